@@ -1,0 +1,29 @@
+# Warnings, sanitizers and instrumentation as one interface target that every target of gmd links.
+option(GMD_WERROR "Treat warnings as errors" ON)
+set(GMD_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address,undefined | thread")
+option(GMD_COVERAGE "Instrument for gcov" OFF)
+option(GMD_FUZZ "Instrument for libFuzzer (clang only)" OFF)
+
+add_library(gmd_options INTERFACE)
+# Texts of fixed size are cut on purpose, with snprintf; gcc warns of that when it sees through a call.
+target_compile_options(gmd_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wvla
+  -Wstrict-prototypes -Wmissing-prototypes $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>
+  $<$<BOOL:${GMD_WERROR}>:-Werror>)
+if(GMD_SANITIZE)
+  target_compile_options(gmd_options INTERFACE -fsanitize=${GMD_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  target_link_options(gmd_options INTERFACE -fsanitize=${GMD_SANITIZE})
+endif()
+if(GMD_COVERAGE)
+  # Atomic counters: the runs in child processes and threads count too.
+  target_compile_options(gmd_options INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(gmd_options INTERFACE --coverage)
+endif()
+if(GMD_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "GMD_FUZZ needs clang, for libFuzzer; this is ${CMAKE_C_COMPILER_ID}")
+  endif()
+  # Coverage feedback everywhere; only a fuzz target itself links libFuzzer's main().
+  target_compile_options(gmd_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(gmd_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()

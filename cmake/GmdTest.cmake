@@ -1,0 +1,16 @@
+# gmd_add_test(MODULE NAME SOURCES... [LIBS targets...])
+#
+# Builds tests/MODULE/SOURCES into one cmocka program and registers it as MODULE/NAME with the label
+# MODULE.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+
+function(gmd_add_test module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
+  set(target test_${module}_${name})
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${target} PRIVATE gmd_options ${arg_LIBS} PkgConfig::CMOCKA)
+  add_test(NAME ${module}/${name} COMMAND ${target})
+  set_tests_properties(${module}/${name} PROPERTIES LABELS ${module} TIMEOUT 300)
+endfunction()
