@@ -1,0 +1,189 @@
+/* gmd_cuda_lists.h - the one list of the CUDA functions, errors and attributes that gmd declares,
+ * calls and simulates.
+ *
+ * Functions are X(result, name, (parameters), (arguments)). Declarations (gmd_cuda.h), the loader's
+ * table (gmd_runtime.h), the simulator's call counters and faults (sim/calls.h), the three fronts
+ * and the test against a CUDA toolkit are all made from it: a function is added here and
+ * implemented in sim/. Signatures are those of CUDA 13. */
+#ifndef GMD_CUDA_LISTS_H
+#define GMD_CUDA_LISTS_H
+
+/* Runtime functions that answer with a status. */
+#define GMD_CUDART_FUNCTIONS(X)                                                                    \
+    X(cudaError_t, cudaMalloc, (void **pointer, size_t size), (pointer, size))                     \
+    X(cudaError_t, cudaFree, (void *pointer), (pointer))                                           \
+    X(cudaError_t, cudaMemGetInfo, (size_t * free_bytes, size_t * total_bytes),                    \
+      (free_bytes, total_bytes))                                                                   \
+    X(cudaError_t, cudaPointerGetAttributes,                                                       \
+      (struct cudaPointerAttributes * attributes, const void *pointer), (attributes, pointer))     \
+    X(cudaError_t, cudaMallocHost, (void **pointer, size_t size), (pointer, size))                 \
+    X(cudaError_t, cudaHostAlloc, (void **pointer, size_t size, unsigned int flags),               \
+      (pointer, size, flags))                                                                      \
+    X(cudaError_t, cudaFreeHost, (void *pointer), (pointer))                                       \
+    X(cudaError_t, cudaGetDevice, (int *device), (device))                                         \
+    X(cudaError_t, cudaSetDevice, (int device), (device))                                          \
+    X(cudaError_t, cudaGetDeviceCount, (int *count), (count))                                      \
+    X(cudaError_t, cudaDeviceSynchronize, (void), ())                                              \
+    X(cudaError_t, cudaDeviceReset, (void), ())                                                    \
+    X(cudaError_t, cudaDeviceGetAttribute,                                                         \
+      (int *value, enum cudaDeviceAttr attribute, int device), (value, attribute, device))         \
+    X(cudaError_t, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),                  \
+      (least, greatest))                                                                           \
+    X(cudaError_t, cudaRuntimeGetVersion, (int *version), (version))                               \
+    X(cudaError_t, cudaDriverGetVersion, (int *version), (version))                                \
+    X(cudaError_t, cudaGetLastError, (void), ())                                                   \
+    X(cudaError_t, cudaPeekAtLastError, (void), ())                                                \
+    X(cudaError_t, cudaStreamCreate, (cudaStream_t * stream), (stream))                            \
+    X(cudaError_t, cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned int flags),         \
+      (stream, flags))                                                                             \
+    X(cudaError_t, cudaStreamCreateWithPriority,                                                   \
+      (cudaStream_t * stream, unsigned int flags, int priority), (stream, flags, priority))        \
+    X(cudaError_t, cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),                 \
+      (stream, flags))                                                                             \
+    X(cudaError_t, cudaStreamGetPriority, (cudaStream_t stream, int *priority),                    \
+      (stream, priority))                                                                          \
+    X(cudaError_t, cudaStreamDestroy, (cudaStream_t stream), (stream))                             \
+    X(cudaError_t, cudaStreamQuery, (cudaStream_t stream), (stream))                               \
+    X(cudaError_t, cudaStreamSynchronize, (cudaStream_t stream), (stream))                         \
+    X(cudaError_t, cudaStreamWaitEvent,                                                            \
+      (cudaStream_t stream, cudaEvent_t event, unsigned int flags), (stream, event, flags))        \
+    X(cudaError_t, cudaEventCreate, (cudaEvent_t * event), (event))                                \
+    X(cudaError_t, cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned int flags),            \
+      (event, flags))                                                                              \
+    X(cudaError_t, cudaEventDestroy, (cudaEvent_t event), (event))                                 \
+    X(cudaError_t, cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))     \
+    X(cudaError_t, cudaEventRecordWithFlags,                                                       \
+      (cudaEvent_t event, cudaStream_t stream, unsigned int flags), (event, stream, flags))        \
+    X(cudaError_t, cudaEventQuery, (cudaEvent_t event), (event))                                   \
+    X(cudaError_t, cudaEventSynchronize, (cudaEvent_t event), (event))                             \
+    X(cudaError_t, cudaEventElapsedTime,                                                           \
+      (float *milliseconds, cudaEvent_t start, cudaEvent_t end), (milliseconds, start, end))       \
+    X(cudaError_t, cudaMemset, (void *pointer, int value, size_t size), (pointer, value, size))    \
+    X(cudaError_t, cudaMemsetAsync, (void *pointer, int value, size_t size, cudaStream_t stream),  \
+      (pointer, value, size, stream))                                                              \
+    X(cudaError_t, cudaMemcpy,                                                                     \
+      (void *to, const void *from, size_t size, enum cudaMemcpyKind kind), (to, from, size, kind)) \
+    X(cudaError_t, cudaMemcpyAsync,                                                                \
+      (void *to, const void *from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream),    \
+      (to, from, size, kind, stream))
+
+/* Runtime functions that cannot fail. */
+#define GMD_CUDART_TEXT_FUNCTIONS(X)                                                               \
+    X(const char *, cudaGetErrorName, (cudaError_t error), (error))                                \
+    X(const char *, cudaGetErrorString, (cudaError_t error), (error))
+
+/* Driver functions, under the names that the library exports. */
+#define GMD_CUDA_DRIVER_FUNCTIONS(X)                                                               \
+    X(CUresult, cuInit, (unsigned int flags), (flags))                                             \
+    X(CUresult, cuDriverGetVersion, (int *version), (version))                                     \
+    X(CUresult, cuDeviceGet, (CUdevice * device, int ordinal), (device, ordinal))                  \
+    X(CUresult, cuDeviceGetCount, (int *count), (count))                                           \
+    X(CUresult, cuDeviceGetName, (char *name, int length, CUdevice device),                        \
+      (name, length, device))                                                                      \
+    X(CUresult, cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device), (bytes, device))           \
+    X(CUresult, cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device), \
+      (value, attribute, device))                                                                  \
+    X(CUresult, cuCtxGetCurrent, (CUcontext * context), (context))                                 \
+    X(CUresult, cuCtxSetCurrent, (CUcontext context), (context))                                   \
+    X(CUresult, cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device),                  \
+      (context, device))                                                                           \
+    X(CUresult, cuDevicePrimaryCtxRelease_v2, (CUdevice device), (device))                         \
+    X(CUresult, cuDevicePrimaryCtxGetState, (CUdevice device, unsigned int *flags, int *active),   \
+      (device, flags, active))                                                                     \
+    X(CUresult, cuMemAlloc_v2, (CUdeviceptr * pointer, size_t size), (pointer, size))              \
+    X(CUresult, cuMemFree_v2, (CUdeviceptr pointer), (pointer))                                    \
+    X(CUresult, cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes),                      \
+      (free_bytes, total_bytes))                                                                   \
+    X(CUresult, cuStreamQuery, (CUstream stream), (stream))                                        \
+    X(CUresult, cuStreamSynchronize, (CUstream stream), (stream))                                  \
+    X(CUresult, cuEventQuery, (CUevent event), (event))                                            \
+    X(CUresult, cuGetErrorName, (CUresult error, const char **text), (error, text))                \
+    X(CUresult, cuGetErrorString, (CUresult error, const char **text), (error, text))
+
+/* X(name, value, text): runtime errors, with the texts of cudaGetErrorString. */
+#define GMD_CUDA_ERRORS(X)                                                                         \
+    X(cudaSuccess, 0, "no error")                                                                  \
+    X(cudaErrorInvalidValue, 1, "invalid argument")                                                \
+    X(cudaErrorMemoryAllocation, 2, "out of memory")                                               \
+    X(cudaErrorInitializationError, 3, "initialization error")                                     \
+    X(cudaErrorCudartUnloading, 4, "driver shutting down")                                         \
+    X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                          \
+    X(cudaErrorInvalidDevicePointer, 17, "invalid device pointer")                                 \
+    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                    \
+    X(cudaErrorInsufficientDriver, 35,                                                             \
+      "CUDA driver version is insufficient for CUDA runtime version")                              \
+    X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                \
+    X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                       \
+    X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                 \
+    X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                       \
+    X(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported on this OS")       \
+    X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                              \
+    X(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state")        \
+    X(cudaErrorSymbolNotFound, 500, "named symbol not found")                                      \
+    X(cudaErrorNotReady, 600, "device not ready")                                                  \
+    X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                    \
+    X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                      \
+    X(cudaErrorContextIsDestroyed, 709, "context is destroyed")                                    \
+    X(cudaErrorAssert, 710, "device-side assert triggered")                                        \
+    X(cudaErrorHostMemoryAlreadyRegistered, 712,                                                   \
+      "part or all of the requested memory range is already mapped")                               \
+    X(cudaErrorHostMemoryNotRegistered, 713,                                                       \
+      "pointer does not correspond to a registered memory region")                                 \
+    X(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")                  \
+    X(cudaErrorMisalignedAddress, 716, "misaligned address")                                       \
+    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                   \
+    X(cudaErrorNotPermitted, 800, "operation not permitted")                                       \
+    X(cudaErrorNotSupported, 801, "operation not supported")                                       \
+    X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")  \
+    X(cudaErrorStreamCaptureInvalidated, 901,                                                      \
+      "operation failed due to a previous error during capture")                                   \
+    X(cudaErrorUnknown, 999, "unknown error")
+
+/* X(name, value): driver errors; the texts are those of the runtime's error of the same value. */
+#define GMD_CUDA_DRIVER_ERRORS(X)                                                                  \
+    X(CUDA_SUCCESS, 0)                                                                             \
+    X(CUDA_ERROR_INVALID_VALUE, 1)                                                                 \
+    X(CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                 \
+    X(CUDA_ERROR_NOT_INITIALIZED, 3)                                                               \
+    X(CUDA_ERROR_DEINITIALIZED, 4)                                                                 \
+    X(CUDA_ERROR_NO_DEVICE, 100)                                                                   \
+    X(CUDA_ERROR_INVALID_DEVICE, 101)                                                              \
+    X(CUDA_ERROR_INVALID_CONTEXT, 201)                                                             \
+    X(CUDA_ERROR_ECC_UNCORRECTABLE, 214)                                                           \
+    X(CUDA_ERROR_OPERATING_SYSTEM, 304)                                                            \
+    X(CUDA_ERROR_INVALID_HANDLE, 400)                                                              \
+    X(CUDA_ERROR_ILLEGAL_STATE, 401)                                                               \
+    X(CUDA_ERROR_NOT_FOUND, 500)                                                                   \
+    X(CUDA_ERROR_NOT_READY, 600)                                                                   \
+    X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                             \
+    X(CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                              \
+    X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                        \
+    X(CUDA_ERROR_ASSERT, 710)                                                                      \
+    X(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)                                                         \
+    X(CUDA_ERROR_MISALIGNED_ADDRESS, 716)                                                          \
+    X(CUDA_ERROR_LAUNCH_FAILED, 719)                                                               \
+    X(CUDA_ERROR_NOT_PERMITTED, 800)                                                               \
+    X(CUDA_ERROR_NOT_SUPPORTED, 801)                                                               \
+    X(CUDA_ERROR_UNKNOWN, 999)
+
+/* X(name, driver's name, value): device attributes. */
+#define GMD_CUDA_DEVICE_ATTRIBUTES(X)                                                              \
+    X(cudaDevAttrMaxThreadsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1)                 \
+    X(cudaDevAttrWarpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 10)                                      \
+    X(cudaDevAttrMultiProcessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                \
+    X(cudaDevAttrIntegrated, CU_DEVICE_ATTRIBUTE_INTEGRATED, 18)                                   \
+    X(cudaDevAttrCanMapHostMemory, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 19)                    \
+    X(cudaDevAttrConcurrentKernels, CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 31)                    \
+    X(cudaDevAttrPciBusId, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 33)                                     \
+    X(cudaDevAttrPciDeviceId, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, 34)                               \
+    X(cudaDevAttrL2CacheSize, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38)                               \
+    X(cudaDevAttrAsyncEngineCount, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 40)                     \
+    X(cudaDevAttrUnifiedAddressing, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 41)                    \
+    X(cudaDevAttrPciDomainId, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 50)                               \
+    X(cudaDevAttrComputeCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)         \
+    X(cudaDevAttrComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)         \
+    X(cudaDevAttrStreamPrioritiesSupported, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 78)   \
+    X(cudaDevAttrManagedMemory, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 83)                            \
+    X(cudaDevAttrMemoryPoolsSupported, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 115)
+
+#endif

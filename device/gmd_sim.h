@@ -1,0 +1,152 @@
+/* gmd_sim.h - control of the simulated CUDA device, for tests, oracles and fuzzers.
+ *
+ * The simulated libcudart.so.13, libcudart.so.12 and libcuda.so.1 share one runtime
+ * (libgmd_sim.so); these functions are exported by it and steer and inspect that runtime. They are
+ * never seen by the allocator under test: none of them touches a thread's last error, moves the
+ * clock unless it says so, or counts as a call.
+ *
+ * Convention: functions returning int give 0, or -1 when an argument is out of range and nothing
+ * was changed. Sizes are bytes, times are nanoseconds of the virtual clock. All functions may be
+ * called from any thread, but gmd_sim_reset must not run beside other calls. */
+#ifndef GMD_SIM_H
+#define GMD_SIM_H
+
+#include "gmd_cuda.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GMD_SIM_PAGE_BYTES ((uint64_t)2 << 20) /* physical memory is handed out in such pages */
+#define GMD_SIM_DEVICE_MAX 16
+
+/* Where cudaMalloc puts a new allocation among the free addresses. */
+typedef enum gmd_sim_placement {
+    GMD_SIM_ASCENDING,   /* always beyond every earlier one, until the address window is used up */
+    GMD_SIM_REUSE_FIRST, /* the lowest free address that fits */
+    GMD_SIM_RANDOM,      /* a seeded choice among the free places */
+    GMD_SIM_RECORDED,    /* the next address of the given list; see gmd_sim_config.recorded */
+} gmd_sim_placement;
+
+/* How far queued work gets without being forced. A synchronising call always completes what it
+ * waits for. (More schedules, by seed and explicit, come with the schedule module.) */
+typedef enum gmd_sim_schedule {
+    GMD_SIM_TIMED, /* work takes its duration on the virtual clock */
+    GMD_SIM_EAGER, /* work is complete as soon as it is queued, if its waits are */
+    GMD_SIM_LAZY,  /* work completes only when a synchronising call forces it */
+} gmd_sim_schedule;
+
+typedef struct gmd_sim_recorded {
+    uint64_t address, size;
+} gmd_sim_recorded;
+
+typedef struct gmd_sim_config {
+    size_t struct_size;      /* sizeof(gmd_sim_config) */
+    uint32_t device_count;   /* 1 to GMD_SIM_DEVICE_MAX */
+    uint64_t capacity_bytes; /* of each device; at least one page; all together (the number of
+                                devices rounded up to a power of 2) at most 16 TiB */
+    uint64_t seed;           /* of GMD_SIM_RANDOM */
+    gmd_sim_placement placement;
+    gmd_sim_schedule schedule;
+    bool backed;          /* device memory holds data: copies and memsets really move bytes */
+    bool free_is_lenient; /* breaks the device on purpose: cudaFree does not wait for queued work */
+    /* GMD_SIM_RECORDED, kept by reference until the next reset: a cudaMalloc gets the address of
+     * the next entry when its size is the entry's and the range is free. From the first mismatch
+     * on, placement falls back to ascending addresses and gmd_sim_recorded_left tells. */
+    const gmd_sim_recorded *recorded;
+    size_t recorded_count;
+} gmd_sim_config;
+
+/* The configuration that holds before the first reset: 1 device of 80 GiB, ascending, timed,
+ * unbacked; environment variables GMD_SIM_DEVICES and GMD_SIM_CAPACITY (bytes) change it, so that
+ * an unmodified program can be run on the libraries by hand. */
+void gmd_sim_default_config(gmd_sim_config *config);
+
+/* Back to a fresh device: all memory, streams, events, faults, counters and errors are gone,
+ * handles from before are invalid. Takes microseconds: the cost follows what was in use. */
+int gmd_sim_reset(const gmd_sim_config *config);
+
+/* --- observing ------------------------------------------------------------------------------- */
+
+typedef enum gmd_sim_call_kind {
+    GMD_SIM_CALL_OTHER,
+    GMD_SIM_CALL_MALLOC, /* address, size */
+    GMD_SIM_CALL_FREE,   /* address, size of what was freed */
+} gmd_sim_call_kind;
+
+/* One finished API call. */
+typedef struct gmd_sim_call {
+    const char *function; /* "cudaMalloc"; static */
+    uint64_t index;       /* of all calls since the reset, from 1 */
+    uint64_t address, size;
+    gmd_sim_call_kind kind;
+    int result; /* cudaError_t, or CUresult for cu* */
+    int device; /* the memory's or the current device */
+    bool failed_by_fault;
+    const char *misuse; /* a sentence when the call breaks the API's rules, else NULL */
+} gmd_sim_call;
+
+/* Called in the calling thread after each API call, outside the runtime's lock. NULL: none. One
+ * observer at a time; it must not call the CUDA API. */
+typedef void gmd_sim_observer(void *context, const gmd_sim_call *call);
+void gmd_sim_observe(gmd_sim_observer *observer, void *context);
+
+typedef struct gmd_sim_device_state {
+    uint64_t capacity_bytes;
+    uint64_t physical_bytes;   /* taken, in whole pages */
+    uint64_t allocated_bytes;  /* sum of the sizes asked for */
+    uint64_t allocation_count; /* live cudaMalloc allocations */
+    uint64_t stream_count;     /* created and not destroyed */
+    uint64_t event_count;      /* likewise */
+} gmd_sim_device_state;
+
+int gmd_sim_device(int device, gmd_sim_device_state *state);
+
+/* The live allocation that contains `address`; -1 when there is none. O(1) or O(log n). */
+typedef struct gmd_sim_range {
+    uint64_t address, size; /* size as asked for */
+    int device;
+} gmd_sim_range;
+int gmd_sim_find(uint64_t address, gmd_sim_range *range);
+
+/* Visits live allocations of a device in ascending address order. */
+void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_sim_range *range),
+                             void *context);
+
+uint64_t gmd_sim_call_count(const char *function); /* since the reset; 0 for an unknown name */
+uint64_t gmd_sim_misuse_count(void);
+uint64_t gmd_sim_forced_waits(void); /* times a synchronising call had to force progress */
+size_t gmd_sim_recorded_left(void);  /* entries of the recorded list not used yet */
+
+/* Reads or writes backed memory from the host without queueing anything; -1 where the range is not
+ * one live allocation or memory is not backed. */
+int gmd_sim_peek(uint64_t address, void *to, size_t size);
+int gmd_sim_poke(uint64_t address, const void *from, size_t size);
+
+/* --- work and time --------------------------------------------------------------------------- */
+
+typedef struct gmd_sim_access {
+    uint64_t address, size;
+    bool is_write;
+} gmd_sim_access;
+
+/* Queues a kernel that takes `duration_ns` and touches the given ranges. `stream` NULL is the
+ * current device's legacy default stream. Returns what a launch would. Counts as the call "kernel".
+ */
+cudaError_t gmd_sim_launch(cudaStream_t stream, uint64_t duration_ns,
+                           const gmd_sim_access *accesses, size_t access_count);
+
+uint64_t gmd_sim_now(void);
+void gmd_sim_advance(uint64_t duration_ns);     /* work that ends in that time completes */
+uint64_t gmd_sim_pending(cudaStream_t stream);  /* queued entries not complete; 0 idle */
+bool gmd_sim_event_complete(cudaEvent_t event); /* cudaEventQuery without side effects */
+
+/* --- faults ---------------------------------------------------------------------------------- */
+
+/* The `nth` call of `function` from now (1: the next) returns `error` and does nothing else; with
+ * `every_later` so does each one after it. -1: unknown function, nth 0, error 0, or too many faults
+ * (64). */
+int gmd_sim_fault(const char *function, uint64_t nth, bool every_later, int error);
+void gmd_sim_clear_faults(void);
+
+#endif

@@ -1,0 +1,229 @@
+#include "calls.h"
+
+#include "state.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define FAULTS_MAX 64
+
+typedef struct fault {
+    call_id id;
+    uint64_t at; /* the count of calls of `id` at which it answers */
+    bool every_later;
+    int error;
+} fault;
+
+static struct {
+    uint64_t counts[CALL_COUNT];
+    uint64_t all, misuses;
+    fault faults[FAULTS_MAX];
+    size_t fault_count;
+    gmd_sim_observer *observer;
+    void *observer_context;
+} calls;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Initial-exec: the libraries are loaded early and this is small, and every call looks at it. */
+static _Thread_local sim_thread this_thread __attribute__((tls_model("initial-exec")));
+
+static const char *const call_names[CALL_COUNT] = {
+#define CALL_NAME(result, name, parameters, arguments) #name,
+    GMD_CUDART_FUNCTIONS(CALL_NAME) GMD_CUDA_DRIVER_FUNCTIONS(CALL_NAME) "kernel"};
+#undef CALL_NAME
+
+/* A child of fork starts with the lock free, whoever held it in the parent. */
+__attribute__((constructor)) static void keep_lock_across_fork(void)
+{
+    pthread_atfork(sim_lock, sim_unlock, sim_unlock);
+}
+
+void sim_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void sim_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+sim_thread *sim_this_thread(void)
+{
+    if (this_thread.epoch != sim.epoch) {
+        memset(&this_thread, 0, sizeof this_thread);
+        this_thread.epoch = sim.epoch;
+    }
+    return &this_thread;
+}
+
+static bool is_driver_call(call_id id)
+{
+    return id >= CALL_cuInit && id < CALL_kernel;
+}
+
+/* The runtime makes the current device's context on first use; these calls do not need one. */
+static bool needs_context(call_id id)
+{
+    switch (id) {
+    case CALL_cudaGetDevice:
+    case CALL_cudaGetDeviceCount:
+    case CALL_cudaDeviceGetAttribute:
+    case CALL_cudaRuntimeGetVersion:
+    case CALL_cudaDriverGetVersion:
+    case CALL_cudaGetLastError:
+    case CALL_cudaPeekAtLastError:
+    case CALL_cudaDeviceReset:
+    case CALL_cudaSetDevice: /* of the new device: see there */
+        return false;
+    default:
+        return !is_driver_call(id);
+    }
+}
+
+/* The fault that answers the current call of `id`, if any. A single one is used up. */
+static bool take_fault(call_id id, int *error)
+{
+    for (size_t i = 0; i < calls.fault_count; i++) {
+        fault *f = &calls.faults[i];
+        if (f->id == id &&
+            (calls.counts[id] == f->at || (f->every_later && calls.counts[id] > f->at))) {
+            *error = f->error;
+            if (!f->every_later) {
+                *f = calls.faults[--calls.fault_count];
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+bool call_enter(sim_call *call, call_id id)
+{
+    sim_lock();
+    sim_start();
+    call->thread = sim_this_thread();
+    call->id = id;
+    call->record = (gmd_sim_call){
+        .function = call_names[id], .index = ++calls.all, .device = call->thread->device};
+    calls.counts[id]++;
+    if (calls.fault_count && take_fault(id, &call->record.result)) {
+        call->record.failed_by_fault = true;
+        return false;
+    }
+    if (!call->thread->has_context && needs_context(id)) {
+        device_use(call->thread, call->thread->device);
+    }
+    return true;
+}
+
+int call_misuse(sim_call *call, int result, const char *sentence)
+{
+    call->record.misuse = sentence;
+    return result;
+}
+
+int call_leave(sim_call *call)
+{
+    int result = call->record.result;
+    if (result && result != cudaErrorNotReady && !is_driver_call(call->id) && call->id != CALL_cudaGetLastError &&
+        call->id != CALL_cudaPeekAtLastError) {
+        call->thread->last_error = (cudaError_t)result;
+    }
+    calls.misuses += call->record.misuse != NULL;
+    gmd_sim_observer *observer = calls.observer;
+    void *context = calls.observer_context;
+    sim_unlock();
+    if (observer) {
+        observer(context, &call->record);
+    }
+    return result;
+}
+
+void calls_reset(void)
+{
+    memset(calls.counts, 0, sizeof calls.counts);
+    calls.all = calls.misuses = 0;
+    calls.fault_count = 0;
+}
+
+cudaError_t gmd_sim_cudaGetLastError(void)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaGetLastError)) {
+        call.record.result = (int)call.thread->last_error;
+        call.thread->last_error = cudaSuccess;
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+cudaError_t gmd_sim_cudaPeekAtLastError(void)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaPeekAtLastError)) {
+        call.record.result = (int)call.thread->last_error;
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+/* --- control ------------------------------------------------------------------------------------
+ */
+
+static call_id find_call(const char *function)
+{
+    int id = 0;
+    while (id < CALL_COUNT && strcmp(call_names[id], function) != 0) {
+        id++;
+    }
+    return (call_id)id;
+}
+
+void gmd_sim_observe(gmd_sim_observer *observer, void *context)
+{
+    sim_lock();
+    calls.observer = observer;
+    calls.observer_context = context;
+    sim_unlock();
+}
+
+uint64_t gmd_sim_call_count(const char *function)
+{
+    call_id id = find_call(function);
+    sim_lock();
+    uint64_t count = id < CALL_COUNT ? calls.counts[id] : 0;
+    sim_unlock();
+    return count;
+}
+
+uint64_t gmd_sim_misuse_count(void)
+{
+    sim_lock();
+    uint64_t count = calls.misuses;
+    sim_unlock();
+    return count;
+}
+
+int gmd_sim_fault(const char *function, uint64_t nth, bool every_later, int error)
+{
+    call_id id = find_call(function);
+    if (id == CALL_COUNT || nth == 0 || error == 0) {
+        return -1;
+    }
+    sim_lock();
+    fault f = {.id = id, .every_later = every_later, .error = error};
+    bool fits =
+        calls.fault_count < FAULTS_MAX && !__builtin_add_overflow(calls.counts[id], nth, &f.at);
+    if (fits) {
+        calls.faults[calls.fault_count++] = f;
+    }
+    sim_unlock();
+    return fits ? 0 : -1;
+}
+
+void gmd_sim_clear_faults(void)
+{
+    sim_lock();
+    calls.fault_count = 0;
+    sim_unlock();
+}

@@ -1,0 +1,104 @@
+/* Configuration and reset. */
+#include "pages.h"
+#include "state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAPACITY_MAX     ((uint64_t)16 << 40)
+#define CAPACITY_DEFAULT ((uint64_t)80 << 30)
+
+sim_state sim;
+
+/* A number from the environment; `fallback` where there is none in [least, most]. */
+static uint64_t number_from(const char *variable, uint64_t least, uint64_t most, uint64_t fallback)
+{
+    const char *text = getenv(variable);
+    if (!text) {
+        return fallback;
+    }
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || end == text || *end || *text == '-' || value < least || value > most) {
+        fprintf(stderr, "gmd: %s=%s is not a number from %llu to %llu; %llu is used\n", variable,
+                text, (unsigned long long)least, (unsigned long long)most,
+                (unsigned long long)fallback);
+        return fallback;
+    }
+    return value;
+}
+
+void gmd_sim_default_config(gmd_sim_config *config)
+{
+    *config = (gmd_sim_config){
+        .struct_size = sizeof *config,
+        .device_count = (uint32_t)number_from("GMD_SIM_DEVICES", 1, GMD_SIM_DEVICE_MAX, 1),
+        .placement = GMD_SIM_ASCENDING,
+        .schedule = GMD_SIM_TIMED};
+    uint64_t most = CAPACITY_MAX;
+    while (!placement_can_hold(config->device_count, most)) {
+        most /= 2;
+    }
+    config->capacity_bytes =
+        number_from("GMD_SIM_CAPACITY", GMD_SIM_PAGE_BYTES, most, CAPACITY_DEFAULT);
+}
+
+static bool is_possible(const gmd_sim_config *c)
+{
+    return c && c->struct_size == sizeof *c && c->device_count >= 1 &&
+           c->device_count <= GMD_SIM_DEVICE_MAX && c->capacity_bytes >= GMD_SIM_PAGE_BYTES &&
+           c->capacity_bytes <= CAPACITY_MAX &&
+           placement_can_hold(c->device_count, c->capacity_bytes) &&
+           (unsigned)c->placement <= GMD_SIM_RECORDED && (unsigned)c->schedule <= GMD_SIM_LAZY &&
+           (c->recorded || c->recorded_count == 0);
+}
+
+/* False: the host has no memory for the first tables. */
+static bool reset(const gmd_sim_config *config)
+{
+    if (sim.epoch) {
+        memory_reset();
+    }
+    sim = (sim_state){.config = *config,
+                      .epoch = sim.epoch + 1,
+                      .random = config->seed,
+                      .is_driver_initialized = sim.is_driver_initialized};
+    for (uint32_t d = 0; d < config->device_count; d++) {
+        placement_reset_device((int)d);
+    }
+    calls_reset();
+    events_reset();
+    return pages_init() && map_reset() && streams_reset();
+}
+
+void sim_reset_to_default(void)
+{
+    gmd_sim_config config;
+    gmd_sim_default_config(&config);
+    if (!reset(&config)) {
+        fprintf(stderr, "gmd: the simulated device cannot start: no memory for its tables\n");
+        abort();
+    }
+}
+
+int gmd_sim_reset(const gmd_sim_config *config)
+{
+    if (!is_possible(config)) {
+        return -1;
+    }
+    sim_lock();
+    bool done = reset(config);
+    sim_unlock();
+    return done ? 0 : -1;
+}
+
+size_t gmd_sim_recorded_left(void)
+{
+    sim_lock();
+    size_t left = sim.config.recorded_count - sim.recorded_next;
+    sim_unlock();
+    return left;
+}

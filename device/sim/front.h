@@ -1,0 +1,16 @@
+/* front.h - the functions behind the three library fronts: each API function as gmd_sim_<name>. */
+#ifndef GMD_SIM_FRONT_H
+#define GMD_SIM_FRONT_H
+
+#include "gmd_cuda.h"
+
+#define FRONT_DECLARE(result, name, parameters, arguments) result gmd_sim_##name parameters;
+GMD_CUDART_FUNCTIONS(FRONT_DECLARE)
+GMD_CUDART_TEXT_FUNCTIONS(FRONT_DECLARE)
+GMD_CUDA_DRIVER_FUNCTIONS(FRONT_DECLARE)
+#undef FRONT_DECLARE
+
+/* cudaRuntimeGetVersion of a front, which knows which runtime it is. */
+cudaError_t gmd_sim_runtime_version(int *version, int of_library);
+
+#endif

@@ -1,0 +1,428 @@
+/* Device memory and page-locked host memory: allocation, accounting, and finding. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#include "pages.h"
+#include "state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* --- the host memory behind an allocation -------------------------------------------------------
+ */
+
+enum { MAP_THRESHOLD = 64 << 10 };
+
+static unsigned char *backing_new(uint64_t size)
+{
+    if (size < MAP_THRESHOLD) {
+        return calloc(1, size);
+    }
+    void *data = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return data == MAP_FAILED ? NULL : data;
+}
+
+static void backing_delete(unsigned char *data, uint64_t size)
+{
+    if (data && size >= MAP_THRESHOLD) {
+        munmap(data, size);
+    } else {
+        free(data);
+    }
+}
+
+/* --- device memory -------------------------------------------------------------------------------
+ */
+
+allocation *memory_find_range(uint64_t address, uint64_t size)
+{
+    allocation *a = map_find(address);
+    uint64_t offset = a ? address - a->address : 0;
+    return a && offset <= a->size && size <= a->size - offset ? a : NULL;
+}
+
+/* A new allocation of `size` > 0 bytes on the current device; false: out of memory. */
+static bool allocate(sim_call *call, uint64_t size, uint64_t *address)
+{
+    int device = call->thread->device;
+    place where;
+    if (!placement_choose(device, size, &where)) {
+        return false;
+    }
+    unsigned char *data = sim.config.backed ? backing_new(size) : NULL;
+    allocation *a = sim.config.backed && !data ? NULL : map_insert(where.address, where.span);
+    if (!a) {
+        backing_delete(data, size);
+        return false;
+    }
+    a->size = size;
+    a->device = device;
+    a->data = data;
+    sim_device *d = &sim.devices[device];
+    d->physical_bytes += pages_take(where.address, where.span, device);
+    d->allocated_bytes += size;
+    d->allocation_count++;
+    *address = where.address;
+    return true;
+}
+
+static void release(allocation *a)
+{
+    sim_device *d = &sim.devices[a->device];
+    d->physical_bytes -= pages_release(a->address, a->span);
+    d->allocated_bytes -= a->size;
+    d->allocation_count--;
+    backing_delete(a->data, a->size);
+    map_remove(a->address);
+}
+
+void memory_release_device(int device)
+{
+    for (uint64_t from = 0;;) {
+        allocation *a = map_at_or_above(from);
+        if (a->device < 0) {
+            return; /* the end marker */
+        }
+        from = a->address + a->span;
+        if (a->device == device) {
+            release(a);
+        }
+    }
+}
+
+static void note_allocation(sim_call *call, uint64_t address, uint64_t size)
+{
+    call->record.kind = GMD_SIM_CALL_MALLOC;
+    call->record.address = address;
+    call->record.size = size;
+}
+
+cudaError_t gmd_sim_cudaMalloc(void **pointer, size_t size)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaMalloc)) {
+        uint64_t address = 0;
+        if (!pointer) {
+            call.record.result =
+                call_misuse(&call, cudaErrorInvalidValue, "no place for the new pointer");
+        } else if (size == 0 || allocate(&call, size, &address)) {
+            *pointer = (void *)(uintptr_t)address;
+        } else {
+            call.record.result = cudaErrorMemoryAllocation;
+        }
+        note_allocation(&call, address, size);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+CUresult gmd_sim_cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemAlloc_v2)) {
+        uint64_t address = 0;
+        if (!call.thread->has_context) {
+            call.record.result = CUDA_ERROR_INVALID_CONTEXT;
+        } else if (!pointer || size == 0) {
+            call.record.result = call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
+                                             "no place for the new pointer, or a size of 0");
+        } else if (allocate(&call, size, &address)) {
+            *pointer = address;
+        } else {
+            call.record.result = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        note_allocation(&call, address, size);
+    }
+    return (CUresult)call_leave(&call);
+}
+
+/* Waits for the device's work first, as the real cudaFree does and allocators rely on. */
+static int free_address(sim_call *call, uint64_t address)
+{
+    call->record.kind = GMD_SIM_CALL_FREE;
+    call->record.address = address;
+    allocation *a = map_find(address);
+    if (!a || a->address != address) {
+        return call_misuse(
+            call, cudaErrorInvalidValue,
+            a ? "a free of an address inside an allocation, not its start"
+              : "a free of what is not allocated (freed before, or never allocated)");
+    }
+    call->record.size = a->size;
+    call->record.device = a->device;
+    if (!sim.config.free_is_lenient) {
+        streams_force_device(a->device);
+    }
+    release(a);
+    return cudaSuccess;
+}
+
+cudaError_t gmd_sim_cudaFree(void *pointer)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaFree) && pointer) {
+        call.record.result = free_address(&call, (uintptr_t)pointer);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+CUresult gmd_sim_cuMemFree_v2(CUdeviceptr pointer)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemFree_v2) && pointer) {
+        call.record.result = call.thread->has_context ? free_address(&call, pointer)
+                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return (CUresult)call_leave(&call);
+}
+
+/* Either figure may go unasked. */
+static int memory_info(const sim_call *call, size_t *free_bytes, size_t *total_bytes)
+{
+    if (free_bytes) {
+        *free_bytes = sim.config.capacity_bytes - sim.devices[call->thread->device].physical_bytes;
+    }
+    if (total_bytes) {
+        *total_bytes = sim.config.capacity_bytes;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t gmd_sim_cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaMemGetInfo)) {
+        call.record.result = memory_info(&call, free_bytes, total_bytes);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+CUresult gmd_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemGetInfo_v2)) {
+        call.record.result = call.thread->has_context ? memory_info(&call, free_bytes, total_bytes)
+                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return (CUresult)call_leave(&call);
+}
+
+/* --- page-locked host memory ---------------------------------------------------------------------
+ */
+
+typedef struct pinned {
+    unsigned char *memory;
+    uint64_t size;
+    int device; /* current when it was allocated */
+} pinned;
+
+static struct {
+    pinned *list;
+    size_t count, capacity;
+} host;
+
+static const pinned *find_pinned(const void *pointer, uint64_t size)
+{
+    for (size_t i = 0; i < host.count; i++) {
+        uint64_t offset = (uint64_t)(uintptr_t)pointer - (uintptr_t)host.list[i].memory;
+        if (offset < host.list[i].size && size <= host.list[i].size - offset) {
+            return &host.list[i];
+        }
+    }
+    return NULL;
+}
+
+bool memory_is_pinned(const void *pointer, uint64_t size, int *device)
+{
+    const pinned *p = find_pinned(pointer, size);
+    if (p && device) {
+        *device = p->device;
+    }
+    return p != NULL;
+}
+
+/* The map is emptied at once afterwards, so nothing is removed from it one by one. */
+void memory_reset(void)
+{
+    for (allocation *a = map_at_or_above(0); a->device >= 0; a = map_at_or_above(a->address + 1)) {
+        pages_release(a->address, a->span);
+        backing_delete(a->data, a->size);
+    }
+    while (host.count) {
+        free(host.list[--host.count].memory);
+    }
+}
+
+static bool pin(int device, uint64_t size, void **out)
+{
+    if (host.count == host.capacity) {
+        size_t capacity = host.capacity ? host.capacity * 2 : 16;
+        pinned *list = realloc(host.list, capacity * sizeof *list);
+        if (!list) {
+            return false;
+        }
+        host.list = list;
+        host.capacity = capacity;
+    }
+    void *memory;
+    if (size > PTRDIFF_MAX || posix_memalign(&memory, 512, size) != 0) {
+        return false;
+    }
+    host.list[host.count++] = (pinned){.memory = memory, .size = size, .device = device};
+    *out = memory;
+    return true;
+}
+
+static int host_alloc(sim_call *call, void **pointer, size_t size, unsigned flags)
+{
+    const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+    if (!pointer || (flags & ~known)) {
+        return call_misuse(call, cudaErrorInvalidValue,
+                           "no place for the new pointer, or unknown flags");
+    }
+    if (size == 0) {
+        *pointer = NULL;
+        return cudaSuccess;
+    }
+    return pin(call->thread->device, size, pointer) ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t gmd_sim_cudaMallocHost(void **pointer, size_t size)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaMallocHost)) {
+        call.record.result = host_alloc(&call, pointer, size, cudaHostAllocDefault);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+cudaError_t gmd_sim_cudaHostAlloc(void **pointer, size_t size, unsigned int flags)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaHostAlloc)) {
+        call.record.result = host_alloc(&call, pointer, size, flags);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+/* Queued copies may still use the memory, so all work is waited for. */
+static int host_free(sim_call *call, void *pointer)
+{
+    const pinned *p = find_pinned(pointer, 1);
+    if (!p || p->memory != pointer) {
+        return call_misuse(call, cudaErrorInvalidValue,
+                           "a free of what is not page-locked host memory");
+    }
+    streams_force_device(-1);
+    free(p->memory);
+    host.list[p - host.list] = host.list[--host.count];
+    return cudaSuccess;
+}
+
+cudaError_t gmd_sim_cudaFreeHost(void *pointer)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaFreeHost) && pointer) {
+        call.record.result = host_free(&call, pointer);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+static int describe(sim_call *call, struct cudaPointerAttributes *out, const void *pointer)
+{
+    if (!out) {
+        return call_misuse(call, cudaErrorInvalidValue, "no place for the attributes");
+    }
+    memset(out, 0, sizeof *out);
+    const allocation *a = map_find((uintptr_t)pointer);
+    if (a) {
+        out->type = cudaMemoryTypeDevice;
+        out->device = a->device;
+        out->devicePointer = (void *)(uintptr_t)pointer;
+    } else if (memory_is_pinned(pointer, 1, &out->device)) {
+        out->type = cudaMemoryTypeHost;
+        out->devicePointer = out->hostPointer = (void *)(uintptr_t)pointer;
+    } else {
+        out->type = cudaMemoryTypeUnregistered;
+        out->device = cudaInvalidDeviceId;
+        out->hostPointer = (void *)(uintptr_t)pointer;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t gmd_sim_cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *pointer)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaPointerGetAttributes)) {
+        call.record.result = describe(&call, out, pointer);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+/* --- control -------------------------------------------------------------------------------------
+ */
+
+static gmd_sim_range range_of(const allocation *a)
+{
+    return (gmd_sim_range){.address = a->address, .size = a->size, .device = a->device};
+}
+
+int gmd_sim_find(uint64_t address, gmd_sim_range *range)
+{
+    sim_lock();
+    sim_start();
+    const allocation *a = memory_find_range(address, 1);
+    if (a) {
+        *range = range_of(a);
+    }
+    sim_unlock();
+    return a ? 0 : -1;
+}
+
+void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_sim_range *range),
+                             void *context)
+{
+    uint64_t from = 0;
+    for (bool more = true; more;) {
+        sim_lock(); /* not while visiting: the visitor may use the control API */
+        sim_start();
+        const allocation *a = map_at_or_above(from);
+        more = a->device >= 0;
+        gmd_sim_range range = range_of(a);
+        from = a->address + 1;
+        sim_unlock();
+        if (more && range.device == device) {
+            visit(context, &range);
+        }
+    }
+}
+
+/* The host memory behind a device range, NULL when it is not one live, backed range. */
+static unsigned char *backed_range(uint64_t address, uint64_t size)
+{
+    allocation *a = memory_find_range(address, size);
+    return a && a->data ? a->data + (address - a->address) : NULL;
+}
+
+int gmd_sim_peek(uint64_t address, void *to, size_t size)
+{
+    sim_lock();
+    sim_start();
+    const unsigned char *data = backed_range(address, size);
+    if (data) {
+        memcpy(to, data, size);
+    }
+    sim_unlock();
+    return data ? 0 : -1;
+}
+
+int gmd_sim_poke(uint64_t address, const void *from, size_t size)
+{
+    sim_lock();
+    sim_start();
+    unsigned char *data = backed_range(address, size);
+    if (data) {
+        memcpy(data, from, size);
+    }
+    sim_unlock();
+    return data ? 0 : -1;
+}

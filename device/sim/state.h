@@ -1,0 +1,160 @@
+/* state.h - the state that the simulator's files share, and what each offers to the others.
+ *
+ * Everything here is called with the runtime's lock held. */
+#ifndef GMD_SIM_STATE_H
+#define GMD_SIM_STATE_H
+
+#include "address_map.h"
+#include "calls.h"
+#include "front.h"
+#include "gmd_sim.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct stream stream;
+
+typedef struct sim_device {
+    uint64_t physical_bytes, allocated_bytes, allocation_count, stream_count, event_count;
+    uint64_t next_large, next_small; /* GMD_SIM_ASCENDING: where the next allocation may begin */
+    stream *legacy;                  /* the default stream */
+    unsigned context_count;          /* cuDevicePrimaryCtxRetain without release */
+    bool is_active;                  /* its primary context exists */
+} sim_device;
+
+typedef struct sim_state {
+    gmd_sim_config config;
+    uint64_t epoch;  /* of resets; part of every handle */
+    uint64_t now_ns; /* the virtual clock */
+    uint64_t random; /* state of the generator of GMD_SIM_RANDOM */
+    uint64_t forced_waits;
+    size_t recorded_next;
+    bool recorded_broken;       /* the recorded list no longer matches */
+    bool is_driver_initialized; /* cuInit or any runtime call; stays, like the process's state */
+    sim_device devices[GMD_SIM_DEVICE_MAX];
+} sim_state;
+
+extern sim_state sim;
+
+/* control.c: the default configuration, unless the runtime is already running. Aborts when the host
+ * cannot give the few tables that it needs. */
+void sim_reset_to_default(void);
+static inline void sim_start(void)
+{
+    if (__builtin_expect(sim.epoch == 0, 0)) {
+        sim_reset_to_default();
+    }
+}
+
+/* devices.c: makes the device's primary context current on the thread. */
+void device_use(sim_thread *thread, int device);
+static inline bool device_exists(int device)
+{
+    return device >= 0 && (uint32_t)device < sim.config.device_count;
+}
+
+/* placement.c: where an allocation of `size` bytes goes, and the address space it takes there.
+ * False: no free address or no physical memory for it. */
+typedef struct place {
+    uint64_t address, span;
+} place;
+bool placement_choose(int device, uint64_t size, place *out);
+/* The address range [from, to) that one device's allocations are placed in. */
+place placement_window(int device);
+bool placement_owns(uint64_t address); /* in any device's window: never a host address */
+void placement_reset_device(int device);
+/* The configuration's devices fit the address space. */
+bool placement_can_hold(uint32_t device_count, uint64_t capacity_bytes);
+
+/* memory.c */
+allocation *memory_find_range(uint64_t address, uint64_t size); /* whole range in one; NULL: no */
+void memory_reset(void);                                        /* nothing is allocated */
+void memory_release_device(int device);                         /* what one device has given */
+/* Page-locked host memory of cudaMallocHost that holds the whole range. */
+bool memory_is_pinned(const void *pointer, uint64_t size, int *device);
+
+/* streams.c: queues and clock. A ticket is a position in a stream's queue: entries are numbered
+ * from 1, and are complete up to `head` and queued up to `tail`. */
+typedef struct entry {
+    enum { ENTRY_KERNEL, ENTRY_FILL, ENTRY_COPY, ENTRY_WAIT, ENTRY_RECORD } kind;
+    int value;            /* FILL */
+    uint64_t duration_ns; /* KERNEL, FILL, COPY */
+    uint64_t queued_ns, sequence;
+    union {
+        struct {
+            uint64_t to, from, size;
+            void *staged; /* a copy of pageable source memory, owned */
+        } move;           /* FILL, COPY */
+        struct {
+            stream *on;
+            uint64_t ticket;
+        } wait;
+        cudaEvent_t event; /* RECORD */
+    };
+} entry;
+
+struct stream {
+    cudaStream_t handle;
+    int device, priority;
+    unsigned flags;
+    bool is_destroyed;
+    uint64_t head, tail;
+    uint64_t need;            /* must be complete up to here before a synchronising call returns */
+    uint64_t need_followed;   /* GMD_SIM_LAZY: waits up to here have passed the need on */
+    uint64_t end_ns;          /* when entry `head` ended */
+    uint64_t saw_default;     /* this stream already waits for the default stream up to here */
+    uint64_t seen_by_default; /* the default stream already waits for this one up to here */
+    entry *ring;              /* of entries head+1 to tail, at (ticket - 1) % ring_size */
+    uint64_t ring_size;
+    uint32_t active_index;
+    stream *next; /* in the list of free or of unnamed structures */
+};
+
+/* The stream that a handle means for this thread; NULL, with misuse noted: none. */
+stream *stream_of(sim_call *call, cudaStream_t handle);
+stream *stream_find(sim_thread *thread, cudaStream_t handle); /* likewise, without the note */
+
+/* Makes what is queued next on `s` wait for what the default stream's rules demand. False, here and
+ * below: the host has no memory. */
+bool stream_order_default(stream *s);
+
+/* Queues `e` behind everything on `s`; with GMD_SIM_EAGER it completes at once. */
+bool stream_push(stream *s, entry e);
+
+/* Makes time pass until `s` is complete up to `ticket`, until all of a device's or every stream is.
+ */
+void stream_force(stream *s, uint64_t ticket);
+void streams_force_device(int device); /* -1: every device */
+
+bool streams_reset(void);              /* every stream and its work is gone */
+void streams_reset_device(int device); /* of one device, work unfinished */
+uint64_t stream_pending(const stream *s);
+
+/* events.c */
+void event_recorded(cudaEvent_t event, const stream *s, uint64_t ticket, uint64_t end_ns);
+void events_reset(void);
+void events_reset_device(int device);
+
+/* copies.c: what an entry does to memory when it completes, or when it is dropped. */
+void copy_complete(entry *e);
+void copy_drop(entry *e);
+
+/* Handles are numbers that are no addresses, so that following one faults: a kind (4 bits), the
+ * reset that they belong to (18 bits) and a serial number (38 bits), so that a stale one is
+ * recognised. */
+enum { HANDLE_STREAM = 5, HANDLE_EVENT = 6, HANDLE_CONTEXT = 7 };
+enum { HANDLE_SERIAL_BITS = 38 };
+
+static inline uint64_t handle_make(int kind, uint64_t serial)
+{
+    return (uint64_t)kind << 60 | (sim.epoch & 0x3FFFF) << 42 | serial << 4;
+}
+
+/* The serial number of a handle of this kind and reset; 0: it is none. */
+static inline uint64_t handle_serial(uint64_t handle, int kind)
+{
+    uint64_t rest = handle ^ handle_make(kind, 0);
+    return rest >> (HANDLE_SERIAL_BITS + 4) == 0 && (rest & 0xF) == 0 ? rest >> 4 : 0;
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* Events: complete or not, and when. */
+#include "device_test.h"
+
+static void an_event_never_recorded_is_complete(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDefault);
+    cudaStream_t stream = new_stream(cudaStreamDefault);
+    assert_success(cudaEventQuery(event));
+    assert_success(cudaEventSynchronize(event));
+    assert_success(cudaStreamWaitEvent(stream, event, 0));
+    assert_int_equal(gmd_sim_pending(stream), 0);
+}
+
+static void an_event_on_an_idle_stream_costs_no_entry(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDefault);
+    assert_success(cudaEventRecord(event, NULL));
+    assert_int_equal(gmd_sim_pending(NULL), 0);
+    assert_success(cudaEventQuery(event));
+}
+
+static void an_event_is_complete_when_the_work_before_it_is(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    launch(NULL, 100);
+    assert_success(cudaEventRecord(event, NULL));
+    launch(NULL, 100);
+    assert_int_equal(cudaEventQuery(event), cudaErrorNotReady);
+    gmd_sim_advance(100);
+    assert_success(cudaEventQuery(event));
+    assert_int_equal(cudaStreamQuery(NULL), cudaErrorNotReady);
+}
+
+static void synchronising_with_an_event_leaves_later_work_queued(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    launch(NULL, 100);
+    assert_success(cudaEventRecord(event, NULL));
+    launch(NULL, 100);
+    assert_success(cudaEventSynchronize(event));
+    assert_int_equal(gmd_sim_now(), 100);
+    assert_int_equal(gmd_sim_pending(NULL), 1);
+}
+
+static void asking_through_the_control_api_leaves_no_error(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    launch(NULL, 100);
+    assert_success(cudaEventRecord(event, NULL));
+    assert_false(gmd_sim_event_complete(event));
+    assert_success(cudaPeekAtLastError());
+    assert_int_equal(gmd_sim_call_count("cudaEventQuery"), 0);
+}
+
+static void timing_events_measure_the_work_between_them(void **state)
+{
+    (void)state;
+    cudaEvent_t start = new_event(cudaEventDefault), end = new_event(cudaEventDefault);
+    launch(NULL, 1000000);
+    assert_success(cudaEventRecord(start, NULL));
+    launch(NULL, 2500000);
+    assert_success(cudaEventRecord(end, NULL));
+    float ms = 0;
+    assert_int_equal(cudaEventElapsedTime(&ms, start, end), cudaErrorNotReady);
+    assert_success(cudaDeviceSynchronize());
+    assert_success(cudaEventElapsedTime(&ms, start, end));
+    assert_float_equal(ms, 2.5, 0.0001);
+}
+
+static void events_without_a_time_cannot_be_measured(void **state)
+{
+    (void)state;
+    cudaEvent_t timed = new_event(cudaEventDefault);
+    cudaEvent_t untimed = new_event(cudaEventDisableTiming);
+    float ms;
+    assert_int_equal(cudaEventElapsedTime(&ms, timed, timed), cudaErrorInvalidResourceHandle);
+    assert_success(cudaEventRecord(timed, NULL));
+    assert_success(cudaEventRecord(untimed, NULL));
+    assert_int_equal(cudaEventElapsedTime(&ms, timed, untimed), cudaErrorInvalidResourceHandle);
+    assert_success(cudaEventElapsedTime(&ms, timed, timed));
+}
+
+static void an_event_may_be_destroyed_while_it_is_pending(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDefault);
+    launch(NULL, 100);
+    assert_success(cudaEventRecord(event, NULL));
+    assert_success(cudaEventDestroy(event));
+    cudaEvent_t next = new_event(cudaEventDefault); /* takes the same slot */
+    gmd_sim_advance(100);
+    assert_success(cudaEventQuery(next));
+    assert_int_equal(device_state(0).event_count, 1);
+}
+
+static void unusable_event_handles_are_refused(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDefault);
+    assert_success(cudaEventDestroy(event));
+    new_event(cudaEventDefault);
+    assert_int_equal(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaEventRecord(event, NULL), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaEventSynchronize(NULL), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaStreamWaitEvent(NULL, (cudaEvent_t)(void *)&event, 0),
+                     cudaErrorInvalidResourceHandle);
+    assert_int_equal(gmd_sim_misuse_count(), 5);
+}
+
+static void contradictory_flags_are_refused(void **state)
+{
+    (void)state;
+    cudaEvent_t event;
+    assert_int_equal(cudaEventCreateWithFlags(&event, 8), cudaErrorInvalidValue);
+    assert_int_equal(cudaEventCreateWithFlags(&event, cudaEventInterprocess),
+                     cudaErrorInvalidValue);
+    assert_success(
+        cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
+}
+
+static void many_events_live_at_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    static cudaEvent_t events[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        events[i] = new_event(cudaEventDisableTiming);
+    }
+    assert_int_equal(device_state(0).event_count, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_success(cudaEventDestroy(events[i]));
+    }
+    assert_int_equal(device_state(0).event_count, 0);
+}
+
+static void a_later_record_is_the_one_that_is_timed(void **state)
+{
+    (void)state;
+    cudaStream_t idle = new_stream(cudaStreamNonBlocking);
+    cudaEvent_t start = new_event(cudaEventDefault), end = new_event(cudaEventDefault);
+    assert_success(cudaEventRecord(start, idle));
+    launch(NULL, 1000000);
+    assert_success(cudaEventRecord(end, NULL));
+    assert_success(cudaEventRecord(end, idle));
+    gmd_sim_advance(2000000);
+    float ms = -1;
+    assert_success(cudaEventElapsedTime(&ms, start, end));
+    assert_float_equal(ms, 0, 0.0001);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fresh(an_event_never_recorded_is_complete),
+        fresh(an_event_on_an_idle_stream_costs_no_entry),
+        fresh(an_event_is_complete_when_the_work_before_it_is),
+        fresh(synchronising_with_an_event_leaves_later_work_queued),
+        fresh(asking_through_the_control_api_leaves_no_error),
+        fresh(timing_events_measure_the_work_between_them),
+        fresh(a_later_record_is_the_one_that_is_timed),
+        fresh(events_without_a_time_cannot_be_measured),
+        fresh(an_event_may_be_destroyed_while_it_is_pending),
+        fresh(unusable_event_handles_are_refused),
+        fresh(contradictory_flags_are_refused),
+        fresh(many_events_live_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

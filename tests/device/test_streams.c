@@ -1,0 +1,315 @@
+/* Queues, the clock and who waits for whom. */
+#include "device_test.h"
+
+static void use_schedule(gmd_sim_schedule schedule)
+{
+    gmd_sim_config config = device_config();
+    config.schedule = schedule;
+    device_reset(&config);
+}
+
+static void work_is_not_ready_until_the_clock_moves(void **state)
+{
+    (void)state;
+    cudaStream_t stream = new_stream(cudaStreamDefault);
+    launch(stream, 100);
+    assert_int_equal(cudaStreamQuery(stream), cudaErrorNotReady);
+    gmd_sim_advance(99);
+    assert_int_equal(cudaStreamQuery(stream), cudaErrorNotReady);
+    gmd_sim_advance(1);
+    assert_success(cudaStreamQuery(stream));
+    assert_int_equal(gmd_sim_now(), 100);
+}
+
+static void a_stream_runs_one_entry_after_another(void **state)
+{
+    (void)state;
+    cudaStream_t stream = new_stream(cudaStreamDefault);
+    launch(stream, 100);
+    launch(stream, 100);
+    gmd_sim_advance(150);
+    assert_int_equal(gmd_sim_pending(stream), 1);
+}
+
+static void streams_run_side_by_side(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamDefault), b = new_stream(cudaStreamDefault);
+    launch(a, 100);
+    launch(b, 100);
+    gmd_sim_advance(100);
+    assert_int_equal(gmd_sim_pending(a) + gmd_sim_pending(b), 0);
+}
+
+static void synchronising_moves_the_clock_to_the_end_of_the_work(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamDefault), b = new_stream(cudaStreamDefault);
+    launch(a, 100);
+    launch(b, 30);
+    launch(b, 100);
+    assert_success(cudaStreamSynchronize(a));
+    assert_int_equal(gmd_sim_now(), 100);
+    assert_int_equal(gmd_sim_pending(b), 1);
+    assert_int_equal(gmd_sim_forced_waits(), 1);
+    assert_success(cudaStreamSynchronize(a));
+    assert_int_equal(gmd_sim_forced_waits(), 1);
+}
+
+static void eager_work_is_complete_at_once(void **state)
+{
+    (void)state;
+    use_schedule(GMD_SIM_EAGER);
+    launch(NULL, 1000000);
+    assert_success(cudaStreamQuery(NULL));
+    assert_int_equal(gmd_sim_now(), 0);
+}
+
+static void lazy_work_completes_only_when_forced(void **state)
+{
+    (void)state;
+    use_schedule(GMD_SIM_LAZY);
+    cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
+    launch(a, 10);
+    launch(b, 10);
+    gmd_sim_advance(1000000);
+    assert_int_equal(cudaStreamQuery(a), cudaErrorNotReady);
+    assert_success(cudaStreamSynchronize(a));
+    assert_success(cudaStreamQuery(a));
+    assert_int_equal(cudaStreamQuery(b), cudaErrorNotReady);
+}
+
+static void lazy_forcing_follows_the_waits(void **state)
+{
+    (void)state;
+    use_schedule(GMD_SIM_LAZY);
+    cudaStream_t s[3];
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    for (int i = 0; i < 3; i++) {
+        s[i] = new_stream(cudaStreamNonBlocking);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (i > 0) {
+            assert_success(cudaStreamWaitEvent(s[i], event, 0));
+        }
+        launch(s[i], 10);
+        assert_success(cudaEventRecord(event, s[i]));
+        launch(s[i], 10);
+    }
+    assert_success(cudaEventSynchronize(event));
+    assert_int_equal(gmd_sim_pending(s[0]), 1);
+    assert_int_equal(gmd_sim_pending(s[1]), 1);
+    assert_int_equal(gmd_sim_pending(s[2]), 1);
+}
+
+static void long_chains_of_waits_are_forced_without_recursion(void **state)
+{
+    (void)state;
+    use_schedule(GMD_SIM_LAZY);
+    cudaStream_t s[2] = {new_stream(cudaStreamNonBlocking), new_stream(cudaStreamNonBlocking)};
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    for (int i = 0; i < 20000; i++) {
+        launch(s[i & 1], 1);
+        assert_success(cudaEventRecord(event, s[i & 1]));
+        assert_success(cudaStreamWaitEvent(s[!(i & 1)], event, 0));
+    }
+    assert_success(cudaDeviceSynchronize());
+    assert_int_equal(gmd_sim_pending(s[0]) + gmd_sim_pending(s[1]), 0);
+}
+
+static void a_waiting_stream_starts_when_the_event_is_complete(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    launch(a, 100);
+    assert_success(cudaEventRecord(event, a));
+    assert_success(cudaStreamWaitEvent(b, event, 0));
+    launch(b, 50);
+    gmd_sim_advance(149);
+    assert_int_equal(cudaStreamQuery(b), cudaErrorNotReady);
+    gmd_sim_advance(1);
+    assert_success(cudaStreamQuery(b));
+}
+
+static void a_wait_keeps_the_record_that_it_saw(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    launch(a, 100);
+    assert_success(cudaEventRecord(event, a));
+    assert_success(cudaStreamWaitEvent(b, event, 0));
+    launch(a, 100);
+    assert_success(cudaEventRecord(event, a));
+    assert_success(cudaEventDestroy(event));
+    gmd_sim_advance(100);
+    assert_success(cudaStreamQuery(b));
+}
+
+static void the_default_stream_waits_for_blocking_streams(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamDefault);
+    launch(a, 100);
+    launch(NULL, 10);
+    gmd_sim_advance(50);
+    assert_true(gmd_sim_pending(NULL) > 0);
+    gmd_sim_advance(60);
+    assert_int_equal(gmd_sim_pending(NULL), 0);
+}
+
+static void blocking_streams_wait_for_the_default_stream(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamDefault);
+    launch(cudaStreamLegacy, 100);
+    launch(a, 10);
+    gmd_sim_advance(50);
+    assert_true(gmd_sim_pending(a) > 0);
+    gmd_sim_advance(60);
+    assert_int_equal(gmd_sim_pending(a), 0);
+}
+
+static void non_blocking_streams_ignore_the_default_stream(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamNonBlocking);
+    launch(NULL, 100);
+    launch(a, 10);
+    gmd_sim_advance(10);
+    assert_int_equal(gmd_sim_pending(a), 0);
+    launch(a, 1000);
+    assert_success(cudaStreamSynchronize(NULL));
+    assert_int_equal(gmd_sim_pending(a), 1);
+}
+
+static void the_per_thread_stream_is_not_the_default_stream(void **state)
+{
+    (void)state;
+    launch(cudaStreamPerThread, 100);
+    assert_int_equal(gmd_sim_pending(cudaStreamPerThread), 1);
+    assert_int_equal(gmd_sim_pending(NULL), 0);
+    assert_int_equal(device_state(0).stream_count, 0);
+}
+
+static void destroying_a_stream_lets_its_work_finish(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamNonBlocking);
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    launch(a, 100);
+    assert_success(cudaEventRecord(event, a));
+    assert_success(cudaStreamDestroy(a));
+    assert_int_equal(gmd_sim_now(), 0);
+    assert_int_equal(cudaEventQuery(event), cudaErrorNotReady);
+    gmd_sim_advance(100);
+    assert_success(cudaEventQuery(event));
+}
+
+static void an_event_outlives_its_stream_and_the_streams_that_follow(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamNonBlocking);
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    launch(a, 1);
+    assert_success(cudaEventRecord(event, a));
+    assert_success(cudaStreamSynchronize(a));
+    assert_success(cudaStreamDestroy(a));
+    launch(new_stream(cudaStreamNonBlocking), 100);
+    assert_success(cudaEventQuery(event));
+}
+
+static void unusable_stream_handles_are_refused(void **state)
+{
+    (void)state;
+    cudaStream_t a = new_stream(cudaStreamDefault);
+    assert_success(cudaStreamDestroy(a));
+    new_stream(cudaStreamDefault);
+    assert_int_equal(cudaStreamDestroy(a), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaStreamQuery(a), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaStreamQuery((cudaStream_t)(void *)&a), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaStreamDestroy(NULL), cudaErrorInvalidResourceHandle);
+    assert_int_equal(gmd_sim_misuse_count(), 4);
+}
+
+static void later_streams_have_higher_handles(void **state)
+{
+    (void)state;
+    cudaStream_t last = NULL;
+    for (int i = 0; i < 100; i++) {
+        cudaStream_t stream = new_stream(cudaStreamDefault);
+        assert_true((uintptr_t)stream > (uintptr_t)last);
+        last = stream;
+        if (i % 3) {
+            assert_success(cudaStreamDestroy(stream));
+        }
+    }
+}
+
+static void a_stream_knows_its_flags_and_clamped_priority(void **state)
+{
+    (void)state;
+    cudaStream_t stream;
+    int priority;
+    unsigned flags;
+    assert_success(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -100));
+    assert_success(cudaStreamGetPriority(stream, &priority));
+    assert_success(cudaStreamGetFlags(stream, &flags));
+    assert_int_equal(priority, -5);
+    assert_int_equal(flags, cudaStreamNonBlocking);
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, 2), cudaErrorInvalidValue);
+    assert_int_equal(cudaStreamCreate(NULL), cudaErrorInvalidValue);
+}
+
+static void a_kernel_on_unallocated_memory_is_misuse(void **state)
+{
+    (void)state;
+    uint64_t address = device_malloc_address(4096);
+    const gmd_sim_access inside = {.address = address, .size = 4096};
+    const gmd_sim_access beyond = {.address = address, .size = 4097, .is_write = true};
+    assert_success(gmd_sim_launch(NULL, 1, &inside, 1));
+    assert_int_equal(gmd_sim_misuse_count(), 0);
+    assert_success(gmd_sim_launch(NULL, 1, &beyond, 1));
+    assert_int_equal(gmd_sim_misuse_count(), 1);
+    assert_int_equal(gmd_sim_call_count("kernel"), 2);
+}
+
+static void endless_work_saturates_the_clock(void **state)
+{
+    (void)state;
+    launch(NULL, UINT64_MAX);
+    launch(NULL, UINT64_MAX);
+    assert_success(cudaDeviceSynchronize());
+    assert_int_equal(gmd_sim_now(), UINT64_MAX);
+    gmd_sim_advance(5);
+    assert_int_equal(gmd_sim_now(), UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fresh(work_is_not_ready_until_the_clock_moves),
+        fresh(a_stream_runs_one_entry_after_another),
+        fresh(streams_run_side_by_side),
+        fresh(synchronising_moves_the_clock_to_the_end_of_the_work),
+        fresh(eager_work_is_complete_at_once),
+        fresh(lazy_work_completes_only_when_forced),
+        fresh(lazy_forcing_follows_the_waits),
+        fresh(long_chains_of_waits_are_forced_without_recursion),
+        fresh(a_waiting_stream_starts_when_the_event_is_complete),
+        fresh(a_wait_keeps_the_record_that_it_saw),
+        fresh(the_default_stream_waits_for_blocking_streams),
+        fresh(blocking_streams_wait_for_the_default_stream),
+        fresh(non_blocking_streams_ignore_the_default_stream),
+        fresh(the_per_thread_stream_is_not_the_default_stream),
+        fresh(destroying_a_stream_lets_its_work_finish),
+        fresh(an_event_outlives_its_stream_and_the_streams_that_follow),
+        fresh(unusable_stream_handles_are_refused),
+        fresh(later_streams_have_higher_handles),
+        fresh(a_stream_knows_its_flags_and_clamped_priority),
+        fresh(a_kernel_on_unallocated_memory_is_misuse),
+        fresh(endless_work_saturates_the_clock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+/* Several threads on one device; run it under TSan too. */
+#include "device_test.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 4, STEPS = 500 };
+
+static uint64_t observed;
+
+static void count(void *context, const gmd_sim_call *call)
+{
+    (void)context;
+    (void)call;
+    __atomic_fetch_add(&observed, 1, __ATOMIC_RELAXED);
+}
+
+/* Asserts nothing: cmocka's assertions belong to the main thread. Returns the failures. */
+static void *work(void *argument)
+{
+    (void)argument;
+    uintptr_t failures = 0;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    failures += cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess;
+    failures += cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess;
+    for (int i = 0; i < STEPS; i++) {
+        void *pointer;
+        failures += cudaMalloc(&pointer, (size_t)(i % 9 + 1) << 18) != cudaSuccess;
+        failures += gmd_sim_launch(stream, 10, NULL, 0) != cudaSuccess;
+        failures += cudaEventRecord(event, stream) != cudaSuccess;
+        failures += cudaEventSynchronize(event) != cudaSuccess;
+        failures += cudaFree(pointer) != cudaSuccess;
+    }
+    failures += cudaEventDestroy(event) != cudaSuccess;
+    failures += cudaStreamDestroy(stream) != cudaSuccess;
+    return (void *)failures;
+}
+
+static void threads_share_a_device_without_harm(void **state)
+{
+    (void)state;
+    gmd_sim_observe(count, NULL);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, work, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *failures;
+        assert_int_equal(pthread_join(threads[i], &failures), 0);
+        assert_null(failures);
+    }
+    gmd_sim_device_state now = device_state(0);
+    assert_int_equal(now.physical_bytes + now.stream_count + now.event_count, 0);
+    assert_int_equal(gmd_sim_call_count("cudaMalloc"), THREADS * STEPS);
+    assert_int_equal(observed, THREADS * (5 * STEPS + 4));
+}
+
+static void *look(void *argument)
+{
+    int *seen = argument;
+    seen[0] = (int)cudaPeekAtLastError();
+    cudaGetDevice(&seen[1]);
+    return NULL;
+}
+
+static void errors_and_the_current_device_belong_to_the_thread(void **state)
+{
+    (void)state;
+    gmd_sim_config config = device_config();
+    config.device_count = 2;
+    device_reset(&config);
+    assert_success(cudaSetDevice(1));
+    assert_int_equal(cudaSetDevice(9), cudaErrorInvalidDevice);
+    int seen[2] = {-1, -1};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, look, seen), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(seen[0], cudaSuccess);
+    assert_int_equal(seen[1], 0);
+    assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
+}
+
+static void a_forked_child_goes_on_with_a_copy_of_the_device(void **state)
+{
+    (void)state;
+    void *pointer = device_malloc(MIB);
+    pid_t child = fork();
+    if (child == 0) {
+        void *more;
+        _exit(cudaFree(pointer) == cudaSuccess && cudaMalloc(&more, GIB) == cudaSuccess ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(device_state(0).allocation_count, 1);
+    assert_success(cudaFree(pointer));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fresh(threads_share_a_device_without_harm),
+        fresh(errors_and_the_current_device_belong_to_the_thread),
+        fresh(a_forked_child_goes_on_with_a_copy_of_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

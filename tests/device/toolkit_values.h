@@ -1,0 +1,73 @@
+/* toolkit_values.h - every value and layout of gmd_cuda.h as a table. Included twice, behind gmd's
+ * header and behind the toolkit's, in two files; the two tables are compared. */
+#ifndef TOOLKIT_VALUES_H
+#define TOOLKIT_VALUES_H
+
+#include <stddef.h>
+
+typedef struct toolkit_value {
+    const char *name;
+    long long value;
+} toolkit_value;
+
+extern const toolkit_value gmd_values[], toolkit_values[];
+
+#define VALUE(expression) {#expression, (long long)(expression)},
+
+#define TOOLKIT_CONSTANTS                                                                          \
+    VALUE(CUDART_VERSION / 1000)                                                                   \
+    VALUE(cudaMemcpyHostToHost)                                                                    \
+    VALUE(cudaMemcpyHostToDevice)                                                                  \
+    VALUE(cudaMemcpyDeviceToHost)                                                                  \
+    VALUE(cudaMemcpyDeviceToDevice)                                                                \
+    VALUE(cudaMemcpyDefault)                                                                       \
+    VALUE(cudaMemoryTypeUnregistered)                                                              \
+    VALUE(cudaMemoryTypeHost)                                                                      \
+    VALUE(cudaMemoryTypeDevice)                                                                    \
+    VALUE(cudaMemoryTypeManaged)                                                                   \
+    VALUE(cudaStreamLegacy)                                                                        \
+    VALUE(cudaStreamPerThread)                                                                     \
+    VALUE(cudaStreamDefault)                                                                       \
+    VALUE(cudaStreamNonBlocking)                                                                   \
+    VALUE(cudaEventDefault)                                                                        \
+    VALUE(cudaEventBlockingSync)                                                                   \
+    VALUE(cudaEventDisableTiming)                                                                  \
+    VALUE(cudaEventInterprocess)                                                                   \
+    VALUE(cudaEventRecordDefault)                                                                  \
+    VALUE(cudaEventRecordExternal)                                                                 \
+    VALUE(cudaEventWaitDefault)                                                                    \
+    VALUE(cudaEventWaitExternal)                                                                   \
+    VALUE(cudaHostAllocDefault)                                                                    \
+    VALUE(cudaHostAllocPortable)                                                                   \
+    VALUE(cudaHostAllocMapped)                                                                     \
+    VALUE(cudaHostAllocWriteCombined)                                                              \
+    VALUE(cudaInvalidDeviceId)                                                                     \
+    VALUE(sizeof(cudaError_t))                                                                     \
+    VALUE(sizeof(CUresult))                                                                        \
+    VALUE(sizeof(enum cudaMemcpyKind))                                                             \
+    VALUE(sizeof(CUdevice))                                                                        \
+    VALUE(sizeof(CUdeviceptr))                                                                     \
+    VALUE(sizeof(struct cudaPointerAttributes))                                                    \
+    VALUE(offsetof(struct cudaPointerAttributes, type))                                            \
+    VALUE(offsetof(struct cudaPointerAttributes, device))                                          \
+    VALUE(offsetof(struct cudaPointerAttributes, devicePointer))                                   \
+    VALUE(offsetof(struct cudaPointerAttributes, hostPointer))                                     \
+    VALUE(offsetof(struct cudaPointerAttributes, reserved))
+
+/* The lists of enumerators are gmd's; in the toolkit's table the names have the toolkit's values.
+ */
+#define LISTED_ERROR(name, value, text)            VALUE(name)
+#define LISTED_DRIVER_ERROR(name, value)           VALUE(name)
+#define LISTED_ATTRIBUTE(name, driver_name, value) VALUE(name) VALUE(driver_name)
+
+#define TOOLKIT_TABLE                                                                              \
+    {                                                                                              \
+        TOOLKIT_CONSTANTS GMD_CUDA_ERRORS(LISTED_ERROR)                                            \
+            GMD_CUDA_DRIVER_ERRORS(LISTED_DRIVER_ERROR)                                            \
+                GMD_CUDA_DEVICE_ATTRIBUTES(LISTED_ATTRIBUTE)                                       \
+        {                                                                                          \
+            NULL, 0                                                                                \
+        }                                                                                          \
+    }
+
+#endif
