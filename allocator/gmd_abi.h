@@ -1,0 +1,57 @@
+/* gmd_abi.h - the ABI of an allocator under test: a shared library with the two functions of
+ * PyTorch's pluggable allocators
+ * (https://pytorch.org/docs/stable/notes/cuda.html#using-custom-memory-allocators-for-cuda) and
+ * optional ones, found by name, that let gmd see and check more.
+ *
+ *     void *gmd_malloc(size_t size, int device, cudaStream_t stream);         NULL: out of memory
+ *     void  gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
+ *
+ * optional, each unlocks oracles:
+ *     void gmd_init(int device_count);
+ *     void gmd_empty_cache(void);
+ *     void gmd_record_stream(void *ptr, cudaStream_t stream);
+ *     void gmd_set_memory_fraction(double fraction, int device);
+ *     int  gmd_get_stats(int device, gmd_stats *out);                         0: filled in
+ *     int  gmd_memory_stats(int device, gmd_stat_fn *emit, void *context);    0: all emitted
+ *     void gmd_reset_peak_stats(int device);
+ *     int  gmd_configure(const char *conf, char *message, size_t message_size);
+ *                                             0: accepted; else a message; before the first request
+ *     int  gmd_order_segments(const uint64_t *given, size_t count);
+ *                                             0: accepted; see gmd_allocator_order_segments
+ *     int  gmd_walk(int device, gmd_walk_fn *visit, void *context);           0: all visited
+ *
+ * This header declares types only, so that a plugin may be written without it. Sizes are bytes. */
+#ifndef GMD_ABI_H
+#define GMD_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct CUstream_st;
+
+#define GMD_STAT_UNKNOWN UINT64_MAX /* a figure that the allocator does not keep */
+
+/* The meanings are those of torch.cuda.memory_stats(), over all pools of one device. */
+typedef struct gmd_stats {
+    size_t struct_size; /* set by the caller: sizeof(gmd_stats) */
+    uint64_t allocated_bytes, allocated_bytes_peak, reserved_bytes, reserved_bytes_peak;
+    uint64_t active_bytes, active_bytes_peak, inactive_split_bytes, requested_bytes;
+    uint64_t allocation_count, segment_count, num_alloc_retries, num_ooms;
+} gmd_stats;
+
+/* Every figure of torch.cuda.memory_stats() under its name there ("reserved_bytes.all.peak"). */
+typedef void gmd_stat_fn(void *context, const char *name, uint64_t value);
+
+/* One block of the allocator, as the snapshot would show it. Blocks come by segment, segments in
+ * ascending address order, blocks within a segment likewise. */
+typedef struct gmd_block_info {
+    uint64_t segment_address, segment_size;
+    uint64_t address, size, requested_size; /* requested_size: by its current or last owner */
+    struct CUstream_st *stream;             /* the allocation stream */
+    int state;                              /* 0 free, 1 allocated, 2 freed but still pending */
+    int is_large;                           /* the pool */
+} gmd_block_info;
+
+typedef void gmd_walk_fn(void *context, const gmd_block_info *block);
+
+#endif

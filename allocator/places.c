@@ -1,0 +1,148 @@
+#include "places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_FREE_PLACE ((uint64_t)1 << 52) /* above every address that a device gives */
+
+bool places_set(places *p, const uint64_t *given, size_t count)
+{
+    uint64_t *copy = malloc((count + 1) * sizeof *copy);
+    if (!copy) {
+        return false;
+    }
+    if (count) {
+        memcpy(copy, given, count * sizeof *copy);
+    }
+    free(p->given);
+    p->given = copy;
+    p->given_count = count;
+    p->given_used = 0;
+    p->next = p->next ? p->next : FIRST_FREE_PLACE;
+    p->is_on = true;
+    return true;
+}
+
+void places_release(places *p)
+{
+    free(p->given);
+    free(p->by_place);
+    free(p->by_address);
+    *p = (places){0};
+}
+
+static bool grow(placed_segment **list, size_t capacity)
+{
+    placed_segment *larger = realloc(*list, capacity * sizeof *larger);
+    if (larger) {
+        *list = larger;
+    }
+    return larger != NULL;
+}
+
+bool places_reserve(places *p)
+{
+    if (!p->is_on || p->count < p->capacity) {
+        return true;
+    }
+    size_t capacity = p->capacity ? p->capacity * 2 : 64;
+    if (!grow(&p->by_place, capacity) || !grow(&p->by_address, capacity)) {
+        return false;
+    }
+    p->capacity = capacity;
+    return true;
+}
+
+/* The number of segments in a list that begin at or below a place, or an address. */
+static size_t count_up_to(const placed_segment *list, size_t count, bool is_by_place,
+                          uint64_t where)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if ((is_by_place ? list[middle].place : list[middle].address) <= where) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static size_t places_up_to(const places *p, uint64_t place)
+{
+    return count_up_to(p->by_place, p->count, true, place);
+}
+
+static size_t addresses_up_to(const places *p, uint64_t address)
+{
+    return count_up_to(p->by_address, p->count, false, address);
+}
+
+static bool is_taken(const places *p, uint64_t place, uint64_t size)
+{
+    size_t below = places_up_to(p, place);
+    if (below && p->by_place[below - 1].place + p->by_place[below - 1].size > place) {
+        return true;
+    }
+    return below < p->count && p->by_place[below].place < place + size;
+}
+
+static void insert(placed_segment *list, size_t count, size_t at, const placed_segment *added)
+{
+    memmove(&list[at + 1], &list[at], (count - at) * sizeof *list);
+    list[at] = *added;
+}
+
+static void erase(placed_segment *list, size_t count, size_t at)
+{
+    memmove(&list[at], &list[at + 1], (count - at - 1) * sizeof *list);
+}
+
+uint64_t places_add(places *p, uint64_t address, uint64_t size)
+{
+    if (!p->is_on) {
+        return address;
+    }
+    uint64_t place = p->given_used < p->given_count ? p->given[p->given_used++] : 0;
+    if (!place || place > FIRST_FREE_PLACE - size || is_taken(p, place, size)) {
+        place = p->next;
+        p->next += size;
+    }
+    placed_segment added = {place, address, size};
+    insert(p->by_place, p->count, places_up_to(p, place), &added);
+    insert(p->by_address, p->count, addresses_up_to(p, address), &added);
+    p->count++;
+    return place;
+}
+
+void places_remove(places *p, uint64_t place)
+{
+    if (!p->is_on) {
+        return;
+    }
+    size_t at = places_up_to(p, place) - 1;
+    uint64_t address = p->by_place[at].address;
+    erase(p->by_place, p->count, at);
+    erase(p->by_address, p->count, addresses_up_to(p, address) - 1);
+    p->count--;
+}
+
+uint64_t places_address(const places *p, uint64_t place)
+{
+    if (!p->is_on) {
+        return place;
+    }
+    const placed_segment *s = &p->by_place[places_up_to(p, place) - 1];
+    return s->address + (place - s->place);
+}
+
+uint64_t places_place(const places *p, uint64_t address)
+{
+    if (!p->is_on) {
+        return address;
+    }
+    size_t below = addresses_up_to(p, address);
+    const placed_segment *s = below ? &p->by_address[below - 1] : NULL;
+    return s && address - s->address < s->size ? s->place + (address - s->address) : 0;
+}

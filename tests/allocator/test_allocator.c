@@ -1,0 +1,427 @@
+/* The reference allocator on the simulated device: the algorithm, rule by rule. Sizes in the
+ * comments are those of PyTorch's default settings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_allocator.h"
+#include "gmd_sim.h"
+#include "gmd_size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fixture {
+    gmd_allocator *a;
+    cudaStream_t s1, s2;
+} fixture;
+
+static int open_fixture(void **state)
+{
+    static fixture f;
+    gmd_sim_config config;
+    gmd_sim_default_config(&config);
+    config.device_count = 2;
+    config.capacity_bytes = GMD_GIB;
+    gmd_sim_reset(&config);
+    cudaStreamCreateWithFlags(&f.s1, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&f.s2, cudaStreamNonBlocking);
+    *state = &f;
+    return gmd_allocator_create(&f.a, 2, NULL, NULL) == GMD_OK ? 0 : -1;
+}
+
+static int close_fixture(void **state)
+{
+    fixture *f = *state;
+    gmd_allocator_destroy(f->a);
+    return 0;
+}
+
+static uint64_t take(fixture *f, uint64_t size)
+{
+    return (uint64_t)(uintptr_t)gmd_allocator_malloc(f->a, size, 0, f->s1);
+}
+
+static void give(fixture *f, uint64_t address)
+{
+    assert_true(gmd_allocator_free(f->a, (void *)(uintptr_t)address));
+}
+
+static gmd_stats stats_of(fixture *f)
+{
+    gmd_stats s = {.struct_size = sizeof s};
+    assert_true(gmd_allocator_get_stats(f->a, 0, &s));
+    return s;
+}
+
+static uint64_t device_bytes(int device)
+{
+    gmd_sim_device_state state;
+    assert_int_equal(gmd_sim_device(device, &state), 0);
+    return state.allocated_bytes;
+}
+
+static void rounds_to_512_bytes(void **state)
+{
+    fixture *f = *state;
+    assert_true(take(f, 1) != 0);
+    assert_int_equal(stats_of(f).allocated_bytes, 512);
+    take(f, 513);
+    assert_int_equal(stats_of(f).allocated_bytes, 512 + 1024);
+    assert_int_equal(stats_of(f).requested_bytes, 1 + 513);
+}
+
+static void a_size_of_zero_gets_a_block(void **state)
+{
+    fixture *f = *state;
+    assert_true(take(f, 0) != 0);
+    assert_int_equal(stats_of(f).allocated_bytes, 512);
+}
+
+static void small_requests_come_from_2_mib_segments(void **state)
+{
+    fixture *f = *state;
+    take(f, GMD_MIB);
+    assert_int_equal(stats_of(f).reserved_bytes, 2 * GMD_MIB);
+}
+
+static void requests_above_1_mib_come_from_20_mib_segments(void **state)
+{
+    fixture *f = *state;
+    take(f, GMD_MIB + 1);
+    assert_int_equal(stats_of(f).reserved_bytes, 20 * GMD_MIB);
+}
+
+static void requests_from_10_mib_on_get_segments_rounded_to_2_mib(void **state)
+{
+    fixture *f = *state;
+    take(f, 10 * GMD_MIB + 1);
+    assert_int_equal(stats_of(f).reserved_bytes, 12 * GMD_MIB);
+}
+
+static void neighbours_are_cut_from_the_front_in_address_order(void **state)
+{
+    fixture *f = *state;
+    uint64_t a = take(f, 512), b = take(f, 512);
+    assert_int_equal(b, a + 512);
+}
+
+static void a_large_block_keeps_a_remainder_of_up_to_1_mib(void **state)
+{
+    fixture *f = *state;
+    take(f, 19 * GMD_MIB);
+    assert_int_equal(stats_of(f).allocated_bytes, 20 * GMD_MIB);
+    assert_int_equal(stats_of(f).inactive_split_bytes, 0);
+}
+
+static void a_remainder_above_1_mib_is_split_off(void **state)
+{
+    fixture *f = *state;
+    take(f, 9 * GMD_MIB);
+    assert_int_equal(stats_of(f).allocated_bytes, 9 * GMD_MIB);
+    assert_int_equal(stats_of(f).inactive_split_bytes, 11 * GMD_MIB);
+}
+
+static void takes_the_smallest_block_that_fits(void **state)
+{
+    fixture *f = *state;
+    uint64_t large = take(f, 8192), wall1 = take(f, 512), fitting = take(f, 2048);
+    uint64_t wall2 = take(f, 512);
+    give(f, large);
+    give(f, fitting);
+    assert_int_equal(take(f, 2048), fitting);
+    (void)wall1;
+    (void)wall2;
+}
+
+static void takes_the_lowest_address_among_equals(void **state)
+{
+    fixture *f = *state;
+    uint64_t low = take(f, 1024), wall = take(f, 512), high = take(f, 1024);
+    take(f, 512);
+    give(f, high);
+    give(f, low);
+    assert_int_equal(take(f, 1024), low);
+    (void)wall;
+}
+
+static void merges_a_freed_block_with_both_neighbours(void **state)
+{
+    fixture *f = *state;
+    uint64_t a = take(f, 512), b = take(f, 512), c = take(f, 512);
+    uint64_t wall = take(f, 512);
+    give(f, a);
+    give(f, c);
+    give(f, b);
+    assert_int_equal(take(f, 1536), a);
+    (void)wall;
+}
+
+static void another_stream_does_not_get_a_cached_block(void **state)
+{
+    fixture *f = *state;
+    uint64_t a = take(f, 512);
+    give(f, a);
+    void *other = gmd_allocator_malloc(f->a, 512, 0, f->s2);
+    assert_int_not_equal((uint64_t)(uintptr_t)other, a);
+    assert_int_equal(stats_of(f).segment_count, 2);
+}
+
+static void devices_are_apart_and_the_current_device_is_kept(void **state)
+{
+    fixture *f = *state;
+    void *p = gmd_allocator_malloc(f->a, 4 * GMD_MIB, 1, NULL);
+    int current = -1;
+    assert_non_null(p);
+    assert_int_equal(cudaGetDevice(&current), cudaSuccess);
+    assert_int_equal(current, 0);
+    assert_int_equal(device_bytes(0), 0);
+    assert_int_equal(device_bytes(1), 20 * GMD_MIB);
+}
+
+static void empty_cache_gives_back_whole_free_segments_only(void **state)
+{
+    fixture *f = *state;
+    uint64_t kept = take(f, 512), gone = take(f, 30 * GMD_MIB);
+    give(f, gone);
+    gmd_allocator_empty_cache(f->a);
+    assert_int_equal(device_bytes(0), 2 * GMD_MIB);
+    give(f, kept);
+    gmd_allocator_empty_cache(f->a);
+    assert_int_equal(device_bytes(0), 0);
+}
+
+static void gives_the_cache_back_and_retries_when_the_device_is_full(void **state)
+{
+    fixture *f = *state;
+    give(f, take(f, 600 * GMD_MIB));
+    assert_true(take(f, 700 * GMD_MIB) != 0);
+    assert_int_equal(stats_of(f).num_alloc_retries, 1);
+    assert_int_equal(stats_of(f).num_ooms, 0);
+    assert_int_equal(stats_of(f).reserved_bytes, 700 * GMD_MIB);
+}
+
+static void out_of_memory_leaves_the_allocator_usable_and_no_error_behind(void **state)
+{
+    fixture *f = *state;
+    take(f, 600 * GMD_MIB);
+    assert_int_equal(take(f, 600 * GMD_MIB), 0);
+    assert_int_equal(stats_of(f).num_ooms, 1);
+    assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+    assert_true(take(f, 100 * GMD_MIB) != 0);
+}
+
+static void reserved_memory_stays_within_the_fraction(void **state)
+{
+    fixture *f = *state;
+    assert_true(gmd_allocator_set_memory_fraction(f->a, 0.5, 0));
+    assert_true(take(f, 512 * GMD_MIB) != 0);
+    assert_int_equal(take(f, 1), 0);
+    assert_int_equal(stats_of(f).num_ooms, 1);
+}
+
+static void a_fraction_out_of_range_is_refused(void **state)
+{
+    fixture *f = *state;
+    assert_false(gmd_allocator_set_memory_fraction(f->a, 1.5, 0));
+    assert_false(gmd_allocator_set_memory_fraction(f->a, -0.1, 0));
+    assert_false(gmd_allocator_set_memory_fraction(f->a, 0.5, 2));
+}
+
+static void sizes_near_the_largest_number_are_refused(void **state)
+{
+    fixture *f = *state;
+    give(f, take(f, 512));
+    for (uint64_t back = 0; back < 1200; back += 100) {
+        assert_int_equal(take(f, SIZE_MAX - back), 0);
+    }
+    assert_true(take(f, 512) != 0);
+}
+
+static void double_and_foreign_frees_are_refused(void **state)
+{
+    fixture *f = *state;
+    uint64_t a = take(f, 512), b = take(f, 512);
+    give(f, a);
+    assert_false(gmd_allocator_free(f->a, (void *)(uintptr_t)a));
+    assert_false(gmd_allocator_free(f->a, (void *)(uintptr_t)(b + 1)));
+    assert_true(gmd_allocator_free(f->a, NULL));
+    assert_int_equal(stats_of(f).allocation_count, 1);
+}
+
+static void peaks_are_kept_until_reset(void **state)
+{
+    fixture *f = *state;
+    give(f, take(f, 4096));
+    assert_int_equal(stats_of(f).allocated_bytes_peak, 4096);
+    gmd_allocator_reset_peak_stats(f->a, 0);
+    assert_int_equal(stats_of(f).allocated_bytes_peak, 0);
+    assert_int_equal(stats_of(f).reserved_bytes_peak, 2 * GMD_MIB);
+}
+
+static void a_setting_that_is_not_supported_is_named(void **state)
+{
+    (void)state;
+    gmd_allocator *a = NULL;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_create(&a, 1, "max_split_size_mb:64,x:1", &error),
+                     GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "'max_split_size_mb:64'"));
+    assert_null(a);
+}
+
+/* --- whole-structure check under a random workload
+ * ------------------------------------------------ */
+
+typedef struct tiling { /* blocks tile their segments, and no two free neighbours stay unmerged */
+    uint64_t segment, expected, segments, blocks, allocated, free_bytes;
+    bool was_free;
+} tiling;
+
+static void check_tile(void *context, const gmd_block_info *b)
+{
+    tiling *t = context;
+    if (b->segment_address != t->segment) {
+        t->segment = b->segment_address;
+        t->expected = b->segment_address;
+        t->was_free = false;
+        t->segments++;
+    }
+    assert_int_equal(b->address, t->expected);
+    assert_true(b->address + b->size <= b->segment_address + b->segment_size);
+    assert_false(t->was_free && b->state == 0);
+    t->was_free = b->state == 0;
+    t->expected = b->address + b->size;
+    t->blocks++;
+    *(b->state ? &t->allocated : &t->free_bytes) += b->size;
+}
+
+static void blocks_tile_their_segments_under_a_random_workload(void **state)
+{
+    fixture *f = *state;
+    enum { LIVE = 200 };
+    uint64_t live[LIVE] = {0}, random = 7;
+    for (int step = 0; step < 30000; step++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        uint64_t *slot = &live[(random >> 40) % LIVE];
+        if (*slot) {
+            give(f, *slot);
+            *slot = 0;
+        } else {
+            unsigned shift = (unsigned)((random >> 20) % 25);
+            *slot = take(f, (random >> 32) % ((uint64_t)2 << shift) + 1);
+        }
+        if (step % 500 == 0) {
+            tiling t = {0};
+            assert_true(gmd_allocator_walk(f->a, 0, check_tile, &t));
+            gmd_stats s = stats_of(f);
+            assert_int_equal(t.allocated, s.allocated_bytes);
+            assert_int_equal(t.allocated + t.free_bytes, s.reserved_bytes);
+            assert_int_equal(t.segments, s.segment_count);
+            assert_int_equal(s.reserved_bytes, device_bytes(0));
+        }
+    }
+}
+
+/* --- an order of segments
+ * -------------------------------------------------------------------------- */
+
+typedef struct decisions { /* what an observer sees of 4,000 random requests, addresses aside */
+    gmd_stats stats;
+    uint64_t walked; /* hash of the final blocks */
+} decisions;
+
+static void hash_block(void *context, const gmd_block_info *b)
+{
+    uint64_t *hash = context;
+    const uint64_t fields[] = {b->segment_address, b->address, b->size, (uint64_t)b->state};
+    for (size_t i = 0; i < 4; i++) {
+        *hash = (*hash ^ fields[i]) * 0x100000001b3u;
+    }
+}
+
+static decisions decide_with(gmd_sim_placement placement)
+{
+    enum { LIVE = 150 };
+    uint64_t live[LIVE] = {0}, random = 11;
+    fixture f = {0};
+    gmd_sim_config config;
+    gmd_sim_default_config(&config);
+    config.placement = placement;
+    gmd_sim_reset(&config);
+    assert_int_equal(gmd_allocator_create(&f.a, 1, NULL, NULL), GMD_OK);
+    const uint64_t given[] = {(uint64_t)9 << 30, (uint64_t)3 << 30, (uint64_t)6 << 30};
+    assert_true(gmd_allocator_order_segments(f.a, given, 3));
+    for (int step = 0; step < 4000; step++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        uint64_t *slot = &live[(random >> 40) % LIVE];
+        if (*slot) {
+            give(&f, *slot);
+            *slot = 0;
+        } else {
+            *slot = take(&f, (random >> 30) % (3 * GMD_MIB) + 1);
+        }
+        if (step % 1000 == 999) {
+            gmd_allocator_empty_cache(f.a);
+        }
+    }
+    decisions d = {.stats = stats_of(&f)};
+    gmd_allocator_walk(f.a, 0, hash_block, &d.walked);
+    gmd_allocator_destroy(f.a);
+    return d;
+}
+
+static void with_an_order_decisions_do_not_depend_on_where_segments_lie(void **state)
+{
+    (void)state;
+    decisions low = decide_with(GMD_SIM_ASCENDING), random = decide_with(GMD_SIM_RANDOM);
+    assert_memory_equal(&low.stats, &random.stats, sizeof low.stats);
+    assert_true(low.walked == random.walked);
+}
+
+static void destroy_gives_everything_back(void **state)
+{
+    fixture *f = *state;
+    take(f, 512);
+    take(f, 50 * GMD_MIB);
+    gmd_allocator_destroy(f->a);
+    f->a = NULL;
+    assert_int_equal(device_bytes(0), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(rounds_to_512_bytes),
+        TEST(a_size_of_zero_gets_a_block),
+        TEST(small_requests_come_from_2_mib_segments),
+        TEST(requests_above_1_mib_come_from_20_mib_segments),
+        TEST(requests_from_10_mib_on_get_segments_rounded_to_2_mib),
+        TEST(neighbours_are_cut_from_the_front_in_address_order),
+        TEST(a_large_block_keeps_a_remainder_of_up_to_1_mib),
+        TEST(a_remainder_above_1_mib_is_split_off),
+        TEST(takes_the_smallest_block_that_fits),
+        TEST(takes_the_lowest_address_among_equals),
+        TEST(merges_a_freed_block_with_both_neighbours),
+        TEST(another_stream_does_not_get_a_cached_block),
+        TEST(devices_are_apart_and_the_current_device_is_kept),
+        TEST(empty_cache_gives_back_whole_free_segments_only),
+        TEST(gives_the_cache_back_and_retries_when_the_device_is_full),
+        TEST(out_of_memory_leaves_the_allocator_usable_and_no_error_behind),
+        TEST(reserved_memory_stays_within_the_fraction),
+        TEST(a_fraction_out_of_range_is_refused),
+        TEST(sizes_near_the_largest_number_are_refused),
+        TEST(double_and_foreign_frees_are_refused),
+        TEST(peaks_are_kept_until_reset),
+        TEST(a_setting_that_is_not_supported_is_named),
+        TEST(blocks_tile_their_segments_under_a_random_workload),
+        cmocka_unit_test(with_an_order_decisions_do_not_depend_on_where_segments_lie),
+        TEST(destroy_gives_everything_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* Address -> block, against a plain array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "block_map.h"
+
+#include <string.h>
+
+#define COUNT 3000
+
+static void finds_exactly_what_was_inserted_and_not_taken(void **state)
+{
+    (void)state;
+    static block blocks[COUNT];
+    static bool is_in[COUNT];
+    block_map map = {0};
+    uint64_t random = 42;
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i].address = (uint64_t)(i + 1) * 512; /* the pattern of device addresses */
+    }
+    for (int step = 0; step < 200000; step++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        int i = (int)((random >> 33) % COUNT);
+        if (is_in[i]) {
+            assert_ptr_equal(block_map_take(&map, blocks[i].address), &blocks[i]);
+        } else {
+            assert_null(block_map_take(&map, blocks[i].address));
+            assert_true(block_map_reserve(&map));
+            block_map_insert(&map, &blocks[i]);
+        }
+        is_in[i] = !is_in[i];
+    }
+    block_map_release(&map);
+}
+
+static void an_empty_map_and_address_zero_find_nothing(void **state)
+{
+    (void)state;
+    block_map map = {0};
+    assert_null(block_map_take(&map, 512));
+    assert_true(block_map_reserve(&map));
+    assert_null(block_map_take(&map, 0));
+    block_map_release(&map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_exactly_what_was_inserted_and_not_taken),
+        cmocka_unit_test(an_empty_map_and_address_zero_find_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
