@@ -38,7 +38,7 @@ struct gmd_allocator {
     device_allocator devices[];
 };
 
-/* --- sizes ----------------------------------------------------------------------------------- */
+/* --- sizes ------------------------------------------------------------------------------- */
 
 /* Saturates below SIZE_MAX, where no device can serve it: the request then fails like any that is
  * too large (a wrap to zero here would hand out a block that is too short, pytorch#182446). */
@@ -78,7 +78,7 @@ static bool is_worth_splitting(const free_set *set, uint64_t remaining)
     return set->is_small ? remaining >= BLOCK_BYTES : remaining > SMALL_REQUEST_BYTES;
 }
 
-/* --- free sets ------------------------------------------------------------------------------- */
+/* --- free sets --------------------------------------------------------------------------- */
 
 static free_set *find_or_add_set(device_allocator *d, pool_kind kind, cudaStream_t stream)
 {
@@ -113,8 +113,7 @@ static free_set *set_for(device_allocator *d, pool_kind kind, cudaStream_t strea
     return *cached;
 }
 
-/* --- segments: the only places that call the device ---------------------------------------------
- */
+/* --- segments: the only places that call the device -------------------------------------- */
 
 /* Makes `device` current and gives the device to go back to; -1 when there is nothing to undo. */
 static int enter_device(int device)
@@ -212,7 +211,7 @@ static void release_cached_segments(device_allocator *d)
     release_free_segments(d, POOL_SMALL);
 }
 
-/* --- blocks ---------------------------------------------------------------------------------- */
+/* --- blocks ------------------------------------------------------------------------------ */
 
 /* Cuts `size` bytes off the front of a block that is in no set; the rest goes back to the set. The
  * rest keeps the block's identity (and its last requested size), as PyTorch's snapshots show. */
@@ -378,7 +377,7 @@ static void release(device_allocator *d, block *b)
     count_free_parts(d, kind, blocks, bytes);
 }
 
-/* --- the interface --------------------------------------------------------------------------- */
+/* --- the interface ----------------------------------------------------------------------- */
 
 static device_allocator *device_at(gmd_allocator *allocator, int device)
 {
@@ -573,7 +572,7 @@ bool gmd_allocator_memory_stats(gmd_allocator *allocator, int device, gmd_stat_f
     return true;
 }
 
-/* --- walking --------------------------------------------------------------------------------- */
+/* --- walking ----------------------------------------------------------------------------- */
 
 typedef struct head_list { /* the first block of every segment */
     const block **heads;

@@ -66,7 +66,7 @@ void gmd_sim_default_config(gmd_sim_config *config);
  * handles from before are invalid. Takes microseconds: the cost follows what was in use. */
 int gmd_sim_reset(const gmd_sim_config *config);
 
-/* --- observing ------------------------------------------------------------------------------- */
+/* --- observing --------------------------------------------------------------------------- */
 
 typedef enum gmd_sim_call_kind {
     GMD_SIM_CALL_OTHER,
@@ -123,7 +123,7 @@ size_t gmd_sim_recorded_left(void);  /* entries of the recorded list not used ye
 int gmd_sim_peek(uint64_t address, void *to, size_t size);
 int gmd_sim_poke(uint64_t address, const void *from, size_t size);
 
-/* --- work and time --------------------------------------------------------------------------- */
+/* --- work and time ----------------------------------------------------------------------- */
 
 typedef struct gmd_sim_access {
     uint64_t address, size;
@@ -141,7 +141,7 @@ void gmd_sim_advance(uint64_t duration_ns);     /* work that ends in that time c
 uint64_t gmd_sim_pending(cudaStream_t stream);  /* queued entries not complete; 0 idle */
 bool gmd_sim_event_complete(cudaEvent_t event); /* cudaEventQuery without side effects */
 
-/* --- faults ---------------------------------------------------------------------------------- */
+/* --- faults ------------------------------------------------------------------------------ */
 
 /* The `nth` call of `function` from now (1: the next) returns `error` and does nothing else; with
  * `every_later` so does each one after it. -1: unknown function, nth 0, error 0, or too many faults

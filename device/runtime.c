@@ -63,8 +63,7 @@ static void keep_path(gmd_runtime *rt, const char *fallback)
     snprintf(rt->path, sizeof rt->path, "%s", path);
 }
 
-/* --- the simulated device ----------------------------------------------------------------------
- */
+/* --- the simulated device ---------------------------------------------------------------- */
 
 static gmd_status open_simulated(gmd_runtime *rt, const char *lib_directory, gmd_error *error)
 {
@@ -99,8 +98,7 @@ static gmd_status open_simulated(gmd_runtime *rt, const char *lib_directory, gmd
     return GMD_OK;
 }
 
-/* --- a real device ------------------------------------------------------------------------------
- */
+/* --- a real device ----------------------------------------------------------------------- */
 
 static bool try_library(gmd_runtime *rt, const char *path, attempts *tried)
 {

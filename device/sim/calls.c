@@ -127,8 +127,8 @@ int call_misuse(sim_call *call, int result, const char *sentence)
 int call_leave(sim_call *call)
 {
     int result = call->record.result;
-    if (result && result != cudaErrorNotReady && !is_driver_call(call->id) && call->id != CALL_cudaGetLastError &&
-        call->id != CALL_cudaPeekAtLastError) {
+    if (result && result != cudaErrorNotReady && !is_driver_call(call->id) &&
+        call->id != CALL_cudaGetLastError && call->id != CALL_cudaPeekAtLastError) {
         call->thread->last_error = (cudaError_t)result;
     }
     calls.misuses += call->record.misuse != NULL;
@@ -167,8 +167,7 @@ cudaError_t gmd_sim_cudaPeekAtLastError(void)
     return (cudaError_t)call_leave(&call);
 }
 
-/* --- control ------------------------------------------------------------------------------------
- */
+/* --- control ----------------------------------------------------------------------------- */
 
 static call_id find_call(const char *function)
 {

@@ -22,9 +22,9 @@
  * (NOT_INITIALIZED) and, where they touch memory, a current context (INVALID_CONTEXT).
  *
  * The last error is per thread: a failing runtime call sets it, a successful one leaves it,
- * cudaGetLastError returns and clears it. cudaErrorNotReady is an answer and leaves no error behind, as
- * seen with CUDA 13.0 on an H200. Driver functions do not touch it. An error planted as a fault is not sticky,
- * whatever its code: the device stays usable. */
+ * cudaGetLastError returns and clears it. cudaErrorNotReady is an answer and leaves no error
+ * behind, as seen with CUDA 13.0 on an H200. Driver functions do not touch it. An error planted as
+ * a fault is not sticky, whatever its code: the device stays usable. */
 #ifndef GMD_SIM_CALLS_H
 #define GMD_SIM_CALLS_H
 

@@ -28,8 +28,7 @@ static side side_of(const void *pointer, uint64_t size)
     return placement_owns(address) ? SIDE_NONE : SIDE_PAGEABLE;
 }
 
-/* --- when an entry completes ---------------------------------------------------------------------
- */
+/* --- when an entry completes ------------------------------------------------------------- */
 
 /* The host memory of one side of a copy; NULL: the device is not backed, or the memory has been
  * freed meanwhile, which only a lenient cudaFree allows. */

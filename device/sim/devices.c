@@ -14,8 +14,7 @@ void device_use(sim_thread *thread, int device)
     sim.is_driver_initialized = true;
 }
 
-/* --- the runtime ---------------------------------------------------------------------------------
- */
+/* --- the runtime ------------------------------------------------------------------------- */
 
 static int put(sim_call *call, int *out, int value)
 {
@@ -163,8 +162,7 @@ cudaError_t gmd_sim_cudaDeviceReset(void)
     return (cudaError_t)call_leave(&call);
 }
 
-/* --- errors --------------------------------------------------------------------------------------
- */
+/* --- errors ------------------------------------------------------------------------------ */
 
 const char *gmd_sim_cudaGetErrorName(cudaError_t error)
 {
@@ -230,8 +228,7 @@ CUresult gmd_sim_cuGetErrorString(CUresult error, const char **text)
     return (CUresult)call_leave(&call);
 }
 
-/* --- the driver ----------------------------------------------------------------------------------
- */
+/* --- the driver -------------------------------------------------------------------------- */
 
 /* The driver's own checks before any use of a device: 0, or the error. */
 static int driver_check(sim_call *call, int device)
@@ -424,8 +421,7 @@ CUresult gmd_sim_cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags
     return (CUresult)call_leave(&call);
 }
 
-/* --- control -------------------------------------------------------------------------------------
- */
+/* --- control ----------------------------------------------------------------------------- */
 
 int gmd_sim_device(int device, gmd_sim_device_state *state)
 {

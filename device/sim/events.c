@@ -96,8 +96,7 @@ void events_reset_device(int device)
     }
 }
 
-/* --- the API -------------------------------------------------------------------------------------
- */
+/* --- the API ----------------------------------------------------------------------------- */
 
 static int create(sim_call *call, cudaEvent_t *out, unsigned flags)
 {

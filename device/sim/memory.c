@@ -7,8 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* --- the host memory behind an allocation -------------------------------------------------------
- */
+/* --- the host memory behind an allocation ------------------------------------------------ */
 
 enum { MAP_THRESHOLD = 64 << 10 };
 
@@ -31,8 +30,7 @@ static void backing_delete(unsigned char *data, uint64_t size)
     }
 }
 
-/* --- device memory -------------------------------------------------------------------------------
- */
+/* --- device memory ----------------------------------------------------------------------- */
 
 allocation *memory_find_range(uint64_t address, uint64_t size)
 {
@@ -206,8 +204,7 @@ CUresult gmd_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
     return (CUresult)call_leave(&call);
 }
 
-/* --- page-locked host memory ---------------------------------------------------------------------
- */
+/* --- page-locked host memory ------------------------------------------------------------- */
 
 typedef struct pinned {
     unsigned char *memory;
@@ -358,8 +355,7 @@ cudaError_t gmd_sim_cudaPointerGetAttributes(struct cudaPointerAttributes *out, 
     return (cudaError_t)call_leave(&call);
 }
 
-/* --- control -------------------------------------------------------------------------------------
- */
+/* --- control ----------------------------------------------------------------------------- */
 
 static gmd_sim_range range_of(const allocation *a)
 {

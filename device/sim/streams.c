@@ -29,8 +29,7 @@ static void *grow_array(void *array, uint32_t *capacity, size_t item)
     return moved;
 }
 
-/* --- creating and finding -----------------------------------------------------------------------
- */
+/* --- creating and finding ---------------------------------------------------------------- */
 
 /* A new or recycled structure. Tickets go on where its earlier life ended, so that what still
  * refers to that life finds it complete. Room for every structure to be active is made here, so
@@ -139,8 +138,7 @@ static bool is_blocking(const stream *s)
     return !(s->flags & cudaStreamNonBlocking);
 }
 
-/* --- queueing ------------------------------------------------------------------------------------
- */
+/* --- queueing ---------------------------------------------------------------------------- */
 
 static entry *entry_at(const stream *s, uint64_t ticket)
 {
@@ -254,8 +252,7 @@ uint64_t stream_pending(const stream *s)
     return s->tail - s->head;
 }
 
-/* --- the clock -----------------------------------------------------------------------------------
- */
+/* --- the clock --------------------------------------------------------------------------- */
 
 static uint64_t add_saturating(uint64_t a, uint64_t b)
 {
@@ -387,8 +384,7 @@ void streams_force_device(int device)
     }
 }
 
-/* --- reset ---------------------------------------------------------------------------------------
- */
+/* --- reset ------------------------------------------------------------------------------- */
 
 static void drop_work(stream *s)
 {
@@ -451,8 +447,7 @@ void streams_reset_device(int device)
     sim.devices[device].stream_count = 0;
 }
 
-/* --- the API -------------------------------------------------------------------------------------
- */
+/* --- the API ----------------------------------------------------------------------------- */
 
 /* Hopper's range: 0 is the lowest priority, -5 the highest; others are clamped to it. */
 enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
@@ -670,8 +665,7 @@ cudaError_t gmd_sim_cudaDeviceSynchronize(void)
     return (cudaError_t)call_leave(&call);
 }
 
-/* --- control -------------------------------------------------------------------------------------
- */
+/* --- control ----------------------------------------------------------------------------- */
 
 static bool are_live(const gmd_sim_access *accesses, size_t count)
 {

@@ -36,8 +36,7 @@ static void tell(const char *what, int is_so)
 
 #define SHOW(call) show(#call, rt.call)
 
-/* --- devices and errors --------------------------------------------------------------------------
- */
+/* --- devices and errors ------------------------------------------------------------------ */
 
 static void devices(void)
 {
@@ -93,8 +92,7 @@ static void errors(void)
     rt.cudaFree(pointer);
 }
 
-/* --- memory --------------------------------------------------------------------------------------
- */
+/* --- memory ------------------------------------------------------------------------------ */
 
 static size_t free_bytes(void)
 {
