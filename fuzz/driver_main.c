@@ -1,0 +1,83 @@
+/* Makes a fuzz target a program that replays files, and folders of files, one after the other: the
+ * regression test where there is no libFuzzer. Usage: fuzz_NAME PATH... */
+#include "fuzz.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static size_t replayed;
+
+static bool replay_file(const char *path, size_t size)
+{
+    /* Of exactly the size, so that a sanitizer sees the first byte that is read beyond it. */
+    uint8_t *data = malloc(size ? size : 1);
+    FILE *file = data ? fopen(path, "rb") : NULL;
+    bool ok = file && fread(data, 1, size, file) == size;
+    if (ok) {
+        /* Said before, so that the last line names the file that aborts the program. */
+        printf("%s\n", path);
+        fflush(stdout);
+        LLVMFuzzerTestOneInput(data, size);
+        replayed++;
+    } else {
+        fprintf(stderr, "%s: cannot be read\n", path);
+    }
+    if (file) {
+        fclose(file);
+    }
+    free(data);
+    return ok;
+}
+
+static bool replay(const char *path);
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static bool replay_folder(const char *folder)
+{
+    struct dirent **entries;
+    bool ok = true;
+    int count = scandir(folder, &entries, is_visible, alphasort);
+    if (count < 0) {
+        fprintf(stderr, "%s: cannot be read\n", folder);
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        ok = replay(path) && ok;
+        free(entries[i]);
+    }
+    free(entries);
+    return ok;
+}
+
+static bool replay(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info)) {
+        fprintf(stderr, "%s: cannot be found\n", path);
+        return false;
+    }
+    return S_ISDIR(info.st_mode) ? replay_folder(path) : replay_file(path, (size_t)info.st_size);
+}
+
+int main(int argc, char **argv)
+{
+    bool ok = true;
+    for (int i = 1; i < argc; i++) {
+        ok = replay(argv[i]) && ok;
+    }
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s FILE|FOLDER...\n", argv[0]);
+        return 2;
+    }
+    printf("%zu inputs replayed\n", replayed);
+    return ok && replayed ? 0 : 1;
+}

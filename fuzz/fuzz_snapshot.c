@@ -1,0 +1,52 @@
+/* Any bytes are a snapshot, or an error that names a byte; what is accepted keeps its promises. */
+#include "fuzz.h"
+
+#include "gmd_snapshot.h"
+#include "gmd_trace.h"
+
+#include <string.h>
+
+static void require_sound_segment(const gmd_snapshot *s, const gmd_snapshot_segment *g)
+{
+    uint64_t at = g->address, end = g->address + g->total_size;
+    FUZZ_REQUIRE(end >= g->address);
+    FUZZ_REQUIRE(g->device < GMD_MAX_DEVICES);
+    FUZZ_REQUIRE(g->first_block <= s->block_count &&
+                 g->block_count <= s->block_count - g->first_block);
+    for (size_t i = 0; i < g->block_count; i++) {
+        const gmd_snapshot_block *b = &s->blocks[g->first_block + i];
+        FUZZ_REQUIRE(b->size > 0 && b->address >= at && b->size <= end - b->address);
+        FUZZ_REQUIRE(b->state <= GMD_BLOCK_PENDING_FREE);
+        at = b->address + b->size;
+    }
+}
+
+static void require_sound(const gmd_snapshot *s, size_t size)
+{
+    FUZZ_REQUIRE(s->event_count + s->segment_count + s->block_count <= size + 16);
+    FUZZ_REQUIRE(s->device_count <= GMD_MAX_DEVICES);
+    FUZZ_REQUIRE(s->has_events == (s->event_count > 0));
+    for (size_t i = 0; i < s->event_count; i++) {
+        FUZZ_REQUIRE(s->events[i].action <= GMD_ACTION_OTHER);
+        FUZZ_REQUIRE(s->events[i].device < s->device_count);
+    }
+    for (size_t i = 0; i < s->segment_count; i++) {
+        require_sound_segment(s, &s->segments[i]);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    gmd_snapshot snapshot;
+    gmd_error error = {""};
+    gmd_status status = gmd_snapshot_parse(&snapshot, data, size, "input", &error);
+    if (status == GMD_OK) {
+        require_sound(&snapshot, size);
+    } else {
+        FUZZ_REQUIRE(status == GMD_BAD_INPUT && strstr(error.text, "input: byte "));
+        FUZZ_REQUIRE(!snapshot.events && !snapshot.segments && !snapshot.blocks && !snapshot.conf);
+        FUZZ_REQUIRE(!snapshot.event_count && !snapshot.segment_count && !snapshot.block_count);
+    }
+    gmd_snapshot_free(&snapshot);
+    return 0;
+}

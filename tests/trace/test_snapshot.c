@@ -1,0 +1,731 @@
+#include "trace_test.h"
+
+#include "gmd_file.h"
+#include "gmd_snapshot.h"
+#include "gmd_trace.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* --- building snapshots ------------------------------------------------------------------ */
+
+static pickle_text text; /* one test at a time */
+
+static pickle_text *start(const char *opcodes)
+{
+    text.size = 0;
+    put(&text, opcodes);
+    return &text;
+}
+
+static void put_event(pickle_text *p, const char *action, uint64_t address, uint64_t size,
+                      uint64_t stream, uint64_t time_us)
+{
+    put(p, "}(");
+    put_string_entry(p, "action", action);
+    put_number_entry(p, strcmp(action, "oom") == 0 ? "device_free" : "addr", address);
+    put_number_entry(p, "size", size);
+    put_number_entry(p, "stream", stream);
+    put_number_entry(p, "time_us", time_us);
+    put(p, "u");
+}
+
+static void put_block(pickle_text *p, uint64_t address, uint64_t size, const char *state)
+{
+    put(p, "}(");
+    put_number_entry(p, "address", address);
+    put_number_entry(p, "size", size);
+    put_number_entry(p, "requested_size", size / 2);
+    put_string_entry(p, "state", state);
+    put(p, "u");
+}
+
+/* A segment up to its list of blocks, which the caller puts and ends with "eu". */
+static void open_segment(pickle_text *p, uint64_t address, uint64_t size)
+{
+    put(p, "}(");
+    put_number_entry(p, "device", 0);
+    put_number_entry(p, "address", address);
+    put_number_entry(p, "total_size", size);
+    put_number_entry(p, "allocated_size", size / 4);
+    put_number_entry(p, "active_size", size / 2);
+    put_number_entry(p, "requested_size", size / 8);
+    put_number_entry(p, "stream", 7);
+    put_string_entry(p, "segment_type", "large");
+    put_string(p, "segment_pool_id");
+    put(p, "(K\x01K\x02t");
+    put_string(p, "is_expandable");
+    put(p, "\x88");
+    put_string(p, "blocks");
+    put(p, "](");
+}
+
+static void put_empty_segments(pickle_text *p)
+{
+    put_string(p, "segments");
+    put(p, "]");
+}
+
+static void open_traces(pickle_text *p)
+{
+    put_empty_segments(p);
+    put_string(p, "device_traces");
+    put(p, "](");
+}
+
+/* A snapshot of one device up to its events, which the caller puts and ends with "eeu.". */
+static pickle_text *start_events(void)
+{
+    pickle_text *p = start("}(");
+    open_traces(p);
+    put(p, "](");
+    return p;
+}
+
+/* A snapshot of segments only, which the caller puts and ends with "eu.". */
+static pickle_text *start_segments(void)
+{
+    pickle_text *p = start("}(");
+    put_string(p, "segments");
+    put(p, "](");
+    return p;
+}
+
+static gmd_snapshot parse_ok(const pickle_text *p)
+{
+    gmd_snapshot snapshot;
+    gmd_error error = {""};
+    if (gmd_snapshot_parse(&snapshot, p->data, p->size, "x", &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return snapshot;
+}
+
+static void assert_empty(const gmd_snapshot *s)
+{
+    assert_true(!s->events && !s->segments && !s->blocks && !s->conf);
+    assert_int_equal(s->event_count + s->segment_count + s->block_count + s->device_count, 0);
+}
+
+static void assert_refused(const pickle_text *p, const char *part)
+{
+    gmd_snapshot snapshot;
+    gmd_error error = {""};
+    assert_int_equal(gmd_snapshot_parse(&snapshot, p->data, p->size, "x", &error), GMD_BAD_INPUT);
+    assert_empty(&snapshot);
+    assert_contains(error.text, "x: byte ");
+    assert_contains(error.text, part);
+}
+
+/* --- real snapshots ---------------------------------------------------------------------- */
+
+static gmd_snapshot read_ok(const char *name)
+{
+    char path[512];
+    gmd_snapshot snapshot;
+    gmd_error error = {""};
+    snprintf(path, sizeof path, "%s/histories/%s", GMD_TEST_DATA, name);
+    if (gmd_snapshot_read(&snapshot, path, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return snapshot;
+}
+
+static size_t count_actions(const gmd_snapshot *s, gmd_action action)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->event_count; i++) {
+        count += s->events[i].action == action;
+    }
+    return count;
+}
+
+/* The figures are those that Python's own pickle shows for the file. */
+static void a_recorded_history_is_read_whole(void **state)
+{
+    (void)state;
+    gmd_snapshot s = read_ok("simple_cycle_leak.pickle.gz");
+    assert_int_equal(s.event_count, 360);
+    assert_int_equal(count_actions(&s, GMD_ACTION_ALLOC), 120);
+    assert_int_equal(count_actions(&s, GMD_ACTION_FREE_REQUESTED), 106);
+    assert_int_equal(count_actions(&s, GMD_ACTION_FREE_COMPLETED), 106);
+    assert_int_equal(count_actions(&s, GMD_ACTION_SEGMENT_ALLOC), 28);
+    assert_int_equal(s.segment_count, 28);
+    assert_int_equal(s.segments[0].address, 140093679468544u);
+    assert_int_equal(s.segments[0].total_size, 64 << 20);
+    assert_int_equal(s.blocks[0].state, GMD_BLOCK_ALLOCATED);
+    assert_string_equal(s.conf, "");
+    assert_int_equal(s.device_count, 1);
+    assert_true(s.has_events);
+    gmd_snapshot_free(&s);
+}
+
+static void a_plain_pickle_gives_the_same_as_a_packed_one(void **state)
+{
+    (void)state;
+    size_t size;
+    uint8_t *data = read_test_data("histories/eval_fixed.pickle.gz", &size);
+    gmd_snapshot packed = read_ok("eval_fixed.pickle.gz"), plain;
+    assert_int_equal(gmd_snapshot_read(&plain, write_temporary(data, size), NULL), GMD_OK);
+    remove_temporary();
+    assert_int_equal(plain.event_count, packed.event_count);
+    for (size_t i = 0; i < plain.event_count; i++) {
+        assert_int_equal(plain.events[i].address, packed.events[i].address);
+        assert_int_equal(plain.events[i].time_us, packed.events[i].time_us);
+    }
+    gmd_snapshot_free(&plain);
+    gmd_snapshot_free(&packed);
+    free(data);
+}
+
+static void truncated_histories_are_refused(void **state)
+{
+    (void)state;
+    size_t size;
+    uint8_t *data = read_test_data("histories/simple_cycle_leak.pickle.gz", &size);
+    enum { FRAME_AT = 2, FRAME_BYTES = 9 }; /* without it, more than the frame's claim is tested */
+    assert_int_equal(data[FRAME_AT], 0x95);
+    memmove(data + FRAME_AT, data + FRAME_AT + FRAME_BYTES, size - FRAME_AT - FRAME_BYTES);
+    size -= FRAME_BYTES;
+    for (size_t cut = 0; cut < size; cut += cut < 400 || cut + 400 > size ? 1 : 97) {
+        gmd_snapshot snapshot;
+        gmd_error error = {""};
+        assert_int_equal(gmd_snapshot_parse(&snapshot, data, cut, "x", &error), GMD_BAD_INPUT);
+        assert_contains(error.text, "x: byte ");
+        assert_empty(&snapshot);
+    }
+    free(data);
+}
+
+static void histories_with_flipped_bytes_are_read_or_refused(void **state)
+{
+    (void)state;
+    size_t size, refused = 0;
+    uint8_t *data = read_test_data("histories/simple_cycle_leak.pickle.gz", &size);
+    uint64_t random = 2;
+    for (int run = 0; run < 10000; run++) {
+        size_t at[4], flips = 1 + next_random(&random) % 4;
+        uint8_t before[4];
+        for (size_t i = 0; i < flips; i++) {
+            at[i] = next_random(&random) % size;
+            before[i] = data[at[i]];
+            data[at[i]] ^= (uint8_t)(1 + next_random(&random) % 255);
+        }
+        gmd_snapshot snapshot;
+        gmd_error error = {""};
+        gmd_status status = gmd_snapshot_parse(&snapshot, data, size, "x", &error);
+        assert_true(status == GMD_OK || (status == GMD_BAD_INPUT && error.text[0]));
+        refused += status != GMD_OK;
+        gmd_snapshot_free(&snapshot);
+        for (size_t i = flips; i > 0; i--) {
+            data[at[i - 1]] = before[i - 1];
+        }
+    }
+    assert_true(refused > 1000 && refused < 10000);
+    free(data);
+}
+
+/* --- events ------------------------------------------------------------------------------ */
+
+static void every_action_is_known_by_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
+        "segment_map", "segment_unmap",  "snapshot",       "oom",           "user_defined"};
+    pickle_text *p = start_events();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        put_event(p, names[i], 4096, 512, 0, i);
+    }
+    put(p, "eeu.");
+    gmd_snapshot s = parse_ok(p);
+    assert_int_equal(s.event_count, 10);
+    for (size_t i = 0; i < s.event_count; i++) {
+        assert_int_equal(s.events[i].action, i); /* the enumeration is in the same order */
+    }
+    gmd_snapshot_free(&s);
+}
+
+static void an_oom_has_the_device_s_free_bytes_as_its_address(void **state)
+{
+    (void)state;
+    pickle_text *p = start_events();
+    put_event(p, "oom", 123456, 1 << 20, 5, 9);
+    put(p, "eeu.");
+    gmd_snapshot s = parse_ok(p);
+    assert_int_equal(s.events[0].address, 123456);
+    assert_int_equal(s.events[0].size, 1 << 20);
+    assert_int_equal(s.events[0].stream, 5);
+    gmd_snapshot_free(&s);
+}
+
+static void an_action_that_is_not_known_is_kept_without_its_keys(void **state)
+{
+    (void)state;
+    pickle_text *p = start_events();
+    put(p, "}(");
+    put_string_entry(p, "action", "of_a_later_torch");
+    put_string_entry(p, "addr", "not a number");
+    put(p, "ueeu.");
+    gmd_snapshot s = parse_ok(p);
+    assert_int_equal(s.events[0].action, GMD_ACTION_OTHER);
+    gmd_snapshot_free(&s);
+}
+
+static void a_time_that_is_missing_is_0(void **state)
+{
+    (void)state;
+    pickle_text *p = start_events();
+    put(p, "}(");
+    put_string_entry(p, "action", "alloc");
+    put_number_entry(p, "addr", 4096);
+    put_number_entry(p, "size", 512);
+    put_number_entry(p, "stream", 0);
+    put(p, "ueeu.");
+    gmd_snapshot s = parse_ok(p);
+    assert_int_equal(s.events[0].time_us, 0);
+    gmd_snapshot_free(&s);
+}
+
+static void keys_that_are_not_known_are_ignored(void **state)
+{
+    (void)state;
+    pickle_text *p = start("}(");
+    put_string(p, "categories_of_a_later_torch");
+    put(p, "](NNe");
+    open_traces(p);
+    put(p, "](}(");
+    put_string(p, "frames");
+    put(p, "](}e");
+    put_string_entry(p, "action", "alloc");
+    put_number_entry(p, "addr", 4096);
+    put_number_entry(p, "size", 512);
+    put_number_entry(p, "stream", 0);
+    put_string_entry(p, "user_metadata", "");
+    put(p, "ueeu.");
+    gmd_snapshot s = parse_ok(p);
+    assert_int_equal(s.event_count, 1);
+    gmd_snapshot_free(&s);
+}
+
+static void devices_are_merged_by_time_and_each_keeps_its_order(void **state)
+{
+    (void)state;
+    pickle_text *p = start("}(");
+    open_traces(p);
+    put(p, "](");
+    put_event(p, "alloc", 1, 1, 0, 10);
+    put_event(p, "alloc", 2, 1, 0, 5); /* a clock that went back */
+    put_event(p, "alloc", 3, 1, 0, 30);
+    put(p, "e](");
+    put_event(p, "alloc", 4, 1, 0, 10);
+    put_event(p, "alloc", 5, 1, 0, 20);
+    put(p, "e]eu.");
+    gmd_snapshot s = parse_ok(p);
+    static const struct {
+        uint64_t address;
+        uint8_t device;
+    } expected[] = {{1, 0}, {2, 0}, {4, 1}, {5, 1}, {3, 0}};
+    assert_int_equal(s.device_count, 3);
+    assert_int_equal(s.event_count, 5);
+    for (size_t i = 0; i < s.event_count; i++) {
+        assert_int_equal(s.events[i].address, expected[i].address);
+        assert_int_equal(s.events[i].device, expected[i].device);
+    }
+    gmd_snapshot_free(&s);
+}
+
+static void a_snapshot_without_recording_has_no_events(void **state)
+{
+    (void)state;
+    pickle_text *p = start("}(");
+    open_traces(p);
+    put(p, "]eu.");
+    gmd_snapshot s = parse_ok(p);
+    assert_false(s.has_events);
+    assert_int_equal(s.device_count, 1);
+    gmd_snapshot_free(&s);
+}
+
+/* One event with one key changed; `opcodes` makes its value. */
+static void assert_event_refused(const char *key, const char *opcodes, const char *part)
+{
+    static const char *const keys[] = {"addr", "size", "stream"};
+    pickle_text *p = start_events();
+    put_event(p, "alloc", 4096, 512, 0, 1);
+    put(p, "}(");
+    put_string_entry(p, "action", "alloc");
+    for (size_t i = 0; i < 3; i++) {
+        bool is_changed = strcmp(keys[i], key) == 0;
+        if (is_changed && !opcodes) {
+            continue;
+        }
+        put_string(p, keys[i]);
+        is_changed ? put(p, opcodes) : put_integer(p, 4096);
+    }
+    put(p, "ueeu.");
+    assert_refused(p, part);
+}
+
+static void an_event_without_a_size_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    assert_event_refused("size", NULL, "event 1 of device 0: expected the key 'size'");
+}
+
+static void an_event_whose_address_is_a_string_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    assert_event_refused("addr", "U\x01x",
+                         "event 1 of device 0: key 'addr': expected an integer, found a string");
+}
+
+static void a_negative_size_is_refused(void **state)
+{
+    (void)state;
+    assert_event_refused("size", "J\xff\xff\xff\xff",
+                         "key 'size': expected an integer from 0, found a negative integer");
+}
+
+static void a_range_past_the_end_of_memory_is_refused(void **state)
+{
+    (void)state;
+    pickle_text *p = start_events();
+    put_event(p, "alloc", UINT64_MAX - 10, 512, 0, 1);
+    put(p, "eeu.");
+    assert_refused(p, "expected a range of 64-bit addresses");
+}
+
+static void the_byte_in_a_message_is_that_of_the_value(void **state)
+{
+    (void)state;
+    pickle_text *p = start_events();
+    put(p, "}(");
+    put_string_entry(p, "action", "alloc");
+    put_string(p, "addr");
+    char expected[32];
+    snprintf(expected, sizeof expected, "x: byte %zu: event 0", p->size);
+    put(p, "Nueeu.");
+    assert_refused(p, expected);
+}
+
+/* --- segments and blocks ----------------------------------------------------------------- */
+
+static void segments_and_blocks_are_read(void **state)
+{
+    (void)state;
+    pickle_text *p = start_segments();
+    open_segment(p, 1 << 20, 4096);
+    put_block(p, 1 << 20, 1024, "active_allocated");
+    put_block(p, (1 << 20) + 1024, 1024, "active_pending_free");
+    put_block(p, (1 << 20) + 2048, 1024, "active_awaiting_free");
+    put_block(p, (1 << 20) + 3072, 1024, "inactive");
+    put(p, "eu");
+    open_segment(p, 1 << 21, 512);
+    put_block(p, 1 << 21, 512, "inactive");
+    put(p, "eueu.");
+    gmd_snapshot s = parse_ok(p);
+    assert_int_equal(s.segment_count, 2);
+    const gmd_snapshot_segment *g = &s.segments[0];
+    assert_int_equal(g->allocated_size, 1024);
+    assert_int_equal(g->active_size, 2048);
+    assert_int_equal(g->requested_size, 512);
+    assert_int_equal(g->stream, 7);
+    assert_int_equal(g->pool_id[0], 1);
+    assert_int_equal(g->pool_id[1], 2);
+    assert_true(g->is_large && g->is_expandable);
+    assert_int_equal(g->block_count, 4);
+    assert_int_equal(s.segments[1].first_block, 4);
+    assert_int_equal(s.blocks[1].state, GMD_BLOCK_PENDING_FREE);
+    assert_int_equal(s.blocks[2].state, GMD_BLOCK_PENDING_FREE);
+    assert_int_equal(s.blocks[3].state, GMD_BLOCK_INACTIVE);
+    assert_int_equal(s.blocks[3].requested_size, 512);
+    assert_false(s.has_events);
+    gmd_snapshot_free(&s);
+}
+
+/* Keys that torch 2.1 did not write yet, and blocks as torch 2.0 did. */
+static void put_old_segment(pickle_text *p)
+{
+    put(p, "}(");
+    put_number_entry(p, "device", 0);
+    put_number_entry(p, "address", 4096);
+    put_number_entry(p, "total_size", 2048);
+    put_number_entry(p, "allocated_size", 512);
+    put_number_entry(p, "active_size", 512);
+    put_number_entry(p, "stream", 0);
+    put_string_entry(p, "segment_type", "small");
+    put_string(p, "blocks");
+    put(p, "](");
+    for (int i = 0; i < 2; i++) {
+        put(p, "}(");
+        put_number_entry(p, "size", 1024);
+        put_string_entry(p, "state", i ? "inactive" : "active_allocated");
+        put_string(p, "history");
+        put(p, "]u");
+    }
+    put(p, "eu");
+}
+
+static void a_bare_list_of_segments_is_a_snapshot(void **state)
+{
+    (void)state;
+    pickle_text *p = start("](");
+    put_old_segment(p);
+    put(p, "e.");
+    gmd_snapshot s = parse_ok(p);
+    assert_int_equal(s.segment_count, 1);
+    assert_int_equal(s.device_count, 0);
+    assert_null(s.conf);
+    gmd_snapshot_free(&s);
+}
+
+static void addresses_that_old_versions_left_out_are_added_up(void **state)
+{
+    (void)state;
+    pickle_text *p = start("](");
+    put_old_segment(p);
+    put(p, "e.");
+    gmd_snapshot s = parse_ok(p);
+    assert_int_equal(s.blocks[0].address, 4096);
+    assert_int_equal(s.blocks[1].address, 4096 + 1024);
+    assert_int_equal(s.blocks[1].requested_size, 1024);
+    gmd_snapshot_free(&s);
+}
+
+static void assert_block_refused(uint64_t address, uint64_t size, const char *block_state,
+                                 const char *part)
+{
+    pickle_text *p = start_segments();
+    open_segment(p, 4096, 2048);
+    put_block(p, 4096, 512, "inactive");
+    put_block(p, address, size, block_state);
+    put(p, "eueu.");
+    assert_refused(p, part);
+}
+
+static void a_block_that_overlaps_the_one_before_is_refused(void **state)
+{
+    (void)state;
+    assert_block_refused(4096 + 256, 512, "inactive",
+                         "block 1 of segment 0: key 'address': expected at least 4608");
+}
+
+static void a_block_that_passes_its_segment_s_end_is_refused(void **state)
+{
+    (void)state;
+    assert_block_refused(4608, 1537, "inactive", "expected them to end at or before 6144");
+}
+
+static void a_block_that_begins_behind_its_segment_is_refused(void **state)
+{
+    (void)state;
+    assert_block_refused(UINT64_MAX, 1, "inactive", "expected them to end at or before 6144");
+}
+
+static void a_block_of_no_bytes_is_refused(void **state)
+{
+    (void)state;
+    assert_block_refused(4608, 0, "inactive", "key 'size': expected over 0");
+}
+
+static void a_state_that_is_not_known_is_refused(void **state)
+{
+    (void)state;
+    assert_block_refused(4608, 512, "dozing",
+                         "expected active_allocated, active_pending_free or inactive, "
+                         "found 'dozing'");
+}
+
+static void a_segment_past_the_end_of_memory_is_refused(void **state)
+{
+    (void)state;
+    pickle_text *p = start_segments();
+    open_segment(p, UINT64_MAX - 100, 2048);
+    put(p, "eueu.");
+    assert_refused(p, "segment 0: 2048 bytes at address 18446744073709551515");
+}
+
+static void a_device_that_gmd_cannot_number_is_refused(void **state)
+{
+    (void)state;
+    pickle_text *p = start_segments();
+    put(p, "}(");
+    put_number_entry(p, "device", GMD_MAX_DEVICES);
+    put(p, "ueu.");
+    assert_refused(p, "segment 0: key 'device': expected less than 16, found 16");
+}
+
+/* --- the rest ---------------------------------------------------------------------------- */
+
+static gmd_snapshot parse_with_settings(const char *key, const char *conf)
+{
+    pickle_text *p = start("}(");
+    put_empty_segments(p);
+    put_string(p, "allocator_settings");
+    put(p, "}(");
+    put_string_entry(p, key, conf);
+    put(p, "uu.");
+    return parse_ok(p);
+}
+
+static void the_settings_are_kept(void **state)
+{
+    (void)state;
+    gmd_snapshot s = parse_with_settings("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128");
+    assert_string_equal(s.conf, "max_split_size_mb:128");
+    gmd_snapshot_free(&s);
+}
+
+static void the_settings_are_kept_under_their_newer_name(void **state)
+{
+    (void)state;
+    gmd_snapshot s = parse_with_settings("PYTORCH_ALLOC_CONF", "expandable_segments:True");
+    assert_string_equal(s.conf, "expandable_segments:True");
+    gmd_snapshot_free(&s);
+}
+
+static void settings_with_a_nul_are_refused(void **state)
+{
+    (void)state;
+    static const char data[] = "}(U\x08segments]U\x12"
+                               "allocator_settings}(U\x17PYTORCH_CUDA_ALLOC_CONFU\x03"
+                               "a\0buu.";
+    pickle_text *p = start("");
+    memcpy(p->data, data, sizeof data - 1);
+    p->size = sizeof data - 1;
+    assert_refused(
+        p, "allocator_settings: key 'PYTORCH_CUDA_ALLOC_CONF': expected at most 4096 bytes");
+}
+
+static void what_is_no_snapshot_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(start("K\x07."), "expected a snapshot's dict, found an integer");
+    assert_refused(start("}."), "expected the key 'segments'");
+    assert_refused(start("(U\x08segments}d."), "key 'segments': expected a list, found a dict");
+    assert_refused(start("(U\x08segments]U\x0d"
+                         "device_tracesKid."),
+                   "key 'device_traces': expected a list, found an integer");
+    assert_refused(start("](K\x01"
+                         "e."),
+                   "segment 0: expected a dict, found an integer");
+}
+
+static void more_devices_than_gmd_can_number_are_refused(void **state)
+{
+    (void)state;
+    pickle_text *p = start("}(");
+    open_traces(p);
+    put(p, "]]]]]]]]]]]]]]]]]eu.");
+    assert_refused(p, "device_traces: expected at most 16 devices, found 17");
+}
+
+/* Each reference costs two bytes, each event that it stands for dozens. */
+static void a_list_that_is_referred_to_again_and_again_is_refused(void **state)
+{
+    (void)state;
+    pickle_text *p = start("}(");
+    open_traces(p);
+    put(p, "](");
+    put_event(p, "alloc", 4096, 512, 0, 1);
+    put(p, "q\x01"); /* one event, then 8,000 references to it */
+    for (int i = 0; i < 8000; i++) {
+        put(p, "h\x01");
+    }
+    put(p, "eeu.");
+    assert_refused(p, "more events, segments and blocks than the file has room for");
+}
+
+static void a_record_with_very_many_keys_is_refused(void **state)
+{
+    (void)state;
+    pickle_text *p = start_events();
+    put(p, "}(");
+    for (int i = 0; i < 65; i++) {
+        put_number_entry(p, "key", 1);
+    }
+    put(p, "ueeu.");
+    assert_refused(p, "event 0 of device 0: expected at most 64 keys, found 65");
+}
+
+static void a_list_that_holds_itself_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(start("]q\x01h\x01"
+                         "a."),
+                   "segment 0: expected a dict, found a list");
+}
+
+/* The bound of the design is 150 ms for 60,000 events in an optimised build; sanitizers cost more.
+ */
+static void sixty_thousand_events_load_in_time(void **state)
+{
+    (void)state;
+    enum { EVENTS = 60000 };
+    pickle_text *p = start("}(");
+    open_traces(p);
+    put(p, "](");
+    size_t head = p->size, event_size;
+    put_event(p, "alloc", 4096, 512, 0, 1);
+    event_size = p->size - head;
+    uint8_t *data = malloc(head + EVENTS * event_size + 4);
+    assert_non_null(data);
+    memcpy(data, p->data, head);
+    for (size_t i = 0; i < EVENTS; i++) {
+        memcpy(data + head + i * event_size, p->data + head, event_size);
+    }
+    memcpy(data + head + EVENTS * event_size, "eeu.", 4);
+    gmd_snapshot s;
+    clock_t begin = clock();
+    assert_int_equal(gmd_snapshot_parse(&s, data, head + EVENTS * event_size + 4, "x", NULL),
+                     GMD_OK);
+    clock_t end = clock();
+    assert_int_equal(s.event_count, EVENTS);
+    assert_true(end - begin < 2 * CLOCKS_PER_SEC);
+    gmd_snapshot_free(&s);
+    free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recorded_history_is_read_whole),
+        cmocka_unit_test(a_plain_pickle_gives_the_same_as_a_packed_one),
+        cmocka_unit_test(truncated_histories_are_refused),
+        cmocka_unit_test(histories_with_flipped_bytes_are_read_or_refused),
+        cmocka_unit_test(every_action_is_known_by_name),
+        cmocka_unit_test(an_oom_has_the_device_s_free_bytes_as_its_address),
+        cmocka_unit_test(an_action_that_is_not_known_is_kept_without_its_keys),
+        cmocka_unit_test(a_time_that_is_missing_is_0),
+        cmocka_unit_test(keys_that_are_not_known_are_ignored),
+        cmocka_unit_test(devices_are_merged_by_time_and_each_keeps_its_order),
+        cmocka_unit_test(a_snapshot_without_recording_has_no_events),
+        cmocka_unit_test(an_event_without_a_size_is_refused_with_its_place),
+        cmocka_unit_test(an_event_whose_address_is_a_string_is_refused_with_its_place),
+        cmocka_unit_test(a_negative_size_is_refused),
+        cmocka_unit_test(a_range_past_the_end_of_memory_is_refused),
+        cmocka_unit_test(the_byte_in_a_message_is_that_of_the_value),
+        cmocka_unit_test(segments_and_blocks_are_read),
+        cmocka_unit_test(a_bare_list_of_segments_is_a_snapshot),
+        cmocka_unit_test(addresses_that_old_versions_left_out_are_added_up),
+        cmocka_unit_test(a_block_that_overlaps_the_one_before_is_refused),
+        cmocka_unit_test(a_block_that_passes_its_segment_s_end_is_refused),
+        cmocka_unit_test(a_block_that_begins_behind_its_segment_is_refused),
+        cmocka_unit_test(a_block_of_no_bytes_is_refused),
+        cmocka_unit_test(a_state_that_is_not_known_is_refused),
+        cmocka_unit_test(a_segment_past_the_end_of_memory_is_refused),
+        cmocka_unit_test(a_device_that_gmd_cannot_number_is_refused),
+        cmocka_unit_test(the_settings_are_kept),
+        cmocka_unit_test(the_settings_are_kept_under_their_newer_name),
+        cmocka_unit_test(settings_with_a_nul_are_refused),
+        cmocka_unit_test(what_is_no_snapshot_is_refused),
+        cmocka_unit_test(more_devices_than_gmd_can_number_are_refused),
+        cmocka_unit_test(a_list_that_is_referred_to_again_and_again_is_refused),
+        cmocka_unit_test(a_record_with_very_many_keys_is_refused),
+        cmocka_unit_test(a_list_that_holds_itself_is_refused),
+        cmocka_unit_test(sixty_thousand_events_load_in_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,827 @@
+#include "trace_test.h"
+
+#include "gmd_size.h"
+#include "gmd_trace.h"
+#include "names.h"
+#include "quote.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- helpers ----------------------------------------------------------------------------- */
+
+static gmd_trace parse_ok(const char *text)
+{
+    gmd_trace trace;
+    gmd_error error = {""};
+    if (gmd_trace_parse(&trace, text, strlen(text), "x.gmd", &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return trace;
+}
+
+/* The body follows the first line, so its lines are numbered from 2. */
+static gmd_trace parse_body(const char *body)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "gmd-trace 1\n%s", body);
+    return parse_ok(text);
+}
+
+static void assert_text_refused(const char *text, size_t length, const char *message)
+{
+    gmd_trace trace;
+    gmd_error error = {""};
+    if (gmd_trace_parse(&trace, text, length, "x.gmd", &error) != GMD_BAD_INPUT) {
+        fail_msg("was not refused: %s", text);
+    }
+    assert_string_equal(error.text, message);
+    assert_true(!trace.requests && !trace.conf && !trace.blocks.items && !trace.streams.items);
+    assert_int_equal(trace.count, 0);
+}
+
+static void assert_body_refused(const char *body, const char *message)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "gmd-trace 1\n%s", body);
+    assert_text_refused(text, strlen(text), message);
+}
+
+/* The caller frees it. */
+static char *write_ok(const gmd_trace *trace)
+{
+    char *text = NULL;
+    size_t size = 0;
+    gmd_error error = {""};
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    if (gmd_trace_write(trace, out, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    fclose(out);
+    return text;
+}
+
+static void assert_rewritten(const char *text, const char *expected)
+{
+    gmd_trace trace = parse_ok(text);
+    char *written = write_ok(&trace);
+    assert_string_equal(written, expected);
+    free(written);
+    gmd_trace_free(&trace);
+}
+
+/* --- requests ---------------------------------------------------------------------------- */
+
+static void alloc_has_a_block_a_size_and_a_stream(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("alloc a 825968 s1\n");
+    assert_int_equal(t.count, 1);
+    assert_int_equal(t.requests[0].op, GMD_OP_ALLOC);
+    assert_int_equal(t.requests[0].bytes, 825968);
+    assert_int_equal(t.requests[0].stream, 1);
+    assert_int_equal(t.requests[0].device, 0);
+    assert_int_equal(t.requests[0].expect, GMD_EXPECT_ANY);
+    assert_int_equal(t.requests[0].line, 2);
+    assert_string_equal(t.blocks.items[t.requests[0].block], "a");
+    gmd_trace_free(&t);
+}
+
+static void s0_is_the_default_stream_whatever_is_named_first(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("alloc a 1 copies\nalloc b 1 s0\n");
+    assert_int_equal(t.requests[0].stream, 1);
+    assert_int_equal(t.requests[1].stream, 0);
+    assert_string_equal(t.streams.items[1], "copies");
+    gmd_trace_free(&t);
+}
+
+static void sizes_reach_the_largest_number(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("alloc a 18446744073709551615 s0\nalloc b 1.5GiB s0\nalloc c 0 s0\n");
+    assert_int_equal(t.requests[0].bytes, UINT64_MAX);
+    assert_int_equal(t.requests[1].bytes, 3 * GMD_GIB / 2);
+    assert_int_equal(t.requests[2].bytes, 0);
+    gmd_trace_free(&t);
+}
+
+static void free_use_and_record_are_on_the_block_s_device(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("alloc a 1 s1 device 3\nuse a s2 100us\nrecord a s2\nfree a\n");
+    assert_int_equal(t.requests[1].op, GMD_OP_USE);
+    assert_int_equal(t.requests[1].duration_ns, 100000);
+    assert_int_equal(t.requests[1].stream, 2);
+    assert_int_equal(t.requests[2].op, GMD_OP_RECORD);
+    assert_int_equal(t.requests[2].stream, 2);
+    assert_int_equal(t.requests[3].op, GMD_OP_FREE);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(t.requests[i].device, 3);
+        assert_int_equal(t.requests[i].block, 0);
+    }
+    gmd_trace_free(&t);
+}
+
+static void use_takes_10_us_where_nothing_is_said(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("alloc a 1 s0\nuse a s0\n");
+    assert_int_equal(t.requests[1].duration_ns, 10000);
+    gmd_trace_free(&t);
+}
+
+static void wait_and_sync_name_streams_and_a_device(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body(
+        "wait s1 s2\nwait s1 s2 device 2\nsync s2\nsync\nsync device 1\nsync s1 device 1\n");
+    assert_int_equal(t.requests[0].op, GMD_OP_WAIT);
+    assert_int_equal(t.requests[0].stream, 1);
+    assert_int_equal(t.requests[0].other_stream, 2);
+    assert_int_equal(t.requests[1].device, 2);
+    assert_int_equal(t.requests[2].op, GMD_OP_SYNC);
+    assert_int_equal(t.requests[2].stream, 2);
+    assert_int_equal(t.requests[3].stream, GMD_ALL_STREAMS);
+    assert_int_equal(t.requests[4].stream, GMD_ALL_STREAMS);
+    assert_int_equal(t.requests[4].device, 1);
+    assert_int_equal(t.requests[5].stream, 1);
+    assert_int_equal(t.requests[5].device, 1);
+    gmd_trace_free(&t);
+}
+
+static void advance_empty_cache_fraction_and_fault_have_their_arguments(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("advance 50us\nempty_cache\nfraction 0.5\nfraction 1 device 1\n"
+                             "fault cuMemSetAccess 3 2\n");
+    assert_int_equal(t.requests[0].op, GMD_OP_ADVANCE);
+    assert_int_equal(t.requests[0].duration_ns, 50000);
+    assert_int_equal(t.requests[1].op, GMD_OP_EMPTY_CACHE);
+    assert_int_equal(t.requests[2].op, GMD_OP_FRACTION);
+    assert_true(t.requests[2].fraction == 0.5);
+    assert_int_equal(t.requests[3].device, 1);
+    assert_int_equal(t.requests[4].op, GMD_OP_FAULT);
+    assert_int_equal(t.requests[4].count, 3);
+    assert_int_equal(t.requests[4].error, 2);
+    assert_string_equal(t.functions.items[t.requests[4].function], "cuMemSetAccess");
+    gmd_trace_free(&t);
+}
+
+static void expectations_are_kept(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("expect oom b 4GiB s1\nexpect alloc b 1 s1\n");
+    assert_int_equal(t.requests[0].expect, GMD_EXPECT_OOM);
+    assert_int_equal(t.requests[0].bytes, 4 * GMD_GIB);
+    assert_int_equal(t.requests[1].expect, GMD_EXPECT_ALLOC);
+    assert_int_equal(t.requests[1].block, t.requests[0].block);
+    gmd_trace_free(&t);
+}
+
+static void lines_after_thread_run_on_it(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("empty_cache\nthread t2\nempty_cache\nthread main\nempty_cache\n");
+    assert_int_equal(t.requests[0].thread, 0);
+    assert_int_equal(t.requests[1].thread, 1);
+    assert_int_equal(t.requests[2].thread, 0);
+    gmd_trace_free(&t);
+}
+
+static void an_id_may_be_used_again_after_its_free(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("alloc a 1 s0\nfree a\nalloc a 2 s0 device 1\nfree a\n");
+    assert_int_equal(t.blocks.count, 1);
+    assert_int_equal(t.requests[3].device, 1);
+    gmd_trace_free(&t);
+}
+
+static void names_that_an_index_gives_anyway_are_not_kept(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("alloc b0 1 s1\nalloc b7 1 s1\n");
+    assert_null(t.blocks.items[0]);
+    assert_string_equal(t.blocks.items[1], "b7");
+    assert_null(t.streams.items[1]);
+    gmd_trace_free(&t);
+}
+
+/* --- the shape of the text --------------------------------------------------------------- */
+
+static void header_lines_are_read(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("devices 2\ncapacity 2560MiB\nconf a:1, b:[1,2]  \nstreams s0 x s2\n");
+    assert_int_equal(t.device_count, 2);
+    assert_int_equal(t.capacity_bytes, 2560 * GMD_MIB);
+    assert_string_equal(t.conf, "a:1, b:[1,2]");
+    assert_int_equal(t.streams.count, 3);
+    assert_string_equal(t.streams.items[1], "x");
+    assert_null(t.streams.items[2]);
+    gmd_trace_free(&t);
+}
+
+static void comments_blank_lines_tabs_and_crlf_are_tolerated(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_ok(
+        "gmd-trace 1 # first\r\n\r\n# caf\xc3\xa9\r\n\t alloc\ta  1\ts1 # a\r\n  \nfree a#x");
+    assert_int_equal(t.count, 2);
+    assert_int_equal(t.requests[0].line, 4);
+    assert_int_equal(t.requests[1].line, 6);
+    gmd_trace_free(&t);
+}
+
+static void a_trace_may_hold_no_requests(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_ok("gmd-trace 1");
+    assert_int_equal(t.count, 0);
+    assert_int_equal(t.streams.count, 1);
+    assert_int_equal(t.threads.count, 1);
+    gmd_trace_free(&t);
+}
+
+static void every_malformed_line_is_refused_with_what_was_expected(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"aloc a 1 s0", "expected a request such as 'alloc' or 'free', found 'aloc'"},
+        {"alloc", "expected the id of a block, found the end of the line"},
+        {"alloc 1a 1 s0", "expected the id of a block, found '1a'"},
+        {"alloc a/b 1 s0", "expected the id of a block, found 'a/b'"},
+        {"alloc a", "expected a size such as 512, 20MiB or 1.5GiB, found the end of the line"},
+        {"alloc a -1 s0", "expected a size such as 512, 20MiB or 1.5GiB, found '-1'"},
+        {"alloc a 18446744073709551616 s0",
+         "expected a size such as 512, 20MiB or 1.5GiB, found '18446744073709551616'"},
+        {"alloc a 1", "expected a stream, found the end of the line"},
+        {"alloc a 1 2", "expected a stream, found '2'"},
+        {"alloc a 1 device 1", "expected a stream, found 'device'"},
+        {"alloc a 1 s0 x", "expected 'device' or the end of the line, found 'x'"},
+        {"alloc a 1 s0 device",
+         "expected the number of a device of this trace, from 0, found the end of the line"},
+        {"alloc a 1 s0 device 16",
+         "expected the number of a device of this trace, from 0, found '16'"},
+        {"alloc a 1 s0 device 1 x", "expected the end of the line, found 'x'"},
+        {"expect", "expected 'alloc' or 'oom', found the end of the line"},
+        {"expect free a", "expected 'alloc' or 'oom', found 'free'"},
+        {"free a", "expected the id of an allocated block, found 'a'"},
+        {"use a s0", "expected the id of an allocated block, found 'a'"},
+        {"record", "expected the id of an allocated block, found the end of the line"},
+        {"wait s1", "expected a stream, found the end of the line"},
+        {"wait s1 s2 s3", "expected 'device' or the end of the line, found 's3'"},
+        {"sync 5", "expected a stream, found '5'"},
+        {"advance",
+         "expected a duration such as 500ns, 10us, 2ms or 1s, found the end of the line"},
+        {"advance 5", "expected a duration such as 500ns, 10us, 2ms or 1s, found '5'"},
+        {"empty_cache now", "expected the end of the line, found 'now'"},
+        {"fraction 1.5", "expected a fraction from 0 to 1, found '1.5'"},
+        {"fraction -0.5", "expected a fraction from 0 to 1, found '-0.5'"},
+        {"fraction nan", "expected a fraction from 0 to 1, found 'nan'"},
+        {"fraction 0x1p-1", "expected a fraction from 0 to 1, found '0x1p-1'"},
+        {"fraction 0.5.5", "expected a fraction from 0 to 1, found '0.5.5'"},
+        {"fault 3 2", "expected the name of a CUDA function, found '3'"},
+        {"fault cudaMalloc 0 2", "expected which call fails, from 1, found '0'"},
+        {"fault cudaMalloc 1 0", "expected an error code from 1, found '0'"},
+        {"fault cudaMalloc 4294967296 2", "expected which call fails, from 1, found '4294967296'"},
+        {"thread", "expected a thread, found the end of the line"},
+        {"devices 0", "expected a number of devices from 1 to 16, found '0'"},
+        {"devices 17", "expected a number of devices from 1 to 16, found '17'"},
+        {"capacity 0", "expected a size over 0, found 0"},
+        {"conf",
+         "expected allocator settings, at most 4096 bytes without control characters, found the "
+         "end of the line"},
+        {"conf a\rb", "expected allocator settings, at most 4096 bytes without control characters, "
+                      "found 'a\\x0db'"},
+        {"streams s1", "expected the default stream, s0, as the first, found 's1'"},
+        {"streams s0 s1 s1", "expected a stream that is not in the list yet, found 's1'"},
+        {"gmd-trace 1", "expected a request such as 'alloc' or 'free', found 'gmd-trace'"},
+        {"alloc a\x01 1 s0", "expected the id of a block, found 'a\\x01'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char message[512];
+        snprintf(message, sizeof message, "x.gmd:2: %s", cases[i][1]);
+        assert_body_refused(cases[i][0], message);
+    }
+}
+
+static void the_first_line_must_name_the_format(void **state)
+{
+    (void)state;
+    const char *missing = "alloc a 1 s0\n", *newer = "gmd-trace 2\n";
+    assert_text_refused(missing, strlen(missing),
+                        "x.gmd:1: expected 'gmd-trace 1' as the first line, found 'alloc'");
+    assert_text_refused(newer, strlen(newer),
+                        "x.gmd:1: expected version 1 of the format, found '2'");
+    assert_text_refused(
+        "", 0, "x.gmd:1: expected 'gmd-trace 1' as the first line, found the end of the line");
+}
+
+static void errors_name_the_line_they_are_on(void **state)
+{
+    (void)state;
+    assert_body_refused("# one\n\nalloc a 1 s0\nfree a\nfree a\n",
+                        "x.gmd:6: expected the id of an allocated block, found 'a'");
+}
+
+static void an_id_cannot_be_allocated_twice(void **state)
+{
+    (void)state;
+    assert_body_refused("alloc a 1 s0\nalloc a 1 s0\n",
+                        "x.gmd:3: expected the id of a block that is not allocated, found 'a'");
+}
+
+static void a_block_that_must_not_be_served_is_not_allocated(void **state)
+{
+    (void)state;
+    assert_body_refused("expect oom a 1 s0\nfree a\n",
+                        "x.gmd:3: expected the id of an allocated block, found 'a'");
+}
+
+static void header_lines_come_first_and_once(void **state)
+{
+    (void)state;
+    assert_body_refused("empty_cache\ndevices 1\n",
+                        "x.gmd:3: expected header lines before the first request, found 'devices'");
+    assert_body_refused("devices 1\ndevices 1\n",
+                        "x.gmd:3: expected one line 'devices', found a second");
+}
+
+static void devices_are_those_of_the_header(void **state)
+{
+    (void)state;
+    assert_body_refused(
+        "devices 2\nalloc a 1 s0 device 2\n",
+        "x.gmd:3: expected the number of a device of this trace, from 0, found '2'");
+}
+
+static void names_are_at_most_127_bytes_long(void **state)
+{
+    (void)state;
+    char name[129], body[256];
+    memset(name, 'x', sizeof name);
+    name[127] = 0;
+    snprintf(body, sizeof body, "alloc %s 1 s0", name);
+    gmd_trace t = parse_body(body);
+    gmd_trace_free(&t);
+    name[127] = 'x';
+    name[128] = 0;
+    char quoted[GMD_QUOTE_BYTES], message[256];
+    snprintf(body, sizeof body, "alloc %s 1 s0", name);
+    snprintf(message, sizeof message, "x.gmd:2: expected the id of a block, found %s",
+             gmd_quote(name, strlen(name), quoted));
+    assert_body_refused(body, message);
+}
+
+static void at_most_64_threads_are_possible(void **state)
+{
+    (void)state;
+    char text[4096];
+    int size = snprintf(text, sizeof text, "gmd-trace 1\n");
+    for (int i = 1; i <= GMD_MAX_THREADS; i++) {
+        size += snprintf(text + size, sizeof text - (size_t)size, "thread w%d\n", i);
+    }
+    assert_text_refused(
+        text, (size_t)size,
+        "x.gmd:65: expected a thread: at most 64 are possible, found 'w64' as one more");
+}
+
+static void bytes_that_are_no_text_are_refused_by_place(void **state)
+{
+    (void)state;
+    static const char nul[] = "gmd-trace 1\nfree\0 a\n", latin[] = "gmd-trace 1\n# caf\xe9\n";
+    assert_text_refused(nul, sizeof nul - 1,
+                        "x.gmd:2: byte 5 of the line is 0x00: expected UTF-8 text without NUL");
+    assert_text_refused(latin, sizeof latin - 1,
+                        "x.gmd:2: byte 6 of the line is 0xe9: expected UTF-8 text without NUL");
+}
+
+static void utf8_is_checked_as_the_standard_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t good;
+    } cases[] = {
+        {"a\xc3\xa9", 3},    {"\xf0\x9f\x98\x80", 4},   {"\xc0\x80", 0},        {"\xe0\x80\x80", 0},
+        {"\xed\xa0\x80", 0}, {"\xf4\x90\x80\x80", 0},   {"a\xe2\x82", 1},       {"\x80", 0},
+        {"\xf0\x9f\x98", 0}, {"ab\xe2\x82\xac\xff", 5}, {"\xf5\x80\x80\x80", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(gmd_utf8_prefix(cases[i].text, strlen(cases[i].text)), cases[i].good);
+    }
+}
+
+/* --- writing ----------------------------------------------------------------------------- */
+
+static void what_was_read_is_written_the_same(void **state)
+{
+    (void)state;
+    const char *text = "gmd-trace 1\n"
+                       "devices 2\n"
+                       "capacity 2560MiB\n"
+                       "conf max_split_size_mb:128\n"
+                       "alloc a 825968 s1\n"
+                       "use a s2 100us\n"
+                       "record a s2\n"
+                       "free a\n"
+                       "wait s1 s2\n"
+                       "sync s2\n"
+                       "sync\n"
+                       "sync device 1\n"
+                       "advance 50us\n"
+                       "empty_cache\n"
+                       "fraction 0.5\n"
+                       "fraction 0.1 device 1\n"
+                       "fault cuMemSetAccess 3 2\n"
+                       "expect oom b 4GiB s1\n"
+                       "thread t2\n"
+                       "expect alloc b 18446744073709551615 s1 device 1\n"
+                       "thread main\n"
+                       "alloc a 0 s0\n";
+    assert_rewritten(text, text);
+}
+
+static void streams_are_listed_where_their_order_would_change(void **state)
+{
+    (void)state;
+    const char *text = "gmd-trace 1\nstreams s0 s1 s2\nalloc a 1 s2\nalloc b 1 s1\n";
+    assert_rewritten(text, text);
+    assert_rewritten("gmd-trace 1\nstreams s0 s1\nalloc a 1 s1\n", "gmd-trace 1\nalloc a 1 s1\n");
+}
+
+static void durations_and_fractions_are_written_short_and_exact(void **state)
+{
+    (void)state;
+    const char *text =
+        "gmd-trace 1\nadvance 0ns\nadvance 1500us\nadvance 2s\nadvance 18446744073709551615ns\n"
+        "fraction 0.1\nfraction 0.30000000000000004\nfraction 1\nfraction 1e-09\n";
+    assert_rewritten(text, text);
+}
+
+static void unnamed_entries_are_written_as_a_letter_and_their_index(void **state)
+{
+    (void)state;
+    gmd_trace t;
+    uint32_t index;
+    gmd_trace_init(&t);
+    gmd_names_add(&t.blocks, NULL, &index, NULL);
+    gmd_names_add(&t.blocks, NULL, &index, NULL);
+    gmd_names_add(&t.streams, NULL, &index, NULL);
+    gmd_trace_append(&t, &(gmd_request){.op = GMD_OP_ALLOC, .block = 1, .bytes = 7, .stream = 1},
+                     NULL);
+    char *text = write_ok(&t);
+    assert_string_equal(text, "gmd-trace 1\nalloc b1 7 s1\n");
+    free(text);
+    gmd_trace_free(&t);
+}
+
+/* A scenario may call every activation the same; a text trace cannot. */
+static void names_are_made_valid_and_unique(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"loss", "loss", "layer 1/weight", "",      "0",
+                                        "b5",   NULL,   "device",         "loss.1"};
+    gmd_trace t;
+    uint32_t index;
+    gmd_trace_init(&t);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        gmd_names_add(&t.blocks, names[i], &index, NULL);
+        gmd_trace_append(&t, &(gmd_request){.op = GMD_OP_ALLOC, .block = index}, NULL);
+    }
+    char *text = write_ok(&t);
+    assert_string_equal(
+        text, "gmd-trace 1\nalloc loss 0 s0\nalloc loss.1 0 s0\nalloc layer_1_weight 0 s0\n"
+              "alloc _ 0 s0\nalloc _0 0 s0\nalloc b5 0 s0\nalloc b6 0 s0\n"
+              "alloc device.7 0 s0\nalloc loss.1.8 0 s0\n");
+    gmd_trace again = parse_ok(text);
+    gmd_trace_free(&again);
+    free(text);
+    gmd_trace_free(&t);
+}
+
+static void a_name_gives_way_to_an_unnamed_entry(void **state)
+{
+    (void)state;
+    gmd_trace t;
+    uint32_t index;
+    gmd_trace_init(&t);
+    gmd_names_add(&t.blocks, "b1", &index, NULL);
+    gmd_names_add(&t.blocks, NULL, &index, NULL);
+    gmd_trace_append(&t, &(gmd_request){.op = GMD_OP_ALLOC, .block = 0}, NULL);
+    gmd_trace_append(&t, &(gmd_request){.op = GMD_OP_ALLOC, .block = 1}, NULL);
+    char *text = write_ok(&t);
+    assert_string_equal(text, "gmd-trace 1\nalloc b1.0 0 s0\nalloc b1 0 s0\n");
+    free(text);
+    gmd_trace_free(&t);
+}
+
+static gmd_status write_status(const gmd_trace *t, gmd_error *error)
+{
+    FILE *out = fopen("/dev/null", "w");
+    assert_non_null(out);
+    gmd_status status = gmd_trace_write(t, out, error);
+    fclose(out);
+    return status;
+}
+
+static void settings_that_are_no_line_cannot_be_written(void **state)
+{
+    (void)state;
+    static const char *const confs[] = {"a\nb", "a#b", " a", "a ", "a\rb", "a\tb", "\xff"};
+    for (size_t i = 0; i < sizeof confs / sizeof *confs; i++) {
+        gmd_trace t;
+        gmd_error error = {""};
+        gmd_trace_init(&t);
+        t.conf = strdup(confs[i]);
+        assert_int_equal(write_status(&t, &error), GMD_BAD_INPUT);
+        assert_contains(error.text, "cannot be written into a trace");
+        gmd_trace_free(&t);
+    }
+}
+
+static void a_request_for_what_the_trace_does_not_have_is_not_written(void **state)
+{
+    (void)state;
+    static const gmd_request requests[] = {
+        {.op = GMD_OP_FREE, .block = 0},         {.op = GMD_OP_SYNC, .stream = 1},
+        {.op = GMD_OP_WAIT, .other_stream = 1},  {.op = GMD_OP_FAULT, .function = 0},
+        {.op = GMD_OP_EMPTY_CACHE, .thread = 1}, {.op = GMD_OP_COUNT}};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        gmd_trace t;
+        gmd_error error = {""};
+        gmd_trace_init(&t);
+        gmd_trace_append(&t, &requests[i], NULL);
+        assert_int_equal(write_status(&t, &error), GMD_FAILED);
+        assert_string_equal(error.text, "request 0 refers to what its trace does not have");
+        gmd_trace_free(&t);
+    }
+}
+
+static void a_full_disk_is_reported(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("empty_cache\n");
+    gmd_error error = {""};
+    FILE *full = fopen("/dev/full", "w");
+    if (!full) {
+        gmd_trace_free(&t);
+        skip();
+    }
+    assert_int_equal(gmd_trace_write(&t, full, &error), GMD_FAILED);
+    assert_contains(error.text, "cannot be written");
+    fclose(full);
+    gmd_trace_free(&t);
+}
+
+static void a_request_is_shown_as_its_line(void **state)
+{
+    (void)state;
+    char text[64], small[8];
+    gmd_trace t = parse_body("alloc act 20MiB s1 device 1\nuse act s2\n");
+    assert_string_equal(gmd_request_text(&t, &t.requests[0], text, sizeof text),
+                        "alloc act 20MiB s1 device 1");
+    assert_string_equal(gmd_request_text(&t, &t.requests[1], text, sizeof text), "use act s2 10us");
+    assert_string_equal(gmd_request_text(&t, &t.requests[0], small, sizeof small), "alloc a");
+    gmd_trace_free(&t);
+}
+
+/* --- any trace --------------------------------------------------------------------------- */
+
+typedef struct generator {
+    uint64_t random;
+    gmd_trace trace;
+    uint32_t live[64];
+    size_t live_count;
+} generator;
+
+static uint64_t below(generator *g, uint64_t bound)
+{
+    return next_random(&g->random) % bound;
+}
+
+static void add_names(generator *g, gmd_names *names, uint64_t count)
+{
+    static const char *const odd[] = {"x",     "loss", "b3", "s2",         "t1",
+                                      "a.b-c", "_",    "9",  "caf\xc3\xa9"};
+    uint32_t index;
+    for (uint64_t i = 0; i < count; i++) {
+        const char *name = below(g, 2) ? NULL : odd[below(g, sizeof odd / sizeof *odd)];
+        assert_int_equal(gmd_names_add(names, name, &index, NULL), GMD_OK);
+    }
+}
+
+static void add_alloc(generator *g)
+{
+    uint64_t shift = below(g, 64);
+    gmd_request r = {.op = GMD_OP_ALLOC,
+                     .expect = (uint8_t)below(g, 3),
+                     .device = (uint8_t)below(g, 2),
+                     .thread = (uint8_t)below(g, g->trace.threads.count),
+                     .stream = (uint32_t)below(g, g->trace.streams.count),
+                     .bytes = next_random(&g->random) >> shift};
+    r.block = g->trace.blocks.count;
+    add_names(g, &g->trace.blocks, 1);
+    if (r.expect != GMD_EXPECT_OOM && g->live_count < 64) {
+        g->live[g->live_count++] = (uint32_t)g->trace.count;
+    } else {
+        r.expect = GMD_EXPECT_OOM;
+    }
+    assert_int_equal(gmd_trace_append(&g->trace, &r, NULL), GMD_OK);
+}
+
+static void add_use_of_live_block(generator *g)
+{
+    static const uint8_t ops[] = {GMD_OP_FREE, GMD_OP_USE, GMD_OP_RECORD};
+    size_t which = below(g, g->live_count);
+    const gmd_request *alloc = &g->trace.requests[g->live[which]];
+    gmd_request r = {.op = ops[below(g, 3)], .block = alloc->block, .device = alloc->device};
+    if (r.op == GMD_OP_FREE) {
+        g->live[which] = g->live[--g->live_count];
+    } else {
+        r.stream = (uint32_t)below(g, g->trace.streams.count);
+    }
+    if (r.op == GMD_OP_USE) {
+        r.duration_ns = below(g, 5) * (below(g, 2) ? 1000 : 77);
+    }
+    assert_int_equal(gmd_trace_append(&g->trace, &r, NULL), GMD_OK);
+}
+
+static void add_other(generator *g)
+{
+    static const uint8_t ops[] = {GMD_OP_WAIT,        GMD_OP_SYNC,     GMD_OP_ADVANCE,
+                                  GMD_OP_EMPTY_CACHE, GMD_OP_FRACTION, GMD_OP_FAULT};
+    gmd_request r = {.op = ops[below(g, 6)]};
+    switch (r.op) {
+    case GMD_OP_WAIT:
+        r.other_stream = (uint32_t)below(g, g->trace.streams.count);
+        r.stream = (uint32_t)below(g, g->trace.streams.count);
+        r.device = (uint8_t)below(g, 2);
+        break;
+    case GMD_OP_SYNC:
+        r.stream = below(g, 2) ? GMD_ALL_STREAMS : (uint32_t)below(g, g->trace.streams.count);
+        r.device = (uint8_t)below(g, 2);
+        break;
+    case GMD_OP_ADVANCE:
+        r.duration_ns = next_random(&g->random) >> below(g, 64);
+        break;
+    case GMD_OP_FRACTION:
+        r.fraction = (double)(next_random(&g->random) >> 11) / 9007199254740992.0;
+        break;
+    case GMD_OP_FAULT:
+        r.function = (uint32_t)below(g, g->trace.functions.count);
+        r.count = 1 + (uint32_t)below(g, 100);
+        r.error = 1 + (uint32_t)below(g, 100);
+        break;
+    default:
+        break;
+    }
+    assert_int_equal(gmd_trace_append(&g->trace, &r, NULL), GMD_OK);
+}
+
+static gmd_trace random_trace(uint64_t seed)
+{
+    generator g = {.random = seed};
+    gmd_trace_init(&g.trace);
+    g.trace.device_count = below(&g, 2) ? 2 : 0;
+    g.trace.capacity_bytes = below(&g, 2) * (1 + below(&g, 1 << 30));
+    g.trace.conf = below(&g, 2) ? strdup("a:1, b:2") : NULL;
+    add_names(&g, &g.trace.streams, below(&g, 4));
+    add_names(&g, &g.trace.threads, below(&g, 3));
+    add_names(&g, &g.trace.functions, 2);
+    for (uint64_t left = below(&g, 60); left > 0; left--) {
+        switch (below(&g, 3)) {
+        case 0:
+            add_alloc(&g);
+            break;
+        case 1:
+            g.live_count ? add_use_of_live_block(&g) : add_alloc(&g);
+            break;
+        default:
+            add_other(&g);
+        }
+    }
+    return g.trace;
+}
+
+static void assert_same_requests(const gmd_trace *a, const gmd_trace *b)
+{
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->device_count, b->device_count);
+    assert_int_equal(a->capacity_bytes, b->capacity_bytes);
+    for (size_t i = 0; i < a->count; i++) {
+        const gmd_request *x = &a->requests[i], *y = &b->requests[i];
+        assert_int_equal(x->op, y->op);
+        assert_int_equal(x->expect, y->expect);
+        assert_int_equal(x->device, y->device);
+        assert_int_equal(x->stream, y->stream);
+        if (x->op == GMD_OP_WAIT) {
+            assert_int_equal(x->other_stream, y->other_stream);
+        }
+        assert_int_equal(x->bytes, y->bytes); /* or whatever shares its place */
+    }
+}
+
+static void a_written_trace_reads_back_as_the_same_requests(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        gmd_trace trace = random_trace(seed);
+        char *text = write_ok(&trace);
+        gmd_trace again = parse_ok(text);
+        assert_same_requests(&trace, &again);
+        char *rewritten = write_ok(&again);
+        assert_string_equal(text, rewritten);
+        free(rewritten);
+        free(text);
+        gmd_trace_free(&again);
+        gmd_trace_free(&trace);
+    }
+}
+
+static void every_truncation_is_read_or_refused(void **state)
+{
+    (void)state;
+    gmd_trace trace = random_trace(3);
+    char *text = write_ok(&trace);
+    for (size_t cut = 0; cut <= strlen(text); cut++) {
+        char *copy = malloc(cut + 1);
+        memcpy(copy, text, cut);
+        gmd_trace part;
+        gmd_error error = {""};
+        char *exact = realloc(copy, cut ? cut : 1);
+        gmd_status status = gmd_trace_parse(&part, exact, cut, "x", &error);
+        assert_true(status == GMD_OK || (status == GMD_BAD_INPUT && error.text[0]));
+        gmd_trace_free(&part);
+        free(exact);
+    }
+    free(text);
+    gmd_trace_free(&trace);
+}
+
+static void two_hundred_thousand_blocks_are_found_in_linear_time(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 200000 };
+    char *text = malloc((size_t)BLOCKS * 64), *at = text;
+    at += sprintf(at, "gmd-trace 1\n");
+    for (int i = 0; i < BLOCKS; i++) {
+        at += sprintf(at, "alloc block_%d 512 s1\n", i);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        at += sprintf(at, "free block_%d\n", i);
+    }
+    gmd_trace trace;
+    assert_int_equal(gmd_trace_parse(&trace, text, (size_t)(at - text), "x", NULL), GMD_OK);
+    assert_int_equal(trace.blocks.count, BLOCKS);
+    gmd_trace_free(&trace);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alloc_has_a_block_a_size_and_a_stream),
+        cmocka_unit_test(s0_is_the_default_stream_whatever_is_named_first),
+        cmocka_unit_test(sizes_reach_the_largest_number),
+        cmocka_unit_test(free_use_and_record_are_on_the_block_s_device),
+        cmocka_unit_test(use_takes_10_us_where_nothing_is_said),
+        cmocka_unit_test(wait_and_sync_name_streams_and_a_device),
+        cmocka_unit_test(advance_empty_cache_fraction_and_fault_have_their_arguments),
+        cmocka_unit_test(expectations_are_kept),
+        cmocka_unit_test(lines_after_thread_run_on_it),
+        cmocka_unit_test(an_id_may_be_used_again_after_its_free),
+        cmocka_unit_test(names_that_an_index_gives_anyway_are_not_kept),
+        cmocka_unit_test(header_lines_are_read),
+        cmocka_unit_test(comments_blank_lines_tabs_and_crlf_are_tolerated),
+        cmocka_unit_test(a_trace_may_hold_no_requests),
+        cmocka_unit_test(every_malformed_line_is_refused_with_what_was_expected),
+        cmocka_unit_test(the_first_line_must_name_the_format),
+        cmocka_unit_test(errors_name_the_line_they_are_on),
+        cmocka_unit_test(an_id_cannot_be_allocated_twice),
+        cmocka_unit_test(a_block_that_must_not_be_served_is_not_allocated),
+        cmocka_unit_test(header_lines_come_first_and_once),
+        cmocka_unit_test(devices_are_those_of_the_header),
+        cmocka_unit_test(names_are_at_most_127_bytes_long),
+        cmocka_unit_test(at_most_64_threads_are_possible),
+        cmocka_unit_test(bytes_that_are_no_text_are_refused_by_place),
+        cmocka_unit_test(utf8_is_checked_as_the_standard_says),
+        cmocka_unit_test(what_was_read_is_written_the_same),
+        cmocka_unit_test(streams_are_listed_where_their_order_would_change),
+        cmocka_unit_test(durations_and_fractions_are_written_short_and_exact),
+        cmocka_unit_test(unnamed_entries_are_written_as_a_letter_and_their_index),
+        cmocka_unit_test(names_are_made_valid_and_unique),
+        cmocka_unit_test(a_name_gives_way_to_an_unnamed_entry),
+        cmocka_unit_test(settings_that_are_no_line_cannot_be_written),
+        cmocka_unit_test(a_request_for_what_the_trace_does_not_have_is_not_written),
+        cmocka_unit_test(a_full_disk_is_reported),
+        cmocka_unit_test(a_request_is_shown_as_its_line),
+        cmocka_unit_test(a_written_trace_reads_back_as_the_same_requests),
+        cmocka_unit_test(every_truncation_is_read_or_refused),
+        cmocka_unit_test(two_hundred_thousand_blocks_are_found_in_linear_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+#include "gmd_file.h"
+
+#include "unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define CONTENT_LIMIT ((size_t)4 << 30)
+
+/* A growing buffer that keeps one byte for the terminating zero. It may hold one byte more than the
+ * limit: that tells content of exactly the limit from content that is larger. */
+typedef struct buffer {
+    uint8_t *data;
+    size_t size, capacity, limit;
+} buffer;
+
+static gmd_status check_limit(const buffer *b, const char *name, gmd_error *error)
+{
+    if (b->size <= b->limit) {
+        return GMD_OK;
+    }
+    return gmd_fail(error, GMD_BAD_INPUT, "%s: expected at most %zu bytes of content, found more",
+                    name, b->limit);
+}
+
+/* Makes room for at least one byte more. */
+static gmd_status buffer_reserve(buffer *b, const char *name, gmd_error *error)
+{
+    gmd_status status = check_limit(b, name, error);
+    if (status != GMD_OK || b->size < b->capacity) {
+        return status;
+    }
+    size_t capacity = b->capacity ? b->capacity * 2 : (size_t)64 << 10;
+    capacity = capacity > b->limit + 1 ? b->limit + 1 : capacity;
+    uint8_t *data = realloc(b->data, capacity + 1);
+    if (!data) {
+        gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory for %zu bytes", name, capacity);
+        return GMD_NO_MEMORY;
+    }
+    b->data = data;
+    b->capacity = capacity;
+    return GMD_OK;
+}
+
+/* --- gzip -------------------------------------------------------------------------------- */
+
+typedef struct unpacker {
+    z_stream zlib;
+    const uint8_t *packed;
+    size_t packed_size, at; /* `at`: first packed byte that zlib was not given yet */
+    const char *name;
+    buffer out;
+    gmd_error *error;
+} unpacker;
+
+static size_t packed_position(const unpacker *u)
+{
+    return u->at - u->zlib.avail_in;
+}
+
+static void feed(unpacker *u)
+{
+    enum { STEP = 1 << 30 }; /* zlib counts in unsigned int */
+    size_t left = u->packed_size - u->at;
+    if (u->zlib.avail_in == 0 && left) {
+        u->zlib.next_in = (Bytef *)(uintptr_t)(u->packed + u->at);
+        u->zlib.avail_in = (uInt)(left < STEP ? left : STEP);
+        u->at += u->zlib.avail_in;
+    }
+}
+
+static gmd_status fail_unpack(unpacker *u, int code)
+{
+    size_t at = packed_position(u);
+    if (code == Z_MEM_ERROR) {
+        return gmd_fail(u->error, GMD_NO_MEMORY, "%s: no host memory to unpack it", u->name);
+    }
+    if (code == Z_BUF_ERROR) {
+        return gmd_fail(
+            u->error, GMD_BAD_INPUT,
+            "%s: byte %zu: the gzip data ends here, expected more: the file is truncated", u->name,
+            at);
+    }
+    return gmd_fail(u->error, GMD_BAD_INPUT, "%s: byte %zu: corrupt gzip data: %s", u->name, at,
+                    u->zlib.msg ? u->zlib.msg : "expected a valid stream");
+}
+
+static gmd_status unpack_member(unpacker *u)
+{
+    for (;;) {
+        gmd_status status = buffer_reserve(&u->out, u->name, u->error);
+        if (status != GMD_OK) {
+            return status;
+        }
+        feed(u);
+        size_t room = u->out.capacity - u->out.size;
+        uInt step = room < UINT32_MAX / 2 ? (uInt)room : UINT32_MAX / 2;
+        u->zlib.next_out = u->out.data + u->out.size;
+        u->zlib.avail_out = step;
+        int code = inflate(&u->zlib, Z_NO_FLUSH);
+        u->out.size += step - u->zlib.avail_out;
+        if (code == Z_STREAM_END) {
+            return GMD_OK;
+        }
+        bool is_starved = u->zlib.avail_in == 0 && u->at == u->packed_size;
+        if (code != Z_OK || (is_starved && u->zlib.avail_out)) {
+            return fail_unpack(u, code == Z_OK ? Z_BUF_ERROR : code);
+        }
+    }
+}
+
+static bool only_zeros(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (data[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_gzip_magic(const uint8_t *data, size_t size)
+{
+    return size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
+}
+
+static gmd_status unpack_members(unpacker *u)
+{
+    for (;;) {
+        gmd_status status = unpack_member(u);
+        if (status != GMD_OK) {
+            return status;
+        }
+        size_t at = packed_position(u);
+        if (only_zeros(u->packed + at, u->packed_size - at)) {
+            return check_limit(&u->out, u->name, u->error);
+        }
+        if (!has_gzip_magic(u->packed + at, u->packed_size - at)) {
+            return gmd_fail(u->error, GMD_BAD_INPUT,
+                            "%s: byte %zu: expected the end of the file or another gzip member",
+                            u->name, at);
+        }
+        inflateReset(&u->zlib);
+    }
+}
+
+gmd_status gmd_unpack(const uint8_t *packed, size_t packed_size, size_t limit, const char *name,
+                      uint8_t **data, size_t *size, gmd_error *error)
+{
+    unpacker u = {.packed = packed,
+                  .packed_size = packed_size,
+                  .name = name,
+                  .out = {.limit = limit},
+                  .error = error};
+    if (inflateInit2(&u.zlib, 16 + MAX_WBITS) != Z_OK) { /* 16: gzip, not zlib, headers */
+        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory to unpack it", name);
+    }
+    gmd_status status = unpack_members(&u);
+    inflateEnd(&u.zlib);
+    if (status != GMD_OK) {
+        free(u.out.data);
+        return status;
+    }
+    u.out.data[u.out.size] = 0;
+    *data = u.out.data;
+    *size = u.out.size;
+    return GMD_OK;
+}
+
+/* --- files ------------------------------------------------------------------------------- */
+
+static gmd_status read_all(int descriptor, const char *path, buffer *out, gmd_error *error)
+{
+    for (;;) {
+        gmd_status status = buffer_reserve(out, path, error);
+        if (status != GMD_OK) {
+            return status;
+        }
+        ssize_t got = read(descriptor, out->data + out->size, out->capacity - out->size);
+        if (got < 0 && errno != EINTR) {
+            return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+        }
+        if (got == 0) {
+            out->data[out->size] = 0;
+            return GMD_OK;
+        }
+        out->size += got > 0 ? (size_t)got : 0;
+    }
+}
+
+static gmd_status open_file(const char *path, int *descriptor, gmd_error *error)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    *descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (*descriptor < 0) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    }
+    struct stat info;
+    if (fstat(*descriptor, &info) == 0 && S_ISDIR(info.st_mode)) {
+        if (!is_stdin) {
+            close(*descriptor);
+        }
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: is a directory, expected a file", path);
+    }
+    return GMD_OK;
+}
+
+gmd_status gmd_file_read(const char *path, uint8_t **data, size_t *size, gmd_error *error)
+{
+    int descriptor;
+    gmd_status status = open_file(path, &descriptor, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    buffer raw = {.limit = CONTENT_LIMIT};
+    status = read_all(descriptor, path, &raw, error);
+    if (descriptor != STDIN_FILENO) {
+        close(descriptor);
+    }
+    if (status != GMD_OK) {
+        free(raw.data);
+        return status;
+    }
+    if (has_gzip_magic(raw.data, raw.size)) {
+        status = gmd_unpack(raw.data, raw.size, CONTENT_LIMIT, path, data, size, error);
+        free(raw.data);
+        return status;
+    }
+    *data = raw.data;
+    *size = raw.size;
+    return GMD_OK;
+}

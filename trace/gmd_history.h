@@ -1,0 +1,58 @@
+/* gmd_history.h - a recorded history as requests: what the program asked, and what the recorded
+ * allocator answered and asked of the device in turn.
+ *
+ * A snapshot records events, not calls. The requests behind them are inferred: an `alloc` or `oom`
+ * event is an allocation, with the segment events right before it as its doing; `free_requested` is
+ * a free; segment_free events that no request explains are an empty_cache() call. */
+#ifndef GMD_HISTORY_H
+#define GMD_HISTORY_H
+
+#include "gmd_error.h"
+#include "gmd_snapshot.h"
+#include "gmd_trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A segment that the recorded allocator asked for or gave back. */
+typedef struct gmd_recorded_call {
+    uint64_t address, size; /* bytes */
+    bool is_free;
+} gmd_recorded_call;
+
+/* What was recorded for the request of the same index. */
+typedef struct gmd_recorded {
+    uint64_t address;    /* ALLOC that was served; else 0 */
+    uint64_t event;      /* index of its event in the snapshot, for messages */
+    uint32_t first_call; /* into gmd_history.calls */
+    uint32_t call_count;
+    bool is_oom; /* ALLOC that was refused */
+} gmd_recorded;
+
+typedef struct gmd_history {
+    gmd_trace trace; /* streams are numbered in ascending order of their recorded handles */
+    gmd_recorded *recorded;
+    gmd_recorded_call *calls;
+    size_t call_count;
+    uint64_t limit_bytes; /* of reserved memory; 0: none */
+    bool limit_inferred;
+    uint64_t empty_cache_count; /* inferred calls */
+    uint64_t oom_count;
+    uint64_t
+        deferred_frees; /* frees that were completed later: the block was used on other streams */
+    uint64_t orphan_frees;                 /* of blocks from before the recording; left out */
+    uint64_t first_deferred, first_orphan; /* requests: where the first of each shows */
+    uint64_t mapped_events;                /* segment_map and segment_unmap; left out */
+} gmd_history;
+
+/* A history that contradicts itself (a free whose size or stream is not its block's, a segment
+ * event without its allocation) is GMD_BAD_INPUT; the message names the event and the request.
+ *
+ * `limit_bytes`: the memory limit that the job ran under; 0: not known, and inferred from the
+ * failures and successes of the history (gmd_history.limit_inferred tells; docs/replay.md how).
+ * `name` is for messages. On failure `history` is left empty. */
+gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
+                             uint64_t limit_bytes, const char *name, gmd_error *error);
+void gmd_history_free(gmd_history *history);
+
+#endif

@@ -1,0 +1,78 @@
+/* gmd_snapshot.h - a PyTorch memory snapshot (torch.cuda.memory._snapshot() and the files written
+ * by _dump_snapshot), read from a pickle of torch 2.1 to 2.11 without executing anything in it.
+ *
+ * Format: https://pytorch.org/docs/stable/torch_cuda_memory.html and the docstring of
+ * torch.cuda.memory._snapshot. All sizes are bytes. */
+#ifndef GMD_SNAPSHOT_H
+#define GMD_SNAPSHOT_H
+
+#include "gmd_error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum gmd_action {
+    GMD_ACTION_ALLOC,
+    GMD_ACTION_FREE_REQUESTED,
+    GMD_ACTION_FREE_COMPLETED,
+    GMD_ACTION_SEGMENT_ALLOC,
+    GMD_ACTION_SEGMENT_FREE,
+    GMD_ACTION_SEGMENT_MAP,
+    GMD_ACTION_SEGMENT_UNMAP,
+    GMD_ACTION_SNAPSHOT,
+    GMD_ACTION_OOM,
+    GMD_ACTION_OTHER, /* an action that this version of gmd does not know; kept, not interpreted */
+} gmd_action;
+
+typedef struct gmd_snapshot_event {
+    uint8_t action; /* gmd_action */
+    uint8_t device;
+    uint64_t address; /* OOM: the device's free bytes (key "device_free"), as recorded */
+    uint64_t size;
+    uint64_t stream; /* the recorded handle */
+    uint64_t time_us;
+} gmd_snapshot_event;
+
+typedef enum gmd_block_state {
+    GMD_BLOCK_INACTIVE,
+    GMD_BLOCK_ALLOCATED,    /* "active_allocated" */
+    GMD_BLOCK_PENDING_FREE, /* "active_pending_free" and the older "active_awaiting_free" */
+} gmd_block_state;
+
+typedef struct gmd_snapshot_block {
+    uint64_t address, size, requested_size;
+    uint8_t state; /* gmd_block_state */
+} gmd_snapshot_block;
+
+typedef struct gmd_snapshot_segment {
+    uint64_t address, total_size, allocated_size, active_size, requested_size, stream;
+    uint64_t pool_id[2];             /* (0, 0): the default pool */
+    size_t first_block, block_count; /* into gmd_snapshot.blocks */
+    uint8_t device;
+    bool is_large, is_expandable;
+} gmd_snapshot_segment;
+
+typedef struct gmd_snapshot {
+    gmd_snapshot_event *events; /* of all devices, merged by time; order within a device is kept */
+    size_t event_count;
+    gmd_snapshot_segment *segments; /* in the file's order */
+    size_t segment_count;
+    gmd_snapshot_block *blocks;
+    size_t block_count;
+    uint32_t device_count; /* number of device traces */
+    char *conf;            /* allocator_settings: PYTORCH_CUDA_ALLOC_CONF; NULL: not in the file */
+    bool has_events;       /* false: recording was off (no "device_traces", or all empty) */
+} gmd_snapshot;
+
+/* Reads FILE (.pickle, .pickle.gz, any name: gzip is told by its magic). A segments-only snapshot
+ * (a bare list, as old versions wrote) is accepted. On failure `snapshot` is left empty and the
+ * error names the file, the byte (in the uncompressed data) and what was expected. */
+gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error *error);
+
+/* The same from memory (uncompressed pickle); `name` is used in messages. */
+gmd_status gmd_snapshot_parse(gmd_snapshot *snapshot, const uint8_t *data, size_t size,
+                              const char *name, gmd_error *error);
+void gmd_snapshot_free(gmd_snapshot *snapshot);
+
+#endif
