@@ -1,0 +1,175 @@
+/* accounting - the statistics agree with the live set and with what the device handed out. Figures
+ * that the allocator does not keep (GMD_STAT_UNKNOWN) take part in no check. */
+#include "list.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct peaks {
+    uint64_t allocated, reserved, active; /* the highest seen from outside, each device */
+} peaks;
+
+typedef struct books {
+    peaks seen[GMD_MAX_DEVICES];
+} books;
+
+static void *create(void)
+{
+    return calloc(1, sizeof(books));
+}
+
+static const char *blind_spot(const gmd_view *view)
+{
+    return view->stats ? NULL : "the allocator exports no statistics (gmd_get_stats)";
+}
+
+static bool is_known(uint64_t a, uint64_t b)
+{
+    return a != GMD_STAT_UNKNOWN && b != GMD_STAT_UNKNOWN;
+}
+
+static void demand_at_most(gmd_judge *judge, const char *low_name, uint64_t low,
+                           const char *high_name, uint64_t high)
+{
+    if (is_known(low, high) && low > high) {
+        gmd_violation_add(judge, "%s = %" PRIu64 " is more than %s = %" PRIu64, low_name, low,
+                          high_name, high);
+    }
+}
+
+static void demand_equal(gmd_judge *judge, const char *name, uint64_t value, const char *truth_name,
+                         uint64_t truth)
+{
+    if (is_known(value, truth) && value != truth) {
+        gmd_violation_add(judge, "%s = %" PRIu64 ", but %s = %" PRIu64, name, value, truth_name,
+                          truth);
+    }
+}
+
+static void check_order(const gmd_stats *s, gmd_judge *judge)
+{
+    demand_at_most(judge, "allocated_bytes", s->allocated_bytes, "active_bytes", s->active_bytes);
+    demand_at_most(judge, "active_bytes", s->active_bytes, "reserved_bytes", s->reserved_bytes);
+    demand_at_most(judge, "allocated_bytes", s->allocated_bytes, "reserved_bytes",
+                   s->reserved_bytes);
+    demand_at_most(judge, "requested_bytes", s->requested_bytes, "allocated_bytes",
+                   s->allocated_bytes);
+    demand_at_most(judge, "inactive_split_bytes", s->inactive_split_bytes, "reserved_bytes",
+                   s->reserved_bytes);
+}
+
+static void check_live_set(const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_stats *s = view->stats;
+    demand_equal(judge, "allocation_count", s->allocation_count, "the number of live blocks",
+                 view->live_count);
+    demand_at_most(judge, "the bytes asked for by live blocks", view->live_bytes, "allocated_bytes",
+                   s->allocated_bytes);
+    demand_equal(judge, "requested_bytes", s->requested_bytes, "what the live blocks asked for",
+                 view->live_bytes);
+}
+
+/* A peak is the highest value so far: never below what was seen from outside, and never below its
+ * current value. */
+static void check_peak(gmd_judge *judge, const char *name, uint64_t current, uint64_t peak,
+                       uint64_t *seen)
+{
+    if (!is_known(current, peak)) {
+        return;
+    }
+    *seen = current > *seen ? current : *seen;
+    if (peak < *seen) {
+        gmd_violation_add(judge, "%s_peak = %" PRIu64 " is less than %s was (%" PRIu64 ")", name,
+                          peak, name, *seen);
+    }
+}
+
+static void check_peaks(peaks *seen, const gmd_stats *s, gmd_judge *judge)
+{
+    check_peak(judge, "allocated_bytes", s->allocated_bytes, s->allocated_bytes_peak,
+               &seen->allocated);
+    check_peak(judge, "reserved_bytes", s->reserved_bytes, s->reserved_bytes_peak, &seen->reserved);
+    check_peak(judge, "active_bytes", s->active_bytes, s->active_bytes_peak, &seen->active);
+}
+
+/* Reserved is what the device gave: between the sum of the sizes asked of it and the whole pages
+ * that these took. */
+static void check_device(const gmd_view *view, gmd_judge *judge)
+{
+    uint64_t asked = view->figures->allocated_bytes - view->baseline->allocated_bytes;
+    uint64_t pages = view->figures->physical_bytes - view->baseline->physical_bytes;
+    uint64_t reserved = view->stats->reserved_bytes;
+    if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {
+        gmd_violation_add(judge,
+                          "reserved_bytes = %" PRIu64 ", but the device handed out %" PRIu64
+                          " B in %" PRIu64 " B of pages",
+                          reserved, asked, pages);
+    }
+}
+
+/* What one request may do to the books. */
+static void check_change(const gmd_view *view, gmd_judge *judge)
+{
+    uint64_t now = view->stats->allocated_bytes, before = view->stats_before->allocated_bytes;
+    if (!is_known(now, before)) {
+        return;
+    }
+    if (view->request->op == GMD_OP_FREE && view->block && now > before) {
+        gmd_violation_add(judge, "a free of %" PRIu64 " B raised allocated_bytes by %" PRIu64,
+                          view->block->bytes, now - before);
+    } else if (view->request->op == GMD_OP_FREE && view->block &&
+               before - now < view->block->bytes) {
+        gmd_violation_add(judge, "a free of %" PRIu64 " B lowered allocated_bytes by %" PRIu64,
+                          view->block->bytes, before - now);
+    } else if (!view->block && now != before) {
+        gmd_violation_add(judge,
+                          "allocated_bytes went from %" PRIu64 " to %" PRIu64
+                          " in a request that neither allocated nor freed",
+                          before, now);
+    } else if (view->request->op == GMD_OP_ALLOC && now < before) {
+        gmd_violation_add(judge, "an allocation lowered allocated_bytes by %" PRIu64, before - now);
+    }
+}
+
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    books *b = state;
+    check_order(view->stats, judge);
+    check_live_set(view, judge);
+    check_peaks(&b->seen[view->device], view->stats, judge);
+    check_change(view, judge);
+    if (view->figures) {
+        check_device(view, judge);
+    }
+}
+
+static void after_peak_reset(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)judge;
+    books *b = state;
+    b->seen[view->device] = (peaks){0};
+}
+
+static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    const char *truth = "with everything freed it must be";
+    demand_equal(judge, "allocated_bytes", view->stats->allocated_bytes, truth, 0);
+    demand_equal(judge, "active_bytes", view->stats->active_bytes, truth, 0);
+    demand_equal(judge, "requested_bytes", view->stats->requested_bytes, truth, 0);
+    demand_equal(judge, "allocation_count", view->stats->allocation_count, truth, 0);
+    if (view->figures) {
+        check_device(view, judge);
+    }
+}
+
+const gmd_oracle gmd_oracle_accounting = {
+    .name = "accounting",
+    .holds_when = "the statistics agree with the live set and with the device",
+    .blind_spot = blind_spot,
+    .create = create,
+    .destroy = free,
+    .after_request = after_request,
+    .after_peak_reset = after_peak_reset,
+    .at_end = at_end,
+};

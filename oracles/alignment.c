@@ -1,0 +1,25 @@
+/* alignment - every pointer is aligned as promised: 512 B for allocators of PyTorch's algorithm,
+ * the 256 B of cudaMalloc where nothing is promised (CUDA C++ Programming Guide, device memory
+ * accesses). */
+#include "list.h"
+
+#include <inttypes.h>
+
+static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    const gmd_live_block *b = view->block;
+    uint64_t off = b->address % view->promised_alignment;
+    if (off) {
+        gmd_violation_add(judge,
+                          "block of %" PRIu64 " B at 0x%" PRIx64 " is %" PRIu64
+                          " B past a multiple of the promised %" PRIu64 " B",
+                          b->bytes, b->address, off, view->promised_alignment);
+    }
+}
+
+const gmd_oracle gmd_oracle_alignment = {
+    .name = "alignment",
+    .holds_when = "every pointer is aligned as promised",
+    .after_alloc = after_alloc,
+};

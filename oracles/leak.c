@@ -1,0 +1,69 @@
+/* leak - with everything freed and the cache emptied, the device is as it was: memory, streams,
+ * events. An allocator that cannot be told to empty its cache is judged only if it gives memory
+ * back by itself: what it still holds may be its cache. */
+#include "list.h"
+
+#include <inttypes.h>
+
+static const char *blind_spot(const gmd_view *view)
+{
+    if (!view->figures && !view->stats) {
+        return "neither the device's allocations nor statistics can be seen";
+    }
+    return view->can_empty_cache
+               ? NULL
+               : "the allocator exports no gmd_empty_cache: what it holds may be its cache";
+}
+
+/* A real device is shared and does not tell what this process holds: the allocator's word is taken.
+ */
+static void check_own_word(const gmd_view *view, gmd_judge *judge)
+{
+    uint64_t reserved = view->stats->reserved_bytes;
+    if (reserved != GMD_STAT_UNKNOWN && reserved != 0) {
+        gmd_violation_add(judge,
+                          "device %d: reserved_bytes = %" PRIu64
+                          " after everything was freed and the "
+                          "cache emptied",
+                          view->device, reserved);
+    }
+}
+
+static void check_device(const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_device_figures *now = view->figures, *was = view->baseline;
+    if (now->allocated_bytes > was->allocated_bytes ||
+        now->allocation_count > was->allocation_count) {
+        gmd_violation_add(judge,
+                          "device %d: %" PRIu64 " B in %" PRIu64
+                          " device allocations are left after "
+                          "everything was freed and the cache emptied",
+                          view->device, now->allocated_bytes - was->allocated_bytes,
+                          now->allocation_count - was->allocation_count);
+    }
+    if (now->event_count > was->event_count) {
+        gmd_violation_add(judge, "device %d: %" PRIu64 " events are left", view->device,
+                          now->event_count - was->event_count);
+    }
+    if (now->stream_count > was->stream_count) {
+        gmd_violation_add(judge, "device %d: %" PRIu64 " streams are left", view->device,
+                          now->stream_count - was->stream_count);
+    }
+}
+
+static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    if (view->figures) {
+        check_device(view, judge);
+    } else {
+        check_own_word(view, judge);
+    }
+}
+
+const gmd_oracle gmd_oracle_leak = {
+    .name = "leak",
+    .holds_when = "with everything freed and the cache emptied, the device is as it was",
+    .blind_spot = blind_spot,
+    .at_end = at_end,
+};

@@ -1,0 +1,61 @@
+/* size - a block can hold what was asked. Its true size is what the allocator itself booked for it
+ * (the change in allocated bytes); and it must end within the device allocation that it starts in.
+ */
+#include "list.h"
+
+#include <inttypes.h>
+
+static const char *blind_spot(const gmd_view *view)
+{
+    return view->find_range || view->stats
+               ? NULL
+               : "neither statistics nor the device's allocations can be seen";
+}
+
+static void check_booked(const gmd_view *view, gmd_judge *judge)
+{
+    uint64_t now = view->stats->allocated_bytes, before = view->stats_before->allocated_bytes;
+    if (now == GMD_STAT_UNKNOWN || before == GMD_STAT_UNKNOWN || now < before) {
+        return; /* a total that shrinks is for `accounting` to report */
+    }
+    if (now - before < view->block->bytes) {
+        gmd_violation_add(judge,
+                          "block at 0x%" PRIx64 ": %" PRIu64 " B asked for, %" PRIu64
+                          " B booked as allocated",
+                          view->block->address, view->block->bytes, now - before);
+    }
+}
+
+static void check_extent(const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_live_block *b = view->block;
+    gmd_device_range range;
+    if (!view->find_range(view->device_context, b->address, &range)) {
+        return; /* for `backing` to report */
+    }
+    uint64_t room = range.size - (b->address - range.address);
+    if (room < b->bytes) {
+        gmd_violation_add(judge,
+                          "block at 0x%" PRIx64 ": %" PRIu64 " B asked for, but the device "
+                          "allocation at 0x%" PRIx64 " ends after %" PRIu64 " B",
+                          b->address, b->bytes, range.address, room);
+    }
+}
+
+static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    if (view->stats) {
+        check_booked(view, judge);
+    }
+    if (view->find_range) {
+        check_extent(view, judge);
+    }
+}
+
+const gmd_oracle gmd_oracle_size = {
+    .name = "size",
+    .holds_when = "a block can hold what was asked",
+    .blind_spot = blind_spot,
+    .after_alloc = after_alloc,
+};

@@ -1,0 +1,341 @@
+/* Each oracle on its own: the hooks are called with made-up views. That they bite through the
+ * driver is shown by tests/driver. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct gmd_judge {
+    int count;
+    char first[600];
+};
+
+void gmd_violation_add(gmd_judge *judge, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (judge->count++ == 0) {
+        vsnprintf(judge->first, sizeof judge->first, format, arguments);
+    }
+    va_end(arguments);
+}
+
+static gmd_live_block block_at(uint64_t address, uint64_t bytes)
+{
+    return (gmd_live_block){.address = address, .bytes = bytes};
+}
+
+static void put(void *state, uint64_t address, uint64_t bytes, gmd_judge *judge)
+{
+    gmd_live_block b = block_at(address, bytes);
+    gmd_oracle_overlap.after_alloc(state, &(gmd_view){.block = &b}, judge);
+}
+
+static void drop(void *state, uint64_t address, gmd_judge *judge)
+{
+    gmd_live_block b = block_at(address, 1);
+    gmd_oracle_overlap.before_free(state, &(gmd_view){.block = &b}, judge);
+}
+
+static void overlap_allows_blocks_that_touch(void **state)
+{
+    (void)state;
+    gmd_judge judge = {0};
+    void *set = gmd_oracle_overlap.create();
+    put(set, 1024, 512, &judge);
+    put(set, 512, 512, &judge);
+    put(set, 1536, 512, &judge);
+    gmd_oracle_overlap.destroy(set);
+    assert_int_equal(judge.count, 0);
+}
+
+static void overlap_finds_one_shared_byte_on_either_side(void **state)
+{
+    (void)state;
+    gmd_judge below = {0}, above = {0};
+    void *set = gmd_oracle_overlap.create();
+    put(set, 1024, 512, &below);
+    put(set, 1000, 25, &below);
+    put(set, 1535, 1, &above);
+    gmd_oracle_overlap.destroy(set);
+    assert_int_equal(below.count, 1);
+    assert_int_equal(above.count, 1);
+}
+
+static void overlap_finds_a_block_inside_and_around_another(void **state)
+{
+    (void)state;
+    gmd_judge inside = {0}, around = {0};
+    void *set = gmd_oracle_overlap.create();
+    put(set, 4096, 4096, &inside);
+    put(set, 5000, 10, &inside);
+    put(set, 100, 100000, &around);
+    gmd_oracle_overlap.destroy(set);
+    assert_int_equal(inside.count, 1);
+    assert_int_equal(around.count, 1);
+}
+
+static void overlap_forgets_freed_blocks(void **state)
+{
+    (void)state;
+    gmd_judge judge = {0};
+    void *set = gmd_oracle_overlap.create();
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < 500; i++) {
+            put(set, 4096 + i * 512, 512, &judge);
+        }
+        for (uint64_t i = 0; i < 500; i++) {
+            drop(set, 4096 + i * 7 % 500 * 512, &judge);
+        }
+    }
+    gmd_oracle_overlap.destroy(set);
+    assert_int_equal(judge.count, 0);
+}
+
+static void alignment_measures_against_the_promise(void **state)
+{
+    (void)state;
+    gmd_judge good = {0}, bad = {0};
+    gmd_live_block aligned = block_at(0x10000, 1), off = block_at(0x10100, 1);
+    gmd_oracle_alignment.after_alloc(
+        NULL, &(gmd_view){.block = &aligned, .promised_alignment = 512}, &good);
+    gmd_oracle_alignment.after_alloc(NULL, &(gmd_view){.block = &off, .promised_alignment = 512},
+                                     &bad);
+    assert_int_equal(good.count, 0);
+    assert_int_equal(bad.count, 1);
+}
+
+static bool one_range(const void *context, uint64_t address, gmd_device_range *range)
+{
+    (void)context;
+    *range = (gmd_device_range){.address = 0x1000, .size = 0x1000, .device = 1};
+    return address >= 0x1000 && address < 0x2000;
+}
+
+static int backing_violations(uint64_t address, int device)
+{
+    gmd_judge judge = {0};
+    gmd_live_block b = block_at(address, 16);
+    b.device = device;
+    gmd_oracle_backing.after_alloc(NULL, &(gmd_view){.block = &b, .find_range = one_range}, &judge);
+    return judge.count;
+}
+
+static void backing_wants_memory_of_the_right_device(void **state)
+{
+    (void)state;
+    assert_int_equal(backing_violations(0x1800, 1), 0);
+    assert_int_equal(backing_violations(0x1800, 0), 1);
+    assert_int_equal(backing_violations(0x2000, 1), 1);
+}
+
+static int size_violations(uint64_t address, uint64_t bytes, uint64_t booked)
+{
+    gmd_judge judge = {0};
+    gmd_live_block b = block_at(address, bytes);
+    gmd_stats before = {0}, after = {.allocated_bytes = booked};
+    gmd_oracle_size.after_alloc(
+        NULL,
+        &(gmd_view){.block = &b, .find_range = one_range, .stats = &after, .stats_before = &before},
+        &judge);
+    return judge.count;
+}
+
+static void size_wants_room_up_to_the_last_byte(void **state)
+{
+    (void)state;
+    assert_int_equal(size_violations(0x1f00, 0x100, 0x100), 0);
+    assert_int_equal(size_violations(0x1f00, 0x101, 0x200), 1);
+    assert_int_equal(size_violations(0x1f00, 0x100, 0xff), 1);
+    assert_int_equal(size_violations(0x1f00, 0x100, GMD_STAT_UNKNOWN), 0);
+}
+
+/* --- accounting
+ * ------------------------------------------------------------------------------------ */
+
+typedef struct books_view {
+    gmd_stats before, stats;
+    gmd_device_figures baseline, figures;
+    gmd_live_block block;
+    gmd_request request;
+    gmd_view view;
+} books_view;
+
+/* One block of 1000 B, booked as 1024, in a segment of 2 MiB: all in order. */
+static void open_books(books_view *v)
+{
+    *v = (books_view){.stats = {.struct_size = sizeof v->stats,
+                                .allocated_bytes = 1024,
+                                .allocated_bytes_peak = 1024,
+                                .reserved_bytes = 2097152,
+                                .reserved_bytes_peak = 2097152,
+                                .active_bytes = 1024,
+                                .active_bytes_peak = 1024,
+                                .inactive_split_bytes = 2097152 - 1024,
+                                .requested_bytes = 1000,
+                                .allocation_count = 1,
+                                .segment_count = 1},
+                      .figures = {.physical_bytes = 2097152, .allocated_bytes = 2097152},
+                      .block = {.address = 4096, .bytes = 1000},
+                      .request = {.op = GMD_OP_ALLOC, .bytes = 1000}};
+    v->view = (gmd_view){.request = &v->request,
+                         .block = &v->block,
+                         .live_count = 1,
+                         .live_bytes = 1000,
+                         .stats = &v->stats,
+                         .stats_before = &v->before,
+                         .figures = &v->figures,
+                         .baseline = &v->baseline};
+}
+
+static int accounting_violations(books_view *v)
+{
+    gmd_judge judge = {0};
+    void *books = gmd_oracle_accounting.create();
+    gmd_oracle_accounting.after_request(books, &v->view, &judge);
+    gmd_oracle_accounting.destroy(books);
+    return judge.count;
+}
+
+static void accounting_accepts_books_in_order(void **state)
+{
+    (void)state;
+    books_view v;
+    open_books(&v);
+    assert_int_equal(accounting_violations(&v), 0);
+}
+
+static void accounting_finds_each_figure_that_is_off(void **state)
+{
+    (void)state;
+    const struct {
+        size_t offset;
+        uint64_t wrong;
+    } defects[] = {
+        {offsetof(gmd_stats, allocated_bytes), 512},        /* less than what was asked for */
+        {offsetof(gmd_stats, allocated_bytes), 4194304},    /* more than reserved */
+        {offsetof(gmd_stats, allocated_bytes_peak), 1023},  /* below the current value */
+        {offsetof(gmd_stats, reserved_bytes), 2097152 + 1}, /* more than the device gave */
+        {offsetof(gmd_stats, reserved_bytes), 2097152 - 1}, /* less than was asked of it */
+        {offsetof(gmd_stats, reserved_bytes_peak), 0},
+        {offsetof(gmd_stats, active_bytes), 1000}, /* less than allocated */
+        {offsetof(gmd_stats, requested_bytes), 999},
+        {offsetof(gmd_stats, allocation_count), 2},
+        {offsetof(gmd_stats, inactive_split_bytes), 2097153},
+    };
+    for (size_t i = 0; i < sizeof defects / sizeof *defects; i++) {
+        books_view v;
+        open_books(&v);
+        memcpy((char *)&v.stats + defects[i].offset, &defects[i].wrong, sizeof(uint64_t));
+        if (accounting_violations(&v) == 0) {
+            fail_msg("defect %zu was not found", i);
+        }
+    }
+}
+
+static void accounting_leaves_out_figures_that_are_not_kept(void **state)
+{
+    (void)state;
+    books_view v;
+    open_books(&v);
+    v.stats = (gmd_stats){sizeof v.stats,   GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN,
+                          GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN,
+                          GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN,
+                          GMD_STAT_UNKNOWN};
+    v.before = v.stats;
+    assert_int_equal(accounting_violations(&v), 0);
+}
+
+static void accounting_finds_a_free_that_does_not_lower_the_total(void **state)
+{
+    (void)state;
+    books_view v;
+    open_books(&v);
+    v.before = v.stats;
+    v.request.op = GMD_OP_FREE;
+    assert_true(accounting_violations(&v) > 0);
+}
+
+static void accounting_finds_a_total_that_moves_without_a_request(void **state)
+{
+    (void)state;
+    books_view v;
+    open_books(&v);
+    v.view.block = NULL;
+    v.request.op = GMD_OP_SYNC;
+    v.before = v.stats;
+    v.before.allocated_bytes = 512;
+    assert_true(accounting_violations(&v) > 0);
+}
+
+static void leak_finds_what_the_device_still_holds(void **state)
+{
+    (void)state;
+    gmd_device_figures baseline = {.allocated_bytes = 512, .allocation_count = 1};
+    gmd_device_figures clean = baseline, leaking = baseline;
+    leaking.allocated_bytes += 512;
+    leaking.allocation_count++;
+    gmd_judge good = {0}, bad = {0};
+    gmd_oracle_leak.at_end(NULL, &(gmd_view){.figures = &clean, .baseline = &baseline}, &good);
+    gmd_oracle_leak.at_end(NULL, &(gmd_view){.figures = &leaking, .baseline = &baseline}, &bad);
+    assert_int_equal(good.count, 0);
+    assert_int_equal(bad.count, 1);
+}
+
+static void an_oracle_that_cannot_see_says_why(void **state)
+{
+    (void)state;
+    gmd_view nothing = {0};
+    assert_non_null(gmd_oracle_backing.blind_spot(&nothing));
+    assert_non_null(gmd_oracle_size.blind_spot(&nothing));
+    assert_non_null(gmd_oracle_accounting.blind_spot(&nothing));
+    assert_non_null(gmd_oracle_leak.blind_spot(&nothing));
+}
+
+static void names_are_those_of_the_contract_and_unique(void **state)
+{
+    (void)state;
+    static const char *const contract[] = {"overlap",    "backing", "alignment", "size",
+                                           "accounting", "leak",    "progress"};
+    size_t count = 0;
+    while (gmd_oracles[count]) {
+        count++;
+    }
+    assert_int_equal(count, sizeof contract / sizeof *contract);
+    for (size_t i = 0; i < count; i++) {
+        int found = 0;
+        for (size_t k = 0; k < count; k++) {
+            found += strcmp(contract[i], gmd_oracles[k]->name) == 0;
+        }
+        assert_int_equal(found, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overlap_allows_blocks_that_touch),
+        cmocka_unit_test(overlap_finds_one_shared_byte_on_either_side),
+        cmocka_unit_test(overlap_finds_a_block_inside_and_around_another),
+        cmocka_unit_test(overlap_forgets_freed_blocks),
+        cmocka_unit_test(alignment_measures_against_the_promise),
+        cmocka_unit_test(backing_wants_memory_of_the_right_device),
+        cmocka_unit_test(size_wants_room_up_to_the_last_byte),
+        cmocka_unit_test(accounting_accepts_books_in_order),
+        cmocka_unit_test(accounting_finds_each_figure_that_is_off),
+        cmocka_unit_test(accounting_leaves_out_figures_that_are_not_kept),
+        cmocka_unit_test(accounting_finds_a_free_that_does_not_lower_the_total),
+        cmocka_unit_test(accounting_finds_a_total_that_moves_without_a_request),
+        cmocka_unit_test(leak_finds_what_the_device_still_holds),
+        cmocka_unit_test(an_oracle_that_cannot_see_says_why),
+        cmocka_unit_test(names_are_those_of_the_contract_and_unique),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
