@@ -133,12 +133,12 @@ typedef struct gmd_sim_access {
 /* Queues a kernel that takes `duration_ns` and touches the given ranges. `stream` NULL is the
  * current device's legacy default stream. Returns what a launch would. Counts as the call "kernel".
  */
-cudaError_t gmd_sim_launch(cudaStream_t stream, uint64_t duration_ns,
+cudaError_t gmd_sim_launch(cudaStream_t handle, uint64_t duration_ns,
                            const gmd_sim_access *accesses, size_t access_count);
 
 uint64_t gmd_sim_now(void);
 void gmd_sim_advance(uint64_t duration_ns);     /* work that ends in that time completes */
-uint64_t gmd_sim_pending(cudaStream_t stream);  /* queued entries not complete; 0 idle */
+uint64_t gmd_sim_pending(cudaStream_t handle);  /* queued entries not complete; 0 idle */
 bool gmd_sim_event_complete(cudaEvent_t event); /* cudaEventQuery without side effects */
 
 /* --- faults ------------------------------------------------------------------------------ */

@@ -68,8 +68,7 @@ void copy_drop(entry *e)
     }
 }
 
-/* --- memset
- * --------------------------------------------------------------------------------------- */
+/* --- memset ------------------------------------------------------------------------------ */
 
 static int fill(sim_call *call, void *to, int value, size_t size, cudaStream_t handle)
 {
@@ -110,8 +109,7 @@ cudaError_t gmd_sim_cudaMemsetAsync(void *to, int value, size_t size, cudaStream
     return (cudaError_t)call_leave(&call);
 }
 
-/* --- memcpy
- * --------------------------------------------------------------------------------------- */
+/* --- memcpy ------------------------------------------------------------------------------ */
 
 /* A side may be what the kind of copy says it is: page-locked memory is the host's and, being
  * mapped, the device's. */

@@ -131,7 +131,7 @@ void streams_reset_device(int device); /* of one device, work unfinished */
 uint64_t stream_pending(const stream *s);
 
 /* events.c */
-void event_recorded(cudaEvent_t event, const stream *s, uint64_t ticket, uint64_t end_ns);
+void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns);
 void events_reset(void);
 void events_reset_device(int device);
 

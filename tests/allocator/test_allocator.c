@@ -273,8 +273,7 @@ static void a_setting_that_is_not_supported_is_named(void **state)
     assert_null(a);
 }
 
-/* --- whole-structure check under a random workload
- * ------------------------------------------------ */
+/* --- whole-structure check under a random workload --------------------------------------- */
 
 typedef struct tiling { /* blocks tile their segments, and no two free neighbours stay unmerged */
     uint64_t segment, expected, segments, blocks, allocated, free_bytes;
@@ -326,8 +325,7 @@ static void blocks_tile_their_segments_under_a_random_workload(void **state)
     }
 }
 
-/* --- an order of segments
- * -------------------------------------------------------------------------- */
+/* --- an order of segments ---------------------------------------------------------------- */
 
 typedef struct decisions { /* what an observer sees of 4,000 random requests, addresses aside */
     gmd_stats stats;

@@ -193,8 +193,7 @@ static void attributes(void)
     rt.cudaFree(pointer);
 }
 
-/* --- streams and events
- * ---------------------------------------------------------------------------- */
+/* --- streams and events ------------------------------------------------------------------ */
 
 static void streams(void)
 {
@@ -282,8 +281,7 @@ static void events(void)
     SHOW(cudaStreamDestroy(stream));
 }
 
-/* --- data
- * ------------------------------------------------------------------------------------------ */
+/* --- data -------------------------------------------------------------------------------- */
 
 static int all_are(const unsigned char *bytes, size_t size, unsigned char value)
 {
@@ -358,8 +356,7 @@ static void ordered_copies(void)
     rt.cudaStreamDestroy(b);
 }
 
-/* --- unfinished work
- * ------------------------------------------------------------------------------- */
+/* --- unfinished work --------------------------------------------------------------------- */
 
 /* Some milliseconds of work on any device: far more than the calls that follow take. */
 static void keep_busy(cudaStream_t stream, void *large, size_t size)
@@ -463,8 +460,7 @@ static void unfinished(void)
     rt.cudaFree(large);
 }
 
-/* --- the driver
- * ------------------------------------------------------------------------------------ */
+/* --- the driver -------------------------------------------------------------------------- */
 
 static struct {
 #define DRIVER_FIELD(result, name, parameters, arguments) __typeof__(&name) name;

@@ -34,7 +34,9 @@ static void *library(const char *soname)
     if (!handle) {
         fail_msg("%s is not loaded under its soname: %s", soname, dlerror());
     }
-    dlclose(handle);
+    if (handle) { /* fail_msg does not return, but the analyser does not know */
+        dlclose(handle);
+    }
     return handle;
 }
 

@@ -157,8 +157,7 @@ static void size_wants_room_up_to_the_last_byte(void **state)
     assert_int_equal(size_violations(0x1f00, 0x100, GMD_STAT_UNKNOWN), 0);
 }
 
-/* --- accounting
- * ------------------------------------------------------------------------------------ */
+/* --- accounting -------------------------------------------------------------------------- */
 
 typedef struct books_view {
     gmd_stats before, stats;
