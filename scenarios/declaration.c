@@ -1,0 +1,221 @@
+/* declaration.c - what scenario { } at the head of a script says, and values for its parameters. */
+#include "gmd_size.h"
+#include "sandbox.h"
+#include "script.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PARAMS         64
+#define DECLARATION_BUDGET 1000000
+#define DEFAULT_BUDGET     "1000000000"
+
+static char *copy(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
+gmd_declared *gmd_scenario_declare(gmd_scenario *scenario, const char *key, const char *text,
+                                   const char *help, gmd_param_type type)
+{
+    gmd_declared *larger =
+        realloc(scenario->params, (scenario->param_count + 1) * sizeof *scenario->params);
+    if (!larger) {
+        return NULL;
+    }
+    scenario->params = larger;
+    gmd_declared *added = &larger[scenario->param_count++];
+    *added = (gmd_declared){copy(key), copy(text), copy(help), type, 0, (lua_Integer)1 << 40};
+    return added->key && added->text && added->help ? added : NULL;
+}
+
+const gmd_declared *gmd_scenario_find(const gmd_scenario *scenario, const char *key)
+{
+    for (size_t i = 0; i < scenario->param_count; i++) {
+        if (strcmp(scenario->params[i].key, key) == 0) {
+            return &scenario->params[i];
+        }
+    }
+    return NULL;
+}
+
+/* --- reading it -------------------------------------------------------------------------- */
+
+static gmd_param_type type_of_default(lua_State *lua, int index, const char *key)
+{
+    switch (lua_type(lua, index)) {
+    case LUA_TBOOLEAN:
+        return GMD_BOOLEAN;
+    case LUA_TNUMBER:
+        return lua_isinteger(lua, index) ? GMD_INTEGER : GMD_NUMBER;
+    case LUA_TSTRING:
+        return GMD_TEXT;
+    default:
+        luaL_error(lua, "parameter '%s': the default is true, false, a number or a string", key);
+        return GMD_TEXT;
+    }
+}
+
+static lua_Integer limit(lua_State *lua, const char *name, lua_Integer absent)
+{
+    lua_getfield(lua, -1, name);
+    lua_Integer value = lua_isnil(lua, -1) ? absent : luaL_checkinteger(lua, -1);
+    lua_pop(lua, 1);
+    return value;
+}
+
+/* { "batch", 1, "samples in a batch", least = 1, most = 1024 } */
+static void read_param(lua_State *lua, gmd_scenario *scenario)
+{
+    luaL_argexpected(lua, lua_istable(lua, -1), 1, "{ name, default, help } for each parameter");
+    int entry = lua_gettop(lua);
+    lua_rawgeti(lua, entry, 1);
+    lua_rawgeti(lua, entry, 3);
+    lua_rawgeti(lua, entry, 2);
+    const char *key = lua_tostring(lua, entry + 1), *help = lua_tostring(lua, entry + 2);
+    if (!key || gmd_scenario_find(scenario, key)) {
+        luaL_error(lua, "a parameter needs a name of its own: { name, default, help }");
+    }
+    gmd_param_type type = type_of_default(lua, entry + 3, key);
+    const char *text = luaL_tolstring(lua, entry + 3, NULL);
+    gmd_declared *added = gmd_scenario_declare(scenario, key, text, help, type);
+    if (!added) {
+        luaL_error(lua, "no memory");
+        return;
+    }
+    lua_settop(lua, entry);
+    added->least = limit(lua, "least", 0);
+    added->most = limit(lua, "most", (lua_Integer)1 << 40);
+}
+
+static const char *text_field(lua_State *lua, const char *name)
+{
+    lua_getfield(lua, 1, name);
+    if (lua_type(lua, -1) != LUA_TSTRING) {
+        luaL_error(lua, "scenario { } needs %s = \"...\"", name);
+    }
+    return lua_tostring(lua, -1);
+}
+
+/* scenario { name =, summary =, params = { ... } }: takes it in and ends the script here. */
+static int declare(lua_State *lua)
+{
+    gmd_scenario *scenario = lua_touserdata(lua, lua_upvalueindex(1));
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    if (scenario->name) {
+        return luaL_error(lua, "scenario { } twice");
+    }
+    scenario->summary = copy(text_field(lua, "summary"));
+    const char *name = text_field(lua, "name");
+    if (lua_getfield(lua, 1, "params") != LUA_TNIL) {
+        luaL_checktype(lua, -1, LUA_TTABLE);
+        int params = lua_gettop(lua);
+        lua_Unsigned count = lua_rawlen(lua, params);
+        luaL_argcheck(lua, count <= MAX_PARAMS, 1, "too many parameters");
+        for (lua_Unsigned i = 1; i <= count; i++) {
+            lua_rawgeti(lua, params, (lua_Integer)i);
+            read_param(lua, scenario);
+            lua_settop(lua, params);
+        }
+    }
+    gmd_scenario_declare(scenario, "max_instructions", DEFAULT_BUDGET,
+                         "steps of the script after which it is stopped", GMD_INTEGER);
+    scenario->name = copy(name);
+    gmd_binding_of(lua)->fatal = true; /* not to be caught: the rest of the script is for later */
+    return lua_error(lua);
+}
+
+static int run_head(lua_State *lua)
+{
+    gmd_scenario *scenario = lua_touserdata(lua, 1);
+    if (luaL_loadbufferx(lua, scenario->source, scenario->length, scenario->chunk, "t") != LUA_OK) {
+        return lua_error(lua);
+    }
+    gmd_sandbox_functions(lua);
+    lua_pushlightuserdata(lua, scenario);
+    lua_pushcclosure(lua, declare, 1);
+    lua_setfield(lua, -2, "scenario");
+    lua_setupvalue(lua, -2, 1);
+    lua_call(lua, 0, 0);
+    return 0;
+}
+
+gmd_status gmd_scenario_read_declaration(gmd_scenario *scenario, gmd_error *error)
+{
+    gmd_binding binding = {.budget = DECLARATION_BUDGET};
+    lua_State *lua = gmd_sandbox_open(&binding);
+    if (!lua) {
+        return gmd_fail(error, GMD_NO_MEMORY, "%s: no memory for Lua", scenario->chunk + 1);
+    }
+    lua_pushcfunction(lua, run_head);
+    lua_pushlightuserdata(lua, scenario);
+    int result = lua_pcall(lua, 1, 0, 0);
+    gmd_status status = GMD_OK;
+    if (!scenario->name) {
+        const char *message = result == LUA_OK ? NULL : lua_tostring(lua, -1);
+        status = message ? gmd_fail(error, GMD_BAD_INPUT, "%s", message)
+                         : gmd_fail(error, GMD_BAD_INPUT,
+                                    "%s: a scenario begins with scenario { name = ..., summary = "
+                                    "..., params = ... }",
+                                    scenario->chunk + 1);
+    }
+    lua_close(lua);
+    return status;
+}
+
+/* --- values ------------------------------------------------------------------------------ */
+
+static bool push_boolean(lua_State *lua, const char *value)
+{
+    bool is_true = strcmp(value, "true") == 0;
+    lua_pushboolean(lua, is_true);
+    return is_true || strcmp(value, "false") == 0;
+}
+
+static bool push_integer(lua_State *lua, const gmd_declared *param, const char *value)
+{
+    uint64_t number = 0;
+    if (!gmd_parse_size(value, &number) || number > INT64_MAX) {
+        return false;
+    }
+    lua_pushinteger(lua, (lua_Integer)number);
+    return (lua_Integer)number >= param->least && (lua_Integer)number <= param->most;
+}
+
+static bool push_number(lua_State *lua, const char *value)
+{
+    char *end;
+    errno = 0;
+    double number = strtod(value, &end);
+    lua_pushnumber(lua, number);
+    return *value && *end == '\0' && errno == 0 && number - number == 0; /* finite */
+}
+
+bool gmd_param_push(lua_State *lua, const gmd_scenario *scenario, const gmd_declared *param,
+                    const char *value, gmd_error *error)
+{
+    char expected[128] = "true or false";
+    bool is_good = true;
+    switch (param->type) {
+    case GMD_BOOLEAN:
+        is_good = push_boolean(lua, value);
+        break;
+    case GMD_INTEGER:
+        is_good = push_integer(lua, param, value);
+        snprintf(expected, sizeof expected, "a whole number from %lld to %lld",
+                 (long long)param->least, (long long)param->most);
+        break;
+    case GMD_NUMBER:
+        is_good = push_number(lua, value);
+        snprintf(expected, sizeof expected, "a number");
+        break;
+    case GMD_TEXT:
+        lua_pushstring(lua, value);
+    }
+    if (!is_good) {
+        gmd_fail(error, GMD_BAD_INPUT, "%s: parameter %s=%.60s: expected %s", scenario->name,
+                 param->key, value, expected);
+    }
+    return is_good;
+}

@@ -1,0 +1,66 @@
+/* gmd_scenario.h - scripted workloads: a Lua file that reads like a training loop, run by an engine
+ * that turns it into allocator requests.
+ *
+ * The engine knows nothing of allocators: each request goes to a sink (the driver, a recorder, a
+ * test). docs/scenarios.md describes the scripts. */
+#ifndef GMD_SCENARIO_H
+#define GMD_SCENARIO_H
+
+#include "gmd_error.h"
+#include "gmd_trace.h"
+
+typedef enum gmd_served {
+    GMD_SERVED,
+    GMD_OUT_OF_MEMORY, /* ALLOC only: the allocator returned NULL */
+    GMD_STOP, /* the run is over (a violation was found): unwind without further requests */
+} gmd_served;
+
+typedef struct gmd_sink_memory { /* bytes */
+    uint64_t allocated, max_allocated, reserved, max_reserved;
+} gmd_sink_memory;
+
+typedef struct gmd_sink {
+    void *context;
+    /* Carries out one request. `block` ids are the engine's: dense from 0, never used twice. */
+    gmd_served (*request)(void *context, const gmd_request *request);
+    /* A phase has ended: record the allocator's figures under this label. */
+    void (*phase)(void *context, const char *label);
+    /* The allocator's figures now, for scripts that adapt to them; false: not known. */
+    bool (*memory)(void *context, gmd_sink_memory *memory);
+} gmd_sink;
+
+typedef struct gmd_param { /* "leak=true" on the command line */
+    const char *key, *value;
+} gmd_param;
+
+typedef struct gmd_scenario gmd_scenario;
+
+/* Opens NAME.lua of the folder `directory`, or the file `name` itself when it ends in ".lua". Loads
+ * and checks the script without running it. An unknown name is an error that lists the known ones.
+ */
+gmd_status gmd_scenario_open(gmd_scenario **scenario, const char *name, const char *directory,
+                             gmd_error *error);
+void gmd_scenario_close(gmd_scenario *scenario); /* NULL is fine */
+
+const char *gmd_scenario_name(const gmd_scenario *scenario);
+const char *gmd_scenario_summary(const gmd_scenario *scenario); /* one line */
+
+/* A parameter that the scenario declares, in its order; false when there is no such index. */
+typedef struct gmd_scenario_param {
+    const char *key, *default_value, *help;
+} gmd_scenario_param;
+bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scenario_param *param);
+
+/* Runs it once to its end; may be called again, each run is independent. Unknown parameters and
+ * values of the wrong type are GMD_BAD_INPUT before the first request; an error in the script names
+ * file and line. An out-of-memory that the script does not handle is GMD_OK with *out_of_memory
+ * set. GMD_STOP ends it with GMD_OK. */
+gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, size_t param_count,
+                            uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
+                            gmd_error *error);
+
+/* Calls `visit` with the name of each scenario in `directory`, sorted. */
+gmd_status gmd_scenario_each(const char *directory, void (*visit)(void *context, const char *name),
+                             void *context, gmd_error *error);
+
+#endif

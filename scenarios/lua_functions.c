@@ -1,0 +1,495 @@
+/* lua_functions.c - what scripts call that is not a method: tensors, nn.*, optim.*, gc.*, cuda.*,
+ * phases, random numbers. */
+#include "collector.h"
+#include "lua_arguments.h"
+#include "object.h"
+#include "optimizer.h"
+
+#define MAX_FEATURES ((lua_Integer)1 << 24)
+
+static gmd_engine *engine_of(lua_State *lua)
+{
+    return gmd_binding_of(lua)->engine;
+}
+
+static int give(lua_State *lua, gmd_tensor *tensor)
+{
+    if (!tensor) {
+        gmd_raise_failure(lua);
+    }
+    return gmd_push_result(lua, gmd_thing_of(tensor));
+}
+
+/* --- tensors from nothing ---------------------------------------------------------------- */
+
+static int create(lua_State *lua, gmd_dtype dtype)
+{
+    gmd_known_fields(lua, 1, "dtype requires_grad");
+    gmd_shape shape = gmd_shape_at(lua, 1);
+    gmd_dtype type = gmd_field_dtype(lua, 1, dtype);
+    bool requires_grad = gmd_field_boolean(lua, 1, "requires_grad", false);
+    gmd_tensor *tensor = gmd_tensor_new(engine_of(lua), &shape, type);
+    tensor->requires_grad = requires_grad;
+    return give(lua, tensor);
+}
+
+static int create_float(lua_State *lua)
+{
+    return create(lua, GMD_FLOAT32);
+}
+
+static int create_integer(lua_State *lua)
+{
+    return create(lua, GMD_INT64);
+}
+
+static int create_like(lua_State *lua)
+{
+    return give(lua, gmd_tensor_like(engine_of(lua), gmd_check_tensor(lua, 1)));
+}
+
+/* --- functions of tensors ---------------------------------------------------------------- */
+
+static int cross_entropy(lua_State *lua)
+{
+    gmd_tensor *logits = gmd_check_tensor(lua, 1), *target = gmd_check_tensor(lua, 2);
+    return give(lua, gmd_op_cross_entropy(engine_of(lua), logits, target));
+}
+
+static int relu(lua_State *lua)
+{
+    return give(lua, gmd_op_relu(engine_of(lua), gmd_check_tensor(lua, 1), false));
+}
+
+static int dropout(lua_State *lua)
+{
+    return give(lua, gmd_op_dropout(engine_of(lua), gmd_check_tensor(lua, 1)));
+}
+
+/* no_grad(function() ... end): nothing is recorded meanwhile. */
+static int no_grad(lua_State *lua)
+{
+    gmd_engine *engine = engine_of(lua);
+    bool before = engine->grad_enabled;
+    luaL_checktype(lua, 1, LUA_TFUNCTION);
+    engine->grad_enabled = false;
+    lua_pushvalue(lua, 1);
+    int status = lua_pcall(lua, 0, 0, 0);
+    engine->grad_enabled = before;
+    return status == LUA_OK ? 0 : lua_error(lua);
+}
+
+static const gmd_function tensor_functions[] = {
+    {"randn", create_float, GMD_CALL},
+    {"rand", create_float, GMD_CALL},
+    {"zeros", create_float, GMD_CALL},
+    {"ones", create_float, GMD_CALL},
+    {"empty", create_float, GMD_CALL},
+    {"randint", create_integer, GMD_CALL},
+    {"randn_like", create_like, GMD_CALL},
+    {"zeros_like", create_like, GMD_CALL},
+    {"relu", relu, GMD_CALL},
+    {"dropout", dropout, GMD_CALL},
+    {"cross_entropy", cross_entropy, GMD_CALL},
+    {"no_grad", no_grad, GMD_CALL},
+    {"hold", gmd_lua_hold, GMD_CALL},
+    {NULL, NULL, GMD_CALL},
+};
+
+/* --- nn ---------------------------------------------------------------------------------- */
+
+static int give_module(lua_State *lua, gmd_module *module)
+{
+    return gmd_push_result(lua, (gmd_thing *)module);
+}
+
+static lua_Integer features(lua_State *lua, const char *name, int position)
+{
+    return gmd_field_integer(lua, 1, name, position, 1, MAX_FEATURES);
+}
+
+static gmd_conv window(lua_State *lua, lua_Integer stride)
+{
+    gmd_conv conv;
+    conv.kernel = gmd_field_integer(lua, 1, "kernel", 0, 1, 1024);
+    conv.stride = gmd_field_integer_or(lua, 1, "stride", stride ? stride : conv.kernel, 1, 1024);
+    conv.padding = gmd_field_integer_or(lua, 1, "padding", 0, 0, 1024);
+    return conv;
+}
+
+static int nn_conv2d(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "in_channels out_channels kernel stride padding bias");
+    lua_Integer in = features(lua, "in_channels", 1), out = features(lua, "out_channels", 2);
+    gmd_conv conv = window(lua, 1);
+    bool bias = gmd_field_boolean(lua, 1, "bias", true);
+    return give_module(lua, gmd_nn_conv2d(engine_of(lua), in, out, conv, bias));
+}
+
+static int nn_batch_norm(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "channels");
+    return give_module(lua, gmd_nn_batch_norm(engine_of(lua), features(lua, "channels", 1)));
+}
+
+static int nn_relu(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "inplace");
+    bool in_place = lua_istable(lua, 1) && gmd_field_boolean(lua, 1, "inplace", false);
+    return give_module(lua, gmd_nn_relu(engine_of(lua), in_place));
+}
+
+static int nn_dropout(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_dropout(engine_of(lua)));
+}
+
+static int nn_max_pool(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "kernel stride padding");
+    return give_module(lua, gmd_nn_max_pool(engine_of(lua), window(lua, 0)));
+}
+
+static int nn_avg_pool(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_avg_pool(engine_of(lua)));
+}
+
+static int nn_flatten(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_flatten(engine_of(lua)));
+}
+
+static int nn_linear(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "in_features out_features bias");
+    lua_Integer in = features(lua, "in_features", 1), out = features(lua, "out_features", 2);
+    bool bias = gmd_field_boolean(lua, 1, "bias", true);
+    return give_module(lua, gmd_nn_linear(engine_of(lua), in, out, bias));
+}
+
+static int nn_layer_norm(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "features");
+    return give_module(lua, gmd_nn_layer_norm(engine_of(lua), features(lua, "features", 1)));
+}
+
+static int nn_embedding(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "entries features");
+    lua_Integer entries = features(lua, "entries", 1), size = features(lua, "features", 2);
+    return give_module(lua, gmd_nn_embedding(engine_of(lua), entries, size));
+}
+
+static int nn_lstm(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "input hidden layers");
+    lua_Integer in = features(lua, "input", 1), hidden = features(lua, "hidden", 2);
+    lua_Integer layers = gmd_field_integer_or(lua, 1, "layers", 1, 1, 32);
+    return give_module(lua, gmd_nn_lstm(engine_of(lua), in, hidden, layers));
+}
+
+static int nn_sequential(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    gmd_engine *engine = engine_of(lua);
+    gmd_module *model = gmd_nn_sequential(engine, NULL, 0);
+    gmd_push_result(lua, (gmd_thing *)model);
+    lua_Integer count = (lua_Integer)lua_rawlen(lua, 1);
+    for (lua_Integer i = 1; i <= count; i++) {
+        lua_rawgeti(lua, 1, i);
+        gmd_thing *child = gmd_check_thing(lua, -1, &gmd_module_class);
+        gmd_module_child(engine, model, gmd_module_keep((gmd_module *)child));
+        lua_pop(lua, 1);
+    }
+    return 1;
+}
+
+static int nn_residual(lua_State *lua)
+{
+    gmd_module *body = (gmd_module *)gmd_check_thing(lua, 1, &gmd_module_class);
+    return give_module(lua, gmd_nn_residual(engine_of(lua), gmd_module_keep(body)));
+}
+
+static int nn_transformer(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "layers features heads hidden");
+    lua_Integer layers = gmd_field_integer(lua, 1, "layers", 0, 1, 1024);
+    lua_Integer size = features(lua, "features", 0);
+    lua_Integer heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
+    lua_Integer hidden = gmd_field_integer_or(lua, 1, "hidden", 4 * size, 1, 4 * MAX_FEATURES);
+    if (size % heads != 0) {
+        return luaL_error(lua, "features (%I) must be a multiple of heads (%I)", (LUAI_UACINT)size,
+                          (LUAI_UACINT)heads);
+    }
+    return give_module(lua, gmd_nn_transformer(engine_of(lua), layers, size, heads, hidden));
+}
+
+static int nn_resnet50(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "classes");
+    lua_Integer classes =
+        lua_istable(lua, 1) ? gmd_field_integer_or(lua, 1, "classes", 1000, 1, MAX_FEATURES) : 1000;
+    return give_module(lua, gmd_nn_resnet50(engine_of(lua), classes));
+}
+
+static const gmd_function nn_functions[] = {
+    {"Conv2d", nn_conv2d, GMD_CALL},
+    {"BatchNorm2d", nn_batch_norm, GMD_CALL},
+    {"ReLU", nn_relu, GMD_CALL},
+    {"Dropout", nn_dropout, GMD_CALL},
+    {"MaxPool2d", nn_max_pool, GMD_CALL},
+    {"AdaptiveAvgPool2d", nn_avg_pool, GMD_CALL},
+    {"Flatten", nn_flatten, GMD_CALL},
+    {"Linear", nn_linear, GMD_CALL},
+    {"LayerNorm", nn_layer_norm, GMD_CALL},
+    {"Embedding", nn_embedding, GMD_CALL},
+    {"LSTM", nn_lstm, GMD_CALL},
+    {"Sequential", nn_sequential, GMD_CALL},
+    {"Residual", nn_residual, GMD_CALL},
+    {"TransformerEncoder", nn_transformer, GMD_CALL},
+    {"resnet50", nn_resnet50, GMD_CALL},
+    {NULL, NULL, GMD_CALL},
+};
+
+/* --- optim ------------------------------------------------------------------------------- */
+
+static void add_parameters(lua_State *lua, gmd_optimizer *optimizer)
+{
+    gmd_engine *engine = engine_of(lua);
+    lua_Integer count = (lua_Integer)lua_rawlen(lua, 1);
+    for (lua_Integer i = 1; i <= count; i++) {
+        lua_rawgeti(lua, 1, i);
+        gmd_thing *thing = gmd_thing_at(lua, -1);
+        if (thing && thing->class == &gmd_module_class) {
+            gmd_optimizer_add_module(engine, optimizer, (gmd_module *)thing);
+        } else {
+            gmd_optimizer_add(engine, optimizer, gmd_check_tensor(lua, -1));
+        }
+        lua_pop(lua, 1);
+    }
+}
+
+static int new_optimizer(lua_State *lua, gmd_method method)
+{
+    gmd_known_fields(lua, 1, "lr momentum weight_decay betas eps");
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    bool momentum = gmd_field_number(lua, 1, "momentum", 0) > 0;
+    gmd_optimizer *optimizer = gmd_optimizer_new(engine_of(lua), method, momentum);
+    gmd_push_result(lua, (gmd_thing *)optimizer);
+    add_parameters(lua, optimizer);
+    return 1;
+}
+
+static int optim_sgd(lua_State *lua)
+{
+    return new_optimizer(lua, GMD_SGD);
+}
+
+static int optim_adam(lua_State *lua)
+{
+    return new_optimizer(lua, GMD_ADAM);
+}
+
+static const gmd_function optim_functions[] = {
+    {"SGD", optim_sgd, GMD_CALL},
+    {"Adam", optim_adam, GMD_CALL},
+    {"AdamW", optim_adam, GMD_CALL},
+    {NULL, NULL, GMD_CALL},
+};
+
+/* --- objects and the collector ----------------------------------------------------------- */
+
+static int new_object(lua_State *lua)
+{
+    return gmd_push_result(lua, (gmd_thing *)gmd_object_new(engine_of(lua)));
+}
+
+static int new_list(lua_State *lua)
+{
+    return gmd_push_result(lua, (gmd_thing *)gmd_list_new(engine_of(lua)));
+}
+
+static int gc_collect(lua_State *lua)
+{
+    lua_Integer generation = luaL_optinteger(lua, 1, GMD_GENERATIONS - 1);
+    luaL_argcheck(lua, generation >= 0 && generation < GMD_GENERATIONS, 1, "0, 1 or 2 expected");
+    size_t found = gmd_collector_collect(engine_of(lua), (int)generation);
+    lua_pushinteger(lua, (lua_Integer)found);
+    return 1;
+}
+
+static int gc_enable(lua_State *lua)
+{
+    gmd_collector_enable(engine_of(lua), true);
+    return 0;
+}
+
+static int gc_disable(lua_State *lua)
+{
+    gmd_collector_enable(engine_of(lua), false);
+    return 0;
+}
+
+static int gc_count(lua_State *lua)
+{
+    uint64_t counts[GMD_GENERATIONS];
+    gmd_collector_counts(engine_of(lua), counts);
+    for (int i = 0; i < GMD_GENERATIONS; i++) {
+        lua_pushinteger(lua, (lua_Integer)counts[i]);
+    }
+    return GMD_GENERATIONS;
+}
+
+static void check_counts(lua_State *lua, uint64_t counts[GMD_GENERATIONS])
+{
+    for (int i = 0; i < GMD_GENERATIONS; i++) {
+        lua_Integer count = luaL_checkinteger(lua, i + 1);
+        luaL_argcheck(lua, count >= 0, i + 1, "not below 0");
+        counts[i] = (uint64_t)count;
+    }
+}
+
+static int gc_set_count(lua_State *lua)
+{
+    uint64_t counts[GMD_GENERATIONS];
+    check_counts(lua, counts);
+    gmd_collector_set_counts(engine_of(lua), counts);
+    return 0;
+}
+
+static int gc_set_threshold(lua_State *lua)
+{
+    uint64_t thresholds[GMD_GENERATIONS];
+    check_counts(lua, thresholds);
+    gmd_collector_set_thresholds(engine_of(lua), thresholds);
+    return 0;
+}
+
+static int gc_background(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "objects free_lists");
+    lua_Integer objects = gmd_field_integer(lua, 1, "objects", 1, 0, 1000000000);
+    lua_Integer refill = gmd_field_integer_or(lua, 1, "free_lists", 0, 0, 1000000000);
+    gmd_collector_background(engine_of(lua), (uint64_t)objects, (uint64_t)refill);
+    return 0;
+}
+
+static const gmd_function object_functions[] = {
+    {"object", new_object, GMD_CALL}, {"list", new_list, GMD_CALL}, {NULL, NULL, GMD_CALL}};
+
+static const gmd_function gc_functions[] = {
+    {"collect", gc_collect, GMD_STATEMENT},
+    {"enable", gc_enable, GMD_STATEMENT},
+    {"disable", gc_disable, GMD_STATEMENT},
+    {"get_count", gc_count, GMD_QUERY},
+    {"set_count", gc_set_count, GMD_STATEMENT},
+    {"set_threshold", gc_set_threshold, GMD_STATEMENT},
+    {"background", gc_background, GMD_STATEMENT},
+    {NULL, NULL, GMD_CALL},
+};
+
+/* --- the device and the run -------------------------------------------------------------- */
+
+static int ask(lua_State *lua, gmd_request request)
+{
+    gmd_ask(engine_of(lua), &request);
+    return 0;
+}
+
+static int cuda_empty_cache(lua_State *lua)
+{
+    return ask(lua, (gmd_request){.op = GMD_OP_EMPTY_CACHE});
+}
+
+static int cuda_synchronize(lua_State *lua)
+{
+    return ask(lua, (gmd_request){.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS});
+}
+
+static void set_figure(lua_State *lua, const char *name, uint64_t bytes)
+{
+    lua_pushinteger(lua, (lua_Integer)bytes);
+    lua_setfield(lua, -2, name);
+}
+
+static int cuda_memory(lua_State *lua)
+{
+    const gmd_sink *sink = engine_of(lua)->sink;
+    gmd_sink_memory memory;
+    if (!sink->memory || !sink->memory(sink->context, &memory)) {
+        lua_pushnil(lua);
+        return 1;
+    }
+    lua_newtable(lua);
+    set_figure(lua, "allocated", memory.allocated);
+    set_figure(lua, "max_allocated", memory.max_allocated);
+    set_figure(lua, "reserved", memory.reserved);
+    set_figure(lua, "max_reserved", memory.max_reserved);
+    return 1;
+}
+
+static const gmd_function cuda_functions[] = {
+    {"empty_cache", cuda_empty_cache, GMD_STATEMENT},
+    {"synchronize", cuda_synchronize, GMD_STATEMENT},
+    {"memory", cuda_memory, GMD_STATEMENT},
+    {NULL, NULL, GMD_CALL},
+};
+
+static int phase(lua_State *lua)
+{
+    gmd_engine *engine = engine_of(lua);
+    const char *label = luaL_checkstring(lua, 1);
+    if (engine->state != GMD_WAS_ENDED && engine->sink->phase) {
+        engine->sink->phase(engine->sink->context, label);
+    }
+    return 0;
+}
+
+/* random(n): a whole number in 1..n; random(a, b): in a..b. */
+static int random_integer(lua_State *lua)
+{
+    lua_Integer low = lua_isnoneornil(lua, 2) ? 1 : luaL_checkinteger(lua, 1);
+    lua_Integer high = luaL_checkinteger(lua, lua_isnoneornil(lua, 2) ? 1 : 2);
+    luaL_argcheck(lua, low <= high, 1, "no number between these");
+    uint64_t span = (uint64_t)high - (uint64_t)low + 1;
+    uint64_t drawn = span ? gmd_random(engine_of(lua), span) : 0;
+    uint64_t number = (uint64_t)low + drawn; /* wraps as Lua's own integers do */
+    lua_pushinteger(lua, (lua_Integer)number);
+    return 1;
+}
+
+/* choice { a, b, c }: one of them. */
+static int choice(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    lua_Unsigned count = lua_rawlen(lua, 1);
+    luaL_argcheck(lua, count > 0, 1, "nothing to choose from");
+    lua_rawgeti(lua, 1, (lua_Integer)gmd_random(engine_of(lua), count) + 1);
+    return 1;
+}
+
+static const gmd_function run_functions[] = {
+    {"phase", phase, GMD_STATEMENT},
+    {"random", random_integer, GMD_QUERY},
+    {"choice", choice, GMD_QUERY},
+    {NULL, NULL, GMD_CALL},
+};
+
+static void library(lua_State *lua, const char *name, const gmd_function *functions)
+{
+    lua_newtable(lua);
+    gmd_binding_functions(lua, functions);
+    lua_setfield(lua, -2, name);
+}
+
+void gmd_lua_engine_functions(lua_State *lua)
+{
+    gmd_binding_functions(lua, tensor_functions);
+    gmd_binding_functions(lua, object_functions);
+    gmd_binding_functions(lua, run_functions);
+    library(lua, "nn", nn_functions);
+    library(lua, "optim", optim_functions);
+    library(lua, "gc", gc_functions);
+    library(lua, "cuda", cuda_functions);
+}

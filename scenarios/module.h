@@ -1,0 +1,79 @@
+/* module.h - neural network modules: parameters and buffers on the device, and a forward pass. */
+#ifndef GMD_MODULE_H
+#define GMD_MODULE_H
+
+#include "ops.h"
+
+#define GMD_MAX_RESULTS 3 /* an LSTM gives its output and two states */
+
+typedef struct gmd_module gmd_module;
+
+/* Gives the number of results, each a new reference; 0 after gmd_misuse(). Inputs are borrowed. */
+typedef int (*gmd_forward)(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
+                           gmd_tensor *results[GMD_MAX_RESULTS]);
+
+struct gmd_module {
+    gmd_thing thing;
+    const char *name; /* "Conv2d" */
+    gmd_forward forward;
+    gmd_tensor **parameters;
+    gmd_tensor **buffers; /* running statistics: kept, no gradient */
+    gmd_module **children;
+    size_t parameter_count, buffer_count, child_count;
+    gmd_storage *flat; /* an LSTM's weights as one block */
+    gmd_conv conv;     /* convolutions and pools */
+    int64_t heads, layers, hidden;
+    int depth; /* of nesting: passes recurse */
+    bool in_place, training;
+};
+
+extern const gmd_thing_class gmd_module_class;
+
+static inline gmd_module *gmd_module_keep(gmd_module *module)
+{
+    return (gmd_module *)gmd_thing_keep(&module->thing);
+}
+static inline void gmd_module_drop(gmd_engine *engine, gmd_module *module)
+{
+    gmd_thing_drop(engine, module ? &module->thing : NULL);
+}
+
+/* Parameters in the order of torch's Module.parameters(): a module's own, then its children's. */
+typedef void (*gmd_visit_parameter)(gmd_engine *engine, gmd_tensor *parameter, void *context);
+void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_parameter visit,
+                           void *context);
+void gmd_module_train(gmd_module *module, bool training);
+
+/* One input, one result; NULL after gmd_misuse() and for a NULL input. */
+gmd_tensor *gmd_module_apply(gmd_engine *engine, gmd_module *module, gmd_tensor *input);
+/* The same, and the input is dropped as soon as the result is there: `x = layer(x)`. */
+gmd_tensor *gmd_module_pass(gmd_engine *engine, gmd_module *module, gmd_tensor *input);
+
+/* Layers (modules.c). Each allocates its parameters in the order in which .cuda() moves them. */
+gmd_module *gmd_nn_conv2d(gmd_engine *engine, int64_t in, int64_t out, gmd_conv conv, bool bias);
+gmd_module *gmd_nn_batch_norm(gmd_engine *engine, int64_t channels);
+gmd_module *gmd_nn_relu(gmd_engine *engine, bool in_place);
+gmd_module *gmd_nn_dropout(gmd_engine *engine);
+gmd_module *gmd_nn_max_pool(gmd_engine *engine, gmd_conv pool);
+gmd_module *gmd_nn_avg_pool(gmd_engine *engine); /* to 1 by 1 */
+gmd_module *gmd_nn_flatten(gmd_engine *engine);
+gmd_module *gmd_nn_linear(gmd_engine *engine, int64_t in, int64_t out, bool bias);
+gmd_module *gmd_nn_layer_norm(gmd_engine *engine, int64_t features);
+gmd_module *gmd_nn_embedding(gmd_engine *engine, int64_t entries, int64_t features);
+gmd_module *gmd_nn_lstm(gmd_engine *engine, int64_t in, int64_t hidden, int64_t layers);
+
+/* Compositions (models.c). They take over the references in `children`. */
+gmd_module *gmd_nn_sequential(gmd_engine *engine, gmd_module **children, size_t count);
+gmd_module *gmd_nn_residual(gmd_engine *engine, gmd_module *body); /* input + body(input) */
+gmd_module *gmd_nn_transformer_layer(gmd_engine *engine, int64_t features, int64_t heads,
+                                     int64_t hidden);
+gmd_module *gmd_nn_transformer(gmd_engine *engine, int64_t layers, int64_t features, int64_t heads,
+                               int64_t hidden);
+gmd_module *gmd_nn_resnet50(gmd_engine *engine, int64_t classes);
+
+/* For both files. */
+gmd_module *gmd_module_new(gmd_engine *engine, const char *name, gmd_forward forward);
+gmd_tensor *gmd_module_parameter(gmd_engine *engine, gmd_module *module, gmd_shape shape);
+void gmd_module_child(gmd_engine *engine, gmd_module *module, gmd_module *child); /* takes over */
+
+#endif

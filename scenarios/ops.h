@@ -1,0 +1,64 @@
+/* ops.h - operations on tensors: what each allocates, saves for its derivative, and frees.
+ *
+ * Each returns a new reference, or NULL after gmd_misuse(); NULL as an input gives NULL, so that a
+ * chain of operations needs one check at its end. Sizes and order of the allocations are those that
+ * torch 2.11 made on an H200 in shared/traces. */
+#ifndef GMD_OPS_H
+#define GMD_OPS_H
+
+#include "autograd.h"
+
+/* elementwise (ops_basic.c) */
+gmd_tensor *gmd_op_add(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b, bool in_place);
+gmd_tensor *gmd_op_mul(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b);
+gmd_tensor *gmd_op_scale(gmd_engine *engine, gmd_tensor *a); /* by a number; also a + number */
+gmd_tensor *gmd_op_square(gmd_engine *engine, gmd_tensor *a);
+gmd_tensor *gmd_op_relu(gmd_engine *engine, gmd_tensor *a, bool in_place);
+gmd_tensor *gmd_op_dropout(gmd_engine *engine, gmd_tensor *a);
+gmd_tensor *gmd_op_mean(gmd_engine *engine, gmd_tensor *a);
+gmd_tensor *gmd_op_sum(gmd_engine *engine, gmd_tensor *a);
+gmd_tensor *gmd_op_clone(gmd_engine *engine, gmd_tensor *a);
+gmd_tensor *gmd_op_reshape(gmd_engine *engine, gmd_tensor *a, const gmd_shape *shape); /* a view */
+/* A view with its first two dimensions swapped; kernels copy it, gradients come back copied. */
+gmd_tensor *gmd_op_swap(gmd_engine *engine, gmd_tensor *a);
+
+/* losses (ops_loss.c) */
+gmd_tensor *gmd_op_cross_entropy(gmd_engine *engine, gmd_tensor *logits, gmd_tensor *target);
+
+/* layers with weights (ops_nn.c); `bias` may be NULL */
+typedef struct gmd_conv {
+    int64_t kernel, stride, padding;
+} gmd_conv;
+gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias);
+gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias, gmd_conv conv);
+gmd_tensor *gmd_op_batch_norm(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                              gmd_tensor *bias, bool training);
+gmd_tensor *gmd_op_layer_norm(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                              gmd_tensor *bias);
+gmd_tensor *gmd_op_max_pool2d(gmd_engine *engine, gmd_tensor *input, gmd_conv pool);
+gmd_tensor *gmd_op_global_avg_pool(gmd_engine *engine, gmd_tensor *input);
+gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices, gmd_tensor *weight);
+
+/* cuDNN's LSTM (ops_rnn.c): input [batch, length, features], states [layers, batch, hidden]; `flat`
+ * is the storage of all weights, `weights` are the views of it. Gives output, h and c. */
+typedef struct gmd_lstm {
+    int64_t layers, hidden;
+    gmd_storage *flat;
+    gmd_tensor **weights; /* 4 a layer */
+} gmd_lstm;
+bool gmd_op_lstm(gmd_engine *engine, const gmd_lstm *lstm, gmd_tensor *input, gmd_tensor *h,
+                 gmd_tensor *c, gmd_tensor *results[3]);
+
+/* Attention of a sequence to itself (ops_attention.c): `packed` is the projection to queries, keys
+ * and values, [length, batch, 3 * features]; gives [length, batch, features]. Drops `packed`, whose
+ * memory goes as soon as it is copied. */
+gmd_tensor *gmd_op_self_attention(gmd_engine *engine, gmd_tensor *packed, int64_t heads);
+
+/* The memory that cuBLAS keeps for a (thread, stream) from its first product on; `with_bias`: also
+ * that of cuBLASLt, which fuses the bias. */
+void gmd_cublas_workspace(gmd_engine *engine, bool with_bias);
+void gmd_cublas_release(gmd_engine *engine); /* at the end of the process */
+
+#endif

@@ -1,0 +1,157 @@
+/* ops_attention.c - memory-efficient attention of a sequence to itself, from the packed projection
+ * to the merged heads. Three nodes, as torch records them: the copy that puts queries, keys and
+ * values one after the other, the attention kernel, and the copy that merges the heads (a view on
+ * the way back). */
+#include "ops.h"
+
+enum { HEADS }; /* of recipe.number */
+
+static gmd_tensor *shaped(gmd_engine *engine, const gmd_node *node, int index)
+{
+    return gmd_tensor_new(engine, &node->recipe.shape[index], node->recipe.dtype);
+}
+
+static void replace(gmd_engine *engine, gmd_tensor **tensor, gmd_tensor *by)
+{
+    gmd_tensor_drop(engine, *tensor);
+    *tensor = by;
+}
+
+/* The three gradients are copied to their layout, written each into a zeroed copy of the whole, and
+ * the three wholes are summed: what recorded backward passes do between the attention kernel and
+ * the gradient of the projection. */
+static void unpack_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                            gmd_tensor **results)
+{
+    if (!grads[0] || !grads[1] || !grads[2]) {
+        return;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 2; i >= 0; i--) {
+            replace(engine, &grads[i], shaped(engine, node, 1));
+        }
+    }
+    gmd_tensor *sum = shaped(engine, node, 0);
+    replace(engine, &grads[2], NULL);
+    for (int i = 1; i >= 0; i--) {
+        gmd_tensor *part = shaped(engine, node, 0);
+        replace(engine, &grads[i], NULL);
+        gmd_tensor_drop(engine, part);
+    }
+    results[0] = shaped(engine, node, 0);
+    gmd_tensor_drop(engine, sum);
+}
+
+static uint64_t kernel_workspace(const gmd_recipe *recipe)
+{
+    uint64_t length = (uint64_t)recipe->shape[1].size[0], heads = recipe->number[HEADS];
+    uint64_t batch = (uint64_t)recipe->shape[1].size[1];
+    uint64_t depth = (uint64_t)recipe->shape[1].size[2] / heads;
+    return batch * heads * ((length + 63) / 64 * 64 * depth * 4 + 48);
+}
+
+static void attention_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                               gmd_tensor **results)
+{
+    const gmd_recipe *recipe = &node->recipe;
+    (void)grads;
+    gmd_shape rows = {
+        3, {recipe->shape[1].size[0], recipe->shape[1].size[1], (int64_t)recipe->number[HEADS]}};
+    gmd_tensor *grad = shaped(engine, node, 1);
+    for (int i = 0; i < 3; i++) {
+        results[i] = shaped(engine, node, 1);
+    }
+    gmd_tensor *product = shaped(engine, node, 1);
+    gmd_tensor *sum = gmd_tensor_new(engine, &rows, GMD_FLOAT32);
+    gmd_tensor *delta = gmd_tensor_new(engine, &rows, GMD_FLOAT32);
+    gmd_tensor_drop(engine, sum);
+    gmd_tensor_drop(engine, product);
+    gmd_storage *workspace = gmd_storage_new(engine, kernel_workspace(recipe));
+    gmd_tensor_drop(engine, delta);
+    gmd_storage_drop(engine, workspace);
+    gmd_tensor_drop(engine, grad);
+}
+
+static void merge_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                           gmd_tensor **results)
+{
+    (void)engine;
+    (void)node;
+    results[0] = gmd_tensor_keep(grads[0]);
+}
+
+static gmd_node *attention_node(gmd_engine *engine, const char *name, gmd_backward backward,
+                                uint32_t edges, const gmd_shape *whole, const gmd_shape *part,
+                                int64_t heads)
+{
+    gmd_node *node = gmd_node_new(engine, name, backward, edges);
+    node->recipe.shape[0] = *whole;
+    node->recipe.shape[1] = *part;
+    node->recipe.number[HEADS] = (uint64_t)heads;
+    return node;
+}
+
+static void connect(gmd_engine *engine, gmd_node *unpack, gmd_node *attention, gmd_tensor *qkv,
+                    gmd_tensor *weights, gmd_tensor *heads_out, gmd_tensor *merged)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        unpack->refs++;
+        attention->edges[i] = (gmd_edge){unpack, i};
+    }
+    gmd_node_save(attention, qkv);
+    gmd_node_save(attention, weights);
+    gmd_node_save(attention, heads_out);
+    gmd_node_result(attention, 0, heads_out);
+    gmd_node *merge = gmd_node_new(engine, "CloneBackward", merge_backward, 1);
+    gmd_node_connect(engine, merge, 0, heads_out);
+    gmd_node_result(merge, 0, merged);
+    gmd_node_drop(engine, merge);
+}
+
+static bool fits(gmd_engine *engine, const gmd_tensor *packed, int64_t heads)
+{
+    char text[128];
+    if (packed->shape.dims == 3 && packed->shape.size[2] % (3 * heads) == 0) {
+        return true;
+    }
+    gmd_misuse(engine,
+               "attention with %lld heads takes [length, batch, 3 * features], features a "
+               "multiple of the heads; the input is %s",
+               (long long)heads, gmd_shape_text(&packed->shape, text));
+    return false;
+}
+
+gmd_tensor *gmd_op_self_attention(gmd_engine *engine, gmd_tensor *packed, int64_t heads)
+{
+    if (!packed || !fits(engine, packed, heads)) {
+        gmd_tensor_drop(engine, packed);
+        return NULL;
+    }
+    gmd_shape whole = packed->shape, part = packed->shape;
+    part.size[2] /= 3;
+    gmd_node *unpack = NULL;
+    if (gmd_tensor_tracked(engine, packed)) {
+        unpack = attention_node(engine, "UnpackBackward", unpack_backward, 1, &whole, &part, heads);
+        gmd_node_connect(engine, unpack, 0, packed);
+    }
+    gmd_dtype dtype = packed->dtype;
+    gmd_tensor *qkv = gmd_tensor_new(engine, &whole, dtype);
+    gmd_tensor_drop(engine, packed);
+    gmd_tensor *heads_out = gmd_tensor_new(engine, &part, dtype);
+    gmd_shape sums = {3, {(part.size[0] + 31) / 32 * 32, part.size[1], heads}};
+    gmd_tensor *log_sums = gmd_tensor_new(engine, &sums, GMD_FLOAT32);
+    gmd_tensor *merged = gmd_tensor_new(engine, &part, dtype);
+    if (unpack) {
+        unpack->recipe.dtype = dtype;
+        gmd_node *attention = attention_node(engine, "EfficientAttentionBackward",
+                                             attention_backward, 3, &whole, &part, heads);
+        attention->recipe.dtype = dtype;
+        connect(engine, unpack, attention, qkv, log_sums, heads_out, merged);
+        gmd_node_drop(engine, attention);
+        gmd_node_drop(engine, unpack);
+    }
+    gmd_tensor_drop(engine, qkv);
+    gmd_tensor_drop(engine, log_sums);
+    gmd_tensor_drop(engine, heads_out);
+    return merged;
+}

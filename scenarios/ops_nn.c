@@ -1,0 +1,401 @@
+/* ops_nn.c - layers with weights, pooling, and the workspaces of cuBLAS and cuDNN. */
+#include "ops.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static gmd_node *layer_node(gmd_engine *engine, const char *name, gmd_backward backward,
+                            gmd_tensor *input, gmd_tensor *weight, gmd_tensor *bias)
+{
+    if (!gmd_tensor_tracked(engine, input) && !gmd_tensor_tracked(engine, weight)) {
+        return NULL;
+    }
+    gmd_node *node = gmd_node_new(engine, name, backward, 3);
+    gmd_node_connect(engine, node, 0, input);
+    gmd_node_connect(engine, node, 1, weight);
+    gmd_node_connect(engine, node, 2, bias);
+    node->recipe.shape[0] = input->shape;
+    node->recipe.dtype = input->dtype;
+    if (weight) {
+        node->recipe.shape[1] = weight->shape;
+    }
+    return node;
+}
+
+static gmd_tensor *grad_of_input(gmd_engine *engine, const gmd_node *node)
+{
+    return gmd_tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
+}
+
+static gmd_tensor *grad_of_weight(gmd_engine *engine, const gmd_node *node)
+{
+    return gmd_tensor_new(engine, &node->recipe.shape[1], node->recipe.dtype);
+}
+
+static uint64_t bytes_of(const gmd_shape *shape, gmd_dtype dtype)
+{
+    return gmd_shape_count(shape) * gmd_dtype_bytes(dtype);
+}
+
+/* --- cuBLAS ------------------------------------------------------------------------------ */
+
+static void workspace(gmd_engine *engine, uint32_t role, uint64_t bytes)
+{
+    for (gmd_storage *known = engine->workspaces; known; known = known->next) {
+        if (known->role == role && known->stream == engine->stream) {
+            return;
+        }
+    }
+    if (gmd_engine_failed(engine)) {
+        return;
+    }
+    gmd_storage *fresh = gmd_storage_new(engine, bytes);
+    if (!fresh->has_block) { /* out of memory: the next product tries again */
+        gmd_storage_drop(engine, fresh);
+        return;
+    }
+    fresh->role = role;
+    fresh->next = engine->workspaces;
+    engine->workspaces = fresh;
+}
+
+/* Handles belong to a thread: the forward pass has one, the autograd thread another. On compute
+ * capability 9.0 a handle's workspace is 32 MiB for each stream. */
+void gmd_cublas_workspace(gmd_engine *engine, bool with_bias)
+{
+    workspace(engine, engine->in_backward ? 1 : 0, 32 * MIB);
+    if (with_bias && !engine->in_backward) {
+        workspace(engine, 2, 1 * MIB);
+    }
+}
+
+void gmd_cublas_release(gmd_engine *engine)
+{
+    while (engine->workspaces) {
+        gmd_storage *first = engine->workspaces;
+        engine->workspaces = first->next;
+        gmd_storage_drop(engine, first);
+    }
+}
+
+/* --- Linear ------------------------------------------------------------------------------ */
+
+/* The sum over many rows is taken by several thread blocks through a buffer: 8 bytes an element, at
+ * most 1 MiB for each of 132 multiprocessors, and a semaphore. */
+static gmd_tensor *column_sum(gmd_engine *engine, const gmd_node *node, uint64_t rows)
+{
+    int64_t columns = node->recipe.shape[1].size[0];
+    gmd_shape shape = {1, {columns}};
+    gmd_tensor *sum = gmd_tensor_new(engine, &shape, node->recipe.dtype);
+    if (rows >= 1024) {
+        uint64_t bytes = rows * (uint64_t)columns * 8;
+        gmd_storage *partial = gmd_storage_new(engine, bytes < 132 * MIB ? bytes : 132 * MIB);
+        gmd_scratch(engine, 16);
+        gmd_storage_drop(engine, partial);
+    }
+    return sum;
+}
+
+static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                            gmd_tensor **results)
+{
+    (void)grads;
+    if (gmd_node_wants(node, 0)) {
+        results[0] = grad_of_input(engine, node);
+        gmd_cublas_workspace(engine, false);
+    }
+    if (gmd_node_wants(node, 1)) {
+        results[1] = grad_of_weight(engine, node);
+        gmd_cublas_workspace(engine, false);
+    }
+    if (gmd_node_wants(node, 2)) {
+        uint64_t features = (uint64_t)node->recipe.shape[1].size[1];
+        uint64_t rows = gmd_shape_count(&node->recipe.shape[0]) / features;
+        results[2] = column_sum(engine, node, rows);
+    }
+}
+
+gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias)
+{
+    char text[128];
+    if (!input || !weight) {
+        return NULL;
+    }
+    gmd_shape shape = input->shape;
+    if (shape.dims < 1 || shape.size[shape.dims - 1] != weight->shape.size[1]) {
+        gmd_misuse(engine, "Linear takes %lld features as the last dimension, the input is %s",
+                   (long long)weight->shape.size[1], gmd_shape_text(&shape, text));
+        return NULL;
+    }
+    shape.size[shape.dims - 1] = weight->shape.size[0];
+    gmd_tensor *rows = input->transposed ? gmd_tensor_like(engine, input) : gmd_tensor_keep(input);
+    gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
+    gmd_cublas_workspace(engine, bias != NULL);
+    gmd_node *node = layer_node(engine, "AddmmBackward", linear_backward, input, weight, bias);
+    if (node) {
+        gmd_node_save(node, gmd_node_wants(node, 1) ? rows : NULL);
+        gmd_node_save(node, gmd_node_wants(node, 0) ? weight : NULL);
+        gmd_node_result(node, 0, result);
+        gmd_node_drop(engine, node);
+    }
+    gmd_tensor_drop(engine, rows);
+    return result;
+}
+
+/* --- Conv2d ------------------------------------------------------------------------------ */
+
+/* What cuDNN 9 took on an H200 (shared/traces/resnet50_*): a pointwise convolution is a product and
+ * needs a few hundred bytes; the others work on channels-last copies of what they read and write,
+ * and the gradient of the weight is summed over several partial copies of it. */
+static uint64_t forward_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight)
+{
+    return recipe->shape[1].size[2] == 1 ? 400 : in + weight + 16;
+}
+
+static uint64_t input_grad_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight,
+                                     uint64_t out)
+{
+    return recipe->shape[1].size[2] == 1 ? 400 : in + out + weight + 16;
+}
+
+static uint64_t weight_grad_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight,
+                                      uint64_t out)
+{
+    if (recipe->shape[1].size[2] == 1) {
+        uint64_t copies = in + out > weight ? in + out : weight;
+        return copies < 32 * weight ? copies : 32 * weight;
+    }
+    return in + out + (weight < 1 * MIB ? 15 : weight < 4 * MIB ? 4 : 1) * weight;
+}
+
+static void conv_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                          gmd_tensor **results)
+{
+    const gmd_recipe *recipe = &node->recipe;
+    uint64_t in = bytes_of(&recipe->shape[0], recipe->dtype), out = gmd_tensor_bytes(grads[0]);
+    uint64_t weight = bytes_of(&recipe->shape[1], recipe->dtype);
+    if (gmd_node_wants(node, 0)) {
+        results[0] = grad_of_input(engine, node);
+        gmd_scratch(engine, input_grad_workspace(recipe, in, weight, out));
+    }
+    if (gmd_node_wants(node, 1)) {
+        results[1] = grad_of_weight(engine, node);
+        gmd_scratch(engine, weight_grad_workspace(recipe, in, weight, out));
+    }
+    if (gmd_node_wants(node, 2)) {
+        gmd_shape shape = {1, {recipe->shape[1].size[0]}};
+        results[2] = gmd_tensor_new(engine, &shape, recipe->dtype);
+    }
+}
+
+/* The size after a window of `kernel` has moved over `size`; below 1: it does not fit. */
+static int64_t windows(int64_t size, gmd_conv conv)
+{
+    int64_t room = size + 2 * conv.padding - conv.kernel;
+    return room < 0 ? 0 : room / conv.stride + 1;
+}
+
+static bool windowed_shape(gmd_engine *engine, const char *what, const gmd_tensor *input,
+                           gmd_conv conv, gmd_shape *shape)
+{
+    char text[128];
+    *shape = input->shape;
+    if (shape->dims == 4) {
+        shape->size[2] = windows(shape->size[2], conv);
+        shape->size[3] = windows(shape->size[3], conv);
+        if (shape->size[2] > 0 && shape->size[3] > 0) {
+            return true;
+        }
+    }
+    gmd_misuse(engine,
+               "%s with a window of %lld takes [batch, channels, height, width] at least as "
+               "large as the window, the input is %s",
+               what, (long long)conv.kernel, gmd_shape_text(&input->shape, text));
+    return false;
+}
+
+gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias, gmd_conv conv)
+{
+    gmd_shape shape;
+    if (!input || !weight || !windowed_shape(engine, "Conv2d", input, conv, &shape)) {
+        return NULL;
+    }
+    if (shape.size[1] != weight->shape.size[1]) {
+        gmd_misuse(engine, "Conv2d takes %lld channels, the input has %lld",
+                   (long long)weight->shape.size[1], (long long)shape.size[1]);
+        return NULL;
+    }
+    shape.size[1] = weight->shape.size[0];
+    gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
+    gmd_recipe recipe = {.shape = {input->shape, weight->shape}};
+    gmd_scratch(engine,
+                forward_workspace(&recipe, gmd_tensor_bytes(input), gmd_tensor_bytes(weight)));
+    gmd_node *node = layer_node(engine, "ConvolutionBackward", conv_backward, input, weight, bias);
+    if (node) {
+        gmd_node_save(node, gmd_node_wants(node, 1) ? input : NULL);
+        gmd_node_save(node, gmd_node_wants(node, 0) ? weight : NULL);
+        gmd_node_result(node, 0, result);
+        gmd_node_drop(engine, node);
+    }
+    return result;
+}
+
+/* --- normalisation ----------------------------------------------------------------------- */
+
+static void norm_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                          gmd_tensor **results)
+{
+    (void)grads;
+    gmd_tensor *input = grad_of_input(engine, node);
+    if (gmd_node_wants(node, 1)) {
+        results[1] = grad_of_weight(engine, node);
+        results[2] = grad_of_weight(engine, node);
+    }
+    if (gmd_node_wants(node, 0)) {
+        results[0] = input;
+    } else {
+        gmd_tensor_drop(engine, input); /* the kernel computes it all the same */
+    }
+}
+
+/* Normalises; `groups` means and as many inverse deviations are saved for the way back. */
+static gmd_tensor *normalise(gmd_engine *engine, const char *name, gmd_tensor *input,
+                             gmd_tensor *weight, gmd_tensor *bias, int64_t groups)
+{
+    gmd_shape shape = {1, {groups}};
+    gmd_tensor *result = gmd_tensor_like(engine, input);
+    gmd_tensor *mean = gmd_tensor_new(engine, &shape, GMD_FLOAT32);
+    gmd_tensor *deviation = gmd_tensor_new(engine, &shape, GMD_FLOAT32);
+    gmd_node *node = layer_node(engine, name, norm_backward, input, weight, bias);
+    if (node) {
+        gmd_node_save(node, input);
+        gmd_node_save(node, weight);
+        gmd_node_save(node, mean);
+        gmd_node_save(node, deviation);
+        gmd_node_result(node, 0, result);
+        gmd_node_drop(engine, node);
+    }
+    gmd_tensor_drop(engine, mean);
+    gmd_tensor_drop(engine, deviation);
+    return result;
+}
+
+gmd_tensor *gmd_op_batch_norm(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                              gmd_tensor *bias, bool training)
+{
+    char text[128];
+    if (!input || !weight) {
+        return NULL;
+    }
+    int64_t channels = weight->shape.size[0];
+    if (input->shape.dims < 2 || input->shape.size[1] != channels) {
+        gmd_misuse(engine, "BatchNorm2d takes %lld channels, the input is %s", (long long)channels,
+                   gmd_shape_text(&input->shape, text));
+        return NULL;
+    }
+    return normalise(engine, "CudnnBatchNormBackward", input, weight, bias,
+                     training ? channels : 0);
+}
+
+gmd_tensor *gmd_op_layer_norm(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                              gmd_tensor *bias)
+{
+    char text[128];
+    if (!input || !weight) {
+        return NULL;
+    }
+    int64_t features = weight->shape.size[0];
+    if (input->shape.dims < 1 || input->shape.size[input->shape.dims - 1] != features) {
+        gmd_misuse(engine, "LayerNorm takes %lld features as the last dimension, the input is %s",
+                   (long long)features, gmd_shape_text(&input->shape, text));
+        return NULL;
+    }
+    int64_t rows = (int64_t)(gmd_shape_count(&input->shape) / (uint64_t)features);
+    return normalise(engine, "NativeLayerNormBackward", input, weight, bias, rows);
+}
+
+/* --- pooling ----------------------------------------------------------------------------- */
+
+static void pool_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                          gmd_tensor **results)
+{
+    (void)grads;
+    results[0] = grad_of_input(engine, node);
+}
+
+gmd_tensor *gmd_op_max_pool2d(gmd_engine *engine, gmd_tensor *input, gmd_conv pool)
+{
+    gmd_shape shape;
+    if (!input || !windowed_shape(engine, "MaxPool2d", input, pool, &shape)) {
+        return NULL;
+    }
+    gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
+    gmd_tensor *indices = gmd_tensor_new(engine, &shape, GMD_INT64);
+    gmd_node *node = layer_node(engine, "MaxPool2DBackward", pool_backward, input, NULL, NULL);
+    if (node) {
+        gmd_node_save(node, input);
+        gmd_node_save(node, indices);
+        gmd_node_result(node, 0, result);
+        gmd_node_drop(engine, node);
+    }
+    gmd_tensor_drop(engine, indices);
+    return result;
+}
+
+gmd_tensor *gmd_op_global_avg_pool(gmd_engine *engine, gmd_tensor *input)
+{
+    char text[128];
+    if (!input) {
+        return NULL;
+    }
+    if (input->shape.dims != 4) {
+        gmd_misuse(engine,
+                   "AdaptiveAvgPool2d takes [batch, channels, height, width], the input is "
+                   "%s",
+                   gmd_shape_text(&input->shape, text));
+        return NULL;
+    }
+    gmd_shape shape = {4, {input->shape.size[0], input->shape.size[1], 1, 1}};
+    gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
+    gmd_node *node = layer_node(engine, "MeanBackward", pool_backward, input, NULL, NULL);
+    if (node) {
+        gmd_node_result(node, 0, result);
+        gmd_node_drop(engine, node);
+    }
+    return result;
+}
+
+/* --- Embedding --------------------------------------------------------------------------- */
+
+static void embedding_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                               gmd_tensor **results)
+{
+    (void)grads;
+    if (gmd_node_wants(node, 1)) {
+        results[1] = grad_of_weight(engine, node); /* dense: as large as the whole table */
+    }
+}
+
+gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices, gmd_tensor *weight)
+{
+    if (!indices || !weight) {
+        return NULL;
+    }
+    if (indices->shape.dims >= GMD_MAX_DIMS) {
+        gmd_misuse(engine, "Embedding takes at most %d dimensions", GMD_MAX_DIMS - 1);
+        return NULL;
+    }
+    gmd_shape shape = indices->shape;
+    shape.size[shape.dims++] = weight->shape.size[1];
+    gmd_tensor *result = gmd_tensor_new(engine, &shape, weight->dtype);
+    gmd_node *node =
+        layer_node(engine, "EmbeddingBackward", embedding_backward, indices, weight, NULL);
+    if (node) {
+        node->recipe.dtype = weight->dtype;
+        gmd_node_save(node, indices);
+        gmd_node_result(node, 0, result);
+        gmd_node_drop(engine, node);
+    }
+    return result;
+}

@@ -1,0 +1,20 @@
+/* optimizer.h - SGD with momentum, Adam and AdamW: state that appears at the first step. */
+#ifndef GMD_OPTIMIZER_H
+#define GMD_OPTIMIZER_H
+
+#include "module.h"
+
+typedef enum gmd_method { GMD_SGD, GMD_ADAM } gmd_method;
+
+typedef struct gmd_optimizer gmd_optimizer;
+extern const gmd_thing_class gmd_optimizer_class;
+
+/* `momentum`: SGD keeps a buffer for each parameter. AdamW differs from Adam in arithmetic only. */
+gmd_optimizer *gmd_optimizer_new(gmd_engine *engine, gmd_method method, bool momentum);
+void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter);
+void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module);
+
+void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer);
+void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool set_to_none);
+
+#endif

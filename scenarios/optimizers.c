@@ -1,0 +1,107 @@
+#include "optimizer.h"
+
+typedef struct slot {
+    gmd_tensor *parameter;
+    gmd_tensor *first, *second; /* momentum; or the two moments of Adam */
+} slot;
+
+struct gmd_optimizer {
+    gmd_thing thing;
+    gmd_method method;
+    bool momentum;
+    slot *slots;
+    size_t count, capacity;
+};
+
+static void destroy_optimizer(gmd_engine *engine, gmd_thing *thing)
+{
+    gmd_optimizer *optimizer = (gmd_optimizer *)thing;
+    for (size_t i = 0; i < optimizer->count; i++) {
+        gmd_tensor_drop(engine, optimizer->slots[i].first);
+        gmd_tensor_drop(engine, optimizer->slots[i].second);
+        gmd_tensor_drop(engine, optimizer->slots[i].parameter);
+    }
+    gmd_give(engine, optimizer->slots);
+}
+
+const gmd_thing_class gmd_optimizer_class = {.name = "optimizer", .destroy = destroy_optimizer};
+
+gmd_optimizer *gmd_optimizer_new(gmd_engine *engine, gmd_method method, bool momentum)
+{
+    gmd_optimizer *optimizer = gmd_take(engine, sizeof *optimizer);
+    gmd_thing_init(engine, &optimizer->thing, &gmd_optimizer_class);
+    optimizer->method = method;
+    optimizer->momentum = momentum;
+    return optimizer;
+}
+
+void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter)
+{
+    if (optimizer->count == optimizer->capacity) {
+        optimizer->capacity = optimizer->capacity ? 2 * optimizer->capacity : 16;
+        optimizer->slots =
+            gmd_take_more(engine, optimizer->slots, optimizer->capacity * sizeof(slot));
+    }
+    optimizer->slots[optimizer->count++] = (slot){.parameter = gmd_tensor_keep(parameter)};
+}
+
+static void add_visited(gmd_engine *engine, gmd_tensor *parameter, void *context)
+{
+    gmd_optimizer_add(engine, context, parameter);
+}
+
+void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module)
+{
+    gmd_module_parameters(engine, module, add_visited, optimizer);
+}
+
+/* The updates are in place; only the state of a parameter whose first gradient this is, is new. */
+static void step_sgd(gmd_engine *engine, gmd_optimizer *optimizer)
+{
+    for (size_t i = 0; optimizer->momentum && i < optimizer->count; i++) {
+        slot *each = &optimizer->slots[i];
+        if (each->parameter->grad && !each->first) {
+            each->first = gmd_tensor_like(engine, each->parameter);
+        }
+    }
+}
+
+/* The multi-tensor update takes the square roots of all second moments at once. */
+static void step_adam(gmd_engine *engine, gmd_optimizer *optimizer)
+{
+    for (size_t i = 0; i < optimizer->count; i++) {
+        slot *each = &optimizer->slots[i];
+        if (each->parameter->grad && !each->first) {
+            each->first = gmd_tensor_like(engine, each->parameter);
+            each->second = gmd_tensor_like(engine, each->parameter);
+        }
+    }
+    gmd_storage **roots = gmd_take(engine, (optimizer->count + 1) * sizeof(gmd_storage *));
+    for (size_t i = 0; i < optimizer->count; i++) {
+        if (optimizer->slots[i].parameter->grad) {
+            roots[i] = gmd_storage_new(engine, gmd_tensor_bytes(optimizer->slots[i].parameter));
+        }
+    }
+    for (size_t i = optimizer->count; i-- > 0;) {
+        gmd_storage_drop(engine, roots[i]);
+    }
+    gmd_give(engine, roots);
+}
+
+void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)
+{
+    if (optimizer->method == GMD_ADAM) {
+        step_adam(engine, optimizer);
+    } else {
+        step_sgd(engine, optimizer);
+    }
+}
+
+void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool set_to_none)
+{
+    for (size_t i = 0; set_to_none && i < optimizer->count; i++) {
+        gmd_tensor *grad = optimizer->slots[i].parameter->grad;
+        optimizer->slots[i].parameter->grad = NULL;
+        gmd_tensor_drop(engine, grad);
+    }
+}

@@ -1,0 +1,219 @@
+#include "sandbox.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LUA_MEMORY_LIMIT ((size_t)256 << 20)
+#define HOOK_EVERY       1000
+
+static void *allocate(void *context, void *memory, size_t old_size, size_t new_size)
+{
+    gmd_binding *binding = context;
+    size_t old = memory ? old_size : 0;
+    if (new_size == 0) {
+        free(memory);
+        binding->lua_bytes -= old;
+        return NULL;
+    }
+    if (new_size > old && binding->lua_bytes + (new_size - old) > LUA_MEMORY_LIMIT) {
+        return NULL;
+    }
+    void *fresh = realloc(memory, new_size);
+    if (fresh) {
+        binding->lua_bytes += new_size - old;
+    }
+    return fresh;
+}
+
+/* An endless loop ends here, also one inside pcall(). */
+static void count_instructions(lua_State *lua, lua_Debug *frame)
+{
+    gmd_binding *binding = gmd_binding_of(lua);
+    binding->instructions += HOOK_EVERY;
+    uint64_t asked = binding->engine ? GMD_REQUEST_COST * binding->engine->requests : 0;
+    if (binding->instructions + asked > binding->budget) {
+        lua_getinfo(lua, "Sl", frame);
+        binding->fatal = true;
+        luaL_error(lua,
+                   "%s:%d: the script used up its %I instructions; if it is not an endless loop, "
+                   "raise the parameter max_instructions",
+                   frame->short_src, frame->currentline, (LUAI_UACINT)binding->budget);
+    }
+}
+
+/* pcall(f, ...) that lets pass what a script must not catch. */
+static int protected_call(lua_State *lua)
+{
+    luaL_checkany(lua, 1);
+    int status = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0);
+    if (status != LUA_OK && (gmd_binding_of(lua)->fatal || status == LUA_ERRMEM)) {
+        return lua_error(lua);
+    }
+    lua_pushboolean(lua, status == LUA_OK);
+    lua_insert(lua, 1);
+    return lua_gettop(lua);
+}
+
+/* Addresses differ from run to run, so they are not shown. */
+static int to_string(lua_State *lua)
+{
+    luaL_checkany(lua, 1);
+    switch (lua_type(lua, 1)) {
+    case LUA_TTABLE:
+    case LUA_TFUNCTION:
+        lua_pushstring(lua, luaL_typename(lua, 1));
+        break;
+    default:
+        luaL_tolstring(lua, 1, NULL);
+    }
+    return 1;
+}
+
+static int print(lua_State *lua)
+{
+    int count = lua_gettop(lua);
+    for (int i = 1; i <= count; i++) {
+        lua_pushcfunction(lua, to_string);
+        lua_pushvalue(lua, i);
+        lua_call(lua, 1, 1);
+        fprintf(stderr, "%s%s", i > 1 ? "\t" : "", lua_tostring(lua, -1));
+        lua_pop(lua, 1);
+    }
+    fputc('\n', stderr);
+    return 0;
+}
+
+/* Sorts keys: numbers first, then strings. */
+static int key_is_less(lua_State *lua)
+{
+    int a = lua_type(lua, 1), b = lua_type(lua, 2);
+    lua_pushboolean(lua, a == b ? lua_compare(lua, 1, 2, LUA_OPLT) : a == LUA_TNUMBER);
+    return 1;
+}
+
+static int next_sorted(lua_State *lua)
+{
+    lua_Integer i = lua_tointeger(lua, lua_upvalueindex(3)) + 1;
+    lua_pushinteger(lua, i);
+    lua_replace(lua, lua_upvalueindex(3));
+    if (lua_rawgeti(lua, lua_upvalueindex(2), i) == LUA_TNIL) {
+        return 1;
+    }
+    lua_pushvalue(lua, -1);
+    lua_rawget(lua, lua_upvalueindex(1));
+    return 2;
+}
+
+/* pairs(t) in the order of the keys: Lua's own order depends on addresses and the clock. */
+static int sorted_pairs(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    lua_settop(lua, 1);
+    lua_newtable(lua);
+    lua_Integer count = 0;
+    for (lua_pushnil(lua); lua_next(lua, 1);) {
+        lua_pop(lua, 1);
+        int type = lua_type(lua, -1);
+        if (type != LUA_TNUMBER && type != LUA_TSTRING) {
+            return luaL_error(lua, "pairs: a key is a %s; only numbers and strings have an order",
+                              luaL_typename(lua, -1));
+        }
+        lua_pushvalue(lua, -1);
+        lua_rawseti(lua, 2, ++count);
+    }
+    lua_getfield(lua, LUA_REGISTRYINDEX, "gmd.sort");
+    lua_pushvalue(lua, 2);
+    lua_pushcfunction(lua, key_is_less);
+    lua_call(lua, 2, 0);
+    lua_pushinteger(lua, 0);
+    lua_pushcclosure(lua, next_sorted, 3);
+    return 1;
+}
+
+static void copy_fields(lua_State *lua, const char *const *names)
+{
+    for (; *names; names++) {
+        lua_getfield(lua, -2, *names);
+        lua_setfield(lua, -2, *names);
+    }
+}
+
+/* Copies the named functions of a standard library into the table at the top. */
+static void copy_library(lua_State *lua, const char *name, lua_CFunction open,
+                         const char *const *names)
+{
+    luaL_requiref(lua, name, open, 0);
+    lua_newtable(lua);
+    copy_fields(lua, names);
+    lua_remove(lua, -2);
+    lua_setfield(lua, -2, name);
+}
+
+/* Left out is what can be made to run for ages inside one instruction: patterns, and rep(). */
+static const char *const string_names[] = {"byte",    "char", "format", "len", "lower",
+                                           "reverse", "sub",  "upper",  NULL};
+static const char *const table_names[] = {"concat", "insert", "pack", "remove",
+                                          "sort",   "unpack", NULL};
+static const char *const math_names[] = {"abs",  "ceil", "cos", "exp",        "floor", "fmod",
+                                         "huge", "log",  "max", "maxinteger", "min",   "mininteger",
+                                         "modf", "pi",   "sin", "sqrt",       "tan",   "tointeger",
+                                         "type", "ult",  NULL};
+static const char *const base_names[] = {"assert",   "error", "ipairs", "select",
+                                         "tonumber", "type",  NULL};
+
+/* ("x"):rep(3) goes through the metatable of strings, which must offer no more than `string`. */
+static void restrict_string_methods(lua_State *lua)
+{
+    lua_pushliteral(lua, "");
+    if (lua_getmetatable(lua, -1)) {
+        lua_getfield(lua, -3, "string");
+        lua_setfield(lua, -2, "__index");
+        lua_pop(lua, 1);
+    }
+    lua_pop(lua, 1);
+}
+
+void gmd_sandbox_functions(lua_State *lua)
+{
+    luaL_requiref(lua, "_G", luaopen_base, 0);
+    lua_newtable(lua);
+    copy_fields(lua, base_names);
+    lua_remove(lua, -2);
+    copy_library(lua, "string", luaopen_string, string_names);
+    copy_library(lua, "table", luaopen_table, table_names);
+    copy_library(lua, "math", luaopen_math, math_names);
+    lua_getfield(lua, -1, "table");
+    lua_getfield(lua, -1, "sort");
+    lua_setfield(lua, LUA_REGISTRYINDEX, "gmd.sort");
+    lua_pop(lua, 1);
+    restrict_string_methods(lua);
+    lua_pushcfunction(lua, protected_call);
+    lua_setfield(lua, -2, "pcall");
+    lua_pushcfunction(lua, to_string);
+    lua_setfield(lua, -2, "tostring");
+    lua_pushcfunction(lua, print);
+    lua_setfield(lua, -2, "print");
+    lua_pushcfunction(lua, sorted_pairs);
+    lua_setfield(lua, -2, "pairs");
+    static const struct {
+        const char *name;
+        lua_Integer bytes;
+    } units[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        lua_pushinteger(lua, units[i].bytes);
+        lua_setfield(lua, -2, units[i].name);
+    }
+}
+
+lua_State *gmd_sandbox_open(gmd_binding *binding)
+{
+    lua_State *lua = lua_newstate(allocate, binding);
+    if (lua) {
+        binding->lua = lua;
+        *(gmd_binding **)lua_getextraspace(lua) = binding;
+        lua_sethook(lua, count_instructions, LUA_MASKCOUNT, HOOK_EVERY);
+    }
+    return lua;
+}

@@ -1,0 +1,15 @@
+/* sandbox.h - a Lua state that can compute and nothing else: no files, no clock, no randomness of
+ * its own, no bytecode, bounded memory and instructions, and the same results in every run. */
+#ifndef GMD_SANDBOX_H
+#define GMD_SANDBOX_H
+
+#include "lua_binding.h"
+
+/* A state whose extra space holds `binding`, which is borrowed and whose `budget` is enforced.
+ * NULL: no memory. */
+lua_State *gmd_sandbox_open(gmd_binding *binding);
+
+/* Leaves a table with the functions that every script may use at the top of the stack. */
+void gmd_sandbox_functions(lua_State *lua);
+
+#endif

@@ -1,0 +1,47 @@
+-- variable_batch: a transformer trained on batches whose size and length are drawn anew each time.
+--
+-- Shows    fragmentation: no iteration's blocks fit the holes that the one before left, so reserved
+--          memory grows far beyond what is ever allocated, up to out of memory with room to spare.
+-- Params   leak: true draws batch and length, false pads every batch to the largest shape;
+--          iterations; layers, features, heads, hidden: the transformer; max_batch, max_length.
+-- Bound    fixed: reserved memory stays as it is after the first iteration; both: allocated memory at
+--          the end of each iteration is the same (parameters, optimizer state, workspaces).
+-- Source   the varbatch_cap6_* recordings (torch 2.11, H200): same model, labels "N:BATCHxLENGTH". The
+--          shapes are drawn from the seed here and differ from the recorded ones.
+scenario {
+  name = "variable_batch",
+  summary = "transformer with batch and length drawn anew each iteration: fragmentation",
+  params = {
+    { "leak", true, "draw the shapes instead of padding to the largest" },
+    { "iterations", 40, "training steps", least = 1, most = 100000 },
+    { "layers", 6, "layers of the encoder", least = 1, most = 256 },
+    { "features", 512, "features of a token", least = 1, most = 65536 },
+    { "heads", 8, "attention heads", least = 1, most = 256 },
+    { "hidden", 2048, "features between the two linear layers", least = 1, most = 262144 },
+    { "max_batch", 128, "the largest batch", least = 8, most = 65536 },
+    { "max_length", 200, "the longest sequence", least = 5, most = 65536 },
+  },
+}
+
+model = nn.TransformerEncoder {
+  layers = layers, features = features, heads = heads, hidden = hidden,
+}
+optimizer = optim.AdamW { model, lr = 1e-4 }
+
+for i = 0, iterations - 1 do
+  -- an eighth (less an odd sample), a quarter, a half, three quarters or all of the largest batch
+  drawn_batch = choice {
+    max_batch // 8 + 1, max_batch // 4, max_batch // 4, max_batch // 2, max_batch * 3 // 4,
+    max_batch,
+  }
+  drawn_length = random(max_length // 5, max_length)
+  if leak then
+    batch, length = drawn_batch, drawn_length
+  else
+    batch, length = max_batch, max_length
+  end
+  model(randn { batch, length, features }):square():mean():backward()
+  optimizer:step()
+  optimizer:zero_grad { set_to_none = true }
+  phase(i .. ":" .. batch .. "x" .. length)
+end

@@ -1,0 +1,213 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "scenario_bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + 511) / 512 * 512;
+}
+
+static void mix(bench *run, uint64_t word)
+{
+    run->hash = (run->hash ^ word) * 1099511628211u;
+    run->hash ^= run->hash >> 29;
+}
+
+static gmd_served take_alloc(bench *run, const gmd_request *request)
+{
+    if (run->limit && run->allocated + rounded(request->bytes) > run->limit) {
+        return GMD_OUT_OF_MEMORY;
+    }
+    if (request->block >= BENCH_BLOCKS || run->bytes[request->block] || request->bytes == 0) {
+        run->broken = true;
+        return GMD_STOP;
+    }
+    run->bytes[request->block] = request->bytes;
+    run->allocated += rounded(request->bytes);
+    run->largest = request->bytes > run->largest ? request->bytes : run->largest;
+    if (run->allocated > run->max_allocated) {
+        run->max_allocated = run->allocated;
+    }
+    return GMD_SERVED;
+}
+
+static gmd_served take(void *context, const gmd_request *request)
+{
+    bench *run = context;
+    run->requests++;
+    if (run->stop_after && run->requests > run->stop_after) {
+        run->after_stop++;
+    }
+    mix(run, request->op);
+    mix(run, request->block);
+    mix(run, request->bytes);
+    if (request->op == GMD_OP_FREE) {
+        run->broken |= request->block >= BENCH_BLOCKS || !run->bytes[request->block];
+        run->allocated -= rounded(run->bytes[request->block]);
+        run->bytes[request->block] = 0;
+    }
+    if (request->op == GMD_OP_ALLOC) {
+        gmd_served served = take_alloc(run, request);
+        if (served != GMD_SERVED) {
+            return served;
+        }
+    }
+    return run->stop_after && run->requests >= run->stop_after ? GMD_STOP : GMD_SERVED;
+}
+
+static void end_phase(void *context, const char *label)
+{
+    bench *run = context;
+    assert_true(run->phase_count < BENCH_PHASES);
+    bench_phase *phase = &run->phases[run->phase_count++];
+    snprintf(phase->label, sizeof phase->label, "%s", label);
+    phase->allocated = run->allocated;
+    phase->max_allocated = run->max_allocated;
+}
+
+static bool tell_memory(void *context, gmd_sink_memory *memory)
+{
+    const bench *run = context;
+    *memory = (gmd_sink_memory){run->allocated, run->max_allocated, 0, 0};
+    return true;
+}
+
+static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *params, size_t count)
+{
+    gmd_sink sink = {run, take, end_phase, tell_memory};
+    run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
+                                   &run->error);
+    assert_false(run->broken);
+    gmd_scenario_close(scenario);
+}
+
+static bench *new_bench(uint64_t limit, uint64_t stop_after)
+{
+    bench *run = calloc(1, sizeof *run);
+    assert_non_null(run);
+    run->limit = limit;
+    run->stop_after = stop_after;
+    return run;
+}
+
+static bench *run_text(const char *head, const char *text, const char *budget, uint64_t limit,
+                       uint64_t stop_after)
+{
+    gmd_param param = {"max_instructions", budget};
+    char path[] = "scenario_test_XXXXXX.lua";
+    bench *run = new_bench(limit, stop_after);
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    FILE *out = fdopen(file, "w");
+    assert_non_null(out);
+    fputs(head, out);
+    fputs(text, out);
+    assert_int_equal(fclose(out), 0);
+    gmd_scenario *scenario;
+    run->status = gmd_scenario_open(&scenario, path, ".", &run->error);
+    unlink(path);
+    if (run->status == GMD_OK) {
+        run_opened(run, scenario, &param, budget ? 1 : 0);
+    }
+    return run;
+}
+
+static const char head[] = "scenario { name = 'test', summary = 'a test' }\n";
+
+bench *bench_run(const char *text)
+{
+    return run_text(head, text, NULL, 0, 0);
+}
+
+bench *bench_run_limited(const char *text, uint64_t limit_bytes)
+{
+    return run_text(head, text, NULL, limit_bytes, 0);
+}
+
+bench *bench_run_stopped(const char *text, uint64_t stop_after)
+{
+    return run_text(head, text, NULL, 0, stop_after);
+}
+
+bench *bench_run_budget(const char *text, const char *instructions)
+{
+    return run_text(head, text, instructions, 0, 0);
+}
+
+bench *bench_run_file_text(const char *text)
+{
+    return run_text("", text, NULL, 0, 0);
+}
+
+bench *bench_run_named(const char *name, const char *params, uint64_t seed)
+{
+    bench *run = new_bench(0, 0);
+    gmd_param list[16];
+    size_t count = 0;
+    char text[256], *rest = text;
+    snprintf(text, sizeof text, "%s", params);
+    for (char *each; (each = strtok_r(rest, " ", &rest)) && count < 16;) {
+        char *value = strchr(each, '=');
+        assert_non_null(value);
+        *value = '\0';
+        list[count++] = (gmd_param){each, value + 1};
+    }
+    run->seed = seed;
+    gmd_scenario *scenario;
+    run->status = gmd_scenario_open(&scenario, name, GMD_SCENARIO_FOLDER, &run->error);
+    if (run->status == GMD_OK) {
+        run_opened(run, scenario, list, count);
+    }
+    return run;
+}
+
+static const bench_phase *phase_of(const bench *run, const char *label)
+{
+    for (size_t i = 0; i < run->phase_count; i++) {
+        if (strcmp(run->phases[i].label, label) == 0) {
+            return &run->phases[i];
+        }
+    }
+    fail_msg("no phase '%s'; %s", label, run->error.text);
+    return NULL;
+}
+
+uint64_t bench_at(const bench *run, const char *label)
+{
+    return phase_of(run, label)->allocated;
+}
+
+uint64_t bench_peak_at(const bench *run, const char *label)
+{
+    return phase_of(run, label)->max_allocated;
+}
+
+void bench_free(bench *run)
+{
+    free(run);
+}
+
+void bench_assert_ok(const bench *run)
+{
+    if (run->status != GMD_OK) {
+        fail_msg("the run failed: %s", run->error.text);
+    }
+}
+
+void bench_assert_refused(const bench *run, const char *part)
+{
+    assert_int_equal(run->status, GMD_BAD_INPUT);
+    if (!strstr(run->error.text, part)) {
+        fail_msg("the message does not say '%s': %s", part, run->error.text);
+    }
+}

@@ -1,0 +1,59 @@
+/* scenario_bench.h - runs scripts of the tests against a sink that keeps accounts. */
+#ifndef SCENARIO_BENCH_H
+#define SCENARIO_BENCH_H
+
+#include "gmd_scenario.h"
+
+#define BENCH_BLOCKS 65536
+#define BENCH_PHASES 512
+
+typedef struct bench_phase {
+    char label[32];
+    uint64_t allocated, max_allocated;
+} bench_phase;
+
+/* Bytes are rounded to 512 as PyTorch's allocator does. */
+typedef struct bench {
+    gmd_status status;
+    gmd_error error;
+    bool out_of_memory;
+    uint64_t allocated, max_allocated, requests, hash;
+    uint64_t largest; /* request */
+    size_t phase_count;
+    bench_phase phases[BENCH_PHASES];
+    uint64_t bytes[BENCH_BLOCKS]; /* of each block ever allocated; 0 when it is freed */
+    bool broken;                  /* a block was freed twice, or an id used again */
+    /* set before the run */
+    uint64_t limit;      /* bytes that can be allocated at once; 0: any number */
+    uint64_t stop_after; /* requests; 0: never */
+    uint64_t after_stop; /* requests that came all the same */
+    uint64_t seed;
+} bench;
+
+/* Runs `text`, put behind a scenario { } of its own on line 1, so that its first line is line 2. */
+bench *bench_run(const char *text);
+bench *bench_run_limited(const char *text, uint64_t limit_bytes);
+bench *bench_run_stopped(const char *text, uint64_t stop_after);
+
+/* The same with max_instructions. */
+bench *bench_run_budget(const char *text, const char *instructions);
+
+/* Runs a scenario of the project's folder; `params` is "leak=false iterations=3". */
+bench *bench_run_named(const char *name, const char *params, uint64_t seed);
+
+/* Runs the file text as it is. */
+bench *bench_run_file_text(const char *text);
+
+/* Bytes allocated (and, second, the peak) at the end of the phase; fails the test if there is none.
+ */
+uint64_t bench_at(const bench *run, const char *label);
+uint64_t bench_peak_at(const bench *run, const char *label);
+
+void bench_free(bench *run);
+
+/* Fails the test when the run failed, with its message. */
+void bench_assert_ok(const bench *run);
+/* Fails the test unless the run was refused with a message that contains `part`. */
+void bench_assert_refused(const bench *run, const char *part);
+
+#endif

@@ -1,0 +1,262 @@
+/* Opening scenarios, their parameters, and everything that can be wrong with a script. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "scenario_bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void assert_refused(const char *text, const char *message)
+{
+    bench *run = bench_run(text);
+    bench_assert_refused(run, message);
+    bench_free(run);
+}
+
+static void assert_file_refused(const char *text, const char *message)
+{
+    bench *run = bench_run_file_text(text);
+    bench_assert_refused(run, message);
+    assert_int_equal(run->requests, 0);
+    bench_free(run);
+}
+
+static void assert_param_refused(const char *params, const char *message)
+{
+    bench *run = bench_run_named("gradient_accumulation", params, 0);
+    bench_assert_refused(run, message);
+    assert_int_equal(run->requests, 0);
+    bench_free(run);
+}
+
+static void an_unknown_scenario_is_refused_with_the_known_ones(void **state)
+{
+    (void)state;
+    gmd_scenario *scenario;
+    gmd_error error;
+    gmd_status status = gmd_scenario_open(&scenario, "resnet", GMD_SCENARIO_FOLDER, &error);
+    assert_int_equal(status, GMD_BAD_INPUT);
+    assert_null(scenario);
+    assert_string_equal(error.text, "unknown scenario 'resnet'; there are: gradient_accumulation, "
+                                    "hidden_state, reference_cycle, variable_batch");
+}
+
+static void a_name_does_not_lead_out_of_the_folder(void **state)
+{
+    (void)state;
+    gmd_scenario *scenario;
+    gmd_error error;
+    const char *name = "../scenarios/hidden_state";
+    assert_int_equal(gmd_scenario_open(&scenario, name, GMD_SCENARIO_FOLDER, &error),
+                     GMD_BAD_INPUT);
+}
+
+static void a_missing_file_is_refused_by_name(void **state)
+{
+    (void)state;
+    gmd_scenario *scenario;
+    gmd_error error;
+    assert_int_equal(gmd_scenario_open(&scenario, "no/such.lua", ".", &error), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "no/such.lua"));
+}
+
+static void a_missing_folder_is_refused_by_name(void **state)
+{
+    (void)state;
+    gmd_scenario *scenario;
+    gmd_error error;
+    assert_int_equal(gmd_scenario_open(&scenario, "x", "no/such", &error), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "no/such"));
+}
+
+#define NAMES_BYTES 512
+
+static void count_name(void *context, const char *name)
+{
+    char *names = context;
+    size_t used = strlen(names);
+    snprintf(names + used, NAMES_BYTES - used, "%s ", name);
+}
+
+static void the_folder_is_listed_sorted(void **state)
+{
+    (void)state;
+    char names[NAMES_BYTES] = "";
+    gmd_error error;
+    assert_int_equal(gmd_scenario_each(GMD_SCENARIO_FOLDER, count_name, names, &error), GMD_OK);
+    assert_string_equal(names,
+                        "gradient_accumulation hidden_state reference_cycle variable_batch ");
+}
+
+static void a_scenario_tells_its_name_summary_and_parameters_in_order(void **state)
+{
+    (void)state;
+    gmd_scenario *scenario;
+    gmd_scenario_param param;
+    gmd_error error;
+    assert_int_equal(gmd_scenario_open(&scenario, "hidden_state", GMD_SCENARIO_FOLDER, &error),
+                     GMD_OK);
+    assert_string_equal(gmd_scenario_name(scenario), "hidden_state");
+    assert_non_null(strstr(gmd_scenario_summary(scenario), "detach"));
+    assert_true(gmd_scenario_param_at(scenario, 0, &param));
+    assert_string_equal(param.key, "leak");
+    assert_string_equal(param.default_value, "true");
+    assert_true(gmd_scenario_param_at(scenario, 1, &param));
+    assert_string_equal(param.key, "iterations");
+    assert_string_equal(param.default_value, "25");
+    assert_false(gmd_scenario_param_at(scenario, 100, &param));
+    gmd_scenario_close(scenario);
+}
+
+static void an_unknown_parameter_is_refused_with_the_known_ones(void **state)
+{
+    (void)state;
+    assert_param_refused("lek=true", "gradient_accumulation has no parameter 'lek'; there are: "
+                                     "leak, iterations, batch, classes, max_instructions");
+}
+
+static void a_value_of_the_wrong_type_is_refused_with_what_is_expected(void **state)
+{
+    (void)state;
+    assert_param_refused("leak=maybe", "parameter leak=maybe: expected true or false");
+    assert_param_refused("iterations=many", "expected a whole number from 1 to 100000");
+    assert_param_refused("iterations=0", "expected a whole number from 1 to 100000");
+    assert_param_refused("batch=-1", "expected a whole number from 1 to 4096");
+    assert_param_refused("iterations=", "expected a whole number");
+}
+
+static void parameters_are_variables_that_cannot_be_assigned(void **state)
+{
+    (void)state;
+    const char *text = "scenario { name = 't', summary = 's', params = { { 'n', 3, 'count' } } }\n"
+                       "assert(n == 3)\n"
+                       "n = 4\n";
+    bench *run = bench_run_file_text(text);
+    bench_assert_refused(run, ".lua:3: 'n' is a parameter or a function of the engine");
+    bench_free(run);
+}
+
+static void a_syntax_error_is_found_at_opening_with_file_and_line(void **state)
+{
+    (void)state;
+    assert_file_refused("scenario { name = 't', summary = 's' }\nfor i = 1 do end\n", ".lua:2: ");
+}
+
+static void a_script_without_a_declaration_is_refused(void **state)
+{
+    (void)state;
+    assert_file_refused("local x = 1\n", "a scenario begins with scenario {");
+    assert_file_refused("scenario { name = 't' }\n", ".lua:1: scenario { } needs summary");
+    assert_file_refused("scenario { name = 't', summary = 's', params = { { 'x' } } }\n",
+                        "the default is true, false, a number or a string");
+}
+
+static void bytecode_is_refused(void **state)
+{
+    (void)state;
+    assert_file_refused("\x1bLua...", "attempt to load a binary chunk");
+}
+
+static void a_runtime_error_names_file_and_line(void **state)
+{
+    (void)state;
+    assert_refused("x = 1\ny = x.field.more\n", ".lua:3: ");
+    assert_refused("x = nn.Linear { 8 }\n", ".lua:2: out_features: a whole number expected");
+    assert_refused("x = empty { 1, 2, -3 }\n", ".lua:2: size of a dimension: -3 is not between");
+    assert_refused("x = empty { 8, dtipe = 'int64' }\n",
+                   ".lua:2: 'dtipe' is not known here; there are: dtype requires_grad");
+    assert_refused("x = nn.Linear { 8, 8, bais = false }\n", ".lua:2: 'bais' is not known here");
+    assert_refused("x = relu(17)\n", ".lua:2: tensor expected, got number");
+    assert_refused("error({})\n", "an error that is no text");
+}
+
+static void an_endless_loop_is_stopped_with_its_line(void **state)
+{
+    (void)state;
+    bench *run = bench_run_budget("\nwhile true do end\n", "1000000");
+    bench_assert_refused(run, ".lua:3: the script used up its 1000000 instructions");
+    bench_free(run);
+}
+
+static void pcall_does_not_stop_the_end_of_an_endless_loop(void **state)
+{
+    (void)state;
+    bench *run = bench_run_named("hidden_state", "max_instructions=10000 iterations=100000", 0);
+    bench_assert_refused(run, "the script used up its 10000 instructions");
+    bench_free(run);
+    run = bench_run_budget(
+        "while true do pcall(function() while true do x = random(5) end end) end", "1000000");
+    bench_assert_refused(run, "the script used up its");
+    bench_free(run);
+}
+
+static void endless_recursion_and_endless_tables_are_errors(void **state)
+{
+    (void)state;
+    assert_refused("function f() return 1 + f() end\nf()\n", "stack overflow");
+    assert_refused("local t, i = {}, 1\nwhile true do t[i] = i i = i + 1 end\n", "too much memory");
+}
+
+static void modules_nested_without_end_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("m = nn.ReLU()\nfor i = 1, 1000 do m = nn.Sequential { m } end\n",
+                   ".lua:3: modules are nested more than 64 deep");
+}
+
+static void the_outside_world_is_not_there(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "io",         "os",          "require",        "load",       "loadfile",     "dofile",
+        "debug",      "package",     "collectgarbage", "coroutine",  "setmetatable", "rawset",
+        "string.rep", "string.find", "string.dump",    "math.random"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "assert(%s == nil)\n", names[i]);
+        bench *run = bench_run(text);
+        bench_assert_ok(run);
+        bench_free(run);
+    }
+}
+
+static void sizes_that_overflow_are_just_too_large(void **state)
+{
+    (void)state;
+    bench *run =
+        bench_run_limited("x = empty { 1099511627776, 1099511627776, 1099511627776 }\n", 1 << 20);
+    bench_assert_ok(run);
+    assert_true(run->out_of_memory);
+    bench_free(run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_unknown_scenario_is_refused_with_the_known_ones),
+        cmocka_unit_test(a_name_does_not_lead_out_of_the_folder),
+        cmocka_unit_test(a_missing_file_is_refused_by_name),
+        cmocka_unit_test(a_missing_folder_is_refused_by_name),
+        cmocka_unit_test(the_folder_is_listed_sorted),
+        cmocka_unit_test(a_scenario_tells_its_name_summary_and_parameters_in_order),
+        cmocka_unit_test(an_unknown_parameter_is_refused_with_the_known_ones),
+        cmocka_unit_test(a_value_of_the_wrong_type_is_refused_with_what_is_expected),
+        cmocka_unit_test(parameters_are_variables_that_cannot_be_assigned),
+        cmocka_unit_test(a_syntax_error_is_found_at_opening_with_file_and_line),
+        cmocka_unit_test(a_script_without_a_declaration_is_refused),
+        cmocka_unit_test(bytecode_is_refused),
+        cmocka_unit_test(a_runtime_error_names_file_and_line),
+        cmocka_unit_test(an_endless_loop_is_stopped_with_its_line),
+        cmocka_unit_test(pcall_does_not_stop_the_end_of_an_endless_loop),
+        cmocka_unit_test(endless_recursion_and_endless_tables_are_errors),
+        cmocka_unit_test(modules_nested_without_end_are_refused),
+        cmocka_unit_test(the_outside_world_is_not_there),
+        cmocka_unit_test(sizes_that_overflow_are_just_too_large),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
