@@ -1,0 +1,511 @@
+#include "gmd_check.h"
+
+#include "gmd_size.h"
+#include "session_internal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct checker {
+    const gmd_check_input *input;
+    gmd_session *session;
+    gmd_check *result;
+    bool sees_addresses; /* simulated device */
+    bool knows_places;   /* the allocator's walk gives recorded addresses: true on both devices */
+    size_t next_op;      /* of the operations file */
+    size_t next_phase;   /* of NAME.json */
+} checker;
+
+__attribute__((format(printf, 5, 6))) static void differ(checker *c, uint64_t request,
+                                                         const char *what, const char *expected,
+                                                         const char *format, ...)
+{
+    gmd_check *r = c->result;
+    r->exact = false;
+    r->first_difference.present = true;
+    r->first_difference.request = request;
+    snprintf(r->first_difference.what, sizeof r->first_difference.what, "%s", what);
+    snprintf(r->first_difference.expected, sizeof r->first_difference.expected, "%s", expected);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(r->first_difference.got, sizeof r->first_difference.got, format, arguments);
+    va_end(arguments);
+    const gmd_trace *trace = &c->input->history->trace;
+    if (request < trace->count) {
+        gmd_request_text(trace, &trace->requests[request], r->first_difference.text,
+                         sizeof r->first_difference.text);
+    }
+    gmd_session_outcome(c->session)->verdict = GMD_FAIL;
+}
+
+/* --- one request ------------------------------------------------------------------------- */
+
+static const char *answer_text(uint64_t address, bool is_oom, char text[64])
+{
+    if (is_oom) {
+        snprintf(text, 64, "out of memory");
+    } else {
+        snprintf(text, 64, "0x%" PRIx64, address);
+    }
+    return text;
+}
+
+static bool check_answer(checker *c, size_t i, gmd_served served)
+{
+    const gmd_recorded *recorded = &c->input->history->recorded[i];
+    bool is_oom = served == GMD_OUT_OF_MEMORY;
+    uint64_t address = gmd_session_address(c->session, c->input->history->trace.requests[i].block);
+    bool same = is_oom == recorded->is_oom &&
+                (is_oom || !c->sees_addresses || address == recorded->address);
+    if (!same) {
+        char expected[64], got[64];
+        differ(c, i, is_oom != recorded->is_oom ? "oom" : "address",
+               answer_text(recorded->address, recorded->is_oom, expected), "%s",
+               answer_text(address, is_oom, got));
+    }
+    return same;
+}
+
+static const char *call_text(bool is_free, uint64_t address, uint64_t size, char text[100])
+{
+    snprintf(text, 100, "%s 0x%" PRIx64 " of %" PRIu64 " B",
+             is_free ? "segment_free" : "segment_alloc", address, size);
+    return text;
+}
+
+static bool check_calls(checker *c, size_t i)
+{
+    const gmd_history *h = c->input->history;
+    const gmd_recorded *recorded = &h->recorded[i];
+    size_t count;
+    const gmd_device_call *calls = gmd_session_device_calls(c->session, &count);
+    for (size_t k = 0; k < recorded->call_count || k < count; k++) {
+        const gmd_recorded_call *want =
+            k < recorded->call_count ? &h->calls[recorded->first_call + k] : NULL;
+        const gmd_device_call *got = k < count ? &calls[k] : NULL;
+        if (want && got && want->is_free == got->is_free && want->address == got->address &&
+            want->size == got->size) {
+            c->result->device_events++;
+            continue;
+        }
+        char expected[100], seen[100];
+        bool is_free = want ? want->is_free : got && got->is_free;
+        differ(c, i, is_free ? "segment_free" : "segment_alloc",
+               want ? call_text(want->is_free, want->address, want->size, expected)
+                    : "no further device call",
+               "%s",
+               got ? call_text(got->is_free, got->address, got->size, seen)
+                   : "no further device call");
+        return false;
+    }
+    c->result->device_events += recorded->is_oom;
+    return true;
+}
+
+/* --- statistics -------------------------------------------------------------------------- */
+
+static bool check_figure(checker *c, uint64_t request, const char *name, uint64_t expected,
+                         uint64_t got)
+{
+    c->result->figures_compared++;
+    if (expected == got) {
+        return true;
+    }
+    char text[120];
+    snprintf(text, sizeof text, "%s = %" PRIu64, name, expected);
+    differ(c, request, "statistics", text, "%s = %" PRIu64, name, got);
+    return false;
+}
+
+/* Lines and requests must go together, or the figures would be compared across. */
+static bool is_operation_of(checker *c, size_t i, const gmd_truth_op *t)
+{
+    static const char *const kinds[] = {"alloc", "free", "oom"};
+    const gmd_request *r = &c->input->history->trace.requests[i];
+    const gmd_recorded *recorded = &c->input->history->recorded[i];
+    gmd_truth_kind kind = r->op == GMD_OP_FREE ? GMD_TRUTH_FREE
+                          : recorded->is_oom   ? GMD_TRUTH_OOM
+                                               : GMD_TRUTH_ALLOC;
+    if (kind == (gmd_truth_kind)t->kind &&
+        (kind != GMD_TRUTH_ALLOC || (r->bytes == t->bytes && recorded->address == t->address))) {
+        return true;
+    }
+    char expected[200];
+    snprintf(expected, sizeof expected,
+             "line %u of the operations file: %s of %" PRIu64 " B at 0x%" PRIx64, t->line,
+             kinds[t->kind % 3], t->bytes, t->address);
+    differ(c, i, "operations", expected, "%s of %" PRIu64 " B at 0x%" PRIx64 " in the history",
+           kinds[kind], r->op == GMD_OP_FREE ? 0 : r->bytes, recorded->address);
+    return false;
+}
+
+/* The operations file has a line for each allocation and free that the recorder made. */
+static bool check_operation(checker *c, size_t i)
+{
+    const gmd_truth *truth = c->input->truth;
+    uint8_t op = c->input->history->trace.requests[i].op;
+    if (!truth || c->next_op >= truth->op_count || (op != GMD_OP_ALLOC && op != GMD_OP_FREE)) {
+        return true;
+    }
+    const gmd_truth_op *t = &truth->ops[c->next_op++];
+    if (!is_operation_of(c, i, t)) {
+        return false;
+    }
+    const gmd_stats *s = &c->session->stats[0];
+    return check_figure(c, i, "allocated_bytes", t->allocated, s->allocated_bytes) &&
+           check_figure(c, i, "reserved_bytes", t->reserved, s->reserved_bytes) &&
+           check_figure(c, i, "segment_count", t->segments, s->segment_count) &&
+           check_figure(c, i, "active_bytes", t->active, s->active_bytes) &&
+           check_figure(c, i, "inactive_split_bytes", t->inactive_split, s->inactive_split_bytes) &&
+           check_figure(c, i, "num_alloc_retries", t->retries, s->num_alloc_retries) &&
+           check_figure(c, i, "num_ooms", t->ooms, s->num_ooms);
+}
+
+static bool is_at_phase(const checker *c, const gmd_truth_phase *p)
+{
+    gmd_sink_memory m;
+    return gmd_session_memory(c->session, &m) && m.allocated == p->allocated &&
+           m.max_allocated == p->max_allocated && m.reserved == p->reserved &&
+           m.max_reserved == p->max_reserved;
+}
+
+/* The recorder read the figures at named points, which a snapshot does not hold: a phase is at the
+ * first request, after the phase before it, that has exactly its four figures. Where the maxima
+ * fall from one phase to the next, the recorder called reset_peak_memory_stats() in between. */
+static void find_phase(checker *c)
+{
+    const gmd_truth *truth = c->input->truth;
+    while (truth && c->next_phase < truth->phase_count &&
+           is_at_phase(c, &truth->phases[c->next_phase])) {
+        const gmd_truth_phase *here = &truth->phases[c->next_phase++];
+        gmd_session_phase(c->session, here->label);
+        const gmd_truth_phase *next = c->next_phase < truth->phase_count ? here + 1 : NULL;
+        if (next && next->max_allocated < here->max_allocated &&
+            gmd_session_reset_peaks(c->session, 0)) {
+            gmd_session_note(c->session, "peaks were reset after phase \"%s\"", here->label);
+            return;
+        }
+    }
+}
+
+typedef struct final_figures {
+    checker *c;
+    bool compares_current;
+} final_figures;
+
+static void check_final_figure(void *context, const char *name, uint64_t value)
+{
+    final_figures *f = context;
+    checker *c = f->c;
+    uint64_t expected;
+    if (!c->result->exact || !gmd_truth_stat(c->input->truth, name, &expected)) {
+        return;
+    }
+    bool is_current = strstr(name, ".current") != NULL;
+    if (is_current && !f->compares_current) {
+        return;
+    }
+    if (strcmp(name, "num_sync_all_streams") == 0 && expected > value) {
+        /* An empty_cache() that finds nothing to give back leaves no event to infer it from. */
+        gmd_session_note(c->session,
+                         "%" PRIu64 " empty_cache() call(s) gave nothing back and left no event",
+                         expected - value);
+        return;
+    }
+    check_figure(c, c->result->requests, name, expected, value);
+}
+
+static uint64_t snapshot_allocated(const gmd_snapshot *s)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->segment_count; i++) {
+        sum += s->segments[i].device == 0 ? s->segments[i].allocated_size : 0;
+    }
+    return sum;
+}
+
+/* NAME.json was written a moment after the snapshot. Where blocks were freed in between, its
+ * current values are of a later moment; peaks and counts hold. */
+static void check_final_statistics(checker *c)
+{
+    const gmd_truth *truth = c->input->truth;
+    const gmd_subject *subject = gmd_session_subject(c->session);
+    if (!truth || !truth->stat_count || !subject->memory_stats) {
+        return;
+    }
+    uint64_t current = 0;
+    final_figures f = {.c = c};
+    f.compares_current = gmd_truth_stat(truth, "allocated_bytes.all.current", &current) &&
+                         current == snapshot_allocated(c->input->snapshot);
+    if (!f.compares_current) {
+        gmd_session_note(c->session,
+                         "the recorder read its current values after the history's end: "
+                         "peaks and counts were compared");
+    }
+    subject->memory_stats(0, check_final_figure, &f);
+    if (c->result->exact && c->next_phase < truth->phase_count) {
+        char expected[200];
+        const gmd_truth_phase *p = &truth->phases[c->next_phase];
+        snprintf(expected, sizeof expected,
+                 "phase \"%.40s\": allocated %" PRIu64 ", max %" PRIu64 ", reserved %" PRIu64
+                 ", max %" PRIu64,
+                 p->label, p->allocated, p->max_allocated, p->reserved, p->max_reserved);
+        differ(c, c->result->requests, "statistics", expected, "no request after which it is so");
+    }
+    c->result->figures_compared += 4 * c->next_phase;
+    c->result->statistics_checked = true;
+}
+
+/* --- the end state ----------------------------------------------------------------------- */
+
+typedef struct end_block { /* of either side, in address order */
+    uint64_t address, size, requested_size, segment, segment_size;
+    uint32_t stream; /* index into the trace's streams; UINT32_MAX: none of them */
+    uint8_t state, is_large;
+} end_block;
+
+typedef struct end_state {
+    const gmd_trace *trace;
+    const gmd_streams *streams;
+    end_block *blocks;
+    size_t count, capacity;
+    bool is_out_of_memory;
+} end_state;
+
+static void add_end_block(end_state *e, const end_block *b)
+{
+    if (e->count == e->capacity) {
+        size_t capacity = e->capacity ? e->capacity * 2 : 256;
+        end_block *blocks = realloc(e->blocks, capacity * sizeof *blocks);
+        if (!blocks) {
+            e->is_out_of_memory = true;
+            return;
+        }
+        e->blocks = blocks;
+        e->capacity = capacity;
+    }
+    e->blocks[e->count++] = *b;
+}
+
+static uint32_t index_of_recorded_stream(const end_state *e, uint64_t handle)
+{
+    for (uint32_t i = 0; i < e->trace->streams.count; i++) {
+        if (e->trace->stream_handles[i] == handle) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static void add_walked(void *context, const gmd_block_info *b)
+{
+    const end_state *e = context;
+    add_end_block(context, &(end_block){.stream = gmd_streams_index(e->streams, 0, b->stream),
+                                        .address = b->address,
+                                        .size = b->size,
+                                        .requested_size = b->requested_size,
+                                        .segment = b->segment_address,
+                                        .segment_size = b->segment_size,
+                                        .state = (uint8_t)b->state,
+                                        .is_large = (uint8_t)b->is_large});
+}
+
+static void add_recorded_state(end_state *e, const gmd_snapshot *s)
+{
+    for (size_t i = 0; i < s->segment_count; i++) {
+        const gmd_snapshot_segment *segment = &s->segments[i];
+        uint32_t stream = index_of_recorded_stream(e, segment->stream);
+        for (size_t k = 0; k < segment->block_count && segment->device == 0; k++) {
+            const gmd_snapshot_block *b = &s->blocks[segment->first_block + k];
+            add_end_block(e, &(end_block){.stream = stream,
+                                          .address = b->address,
+                                          .size = b->size,
+                                          .requested_size = b->requested_size,
+                                          .segment = segment->address,
+                                          .segment_size = segment->total_size,
+                                          .state = b->state,
+                                          .is_large = segment->is_large});
+        }
+    }
+}
+
+static int compare_end_blocks(const void *a, const void *b)
+{
+    const end_block *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+static void describe(const end_block *b, char text[200])
+{
+    static const char *const states[] = {"free", "allocated", "pending"};
+    if (!b) {
+        snprintf(text, 200, "no further block");
+        return;
+    }
+    snprintf(text, 200,
+             "%s block 0x%" PRIx64 " of %" PRIu64 " B (last asked for: %" PRIu64
+             ") in the %s segment 0x%" PRIx64 " of %" PRIu64 " B of stream %u",
+             b->state < 3 ? states[b->state] : "unknown", b->address, b->size, b->requested_size,
+             b->is_large ? "large" : "small", b->segment, b->segment_size, b->stream);
+}
+
+static void sort_by_address(end_state *e)
+{
+    if (e->count) { /* qsort takes no NULL */
+        qsort(e->blocks, e->count, sizeof *e->blocks, compare_end_blocks);
+    }
+}
+
+static void compare_end_states(checker *c, end_state *want, end_state *got)
+{
+    sort_by_address(want);
+    sort_by_address(got);
+    for (size_t i = 0; i < want->count || i < got->count; i++) {
+        const end_block *w = i < want->count ? &want->blocks[i] : NULL;
+        const end_block *g = i < got->count ? &got->blocks[i] : NULL;
+        bool same = w && g && w->address == g->address && w->size == g->size &&
+                    w->segment == g->segment && w->segment_size == g->segment_size &&
+                    w->state == g->state && w->is_large == g->is_large &&
+                    w->requested_size == g->requested_size && w->stream == g->stream;
+        if (!same) {
+            char expected[200], seen[200];
+            describe(w, expected);
+            describe(g, seen);
+            differ(c, c->result->requests, "end_state", expected, "%s", seen);
+            return;
+        }
+        c->result->blocks_compared++;
+    }
+}
+
+/* The sums of a recorded segment are those of its blocks. */
+static bool check_recorded_sums(checker *c)
+{
+    const gmd_snapshot *s = c->input->snapshot;
+    for (size_t i = 0; i < s->segment_count; i++) {
+        const gmd_snapshot_segment *segment = &s->segments[i];
+        uint64_t allocated = 0, active = 0;
+        for (size_t k = 0; k < segment->block_count; k++) {
+            const gmd_snapshot_block *b = &s->blocks[segment->first_block + k];
+            allocated += b->state == GMD_BLOCK_ALLOCATED ? b->size : 0;
+            active += b->state != GMD_BLOCK_INACTIVE ? b->size : 0;
+        }
+        if (allocated != segment->allocated_size || active != segment->active_size) {
+            char expected[200];
+            snprintf(expected, sizeof expected,
+                     "segment 0x%" PRIx64 " with allocated_size %" PRIu64 ", active_size %" PRIu64,
+                     segment->address, segment->allocated_size, segment->active_size);
+            differ(c, c->result->requests, "end_state", expected,
+                   "its own blocks sum up to %" PRIu64 " and %" PRIu64, allocated, active);
+            return false;
+        }
+    }
+    return true;
+}
+
+static gmd_status check_end_state(checker *c, gmd_error *error)
+{
+    const gmd_subject *subject = gmd_session_subject(c->session);
+    if (!subject->walk || !c->knows_places || !check_recorded_sums(c)) {
+        return GMD_OK;
+    }
+    end_state want = {.trace = &c->input->history->trace, .streams = &c->session->streams};
+    end_state got = want;
+    add_recorded_state(&want, c->input->snapshot);
+    bool walked = subject->walk(0, add_walked, &got) == 0;
+    gmd_status status = GMD_OK;
+    if (want.is_out_of_memory || got.is_out_of_memory || !walked) {
+        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for the end state");
+    } else {
+        compare_end_states(c, &want, &got);
+        c->result->end_state_checked = true;
+    }
+    free(want.blocks);
+    free(got.blocks);
+    return status;
+}
+
+/* --- all of it --------------------------------------------------------------------------- */
+
+gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *snapshot,
+                              const char *name, gmd_error *error)
+{
+    if (!snapshot->has_events) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: holds no history (torch.cuda.memory._record_memory_history was off): "
+                        "there is nothing to replay",
+                        name);
+    }
+    if (history->orphan_frees) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: %" PRIu64 " frees are of blocks from before the recording, the first "
+                        "before request %" PRIu64 ": --check needs a history from the start",
+                        name, history->orphan_frees, history->first_orphan);
+    }
+    if (history->mapped_events) {
+        return gmd_fail(
+            error, GMD_BAD_INPUT,
+            "%s: recorded with expandable_segments, which this version of the reference "
+            "allocator does not have: --check cannot judge it",
+            name);
+    }
+    if (snapshot->conf && *snapshot->conf) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: recorded with '%s'; this version of the reference allocator has the "
+                        "default settings only: --check cannot judge it",
+                        name, snapshot->conf);
+    }
+    if (history->deferred_frees) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: %" PRIu64 " frees waited for other streams (record_stream), the first "
+                        "in request %" PRIu64 ": this version of the reference allocator does not "
+                        "have that, so --check cannot judge it",
+                        name, history->deferred_frees, history->first_deferred);
+    }
+    return GMD_OK;
+}
+
+static bool check_request(checker *c, size_t i)
+{
+    const gmd_request *r = &c->input->history->trace.requests[i];
+    gmd_served served = gmd_session_request(c->session, r);
+    if (served == GMD_STOP) {
+        c->result->exact = false;
+        return false;
+    }
+    if ((r->op == GMD_OP_ALLOC && !check_answer(c, i, served)) ||
+        (c->sees_addresses && !check_calls(c, i)) ||
+        (c->session->has_stats && !check_operation(c, i))) {
+        return false;
+    }
+    c->result->matched++;
+    find_phase(c);
+    return true;
+}
+
+gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *error)
+{
+    const gmd_check_input *input = context;
+    const gmd_trace *trace = &input->history->trace;
+    gmd_check *result = &gmd_session_outcome(session)->check;
+    *result = (gmd_check){.present = true,
+                          .exact = true,
+                          .requests = trace->count,
+                          .limit_bytes = input->history->limit_bytes,
+                          .limit_inferred = input->history->limit_inferred};
+    checker c = {.input = input,
+                 .session = session,
+                 .result = result,
+                 .sees_addresses = gmd_session_runtime(session)->sim != NULL};
+    c.knows_places = c.sees_addresses || gmd_session_subject(session)->order_segments;
+    for (size_t i = 0; i < trace->count; i++) {
+        if (!check_request(&c, i)) {
+            return GMD_OK;
+        }
+    }
+    check_final_statistics(&c);
+    return result->exact ? check_end_state(&c, error) : GMD_OK;
+}

@@ -1,0 +1,54 @@
+/* gmd_driver.h - runs a workload against an allocator under test, in a child process, so that a
+ * crash or a hang becomes a verdict.
+ *
+ * Thread safety: call from one thread; the caller must not have loaded a CUDA runtime (the child
+ * loads the one that was asked for). */
+#ifndef GMD_DRIVER_H
+#define GMD_DRIVER_H
+
+#include "gmd_error.h"
+#include "gmd_known.h"
+#include "gmd_outcome.h"
+#include "gmd_runtime.h"
+#include "gmd_sim.h"
+#include "gmd_trace.h"
+
+typedef struct gmd_session gmd_session;
+
+typedef struct gmd_run_options {
+    const char *allocator;      /* SPEC of the command line */
+    const char *lib_directory;  /* gmd's own libraries: libgmd_allocator.so, sim/ */
+    const char *case_directory; /* where a failing case is written; NULL: nowhere */
+    const char *conf;           /* allocator settings; NULL: none */
+    gmd_device_kind device;
+    uint32_t device_count;   /* simulated device */
+    uint64_t capacity_bytes; /* simulated device; of each */
+    uint64_t limit_bytes;    /* of reserved memory, by the memory fraction; 0: none */
+    bool limit_is_optional;  /* an allocator without a memory fraction goes without */
+    uint64_t seed;
+    double call_budget_s; /* a request that takes longer is a hang */
+    gmd_sim_placement placement;
+    const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
+    size_t recorded_count;
+    const gmd_known *known; /* NULL: nothing is known */
+    bool shows_progress;    /* on standard error, while it runs */
+    bool oracles_off;       /* for `replay --check` of speed only; reported as skipped */
+} gmd_run_options;
+
+typedef struct gmd_workload {
+    const char *name, *kind, *variant; /* for the report: gmd_outcome */
+    const gmd_trace *trace;            /* names for messages and cases; NULL: a live scenario */
+    /* Makes the requests, in the child. GMD_BAD_INPUT and GMD_FAILED end the run as an error. */
+    gmd_status (*body)(void *context, gmd_session *session, gmd_error *error);
+    void *context;
+} gmd_workload;
+
+/* Runs it and fills in `outcome` (which the caller allocates; it is large). The status is GMD_OK
+ * whenever there is an outcome, GMD_ERROR verdicts included; otherwise `error` says what failed. */
+gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
+                            gmd_outcome *outcome, gmd_error *error);
+
+/* The body that plays `workload.trace`; context is ignored. */
+gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error);
+
+#endif

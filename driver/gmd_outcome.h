@@ -1,0 +1,97 @@
+/* gmd_outcome.h - what one run found: the result model that the driver fills in and every report
+ * writer reads. One outcome is one scenario, trace or history run once on one allocator.
+ *
+ * It is plain data of fixed size: the driver's child process writes it into memory shared with its
+ * parent, so that what was found before a crash survives the crash. */
+#ifndef GMD_OUTCOME_H
+#define GMD_OUTCOME_H
+
+#include "gmd_abi.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GMD_VIOLATION_MAX 32
+#define GMD_PHASE_MAX     2048
+#define GMD_ORACLE_MAX    32
+#define GMD_NOTE_MAX      16
+
+typedef enum gmd_verdict {
+    GMD_PASS,  /* nothing wrong found */
+    GMD_FAIL,  /* a violation, an unmet expectation, or a history that was not reproduced */
+    GMD_ERROR, /* the run could not be carried out; `error` says why */
+} gmd_verdict;
+
+typedef struct gmd_violation {
+    char oracle[24];
+    uint64_t request; /* index from 0 of the request after which it showed; the count: at the end */
+    char message[600];
+    char case_path[256]; /* a .gmd file that replays it; empty when none was written */
+} gmd_violation;
+
+typedef enum gmd_oracle_fate {
+    GMD_ORACLE_PASSED,
+    GMD_ORACLE_FAILED,
+    GMD_ORACLE_SKIPPED
+} gmd_oracle_fate;
+
+typedef struct gmd_oracle_result {
+    char name[24];
+    int fate;         /* gmd_oracle_fate */
+    char reason[160]; /* SKIPPED: what it could not see */
+} gmd_oracle_result;
+
+/* A named point of a scenario or history; bytes, as memory_allocated() and its kin give them. */
+typedef struct gmd_phase {
+    char label[64];
+    uint64_t allocated, max_allocated, reserved, max_reserved;
+} gmd_phase;
+
+/* replay --check: the allocator against what was recorded. */
+typedef struct gmd_check {
+    bool present;
+    bool exact; /* every request, device event, the end state, and the statistics that were there */
+    uint64_t requests, matched;
+    struct {
+        bool present;
+        uint64_t request; /* index from 0; `requests`: at the end */
+        char what[32];    /* "address", "segment_alloc", "segment_free", "oom", "statistics",
+                             "end_state" */
+        char expected[200], got[200];
+        char text[120]; /* the request as a line of .gmd */
+    } first_difference;
+    bool end_state_checked, statistics_checked;
+    uint64_t device_events;    /* segment_alloc, segment_free and oom events compared */
+    uint64_t blocks_compared;  /* of the final snapshot */
+    uint64_t figures_compared; /* statistics: figures of NAME.json, or of the operations file */
+    uint64_t limit_bytes;      /* the memory limit that was set; 0: none */
+    bool limit_inferred;
+} gmd_check;
+
+typedef struct gmd_outcome {
+    char name[128];    /* scenario name or file name */
+    char kind[16];     /* "scenario", "trace", "history" */
+    char variant[128]; /* the parameters, "leak=true"; may be empty */
+    int verdict;       /* gmd_verdict */
+    char error[768];   /* GMD_ERROR only */
+    int error_status;  /* gmd_status, GMD_ERROR only: whose fault it is */
+    uint64_t requests;
+    uint64_t device_calls; /* cudaMalloc and cudaFree together; 0 where not seen */
+    double seconds;        /* wall time of the requests, without start-up and reading the input */
+    uint64_t seed;
+    gmd_violation violations[GMD_VIOLATION_MAX];
+    uint32_t violation_count;
+    uint64_t known_count; /* violations that are known (--known): not among the above */
+    gmd_oracle_result oracles[GMD_ORACLE_MAX];
+    uint32_t oracle_count;
+    bool has_stats;
+    gmd_stats stats; /* before the final clean-up */
+    gmd_phase phases[GMD_PHASE_MAX];
+    uint32_t phase_count;
+    uint32_t phases_dropped;       /* beyond GMD_PHASE_MAX */
+    char notes[GMD_NOTE_MAX][240]; /* what a reader should know: "limit inferred: 2560 MiB" */
+    uint32_t note_count;
+    gmd_check check;
+} gmd_outcome;
+
+#endif

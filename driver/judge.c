@@ -1,0 +1,107 @@
+#include "judge.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static gmd_oracle_result *result_of(gmd_outcome *outcome, const char *oracle)
+{
+    for (uint32_t i = 0; i < outcome->oracle_count; i++) {
+        if (strcmp(outcome->oracles[i].name, oracle) == 0) {
+            return &outcome->oracles[i];
+        }
+    }
+    if (outcome->oracle_count == GMD_ORACLE_MAX) {
+        return NULL;
+    }
+    gmd_oracle_result *result = &outcome->oracles[outcome->oracle_count++];
+    snprintf(result->name, sizeof result->name, "%s", oracle);
+    return result;
+}
+
+void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, const char *oracle,
+                           uint64_t request, const char *message)
+{
+    if (gmd_known_has(known, oracle, message)) {
+        outcome->known_count++;
+        return;
+    }
+    outcome->verdict = GMD_FAIL;
+    gmd_oracle_result *result = result_of(outcome, oracle);
+    if (result) {
+        result->fate = GMD_ORACLE_FAILED;
+    }
+    if (outcome->violation_count == GMD_VIOLATION_MAX) {
+        return;
+    }
+    gmd_violation *v = &outcome->violations[outcome->violation_count++];
+    *v = (gmd_violation){.request = request};
+    snprintf(v->oracle, sizeof v->oracle, "%s", oracle);
+    snprintf(v->message, sizeof v->message, "%s", message);
+}
+
+void gmd_outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error)
+{
+    outcome->verdict = GMD_ERROR;
+    outcome->error_status = status;
+    snprintf(outcome->error, sizeof outcome->error, "%s", error->text);
+}
+
+void gmd_violation_add(gmd_judge *judge, const char *format, ...)
+{
+    char message[sizeof((gmd_violation *)0)->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    gmd_outcome_violation(judge->outcome, judge->known, judge->speaking->name, judge->request_index,
+                          message);
+}
+
+gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
+                          const gmd_known *known, bool all_off, gmd_error *error)
+{
+    *judge = (gmd_judge){.outcome = outcome, .known = known};
+    for (size_t i = 0; gmd_oracles[i]; i++) {
+        const gmd_oracle *oracle = gmd_oracles[i];
+        const char *reason = oracle->blind_spot ? oracle->blind_spot(view) : NULL;
+        reason = all_off ? "switched off" : reason;
+        gmd_oracle_result *result = result_of(outcome, oracle->name);
+        judge->is_blind[i] = reason != NULL;
+        result->fate = reason ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED;
+        snprintf(result->reason, sizeof result->reason, "%s", reason ? reason : "");
+        if (!reason && oracle->create && !(judge->states[i] = oracle->create())) {
+            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s", oracle->name);
+        }
+    }
+    return GMD_OK;
+}
+
+void gmd_judge_close(gmd_judge *judge)
+{
+    for (size_t i = 0; gmd_oracles[i]; i++) {
+        if (gmd_oracles[i]->destroy && judge->states[i]) {
+            gmd_oracles[i]->destroy(judge->states[i]);
+        }
+        judge->states[i] = NULL;
+    }
+}
+
+void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view)
+{
+    judge->request_index = view->request_index;
+    for (size_t i = 0; gmd_oracles[i]; i++) {
+        const gmd_oracle *oracle = gmd_oracles[i];
+        void (*const hooks[])(void *, const gmd_view *, gmd_judge *) = {
+            [GMD_HOOK_AFTER_ALLOC] = oracle->after_alloc,
+            [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
+            [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
+            [GMD_HOOK_AFTER_PEAK_RESET] = oracle->after_peak_reset,
+            [GMD_HOOK_AT_END] = oracle->at_end,
+        };
+        if (!judge->is_blind[i] && hooks[hook]) {
+            judge->speaking = oracle;
+            hooks[hook](judge->states[i], view, judge);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+/* judge.h - runs the oracles and keeps their verdicts. */
+#ifndef GMD_JUDGE_H
+#define GMD_JUDGE_H
+
+#include "gmd_known.h"
+#include "gmd_oracle.h"
+#include "gmd_outcome.h"
+
+struct gmd_judge {
+    gmd_outcome *outcome;
+    const gmd_known *known;
+    const gmd_oracle *speaking; /* whose hook is running */
+    uint64_t request_index;
+    void *states[GMD_ORACLE_MAX];
+    bool is_blind[GMD_ORACLE_MAX];
+};
+
+/* Asks every oracle whether it can see what it needs; GMD_NO_MEMORY when one's state cannot be
+ * made. */
+gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
+                          const gmd_known *known, bool all_off, gmd_error *error);
+void gmd_judge_close(gmd_judge *judge);
+
+typedef enum gmd_hook {
+    GMD_HOOK_AFTER_ALLOC,
+    GMD_HOOK_BEFORE_FREE,
+    GMD_HOOK_AFTER_REQUEST,
+    GMD_HOOK_AFTER_PEAK_RESET,
+    GMD_HOOK_AT_END,
+} gmd_hook;
+
+void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view);
+
+/* A violation in the name of an oracle whose hook is not running (progress, an unmet expectation).
+ */
+void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, const char *oracle,
+                           uint64_t request, const char *message);
+
+/* The run could not be carried out. */
+void gmd_outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error);
+
+#endif

@@ -1,0 +1,32 @@
+/* shared.h - the memory that the child, which makes the requests, shares with its parent, which
+ * watches: all that must survive the child's death. */
+#ifndef GMD_SHARED_H
+#define GMD_SHARED_H
+
+#include "gmd_outcome.h"
+#include "gmd_trace.h"
+
+#include <stdatomic.h>
+
+#define GMD_RECORDED_REQUEST_MAX                                                                   \
+    ((size_t)1 << 24) /* of a live scenario; memory is taken as used                               \
+                       */
+
+typedef enum gmd_stage {
+    GMD_STAGE_LOADING, /* the runtime and the allocator under test */
+    GMD_STAGE_REQUESTS,
+    GMD_STAGE_CLEAN_UP, /* freeing what is live, emptying the cache */
+    GMD_STAGE_UNLOADING,
+} gmd_stage;
+
+typedef struct gmd_shared {
+    gmd_outcome outcome;
+    _Atomic uint64_t beats;  /* moves with every request: a child that stands still hangs */
+    _Atomic int stage;       /* gmd_stage */
+    _Atomic int is_finished; /* the outcome is complete */
+    gmd_request current;     /* the request under way, for the message after a crash */
+    size_t request_count;    /* recorded below, when the workload is live */
+    gmd_request requests[GMD_RECORDED_REQUEST_MAX];
+} gmd_shared;
+
+#endif

@@ -1,0 +1,233 @@
+#include "streams.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Every CUDA call of the driver itself must succeed: if not, the device is unusable for the run. */
+static gmd_status demand(const gmd_streams *s, cudaError_t result, const char *call,
+                         gmd_error *error)
+{
+    return result == cudaSuccess ? GMD_OK
+                                 : gmd_fail(error, GMD_FAILED, "the driver's own %s failed: %s",
+                                            call, gmd_runtime_error_text(s->runtime, result));
+}
+
+void gmd_streams_init(gmd_streams *streams, const gmd_runtime *runtime)
+{
+    memset(streams, 0, sizeof *streams);
+    streams->runtime = runtime;
+}
+
+uint64_t gmd_streams_created(const gmd_streams *streams, int device)
+{
+    return streams->devices[device] ? streams->devices[device]->created : 0;
+}
+
+uint32_t gmd_streams_index(const gmd_streams *streams, int device, cudaStream_t handle)
+{
+    const gmd_device_streams *d = streams->devices[device];
+    for (uint32_t i = 0; d && i < d->count; i++) {
+        if (d->handles[i] == handle) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+void gmd_streams_close(gmd_streams *streams)
+{
+    for (int device = 0; device < GMD_MAX_DEVICES; device++) {
+        gmd_device_streams *d = streams->devices[device];
+        for (uint32_t i = 1; d && i < d->count; i++) {
+            streams->runtime->cudaStreamDestroy(d->handles[i]);
+        }
+        if (d) {
+            free(d->handles);
+            free(d);
+        }
+        streams->devices[device] = NULL;
+    }
+}
+
+static gmd_status no_memory(uint32_t index, gmd_error *error)
+{
+    return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u streams", index + 1);
+}
+
+static gmd_status add_streams(gmd_streams *s, int device, uint32_t index, gmd_error *error)
+{
+    gmd_device_streams **slot = &s->devices[device];
+    if (!*slot && !(*slot = calloc(1, sizeof **slot))) {
+        return no_memory(index, error);
+    }
+    gmd_device_streams *d = *slot;
+    cudaStream_t *handles = realloc(d->handles, (index + 1) * sizeof(cudaStream_t));
+    if (!handles) {
+        return no_memory(index, error);
+    }
+    d->handles = handles;
+    if (d->count == 0) {
+        handles[d->count++] = NULL;
+    }
+    while (d->count <= index) {
+        gmd_status status = demand(
+            s, s->runtime->cudaStreamCreateWithFlags(&handles[d->count], cudaStreamNonBlocking),
+            "cudaStreamCreateWithFlags", error);
+        if (status != GMD_OK) {
+            return status;
+        }
+        d->count++;
+        d->created++;
+    }
+    return GMD_OK;
+}
+
+gmd_status gmd_streams_enter(gmd_streams *streams, int device, int *previous, gmd_error *error)
+{
+    gmd_status status =
+        demand(streams, streams->runtime->cudaGetDevice(previous), "cudaGetDevice", error);
+    if (status == GMD_OK && *previous != device) {
+        status = demand(streams, streams->runtime->cudaSetDevice(device), "cudaSetDevice", error);
+    }
+    return status;
+}
+
+gmd_status gmd_streams_leave(gmd_streams *streams, int previous, gmd_error *error)
+{
+    return demand(streams, streams->runtime->cudaSetDevice(previous), "cudaSetDevice", error);
+}
+
+static bool find_stream(const gmd_streams *s, int device, uint32_t index, cudaStream_t *handle)
+{
+    const gmd_device_streams *d = s->devices[device];
+    if (!d || !d->handles || index >= d->count) {
+        return false;
+    }
+    *handle = d->handles[index];
+    return true;
+}
+
+gmd_status gmd_streams_get(gmd_streams *streams, int device, uint32_t index, cudaStream_t *handle,
+                           gmd_error *error)
+{
+    if (find_stream(streams, device, index, handle)) {
+        return GMD_OK;
+    }
+    int previous;
+    gmd_status status = gmd_streams_enter(streams, device, &previous, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = add_streams(streams, device, index, error);
+    gmd_status left = gmd_streams_leave(streams, previous, status == GMD_OK ? error : NULL);
+    find_stream(streams, device, index, handle);
+    return status == GMD_OK ? left : status;
+}
+
+/* On the device of both streams. */
+static gmd_status queue_wait(gmd_streams *s, cudaStream_t waiter, cudaStream_t waited,
+                             gmd_error *error)
+{
+    cudaEvent_t event;
+    gmd_status status =
+        demand(s, s->runtime->cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+               "cudaEventCreateWithFlags", error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = demand(s, s->runtime->cudaEventRecord(event, waited), "cudaEventRecord", error);
+    if (status == GMD_OK) {
+        status = demand(s, s->runtime->cudaStreamWaitEvent(waiter, event, 0), "cudaStreamWaitEvent",
+                        error);
+    }
+    s->runtime->cudaEventDestroy(
+        event); /* the wait is queued: CUDA keeps what it needs of the event */
+    return status;
+}
+
+gmd_status gmd_streams_wait(gmd_streams *streams, int device, uint32_t waiter, uint32_t waited,
+                            uint64_t request, gmd_error *error)
+{
+    cudaStream_t first = NULL, second = NULL;
+    int previous;
+    gmd_status status = gmd_streams_get(streams, device, waiter, &first, error);
+    if (status == GMD_OK) {
+        status = gmd_streams_get(streams, device, waited, &second, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_streams_enter(streams, device, &previous, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = queue_wait(streams, first, second, error);
+    gmd_status left = gmd_streams_leave(streams, previous, status == GMD_OK ? error : NULL);
+    if (status == GMD_OK && waiter < GMD_TRACKED_STREAMS && waited < GMD_TRACKED_STREAMS) {
+        streams->devices[device]->waited[waiter][waited] = request;
+    }
+    return status == GMD_OK ? left : status;
+}
+
+static gmd_status sync_device(gmd_streams *s, int device, gmd_error *error)
+{
+    int previous;
+    gmd_status status = gmd_streams_enter(s, device, &previous, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = demand(s, s->runtime->cudaDeviceSynchronize(), "cudaDeviceSynchronize", error);
+    gmd_status left = gmd_streams_leave(s, previous, status == GMD_OK ? error : NULL);
+    return status == GMD_OK ? left : status;
+}
+
+gmd_status gmd_streams_sync(gmd_streams *streams, int device, uint32_t index, uint64_t request,
+                            gmd_error *error)
+{
+    if (index == GMD_ALL_STREAMS) {
+        for (uint32_t i = 0; i < GMD_TRACKED_STREAMS && streams->devices[device]; i++) {
+            streams->devices[device]->synced[i] = request;
+        }
+        return sync_device(streams, device, error);
+    }
+    cudaStream_t handle = NULL;
+    gmd_status status = gmd_streams_get(streams, device, index, &handle, error);
+    if (status == GMD_OK) {
+        status = demand(streams, streams->runtime->cudaStreamSynchronize(handle),
+                        "cudaStreamSynchronize", error);
+    }
+    if (status == GMD_OK && index < GMD_TRACKED_STREAMS) {
+        streams->devices[device]->synced[index] = request;
+    }
+    return status;
+}
+
+gmd_status gmd_streams_note_use(gmd_streams *streams, gmd_stream_uses *uses, int device,
+                                uint32_t owner, uint32_t user, uint64_t request, gmd_error *error)
+{
+    if (owner == user) {
+        return GMD_OK;
+    }
+    if (user >= GMD_TRACKED_STREAMS || owner >= GMD_TRACKED_STREAMS) {
+        return gmd_streams_wait(streams, device, owner, user, request, error);
+    }
+    uses->streams |= (uint64_t)1 << user;
+    uses->last_use = request;
+    return GMD_OK;
+}
+
+gmd_status gmd_streams_settle(gmd_streams *streams, const gmd_stream_uses *uses, int device,
+                              uint32_t owner, uint64_t request, gmd_error *error)
+{
+    for (uint64_t left = uses->streams; left; left &= left - 1) {
+        uint32_t user = (uint32_t)__builtin_ctzll(left);
+        const gmd_device_streams *d = streams->devices[device];
+        if (d->waited[owner][user] > uses->last_use || d->synced[user] > uses->last_use) {
+            continue;
+        }
+        gmd_status status = gmd_streams_wait(streams, device, owner, user, request, error);
+        if (status != GMD_OK) {
+            return status;
+        }
+    }
+    return GMD_OK;
+}

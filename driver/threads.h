@@ -1,0 +1,21 @@
+/* threads.h - the host threads that a trace names: each request runs on its thread, one at a time,
+ * in the order of the trace. (CUDA's current device and last error belong to a thread.) */
+#ifndef GMD_THREADS_H
+#define GMD_THREADS_H
+
+#include "gmd_error.h"
+#include "gmd_trace.h"
+
+typedef struct gmd_worker gmd_worker;
+
+typedef struct gmd_threads {              /* zero-initialised: none started */
+    gmd_worker *workers[GMD_MAX_THREADS]; /* index 0, the main thread, stays NULL */
+} gmd_threads;
+
+/* Runs `work` on thread `index` (1 to GMD_MAX_THREADS - 1, started at first use) and waits for its
+ * end. */
+gmd_status gmd_threads_call(gmd_threads *threads, unsigned index, void (*work)(void *context),
+                            void *context, gmd_error *error);
+void gmd_threads_join(gmd_threads *threads);
+
+#endif

@@ -1,0 +1,202 @@
+/* planted.c - a small correct caching allocator behind the ABI, and defects that can be planted in
+ * it by name through the environment variable GMD_PLANT: the proof that each oracle bites. Without
+ * the variable it is correct, and must pass.
+ *
+ * It keeps freed blocks by size and stream and reuses them; a block is a whole device allocation.
+ */
+#include "gmd_abi.h"
+#include "gmd_cuda.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT        __attribute__((visibility("default")))
+#define BLOCK_MAX     65536
+#define DEVICE_MAX    16
+#define PLANT_AT_CALL 3 /* the defect shows in the third allocation (or free) */
+
+EXPORT void gmd_init(int device_count);
+EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
+EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
+EXPORT void gmd_empty_cache(void);
+EXPORT int gmd_get_stats(int device, gmd_stats *out);
+
+typedef struct cached {
+    char *memory, *handed_out;
+    size_t size, requested;
+    int device;
+    cudaStream_t stream;
+    bool is_live;
+} cached;
+
+static cached blocks[BLOCK_MAX];
+static size_t block_count;
+static gmd_stats stats[DEVICE_MAX];
+static unsigned allocation_calls, free_calls;
+
+static bool is_planted(const char *defect)
+{
+    const char *plant = getenv("GMD_PLANT");
+    return plant && strcmp(plant, defect) == 0;
+}
+
+void gmd_init(int device_count)
+{
+    (void)device_count;
+    if (is_planted("crash_init")) {
+        abort();
+    }
+}
+
+static cached *find_cached(size_t size, int device, cudaStream_t stream)
+{
+    for (size_t i = 0; i < block_count; i++) {
+        cached *b = &blocks[i];
+        bool fits = b->memory && b->size == size && b->device == device && b->stream == stream;
+        if (fits && (!b->is_live || (is_planted("overlap") && allocation_calls >= PLANT_AT_CALL))) {
+            return b;
+        }
+    }
+    return NULL;
+}
+
+static cached *add_block(size_t size, int device, cudaStream_t stream)
+{
+    size_t asked = is_planted("short") && allocation_calls == PLANT_AT_CALL ? size / 2 : size;
+    void *memory = NULL;
+    if (block_count == BLOCK_MAX || cudaSetDevice(device) != cudaSuccess) {
+        return NULL;
+    }
+    if (cudaMalloc(&memory, asked) != cudaSuccess) {
+        cudaGetLastError();
+        return NULL;
+    }
+    cached *b = &blocks[block_count++];
+    *b = (cached){.memory = memory, .size = size, .device = device, .stream = stream};
+    stats[device].reserved_bytes += asked;
+    stats[device].segment_count++;
+    if (stats[device].reserved_bytes > stats[device].reserved_bytes_peak) {
+        stats[device].reserved_bytes_peak = stats[device].reserved_bytes;
+    }
+    return b;
+}
+
+static void count_alloc(gmd_stats *s, const cached *b)
+{
+    s->allocation_count++;
+    s->allocated_bytes += b->size;
+    s->requested_bytes += b->requested;
+    if (is_planted("wrong_sum") && allocation_calls == PLANT_AT_CALL) {
+        s->allocated_bytes += 512;
+    }
+    if (s->allocated_bytes > s->allocated_bytes_peak && !is_planted("stale_peak")) {
+        s->allocated_bytes_peak = s->allocated_bytes;
+    }
+    s->active_bytes = s->allocated_bytes;
+    s->active_bytes_peak = s->allocated_bytes_peak;
+}
+
+static void misbehave(void)
+{
+    if (allocation_calls != PLANT_AT_CALL) {
+        return;
+    }
+    if (is_planted("crash")) {
+        volatile int *nowhere = NULL;
+        *nowhere = 1; /* NOLINT(clang-analyzer-core.NullDereference): the planted crash */
+    }
+    if (is_planted("exit")) {
+        exit(0);
+    }
+    while (is_planted("hang")) {
+        pause();
+    }
+}
+
+void *gmd_malloc(size_t size, int device, cudaStream_t stream)
+{
+    allocation_calls++;
+    misbehave();
+    size_t rounded = size ? (size + 511) / 512 * 512 : 512;
+    cached *b = find_cached(rounded, device, stream);
+    if (!b) {
+        b = add_block(rounded, device, stream);
+    }
+    if (!b) {
+        stats[device].num_ooms++;
+        return NULL;
+    }
+    b->is_live = true;
+    b->requested = size;
+    b->handed_out = b->memory;
+    if (is_planted("misaligned") && allocation_calls == PLANT_AT_CALL) {
+        b->handed_out += 8;
+    }
+    if (is_planted("foreign") && allocation_calls == PLANT_AT_CALL) {
+        b->handed_out = (char *)0x10000000;
+    }
+    count_alloc(&stats[device], b);
+    return b->handed_out;
+}
+
+void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
+{
+    (void)size;
+    (void)stream;
+    free_calls++;
+    for (size_t i = 0; i < block_count; i++) {
+        cached *b = &blocks[i];
+        if (b->is_live && b->handed_out == ptr) {
+            b->is_live = false;
+            gmd_stats *s = &stats[device];
+            s->allocation_count--;
+            s->allocated_bytes -= b->size;
+            s->requested_bytes -= b->requested;
+            s->active_bytes = s->allocated_bytes;
+            return;
+        }
+    }
+}
+
+void gmd_empty_cache(void)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < block_count; i++) {
+        cached b = blocks[i];
+        bool leaks = is_planted("leak") && i == 0;
+        if (b.is_live || leaks) {
+            blocks[kept++] = b;
+            continue;
+        }
+        stats[b.device].reserved_bytes -= b.size;
+        stats[b.device].segment_count--;
+        cudaFree(b.memory);
+    }
+    block_count = kept;
+    if (is_planted("leak_event")) {
+        cudaEvent_t event;
+        cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    }
+}
+
+int gmd_get_stats(int device, gmd_stats *out)
+{
+    if (out->struct_size != sizeof *out || device < 0 || device >= DEVICE_MAX) {
+        return -1;
+    }
+    *out = stats[device];
+    out->struct_size = sizeof *out;
+    out->inactive_split_bytes = 0;
+    out->num_alloc_retries = GMD_STAT_UNKNOWN;
+    return 0;
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    if (is_planted("crash_exit")) {
+        abort();
+    }
+}

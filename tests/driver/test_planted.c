@@ -1,0 +1,179 @@
+/* Each defect that is planted in a small allocator ends in the verdict that names it; without one,
+ * and in the reference allocator, nothing is found. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_driver.h"
+#include "gmd_file.h"
+#include "gmd_size.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char workload_text[] = "gmd-trace 1\n"
+                                    "alloc a 1000 s1\n"
+                                    "alloc b 4096 s1\n"
+                                    "alloc c 4096 s1\n"
+                                    "use c s1 5us\n"
+                                    "free a\n"
+                                    "alloc d 1000 s2\n"
+                                    "free c\n"
+                                    "alloc e 4000 s1\n"
+                                    "sync\n"
+                                    "free b\n"
+                                    "empty_cache\n";
+
+static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
+                                        const char *case_directory)
+{
+    gmd_trace trace = {0};
+    gmd_error error = {""};
+    assert_int_equal(gmd_trace_parse(&trace, text, strlen(text), "test", &error), GMD_OK);
+    gmd_run_options options = {.allocator = allocator,
+                               .lib_directory = GMD_TEST_LIB_DIR,
+                               .case_directory = case_directory,
+                               .device = GMD_DEVICE_SIM,
+                               .device_count = 1,
+                               .capacity_bytes = GMD_GIB,
+                               .call_budget_s = 1};
+    gmd_workload workload = {
+        .name = "planted", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_outcome *outcome = calloc(1, sizeof *outcome);
+    gmd_status status = gmd_run_isolated(&options, &workload, outcome, &error);
+    gmd_trace_free(&trace);
+    if (status != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return outcome;
+}
+
+static gmd_outcome *run_text(const char *allocator, const char *text)
+{
+    return run_text_with_cases(allocator, text, NULL);
+}
+
+static void expect_verdict(const char *plant, const char *oracle, const char *message_part)
+{
+    setenv("GMD_PLANT", plant, 1);
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED, workload_text);
+    unsetenv("GMD_PLANT");
+    assert_int_equal(o->verdict, GMD_FAIL);
+    assert_true(o->violation_count > 0);
+    assert_string_equal(o->violations[0].oracle, oracle);
+    if (!strstr(o->violations[0].message, message_part)) {
+        fail_msg("'%s' does not contain '%s'", o->violations[0].message, message_part);
+    }
+    free(o);
+}
+
+static void a_correct_allocator_passes(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED, workload_text);
+    assert_string_equal(o->violation_count ? o->violations[0].message : "", "");
+    assert_string_equal(o->error, "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    assert_int_equal(o->requests, 11);
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        assert_int_equal(o->oracles[i].fate, GMD_ORACLE_PASSED);
+    }
+    free(o);
+}
+
+static void the_reference_passes(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text("reference", workload_text);
+    assert_string_equal(o->violation_count ? o->violations[0].message : "", "");
+    assert_string_equal(o->error, "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    free(o);
+}
+
+#define PLANT_TEST(plant, oracle, part)                                                            \
+    static void planted_##plant##_is_found_by_##oracle(void **state)                               \
+    {                                                                                              \
+        (void)state;                                                                               \
+        expect_verdict(#plant, #oracle, part);                                                     \
+    }
+
+PLANT_TEST(overlap, overlap, "overlaps the live block")
+PLANT_TEST(short, size, "B asked for")
+PLANT_TEST(misaligned, alignment, "past a multiple of the promised 256 B")
+PLANT_TEST(foreign, backing, "handed out no memory there")
+PLANT_TEST(leak, leak, "are left after everything was freed")
+PLANT_TEST(leak_event, leak, "events are left")
+PLANT_TEST(wrong_sum, accounting, "active_bytes")
+PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
+PLANT_TEST(crash, progress, "crashed with signal 11")
+PLANT_TEST(exit, progress, "ended the process with status 0")
+PLANT_TEST(hang, progress, "no answer within 1 s in request 2: alloc c 4096 s1")
+PLANT_TEST(crash_init, progress, "while the allocator was loaded and initialised")
+PLANT_TEST(crash_exit, progress, "while the process ended")
+
+static void a_failed_run_leaves_a_case_that_replays_it(void **state)
+{
+    (void)state;
+    char directory[] = "gmd-test-cases-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    setenv("GMD_PLANT", "overlap", 1);
+    gmd_outcome *first = run_text_with_cases(GMD_TEST_PLANTED, workload_text, directory);
+    uint8_t *text = NULL;
+    size_t size = 0;
+    gmd_error error = {""};
+    assert_int_equal(gmd_file_read(first->violations[0].case_path, &text, &size, &error), GMD_OK);
+    gmd_outcome *again = run_text(GMD_TEST_PLANTED, (const char *)text);
+    unsetenv("GMD_PLANT");
+    assert_string_equal(again->violations[0].oracle, "overlap");
+    assert_int_equal(again->violations[0].request, first->violations[0].request);
+    assert_int_equal(unlink(first->violations[0].case_path), 0);
+    assert_int_equal(rmdir(directory), 0);
+    free(text);
+    free(first);
+    free(again);
+}
+
+static void an_allocator_without_optional_functions_has_its_oracles_skipped_by_name(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text(GMD_TEST_BARE, workload_text);
+    assert_string_equal(o->error, "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        bool is_blind = strcmp(o->oracles[i].name, "accounting") == 0 ||
+                        strcmp(o->oracles[i].name, "leak") == 0;
+        assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
+        assert_int_equal(o->oracles[i].reason[0] != '\0', is_blind);
+    }
+    free(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_correct_allocator_passes),
+        cmocka_unit_test(the_reference_passes),
+        cmocka_unit_test(planted_overlap_is_found_by_overlap),
+        cmocka_unit_test(planted_short_is_found_by_size),
+        cmocka_unit_test(planted_misaligned_is_found_by_alignment),
+        cmocka_unit_test(planted_foreign_is_found_by_backing),
+        cmocka_unit_test(planted_leak_is_found_by_leak),
+        cmocka_unit_test(planted_leak_event_is_found_by_leak),
+        cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
+        cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
+        cmocka_unit_test(planted_crash_is_found_by_progress),
+        cmocka_unit_test(planted_exit_is_found_by_progress),
+        cmocka_unit_test(planted_hang_is_found_by_progress),
+        cmocka_unit_test(planted_crash_init_is_found_by_progress),
+        cmocka_unit_test(planted_crash_exit_is_found_by_progress),
+        cmocka_unit_test(a_failed_run_leaves_a_case_that_replays_it),
+        cmocka_unit_test(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
