@@ -1,0 +1,58 @@
+/* gmd_report.h - what gmd says at the end of a command, once for each reader: a program (JSON), a
+ * CI server (JUnit XML), a CI job summary (Markdown) and a person (the terminal).
+ *
+ * The writers only read; they take any outcome, also one cut short by a crash. Text from outside
+ * (file names, messages, labels) is escaped for its format, invalid UTF-8 becomes U+FFFD. Numbers
+ * have '.' as their decimal point in the C locale, which gmd never leaves. Thread safety: pure
+ * functions of their arguments, apart from the stream. */
+#ifndef GMD_REPORT_H
+#define GMD_REPORT_H
+
+#include "gmd_error.h"
+#include "gmd_outcome.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct gmd_report {
+    const char *version; /* of gmd */
+    const char
+        *command; /* "run" adds "scenarios" to the JSON, "replay" adds "replays" and "check" */
+    const char *allocator; /* SPEC of the command line */
+    const char *device;    /* "sim" or "cuda" */
+    uint64_t seed;
+    const gmd_outcome *const *outcomes;
+    size_t outcome_count;
+    const char *command_line; /* that makes this report again; NULL: not given */
+} gmd_report;
+
+/* The worst verdict of all outcomes: error over fail over pass. No outcome at all is an error, for
+ * nothing was checked. */
+gmd_verdict gmd_report_verdict(const gmd_report *report);
+
+/* "pass", "fail" or "error". */
+const char *gmd_verdict_name(int verdict);
+
+/* Each writes the whole report to `out` and flushes it. GMD_FAILED: a write failed (a full disk);
+ * part of the report may then be there. */
+gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *error);
+
+typedef struct gmd_terminal {
+    bool color; /* ANSI colours */
+    bool utf8;  /* block characters for the sparkline */
+    bool quiet; /* say nothing of what passed */
+} gmd_terminal;
+
+/* What suits `out`: colour on a terminal unless NO_COLOR is set (https://no-color.org) or TERM is
+ * "dumb"; UTF-8 when the user's locale has it. Reads the environment; changes no global state. */
+gmd_terminal gmd_terminal_for(FILE *out, bool quiet);
+
+/* What a person sees at the end of `gmd run` and `gmd replay`. Write errors are left in
+ * ferror(out). */
+void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
+
+#endif

@@ -1,0 +1,20 @@
+/* outcome.h - questions about outcomes that more than one report writer asks. */
+#ifndef GMD_REPORTS_OUTCOME_H
+#define GMD_REPORTS_OUTCOME_H
+
+#include "gmd_report.h"
+
+uint64_t gmd_report_requests(const gmd_report *report);
+double gmd_report_seconds(const gmd_report *report);
+
+/* Requests for each second; 0 where no time was measured. */
+double gmd_requests_per_second(const gmd_outcome *outcome);
+
+/* The run could not be carried out; also for a verdict that is none. */
+bool gmd_is_error(const gmd_outcome *outcome);
+
+/* The run failed, but no oracle is marked as failed and no check differs: nothing else in a report
+ * would show it. */
+bool gmd_is_unexplained_failure(const gmd_outcome *outcome);
+
+#endif

@@ -1,0 +1,269 @@
+/* write_junit.c - JUnit XML as CI servers read it: a suite for each run, a test case for each
+ * oracle.
+ *
+ * What matters most is that a run that is not a pass never looks green: whatever no other test case
+ * shows ends in the case "run". */
+#include "outcome.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* XML 1.0 has no way at all to write the other control characters and U+FFFE, U+FFFF. */
+static bool is_xml_character(uint32_t c)
+{
+    return c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c != 0xFFFE && c != 0xFFFF);
+}
+
+static void put_xml(const char *text, FILE *out)
+{
+    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
+        switch (c) {
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        case '\t':
+        case '\n':
+        case '\r': /* literal ones would be turned into spaces in an attribute */
+            fprintf(out, "&#%" PRIu32 ";", c);
+            break;
+        default:
+            if (is_xml_character(c)) {
+                gmd_utf8_put(c, out);
+            }
+        }
+    }
+}
+
+static void put_attribute(const char *name, const char *value, FILE *out)
+{
+    fprintf(out, " %s=\"", name);
+    put_xml(value, out);
+    putc('"', out);
+}
+
+typedef struct tally {
+    unsigned cases, failures, errors, skipped;
+} tally;
+
+static tally tally_of(const gmd_outcome *outcome)
+{
+    tally sum = {.cases = outcome->oracle_count + 1 + outcome->check.present};
+    for (uint32_t i = 0; i < outcome->oracle_count; i++) {
+        sum.failures += outcome->oracles[i].fate == GMD_ORACLE_FAILED;
+        sum.skipped += outcome->oracles[i].fate == GMD_ORACLE_SKIPPED;
+    }
+    sum.failures += outcome->check.present && !outcome->check.exact;
+    sum.failures += gmd_is_unexplained_failure(outcome);
+    sum.errors = gmd_is_error(outcome);
+    return sum;
+}
+
+static tally tally_of_all(const gmd_report *report)
+{
+    tally sum = {0};
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        tally one = tally_of(report->outcomes[i]);
+        sum.cases += one.cases;
+        sum.failures += one.failures;
+        sum.errors += one.errors;
+        sum.skipped += one.skipped;
+    }
+    return sum;
+}
+
+static void put_tally(tally sum, double seconds, FILE *out)
+{
+    fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\" time=\"%.6f\"",
+            sum.cases, sum.failures, sum.errors, sum.skipped, seconds);
+}
+
+static void begin_case(const gmd_outcome *outcome, const char *name, double seconds, FILE *out)
+{
+    fputs("    <testcase classname=\"gmd.", out);
+    put_xml(outcome->kind, out);
+    putc('.', out);
+    put_xml(outcome->name, out);
+    putc('"', out);
+    put_attribute("name", name, out);
+    fprintf(out, " time=\"%.6f\">\n", seconds);
+}
+
+static void end_case(FILE *out)
+{
+    fputs("    </testcase>\n", out);
+}
+
+/* Violations of `oracle`, of every oracle when NULL. */
+static void put_violations(const gmd_outcome *outcome, const char *oracle, FILE *out)
+{
+    for (uint32_t i = 0; i < outcome->violation_count; i++) {
+        const gmd_violation *violation = &outcome->violations[i];
+        if (oracle && strcmp(violation->oracle, oracle) != 0) {
+            continue;
+        }
+        put_xml(violation->oracle, out);
+        fprintf(out, ", request %" PRIu64 ": ", violation->request);
+        put_xml(violation->message, out);
+        if (*violation->case_path) {
+            fputs("\ncase: ", out);
+            put_xml(violation->case_path, out);
+        }
+        putc('\n', out);
+    }
+}
+
+static const char *first_message(const gmd_outcome *outcome, const char *oracle)
+{
+    for (uint32_t i = 0; i < outcome->violation_count; i++) {
+        if (!oracle || strcmp(outcome->violations[i].oracle, oracle) == 0) {
+            return outcome->violations[i].message;
+        }
+    }
+    return "failed without a message";
+}
+
+/* `oracle` NULL: the run as a whole. */
+static void put_failure(const gmd_outcome *outcome, const char *oracle, FILE *out)
+{
+    fputs("      <failure", out);
+    put_attribute("message", first_message(outcome, oracle), out);
+    put_attribute("type", oracle ? oracle : "run", out);
+    putc('>', out);
+    put_violations(outcome, oracle, out);
+    fputs("</failure>\n", out);
+}
+
+static void put_oracle_case(const gmd_outcome *outcome, const gmd_oracle_result *oracle, FILE *out)
+{
+    begin_case(outcome, oracle->name, 0, out);
+    if (oracle->fate == GMD_ORACLE_FAILED) {
+        put_failure(outcome, oracle->name, out);
+    } else if (oracle->fate == GMD_ORACLE_SKIPPED) {
+        fputs("      <skipped", out);
+        put_attribute("message", oracle->reason, out);
+        fputs("/>\n", out);
+    }
+    end_case(out);
+}
+
+static void put_check_case(const gmd_outcome *outcome, FILE *out)
+{
+    const gmd_check *check = &outcome->check;
+    begin_case(outcome, "exact", 0, out);
+    if (!check->exact) {
+        fprintf(out,
+                "      <failure message=\"%" PRIu64 " of %" PRIu64
+                " requests matched\" type=\"exact\">",
+                check->matched, check->requests);
+        if (check->first_difference.present) {
+            fprintf(out, "request %" PRIu64 ": ", check->first_difference.request);
+            put_xml(check->first_difference.text, out);
+            fputs("\nwhat: ", out);
+            put_xml(check->first_difference.what, out);
+            fputs("\nexpected: ", out);
+            put_xml(check->first_difference.expected, out);
+            fputs("\ngot: ", out);
+            put_xml(check->first_difference.got, out);
+            putc('\n', out);
+        }
+        fputs("</failure>\n", out);
+    }
+    end_case(out);
+}
+
+static void put_run_case(const gmd_outcome *outcome, FILE *out)
+{
+    begin_case(outcome, "run", outcome->seconds, out);
+    if (gmd_is_unexplained_failure(outcome)) {
+        put_failure(outcome, NULL, out);
+    } else if (gmd_is_error(outcome)) {
+        fputs("      <error", out);
+        put_attribute("message", outcome->error, out);
+        put_attribute("type", "error", out);
+        fputs("/>\n", out);
+    }
+    end_case(out);
+}
+
+static void put_property(const char *name, const char *value, FILE *out)
+{
+    fputs("      <property", out);
+    put_attribute("name", name, out);
+    put_attribute("value", value, out);
+    fputs("/>\n", out);
+}
+
+static void put_properties(const gmd_report *report, const gmd_outcome *outcome, FILE *out)
+{
+    char number[24];
+    fputs("    <properties>\n", out);
+    put_property("allocator", report->allocator, out);
+    put_property("device", report->device, out);
+    snprintf(number, sizeof number, "%" PRIu64, outcome->seed);
+    put_property("seed", number, out);
+    snprintf(number, sizeof number, "%" PRIu64, outcome->requests);
+    put_property("requests", number, out);
+    if (report->command_line) {
+        put_property("command_line", report->command_line, out);
+    }
+    fputs("    </properties>\n", out);
+}
+
+static void put_notes(const gmd_outcome *outcome, FILE *out)
+{
+    if (outcome->note_count == 0) {
+        return;
+    }
+    fputs("    <system-out>", out);
+    for (uint32_t i = 0; i < outcome->note_count; i++) {
+        put_xml(outcome->notes[i], out);
+        putc('\n', out);
+    }
+    fputs("</system-out>\n", out);
+}
+
+static void put_suite(const gmd_report *report, const gmd_outcome *outcome, FILE *out)
+{
+    fputs("  <testsuite name=\"", out);
+    put_xml(outcome->name, out);
+    if (*outcome->variant) {
+        putc(' ', out);
+        put_xml(outcome->variant, out);
+    }
+    putc('"', out);
+    put_tally(tally_of(outcome), outcome->seconds, out);
+    fputs(">\n", out);
+    put_properties(report, outcome, out);
+    put_run_case(outcome, out);
+    for (uint32_t i = 0; i < outcome->oracle_count; i++) {
+        put_oracle_case(outcome, &outcome->oracles[i], out);
+    }
+    if (outcome->check.present) {
+        put_check_case(outcome, out);
+    }
+    put_notes(outcome, out);
+    fputs("  </testsuite>\n", out);
+}
+
+gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *error)
+{
+    double seconds = gmd_report_seconds(report);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"gmd\"", out);
+    put_tally(tally_of_all(report), seconds, out);
+    fputs(">\n", out);
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        put_suite(report, report->outcomes[i], out);
+    }
+    fputs("</testsuites>\n", out);
+    return gmd_finish_writing(out, "the JUnit report", error);
+}

@@ -1,0 +1,206 @@
+/* What a person sees at the end of a command: whole screens, as they are printed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char *screen;
+
+static int reset(void **state)
+{
+    (void)state;
+    sample_reset();
+    return 0;
+}
+
+static int release(void **state)
+{
+    (void)state;
+    free(screen);
+    screen = NULL;
+    return 0;
+}
+
+static const char *show(gmd_terminal terminal, const gmd_outcome *first, const gmd_outcome *second)
+{
+    screen = sample_terminal(sample_report("run", first, second, NULL), terminal);
+    assert_non_null(screen);
+    return screen;
+}
+
+static const gmd_terminal plain = {0};
+
+#define assert_contains(text, part) assert_non_null(strstr((text), (part)))
+
+static void a_scenario_shows_its_phases_in_columns_and_what_was_checked(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        show(plain, &sample_passing, NULL),
+        "growth  leak=true\n"
+        "  phase         allocated    max allocated         reserved     max reserved\n"
+        "  model         100.0 MiB        110.0 MiB        120.0 MiB        120.0 MiB\n"
+        "  step 1        150.0 MiB      1,200.0 MiB      1,210.0 MiB      1,210.0 MiB\n"
+        "  step 2        200.5 MiB      1,250.0 MiB      1,260.0 MiB      1,260.0 MiB\n"
+        "  passed: overlap, backing\n"
+        "  skipped: leak (no device figures)\n"
+        "  pass: 2,000 requests in 0.250 s (8,000 requests/s), seed 7\n");
+}
+
+static void an_exact_history_is_told_in_one_line(void **state)
+{
+    (void)state;
+    assert_contains(show(plain, &sample_exact, NULL),
+                    "  exact: 10,236 of 10,236 requests, 674 device events, 93 blocks at the end, "
+                    "24 statistics\n");
+}
+
+static void a_first_difference_shows_both_sides(void **state)
+{
+    (void)state;
+    gmd_check *check = &sample_exact.check;
+    sample_exact.verdict = GMD_FAIL;
+    check->exact = false;
+    check->matched = 512;
+    check->first_difference.present = true;
+    check->first_difference.request = 512;
+    snprintf(check->first_difference.what, sizeof check->first_difference.what, "address");
+    snprintf(check->first_difference.text, sizeof check->first_difference.text, "alloc b9 1024 s1");
+    snprintf(check->first_difference.expected, sizeof check->first_difference.expected, "0x10000");
+    snprintf(check->first_difference.got, sizeof check->first_difference.got, "0x20000");
+    assert_contains(show(plain, &sample_exact, NULL),
+                    "  not exact: 512 of 10,236 requests matched\n"
+                    "  first difference at request 512: address\n"
+                    "    request   alloc b9 1024 s1\n"
+                    "    expected  0x10000\n"
+                    "    got       0x20000\n");
+}
+
+static void a_violation_names_oracle_request_and_case(void **state)
+{
+    (void)state;
+    assert_string_equal(show(plain, &sample_failing, NULL),
+                        "short.gmd\n"
+                        "  passed: size\n"
+                        "  overlap, request 17: b3 shares 512 B with b1\n"
+                        "    case: gmd-cases/overlap.gmd\n"
+                        "  fail: 18 requests in 0.001 s (18,000 requests/s), seed 0\n");
+}
+
+static void an_error_says_why(void **state)
+{
+    (void)state;
+    sample_failing.verdict = GMD_ERROR;
+    snprintf(sample_failing.error, sizeof sample_failing.error, "plugin.so: no gmd_malloc");
+    assert_contains(show(plain, &sample_failing, NULL), "\n  plugin.so: no gmd_malloc\n");
+}
+
+static void colour_is_there_only_when_asked_for(void **state)
+{
+    (void)state;
+    assert_contains(show((gmd_terminal){.color = true}, &sample_failing, NULL),
+                    "\033[31moverlap, request 17: b3 shares 512 B with b1\033[0m");
+    release(NULL);
+    assert_null(strchr(show(plain, &sample_failing, NULL), '\033'));
+}
+
+static void the_sparkline_rises_with_the_allocated_bytes(void **state)
+{
+    (void)state;
+    assert_contains(show((gmd_terminal){.utf8 = true}, &sample_passing, NULL),
+                    "  allocated \xE2\x96\x84\xE2\x96\x86\xE2\x96\x88\n");
+}
+
+static void a_long_table_shows_both_ends_and_counts_the_rest(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 30; i++) {
+        snprintf(sample_passing.phases[i].label, sizeof sample_passing.phases[i].label, "row %02u",
+                 i);
+    }
+    sample_passing.phase_count = 30;
+    const char *text = show(plain, &sample_passing, NULL);
+    assert_contains(text, "  row 07 ");
+    assert_null(strstr(text, "  row 08 "));
+    assert_contains(text, "  ... 14 phases left out ...\n");
+    assert_null(strstr(text, "  row 21 "));
+    assert_contains(text, "  row 22 ");
+}
+
+static void quiet_says_nothing_of_what_passed(void **state)
+{
+    (void)state;
+    assert_string_equal(show((gmd_terminal){.quiet = true}, &sample_passing, NULL), "");
+}
+
+static void quiet_still_shows_what_failed(void **state)
+{
+    (void)state;
+    const char *text = show((gmd_terminal){.quiet = true}, &sample_passing, &sample_failing);
+    assert_null(strstr(text, "growth"));
+    assert_contains(text, "overlap, request 17");
+}
+
+static void several_runs_end_in_a_table_of_all_and_one_line_for_the_whole(void **state)
+{
+    (void)state;
+    sample_passing.stats.allocated_bytes_peak = (uint64_t)1250 << 20;
+    sample_passing.stats.reserved_bytes_peak = (uint64_t)1260 << 20;
+    assert_contains(
+        show(plain, &sample_passing, &sample_failing),
+        "\n\n"
+        "  run                      allocated    max allocated         reserved     max reserved\n"
+        "  growth  leak=true        200.5 MiB      1,250.0 MiB      1,260.0 MiB      1,260.0 MiB\n"
+        "  short.gmd                        -                -                -                -\n"
+        "fail: 2 runs, 2,018 requests in 0.251 s\n");
+}
+
+static void text_from_outside_cannot_move_the_cursor(void **state)
+{
+    (void)state;
+    snprintf(sample_failing.name, sizeof sample_failing.name,
+             "\033[2J\r\xC2\x9B"
+             "2Jx\n");
+    const char *text = show(plain, &sample_failing, NULL);
+    assert_null(strchr(text, '\033'));
+    assert_null(strchr(text, '\r'));
+    assert_null(strstr(text, "\xC2\x9B"));
+}
+
+static void a_stream_that_is_no_terminal_gets_no_colour(void **state)
+{
+    (void)state;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_false(gmd_terminal_for(file, false).color);
+    fclose(file);
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(a_scenario_shows_its_phases_in_columns_and_what_was_checked),
+        CLAIM(an_exact_history_is_told_in_one_line),
+        CLAIM(a_first_difference_shows_both_sides),
+        CLAIM(a_violation_names_oracle_request_and_case),
+        CLAIM(an_error_says_why),
+        CLAIM(colour_is_there_only_when_asked_for),
+        CLAIM(the_sparkline_rises_with_the_allocated_bytes),
+        CLAIM(a_long_table_shows_both_ends_and_counts_the_rest),
+        CLAIM(quiet_says_nothing_of_what_passed),
+        CLAIM(quiet_still_shows_what_failed),
+        CLAIM(several_runs_end_in_a_table_of_all_and_one_line_for_the_whole),
+        CLAIM(text_from_outside_cannot_move_the_cursor),
+        CLAIM(a_stream_that_is_no_terminal_gets_no_colour),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
