@@ -1,0 +1,8 @@
+/* commands.h - the subcommands: each parses its own arguments and returns the exit status. */
+#ifndef GMD_CLI_COMMANDS_H
+#define GMD_CLI_COMMANDS_H
+
+int cli_run(int argc, char **argv);
+int cli_replay(int argc, char **argv);
+
+#endif

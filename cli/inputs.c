@@ -1,0 +1,35 @@
+#include "inputs.h"
+
+#include "gmd_file.h"
+
+#include <stdlib.h>
+
+gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options *given,
+                          gmd_run_options *options, gmd_error *error)
+{
+    uint8_t *text = NULL;
+    size_t size = 0;
+    gmd_status status = gmd_file_read(path, &text, &size, error);
+    if (status == GMD_OK) {
+        status = gmd_trace_parse(trace, (const char *)text, size, path, error);
+    }
+    free(text);
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (trace->device_count && !given->has_devices) {
+        options->device_count = trace->device_count;
+    }
+    if (trace->capacity_bytes && !given->has_capacity) {
+        options->capacity_bytes = trace->capacity_bytes;
+    }
+    /* A real device has the memory it has: there the limit stands in for the stated capacity. */
+    if (trace->capacity_bytes && options->device == GMD_DEVICE_CUDA && !options->limit_bytes) {
+        options->limit_bytes = trace->capacity_bytes;
+        options->limit_is_optional = true;
+    }
+    if (trace->conf && !given->run.conf) {
+        options->conf = trace->conf;
+    }
+    return GMD_OK;
+}

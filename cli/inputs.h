@@ -1,0 +1,13 @@
+/* inputs.h - reads the files that commands are given, whatever their form. */
+#ifndef GMD_CLI_INPUTS_H
+#define GMD_CLI_INPUTS_H
+
+#include "gmd_trace.h"
+#include "options.h"
+
+/* Reads a .gmd file; what its header states about the device holds unless an option says otherwise.
+ */
+gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options *given,
+                          gmd_run_options *options, gmd_error *error);
+
+#endif

@@ -1,0 +1,56 @@
+#include "commands.h"
+#include "options.h"
+#include "version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct subcommand {
+    const char *name, *summary;
+    int (*main)(int argc, char **argv);
+} subcommand;
+
+static const subcommand subcommands[] = {
+    {"run", "scripted workloads and traces, oracles on", cli_run},
+    {"replay", "a recorded history; --check: the allocator must do what was recorded", cli_replay},
+};
+
+#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
+
+static void print_help(FILE *out)
+{
+    fprintf(out,
+            "gmd %s - GPU memory diagnosis: a test suite for GPU memory allocators\n\n"
+            "usage: gmd COMMAND [ARGUMENTS]\n\n",
+            GMD_VERSION);
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
+        fprintf(out, "  gmd %-8s %s\n", subcommands[i].name, subcommands[i].summary);
+    }
+    fprintf(out,
+            "\n'gmd COMMAND --help' lists a command's arguments and options.\n"
+            "Exit status: 0 nothing wrong found, 1 a finding, 2 bad usage or unreadable input, "
+            "3 gmd failed.\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "--help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 || strcmp(name, "-h") == 0) {
+        print_help(argc > 1 ? stdout : stderr);
+        return argc > 1 ? GMD_EXIT_OK : GMD_EXIT_USAGE;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("gmd %s\n", GMD_VERSION);
+        return GMD_EXIT_OK;
+    }
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
+        if (strcmp(name, subcommands[i].name) == 0) {
+            char command[64]; /* argp prints argv[0] before its messages */
+            snprintf(command, sizeof command, "gmd %s", name);
+            argv[1] = command;
+            return subcommands[i].main(argc - 1, argv + 1);
+        }
+    }
+    fprintf(stderr, "gmd: '%s' is not a command; 'gmd --help' lists them\n", name);
+    return GMD_EXIT_USAGE;
+}

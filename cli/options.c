@@ -1,0 +1,192 @@
+#include "options.h"
+
+#include "gmd_size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { /* keys of options without a letter */
+       KEY_ALLOCATOR = 0x100,
+       KEY_DEVICE,
+       KEY_DEVICES,
+       KEY_CAPACITY,
+       KEY_LIMIT,
+       KEY_CONF,
+       KEY_KNOWN,
+       KEY_SEED,
+       KEY_JSON,
+       KEY_JUNIT,
+       KEY_MARKDOWN,
+       KEY_CASES,
+       KEY_TIMEOUT,
+};
+
+static const struct argp_option common_options[] = {
+    {NULL, 0, NULL, 0, "Common options (sizes take KiB, MiB, GiB):", 10},
+    {"allocator", KEY_ALLOCATOR, "SPEC", 0, "reference (default), PATH.so, or PATH.so:MALLOC,FREE",
+     10},
+    {"device", KEY_DEVICE, "sim|cuda", 0, "simulated device (default) or a real GPU", 10},
+    {"devices", KEY_DEVICES, "N", 0, "number of simulated devices (1)", 10},
+    {"capacity", KEY_CAPACITY, "SIZE", 0, "memory of each simulated device (140GiB)", 10},
+    {"limit", KEY_LIMIT, "SIZE", 0, "limit of reserved memory, set as the memory fraction", 10},
+    {"conf", KEY_CONF, "STRING", 0, "allocator settings, as PYTORCH_CUDA_ALLOC_CONF", 10},
+    {"known", KEY_KNOWN, "FILE", 0, "known defects, a line each: ORACLE, or ORACLE: CAUSE", 10},
+    {"seed", KEY_SEED, "N", 0, "of every random choice (0)", 10},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "a request that takes longer is a hang (20)", 10},
+    {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases)", 10},
+    {"json", KEY_JSON, "FILE", 0, "write the result as JSON; -: to standard output, alone", 10},
+    {"junit", KEY_JUNIT, "FILE", 0, "write the result as JUnit XML", 10},
+    {"markdown", KEY_MARKDOWN, "FILE", 0, "write a summary in Markdown", 10},
+    {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
+    {0},
+};
+
+/* gmd's own libraries lie beside the program, in the build tree as in an installation. */
+static void find_lib_directory(char *out, size_t size)
+{
+    const char *given = getenv("GMD_LIB_DIR");
+    if (given && *given) {
+        snprintf(out, size, "%s", given);
+        return;
+    }
+    char path[2048];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash) {
+        *slash = '\0';
+    }
+    snprintf(out, size, "%s/../lib/gmd", path);
+}
+
+void cli_options_init(cli_options *options)
+{
+    *options = (cli_options){.run = {.allocator = "reference",
+                                     .case_directory = "gmd-cases",
+                                     .device = GMD_DEVICE_SIM,
+                                     .device_count = 1,
+                                     .capacity_bytes = 140 * GMD_GIB,
+                                     .call_budget_s = 20}};
+    find_lib_directory(options->lib_directory, sizeof options->lib_directory);
+    options->run.lib_directory = options->lib_directory;
+    options->run.known = &options->known;
+    options->run.shows_progress = isatty(STDERR_FILENO);
+}
+
+void cli_options_free(cli_options *options)
+{
+    gmd_known_free(&options->known);
+}
+
+static void need_size(struct argp_state *state, const char *option, const char *text, uint64_t low,
+                      uint64_t high, uint64_t *out)
+{
+    if (!gmd_parse_size(text, out) || *out < low || *out > high) {
+        char least[24], most[24];
+        argp_error(state, "%s %s: expected a size from %s to %s, such as 2560MiB", option, text,
+                   gmd_format_exact_size(low, least), gmd_format_exact_size(high, most));
+    }
+}
+
+static void need_number(struct argp_state *state, const char *option, const char *text,
+                        uint64_t low, uint64_t high, uint64_t *out)
+{
+    if (!gmd_parse_u64(text, out) || *out < low || *out > high) {
+        argp_error(state, "%s %s: expected a whole number from %" PRIu64 " to %" PRIu64, option,
+                   text, low, high);
+    }
+}
+
+static void need_device(struct argp_state *state, const char *text, gmd_device_kind *out)
+{
+    if (strcmp(text, "sim") == 0) {
+        *out = GMD_DEVICE_SIM;
+    } else if (strcmp(text, "cuda") == 0) {
+        *out = GMD_DEVICE_CUDA;
+    } else {
+        argp_error(state, "--device %s: expected sim or cuda", text);
+    }
+}
+
+static void need_known(struct argp_state *state, const char *path, gmd_known *known)
+{
+    gmd_error error = {""};
+    if (gmd_known_read(known, path, &error) != GMD_OK) {
+        argp_error(state, "--known: %s", error.text);
+    }
+}
+
+static error_t parse_common(int key, char *text, struct argp_state *state)
+{
+    cli_options *o = state->input;
+    uint64_t number = 0;
+    switch (key) {
+    case KEY_ALLOCATOR:
+        o->run.allocator = text;
+        return 0;
+    case KEY_DEVICE:
+        need_device(state, text, &o->run.device);
+        return 0;
+    case KEY_DEVICES:
+        need_number(state, "--devices", text, 1, GMD_SIM_DEVICE_MAX, &number);
+        o->run.device_count = (uint32_t)number;
+        o->has_devices = true;
+        return 0;
+    case KEY_CAPACITY:
+        need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB, &o->run.capacity_bytes);
+        o->has_capacity = true;
+        return 0;
+    case KEY_LIMIT:
+        need_size(state, "--limit", text, 1, 16384 * GMD_GIB, &o->run.limit_bytes);
+        return 0;
+    case KEY_CONF:
+        o->run.conf = text;
+        return 0;
+    case KEY_KNOWN:
+        need_known(state, text, &o->known);
+        return 0;
+    case KEY_SEED:
+        need_number(state, "--seed", text, 0, UINT64_MAX, &o->run.seed);
+        return 0;
+    case KEY_TIMEOUT:
+        need_number(state, "--timeout", text, 1, 86400, &number);
+        o->run.call_budget_s = (double)number;
+        return 0;
+    case KEY_CASES:
+        o->run.case_directory = text;
+        return 0;
+    case KEY_JSON:
+        o->json_path = text;
+        return 0;
+    case KEY_JUNIT:
+        o->junit_path = text;
+        return 0;
+    case KEY_MARKDOWN:
+        o->markdown_path = text;
+        return 0;
+    case 'q':
+        o->quiet = true;
+        o->run.shows_progress = false;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};
+
+int cli_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+    argp_err_exit_status = GMD_EXIT_USAGE;
+    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? GMD_EXIT_OK : GMD_EXIT_USAGE;
+}
+
+int cli_exit_status(gmd_status status)
+{
+    return status == GMD_OK          ? GMD_EXIT_OK
+           : status == GMD_BAD_INPUT ? GMD_EXIT_USAGE
+                                     : GMD_EXIT_FAILURE;
+}

@@ -1,0 +1,36 @@
+/* options.h - the options that all subcommands share (design: section 7), parsed by argp. */
+#ifndef GMD_CLI_OPTIONS_H
+#define GMD_CLI_OPTIONS_H
+
+#include "gmd_driver.h"
+
+#include <argp.h>
+#include <stdbool.h>
+
+#define GMD_EXIT_OK      0
+#define GMD_EXIT_FINDING 1 /* a defect, regression or finding */
+#define GMD_EXIT_USAGE   2 /* bad usage or unreadable input */
+#define GMD_EXIT_FAILURE 3 /* gmd itself failed */
+
+typedef struct cli_options {
+    gmd_run_options run;
+    bool has_capacity, has_devices;
+    const char *json_path, *junit_path, *markdown_path;
+    bool quiet;
+    gmd_known known;
+    char lib_directory[4096];
+} cli_options;
+
+void cli_options_init(cli_options *options);
+void cli_options_free(cli_options *options);
+
+/* The common options as an argp child; its input is the cli_options. */
+extern const struct argp cli_common_argp;
+
+/* Runs argp with gmd's exit status for bad usage. `options` is passed to the common options through
+ * the child inputs that the caller's parser sets. */
+int cli_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+int cli_exit_status(gmd_status status); /* of an error that ends the program */
+
+#endif

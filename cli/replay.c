@@ -1,0 +1,317 @@
+/* replay.c - gmd replay SNAPSHOT|TRACE [--check]: a recorded history against an allocator. */
+#include "commands.h"
+#include "inputs.h"
+#include "results.h"
+
+#include "gmd_check.h"
+#include "gmd_history.h"
+#include "gmd_session.h"
+#include "gmd_size.h"
+#include "gmd_snapshot.h"
+#include "truth.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEY_CHECK = 0x200, KEY_NO_ORACLES, KEY_TRUTH, KEY_WRITE_TRACE };
+
+typedef struct replay_arguments {
+    cli_options common;
+    const char *input;
+    const char *truth;      /* "none": no side files */
+    const char *trace_path; /* where the requests are written as .gmd */
+    bool checks, oracles_off;
+} replay_arguments;
+
+static const struct argp_option replay_options[] = {
+    {"check", KEY_CHECK, NULL, 0, "the allocator must do exactly what was recorded", 1},
+    {"truth", KEY_TRUTH, "FILE", 0,
+     "with --check: the recorder's statistics (NAME.json); by default the file of that name beside "
+     "the history, with NAME.ops.jsonl.gz; none: no such file",
+     1},
+    {"no-oracles", KEY_NO_ORACLES, NULL, 0, "leave the oracles off", 1},
+    {"write-trace", KEY_WRITE_TRACE, "FILE", 0, "also write the requests as a .gmd trace", 1},
+    {0},
+};
+
+static error_t parse_replay(int key, char *text, struct argp_state *state)
+{
+    replay_arguments *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->common;
+        return 0;
+    case KEY_CHECK:
+        a->checks = true;
+        return 0;
+    case KEY_TRUTH:
+        a->truth = text;
+        return 0;
+    case KEY_NO_ORACLES:
+        a->oracles_off = true;
+        return 0;
+    case KEY_WRITE_TRACE:
+        a->trace_path = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->input) {
+            argp_error(state, "expected one history, found '%s' as well", text);
+        }
+        a->input = text;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->input) {
+            argp_error(state, "expected a PyTorch memory snapshot or a .gmd trace");
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child replay_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+
+static const struct argp replay_argp = {
+    .options = replay_options,
+    .parser = parse_replay,
+    .args_doc = "SNAPSHOT|TRACE",
+    .doc =
+        "Replays a recorded history (a PyTorch memory snapshot, .pickle or .pickle.gz) or a .gmd "
+        "trace against an allocator, with the oracles on.",
+    .children = replay_children,
+};
+
+/* --- the recorder's side files ----------------------------------------------------------- */
+
+/* NAME of NAME.pickle[.gz]; false: the history is not called so. */
+static bool stem_of(const char *path, char *stem, size_t size)
+{
+    const char *end = strstr(path, ".pickle");
+    for (const char *later; end && (later = strstr(end + 1, ".pickle")) != NULL;) {
+        end = later;
+    }
+    return end && (size_t)snprintf(stem, size, "%.*s", (int)(end - path), path) < size;
+}
+
+static gmd_status read_if_there(const char *stem, const char *suffix, gmd_truth *truth,
+                                gmd_status (*reader)(const char *, gmd_truth *, gmd_error *),
+                                gmd_error *error)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s%s", stem, suffix);
+    return access(path, F_OK) == 0 ? reader(path, truth, error) : GMD_OK;
+}
+
+/* A file of that name beside a history need not be the recorder's: only --truth makes it a must. */
+static gmd_status read_truth(const replay_arguments *a, gmd_truth *truth, gmd_error *error)
+{
+    char stem[4096];
+    if (!a->checks || (a->truth && strcmp(a->truth, "none") == 0)) {
+        return GMD_OK;
+    }
+    if (a->truth) {
+        return gmd_truth_read_json(a->truth, truth, error);
+    }
+    if (!stem_of(a->input, stem, sizeof stem)) {
+        return GMD_OK;
+    }
+    gmd_status status = read_if_there(stem, ".json", truth, gmd_truth_read_json, error);
+    if (status == GMD_OK) {
+        status = read_if_there(stem, ".ops.jsonl.gz", truth, gmd_truth_read_ops, error);
+    }
+    return status;
+}
+
+/* --- a snapshot -------------------------------------------------------------------------- */
+
+/* Segments in the order in which the history has them: where the simulated device must put them. */
+static gmd_sim_recorded *list_placements(const gmd_history *history, size_t *count)
+{
+    gmd_sim_recorded *list = malloc((history->call_count + 1) * sizeof *list);
+    *count = 0;
+    for (size_t i = 0; list && i < history->call_count; i++) {
+        if (!history->calls[i].is_free) {
+            list[(*count)++] =
+                (gmd_sim_recorded){history->calls[i].address, history->calls[i].size};
+        }
+    }
+    return list;
+}
+
+typedef struct replay_body {
+    const gmd_history *history;
+    gmd_check_input *check; /* NULL: no --check */
+} replay_body;
+
+static gmd_status play_history(void *context, gmd_session *session, gmd_error *error)
+{
+    const replay_body *body = context;
+    const gmd_history *h = body->history;
+    char size[24];
+    if (h->limit_inferred && h->limit_bytes) {
+        gmd_session_note(session, "memory limit inferred from the history: %s",
+                         gmd_format_size(h->limit_bytes, size));
+    }
+    if (h->empty_cache_count) {
+        gmd_session_note(session, "%" PRIu64 " empty_cache() calls inferred from freed segments",
+                         h->empty_cache_count);
+    }
+    if (h->orphan_frees) {
+        gmd_session_note(session, "%" PRIu64 " frees of blocks from before the recording left out",
+                         h->orphan_frees);
+    }
+    if (body->check) {
+        return gmd_check_history(body->check, session, error);
+    }
+    gmd_status status = gmd_play_trace(NULL, session, error);
+    gmd_session_phase(session, "end");
+    return status;
+}
+
+/* The limit is part of what was recorded; an allocator that has no such setting goes without. */
+static void choose_limit(const replay_arguments *a, const gmd_history *history,
+                         gmd_run_options *options)
+{
+    if (!options->limit_bytes) {
+        options->limit_bytes = history->limit_bytes;
+        options->limit_is_optional = true;
+    }
+    if (options->device == GMD_DEVICE_SIM && !a->common.has_capacity &&
+        options->limit_bytes > options->capacity_bytes) {
+        options->capacity_bytes =
+            (options->limit_bytes + 2 * GMD_MIB) / GMD_GIB * GMD_GIB + GMD_GIB;
+    }
+}
+
+static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *snapshot,
+                                 const gmd_history *history, gmd_truth *truth, cli_results *results,
+                                 gmd_error *error)
+{
+    gmd_run_options options = a->common.run;
+    options.oracles_off = a->oracles_off;
+    choose_limit(a, history, &options);
+    size_t placement_count;
+    gmd_sim_recorded *placements = list_placements(history, &placement_count);
+    if (!placements) {
+        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", a->input);
+    }
+    gmd_check_input check = {.history = history, .snapshot = snapshot, .truth = truth};
+    replay_body body = {.history = history, .check = a->checks ? &check : NULL};
+    if (a->checks) {
+        options.placement = GMD_SIM_RECORDED;
+        options.recorded = placements;
+        options.recorded_count = placement_count;
+    }
+    if (history->trace.device_count && !a->common.has_devices) {
+        options.device_count = history->trace.device_count;
+    }
+    gmd_workload workload = {.name = a->input,
+                             .kind = "history",
+                             .trace = &history->trace,
+                             .body = play_history,
+                             .context = &body};
+    gmd_status status = cli_results_run(results, &options, &workload, error);
+    free(placements);
+    return status;
+}
+
+static gmd_status write_trace(const char *path, const gmd_trace *trace, gmd_error *error)
+{
+    FILE *out = fopen(path, "w");
+    if (!out) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written", path);
+    }
+    gmd_status status = gmd_trace_write(trace, out, error);
+    if (fclose(out) != 0 && status == GMD_OK) {
+        status = gmd_fail(error, GMD_FAILED, "%s: writing failed", path);
+    }
+    return status;
+}
+
+static gmd_status replay_snapshot(const replay_arguments *a, cli_results *results, gmd_error *error)
+{
+    gmd_snapshot snapshot = {0};
+    gmd_history history = {0};
+    gmd_truth truth = {0};
+    gmd_status status = gmd_snapshot_read(&snapshot, a->input, error);
+    if (status == GMD_OK) {
+        status = read_truth(a, &truth, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_history_build(&history, &snapshot, a->common.run.limit_bytes, a->input, error);
+    }
+    if (status == GMD_OK && a->checks) {
+        status = gmd_check_possible(&history, &snapshot, a->input, error);
+    }
+    if (status == GMD_OK && !history.trace.count) {
+        status =
+            gmd_fail(error, GMD_BAD_INPUT,
+                     "%s: holds no history (torch.cuda.memory._record_memory_history was off): "
+                     "there is nothing to replay",
+                     a->input);
+    }
+    if (status == GMD_OK && a->trace_path) {
+        status = write_trace(a->trace_path, &history.trace, error);
+    }
+    if (status == GMD_OK) {
+        status = replay_history(a, &snapshot, &history, &truth, results, error);
+    }
+    gmd_truth_free(&truth);
+    gmd_history_free(&history);
+    gmd_snapshot_free(&snapshot);
+    return status;
+}
+
+/* --- a trace ----------------------------------------------------------------------------- */
+
+static gmd_status replay_trace(const replay_arguments *a, cli_results *results, gmd_error *error)
+{
+    if (a->checks) {
+        return gmd_fail(
+            error, GMD_BAD_INPUT,
+            "%s: --check: a .gmd trace holds requests and no recorded answers; it needs a "
+            "PyTorch memory snapshot",
+            a->input);
+    }
+    gmd_trace trace = {0};
+    gmd_run_options options = a->common.run;
+    options.oracles_off = a->oracles_off;
+    gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
+    if (status == GMD_OK) {
+        gmd_workload workload = {
+            .name = a->input, .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+        status = cli_results_run(results, &options, &workload, error);
+    }
+    gmd_trace_free(&trace);
+    return status;
+}
+
+static bool is_trace_name(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".gmd") == 0;
+}
+
+int cli_replay(int argc, char **argv)
+{
+    replay_arguments a = {0};
+    cli_options_init(&a.common);
+    int usage = cli_parse(&replay_argp, argc, argv, &a);
+    if (usage != GMD_EXIT_OK) {
+        return usage;
+    }
+    cli_results results = {0};
+    gmd_error error = {""};
+    gmd_status status = is_trace_name(a.input) ? replay_trace(&a, &results, &error)
+                                               : replay_snapshot(&a, &results, &error);
+    if (status != GMD_OK) {
+        cli_results_add_error(&results, a.input, "input", status, &error);
+    }
+    int exit_status = cli_results_report(&results, &a.common, "replay");
+    cli_results_free(&results);
+    cli_options_free(&a.common);
+    return exit_status;
+}

@@ -1,0 +1,163 @@
+#include "results.h"
+
+#include "gmd_report.h"
+#include "version.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static gmd_outcome *add_outcome(cli_results *results)
+{
+    if (results->count == results->capacity) {
+        size_t capacity = results->capacity ? results->capacity * 2 : 8;
+        gmd_outcome **items = realloc(results->items, capacity * sizeof(gmd_outcome *));
+        if (!items) {
+            return NULL;
+        }
+        results->items = items;
+        results->capacity = capacity;
+    }
+    gmd_outcome *outcome = calloc(1, sizeof *outcome);
+    if (outcome) {
+        results->items[results->count++] = outcome;
+    }
+    return outcome;
+}
+
+gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
+                           const gmd_workload *workload, gmd_error *error)
+{
+    gmd_outcome *outcome = add_outcome(results);
+    if (!outcome) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
+    }
+    gmd_status status = gmd_run_isolated(options, workload, outcome, error);
+    if (status != GMD_OK) {
+        free(results->items[--results->count]);
+    }
+    return status;
+}
+
+void cli_results_add_error(cli_results *results, const char *name, const char *kind,
+                           gmd_status status, const gmd_error *error)
+{
+    gmd_outcome *outcome = add_outcome(results);
+    if (outcome) {
+        outcome->verdict = GMD_ERROR;
+        outcome->error_status = status;
+        snprintf(outcome->name, sizeof outcome->name, "%s", name);
+        snprintf(outcome->kind, sizeof outcome->kind, "%s", kind);
+        snprintf(outcome->error, sizeof outcome->error, "%s", error->text);
+    }
+}
+
+typedef gmd_status report_writer(const gmd_report *report, FILE *out, gmd_error *error);
+
+static gmd_status write_to(const char *path, const gmd_report *report, report_writer *writer,
+                           gmd_error *error)
+{
+    if (!path) {
+        return GMD_OK;
+    }
+    bool is_stdout = strcmp(path, "-") == 0;
+    FILE *out = is_stdout ? stdout : fopen(path, "w");
+    if (!out) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    gmd_status status = writer(report, out, error);
+    bool failed = fflush(out) != 0 || ferror(out);
+    if (!is_stdout && fclose(out) != 0) {
+        failed = true;
+    }
+    if (status == GMD_OK && failed) {
+        status = gmd_fail(error, GMD_FAILED, "%s: writing failed: %s", path, strerror(errno));
+    }
+    return status;
+}
+
+static bool goes_to_stdout(const cli_options *o)
+{
+    const char *paths[] = {o->json_path, o->junit_path, o->markdown_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (paths[i] && strcmp(paths[i], "-") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int status_of_outcome(const gmd_outcome *outcome)
+{
+    switch (outcome->verdict) {
+    case GMD_PASS:
+        return GMD_EXIT_OK;
+    case GMD_FAIL:
+        return GMD_EXIT_FINDING;
+    default:
+        return cli_exit_status(outcome->error_status);
+    }
+}
+
+static int status_of(const cli_results *results)
+{
+    int status = GMD_EXIT_OK;
+    for (size_t i = 0; i < results->count; i++) {
+        int one = status_of_outcome(results->items[i]);
+        status = one > status ? one : status;
+    }
+    return status;
+}
+
+static bool has_run(const cli_results *results)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        if (results->items[i]->verdict != GMD_ERROR) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int cli_results_report(const cli_results *results, const cli_options *options, const char *command)
+{
+    gmd_report report = {.version = GMD_VERSION,
+                         .command = command,
+                         .allocator = options->run.allocator,
+                         .device = options->run.device == GMD_DEVICE_SIM ? "sim" : "cuda",
+                         .seed = options->run.seed,
+                         .outcomes = (const gmd_outcome *const *)results->items,
+                         .outcome_count = results->count};
+    /* Where nothing could be run, the message on standard error says it all. */
+    if (!options->quiet && !goes_to_stdout(options) && has_run(results)) {
+        gmd_report_terminal(&report, stdout, gmd_terminal_for(stdout, false));
+    }
+    gmd_error error = {""};
+    gmd_status status = write_to(options->json_path, &report, gmd_report_json, &error);
+    if (status == GMD_OK) {
+        status = write_to(options->junit_path, &report, gmd_report_junit, &error);
+    }
+    if (status == GMD_OK) {
+        status = write_to(options->markdown_path, &report, gmd_report_markdown, &error);
+    }
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd: %s\n", error.text);
+        return cli_exit_status(status);
+    }
+    for (size_t i = 0; i < results->count; i++) {
+        if (results->items[i]->verdict == GMD_ERROR) {
+            fprintf(stderr, "gmd %s: %s\n", command, results->items[i]->error);
+        }
+    }
+    return status_of(results);
+}
+
+void cli_results_free(cli_results *results)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        free(results->items[i]);
+    }
+    free(results->items);
+    *results = (cli_results){0};
+}

@@ -1,0 +1,27 @@
+/* results.h - the outcomes of one command, and where they go: terminal, JSON, JUnit, Markdown. */
+#ifndef GMD_CLI_RESULTS_H
+#define GMD_CLI_RESULTS_H
+
+#include "options.h"
+
+typedef struct cli_results {
+    gmd_outcome **items;
+    size_t count, capacity;
+} cli_results;
+
+/* Runs the workload and keeps its outcome. */
+gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
+                           const gmd_workload *workload, gmd_error *error);
+
+/* Keeps a failure that came before any run as an outcome of its own, so that the reports tell of
+ * it. */
+void cli_results_add_error(cli_results *results, const char *name, const char *kind,
+                           gmd_status status, const gmd_error *error);
+
+/* Writes all reports that were asked for and returns the exit status: 3 or 2 for runs that could
+ * not be carried out, 1 for findings, 0. */
+int cli_results_report(const cli_results *results, const cli_options *options, const char *command);
+
+void cli_results_free(cli_results *results);
+
+#endif
