@@ -1,10 +1,12 @@
 #include "gmd_error.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 gmd_status gmd_fail(gmd_error *error, gmd_status status, const char *format, ...)
@@ -153,4 +155,14 @@ const char *gmd_format_exact_size(uint64_t bytes, char text[24])
         snprintf(text, 24, "%" PRIu64, bytes);
     }
     return text;
+}
+
+char *gmd_text_copy(const char *text, size_t length)
+{
+    char *copy = malloc(length + 1);
+    if (copy) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
 }

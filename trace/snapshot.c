@@ -5,6 +5,7 @@
 #include "gmd_snapshot.h"
 
 #include "gmd_file.h"
+#include "gmd_text.h"
 #include "gmd_trace.h"
 #include "pickle.h"
 #include "quote.h"
@@ -587,7 +588,7 @@ static bool read_conf(converter *c, const field *f)
         return true;
     }
     free(c->snapshot->conf);
-    c->snapshot->conf = strndup(f->found->text, length);
+    c->snapshot->conf = gmd_text_copy(f->found->text, length);
     return c->snapshot->conf || fail_memory(c);
 }
 

@@ -1,5 +1,6 @@
 /* Reads the text format; docs/trace-format.md describes it. */
 #include "gmd_size.h"
+#include "gmd_text.h"
 #include "gmd_trace.h"
 #include "names.h"
 #include "quote.h"
@@ -304,7 +305,7 @@ static bool parse_conf(parser *p, gmd_request *unused)
         return UNEXPECTED(p, "allocator settings, at most 4096 bytes without control characters",
                           ((token){start, (size_t)(end - start)}));
     }
-    p->trace->conf = strndup(start, (size_t)(end - start));
+    p->trace->conf = gmd_text_copy(start, (size_t)(end - start));
     return p->trace->conf || fail_memory(p);
 }
 
