@@ -1,6 +1,7 @@
 /* Any bytes are a snapshot, or an error that names a byte; what is accepted keeps its promises. */
 #include "fuzz.h"
 
+#include "gmd_history.h"
 #include "gmd_snapshot.h"
 #include "gmd_trace.h"
 
@@ -35,6 +36,26 @@ static void require_sound(const gmd_snapshot *s, size_t size)
     }
 }
 
+/* The requests behind the events refer to what is there, or the history is refused. */
+static void require_sound_history(const gmd_snapshot *s, uint64_t limit_bytes)
+{
+    gmd_history h;
+    gmd_error error = {""};
+    gmd_status status = gmd_history_build(&h, s, limit_bytes, "input", &error);
+    FUZZ_REQUIRE(status == GMD_OK ? h.trace.count <= s->event_count
+                                  : status == GMD_BAD_INPUT && error.text[0]);
+    uint32_t calls = 0;
+    for (size_t i = 0; i < h.trace.count; i++) {
+        const gmd_request *r = &h.trace.requests[i];
+        FUZZ_REQUIRE(r->op > GMD_OP_FREE || r->block < h.trace.blocks.count);
+        FUZZ_REQUIRE(r->stream < h.trace.streams.count);
+        FUZZ_REQUIRE(h.recorded[i].first_call == calls);
+        calls += h.recorded[i].call_count;
+    }
+    FUZZ_REQUIRE(calls == h.call_count);
+    gmd_history_free(&h);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gmd_snapshot snapshot;
@@ -42,6 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gmd_status status = gmd_snapshot_parse(&snapshot, data, size, "input", &error);
     if (status == GMD_OK) {
         require_sound(&snapshot, size);
+        require_sound_history(&snapshot, 0);
+        require_sound_history(&snapshot, (uint64_t)64 << 20);
     } else {
         FUZZ_REQUIRE(status == GMD_BAD_INPUT && strstr(error.text, "input: byte "));
         FUZZ_REQUIRE(!snapshot.events && !snapshot.segments && !snapshot.blocks && !snapshot.conf);

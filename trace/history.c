@@ -190,42 +190,62 @@ static bool address_map_take(address_map *map, uint64_t address, uint32_t *block
 
 /* --- streams ----------------------------------------------------------------------------- */
 
-static int compare_u64(const void *a, const void *b)
+typedef struct handle_list { /* ascending */
+    uint64_t *items;
+    uint32_t count;
+} handle_list;
+
+/* The number of handles below `handle`. */
+static uint32_t handles_below(const handle_list *list, uint64_t handle)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    uint32_t low = 0, high = list->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (list->items[middle] < handle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
 }
 
-/* Gives trace.streams one entry for each handle, in ascending order; the default stream (0) is
- * there already. Few streams, many events: a linear list with the last hit first would do, but a
- * sorted list is what the driver needs in the end. */
+/* False: the list is full. */
+static bool add_handle(handle_list *list, uint64_t handle)
+{
+    uint32_t at = handles_below(list, handle);
+    if (at < list->count && list->items[at] == handle) {
+        return true;
+    }
+    if (list->count == GMD_MAX_STREAMS) {
+        return false;
+    }
+    memmove(&list->items[at + 1], &list->items[at], (list->count - at) * sizeof *list->items);
+    list->items[at] = handle;
+    list->count++;
+    return true;
+}
+
+/* Gives trace.streams one entry for each handle, in ascending order: the order in which the
+ * recorded allocator gave its cache back. The default stream (0) is there already. */
 static gmd_status number_streams(gmd_trace *trace, const gmd_snapshot *s, const char *name,
                                  gmd_error *error)
 {
-    uint64_t *handles = malloc(GMD_MAX_STREAMS * sizeof *handles);
-    if (!handles) {
+    handle_list list = {.items = malloc(GMD_MAX_STREAMS * sizeof *list.items)};
+    if (!list.items) {
         return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     }
-    handles[0] = 0;
-    uint32_t count = 1;
-    uint64_t last = 0;
+    trace->stream_handles = list.items;
+    add_handle(&list, 0);
     for (size_t i = 0; i < s->event_count; i++) {
-        uint64_t handle = s->events[i].stream;
-        if (handle == last || bsearch(&handle, handles, count, sizeof *handles, compare_u64)) {
-            last = handle;
-            continue;
-        }
-        if (count == GMD_MAX_STREAMS) {
-            free(handles);
-            return gmd_fail(error, GMD_BAD_INPUT, "%s: more than %d streams", name,
+        bool is_new = i == 0 || s->events[i].stream != s->events[i - 1].stream;
+        if (is_new && !add_handle(&list, s->events[i].stream)) {
+            return gmd_fail(error, GMD_BAD_INPUT, "%s: event %zu: more than %d streams", name, i,
                             GMD_MAX_STREAMS);
         }
-        handles[count++] = last = handle;
-        qsort(handles, count, sizeof *handles, compare_u64);
     }
-    trace->stream_handles = handles;
     gmd_status status = GMD_OK;
-    for (uint32_t i = 1, index; i < count && status == GMD_OK; i++) {
+    for (uint32_t i = 1, index; i < list.count && status == GMD_OK; i++) {
         status = gmd_names_add(&trace->streams, NULL, &index, error);
     }
     return status;
@@ -233,9 +253,8 @@ static gmd_status number_streams(gmd_trace *trace, const gmd_snapshot *s, const 
 
 static uint32_t stream_index(const gmd_trace *trace, uint64_t handle)
 {
-    const uint64_t *found =
-        bsearch(&handle, trace->stream_handles, trace->streams.count, sizeof handle, compare_u64);
-    return found ? (uint32_t)(found - trace->stream_handles) : 0;
+    const handle_list list = {trace->stream_handles, trace->streams.count};
+    return handles_below(&list, handle); /* it is in there */
 }
 
 /* --- requests ---------------------------------------------------------------------------- */

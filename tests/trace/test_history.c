@@ -1,0 +1,248 @@
+/* The requests behind a snapshot's events: what is inferred, and what is refused as contradictory.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_history.h"
+#include "gmd_size.h"
+
+#include <string.h>
+
+#define SEGMENT (20 * GMD_MIB)
+#define AT(n)   (((uint64_t)1 << 40) + (uint64_t)(n)*SEGMENT)
+#define ALLOC(n)                                                                                   \
+    {                                                                                              \
+        .action = GMD_ACTION_ALLOC, .address = AT(n), .size = 5 * GMD_MIB                          \
+    }
+#define REQUESTED(n)                                                                               \
+    {                                                                                              \
+        .action = GMD_ACTION_FREE_REQUESTED, .address = AT(n), .size = 5 * GMD_MIB                 \
+    }
+#define COMPLETED(n)                                                                               \
+    {                                                                                              \
+        .action = GMD_ACTION_FREE_COMPLETED, .address = AT(n), .size = 5 * GMD_MIB                 \
+    }
+#define MADE(n)                                                                                    \
+    {                                                                                              \
+        .action = GMD_ACTION_SEGMENT_ALLOC, .address = AT(n), .size = SEGMENT                      \
+    }
+#define GIVEN(n)                                                                                   \
+    {                                                                                              \
+        .action = GMD_ACTION_SEGMENT_FREE, .address = AT(n), .size = SEGMENT                       \
+    }
+#define OOM                                                                                        \
+    {                                                                                              \
+        .action = GMD_ACTION_OOM, .size = 5 * GMD_MIB                                              \
+    }
+
+static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t count,
+                        uint64_t limit, gmd_error *error)
+{
+    gmd_snapshot snapshot = {
+        .events = events, .event_count = count, .device_count = 1, .has_events = true};
+    return gmd_history_build(history, &snapshot, limit, "job", error);
+}
+
+#define BUILD(history, limit, ...)                                                                 \
+    do {                                                                                           \
+        gmd_snapshot_event events_[] = {__VA_ARGS__};                                              \
+        gmd_error error_ = {""};                                                                   \
+        if (build(history, events_, sizeof events_ / sizeof *events_, limit, &error_) != GMD_OK) { \
+            fail_msg("%s", error_.text);                                                           \
+        }                                                                                          \
+    } while (0)
+
+#define REFUSE(part, ...)                                                                          \
+    do {                                                                                           \
+        gmd_snapshot_event events_[] = {__VA_ARGS__};                                              \
+        gmd_history history_;                                                                      \
+        gmd_error error_ = {""};                                                                   \
+        assert_int_equal(build(&history_, events_, sizeof events_ / sizeof *events_, 0, &error_),  \
+                         GMD_BAD_INPUT);                                                           \
+        if (!strstr(error_.text, part)) {                                                          \
+            fail_msg("'%s' does not contain '%s'", error_.text, part);                             \
+        }                                                                                          \
+    } while (0)
+
+static void expect_ops(const gmd_history *h, const char *ops)
+{
+    static const char letters[] = {
+        [GMD_OP_ALLOC] = 'a', [GMD_OP_FREE] = 'f', [GMD_OP_EMPTY_CACHE] = 'e'};
+    char got[64] = "";
+    for (size_t i = 0; i < h->trace.count && i < sizeof got - 1; i++) {
+        got[i] = letters[h->trace.requests[i].op];
+    }
+    assert_string_equal(got, ops);
+}
+
+static void a_segment_belongs_to_the_allocation_after_it(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), ALLOC(0));
+    expect_ops(&h, "afa");
+    assert_int_equal(h.recorded[0].call_count, 1);
+    assert_int_equal(h.recorded[2].call_count, 0);
+    assert_int_equal(h.recorded[0].address, AT(0));
+    gmd_history_free(&h);
+}
+
+static void freed_segments_without_an_allocation_are_an_empty_cache(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
+          REQUESTED(1), COMPLETED(1));
+    expect_ops(&h, "aafef");
+    assert_int_equal(h.empty_cache_count, 1);
+    assert_int_equal(h.recorded[3].call_count, 1);
+    assert_int_equal(h.limit_bytes, 0);
+    gmd_history_free(&h);
+}
+
+static void freed_segments_at_the_limit_belong_to_the_retry(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 2 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
+          GIVEN(0), MADE(2), ALLOC(2));
+    expect_ops(&h, "aafa");
+    assert_int_equal(h.recorded[3].call_count, 2);
+    assert_false(h.limit_inferred);
+    gmd_history_free(&h);
+}
+
+static void with_room_below_the_limit_the_job_emptied_its_cache(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 9 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
+          GIVEN(0), MADE(2), ALLOC(2));
+    expect_ops(&h, "aafea");
+    gmd_history_free(&h);
+}
+
+static void a_limit_is_inferred_that_explains_the_retry(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
+          MADE(2), ALLOC(2));
+    expect_ops(&h, "aafa");
+    assert_true(h.limit_inferred);
+    assert_true(h.limit_bytes >= 2 * SEGMENT && h.limit_bytes < 3 * SEGMENT);
+    gmd_history_free(&h);
+}
+
+static void an_out_of_memory_bounds_the_limit_from_above(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), OOM);
+    expect_ops(&h, "aaa");
+    assert_true(h.recorded[2].is_oom);
+    assert_int_equal(h.oom_count, 1);
+    assert_true(h.limit_bytes >= 2 * SEGMENT && h.limit_bytes < 3 * SEGMENT);
+    gmd_history_free(&h);
+}
+
+static void freed_segments_before_an_out_of_memory_belong_to_it(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), OOM);
+    expect_ops(&h, "afa");
+    assert_int_equal(h.recorded[2].call_count, 1);
+    gmd_history_free(&h);
+}
+
+static void a_job_that_empties_its_cache_elsewhere_does_so_at_the_limit_too(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), MADE(1), ALLOC(1),
+          MADE(2), ALLOC(2), REQUESTED(1), COMPLETED(1), GIVEN(1), MADE(3), ALLOC(3));
+    /* The first run needs a limit below 2 segments, and 2 were reserved later: no limit explains
+     * it. */
+    expect_ops(&h, "afeaafea");
+    assert_int_equal(h.limit_bytes, 0);
+    gmd_history_free(&h);
+}
+
+static void streams_are_numbered_by_their_handles(void **state)
+{
+    (void)state;
+    gmd_history h;
+    gmd_snapshot_event events[] = {MADE(0), ALLOC(0), MADE(1), ALLOC(1), MADE(2), ALLOC(2)};
+    const uint64_t handles[] = {900, 900, 300, 300, 0, 0};
+    for (int i = 0; i < 6; i++) {
+        events[i].stream = handles[i];
+    }
+    gmd_error error = {""};
+    assert_int_equal(build(&h, events, 6, 0, &error), GMD_OK);
+    assert_int_equal(h.trace.requests[0].stream, 2);
+    assert_int_equal(h.trace.requests[1].stream, 1);
+    assert_int_equal(h.trace.requests[2].stream, 0);
+    assert_int_equal(h.trace.streams.count, 3);
+    gmd_history_free(&h);
+}
+
+static void a_free_that_completes_later_is_counted_with_its_place(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), REQUESTED(1), COMPLETED(1),
+          COMPLETED(0));
+    assert_int_equal(h.deferred_frees, 1);
+    assert_int_equal(h.first_deferred, 2);
+    gmd_history_free(&h);
+}
+
+static void a_free_from_before_the_recording_is_left_out_and_counted(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, REQUESTED(7), COMPLETED(7), MADE(0), ALLOC(0));
+    expect_ops(&h, "a");
+    assert_int_equal(h.orphan_frees, 1);
+    assert_int_equal(h.first_orphan, 0);
+    gmd_history_free(&h);
+}
+
+static void contradictions_are_refused_with_event_and_request(void **state)
+{
+    (void)state;
+    gmd_snapshot_event other_size = REQUESTED(0), other_stream = ALLOC(0);
+    other_size.size += 512;
+    other_stream.stream = 5;
+    REFUSE("event 2 (request 1)", MADE(0), ALLOC(0), other_size);
+    REFUSE("event 2 (request 1): alloc at 0x10000000000, where a block is live", MADE(0), ALLOC(0),
+           ALLOC(0));
+    REFUSE("event 1 (request 0): the segment for it", MADE(0), other_stream);
+    REFUSE("no alloc event follows", MADE(0), REQUESTED(0));
+    REFUSE("no alloc event follows", MADE(0));
+    REFUSE("without its free_requested", MADE(0), ALLOC(0), COMPLETED(0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_segment_belongs_to_the_allocation_after_it),
+        cmocka_unit_test(freed_segments_without_an_allocation_are_an_empty_cache),
+        cmocka_unit_test(freed_segments_at_the_limit_belong_to_the_retry),
+        cmocka_unit_test(with_room_below_the_limit_the_job_emptied_its_cache),
+        cmocka_unit_test(a_limit_is_inferred_that_explains_the_retry),
+        cmocka_unit_test(an_out_of_memory_bounds_the_limit_from_above),
+        cmocka_unit_test(freed_segments_before_an_out_of_memory_belong_to_it),
+        cmocka_unit_test(a_job_that_empties_its_cache_elsewhere_does_so_at_the_limit_too),
+        cmocka_unit_test(streams_are_numbered_by_their_handles),
+        cmocka_unit_test(a_free_that_completes_later_is_counted_with_its_place),
+        cmocka_unit_test(a_free_from_before_the_recording_is_left_out_and_counted),
+        cmocka_unit_test(contradictions_are_refused_with_event_and_request),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
