@@ -241,7 +241,9 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         status = read_truth(a, &truth, error);
     }
     if (status == GMD_OK) {
-        status = gmd_history_build(&history, &snapshot, a->common.run.limit_bytes, a->input, error);
+        gmd_history_hints hints = {a->common.run.limit_bytes, GMD_RETRIES_UNKNOWN};
+        gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
+        status = gmd_history_build(&history, &snapshot, &hints, a->input, error);
     }
     if (status == GMD_OK && a->checks) {
         status = gmd_check_possible(&history, &snapshot, a->input, error);

@@ -37,11 +37,12 @@ static void require_sound(const gmd_snapshot *s, size_t size)
 }
 
 /* The requests behind the events refer to what is there, or the history is refused. */
-static void require_sound_history(const gmd_snapshot *s, uint64_t limit_bytes)
+static void require_sound_history(const gmd_snapshot *s, uint64_t limit_bytes, uint64_t retries)
 {
+    const gmd_history_hints hints = {limit_bytes, retries};
     gmd_history h;
     gmd_error error = {""};
-    gmd_status status = gmd_history_build(&h, s, limit_bytes, "input", &error);
+    gmd_status status = gmd_history_build(&h, s, &hints, "input", &error);
     FUZZ_REQUIRE(status == GMD_OK ? h.trace.count <= s->event_count
                                   : status == GMD_BAD_INPUT && error.text[0]);
     uint32_t calls = 0;
@@ -63,8 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gmd_status status = gmd_snapshot_parse(&snapshot, data, size, "input", &error);
     if (status == GMD_OK) {
         require_sound(&snapshot, size);
-        require_sound_history(&snapshot, 0);
-        require_sound_history(&snapshot, (uint64_t)64 << 20);
+        require_sound_history(&snapshot, 0, GMD_RETRIES_UNKNOWN);
+        require_sound_history(&snapshot, (uint64_t)64 << 20, 1);
     } else {
         FUZZ_REQUIRE(status == GMD_BAD_INPUT && strstr(error.text, "input: byte "));
         FUZZ_REQUIRE(!snapshot.events && !snapshot.segments && !snapshot.blocks && !snapshot.conf);

@@ -45,14 +45,20 @@ typedef struct gmd_history {
     uint64_t mapped_events;                /* segment_map and segment_unmap; left out */
 } gmd_history;
 
+#define GMD_RETRIES_UNKNOWN UINT64_MAX
+
+/* What is known of the job from elsewhere. */
+typedef struct gmd_history_hints {
+    uint64_t limit_bytes; /* the memory limit that it ran under; 0: not known, to be inferred */
+    uint64_t recorded_retries; /* num_alloc_retries at its end; GMD_RETRIES_UNKNOWN */
+} gmd_history_hints;
+
 /* A history that contradicts itself (a free whose size or stream is not its block's, a segment
- * event without its allocation) is GMD_BAD_INPUT; the message names the event and the request.
- *
- * `limit_bytes`: the memory limit that the job ran under; 0: not known, and inferred from the
- * failures and successes of the history (gmd_history.limit_inferred tells; docs/replay.md how).
- * `name` is for messages. On failure `history` is left empty. */
+ * event without its allocation) is GMD_BAD_INPUT; the message names the event and the request. How
+ * the limit is inferred: docs/replay.md; gmd_history.limit_inferred tells. Events of several
+ * devices may be interleaved. `name` is for messages. On failure `history` is left empty. */
 gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
-                             uint64_t limit_bytes, const char *name, gmd_error *error);
+                             const gmd_history_hints *hints, const char *name, gmd_error *error);
 void gmd_history_free(gmd_history *history);
 
 #endif

@@ -1,6 +1,6 @@
 #include "gmd_history.h"
 
-#include "gmd_size.h"
+#include "memory_limit.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,120 +8,78 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the memory limit -------------------------------------------------------------------- */
+/* --- several devices --------------------------------------------------------------------- */
 
-/* The device memory that PyTorch's algorithm asks for when no cached block fits; the one rule of
- * the recorded allocator that reading a history needs. */
-static uint64_t segment_size_for(uint64_t block_size)
+static bool is_segment_event(const gmd_snapshot_event *e)
 {
-    const uint64_t step = 2 * GMD_MIB;
-    if (block_size <= GMD_MIB) {
-        return step;
-    }
-    if (block_size < 10 * GMD_MIB) {
-        return 20 * GMD_MIB;
-    }
-    return block_size > UINT64_MAX - step ? UINT64_MAX : (block_size + step - 1) / step * step;
+    return e->action == GMD_ACTION_SEGMENT_FREE || e->action == GMD_ACTION_SEGMENT_ALLOC;
 }
 
-/* A run of segment_free events, and the limits under which the allocation after it would have had
- * to give the cache back: all that are below `explained_below`. */
-typedef struct free_run {
-    size_t first, end;        /* events */
-    uint64_t explained_below; /* bytes; 0: no allocation of a new segment follows */
-    bool before_oom;
-} free_run;
-
-typedef struct limit_evidence {
-    uint64_t at_least; /* the most that was ever reserved */
-    uint64_t below;    /* an allocation failed that would have brought reserved to this */
-    uint64_t reserved;
-} limit_evidence;
-
-static free_run read_free_run(const gmd_snapshot *s, size_t at, limit_evidence *evidence)
+static bool is_allocation(const gmd_snapshot_event *e)
 {
-    free_run run = {.first = at};
-    uint64_t before = evidence->reserved;
-    for (; at < s->event_count && s->events[at].action == GMD_ACTION_SEGMENT_FREE; at++) {
-        evidence->reserved -= s->events[at].size;
-    }
-    run.end = at;
-    if (at < s->event_count && s->events[at].action == GMD_ACTION_SEGMENT_ALLOC) {
-        run.explained_below = before + s->events[at].size;
-    }
-    run.before_oom = at < s->event_count && s->events[at].action == GMD_ACTION_OOM;
-    return run;
+    return e->action == GMD_ACTION_ALLOC || e->action == GMD_ACTION_OOM;
 }
 
-static void weigh(const gmd_snapshot_event *e, limit_evidence *evidence)
+/* Whether `e`, a later event of the same device, belongs with `opener`. */
+static bool belongs(const gmd_snapshot_event *opener, const gmd_snapshot_event *e)
 {
-    if (e->action == GMD_ACTION_SEGMENT_ALLOC) {
-        evidence->reserved += e->size;
-        if (evidence->reserved > evidence->at_least) {
-            evidence->at_least = evidence->reserved;
-        }
-    } else if (e->action == GMD_ACTION_OOM) {
-        uint64_t needed = segment_size_for(e->size);
-        uint64_t total =
-            needed > UINT64_MAX - evidence->reserved ? UINT64_MAX : needed + evidence->reserved;
-        if (total < evidence->below) {
-            evidence->below = total;
-        }
+    if (opener->action == GMD_ACTION_FREE_REQUESTED) {
+        return e->action == GMD_ACTION_FREE_COMPLETED && e->address == opener->address;
     }
+    return is_segment_event(opener) && (is_segment_event(e) || is_allocation(e));
 }
 
-/* What the free runs of a history say together. */
-typedef struct run_survey {
-    bool any;
-    bool maps;          /* expandable segments: what is reserved is not in the segment events */
-    bool all_explained; /* by some limit that nothing else contradicts */
-    uint64_t tightest;  /* the lowest explained_below among those */
-} run_survey;
-
-static run_survey survey_runs(const gmd_snapshot *s, limit_evidence *evidence)
+/* Each device has its own allocator and its own lock, so events of several devices interleave. Here
+ * those that belong together (segments and their allocation, a free and its completion) are made
+ * neighbours again, at the place of the first of them. `next` gives each event's successor on its
+ * device. */
+static void regroup(const gmd_snapshot_event *from, const size_t *next, size_t count,
+                    bool *is_taken, gmd_snapshot_event *to)
 {
-    *evidence = (limit_evidence){.below = UINT64_MAX};
-    for (size_t i = 0; i < s->event_count;) {
-        if (s->events[i].action == GMD_ACTION_SEGMENT_FREE) {
-            i = read_free_run(s, i, evidence).end;
-        } else {
-            weigh(&s->events[i++], evidence);
-        }
-    }
-    run_survey survey = {.all_explained = true, .tightest = UINT64_MAX};
-    limit_evidence again = {.below = UINT64_MAX};
-    for (size_t i = 0; i < s->event_count;) {
-        if (s->events[i].action != GMD_ACTION_SEGMENT_FREE) {
-            survey.maps = survey.maps || s->events[i].action == GMD_ACTION_SEGMENT_MAP;
-            weigh(&s->events[i++], &again);
+    size_t filled = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_taken[i]) {
             continue;
         }
-        free_run run = read_free_run(s, i, &again);
-        i = run.end;
-        survey.any = true;
-        if (run.explained_below > evidence->at_least) {
-            survey.tightest =
-                run.explained_below < survey.tightest ? run.explained_below : survey.tightest;
-        } else if (!run.before_oom) {
-            survey.all_explained = false;
+        to[filled++] = from[i];
+        bool is_whole = false;
+        for (size_t k = next[i]; !is_whole && k < count && belongs(&from[i], &from[k]);
+             k = next[k]) {
+            to[filled++] = from[k];
+            is_taken[k] = true;
+            is_whole = !is_segment_event(&from[k]);
         }
     }
-    return survey;
 }
 
-/* The highest limit that the history allows; 0: nothing in it speaks for one. Freed segments speak
- * for one only if all of them can be put down to it: a job that empties its cache itself does so
- * also where no limit is near. */
-static uint64_t infer_limit(const run_survey *survey, const limit_evidence *evidence)
+static void link_devices(const gmd_snapshot_event *events, size_t count, size_t *next)
 {
-    uint64_t below = evidence->below;
-    if (survey->maps) {
-        return 0;
+    size_t last[GMD_MAX_DEVICES];
+    for (int device = 0; device < GMD_MAX_DEVICES; device++) {
+        last[device] = count;
     }
-    if (survey->any && survey->all_explained && survey->tightest < below) {
-        below = survey->tightest;
+    for (size_t i = count; i-- > 0;) {
+        next[i] = last[events[i].device];
+        last[events[i].device] = i;
     }
-    return below == UINT64_MAX || below <= evidence->at_least ? 0 : below - 1;
+}
+
+/* A copy of the snapshot's events in which groups are whole; NULL: no host memory. */
+static gmd_snapshot_event *events_by_group(const gmd_snapshot *s)
+{
+    gmd_snapshot_event *grouped = malloc((s->event_count + 1) * sizeof *grouped);
+    size_t *next = malloc((s->event_count + 1) * sizeof *next);
+    bool *is_taken = calloc(s->event_count + 1, sizeof *is_taken);
+    bool has_memory = grouped && next && is_taken;
+    if (has_memory) {
+        link_devices(s->events, s->event_count, next);
+        regroup(s->events, next, s->event_count, is_taken, grouped);
+    } else {
+        free(grouped);
+    }
+    free(next);
+    free(is_taken);
+    return has_memory ? grouped : NULL;
 }
 
 /* --- addresses of live blocks ------------------------------------------------------------ */
@@ -266,9 +224,10 @@ typedef struct builder {
     address_map live;
     size_t *born;            /* by block: its allocation's request */
     uint64_t completed_late; /* free_completed events of deferred frees */
-    uint64_t reserved;
+    reserved_bytes reserved;
     uint32_t first_call; /* calls from here on belong to the request to come */
-    bool blames_limit;   /* a run that the limit explains is put down to it */
+    int emptied_device;  /* of the last run that became an empty_cache() */
+    memory_limit limit;
     gmd_error *error;
 } builder;
 
@@ -293,7 +252,6 @@ static void add_call(builder *b, const gmd_snapshot_event *e, bool is_free)
 {
     b->history->calls[b->history->call_count++] =
         (gmd_recorded_call){.address = e->address, .size = e->size, .is_free = is_free};
-    b->reserved = is_free ? b->reserved - e->size : b->reserved + e->size;
 }
 
 __attribute__((format(printf, 3, 4))) static gmd_status contradiction(builder *b, size_t event,
@@ -396,38 +354,53 @@ static gmd_status complete_free(builder *b, const gmd_snapshot_event *e, size_t 
     return GMD_OK;
 }
 
-/* Calls that belong to no allocation, so far: an empty_cache(). */
-static gmd_status add_empty_cache(builder *b, size_t event)
+/* Calls that belong to no allocation: an empty_cache(), which goes through all devices in turn. */
+static gmd_status add_empty_cache(builder *b, size_t event, int device)
 {
-    b->history->empty_cache_count++;
+    gmd_history *h = b->history;
+    gmd_recorded *last = h->trace.count ? &h->recorded[h->trace.count - 1] : NULL;
+    bool goes_on = last && h->trace.requests[h->trace.count - 1].op == GMD_OP_EMPTY_CACHE &&
+                   device > b->emptied_device;
+    b->emptied_device = device;
+    if (goes_on) {
+        last->call_count += (uint32_t)h->call_count - b->first_call;
+        b->first_call = (uint32_t)h->call_count;
+        return GMD_OK;
+    }
+    h->empty_cache_count++;
     return add_request(b, &(gmd_request){.op = GMD_OP_EMPTY_CACHE}, event, 0, false);
 }
 
 /* Takes the run of segment_free events at *at. */
 static gmd_status add_free_run(builder *b, size_t *at)
 {
-    limit_evidence evidence = {.reserved = b->reserved};
-    free_run run = read_free_run(b->snapshot, *at, &evidence);
+    const gmd_snapshot_event *events = b->snapshot->events;
+    free_run run = free_run_read(b->snapshot, *at, &b->reserved);
     for (size_t i = run.first; i < run.end; i++) {
-        add_call(b, &b->snapshot->events[i], true);
+        add_call(b, &events[i], true);
     }
     *at = run.end;
-    bool explained =
-        run.before_oom || (b->blames_limit && run.explained_below > b->history->limit_bytes);
-    return explained ? GMD_OK : add_empty_cache(b, run.first);
+    if (run.is_before_oom) {
+        return GMD_OK;
+    }
+    if (run.explained_below > b->limit.bytes && b->limit.explained_runs) {
+        b->limit.explained_runs--;
+        return GMD_OK;
+    }
+    return add_empty_cache(b, run.first, events[run.first].device);
 }
 
 static gmd_status add_event(builder *b, size_t at)
 {
     const gmd_snapshot_event *e = &b->snapshot->events[at];
-    bool is_alloc = e->action == GMD_ACTION_ALLOC || e->action == GMD_ACTION_OOM;
     bool has_calls = b->first_call < b->history->call_count;
-    if (has_calls && !is_alloc && e->action != GMD_ACTION_SEGMENT_ALLOC) {
+    if (has_calls && !is_allocation(e) && e->action != GMD_ACTION_SEGMENT_ALLOC) {
         return contradiction(b, at, "a segment was allocated and no alloc event follows it");
     }
     switch (e->action) {
     case GMD_ACTION_SEGMENT_ALLOC:
         add_call(b, e, false);
+        reserved_count(&b->reserved, e);
         return GMD_OK;
     case GMD_ACTION_ALLOC:
     case GMD_ACTION_OOM:
@@ -459,40 +432,37 @@ static gmd_status add_all(builder *b)
     return status;
 }
 
-static void settle_limit(builder *b, uint64_t limit_bytes)
+static gmd_status build(builder *b, const gmd_history_hints *hints)
 {
-    limit_evidence evidence;
-    run_survey survey = survey_runs(b->snapshot, &evidence);
-    b->history->limit_inferred = limit_bytes == 0 && !survey.maps;
-    b->history->limit_bytes = limit_bytes ? limit_bytes : infer_limit(&survey, &evidence);
-    /* A job with calls of its own to empty_cache makes them at the limit, too: then a run that
-     * either could explain is put down to the job, since both have the same effect. */
-    b->blames_limit = b->history->limit_bytes && survey.all_explained;
+    gmd_history *h = b->history;
+    size_t events = b->snapshot->event_count;
+    /* Every request comes from at least one event of its own. */
+    h->recorded = calloc(events + 1, sizeof *h->recorded);
+    h->calls = calloc(events + 1, sizeof *h->calls);
+    b->born = calloc(events + 1, sizeof *b->born);
+    if (!h->recorded || !h->calls || !b->born || !address_map_make(&b->live, events + 1) ||
+        !memory_limit_find(b->snapshot, hints, &b->limit)) {
+        return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
+                        events);
+    }
+    h->trace.device_count = b->snapshot->device_count;
+    h->limit_bytes = b->limit.bytes;
+    h->limit_inferred = b->limit.is_inferred;
+    gmd_status status = number_streams(&h->trace, b->snapshot, b->name, b->error);
+    return status == GMD_OK ? add_all(b) : status;
 }
 
 gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
-                             uint64_t limit_bytes, const char *name, gmd_error *error)
+                             const gmd_history_hints *hints, const char *name, gmd_error *error)
 {
     *history = (gmd_history){0};
     gmd_trace_init(&history->trace);
-    builder b = {.history = history, .snapshot = snapshot, .name = name, .error = error};
-    size_t events = snapshot->event_count;
-    /* Every request comes from at least one event of its own. */
-    history->recorded = calloc(events + 1, sizeof *history->recorded);
-    history->calls = calloc(events + 1, sizeof *history->calls);
-    b.born = calloc(events + 1, sizeof *b.born);
-    if (!history->recorded || !history->calls || !b.born ||
-        !address_map_make(&b.live, events + 1)) {
-        free(b.born);
-        gmd_history_free(history);
-        return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory for %zu events", name, events);
-    }
-    history->trace.device_count = snapshot->device_count;
-    settle_limit(&b, limit_bytes);
-    gmd_status status = number_streams(&history->trace, snapshot, name, error);
-    if (status == GMD_OK) {
-        status = add_all(&b);
-    }
+    gmd_snapshot grouped = *snapshot;
+    grouped.events = events_by_group(snapshot);
+    builder b = {.history = history, .snapshot = &grouped, .name = name, .error = error};
+    gmd_status status = grouped.events ? build(&b, hints)
+                                       : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
+    free(grouped.events);
     free(b.live.slots);
     free(b.born);
     if (status != GMD_OK) {

@@ -14,44 +14,37 @@
 
 #define SEGMENT (20 * GMD_MIB)
 #define AT(n)   (((uint64_t)1 << 40) + (uint64_t)(n)*SEGMENT)
-#define ALLOC(n)                                                                                   \
+/* Each on a stream of its own, so that no cached segment could have served another's request. */
+#define EVENT(kind, n, bytes)                                                                      \
     {                                                                                              \
-        .action = GMD_ACTION_ALLOC, .address = AT(n), .size = 5 * GMD_MIB                          \
+        .action = GMD_ACTION_##kind, .address = AT(n), .size = (bytes), .stream = (n)              \
     }
-#define REQUESTED(n)                                                                               \
-    {                                                                                              \
-        .action = GMD_ACTION_FREE_REQUESTED, .address = AT(n), .size = 5 * GMD_MIB                 \
-    }
-#define COMPLETED(n)                                                                               \
-    {                                                                                              \
-        .action = GMD_ACTION_FREE_COMPLETED, .address = AT(n), .size = 5 * GMD_MIB                 \
-    }
-#define MADE(n)                                                                                    \
-    {                                                                                              \
-        .action = GMD_ACTION_SEGMENT_ALLOC, .address = AT(n), .size = SEGMENT                      \
-    }
-#define GIVEN(n)                                                                                   \
-    {                                                                                              \
-        .action = GMD_ACTION_SEGMENT_FREE, .address = AT(n), .size = SEGMENT                       \
-    }
+#define ALLOC(n)     EVENT(ALLOC, n, 5 * GMD_MIB)
+#define REQUESTED(n) EVENT(FREE_REQUESTED, n, 5 * GMD_MIB)
+#define COMPLETED(n) EVENT(FREE_COMPLETED, n, 5 * GMD_MIB)
+#define MADE(n)      EVENT(SEGMENT_ALLOC, n, SEGMENT)
+#define GIVEN(n)     EVENT(SEGMENT_FREE, n, SEGMENT)
 #define OOM                                                                                        \
     {                                                                                              \
-        .action = GMD_ACTION_OOM, .size = 5 * GMD_MIB                                              \
+        .action = GMD_ACTION_OOM, .size = 5 * GMD_MIB, .stream = 99                                \
     }
 
 static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t count,
-                        uint64_t limit, gmd_error *error)
+                        uint64_t limit, uint64_t retries, gmd_error *error)
 {
     gmd_snapshot snapshot = {
         .events = events, .event_count = count, .device_count = 1, .has_events = true};
-    return gmd_history_build(history, &snapshot, limit, "job", error);
+    const gmd_history_hints hints = {limit, retries};
+    return gmd_history_build(history, &snapshot, &hints, "job", error);
 }
 
-#define BUILD(history, limit, ...)                                                                 \
+#define BUILD(history, limit, ...) BUILD_KNOWING(history, limit, GMD_RETRIES_UNKNOWN, __VA_ARGS__)
+#define BUILD_KNOWING(history, limit, retries, ...)                                                \
     do {                                                                                           \
         gmd_snapshot_event events_[] = {__VA_ARGS__};                                              \
         gmd_error error_ = {""};                                                                   \
-        if (build(history, events_, sizeof events_ / sizeof *events_, limit, &error_) != GMD_OK) { \
+        if (build(history, events_, sizeof events_ / sizeof *events_, limit, retries, &error_) !=  \
+            GMD_OK) {                                                                              \
             fail_msg("%s", error_.text);                                                           \
         }                                                                                          \
     } while (0)
@@ -61,7 +54,8 @@ static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t
         gmd_snapshot_event events_[] = {__VA_ARGS__};                                              \
         gmd_history history_;                                                                      \
         gmd_error error_ = {""};                                                                   \
-        assert_int_equal(build(&history_, events_, sizeof events_ / sizeof *events_, 0, &error_),  \
+        assert_int_equal(build(&history_, events_, sizeof events_ / sizeof *events_, 0,            \
+                               GMD_RETRIES_UNKNOWN, &error_),                                      \
                          GMD_BAD_INPUT);                                                           \
         if (!strstr(error_.text, part)) {                                                          \
             fail_msg("'%s' does not contain '%s'", error_.text, part);                             \
@@ -116,6 +110,16 @@ static void freed_segments_at_the_limit_belong_to_the_retry(void **state)
     gmd_history_free(&h);
 }
 
+static void a_segment_that_would_have_served_the_request_was_gone_before_it(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 2 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
+          GIVEN(0), MADE(0), ALLOC(0));
+    expect_ops(&h, "aafea");
+    gmd_history_free(&h);
+}
+
 static void with_room_below_the_limit_the_job_emptied_its_cache(void **state)
 {
     (void)state;
@@ -160,16 +164,60 @@ static void freed_segments_before_an_out_of_memory_belong_to_it(void **state)
     gmd_history_free(&h);
 }
 
-static void a_job_that_empties_its_cache_elsewhere_does_so_at_the_limit_too(void **state)
+/* One run that a limit could explain, among five that none explains. */
+#define MANY_OWN_RUNS                                                                              \
+    MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), MADE(0), ALLOC(0), REQUESTED(0),      \
+        COMPLETED(0), GIVEN(0), MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), MADE(0),  \
+        ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), MADE(0), ALLOC(0), REQUESTED(0),           \
+        COMPLETED(0), GIVEN(0), MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),  \
+        GIVEN(0), MADE(2), ALLOC(2)
+
+static void the_recorders_count_of_retries_decides(void **state)
+{
+    (void)state;
+    gmd_history one, none;
+    BUILD_KNOWING(&one, 0, 1, MANY_OWN_RUNS);
+    BUILD_KNOWING(&none, 0, 0, MANY_OWN_RUNS);
+    assert_int_equal(one.empty_cache_count + 1, none.empty_cache_count);
+    assert_true(one.limit_bytes >= 2 * SEGMENT && one.limit_bytes < 3 * SEGMENT);
+    assert_int_equal(none.limit_bytes, 0);
+    gmd_history_free(&one);
+    gmd_history_free(&none);
+}
+
+static void without_that_count_the_proportions_decide(void **state)
 {
     (void)state;
     gmd_history h;
-    BUILD(&h, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), MADE(1), ALLOC(1),
-          MADE(2), ALLOC(2), REQUESTED(1), COMPLETED(1), GIVEN(1), MADE(3), ALLOC(3));
-    /* The first run needs a limit below 2 segments, and 2 were reserved later: no limit explains
-     * it. */
-    expect_ops(&h, "afeaafea");
+    BUILD(&h, 0, MANY_OWN_RUNS);
     assert_int_equal(h.limit_bytes, 0);
+    gmd_history_free(&h);
+}
+
+static gmd_snapshot_event on_device(gmd_snapshot_event e, uint8_t device)
+{
+    e.device = device;
+    return e;
+}
+
+static void events_of_two_devices_may_interleave(void **state)
+{
+    (void)state;
+    gmd_history h;
+    const gmd_snapshot_event plain[] = {MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0),
+                                        MADE(1), ALLOC(1), REQUESTED(1), COMPLETED(1), GIVEN(1)};
+    const int order[] = {0, 5, 6, 1, 2, 7, 3, 8, 4, 9}; /* 0 to 4 on device 0, the others on 1 */
+    gmd_snapshot_event events[10];
+    for (int i = 0; i < 10; i++) {
+        events[i] = on_device(plain[order[i]], order[i] >= 5);
+    }
+    gmd_error error = {""};
+    assert_int_equal(build(&h, events, 10, 0, GMD_RETRIES_UNKNOWN, &error), GMD_OK);
+    expect_ops(&h, "aaffe");
+    assert_int_equal(h.recorded[0].call_count, 1);
+    assert_int_equal(h.recorded[1].call_count, 1);
+    assert_int_equal(h.recorded[4].call_count, 2); /* one empty_cache() for both devices */
+    assert_int_equal(h.deferred_frees, 0);
     gmd_history_free(&h);
 }
 
@@ -183,7 +231,7 @@ static void streams_are_numbered_by_their_handles(void **state)
         events[i].stream = handles[i];
     }
     gmd_error error = {""};
-    assert_int_equal(build(&h, events, 6, 0, &error), GMD_OK);
+    assert_int_equal(build(&h, events, 6, 0, GMD_RETRIES_UNKNOWN, &error), GMD_OK);
     assert_int_equal(h.trace.requests[0].stream, 2);
     assert_int_equal(h.trace.requests[1].stream, 1);
     assert_int_equal(h.trace.requests[2].stream, 0);
@@ -234,11 +282,14 @@ int main(void)
         cmocka_unit_test(a_segment_belongs_to_the_allocation_after_it),
         cmocka_unit_test(freed_segments_without_an_allocation_are_an_empty_cache),
         cmocka_unit_test(freed_segments_at_the_limit_belong_to_the_retry),
+        cmocka_unit_test(a_segment_that_would_have_served_the_request_was_gone_before_it),
         cmocka_unit_test(with_room_below_the_limit_the_job_emptied_its_cache),
         cmocka_unit_test(a_limit_is_inferred_that_explains_the_retry),
         cmocka_unit_test(an_out_of_memory_bounds_the_limit_from_above),
         cmocka_unit_test(freed_segments_before_an_out_of_memory_belong_to_it),
-        cmocka_unit_test(a_job_that_empties_its_cache_elsewhere_does_so_at_the_limit_too),
+        cmocka_unit_test(the_recorders_count_of_retries_decides),
+        cmocka_unit_test(without_that_count_the_proportions_decide),
+        cmocka_unit_test(events_of_two_devices_may_interleave),
         cmocka_unit_test(streams_are_numbered_by_their_handles),
         cmocka_unit_test(a_free_that_completes_later_is_counted_with_its_place),
         cmocka_unit_test(a_free_from_before_the_recording_is_left_out_and_counted),
