@@ -115,34 +115,69 @@ static free_set *set_for(device_allocator *d, pool_kind kind, cudaStream_t strea
 
 /* --- segments: the only places that call the device -------------------------------------- */
 
-/* Makes `device` current and gives the device to go back to; -1 when there is nothing to undo. */
-static int enter_device(int device)
+/* Makes `device` current and gives the device to go back to (the same, where it was current
+ * already). False: the runtime refuses; nothing is changed and no error is left behind. */
+static bool enter_device(int device, int *previous)
 {
-    int current = device;
-    if (cudaGetDevice(&current) != cudaSuccess || current == device) {
-        return -1;
+    *previous = device;
+    bool is_entered = cudaGetDevice(previous) == cudaSuccess &&
+                      (*previous == device || cudaSetDevice(device) == cudaSuccess);
+    if (!is_entered) {
+        cudaGetLastError();
     }
-    return cudaSetDevice(device) == cudaSuccess ? current : -1;
+    return is_entered;
 }
 
-static void leave_device(int previous)
+static void leave_device(int device, int previous)
 {
-    if (previous >= 0) {
-        cudaSetDevice(previous);
+    if (previous != device && cudaSetDevice(previous) != cudaSuccess) {
+        cudaGetLastError();
     }
 }
 
 static void *device_malloc(int device, uint64_t size)
 {
     void *memory = NULL;
-    int previous = enter_device(device);
+    int previous;
+    if (!enter_device(device, &previous)) {
+        return NULL;
+    }
     cudaError_t result = cudaMalloc(&memory, size);
     if (result != cudaSuccess) {
         memory = NULL;
         cudaGetLastError(); /* the failure is dealt with here: leave none behind for the caller */
     }
-    leave_device(previous);
+    leave_device(device, previous);
     return memory;
+}
+
+static bool device_free(int device, uint64_t address)
+{
+    int previous;
+    if (!enter_device(device, &previous)) {
+        return false;
+    }
+    cudaError_t result = cudaFree((void *)(uintptr_t)address);
+    if (result != cudaSuccess) {
+        cudaGetLastError();
+    }
+    leave_device(device, previous);
+    return result == cudaSuccess;
+}
+
+static bool device_total(int device, size_t *total_bytes)
+{
+    size_t free_bytes = 0;
+    int previous;
+    if (!enter_device(device, &previous)) {
+        return false;
+    }
+    cudaError_t result = cudaMemGetInfo(&free_bytes, total_bytes);
+    if (result != cudaSuccess) {
+        cudaGetLastError();
+    }
+    leave_device(device, previous);
+    return result == cudaSuccess;
 }
 
 /* A new segment as one block that is in no free set; NULL: the limit or the device refuses. */
@@ -173,13 +208,7 @@ static block *add_segment(device_allocator *d, free_set *set, uint64_t size)
 /* Gives a whole free segment back. If the device refuses to take it, it stays in the cache. */
 static void release_segment(device_allocator *d, free_set *set, block *b)
 {
-    int previous = enter_device(d->device);
-    cudaError_t result = cudaFree((void *)(uintptr_t)places_address(&d->places, b->address));
-    if (result != cudaSuccess) {
-        cudaGetLastError();
-    }
-    leave_device(previous);
-    if (result != cudaSuccess) {
+    if (!device_free(d->device, places_address(&d->places, b->address))) {
         return;
     }
     statistics_lower(&d->stats, kind_of(set), FIGURE_SEGMENT, 1);
@@ -510,14 +539,8 @@ bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction
     if (!d || !(fraction >= 0 && fraction <= 1)) {
         return false;
     }
-    size_t free_bytes = 0, total_bytes = 0;
-    int previous = enter_device(device);
-    cudaError_t result = cudaMemGetInfo(&free_bytes, &total_bytes);
-    if (result != cudaSuccess) {
-        cudaGetLastError();
-    }
-    leave_device(previous);
-    if (result != cudaSuccess) {
+    size_t total_bytes = 0;
+    if (!device_total(device, &total_bytes)) {
         return false;
     }
     pthread_mutex_lock(&d->lock);

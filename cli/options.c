@@ -119,6 +119,16 @@ static void need_known(struct argp_state *state, const char *path, gmd_known *kn
     }
 }
 
+int cli_stdout_reports(const cli_options *options)
+{
+    const char *paths[] = {options->json_path, options->junit_path, options->markdown_path};
+    int count = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        count += paths[i] && strcmp(paths[i], "-") == 0;
+    }
+    return count;
+}
+
 static error_t parse_common(int key, char *text, struct argp_state *state)
 {
     cli_options *o = state->input;
@@ -170,6 +180,11 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     case 'q':
         o->quiet = true;
         o->run.shows_progress = false;
+        return 0;
+    case ARGP_KEY_END:
+        if (cli_stdout_reports(o) > 1) {
+            argp_error(state, "only one report can go to standard output");
+        }
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -31,6 +31,9 @@ extern const struct argp cli_common_argp;
  * the child inputs that the caller's parser sets. */
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/* How many reports go to standard output ("-"); more than one is refused by cli_parse. */
+int cli_stdout_reports(const cli_options *options);
+
 int cli_exit_status(gmd_status status); /* of an error that ends the program */
 
 #endif

@@ -79,13 +79,7 @@ static gmd_status write_to(const char *path, const gmd_report *report, report_wr
 
 static bool goes_to_stdout(const cli_options *o)
 {
-    const char *paths[] = {o->json_path, o->junit_path, o->markdown_path};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        if (paths[i] && strcmp(paths[i], "-") == 0) {
-            return true;
-        }
-    }
-    return false;
+    return cli_stdout_reports(o) > 0;
 }
 
 static int status_of_outcome(const gmd_outcome *outcome)
@@ -134,7 +128,13 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
         gmd_report_terminal(&report, stdout, gmd_terminal_for(stdout, false));
     }
     gmd_error error = {""};
-    gmd_status status = write_to(options->json_path, &report, gmd_report_json, &error);
+    gmd_status status = GMD_OK;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        status = gmd_fail(&error, GMD_FAILED, "standard output: writing failed");
+    }
+    if (status == GMD_OK) {
+        status = write_to(options->json_path, &report, gmd_report_json, &error);
+    }
     if (status == GMD_OK) {
         status = write_to(options->junit_path, &report, gmd_report_junit, &error);
     }

@@ -110,60 +110,94 @@ static gmd_status play_scenario(void *context, gmd_session *session, gmd_error *
     gmd_status status = gmd_scenario_run(run->scenario, run->params, run->param_count, run->seed,
                                          &sink, &out_of_memory, error);
     if (status == GMD_OK && out_of_memory) {
-        gmd_session_fail(session, "expect",
-                         "the job ran out of memory: the last request was refused and the script "
-                         "does not handle that");
+        gmd_session_fail(
+            session, "expect", gmd_session_last_refused(session),
+            "the job ran out of memory: this allocation was refused and the script does "
+            "not handle that");
     }
     return status;
 }
 
-/* Picks value number `choice` (mixed radix over all lists) of each parameter; false: no such
- * choice. */
-static bool choose_params(char *const *params, size_t count, size_t choice, scenario_run *run,
-                          char *variant, size_t variant_size, char *storage, size_t storage_size)
+/* The values of KEY=VALUE[,VALUE...], and what separates them made into terminators. */
+typedef struct value_list {
+    const char *key;
+    const char *values[VARIANT_MAX];
+    size_t count;
+} value_list;
+
+/* Takes `text` apart in place. */
+static gmd_status split_values(char *text, value_list *list, gmd_error *error)
+{
+    char *equals = strchr(text, '=');
+    *equals = '\0';
+    list->key = text;
+    list->count = 0;
+    for (char *value = equals + 1; value;) {
+        char *comma = strchr(value, ',');
+        if (comma) {
+            *comma++ = '\0';
+        }
+        if (!*value || list->count == VARIANT_MAX) {
+            return gmd_fail(
+                error, GMD_BAD_INPUT,
+                "parameter '%.80s': expected KEY=VALUE[,VALUE...] with 1 to %d values, none "
+                "of them empty",
+                text, VARIANT_MAX);
+        }
+        list->values[list->count++] = value;
+        value = comma;
+    }
+    return GMD_OK;
+}
+
+static gmd_status split_all(const run_arguments *a, value_list *lists, size_t *combinations,
+                            gmd_error *error)
+{
+    *combinations = 1;
+    for (size_t i = 0; i < a->param_count; i++) {
+        gmd_status status = split_values(a->params[i], &lists[i], error);
+        if (status != GMD_OK) {
+            return status;
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(lists[k].key, lists[i].key) == 0) {
+                return gmd_fail(error, GMD_BAD_INPUT, "parameter '%.80s' is given twice",
+                                lists[i].key);
+            }
+        }
+        *combinations *= lists[i].count;
+        if (*combinations > VARIANT_MAX) {
+            return gmd_fail(error, GMD_BAD_INPUT,
+                            "the parameters' values make more than %d combinations", VARIANT_MAX);
+        }
+    }
+    return GMD_OK;
+}
+
+/* Combination number `choice`, in mixed radix over all lists. */
+static void choose_params(const value_list *lists, size_t count, size_t choice, scenario_run *run,
+                          char *variant, size_t variant_size)
 {
     variant[0] = '\0';
-    size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *equals = strchr(params[i], '=');
-        size_t values = 1;
-        for (const char *c = equals; *c; c++) {
-            values += *c == ',';
-        }
-        const char *value = equals + 1;
-        for (size_t skip = choice % values; skip; skip--) {
-            value = strchr(value, ',') + 1;
-        }
-        choice /= values;
-        int length = (int)strcspn(value, ",");
-        int written = snprintf(storage + used, storage_size - used, "%.*s%c%.*s",
-                               (int)(equals - params[i]), params[i], '\0', length, value);
-        if (written < 0 || (size_t)written >= storage_size - used) {
-            return false;
-        }
-        run->params[i] = (gmd_param){storage + used, storage + used + (equals - params[i]) + 1};
+        run->params[i] = (gmd_param){lists[i].key, lists[i].values[choice % lists[i].count]};
+        choice /= lists[i].count;
         size_t at = strlen(variant);
         snprintf(variant + at, variant_size - at, "%s%s=%s", i ? " " : "", run->params[i].key,
                  run->params[i].value);
-        used += (size_t)written + 1;
     }
     run->param_count = count;
-    return choice == 0;
 }
 
-static gmd_status run_scenario(const run_arguments *a, const char *name, cli_results *results,
-                               gmd_error *error)
+static gmd_status run_scenario(const run_arguments *a, const char *name, const value_list *lists,
+                               size_t combinations, cli_results *results, gmd_error *error)
 {
-    char directory[4200];
+    char directory[4200], variant[128];
     snprintf(directory, sizeof directory, "%s/scenarios", a->common.lib_directory);
     scenario_run run = {.seed = a->common.run.seed};
     gmd_status status = gmd_scenario_open(&run.scenario, name, directory, error);
-    for (size_t choice = 0; status == GMD_OK && choice < VARIANT_MAX; choice++) {
-        char variant[128], storage[4096];
-        if (!choose_params(a->params, a->param_count, choice, &run, variant, sizeof variant,
-                           storage, sizeof storage)) {
-            break;
-        }
+    for (size_t choice = 0; status == GMD_OK && choice < combinations; choice++) {
+        choose_params(lists, a->param_count, choice, &run, variant, sizeof variant);
         gmd_workload workload = {.name = gmd_scenario_name(run.scenario),
                                  .kind = "scenario",
                                  .variant = variant,
@@ -235,6 +269,47 @@ static gmd_status run_trace(const run_arguments *a, const char *path, cli_result
     return status;
 }
 
+/* Before anything runs: a name that is wrong is told at once. */
+static gmd_status check_inputs(const run_arguments *a, const char **failed, gmd_error *error)
+{
+    char directory[4200];
+    snprintf(directory, sizeof directory, "%s/scenarios", a->common.lib_directory);
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < a->input_count && status == GMD_OK; i++) {
+        *failed = a->inputs[i];
+        if (!has_suffix(a->inputs[i], ".gmd")) {
+            gmd_scenario *scenario = NULL;
+            status = gmd_scenario_open(&scenario, a->inputs[i], directory, error);
+            gmd_scenario_close(scenario);
+        }
+    }
+    return status;
+}
+
+static gmd_status run_all(run_arguments *a, cli_results *results, const char **failed,
+                          gmd_error *error)
+{
+    static const char *const parameters = "parameters";
+    size_t combinations;
+    value_list *lists = calloc(PARAM_MAX, sizeof *lists);
+    if (!lists) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the parameters");
+    }
+    gmd_status status = check_inputs(a, failed, error);
+    if (status == GMD_OK) {
+        *failed = parameters;
+        status = split_all(a, lists, &combinations, error);
+    }
+    for (size_t i = 0; i < a->input_count && status == GMD_OK; i++) {
+        *failed = a->inputs[i];
+        status = has_suffix(a->inputs[i], ".gmd")
+                     ? run_trace(a, a->inputs[i], results, error)
+                     : run_scenario(a, a->inputs[i], lists, combinations, results, error);
+    }
+    free(lists);
+    return status;
+}
+
 int cli_run(int argc, char **argv)
 {
     run_arguments a = {0};
@@ -250,13 +325,8 @@ int cli_run(int argc, char **argv)
     }
     cli_results results = {0};
     gmd_error error = {""};
-    gmd_status status = GMD_OK;
     const char *failed = "";
-    for (size_t i = 0; i < a.input_count && status == GMD_OK; i++) {
-        failed = a.inputs[i];
-        status = has_suffix(a.inputs[i], ".gmd") ? run_trace(&a, a.inputs[i], &results, &error)
-                                                 : run_scenario(&a, a.inputs[i], &results, &error);
-    }
+    gmd_status status = run_all(&a, &results, &failed, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, failed, "input", status, &error);
     }

@@ -147,8 +147,14 @@ static bool check_operation(checker *c, size_t i)
 {
     const gmd_truth *truth = c->input->truth;
     uint8_t op = c->input->history->trace.requests[i].op;
-    if (!truth || c->next_op >= truth->op_count || (op != GMD_OP_ALLOC && op != GMD_OP_FREE)) {
+    if (!truth || !truth->op_count || (op != GMD_OP_ALLOC && op != GMD_OP_FREE)) {
         return true;
+    }
+    if (c->next_op == truth->op_count) {
+        if (op == GMD_OP_ALLOC) { /* after its last line the recorder only freed what was left */
+            differ(c, i, "operations", "the end of the operations file", "an allocation");
+        }
+        return op == GMD_OP_FREE;
     }
     const gmd_truth_op *t = &truth->ops[c->next_op++];
     if (!is_operation_of(c, i, t)) {
@@ -233,7 +239,7 @@ static void check_final_statistics(checker *c)
 {
     const gmd_truth *truth = c->input->truth;
     const gmd_subject *subject = gmd_session_subject(c->session);
-    if (!truth || !truth->stat_count || !subject->memory_stats) {
+    if (!truth || !truth->stat_count || !subject->memory_stats || !c->result->exact) {
         return;
     }
     uint64_t current = 0;
@@ -268,6 +274,7 @@ typedef struct end_block { /* of either side, in address order */
 } end_block;
 
 typedef struct end_state {
+    int device;
     const gmd_trace *trace;
     const gmd_streams *streams;
     end_block *blocks;
@@ -303,14 +310,15 @@ static uint32_t index_of_recorded_stream(const end_state *e, uint64_t handle)
 static void add_walked(void *context, const gmd_block_info *b)
 {
     const end_state *e = context;
-    add_end_block(context, &(end_block){.stream = gmd_streams_index(e->streams, 0, b->stream),
-                                        .address = b->address,
-                                        .size = b->size,
-                                        .requested_size = b->requested_size,
-                                        .segment = b->segment_address,
-                                        .segment_size = b->segment_size,
-                                        .state = (uint8_t)b->state,
-                                        .is_large = (uint8_t)b->is_large});
+    add_end_block(context,
+                  &(end_block){.stream = gmd_streams_index(e->streams, e->device, b->stream),
+                               .address = b->address,
+                               .size = b->size,
+                               .requested_size = b->requested_size,
+                               .segment = b->segment_address,
+                               .segment_size = b->segment_size,
+                               .state = (uint8_t)b->state,
+                               .is_large = (uint8_t)b->is_large});
 }
 
 static void add_recorded_state(end_state *e, const gmd_snapshot *s)
@@ -318,7 +326,7 @@ static void add_recorded_state(end_state *e, const gmd_snapshot *s)
     for (size_t i = 0; i < s->segment_count; i++) {
         const gmd_snapshot_segment *segment = &s->segments[i];
         uint32_t stream = index_of_recorded_stream(e, segment->stream);
-        for (size_t k = 0; k < segment->block_count && segment->device == 0; k++) {
+        for (size_t k = 0; k < segment->block_count && segment->device == e->device; k++) {
             const gmd_snapshot_block *b = &s->blocks[segment->first_block + k];
             add_end_block(e, &(end_block){.stream = stream,
                                           .address = b->address,
@@ -387,44 +395,59 @@ static bool check_recorded_sums(checker *c)
     const gmd_snapshot *s = c->input->snapshot;
     for (size_t i = 0; i < s->segment_count; i++) {
         const gmd_snapshot_segment *segment = &s->segments[i];
-        uint64_t allocated = 0, active = 0;
+        uint64_t allocated = 0, active = 0, requested = 0;
         for (size_t k = 0; k < segment->block_count; k++) {
             const gmd_snapshot_block *b = &s->blocks[segment->first_block + k];
             allocated += b->state == GMD_BLOCK_ALLOCATED ? b->size : 0;
             active += b->state != GMD_BLOCK_INACTIVE ? b->size : 0;
+            requested += b->state != GMD_BLOCK_INACTIVE ? b->requested_size : 0;
         }
-        if (allocated != segment->allocated_size || active != segment->active_size) {
+        if (allocated != segment->allocated_size || active != segment->active_size ||
+            requested != segment->requested_size) {
             char expected[200];
             snprintf(expected, sizeof expected,
-                     "segment 0x%" PRIx64 " with allocated_size %" PRIu64 ", active_size %" PRIu64,
-                     segment->address, segment->allocated_size, segment->active_size);
+                     "segment 0x%" PRIx64 ": allocated %" PRIu64 ", active %" PRIu64
+                     ", requested %" PRIu64,
+                     segment->address, segment->allocated_size, segment->active_size,
+                     segment->requested_size);
             differ(c, c->result->requests, "end_state", expected,
-                   "its own blocks sum up to %" PRIu64 " and %" PRIu64, allocated, active);
+                   "its own blocks sum up to %" PRIu64 ", %" PRIu64 " and %" PRIu64, allocated,
+                   active, requested);
             return false;
         }
     }
     return true;
 }
 
-static gmd_status check_end_state(checker *c, gmd_error *error)
+static gmd_status check_end_of_device(checker *c, int device, gmd_error *error)
 {
-    const gmd_subject *subject = gmd_session_subject(c->session);
-    if (!subject->walk || !c->knows_places || !check_recorded_sums(c)) {
-        return GMD_OK;
-    }
-    end_state want = {.trace = &c->input->history->trace, .streams = &c->session->streams};
+    end_state want = {
+        .device = device, .trace = &c->input->history->trace, .streams = &c->session->streams};
     end_state got = want;
     add_recorded_state(&want, c->input->snapshot);
-    bool walked = subject->walk(0, add_walked, &got) == 0;
+    bool walked = gmd_session_subject(c->session)->walk(device, add_walked, &got) == 0;
     gmd_status status = GMD_OK;
     if (want.is_out_of_memory || got.is_out_of_memory || !walked) {
         status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for the end state");
     } else {
         compare_end_states(c, &want, &got);
-        c->result->end_state_checked = true;
     }
     free(want.blocks);
     free(got.blocks);
+    return status;
+}
+
+static gmd_status check_end_state(checker *c, gmd_error *error)
+{
+    if (!gmd_session_subject(c->session)->walk || !c->knows_places || !check_recorded_sums(c)) {
+        return GMD_OK;
+    }
+    gmd_status status = GMD_OK;
+    for (int device = 0; device < c->session->device_count && c->result->exact && status == GMD_OK;
+         device++) {
+        status = check_end_of_device(c, device, error);
+    }
+    c->result->end_state_checked = status == GMD_OK;
     return status;
 }
 
@@ -452,11 +475,22 @@ gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *sn
             "allocator does not have: --check cannot judge it",
             name);
     }
-    if (snapshot->conf && *snapshot->conf) {
+    bool has_conf = snapshot->conf && *snapshot->conf;
+    if (has_conf || snapshot->setting) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "%s: recorded with '%s'; this version of the reference allocator has the "
                         "default settings only: --check cannot judge it",
-                        name, snapshot->conf);
+                        name, has_conf ? snapshot->conf : snapshot->setting);
+    }
+    for (size_t i = 0; i < snapshot->segment_count; i++) {
+        const gmd_snapshot_segment *segment = &snapshot->segments[i];
+        if (segment->pool_id[0] || segment->pool_id[1] || segment->is_expandable) {
+            return gmd_fail(
+                error, GMD_BAD_INPUT,
+                "%s: segment 0x%" PRIx64 " is of a private pool or expandable, which this "
+                "version of the reference allocator does not have: --check cannot judge it",
+                name, segment->address);
+        }
     }
     if (history->deferred_frees) {
         return gmd_fail(error, GMD_BAD_INPUT,
@@ -505,6 +539,10 @@ gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *err
         if (!check_request(&c, i)) {
             return GMD_OK;
         }
+    }
+    if (input->truth && c.next_op < input->truth->op_count) {
+        differ(&c, trace->count, "operations", "more lines in the operations file",
+               "the end of the history");
     }
     check_final_statistics(&c);
     return result->exact ? check_end_state(&c, error) : GMD_OK;

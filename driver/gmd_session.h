@@ -46,7 +46,11 @@ const gmd_runtime *gmd_session_runtime(const gmd_session *session);
 gmd_outcome *gmd_session_outcome(gmd_session *session);
 
 /* Ends the run with a violation in the name of `oracle`: for what a workload itself demands. */
-void gmd_session_fail(gmd_session *session, const char *oracle, const char *message);
+void gmd_session_fail(gmd_session *session, const char *oracle, uint64_t request,
+                      const char *message);
+
+/* Index of the latest request that was refused for want of memory. */
+uint64_t gmd_session_last_refused(const gmd_session *session);
 
 /* Adds a note for the reader of the report. */
 __attribute__((format(printf, 2, 3))) void gmd_session_note(gmd_session *session,

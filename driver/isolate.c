@@ -2,6 +2,7 @@
 #include "session_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,13 +47,17 @@ static void run_workload(gmd_session *session, const gmd_workload *workload, gmd
  * mix with gmd's own output. */
 static void prepare_child(void)
 {
+    setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM};
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
         signal(deadly[i], SIG_DFL); /* handlers of the parent's process would hide the crash */
     }
-    dup2(STDERR_FILENO, STDOUT_FILENO);
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) { /* no standard error: nowhere then */
+        int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        dup2(nowhere, STDOUT_FILENO);
+    }
 }
 
 static void run_child(const gmd_run_options *options, const gmd_workload *workload,
@@ -93,19 +99,24 @@ static void clear_progress(const gmd_run_options *options)
 
 typedef enum child_end { CHILD_EXITED, CHILD_HUNG } child_end;
 
-/* Waits for the child. `life` is readable (end of file) when the child is gone. A request that does
- * not end within the budget is a hang; loading and clean-up get the same time in all. */
-static child_end watch(pid_t child, int life, const gmd_shared *shared,
+static void reap(pid_t child, int *exit_status)
+{
+    while (waitpid(child, exit_status, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* Watches the process itself, which nothing that the allocator does with descriptors can deceive. A
+ * request that does not end within the budget is a hang; loading and clean-up get the same time. */
+static child_end watch(pid_t child, int process, const gmd_shared *shared,
                        const gmd_run_options *options, int *exit_status)
 {
     uint64_t last_beat = 0;
     int last_stage = -1;
     double start = now_s(), since = start;
     for (;;) {
-        struct pollfd waiting = {.fd = life, .events = POLLIN};
+        struct pollfd waiting = {.fd = process, .events = POLLIN};
         if (poll(&waiting, 1, POLL_MS) > 0) {
-            while (waitpid(child, exit_status, 0) < 0 && errno == EINTR) {
-            }
+            reap(child, exit_status);
             return CHILD_EXITED;
         }
         show_progress(options, shared, now_s() - start);
@@ -117,8 +128,7 @@ static child_end watch(pid_t child, int life, const gmd_shared *shared,
             since = now_s();
         } else if (now_s() - since > options->call_budget_s) {
             kill(child, SIGKILL);
-            while (waitpid(child, exit_status, 0) < 0 && errno == EINTR) {
-            }
+            reap(child, exit_status);
             return CHILD_HUNG;
         }
     }
@@ -148,6 +158,16 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
                         gmd_shared *shared, int exit_status, child_end end)
 {
     char place[300], message[600];
+    bool is_idle =
+        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && !atomic_load(&shared->is_in_request);
+    if (end == CHILD_HUNG && is_idle) {
+        gmd_error error;
+        gmd_fail(&error, GMD_BAD_INPUT,
+                 "the workload made no request for %g s after request %" PRIu64,
+                 options->call_budget_s, shared->outcome.requests);
+        gmd_outcome_error(&shared->outcome, GMD_BAD_INPUT, &error);
+        return;
+    }
     const char *at = where(shared, workload, place, sizeof place);
     if (end == CHILD_HUNG) {
         snprintf(message, sizeof message, "no answer within %g s %s", options->call_budget_s, at);
@@ -203,7 +223,60 @@ static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *opti
     }
     out->device_count = options->device_count;
     out->capacity_bytes = options->capacity_bytes;
+    if (status == GMD_OK && options->conf) {
+        out->conf = strdup(options->conf);
+    }
     return status;
+}
+
+/* What the case must say beside its requests: the limit in force, and that a refused job was to be
+ * served. */
+static void complete_case(const gmd_outcome *o, const gmd_run_options *options, gmd_trace *cut)
+{
+    gmd_request *last = cut->count ? &cut->requests[cut->count - 1] : NULL;
+    if (last && last->op == GMD_OP_ALLOC && last->expect == GMD_EXPECT_ANY &&
+        strcmp(o->violations[0].oracle, "expect") == 0) {
+        last->expect = GMD_EXPECT_ALLOC;
+    }
+    if (options->limit_bytes && options->limit_bytes <= options->capacity_bytes) {
+        gmd_request fraction = {.op = GMD_OP_FRACTION,
+                                .fraction =
+                                    (double)options->limit_bytes / (double)options->capacity_bytes};
+        gmd_error error;
+        if (gmd_trace_append(cut, &fraction, &error) == GMD_OK) { /* then to the front */
+            memmove(&cut->requests[1], &cut->requests[0], (cut->count - 1) * sizeof fraction);
+            cut->requests[0] = fraction;
+        }
+    }
+}
+
+/* NAME-VARIANT-ORACLE-REQUEST.gmd, without spaces and slashes. */
+static void name_case(const gmd_outcome *o, const char *directory, char *path, size_t size)
+{
+    char variant[sizeof o->variant + 1];
+    snprintf(variant, sizeof variant, "%s%s", *o->variant ? "-" : "", o->variant);
+    for (char *c = variant; *c; c++) {
+        *c = strchr(" /\\", *c) ? '_' : *c;
+    }
+    snprintf(path, size, "%s/%.80s%.60s-%s-%" PRIu64 ".gmd", directory, o->name, variant,
+             o->violations[0].oracle, o->violations[0].request);
+}
+
+/* Makes a folder with all that lead to it; 0, or -1 with errno. */
+static int make_folders(const char *path)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "%s", path);
+    for (char *c = text + 1; *c; c++) {
+        if (*c == '/') {
+            *c = '\0';
+            if (mkdir(text, 0777) != 0 && errno != EEXIST) {
+                return -1;
+            }
+            *c = '/';
+        }
+    }
+    return mkdir(text, 0777) != 0 && errno != EEXIST ? -1 : 0;
 }
 
 static void write_case(const gmd_run_options *options, const gmd_workload *workload,
@@ -213,23 +286,21 @@ static void write_case(const gmd_run_options *options, const gmd_workload *workl
     if (!options->case_directory || !o->violation_count) {
         return;
     }
-    const char *base = strrchr(workload->name, '/');
     gmd_violation *v = &o->violations[0];
-    snprintf(v->case_path, sizeof v->case_path, "%s/%.100s-%s-%" PRIu64 ".gmd",
-             options->case_directory, base ? base + 1 : workload->name, v->oracle, v->request);
+    name_case(o, options->case_directory, v->case_path, sizeof v->case_path);
     gmd_trace cut = {0};
     gmd_error error = {""};
     FILE *out = NULL;
     gmd_status status = cut_case(shared, options, workload, &cut, &error);
     if (status == GMD_OK) {
-        if ((mkdir(options->case_directory, 0777) != 0 && errno != EEXIST) ||
-            !(out = fopen(v->case_path, "w"))) {
+        complete_case(o, options, &cut);
+        if (make_folders(options->case_directory) != 0 || !(out = fopen(v->case_path, "w"))) {
             status = gmd_fail(&error, GMD_FAILED, "%s: %s", v->case_path, strerror(errno));
         }
     }
     if (status == GMD_OK) {
         status = gmd_trace_write(&cut, out, &error);
-        fprintf(out, "# %s: %s\n", v->oracle, v->message);
+        fprintf(out, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
     }
     if (out && fclose(out) != 0 && status == GMD_OK) {
         status = gmd_fail(&error, GMD_FAILED, "%s: %s", v->case_path, strerror(errno));
@@ -256,17 +327,22 @@ static void prepare_outcome(gmd_outcome *o, const gmd_run_options *options,
     o->seed = options->seed;
 }
 
-#define TERMINATE(text)    ((text)[sizeof(text) - 1] = '\0')
-#define CLAMP(count, most) ((count) = (count) < (most) ? (count) : (most))
-
-/* The child shares this memory with the allocator under test, which may have written anywhere: what
- * is read from here on is at least well formed. */
-static void mend_outcome(gmd_outcome *o)
+/* The child shares this memory with the allocator under test, which may have written anywhere. */
+static bool is_intact(const gmd_shared *shared)
 {
-    CLAMP(o->violation_count, (uint32_t)GMD_VIOLATION_MAX);
-    CLAMP(o->oracle_count, (uint32_t)GMD_ORACLE_MAX);
-    CLAMP(o->phase_count, (uint32_t)GMD_PHASE_MAX);
-    CLAMP(o->note_count, (uint32_t)GMD_NOTE_MAX);
+    const gmd_outcome *o = &shared->outcome;
+    return shared->first_guard == GMD_SHARED_GUARD && shared->last_guard == GMD_SHARED_GUARD &&
+           o->violation_count <= GMD_VIOLATION_MAX && o->oracle_count <= GMD_ORACLE_MAX &&
+           o->phase_count <= GMD_PHASE_MAX && o->note_count <= GMD_NOTE_MAX &&
+           o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR && o->seconds >= 0 &&
+           o->seconds < 1e9 && shared->request_count <= GMD_RECORDED_REQUEST_MAX;
+}
+
+#define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
+
+/* Where only texts were written over, they are at least well formed. */
+static void mend_texts(gmd_outcome *o)
+{
     TERMINATE(o->error);
     for (uint32_t i = 0; i < o->violation_count; i++) {
         TERMINATE(o->violations[i].oracle);
@@ -297,36 +373,51 @@ static void note_known(gmd_outcome *o)
     }
 }
 
-static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
-                                 gmd_shared *shared, gmd_error *error)
+static gmd_status watch_child(const gmd_run_options *options, const gmd_workload *workload,
+                              gmd_shared *shared, pid_t child, gmd_error *error)
 {
-    int life[2];
-    if (pipe(life) != 0) {
-        return gmd_fail(error, GMD_FAILED, "pipe: %s", strerror(errno));
-    }
-    fflush(NULL); /* or the child would print what is buffered here once more */
-    pid_t child = fork();
-    if (child < 0) {
-        close(life[0]);
-        close(life[1]);
-        return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
-    }
-    if (child == 0) {
-        close(life[0]);
-        run_child(options, workload, shared);
-    }
-    close(life[1]);
     int exit_status = 0;
-    child_end end = watch(child, life[0], shared, options, &exit_status);
+    int process = (int)syscall(SYS_pidfd_open, child, 0);
+    if (process < 0) {
+        gmd_status status = gmd_fail(error, GMD_FAILED, "pidfd_open: %s", strerror(errno));
+        kill(-child, SIGKILL);
+        reap(child, &exit_status);
+        return status;
+    }
+    child_end end = watch(child, process, shared, options, &exit_status);
+    close(process);
+    kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
     clear_progress(options);
-    close(life[0]);
-    mend_outcome(&shared->outcome);
-    CLAMP(shared->request_count, GMD_RECORDED_REQUEST_MAX);
+    if (!is_intact(shared)) {
+        memset(&shared->outcome, 0, sizeof shared->outcome);
+        prepare_outcome(&shared->outcome, options, workload);
+        gmd_outcome_violation(&shared->outcome, options->known, "progress", 0,
+                              "the allocator wrote over memory that is gmd's own: nothing that was "
+                              "found can be trusted");
+        return GMD_OK;
+    }
+    mend_texts(&shared->outcome);
+    prepare_outcome(&shared->outcome, options, workload);
     bool is_clean = end == CHILD_EXITED && WIFEXITED(exit_status) && WEXITSTATUS(exit_status) == 0;
     if (!is_clean || !atomic_load(&shared->is_finished)) {
         judge_death(options, workload, shared, exit_status, end);
     }
     return GMD_OK;
+}
+
+static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
+                                 gmd_shared *shared, gmd_error *error)
+{
+    fflush(NULL); /* or the child would print what is buffered here once more */
+    pid_t child = fork();
+    if (child < 0) {
+        return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
+    }
+    if (child == 0) {
+        run_child(options, workload, shared);
+    }
+    setpgid(child, child); /* here as well as in the child: whoever comes first */
+    return watch_child(options, workload, shared, child, error);
 }
 
 gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
@@ -342,6 +433,8 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with the child process: %s",
                         strerror(errno));
     }
+    shared->first_guard = GMD_SHARED_GUARD;
+    shared->last_guard = GMD_SHARED_GUARD;
     prepare_outcome(&shared->outcome, options, workload);
     status = fork_and_watch(options, workload, shared, error);
     if (status == GMD_OK) {

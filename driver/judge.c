@@ -26,7 +26,7 @@ void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, const c
         outcome->known_count++;
         return;
     }
-    outcome->verdict = GMD_FAIL;
+    outcome->verdict = outcome->verdict == GMD_ERROR ? GMD_ERROR : GMD_FAIL;
     gmd_oracle_result *result = result_of(outcome, oracle);
     if (result) {
         result->fate = GMD_ORACLE_FAILED;

@@ -80,6 +80,7 @@ static void read_figures(gmd_session *s, int device)
 static bool read_stats(gmd_session *s, int device)
 {
     gmd_stats *stats = &s->stats[device];
+    memset(stats, 0xff, sizeof *stats); /* GMD_STAT_UNKNOWN, where the allocator fills nothing in */
     stats->struct_size = sizeof *stats;
     return s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
 }
@@ -177,11 +178,19 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     return result == 0 ? GMD_OK : gmd_fail(error, GMD_FAILED, "gmd_order_segments was refused");
 }
 
+static void read_untouched(gmd_session *s)
+{
+    for (int device = 0; device < s->device_count; device++) {
+        read_figures(s, device);
+        s->untouched[device] = s->figures[device];
+    }
+}
+
 static void open_view(gmd_session *s)
 {
-    s->has_stats = read_stats(s, 0);
+    s->has_stats = s->subject.get_stats != NULL;
     for (int device = 0; device < s->device_count; device++) {
-        read_stats(s, device);
+        s->has_stats = s->has_stats && read_stats(s, device);
         read_figures(s, device);
         s->baseline[device] = s->figures[device];
     }
@@ -191,7 +200,9 @@ static void open_view(gmd_session *s)
                          .device_context = s->runtime.sim,
                          .stats = s->has_stats ? &s->stats[0] : NULL,
                          .stats_before = s->has_stats ? &s->stats_before : NULL,
+                         .stats_failed = s->subject.get_stats && !s->has_stats,
                          .figures = s->runtime.sim ? &s->figures[0] : NULL,
+                         .untouched = s->runtime.sim ? &s->untouched[0] : NULL,
                          .baseline = s->runtime.sim ? &s->baseline[0] : NULL};
 }
 
@@ -214,6 +225,7 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
     if (!session->runtime.sim) {
         session->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
     }
+    read_untouched(session); /* the allocator may take memory as soon as it is loaded */
     status = gmd_subject_open(&session->subject, options->allocator, options->lib_directory, error);
     if (status == GMD_OK) {
         status = configure(session, error);
@@ -242,7 +254,14 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
 
 static void fail_session(gmd_session *s, gmd_status status, const gmd_error *error)
 {
-    gmd_outcome_error(&s->shared->outcome, status, error);
+    gmd_error placed = *error;
+    const gmd_request *r = s->view.request;
+    if (r && r->line) { /* of the file that it was read from */
+        char place[600];
+        snprintf(place, sizeof place, "%.500s:%u", s->workload->name, r->line);
+        gmd_error_prefix(&placed, place);
+    }
+    gmd_outcome_error(&s->shared->outcome, status, &placed);
     s->is_over = true;
 }
 
@@ -268,6 +287,8 @@ static session_block *block_at(gmd_session *s, uint32_t id)
 static void look_at(gmd_session *s, int device)
 {
     s->view.device = device;
+    s->view.live_count = s->live_count[device];
+    s->view.live_bytes = s->live_bytes[device];
     s->view.block = NULL;
     s->view.out_of_memory = false;
     if (s->has_stats) {
@@ -276,6 +297,7 @@ static void look_at(gmd_session *s, int device)
     }
     if (s->runtime.sim) {
         s->view.figures = &s->figures[device];
+        s->view.untouched = &s->untouched[device];
         s->view.baseline = &s->baseline[device];
     }
 }
@@ -291,8 +313,8 @@ static void refresh_view(gmd_session *s)
         s->is_over = true;
     }
     read_figures(s, device);
-    if (s->figures[device].physical_bytes > s->peak_reserved) {
-        s->peak_reserved = s->figures[device].physical_bytes;
+    if (device == 0 && s->figures[0].physical_bytes > s->peak_reserved) {
+        s->peak_reserved = s->figures[0].physical_bytes;
     }
 }
 
@@ -320,6 +342,9 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
     *served = memory || r->bytes == 0 ? GMD_SERVED : GMD_OUT_OF_MEMORY;
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
+    if (s->view.out_of_memory) {
+        s->last_refused = s->request_index;
+    }
     check_expectation(s, r, *served == GMD_SERVED);
     if (!memory) {
         refresh_view(s);
@@ -333,12 +358,14 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
                                   .device = r->device}};
     s->live_count[r->device]++;
     s->live_bytes[r->device] += r->bytes;
-    if (s->live_bytes[r->device] > s->peak_allocated) {
-        s->peak_allocated = s->live_bytes[r->device];
+    if (r->device == 0 && s->live_bytes[0] > s->peak_allocated) {
+        s->peak_allocated = s->live_bytes[0];
     }
     s->view.block = &b->live;
     refresh_view(s);
-    gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
+    if (!s->is_over) {
+        gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
+    }
     return GMD_OK;
 }
 
@@ -508,7 +535,7 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, gmd_served *se
         status = do_elsewhere(s, r, error);
         refresh_view(s);
     }
-    if (status == GMD_OK) {
+    if (status == GMD_OK && !s->is_over) {
         gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REQUEST, &s->view);
     }
     return status;
@@ -564,7 +591,9 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
     session->call_count = 0;
     session->view.request = request;
     session->view.request_index = session->request_index;
+    atomic_store_explicit(&session->shared->is_in_request, 1, memory_order_relaxed);
     gmd_served served = serve_on_its_thread(session, request);
+    atomic_store_explicit(&session->shared->is_in_request, 0, memory_order_relaxed);
     session->request_index++;
     session->shared->outcome.requests = session->request_index;
     session->is_over = session->is_over || session->shared->outcome.violation_count > 0;
@@ -645,12 +674,17 @@ gmd_outcome *gmd_session_outcome(gmd_session *session)
     return &session->shared->outcome;
 }
 
-void gmd_session_fail(gmd_session *session, const char *oracle, const char *message)
+void gmd_session_fail(gmd_session *session, const char *oracle, uint64_t request,
+                      const char *message)
 {
-    uint64_t last = session->request_index ? session->request_index - 1 : 0;
-    gmd_outcome_violation(&session->shared->outcome, session->options->known, oracle, last,
+    gmd_outcome_violation(&session->shared->outcome, session->options->known, oracle, request,
                           message);
     session->is_over = true;
+}
+
+uint64_t gmd_session_last_refused(const gmd_session *session)
+{
+    return session->last_refused;
 }
 
 void gmd_session_note(gmd_session *session, const char *format, ...)

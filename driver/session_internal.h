@@ -32,6 +32,7 @@ struct gmd_session {
     bool has_stats;
     gmd_stats stats[GMD_MAX_DEVICES], stats_before;
     gmd_device_figures figures[GMD_MAX_DEVICES], baseline[GMD_MAX_DEVICES];
+    gmd_device_figures untouched[GMD_MAX_DEVICES];
     uint64_t peak_allocated, peak_reserved; /* from outside, for allocators without statistics */
 
     gmd_device_call *calls; /* of the last request */
@@ -39,6 +40,7 @@ struct gmd_session {
     uint64_t device_calls;
 
     uint64_t request_index;
+    uint64_t last_refused; /* request index of the latest out-of-memory */
     bool is_over;
 };
 

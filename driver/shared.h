@@ -19,13 +19,18 @@ typedef enum gmd_stage {
     GMD_STAGE_UNLOADING,
 } gmd_stage;
 
+#define GMD_SHARED_GUARD UINT64_C(0x676d642d67756172) /* around what the child writes */
+
 typedef struct gmd_shared {
+    uint64_t first_guard;
     gmd_outcome outcome;
-    _Atomic uint64_t beats;  /* moves with every request: a child that stands still hangs */
-    _Atomic int stage;       /* gmd_stage */
-    _Atomic int is_finished; /* the outcome is complete */
-    gmd_request current;     /* the request under way, for the message after a crash */
-    size_t request_count;    /* recorded below, when the workload is live */
+    uint64_t last_guard;
+    _Atomic uint64_t beats;    /* moves with every request: a child that stands still hangs */
+    _Atomic int stage;         /* gmd_stage */
+    _Atomic int is_finished;   /* the outcome is complete */
+    _Atomic int is_in_request; /* the allocator has the floor, not the workload */
+    gmd_request current;       /* the request under way, for the message after a crash */
+    size_t request_count;      /* recorded below, when the workload is live */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
 } gmd_shared;
 

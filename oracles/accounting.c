@@ -20,6 +20,9 @@ static void *create(void)
 
 static const char *blind_spot(const gmd_view *view)
 {
+    if (view->stats_failed) {
+        return "gmd_get_stats failed before the first request";
+    }
     return view->stats ? NULL : "the allocator exports no statistics (gmd_get_stats)";
 }
 
@@ -56,6 +59,32 @@ static void check_order(const gmd_stats *s, gmd_judge *judge)
                    s->allocated_bytes);
     demand_at_most(judge, "inactive_split_bytes", s->inactive_split_bytes, "reserved_bytes",
                    s->reserved_bytes);
+    demand_at_most(judge, "allocated_bytes_peak", s->allocated_bytes_peak, "active_bytes_peak",
+                   s->active_bytes_peak);
+    demand_at_most(judge, "active_bytes_peak", s->active_bytes_peak, "reserved_bytes_peak",
+                   s->reserved_bytes_peak);
+    demand_at_most(judge, "allocated_bytes_peak", s->allocated_bytes_peak, "reserved_bytes_peak",
+                   s->reserved_bytes_peak);
+    if (s->reserved_bytes != GMD_STAT_UNKNOWN && s->segment_count != GMD_STAT_UNKNOWN &&
+        (s->reserved_bytes != 0) != (s->segment_count != 0)) {
+        gmd_violation_add(judge, "reserved_bytes = %" PRIu64 " in segment_count = %" PRIu64,
+                          s->reserved_bytes, s->segment_count);
+    }
+}
+
+/* Counters only rise: an out-of-memory by one with each refusal, and with nothing else. */
+static void check_counters(const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_stats *now = view->stats, *before = view->stats_before;
+    if (is_known(now->num_ooms, before->num_ooms) &&
+        now->num_ooms - before->num_ooms != (uint64_t)view->out_of_memory) {
+        gmd_violation_add(judge,
+                          "num_ooms went from %" PRIu64 " to %" PRIu64 " in a request that %s",
+                          before->num_ooms, now->num_ooms,
+                          view->out_of_memory ? "was refused" : "was not refused");
+    }
+    demand_at_most(judge, "num_alloc_retries before the request", before->num_alloc_retries,
+                   "num_alloc_retries", now->num_alloc_retries);
 }
 
 static void check_live_set(const gmd_view *view, gmd_judge *judge)
@@ -96,13 +125,14 @@ static void check_peaks(peaks *seen, const gmd_stats *s, gmd_judge *judge)
  * that these took. */
 static void check_device(const gmd_view *view, gmd_judge *judge)
 {
-    uint64_t asked = view->figures->allocated_bytes - view->baseline->allocated_bytes;
-    uint64_t pages = view->figures->physical_bytes - view->baseline->physical_bytes;
+    uint64_t asked = view->figures->allocated_bytes - view->untouched->allocated_bytes;
+    uint64_t pages = view->figures->physical_bytes - view->untouched->physical_bytes;
     uint64_t reserved = view->stats->reserved_bytes;
     if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {
         gmd_violation_add(judge,
                           "reserved_bytes = %" PRIu64 ", but the device handed out %" PRIu64
-                          " B in %" PRIu64 " B of pages",
+                          " B in %" PRIu64 " B of pages (what an allocator keeps for itself counts "
+                          "as reserved)",
                           reserved, asked, pages);
     }
 }
@@ -138,8 +168,11 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     check_live_set(view, judge);
     check_peaks(&b->seen[view->device], view->stats, judge);
     check_change(view, judge);
+    check_counters(view, judge);
     if (view->figures) {
         check_device(view, judge);
+        demand_at_most(judge, "reserved_bytes_peak", view->stats->reserved_bytes_peak,
+                       "the device's memory", view->figures->capacity_bytes);
     }
 }
 

@@ -51,9 +51,11 @@ typedef struct gmd_view {
     uint64_t live_count, live_bytes; /* on that device: blocks, and bytes asked for */
     /* NULL where the allocator exports no statistics. `before` is from before the request. */
     const gmd_stats *stats, *stats_before;
-    /* NULL where the device does not tell (a real one). `baseline` is from before the first
-     * request. */
-    const gmd_device_figures *figures, *baseline;
+    bool stats_failed; /* it exports gmd_get_stats, which failed before the first request */
+    /* NULL where the device does not tell (a real one). `untouched` is from before the allocator
+     * was loaded, `baseline` from before the first request: an allocator may take memory in
+     * between. */
+    const gmd_device_figures *figures, *untouched, *baseline;
     /* The device allocation that contains `address`; false: none. NULL on a real device.
      * `device_context` is its first argument. */
     bool (*find_range)(const void *device_context, uint64_t address, gmd_device_range *range);

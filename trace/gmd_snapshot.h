@@ -62,7 +62,8 @@ typedef struct gmd_snapshot {
     size_t block_count;
     uint32_t device_count; /* number of device traces */
     char *conf;            /* allocator_settings: PYTORCH_CUDA_ALLOC_CONF; NULL: not in the file */
-    bool has_events;       /* false: recording was off (no "device_traces", or all empty) */
+    const char *setting; /* the first allocator setting that is not PyTorch's default; NULL: none */
+    bool has_events;     /* false: recording was off (no "device_traces", or all empty) */
 } gmd_snapshot;
 
 /* Reads FILE (.pickle, .pickle.gz, any name: gzip is told by its magic). A segments-only snapshot

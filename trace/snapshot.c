@@ -592,6 +592,42 @@ static bool read_conf(converter *c, const field *f)
     return c->snapshot->conf || fail_memory(c);
 }
 
+/* Whether a setting differs from PyTorch's default, which is off for all that are looked at: False,
+ * 0, or -1 (max_split_size; also written as the largest number). */
+static bool is_set(const value *v)
+{
+    switch (v->kind) {
+    case GMD_PICKLE_BOOL:
+        return v->number != 0;
+    case GMD_PICKLE_NATURAL:
+        return v->number != 0 && v->number != UINT64_MAX;
+    case GMD_PICKLE_NEGATIVE:
+        return v->negative != -1;
+    case GMD_PICKLE_FLOAT:
+        return v->real != 0;
+    default:
+        return false;
+    }
+}
+
+/* The settings in force, which need not come from the environment's string. */
+static bool read_flags(converter *c, const value *settings)
+{
+    enum { FLAGS = 3 };
+    field flags[FLAGS] = {{"max_split_size", NULL},
+                          {"garbage_collection_threshold", NULL},
+                          {"expandable_segments", NULL}};
+    if (!find_fields(c, settings, flags, FLAGS)) {
+        return false;
+    }
+    for (int i = 0; i < FLAGS && !c->snapshot->setting; i++) {
+        if (flags[i].found && is_set(flags[i].found)) {
+            c->snapshot->setting = flags[i].key;
+        }
+    }
+    return true;
+}
+
 /* The variable has been called PYTORCH_ALLOC_CONF as well since it became device-neutral. */
 static bool read_settings(converter *c, const field *f)
 {
@@ -600,8 +636,8 @@ static bool read_settings(converter *c, const field *f)
         return true;
     }
     c->place = AT_SETTINGS;
-    bool ok =
-        find_fields(c, f->found, names, 2) && read_conf(c, &names[0]) && read_conf(c, &names[1]);
+    bool ok = find_fields(c, f->found, names, 2) && read_conf(c, &names[0]) &&
+              read_conf(c, &names[1]) && read_flags(c, f->found);
     c->place = AT_FILE;
     return ok;
 }

@@ -39,7 +39,7 @@ static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                .lib_directory = GMD_TEST_LIB_DIR,
                                .case_directory = case_directory,
                                .device = GMD_DEVICE_SIM,
-                               .device_count = 1,
+                               .device_count = trace.device_count ? trace.device_count : 1,
                                .capacity_bytes = GMD_GIB,
                                .call_budget_s = 1};
     gmd_workload workload = {
@@ -117,6 +117,70 @@ PLANT_TEST(hang, progress, "no answer within 1 s in request 2: alloc c 4096 s1")
 PLANT_TEST(crash_init, progress, "while the allocator was loaded and initialised")
 PLANT_TEST(crash_exit, progress, "while the process ended")
 
+/* What only looks odd from outside must not be taken for a defect. */
+static void expect_pass(const char *plant)
+{
+    setenv("GMD_PLANT", plant, 1);
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED, workload_text);
+    unsetenv("GMD_PLANT");
+    assert_string_equal(o->violation_count ? o->violations[0].message : "", "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    free(o);
+}
+
+static void memory_reserved_before_the_first_request_is_no_defect(void **state)
+{
+    (void)state;
+    expect_pass("reserve_early");
+}
+
+static void closed_descriptors_are_no_defect(void **state)
+{
+    (void)state;
+    expect_pass("close_descriptors");
+}
+
+static void a_helper_process_is_no_defect_and_does_not_survive(void **state)
+{
+    (void)state;
+    expect_pass("leave_helper");
+}
+
+static void every_operation_looks_at_its_own_device(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
+                                           "devices 2\n"
+                                           "alloc a 1000 s1\n"
+                                           "alloc b 2000 s1 device 1\n"
+                                           "alloc c 3000 s1 device 1\n"
+                                           "use a s1\n"
+                                           "use b s2\n"
+                                           "record c s2\n"
+                                           "record a s2\n"
+                                           "sync\n"
+                                           "free c\n"
+                                           "use a s2\n"
+                                           "empty_cache\n");
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    free(o);
+}
+
+/* The retry is served on the right device; the allocation that failed was made on none. */
+static void a_device_that_cannot_be_made_current_gets_no_allocation(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
+                                           "devices 2\n"
+                                           "alloc s 512 s1 device 1\n"
+                                           "fault cudaSetDevice 1 2\n"
+                                           "expect alloc a 30MiB s1 device 1\n"
+                                           "expect alloc b 30MiB s1 device 1\n");
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    free(o);
+}
+
 static void a_failed_run_leaves_a_case_that_replays_it(void **state)
 {
     (void)state;
@@ -172,6 +236,11 @@ int main(void)
         cmocka_unit_test(planted_hang_is_found_by_progress),
         cmocka_unit_test(planted_crash_init_is_found_by_progress),
         cmocka_unit_test(planted_crash_exit_is_found_by_progress),
+        cmocka_unit_test(memory_reserved_before_the_first_request_is_no_defect),
+        cmocka_unit_test(closed_descriptors_are_no_defect),
+        cmocka_unit_test(a_helper_process_is_no_defect_and_does_not_survive),
+        cmocka_unit_test(every_operation_looks_at_its_own_device),
+        cmocka_unit_test(a_device_that_cannot_be_made_current_gets_no_allocation),
         cmocka_unit_test(a_failed_run_leaves_a_case_that_replays_it),
         cmocka_unit_test(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name),
     };

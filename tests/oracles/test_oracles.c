@@ -161,7 +161,7 @@ static void size_wants_room_up_to_the_last_byte(void **state)
 
 typedef struct books_view {
     gmd_stats before, stats;
-    gmd_device_figures baseline, figures;
+    gmd_device_figures baseline, figures; /* baseline: also untouched */
     gmd_live_block block;
     gmd_request request;
     gmd_view view;
@@ -181,7 +181,9 @@ static void open_books(books_view *v)
                                 .requested_bytes = 1000,
                                 .allocation_count = 1,
                                 .segment_count = 1},
-                      .figures = {.physical_bytes = 2097152, .allocated_bytes = 2097152},
+                      .figures = {.capacity_bytes = 1 << 30,
+                                  .physical_bytes = 2097152,
+                                  .allocated_bytes = 2097152},
                       .block = {.address = 4096, .bytes = 1000},
                       .request = {.op = GMD_OP_ALLOC, .bytes = 1000}};
     v->view = (gmd_view){.request = &v->request,
@@ -191,6 +193,7 @@ static void open_books(books_view *v)
                          .stats = &v->stats,
                          .stats_before = &v->before,
                          .figures = &v->figures,
+                         .untouched = &v->baseline,
                          .baseline = &v->baseline};
 }
 
@@ -228,6 +231,11 @@ static void accounting_finds_each_figure_that_is_off(void **state)
         {offsetof(gmd_stats, requested_bytes), 999},
         {offsetof(gmd_stats, allocation_count), 2},
         {offsetof(gmd_stats, inactive_split_bytes), 2097153},
+        {offsetof(gmd_stats, allocated_bytes_peak), 4194304}, /* more than was ever reserved */
+        {offsetof(gmd_stats, reserved_bytes_peak),
+         (uint64_t)1 << 31},                     /* more than the device has */
+        {offsetof(gmd_stats, segment_count), 0}, /* reserved, but in no segment */
+        {offsetof(gmd_stats, num_ooms), 1},      /* nothing was refused */
     };
     for (size_t i = 0; i < sizeof defects / sizeof *defects; i++) {
         books_view v;
