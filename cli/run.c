@@ -180,8 +180,9 @@ static void choose_params(const value_list *lists, size_t count, size_t choice, 
 {
     variant[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        run->params[i] = (gmd_param){lists[i].key, lists[i].values[choice % lists[i].count]};
-        choice /= lists[i].count;
+        size_t values = lists[i].count ? lists[i].count : 1; /* never 0: split_values sees to it */
+        run->params[i] = (gmd_param){lists[i].key, lists[i].values[choice % values]};
+        choice /= values;
         size_t at = strlen(variant);
         snprintf(variant + at, variant_size - at, "%s%s=%s", i ? " " : "", run->params[i].key,
                  run->params[i].value);

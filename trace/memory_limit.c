@@ -154,7 +154,7 @@ static int compare_descending(const void *a, const void *b)
 /* The n-th highest of the candidates (1: the highest). */
 static uint64_t nth_candidate(const evidence *e, uint64_t n)
 {
-    uint64_t *sorted = malloc(e->candidate_count * sizeof *sorted);
+    uint64_t *sorted = malloc((e->candidate_count + 1) * sizeof *sorted);
     if (!sorted) {
         return 0;
     }
