@@ -462,11 +462,13 @@ gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *sn
                         "there is nothing to replay",
                         name);
     }
-    if (history->orphan_frees) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "%s: %" PRIu64 " frees are of blocks from before the recording, the first "
-                        "before request %" PRIu64 ": --check needs a history from the start",
-                        name, history->orphan_frees, history->first_orphan);
+    if (history->orphan_frees || history->orphan_segments) {
+        return gmd_fail(
+            error, GMD_BAD_INPUT,
+            "%s: %" PRIu64 " frees are of blocks and %" PRIu64 " segments given back are "
+            "from before the recording, the first at request %" PRIu64
+            ": --check needs a history from the start",
+            name, history->orphan_frees, history->orphan_segments, history->first_orphan);
     }
     if (history->mapped_events) {
         return gmd_fail(

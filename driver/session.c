@@ -193,6 +193,7 @@ static void open_view(gmd_session *s)
         s->has_stats = s->has_stats && read_stats(s, device);
         read_figures(s, device);
         s->baseline[device] = s->figures[device];
+        s->reserved_at_start[device] = s->stats[device].reserved_bytes;
     }
     s->view = (gmd_view){.promised_alignment = s->subject.promised_alignment,
                          .can_empty_cache = s->subject.empty_cache != NULL,
@@ -294,6 +295,7 @@ static void look_at(gmd_session *s, int device)
     if (s->has_stats) {
         s->stats_before = s->stats[device];
         s->view.stats = &s->stats[device];
+        s->view.reserved_at_start = s->reserved_at_start[device];
     }
     if (s->runtime.sim) {
         s->view.figures = &s->figures[device];

@@ -51,6 +51,7 @@ typedef struct gmd_view {
     uint64_t live_count, live_bytes; /* on that device: blocks, and bytes asked for */
     /* NULL where the allocator exports no statistics. `before` is from before the request. */
     const gmd_stats *stats, *stats_before;
+    uint64_t reserved_at_start; /* reserved_bytes before the first request; GMD_STAT_UNKNOWN */
     bool stats_failed; /* it exports gmd_get_stats, which failed before the first request */
     /* NULL where the device does not tell (a real one). `untouched` is from before the allocator
      * was loaded, `baseline` from before the first request: an allocator may take memory in

@@ -20,7 +20,8 @@ static const char *blind_spot(const gmd_view *view)
 static void check_own_word(const gmd_view *view, gmd_judge *judge)
 {
     uint64_t reserved = view->stats->reserved_bytes;
-    if (reserved != GMD_STAT_UNKNOWN && reserved != 0) {
+    uint64_t at_start = view->reserved_at_start;
+    if (reserved != GMD_STAT_UNKNOWN && reserved > (at_start == GMD_STAT_UNKNOWN ? 0 : at_start)) {
         gmd_violation_add(judge,
                           "device %d: reserved_bytes = %" PRIu64
                           " after everything was freed and the "

@@ -41,6 +41,7 @@ typedef struct gmd_history {
     uint64_t
         deferred_frees; /* frees that were completed later: the block was used on other streams */
     uint64_t orphan_frees;                 /* of blocks from before the recording; left out */
+    uint64_t orphan_segments;              /* given back, but from before the recording */
     uint64_t first_deferred, first_orphan; /* requests: where the first of each shows */
     uint64_t mapped_events;                /* segment_map and segment_unmap; left out */
 } gmd_history;

@@ -221,7 +221,8 @@ typedef struct builder {
     gmd_history *history;
     const gmd_snapshot *snapshot;
     const char *name;
-    address_map live;
+    address_map live;        /* blocks */
+    address_map segments;    /* address -> its call */
     size_t *born;            /* by block: its allocation's request */
     uint64_t completed_late; /* free_completed events of deferred frees */
     reserved_bytes reserved;
@@ -248,12 +249,6 @@ static gmd_status add_request(builder *b, const gmd_request *request, size_t eve
     return status;
 }
 
-static void add_call(builder *b, const gmd_snapshot_event *e, bool is_free)
-{
-    b->history->calls[b->history->call_count++] =
-        (gmd_recorded_call){.address = e->address, .size = e->size, .is_free = is_free};
-}
-
 __attribute__((format(printf, 3, 4))) static gmd_status contradiction(builder *b, size_t event,
                                                                       const char *format, ...)
 {
@@ -264,6 +259,47 @@ __attribute__((format(printf, 3, 4))) static gmd_status contradiction(builder *b
     va_end(arguments);
     return gmd_fail(b->error, GMD_BAD_INPUT, "%s: event %zu (request %zu): %s", b->name, event,
                     b->history->trace.count, text);
+}
+
+/* Where something is counted, the first place is kept. */
+static void count_with_place(builder *b, uint64_t *count, uint64_t *first)
+{
+    if ((*count)++ == 0) {
+        *first = b->history->trace.count;
+    }
+}
+
+static void add_call(builder *b, const gmd_snapshot_event *e, bool is_free)
+{
+    b->history->calls[b->history->call_count++] =
+        (gmd_recorded_call){.address = e->address, .size = e->size, .is_free = is_free};
+}
+
+static gmd_status add_segment_alloc(builder *b, const gmd_snapshot_event *e, size_t event)
+{
+    if (!e->address ||
+        !address_map_put(&b->segments, e->address, (uint32_t)b->history->call_count)) {
+        return contradiction(b, event, "segment_alloc at 0x%" PRIx64 ", where a segment is already",
+                             e->address);
+    }
+    add_call(b, e, false);
+    reserved_count(&b->reserved, e);
+    return GMD_OK;
+}
+
+static gmd_status add_segment_free(builder *b, const gmd_snapshot_event *e, size_t event)
+{
+    uint32_t call;
+    if (!e->address || !address_map_take(&b->segments, e->address, &call)) {
+        count_with_place(b, &b->history->orphan_segments, &b->history->first_orphan);
+    } else if (b->history->calls[call].size != e->size) {
+        return contradiction(b, event,
+                             "segment_free at 0x%" PRIx64 " of %" PRIu64
+                             " B, which was allocated with %" PRIu64 " B",
+                             e->address, e->size, b->history->calls[call].size);
+    }
+    add_call(b, e, true);
+    return GMD_OK;
 }
 
 /* The segment that was made for an allocation belongs to its stream and can hold it. */
@@ -301,14 +337,6 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
                              e->address);
     }
     return add_request(b, &request, event, is_oom ? 0 : e->address, is_oom);
-}
-
-/* Where something is counted, the first place is kept. */
-static void count_with_place(builder *b, uint64_t *count, uint64_t *first)
-{
-    if ((*count)++ == 0) {
-        *first = b->history->trace.count;
-    }
 }
 
 static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event)
@@ -376,12 +404,13 @@ static gmd_status add_free_run(builder *b, size_t *at)
 {
     const gmd_snapshot_event *events = b->snapshot->events;
     free_run run = free_run_read(b->snapshot, *at, &b->reserved);
-    for (size_t i = run.first; i < run.end; i++) {
-        add_call(b, &events[i], true);
+    gmd_status status = GMD_OK;
+    for (size_t i = run.first; i < run.end && status == GMD_OK; i++) {
+        status = add_segment_free(b, &events[i], i);
     }
     *at = run.end;
-    if (run.is_before_oom) {
-        return GMD_OK;
+    if (run.is_before_oom || status != GMD_OK) {
+        return status;
     }
     if (run.explained_below > b->limit.bytes && b->limit.explained_runs) {
         b->limit.explained_runs--;
@@ -399,9 +428,7 @@ static gmd_status add_event(builder *b, size_t at)
     }
     switch (e->action) {
     case GMD_ACTION_SEGMENT_ALLOC:
-        add_call(b, e, false);
-        reserved_count(&b->reserved, e);
-        return GMD_OK;
+        return add_segment_alloc(b, e, at);
     case GMD_ACTION_ALLOC:
     case GMD_ACTION_OOM:
         return add_alloc(b, e, at);
@@ -441,6 +468,7 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
     h->calls = calloc(events + 1, sizeof *h->calls);
     b->born = calloc(events + 1, sizeof *b->born);
     if (!h->recorded || !h->calls || !b->born || !address_map_make(&b->live, events + 1) ||
+        !address_map_make(&b->segments, events + 1) ||
         !memory_limit_find(b->snapshot, hints, &b->limit)) {
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
                         events);
@@ -464,6 +492,7 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
                                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     free(grouped.events);
     free(b.live.slots);
+    free(b.segments.slots);
     free(b.born);
     if (status != GMD_OK) {
         gmd_history_free(history);

@@ -23,7 +23,9 @@ void reserved_count(reserved_bytes *reserved, const gmd_snapshot_event *event)
     if (event->action == GMD_ACTION_SEGMENT_ALLOC) {
         reserved->of[event->device] += event->size;
     } else if (event->action == GMD_ACTION_SEGMENT_FREE) {
-        reserved->of[event->device] -= event->size;
+        uint64_t *of = &reserved->of[event->device];
+        *of -=
+            event->size < *of ? event->size : *of; /* one from before the recording counts for 0 */
     }
 }
 

@@ -296,6 +296,17 @@ static void leak_finds_what_the_device_still_holds(void **state)
     assert_int_equal(bad.count, 1);
 }
 
+static void leak_takes_the_allocators_word_where_the_device_is_silent(void **state)
+{
+    (void)state;
+    gmd_stats kept = {.reserved_bytes = 4096}, more = {.reserved_bytes = 4097};
+    gmd_judge good = {0}, bad = {0};
+    gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats = &kept, .reserved_at_start = 4096}, &good);
+    gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats = &more, .reserved_at_start = 4096}, &bad);
+    assert_int_equal(good.count, 0);
+    assert_int_equal(bad.count, 1);
+}
+
 static void an_oracle_that_cannot_see_says_why(void **state)
 {
     (void)state;
@@ -341,6 +352,7 @@ int main(void)
         cmocka_unit_test(accounting_finds_a_free_that_does_not_lower_the_total),
         cmocka_unit_test(accounting_finds_a_total_that_moves_without_a_request),
         cmocka_unit_test(leak_finds_what_the_device_still_holds),
+        cmocka_unit_test(leak_takes_the_allocators_word_where_the_device_is_silent),
         cmocka_unit_test(an_oracle_that_cannot_see_says_why),
         cmocka_unit_test(names_are_those_of_the_contract_and_unique),
     };

@@ -261,13 +261,27 @@ static void a_free_from_before_the_recording_is_left_out_and_counted(void **stat
     gmd_history_free(&h);
 }
 
+static void a_segment_from_before_the_recording_is_counted(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD(&h, 0, MADE(0), ALLOC(0), GIVEN(7));
+    assert_int_equal(h.orphan_segments, 1);
+    assert_int_equal(h.first_orphan, 1);
+    gmd_history_free(&h);
+}
+
 static void contradictions_are_refused_with_event_and_request(void **state)
 {
     (void)state;
     gmd_snapshot_event other_size = REQUESTED(0), other_stream = ALLOC(0);
     other_size.size += 512;
     other_stream.stream = 5;
+    gmd_snapshot_event other_segment = GIVEN(0);
+    other_segment.size += 512;
     REFUSE("event 2 (request 1)", MADE(0), ALLOC(0), other_size);
+    REFUSE("which was allocated with 20971520 B", MADE(0), ALLOC(0), other_segment);
+    REFUSE("where a segment is already", MADE(0), ALLOC(0), MADE(0), ALLOC(1));
     REFUSE("event 2 (request 1): alloc at 0x10000000000, where a block is live", MADE(0), ALLOC(0),
            ALLOC(0));
     REFUSE("event 1 (request 0): the segment for it", MADE(0), other_stream);
@@ -293,6 +307,7 @@ int main(void)
         cmocka_unit_test(streams_are_numbered_by_their_handles),
         cmocka_unit_test(a_free_that_completes_later_is_counted_with_its_place),
         cmocka_unit_test(a_free_from_before_the_recording_is_left_out_and_counted),
+        cmocka_unit_test(a_segment_from_before_the_recording_is_counted),
         cmocka_unit_test(contradictions_are_refused_with_event_and_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
