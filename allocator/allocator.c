@@ -559,9 +559,13 @@ void gmd_allocator_reset_peak_stats(gmd_allocator *allocator, int device)
     }
 }
 
-bool gmd_allocator_order_segments(gmd_allocator *allocator, const uint64_t *given, size_t count)
+bool gmd_allocator_order_segments(gmd_allocator *allocator, int device, const uint64_t *given,
+                                  size_t count)
 {
-    device_allocator *d = &allocator->devices[0];
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return false;
+    }
     pthread_mutex_lock(&d->lock);
     bool is_set =
         !statistics_current(&d->stats, FIGURE_SEGMENT) && places_set(&d->places, given, count);

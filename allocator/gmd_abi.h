@@ -16,7 +16,7 @@
  *     void gmd_reset_peak_stats(int device);
  *     int  gmd_configure(const char *conf, char *message, size_t message_size);
  *                                             0: accepted; else a message; before the first request
- *     int  gmd_order_segments(const uint64_t *given, size_t count);
+ *     int  gmd_order_segments(int device, const uint64_t *given, size_t count);
  *                                             0: accepted; see gmd_allocator_order_segments
  *     int  gmd_walk(int device, gmd_walk_fn *visit, void *context);           0: all visited
  *

@@ -56,7 +56,8 @@ void gmd_allocator_reset_peak_stats(gmd_allocator *allocator, int device);
  * gmd_allocator_walk, later ones as lying above all others in the order of their making. `given` is
  * copied; count 0 is fine. For comparing runs on devices that place differently. False: there are
  * segments already, or no host memory; nothing is changed. */
-bool gmd_allocator_order_segments(gmd_allocator *allocator, const uint64_t *given, size_t count);
+bool gmd_allocator_order_segments(gmd_allocator *allocator, int device, const uint64_t *given,
+                                  size_t count);
 
 /* False: device index out of range, or a struct_size that this version does not know. */
 bool gmd_allocator_get_stats(gmd_allocator *allocator, int device, gmd_stats *out);

@@ -16,7 +16,7 @@ GMD_EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream
 GMD_EXPORT void gmd_empty_cache(void);
 GMD_EXPORT void gmd_set_memory_fraction(double fraction, int device);
 GMD_EXPORT void gmd_reset_peak_stats(int device);
-GMD_EXPORT int gmd_order_segments(const uint64_t *given, size_t count);
+GMD_EXPORT int gmd_order_segments(int device, const uint64_t *given, size_t count);
 GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
 GMD_EXPORT int gmd_memory_stats(int device, gmd_stat_fn *emit, void *context);
 GMD_EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context);
@@ -100,9 +100,9 @@ void gmd_reset_peak_stats(int device)
     }
 }
 
-int gmd_order_segments(const uint64_t *given, size_t count)
+int gmd_order_segments(int device, const uint64_t *given, size_t count)
 {
-    return get() && gmd_allocator_order_segments(instance, given, count) ? 0 : -1;
+    return get() && gmd_allocator_order_segments(instance, device, given, count) ? 0 : -1;
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

@@ -134,8 +134,8 @@ static gmd_sim_recorded *list_placements(const gmd_history *history, size_t *cou
     *count = 0;
     for (size_t i = 0; list && i < history->call_count; i++) {
         if (!history->calls[i].is_free) {
-            list[(*count)++] =
-                (gmd_sim_recorded){history->calls[i].address, history->calls[i].size};
+            list[(*count)++] = (gmd_sim_recorded){history->calls[i].address, history->calls[i].size,
+                                                  history->calls[i].device};
         }
     }
     return list;

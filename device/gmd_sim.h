@@ -38,6 +38,7 @@ typedef enum gmd_sim_schedule {
 
 typedef struct gmd_sim_recorded {
     uint64_t address, size;
+    int device; /* that asked for it; not used for placing */
 } gmd_sim_recorded;
 
 typedef struct gmd_sim_config {

@@ -165,17 +165,23 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     if (s->runtime.sim || !s->subject.order_segments) {
         return GMD_OK;
     }
-    size_t count = s->options->placement == GMD_SIM_RECORDED ? s->options->recorded_count : 0;
-    uint64_t *given = malloc((count + 1) * sizeof *given);
+    size_t recorded = s->options->placement == GMD_SIM_RECORDED ? s->options->recorded_count : 0;
+    uint64_t *given = malloc((recorded + 1) * sizeof *given);
     if (!given) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu segments", count);
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu segments", recorded);
     }
-    for (size_t i = 0; i < count; i++) {
-        given[i] = s->options->recorded[i].address;
+    bool is_accepted = true;
+    for (int device = 0; device < s->device_count && is_accepted; device++) {
+        size_t count = 0;
+        for (size_t i = 0; i < recorded; i++) {
+            if (s->options->recorded[i].device == device) {
+                given[count++] = s->options->recorded[i].address;
+            }
+        }
+        is_accepted = s->subject.order_segments(device, given, count) == 0;
     }
-    int result = s->subject.order_segments(given, count);
     free(given);
-    return result == 0 ? GMD_OK : gmd_fail(error, GMD_FAILED, "gmd_order_segments was refused");
+    return is_accepted ? GMD_OK : gmd_fail(error, GMD_FAILED, "gmd_order_segments was refused");
 }
 
 static void read_untouched(gmd_session *s)

@@ -23,7 +23,7 @@ typedef struct gmd_subject {
     int (*walk)(int device, gmd_walk_fn *visit, void *context);
     int (*configure)(const char *conf, char *message, size_t message_size);
     void (*reset_peak_stats)(int device);
-    int (*order_segments)(const uint64_t *given, size_t count);
+    int (*order_segments)(int device, const uint64_t *given, size_t count);
     uint64_t promised_alignment; /* bytes */
 } gmd_subject;
 

@@ -18,6 +18,7 @@
 typedef struct gmd_recorded_call {
     uint64_t address, size; /* bytes */
     bool is_free;
+    uint8_t device;
 } gmd_recorded_call;
 
 /* What was recorded for the request of the same index. */

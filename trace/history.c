@@ -10,23 +10,39 @@
 
 /* --- several devices --------------------------------------------------------------------- */
 
-static bool is_segment_event(const gmd_snapshot_event *e)
-{
-    return e->action == GMD_ACTION_SEGMENT_FREE || e->action == GMD_ACTION_SEGMENT_ALLOC;
-}
-
 static bool is_allocation(const gmd_snapshot_event *e)
 {
     return e->action == GMD_ACTION_ALLOC || e->action == GMD_ACTION_OOM;
 }
 
-/* Whether `e`, a later event of the same device, belongs with `opener`. */
-static bool belongs(const gmd_snapshot_event *opener, const gmd_snapshot_event *e)
+/* Whether other devices gave segments back between two events: then an empty_cache() was under way,
+ * which goes through all devices, and not a retry, which concerns one. */
+static bool is_emptying(const gmd_snapshot_event *events, size_t from, size_t to)
 {
-    if (opener->action == GMD_ACTION_FREE_REQUESTED) {
-        return e->action == GMD_ACTION_FREE_COMPLETED && e->address == opener->address;
+    for (size_t i = from + 1; i < to; i++) {
+        if (events[i].action == GMD_ACTION_SEGMENT_FREE) {
+            return true;
+        }
     }
-    return is_segment_event(opener) && (is_segment_event(e) || is_allocation(e));
+    return false;
+}
+
+/* Whether event `to`, the next of its device after `from`, belongs with it. */
+static bool belongs(const gmd_snapshot_event *events, size_t from, size_t to)
+{
+    const gmd_snapshot_event *e = &events[to];
+    switch (events[from].action) {
+    case GMD_ACTION_FREE_REQUESTED:
+        return e->action == GMD_ACTION_FREE_COMPLETED && e->address == events[from].address;
+    case GMD_ACTION_SEGMENT_ALLOC:
+        return is_allocation(e);
+    case GMD_ACTION_SEGMENT_FREE:
+        return e->action == GMD_ACTION_SEGMENT_FREE ||
+               ((e->action == GMD_ACTION_SEGMENT_ALLOC || e->action == GMD_ACTION_OOM) &&
+                !is_emptying(events, from, to));
+    default:
+        return false;
+    }
 }
 
 /* Each device has its own allocator and its own lock, so events of several devices interleave. Here
@@ -42,12 +58,11 @@ static void regroup(const gmd_snapshot_event *from, const size_t *next, size_t c
             continue;
         }
         to[filled++] = from[i];
-        bool is_whole = false;
-        for (size_t k = next[i]; !is_whole && k < count && belongs(&from[i], &from[k]);
-             k = next[k]) {
+        size_t at = i;
+        for (size_t k = next[i]; k < count && belongs(from, at, k); k = next[k]) {
             to[filled++] = from[k];
             is_taken[k] = true;
-            is_whole = !is_segment_event(&from[k]);
+            at = k;
         }
     }
 }
@@ -271,8 +286,8 @@ static void count_with_place(builder *b, uint64_t *count, uint64_t *first)
 
 static void add_call(builder *b, const gmd_snapshot_event *e, bool is_free)
 {
-    b->history->calls[b->history->call_count++] =
-        (gmd_recorded_call){.address = e->address, .size = e->size, .is_free = is_free};
+    b->history->calls[b->history->call_count++] = (gmd_recorded_call){
+        .address = e->address, .size = e->size, .is_free = is_free, .device = e->device};
 }
 
 static gmd_status add_segment_alloc(builder *b, const gmd_snapshot_event *e, size_t event)

@@ -352,7 +352,7 @@ static decisions decide_with(gmd_sim_placement placement)
     gmd_sim_reset(&config);
     assert_int_equal(gmd_allocator_create(&f.a, 1, NULL, NULL), GMD_OK);
     const uint64_t given[] = {(uint64_t)9 << 30, (uint64_t)3 << 30, (uint64_t)6 << 30};
-    assert_true(gmd_allocator_order_segments(f.a, given, 3));
+    assert_true(gmd_allocator_order_segments(f.a, 0, given, 3));
     for (int step = 0; step < 4000; step++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         uint64_t *slot = &live[(random >> 40) % LIVE];

@@ -101,7 +101,7 @@ static void use_recorded(const gmd_sim_recorded *list, size_t count)
 static void recorded_gives_the_recorded_addresses(void **state)
 {
     (void)state;
-    const gmd_sim_recorded list[] = {{0x7f6b12000000, 20 * MIB}, {0x7f6b10000000, 2 * MIB}};
+    const gmd_sim_recorded list[] = {{0x7f6b12000000, 20 * MIB, 0}, {0x7f6b10000000, 2 * MIB, 0}};
     use_recorded(list, 2);
     assert_int_equal(device_malloc_address(20 * MIB), 0x7f6b12000000);
     assert_int_equal(gmd_sim_recorded_left(), 1);
@@ -115,7 +115,7 @@ static void recorded_gives_the_recorded_addresses(void **state)
 static void recorded_comes_back_to_a_freed_address(void **state)
 {
     (void)state;
-    const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB}, {0x7f0000000000, 4 * MIB}};
+    const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB, 0}, {0x7f0000000000, 4 * MIB, 0}};
     use_recorded(list, 2);
     assert_success(cudaFree(device_malloc(2 * MIB)));
     assert_int_equal(device_malloc_address(4 * MIB), 0x7f0000000000);
@@ -124,7 +124,7 @@ static void recorded_comes_back_to_a_freed_address(void **state)
 static void recorded_is_given_up_at_the_first_mismatch(void **state)
 {
     (void)state;
-    const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB}, {0x7f0000200000, 4 * MIB}};
+    const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB, 0}, {0x7f0000200000, 4 * MIB, 0}};
     use_recorded(list, 2);
     device_malloc(6 * MIB);
     assert_true(device_malloc_address(2 * MIB) != 0x7f0000000000);
@@ -134,7 +134,7 @@ static void recorded_is_given_up_at_the_first_mismatch(void **state)
 static void recorded_never_overlaps(void **state)
 {
     (void)state;
-    const gmd_sim_recorded list[] = {{0x7f0000000000, 4 * MIB}, {0x7f0000200000, 2 * MIB}};
+    const gmd_sim_recorded list[] = {{0x7f0000000000, 4 * MIB, 0}, {0x7f0000200000, 2 * MIB, 0}};
     use_recorded(list, 2);
     device_malloc(4 * MIB);
     assert_true(device_malloc_address(2 * MIB) != 0x7f0000200000);
@@ -144,7 +144,7 @@ static void recorded_never_overlaps(void **state)
 static void a_request_beyond_memory_keeps_the_recorded_list(void **state)
 {
     (void)state;
-    const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB}};
+    const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB, 0}};
     use_recorded(list, 1);
     void *pointer;
     assert_int_equal(cudaMalloc(&pointer, 2 * GIB), cudaErrorMemoryAllocation);
@@ -156,7 +156,7 @@ static void hostile_recorded_addresses_are_not_used(void **state)
     (void)state;
     const uint64_t addresses[] = {0, 1, 0x7fffffffff00, 0x800000000000, UINT64_MAX - 511};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
-        const gmd_sim_recorded list[] = {{addresses[i], 2 * MIB}};
+        const gmd_sim_recorded list[] = {{addresses[i], 2 * MIB, 0}};
         use_recorded(list, 1);
         assert_true(device_malloc_address(2 * MIB) != addresses[i]);
         assert_int_equal(gmd_sim_recorded_left(), 1);

@@ -44,7 +44,7 @@ static gmd_sim_recorded *placements_of(const gmd_history *h, size_t *count)
     *count = 0;
     for (size_t i = 0; i < h->call_count; i++) {
         if (!h->calls[i].is_free) {
-            list[(*count)++] = (gmd_sim_recorded){h->calls[i].address, h->calls[i].size};
+            list[(*count)++] = (gmd_sim_recorded){h->calls[i].address, h->calls[i].size, 0};
         }
     }
     return list;
