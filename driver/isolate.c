@@ -85,8 +85,8 @@ static void show_progress(const gmd_run_options *options, const gmd_shared *shar
 {
     if (options->shows_progress && seconds > 0.5) {
         uint64_t requests = shared->outcome.requests;
-        fprintf(stderr, "\r%s: %" PRIu64 " requests, %.0f/s, %.0f s \033[K", shared->outcome.name,
-                requests, (double)requests / seconds, seconds);
+        fprintf(stderr, "\r%.100s: %" PRIu64 " requests, %.0f/s, %.0f s \033[K",
+                shared->outcome.name, requests, (double)requests / seconds, seconds);
     }
 }
 
@@ -147,6 +147,10 @@ static const char *where(const gmd_shared *shared, const gmd_workload *workload,
     case GMD_STAGE_UNLOADING:
         return "while the process ended (destructors of the library)";
     default:
+        if (!atomic_load(&shared->is_in_request)) {
+            snprintf(text, size, "between two requests, after %" PRIu64, shared->outcome.requests);
+            return text;
+        }
         gmd_request_text(workload->trace ? workload->trace : &nameless, &shared->current, request,
                          sizeof request);
         snprintf(text, size, "in request %" PRIu64 ": %s", shared->outcome.requests, request);
