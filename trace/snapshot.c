@@ -594,7 +594,7 @@ static bool read_conf(converter *c, const field *f)
 
 /* Whether a setting differs from PyTorch's default, which is off for all that are looked at: False,
  * 0, or -1 (max_split_size; also written as the largest number). */
-static bool is_set(const value *v)
+static bool is_number_set(const value *v)
 {
     switch (v->kind) {
     case GMD_PICKLE_BOOL:
@@ -610,13 +610,28 @@ static bool is_set(const value *v)
     }
 }
 
+/* roundup_power2_divisions has a number for each power of two. */
+static bool is_set(const value *v)
+{
+    if (v->kind != GMD_PICKLE_DICT) {
+        return is_number_set(v);
+    }
+    for (size_t i = 1; i < v->items->count; i += 2) {
+        if (is_number_set(&v->items->values[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The settings in force, which need not come from the environment's string. */
 static bool read_flags(converter *c, const value *settings)
 {
-    enum { FLAGS = 3 };
+    enum { FLAGS = 4 };
     field flags[FLAGS] = {{"max_split_size", NULL},
                           {"garbage_collection_threshold", NULL},
-                          {"expandable_segments", NULL}};
+                          {"expandable_segments", NULL},
+                          {"roundup_power2_divisions", NULL}};
     if (!find_fields(c, settings, flags, FLAGS)) {
         return false;
     }

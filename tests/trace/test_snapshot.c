@@ -586,6 +586,45 @@ static void the_settings_are_kept_under_their_newer_name(void **state)
     gmd_snapshot_free(&s);
 }
 
+/* `value`: opcodes of one value. */
+static const char *setting_of(const char *key, const char *value)
+{
+    pickle_text *p = start("}(");
+    put_empty_segments(p);
+    put_string(p, "allocator_settings");
+    put(p, "}(");
+    put_string_entry(p, "PYTORCH_CUDA_ALLOC_CONF", "");
+    put_string(p, key);
+    put(p, value);
+    put(p, "uu.");
+    gmd_snapshot s = parse_ok(p);
+    const char *setting = s.setting; /* static text */
+    gmd_snapshot_free(&s);
+    return setting;
+}
+
+static void a_setting_in_force_is_named_also_without_its_string(void **state)
+{
+    (void)state;
+    assert_string_equal(setting_of("expandable_segments", "\x88"), "expandable_segments");
+    assert_string_equal(setting_of("max_split_size", "K\x40"), "max_split_size");
+    assert_string_equal(setting_of("garbage_collection_threshold", "F0.8\n"),
+                        "garbage_collection_threshold");
+    assert_string_equal(setting_of("roundup_power2_divisions", "}(U\x01"
+                                                               "2K\x04u"),
+                        "roundup_power2_divisions");
+}
+
+static void the_defaults_are_no_settings(void **state)
+{
+    (void)state;
+    assert_null(setting_of("expandable_segments", "\x89"));
+    assert_null(setting_of("max_split_size", "I-1\n"));
+    assert_null(setting_of("garbage_collection_threshold", "F0.0\n"));
+    assert_null(setting_of("roundup_power2_divisions", "}(U\x01"
+                                                       "2I0\nu"));
+}
+
 static void settings_with_a_nul_are_refused(void **state)
 {
     (void)state;
@@ -717,6 +756,8 @@ int main(void)
         cmocka_unit_test(a_state_that_is_not_known_is_refused),
         cmocka_unit_test(a_segment_past_the_end_of_memory_is_refused),
         cmocka_unit_test(a_device_that_gmd_cannot_number_is_refused),
+        cmocka_unit_test(a_setting_in_force_is_named_also_without_its_string),
+        cmocka_unit_test(the_defaults_are_no_settings),
         cmocka_unit_test(the_settings_are_kept),
         cmocka_unit_test(the_settings_are_kept_under_their_newer_name),
         cmocka_unit_test(settings_with_a_nul_are_refused),
