@@ -1,4 +1,5 @@
 /* isolate.c - the child process that makes the requests, and the parent that watches it. */
+#include "case.h"
 #include "session_internal.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -186,139 +186,6 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
                           message);
 }
 
-/* --- the case ---------------------------------------------------------------------------- */
-
-/* The requests up to the one that showed it, as a trace of their own. */
-static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *options,
-                           const gmd_workload *workload, gmd_trace *out, gmd_error *error)
-{
-    const gmd_trace *source = workload->trace;
-    const gmd_request *requests = source ? source->requests : shared->requests;
-    size_t available = source ? source->count : shared->request_count;
-    size_t count = (size_t)shared->outcome.violations[0].request + 1;
-    count = count < available ? count : available;
-    gmd_trace_init(out);
-    gmd_status status = GMD_OK;
-    for (size_t i = 0; i < count && status == GMD_OK; i++) {
-        status = gmd_trace_append(out, &requests[i], error);
-    }
-    uint32_t blocks = 0, streams = 0, index;
-    for (size_t i = 0; i < count; i++) {
-        const gmd_request *r = &requests[i];
-        bool has_block = r->op <= GMD_OP_RECORD;
-        blocks = has_block && r->block >= blocks ? r->block + 1 : blocks;
-        streams = r->stream != GMD_ALL_STREAMS && r->stream >= streams ? r->stream + 1 : streams;
-        streams =
-            r->op == GMD_OP_WAIT && r->other_stream >= streams ? r->other_stream + 1 : streams;
-    }
-    for (uint32_t i = 0; i < blocks && status == GMD_OK; i++) {
-        const char *name = source && i < source->blocks.count ? source->blocks.items[i] : NULL;
-        status = gmd_names_add(&out->blocks, name, &index, error);
-    }
-    for (uint32_t i = 1; i < streams && status == GMD_OK; i++) {
-        const char *name = source && i < source->streams.count ? source->streams.items[i] : NULL;
-        status = gmd_names_add(&out->streams, name, &index, error);
-    }
-    for (uint32_t i = 0; source && i < source->functions.count && status == GMD_OK; i++) {
-        status = gmd_names_add(&out->functions, source->functions.items[i], &index, error);
-    }
-    for (uint32_t i = 1; source && i < source->threads.count && status == GMD_OK; i++) {
-        status = gmd_names_add(&out->threads, source->threads.items[i], &index, error);
-    }
-    out->device_count = options->device_count;
-    out->capacity_bytes = options->capacity_bytes;
-    if (status == GMD_OK && options->conf) {
-        out->conf = strdup(options->conf);
-    }
-    return status;
-}
-
-/* What the case must say beside its requests: the limit in force, and that a refused job was to be
- * served. */
-static void complete_case(const gmd_outcome *o, const gmd_run_options *options, gmd_trace *cut)
-{
-    gmd_request *last = cut->count ? &cut->requests[cut->count - 1] : NULL;
-    if (last && last->op == GMD_OP_ALLOC && last->expect == GMD_EXPECT_ANY &&
-        strcmp(o->violations[0].oracle, "expect") == 0) {
-        last->expect = GMD_EXPECT_ALLOC;
-    }
-    if (options->limit_bytes && options->limit_bytes <= options->capacity_bytes) {
-        gmd_request fraction = {.op = GMD_OP_FRACTION,
-                                .fraction =
-                                    (double)options->limit_bytes / (double)options->capacity_bytes};
-        gmd_error error;
-        if (gmd_trace_append(cut, &fraction, &error) == GMD_OK) { /* then to the front */
-            memmove(&cut->requests[1], &cut->requests[0], (cut->count - 1) * sizeof fraction);
-            cut->requests[0] = fraction;
-        }
-    }
-}
-
-/* NAME-VARIANT-ORACLE-REQUEST.gmd, without spaces and slashes. */
-static void name_case(const gmd_outcome *o, const char *directory, char *path, size_t size)
-{
-    char variant[sizeof o->variant + 1];
-    snprintf(variant, sizeof variant, "%s%s", *o->variant ? "-" : "", o->variant);
-    for (char *c = variant; *c; c++) {
-        *c = strchr(" /\\", *c) ? '_' : *c;
-    }
-    snprintf(path, size, "%s/%.80s%.60s-%s-%" PRIu64 ".gmd", directory, o->name, variant,
-             o->violations[0].oracle, o->violations[0].request);
-}
-
-/* Makes a folder with all that lead to it; 0, or -1 with errno. */
-static int make_folders(const char *path)
-{
-    char text[4096];
-    snprintf(text, sizeof text, "%s", path);
-    for (char *c = text + 1; *c; c++) {
-        if (*c == '/') {
-            *c = '\0';
-            if (mkdir(text, 0777) != 0 && errno != EEXIST) {
-                return -1;
-            }
-            *c = '/';
-        }
-    }
-    return mkdir(text, 0777) != 0 && errno != EEXIST ? -1 : 0;
-}
-
-static void write_case(const gmd_run_options *options, const gmd_workload *workload,
-                       gmd_shared *shared)
-{
-    gmd_outcome *o = &shared->outcome;
-    if (!options->case_directory || !o->violation_count) {
-        return;
-    }
-    gmd_violation *v = &o->violations[0];
-    name_case(o, options->case_directory, v->case_path, sizeof v->case_path);
-    gmd_trace cut = {0};
-    gmd_error error = {""};
-    FILE *out = NULL;
-    gmd_status status = cut_case(shared, options, workload, &cut, &error);
-    if (status == GMD_OK) {
-        complete_case(o, options, &cut);
-        if (make_folders(options->case_directory) != 0 || !(out = fopen(v->case_path, "w"))) {
-            status = gmd_fail(&error, GMD_FAILED, "%s: %s", v->case_path, strerror(errno));
-        }
-    }
-    if (status == GMD_OK) {
-        status = gmd_trace_write(&cut, out, &error);
-        fprintf(out, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
-    }
-    if (out && fclose(out) != 0 && status == GMD_OK) {
-        status = gmd_fail(&error, GMD_FAILED, "%s: %s", v->case_path, strerror(errno));
-    }
-    gmd_trace_free(&cut);
-    if (status != GMD_OK) {
-        v->case_path[0] = '\0';
-        fprintf(stderr, "gmd: the failing case could not be written: %s\n", error.text);
-    }
-    for (uint32_t i = 1; i < o->violation_count; i++) {
-        snprintf(o->violations[i].case_path, sizeof o->violations[i].case_path, "%s", v->case_path);
-    }
-}
-
 /* --- all of it --------------------------------------------------------------------------- */
 
 static void prepare_outcome(gmd_outcome *o, const gmd_run_options *options,
@@ -443,7 +310,7 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
     status = fork_and_watch(options, workload, shared, error);
     if (status == GMD_OK) {
         note_known(&shared->outcome);
-        write_case(options, workload, shared);
+        gmd_case_write(options, workload, shared);
         *outcome = shared->outcome;
     }
     munmap(shared, sizeof *shared);

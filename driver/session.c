@@ -29,6 +29,16 @@ static void note_device_call(void *context, const gmd_sim_call *call)
         .is_free = call->kind == GMD_SIM_CALL_FREE, .address = call->address, .size = call->size};
 }
 
+/* Names the trace's file where what is wrong came from its header. */
+static gmd_status blame_header(const gmd_session *s, bool is_from_header, gmd_status status,
+                               gmd_error *error)
+{
+    if (status != GMD_OK && is_from_header) {
+        gmd_error_prefix(error, s->workload->name);
+    }
+    return status;
+}
+
 static gmd_status reset_device(gmd_session *s, gmd_error *error)
 {
     const gmd_run_options *o = s->options;
@@ -40,13 +50,18 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
     config.placement = o->placement;
     config.recorded = o->recorded;
     config.recorded_count = o->recorded_count;
-    if (s->runtime.sim->gmd_sim_reset(&config) != 0) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "the simulated device refuses its configuration: %u devices of %" PRIu64
-                        " B (1 to %d devices of 2 MiB to 16 TiB are possible)",
-                        o->device_count, o->capacity_bytes, GMD_SIM_DEVICE_MAX);
+    if (s->runtime.sim->gmd_sim_reset(&config) == 0) {
+        return GMD_OK;
     }
-    return GMD_OK;
+    const gmd_trace *t = s->workload->trace;
+    bool is_from_header = t && (t->capacity_bytes == o->capacity_bytes ||
+                                (t->device_count && t->device_count == o->device_count));
+    return blame_header(s, is_from_header,
+                        gmd_fail(error, GMD_BAD_INPUT,
+                                 "the simulated device refuses its configuration: %u devices of "
+                                 "%" PRIu64 " B (1 to %d devices of 2 MiB to 16 TiB are possible)",
+                                 o->device_count, o->capacity_bytes, GMD_SIM_DEVICE_MAX),
+                        error);
 }
 
 static gmd_status count_devices(gmd_session *s, gmd_error *error)
@@ -85,8 +100,7 @@ static bool read_stats(gmd_session *s, int device)
     return s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
 }
 
-/* The fraction whose product with the device's total, cut to whole bytes, is `limit` exactly. */
-static double fraction_for(uint64_t limit, uint64_t total)
+double gmd_fraction_for(uint64_t limit, uint64_t total)
 {
     double fraction = (double)limit / (double)total;
     while (fraction < 1 && (uint64_t)(fraction * (double)total) < limit) {
@@ -125,7 +139,7 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
                         total);
     }
     for (int device = 0; device < s->device_count; device++) {
-        s->subject.set_memory_fraction(fraction_for(limit, total), device);
+        s->subject.set_memory_fraction(gmd_fraction_for(limit, total), device);
     }
     return GMD_OK;
 }
@@ -136,14 +150,18 @@ static gmd_status configure(gmd_session *s, gmd_error *error)
     if (!conf || !*conf) {
         return GMD_OK;
     }
+    gmd_status status = GMD_OK;
     char message[512] = "";
     if (!s->subject.configure) {
-        return gmd_fail(error, GMD_BAD_INPUT, "--conf: the allocator %s exports no gmd_configure",
-                        s->options->allocator);
+        status = gmd_fail(error, GMD_BAD_INPUT,
+                          "settings '%s': the allocator %s exports no gmd_configure", conf,
+                          s->options->allocator);
+    } else if (s->subject.configure(conf, message, sizeof message) != 0) {
+        message[sizeof message - 1] = '\0';
+        status = gmd_fail(error, GMD_BAD_INPUT, "settings '%s': %s", conf, message);
     }
-    return s->subject.configure(conf, message, sizeof message) == 0
-               ? GMD_OK
-               : gmd_fail(error, GMD_BAD_INPUT, "--conf %s: %s", conf, message);
+    const gmd_trace *t = s->workload->trace;
+    return blame_header(s, t && t->conf == conf, status, error);
 }
 
 static bool find_range_on_sim(const void *context, uint64_t address, gmd_device_range *range)
@@ -715,6 +733,7 @@ static void free_everything(gmd_session *s)
             gmd_live_block freed;
             gmd_error error;
             s->view.request = &(gmd_request){.op = GMD_OP_FREE, .block = id};
+            s->view.request_index = s->request_index;
             look_at(s, s->blocks[id].live.device);
             gmd_status status = free_block(s, &s->blocks[id], &freed, &error);
             if (status != GMD_OK) {

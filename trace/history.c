@@ -317,7 +317,7 @@ static gmd_status add_segment_free(builder *b, const gmd_snapshot_event *e, size
     return GMD_OK;
 }
 
-/* The segment that was made for an allocation belongs to its stream and can hold it. */
+/* The segment that was made for an allocation belongs to its stream and device. */
 static gmd_status check_segment(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     const gmd_snapshot_event *segment = event ? e - 1 : NULL;

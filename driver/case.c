@@ -1,0 +1,191 @@
+#include "case.h"
+
+#include "session_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The requests of a live scenario lie in memory that the allocator may have written over. Its
+ * blocks are numbered in the order of their allocation, so none is above the number of requests. */
+static bool is_sound(const gmd_request *r, size_t count)
+{
+    return r->op < GMD_OP_COUNT && r->block < count && r->device < GMD_MAX_DEVICES &&
+           r->thread < GMD_MAX_THREADS &&
+           (r->stream < GMD_MAX_STREAMS || r->stream == GMD_ALL_STREAMS) &&
+           (r->op != GMD_OP_WAIT || r->other_stream < GMD_MAX_STREAMS);
+}
+
+static gmd_status copy_requests(const gmd_request *requests, size_t count, bool is_live,
+                                gmd_trace *out, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < count && status == GMD_OK; i++) {
+        status = is_live && !is_sound(&requests[i], count)
+                     ? gmd_fail(error, GMD_FAILED, "the recorded requests were written over")
+                     : gmd_trace_append(out, &requests[i], error);
+    }
+    return status;
+}
+
+/* Entries `first` to `count` - 1 of a list, named as in `source` where that has them. */
+static gmd_status copy_names(const gmd_names *source, uint32_t first, uint32_t count,
+                             gmd_names *out, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    for (uint32_t i = first, index; i < count && status == GMD_OK; i++) {
+        status = gmd_names_add(out, source && i < source->count ? source->items[i] : NULL, &index,
+                               error);
+    }
+    return status;
+}
+
+static uint32_t at_least(uint32_t count, uint32_t index)
+{
+    return index >= count ? index + 1 : count;
+}
+
+/* Only blocks and streams that the cut mentions; functions and threads are few. */
+static gmd_status name_entries(const gmd_trace *source, gmd_trace *out, gmd_error *error)
+{
+    uint32_t blocks = 0, streams = 1;
+    for (size_t i = 0; i < out->count; i++) {
+        const gmd_request *r = &out->requests[i];
+        blocks = r->op <= GMD_OP_RECORD ? at_least(blocks, r->block) : blocks;
+        streams = r->stream != GMD_ALL_STREAMS ? at_least(streams, r->stream) : streams;
+        streams = r->op == GMD_OP_WAIT ? at_least(streams, r->other_stream) : streams;
+    }
+    gmd_status status = copy_names(source ? &source->blocks : NULL, 0, blocks, &out->blocks, error);
+    if (status == GMD_OK) {
+        status = copy_names(source ? &source->streams : NULL, 1, streams, &out->streams, error);
+    }
+    if (status == GMD_OK && source) {
+        status = copy_names(&source->functions, 0, source->functions.count, &out->functions, error);
+    }
+    if (status == GMD_OK && source) {
+        status = copy_names(&source->threads, 1, source->threads.count, &out->threads, error);
+    }
+    return status;
+}
+
+static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *options,
+                           const gmd_trace *source, gmd_trace *out, gmd_error *error)
+{
+    const gmd_request *requests = source ? source->requests : shared->requests;
+    size_t available = source ? source->count : shared->request_count;
+    size_t count = (size_t)shared->outcome.violations[0].request + 1;
+    if (!source && count > available && available == GMD_RECORDED_REQUEST_MAX) {
+        return gmd_fail(error, GMD_FAILED, "it takes more than %zu requests",
+                        GMD_RECORDED_REQUEST_MAX);
+    }
+    gmd_trace_init(out);
+    gmd_status status =
+        copy_requests(requests, count < available ? count : available, !source, out, error);
+    if (status == GMD_OK) {
+        status = name_entries(source, out, error);
+    }
+    out->device_count = options->device_count;
+    out->capacity_bytes = options->capacity_bytes;
+    if (status == GMD_OK && options->conf && !(out->conf = strdup(options->conf))) {
+        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    }
+    return status;
+}
+
+/* What the case must say beside its requests: that a refused job was to be served, and the limit in
+ * force, as its first request. */
+static gmd_status complete_case(const gmd_outcome *o, const gmd_run_options *options,
+                                gmd_trace *cut, gmd_error *error)
+{
+    gmd_request *last = cut->count ? &cut->requests[cut->count - 1] : NULL;
+    if (last && last->op == GMD_OP_ALLOC && last->expect == GMD_EXPECT_ANY &&
+        strcmp(o->violations[0].oracle, "expect") == 0) {
+        last->expect = GMD_EXPECT_ALLOC;
+    }
+    if (!options->limit_bytes || options->limit_bytes > options->capacity_bytes) {
+        return GMD_OK;
+    }
+    gmd_request fraction = {.op = GMD_OP_FRACTION,
+                            .fraction =
+                                gmd_fraction_for(options->limit_bytes, options->capacity_bytes)};
+    gmd_status status = gmd_trace_append(cut, &fraction, error);
+    if (status == GMD_OK) {
+        memmove(&cut->requests[1], &cut->requests[0], (cut->count - 1) * sizeof fraction);
+        cut->requests[0] = fraction;
+    }
+    return status;
+}
+
+/* NAME-VARIANT-ORACLE-REQUEST.gmd, without spaces and slashes. */
+static void name_case(const gmd_outcome *o, const char *directory, char *path, size_t size)
+{
+    char variant[sizeof o->variant + 1];
+    snprintf(variant, sizeof variant, "%s%s", *o->variant ? "-" : "", o->variant);
+    for (char *c = variant; *c; c++) {
+        *c = strchr(" /\\", *c) ? '_' : *c;
+    }
+    snprintf(path, size, "%s/%.80s%.60s-%s-%" PRIu64 ".gmd", directory, o->name, variant,
+             o->violations[0].oracle, o->violations[0].request);
+}
+
+/* Makes a folder with all that lead to it; 0, or -1 with errno. */
+static int make_folders(const char *path)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "%s", path);
+    for (char *c = text + 1; *c; c++) {
+        if (*c == '/') {
+            *c = '\0';
+            if (mkdir(text, 0777) != 0 && errno != EEXIST) {
+                return -1;
+            }
+            *c = '/';
+        }
+    }
+    return mkdir(text, 0777) != 0 && errno != EEXIST ? -1 : 0;
+}
+
+static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_run_options *options,
+                             const gmd_violation *v, gmd_error *error)
+{
+    FILE *out = make_folders(options->case_directory) == 0 ? fopen(path, "w") : NULL;
+    if (!out) {
+        return gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
+    }
+    gmd_status status = gmd_trace_write(cut, out, error);
+    fprintf(out, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
+    if (fclose(out) != 0 && status == GMD_OK) {
+        status = gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
+    }
+    return status;
+}
+
+void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload,
+                    gmd_shared *shared)
+{
+    gmd_outcome *o = &shared->outcome;
+    if (!options->case_directory || !o->violation_count) {
+        return;
+    }
+    char path[sizeof o->violations[0].case_path];
+    name_case(o, options->case_directory, path, sizeof path);
+    gmd_trace cut = {0};
+    gmd_error error = {""};
+    gmd_status status = cut_case(shared, options, workload->trace, &cut, &error);
+    if (status == GMD_OK) {
+        status = complete_case(o, options, &cut, &error);
+    }
+    if (status == GMD_OK) {
+        status = write_file(&cut, path, options, &o->violations[0], &error);
+    }
+    gmd_trace_free(&cut);
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd: the failing case could not be written: %s\n", error.text);
+        return;
+    }
+    for (uint32_t i = 0; i < o->violation_count; i++) {
+        snprintf(o->violations[i].case_path, sizeof path, "%s", path);
+    }
+}

@@ -1,0 +1,15 @@
+/* case.h - a finding as a .gmd file that replays it. */
+#ifndef GMD_CASE_H
+#define GMD_CASE_H
+
+#include "gmd_driver.h"
+#include "shared.h"
+
+/* Writes the requests up to the first violation, with what they need beside them (devices,
+ * capacity, settings, limit), into the folder of the options, and puts the path into the
+ * violations. Does nothing without a violation or a folder. What goes wrong is said on standard
+ * error: a finding is not lost for want of its case. */
+void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload,
+                    gmd_shared *shared);
+
+#endif
