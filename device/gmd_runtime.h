@@ -19,6 +19,7 @@ typedef enum gmd_device_kind { GMD_DEVICE_SIM, GMD_DEVICE_CUDA } gmd_device_kind
     X(gmd_sim_observe)                                                                             \
     X(gmd_sim_device)                                                                              \
     X(gmd_sim_find)                                                                                \
+    X(gmd_sim_is_backed)                                                                           \
     X(gmd_sim_each_allocation)                                                                     \
     X(gmd_sim_call_count)                                                                          \
     X(gmd_sim_misuse_count)                                                                        \
@@ -30,6 +31,9 @@ typedef enum gmd_device_kind { GMD_DEVICE_SIM, GMD_DEVICE_CUDA } gmd_device_kind
     X(gmd_sim_now)                                                                                 \
     X(gmd_sim_advance)                                                                             \
     X(gmd_sim_pending)                                                                             \
+    X(gmd_sim_point_of)                                                                            \
+    X(gmd_sim_is_ordered)                                                                          \
+    X(gmd_sim_is_known)                                                                            \
     X(gmd_sim_event_complete)                                                                      \
     X(gmd_sim_fault)                                                                               \
     X(gmd_sim_clear_faults)

@@ -99,6 +99,9 @@ typedef struct gmd_sim_device_state {
     uint64_t allocation_count; /* live cudaMalloc allocations */
     uint64_t stream_count;     /* created and not destroyed */
     uint64_t event_count;      /* likewise */
+    /* Virtual memory management: address ranges reserved, physical handles that exist (released
+     * ones that are still mapped too), and what is mapped. */
+    uint64_t reservation_count, reservation_bytes, handle_count, mapped_bytes;
 } gmd_sim_device_state;
 
 int gmd_sim_device(int device, gmd_sim_device_state *state);
@@ -109,6 +112,10 @@ typedef struct gmd_sim_range {
     int device;
 } gmd_sim_range;
 int gmd_sim_find(uint64_t address, gmd_sim_range *range);
+
+/* Every byte of the range can be read and written by work on `device`: it is allocated, or mapped
+ * with access. `bad`, where it is not NULL, gets the first address that cannot. */
+bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad);
 
 /* Visits live allocations of a device in ascending address order. */
 void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_sim_range *range),
@@ -141,6 +148,24 @@ uint64_t gmd_sim_now(void);
 void gmd_sim_advance(uint64_t duration_ns);     /* work that ends in that time completes */
 uint64_t gmd_sim_pending(cudaStream_t handle);  /* queued entries not complete; 0 idle */
 bool gmd_sim_event_complete(cudaEvent_t event); /* cudaEventQuery without side effects */
+
+/* --- happens before ---------------------------------------------------------------------- */
+
+/* A place in the work of a stream: all that was queued on it at some moment. */
+typedef struct gmd_sim_point {
+    uint32_t stream; /* the simulator's own number: a destroyed stream's points stay valid */
+    uint64_t ticket; /* 0: nothing was queued */
+} gmd_sim_point;
+
+/* What is queued on a stream of `device` now (NULL: its legacy default stream). -1: no such stream.
+ */
+int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *point);
+
+/* Whatever is queued on the stream from now on runs after the point in every schedule, not only
+ * because of how this one went: an event, the stream itself, or the host's synchronising says so.
+ * An answer "complete" of a query counts as synchronising: the host knows. */
+bool gmd_sim_is_ordered(gmd_sim_point point, int device, cudaStream_t handle);
+bool gmd_sim_is_known(gmd_sim_point point); /* likewise, whatever the host does from now on */
 
 /* --- faults ------------------------------------------------------------------------------ */
 

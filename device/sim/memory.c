@@ -374,6 +374,20 @@ int gmd_sim_find(uint64_t address, gmd_sim_range *range)
     return a ? 0 : -1;
 }
 
+bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad)
+{
+    sim_lock();
+    sim_start();
+    const allocation *a = memory_find_range(address, size);
+    bool is_backed = a && a->device == device;
+    if (!is_backed && bad) {
+        const allocation *first = memory_find_range(address, 1);
+        *bad = first && first->device == device ? first->address + first->size : address;
+    }
+    sim_unlock();
+    return is_backed;
+}
+
 void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_sim_range *range),
                              void *context)
 {

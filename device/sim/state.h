@@ -95,6 +95,7 @@ typedef struct entry {
 
 struct stream {
     cudaStream_t handle;
+    uint32_t id; /* of the structure, which later streams use again: their tickets go on */
     int device, priority;
     unsigned flags;
     bool is_destroyed;
@@ -114,6 +115,8 @@ struct stream {
 stream *stream_of(sim_call *call, cudaStream_t handle);
 stream *stream_find(sim_thread *thread, cudaStream_t handle); /* likewise, without the note */
 
+stream *stream_by_id(uint32_t id); /* any structure, in use or not; NULL: none */
+
 /* Makes what is queued next on `s` wait for what the default stream's rules demand. False, here and
  * below: the host has no memory. */
 bool stream_order_default(stream *s);
@@ -129,6 +132,23 @@ void streams_force_device(int device); /* -1: every device */
 bool streams_reset(void);              /* every stream and its work is gone */
 void streams_reset_device(int device); /* of one device, work unfinished */
 uint64_t stream_pending(const stream *s);
+
+/* A place in a stream's work: all that is queued up to `ticket`. */
+typedef struct point {
+    stream *on; /* NULL: nothing */
+    uint64_t ticket;
+} point;
+
+static inline point stream_point(stream *s)
+{
+    return (point){.on = s, .ticket = s->tail};
+}
+
+/* happens_before.c: everything queued on `s` from now on runs after `p` in every schedule. */
+bool stream_is_after(const stream *s, point p);
+bool host_is_after(point p); /* likewise, whatever the host does */
+/* Makes it so: queues a wait where one is needed. False: the host has no memory. */
+bool stream_follow(stream *s, point p);
 
 /* events.c */
 void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns);

@@ -12,6 +12,7 @@ static struct {
     stream **by_serial; /* [serial, from 1]; NULL: destroyed. Serials are not used again before a
                            reset, so that streams created later have higher handles. */
     uint32_t serials, serial_capacity;
+    stream **all;    /* [id]: every structure ever made; active_capacity entries */
     stream **active; /* with queued work, in no order */
     uint32_t active_count, active_capacity;
     stream *free_list, *unnamed; /* unnamed: default streams, which no serial number refers to */
@@ -46,12 +47,18 @@ static stream *new_stream(int device, unsigned flags, int priority)
                 return NULL;
             }
             streams.active = moved;
+            moved = realloc(streams.all, streams.active_capacity * sizeof(stream *));
+            if (!moved) {
+                return NULL;
+            }
+            streams.all = moved;
         }
         s = calloc(1, sizeof *s);
         if (!s) {
             return NULL;
         }
-        streams.stream_structs++;
+        s->id = streams.stream_structs;
+        streams.all[streams.stream_structs++] = s;
     }
     s->handle = NULL;
     s->device = device;
@@ -126,6 +133,11 @@ stream *stream_of(sim_call *call, cudaStream_t handle)
                     "the stream was never created, or is destroyed or from before a reset");
     }
     return s;
+}
+
+stream *stream_by_id(uint32_t id)
+{
+    return id < streams.stream_structs ? streams.all[id] : NULL;
 }
 
 static bool is_default(const stream *s)
@@ -212,6 +224,11 @@ bool stream_push(stream *s, entry e)
 static bool push_wait(stream *s, stream *on, uint64_t ticket)
 {
     return stream_push(s, (entry){.kind = ENTRY_WAIT, .wait = {.on = on, .ticket = ticket}});
+}
+
+bool stream_follow(stream *s, point p)
+{
+    return !p.on || p.on == s || p.on->head >= p.ticket || push_wait(s, p.on, p.ticket);
 }
 
 /* Work on the default stream starts after all earlier work of the device's blocking streams... */
