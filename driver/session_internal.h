@@ -52,6 +52,25 @@ double gmd_fraction_for(uint64_t limit, uint64_t total);
 gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options,
                             const gmd_workload *workload, gmd_shared *shared, gmd_error *error);
 
+/* The run cannot go on; the error is placed in the trace's file. */
+void gmd_session_stop(gmd_session *session, gmd_status status, const gmd_error *error);
+
+/* session_requests.c: does what the request says, and asks the oracles. */
+gmd_status gmd_session_carry_out(gmd_session *session, const gmd_request *request,
+                                 gmd_served *served, gmd_error *error);
+/* Frees a live block as its owner would; `freed` is what it was, for the view. */
+gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gmd_live_block *freed,
+                                  gmd_error *error);
+
+/* session_view.c: the device before the allocator is loaded, and the view before the first request;
+ * from there on the device's calls are noted. */
+void gmd_session_view_untouched(gmd_session *session);
+void gmd_session_view_open(gmd_session *session);
+/* Makes `device` the one that the oracles look at, with its statistics from before the request. */
+void gmd_session_look_at(gmd_session *session, int device);
+/* Reads again what the request may have changed. */
+void gmd_session_refresh(gmd_session *session);
+
 /* The end of a run: statistics for the report, then everything is freed and the cache emptied, and
  * the oracles judge what is left. */
 void gmd_session_finish(gmd_session *session);

@@ -1,0 +1,76 @@
+/* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
+#include "session_internal.h"
+
+#include <stdlib.h>
+
+static void free_everything(gmd_session *s)
+{
+    for (uint32_t id = 0; id < s->block_capacity && !s->is_over; id++) {
+        if (s->blocks[id].live.address) {
+            gmd_live_block freed;
+            gmd_error error;
+            s->view.request = &(gmd_request){.op = GMD_OP_FREE, .block = id};
+            s->view.request_index = s->request_index;
+            gmd_session_look_at(s, s->blocks[id].live.device);
+            gmd_status status = gmd_session_free_block(s, &s->blocks[id], &freed, &error);
+            if (status != GMD_OK) {
+                gmd_session_stop(s, status, &error);
+            } else {
+                gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REQUEST, &s->view);
+            }
+            atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
+        }
+    }
+}
+
+static void judge_the_end(gmd_session *s)
+{
+    s->view.request = NULL;
+    s->view.request_index = s->request_index;
+    for (int device = 0; device < s->device_count; device++) {
+        gmd_session_look_at(s, device);
+        gmd_session_refresh(s);
+        gmd_judge_ask(&s->judge, GMD_HOOK_AT_END, &s->view);
+    }
+}
+
+void gmd_session_finish(gmd_session *session)
+{
+    gmd_outcome *o = &session->shared->outcome;
+    o->has_stats = session->has_stats;
+    o->stats = session->stats[0];
+    o->device_calls = session->device_calls;
+    if (session->is_over) {
+        return; /* after a violation the rest would only be its consequences */
+    }
+    atomic_store(&session->shared->stage, GMD_STAGE_CLEAN_UP);
+    free_everything(session);
+    gmd_error error = {""};
+    for (int device = 0; device < session->device_count && !session->is_over; device++) {
+        gmd_status status = gmd_streams_sync(&session->streams, device, GMD_ALL_STREAMS,
+                                             session->request_index, &error);
+        if (status != GMD_OK) {
+            gmd_session_stop(session, status, &error);
+        }
+    }
+    if (session->subject.empty_cache) {
+        session->subject.empty_cache();
+    }
+    if (!session->is_over) {
+        judge_the_end(session);
+    }
+}
+
+void gmd_session_close(gmd_session *session)
+{
+    if (session->runtime.sim) {
+        session->runtime.sim->gmd_sim_observe(NULL, NULL);
+    }
+    gmd_threads_join(&session->threads);
+    gmd_judge_close(&session->judge);
+    gmd_streams_close(&session->streams);
+    free(session->blocks);
+    free(session->calls);
+    session->blocks = NULL;
+    session->calls = NULL;
+}

@@ -1,0 +1,185 @@
+/* session_open.c - the start of a run: the device, the allocator under test, its settings. */
+#include "session_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Names the trace's file where what is wrong came from its header. */
+static gmd_status blame_header(const gmd_session *s, bool is_from_header, gmd_status status,
+                               gmd_error *error)
+{
+    if (status != GMD_OK && is_from_header) {
+        gmd_error_prefix(error, s->workload->name);
+    }
+    return status;
+}
+
+static gmd_status reset_device(gmd_session *s, gmd_error *error)
+{
+    const gmd_run_options *o = s->options;
+    gmd_sim_config config;
+    s->runtime.sim->gmd_sim_default_config(&config);
+    config.device_count = o->device_count;
+    config.capacity_bytes = o->capacity_bytes;
+    config.seed = o->seed;
+    config.placement = o->placement;
+    config.recorded = o->recorded;
+    config.recorded_count = o->recorded_count;
+    if (s->runtime.sim->gmd_sim_reset(&config) == 0) {
+        return GMD_OK;
+    }
+    const gmd_trace *t = s->workload->trace;
+    bool is_from_header = t && (t->capacity_bytes == o->capacity_bytes ||
+                                (t->device_count && t->device_count == o->device_count));
+    return blame_header(s, is_from_header,
+                        gmd_fail(error, GMD_BAD_INPUT,
+                                 "the simulated device refuses its configuration: %u devices of "
+                                 "%" PRIu64 " B (1 to %d devices of 2 MiB to 16 TiB are possible)",
+                                 o->device_count, o->capacity_bytes, GMD_SIM_DEVICE_MAX),
+                        error);
+}
+
+static gmd_status count_devices(gmd_session *s, gmd_error *error)
+{
+    int count = 0;
+    cudaError_t result = s->runtime.cudaGetDeviceCount(&count);
+    if (result != cudaSuccess || count < 1) {
+        return gmd_fail(error, GMD_BAD_INPUT, "no CUDA device: %s",
+                        gmd_runtime_error_text(&s->runtime, result));
+    }
+    s->device_count = count < GMD_MAX_DEVICES ? count : GMD_MAX_DEVICES;
+    return GMD_OK;
+}
+
+double gmd_fraction_for(uint64_t limit, uint64_t total)
+{
+    double fraction = (double)limit / (double)total;
+    while (fraction < 1 && (uint64_t)(fraction * (double)total) < limit) {
+        fraction = nextafter(fraction, 1);
+    }
+    return fraction;
+}
+
+static gmd_status set_limit(gmd_session *s, gmd_error *error)
+{
+    uint64_t limit = s->options->limit_bytes;
+    if (!limit) {
+        return GMD_OK;
+    }
+    if (!s->subject.set_memory_fraction && s->options->limit_is_optional) {
+        gmd_session_note(s,
+                         "the limit of %" PRIu64 " B is not in force: the allocator exports no "
+                         "gmd_set_memory_fraction",
+                         limit);
+        return GMD_OK;
+    }
+    if (!s->subject.set_memory_fraction) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--limit: the allocator %s exports no gmd_set_memory_fraction",
+                        s->options->allocator);
+    }
+    size_t free_bytes, total;
+    cudaError_t result = s->runtime.cudaMemGetInfo(&free_bytes, &total);
+    if (result != cudaSuccess) {
+        return gmd_fail(error, GMD_FAILED, "cudaMemGetInfo: %s",
+                        gmd_runtime_error_text(&s->runtime, result));
+    }
+    if (limit > total) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--limit: %" PRIu64 " bytes are more than the device has (%zu)", limit,
+                        total);
+    }
+    for (int device = 0; device < s->device_count; device++) {
+        s->subject.set_memory_fraction(gmd_fraction_for(limit, total), device);
+    }
+    return GMD_OK;
+}
+
+static gmd_status configure(gmd_session *s, gmd_error *error)
+{
+    const char *conf = s->options->conf;
+    if (!conf || !*conf) {
+        return GMD_OK;
+    }
+    gmd_status status = GMD_OK;
+    char message[512] = "";
+    if (!s->subject.configure) {
+        status = gmd_fail(error, GMD_BAD_INPUT,
+                          "settings '%s': the allocator %s exports no gmd_configure", conf,
+                          s->options->allocator);
+    } else if (s->subject.configure(conf, message, sizeof message) != 0) {
+        message[sizeof message - 1] = '\0';
+        status = gmd_fail(error, GMD_BAD_INPUT, "settings '%s': %s", conf, message);
+    }
+    const gmd_trace *t = s->workload->trace;
+    return blame_header(s, t && t->conf == conf, status, error);
+}
+
+/* A real device places segments as it likes, and best fit breaks ties by address: where the
+ * allocator can be told an order, it gets the one that the simulated device would have, so that
+ * both devices give the same statistics. */
+static gmd_status order_segments(gmd_session *s, gmd_error *error)
+{
+    if (s->runtime.sim || !s->subject.order_segments) {
+        return GMD_OK;
+    }
+    size_t recorded = s->options->placement == GMD_SIM_RECORDED ? s->options->recorded_count : 0;
+    uint64_t *given = malloc((recorded + 1) * sizeof *given);
+    if (!given) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu segments", recorded);
+    }
+    bool is_accepted = true;
+    for (int device = 0; device < s->device_count && is_accepted; device++) {
+        size_t count = 0;
+        for (size_t i = 0; i < recorded; i++) {
+            if (s->options->recorded[i].device == device) {
+                given[count++] = s->options->recorded[i].address;
+            }
+        }
+        is_accepted = s->subject.order_segments(device, given, count) == 0;
+    }
+    free(given);
+    return is_accepted ? GMD_OK : gmd_fail(error, GMD_FAILED, "gmd_order_segments was refused");
+}
+
+gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options,
+                            const gmd_workload *workload, gmd_shared *shared, gmd_error *error)
+{
+    *session = (gmd_session){.options = options, .workload = workload, .shared = shared};
+    gmd_status status =
+        gmd_runtime_open(&session->runtime, options->device, options->lib_directory, error);
+    if (status == GMD_OK && session->runtime.sim) {
+        status = reset_device(session, error);
+    }
+    if (status == GMD_OK) {
+        status = count_devices(session, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_streams_init(&session->streams, &session->runtime);
+    if (!session->runtime.sim) {
+        session->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
+    }
+    gmd_session_view_untouched(session); /* the allocator may take memory as soon as it is loaded */
+    status = gmd_subject_open(&session->subject, options->allocator, options->lib_directory, error);
+    if (status == GMD_OK) {
+        status = configure(session, error);
+    }
+    if (status == GMD_OK && session->subject.init) {
+        session->subject.init(session->device_count);
+    }
+    if (status == GMD_OK) {
+        status = order_segments(session, error);
+    }
+    if (status == GMD_OK) {
+        status = set_limit(session, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_session_view_open(session);
+    return gmd_judge_open(&session->judge, &shared->outcome, &session->view, options->known,
+                          options->oracles_off, error);
+}

@@ -1,0 +1,248 @@
+/* session_requests.c - what each kind of request does. */
+#include "session_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static session_block *block_at(gmd_session *s, uint32_t id)
+{
+    if (id >= s->block_capacity) {
+        uint32_t capacity = s->block_capacity ? s->block_capacity : 1024;
+        while (capacity <= id) {
+            capacity *= 2;
+        }
+        session_block *blocks = realloc(s->blocks, capacity * sizeof *blocks);
+        if (!blocks) {
+            return NULL;
+        }
+        memset(blocks + s->block_capacity, 0, (capacity - s->block_capacity) * sizeof *blocks);
+        s->blocks = blocks;
+        s->block_capacity = capacity;
+    }
+    return &s->blocks[id];
+}
+
+static void check_expectation(gmd_session *s, const gmd_request *r, bool is_served)
+{
+    if ((r->expect == GMD_EXPECT_OOM && is_served) ||
+        (r->expect == GMD_EXPECT_ALLOC && !is_served)) {
+        char message[200];
+        snprintf(message, sizeof message, "%" PRIu64 " B were expected to be %s and were %s",
+                 r->bytes, is_served ? "refused" : "served", is_served ? "served" : "refused");
+        gmd_outcome_violation(&s->shared->outcome, s->options->known, "expect", s->request_index,
+                              message);
+    }
+}
+
+static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
+                           gmd_error *error)
+{
+    cudaStream_t stream = NULL;
+    gmd_status status = gmd_streams_get(&s->streams, r->device, r->stream, &stream, error);
+    session_block *b = block_at(s, r->block);
+    if (status != GMD_OK || !b) {
+        return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
+    }
+    void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
+    *served = memory || r->bytes == 0 ? GMD_SERVED : GMD_OUT_OF_MEMORY;
+    s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
+    if (s->view.out_of_memory) {
+        s->last_refused = s->request_index;
+    }
+    check_expectation(s, r, *served == GMD_SERVED);
+    if (!memory) {
+        gmd_session_refresh(s);
+        return GMD_OK;
+    }
+    *b = (session_block){.live = {.address = (uint64_t)(uintptr_t)memory,
+                                  .bytes = r->bytes,
+                                  .born = s->request_index,
+                                  .id = r->block,
+                                  .stream = r->stream,
+                                  .device = r->device}};
+    s->live_count[r->device]++;
+    s->live_bytes[r->device] += r->bytes;
+    if (r->device == 0 && s->live_bytes[0] > s->peak_allocated) {
+        s->peak_allocated = s->live_bytes[0];
+    }
+    s->view.block = &b->live;
+    gmd_session_refresh(s);
+    if (!s->is_over) {
+        gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
+    }
+    return GMD_OK;
+}
+
+gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_block *freed,
+                                  gmd_error *error)
+{
+    cudaStream_t stream = NULL;
+    gmd_status status =
+        gmd_streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
+    if (status == GMD_OK && b->uses.streams) {
+        status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
+                                    s->request_index, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    *freed = b->live;
+    s->view.block = freed;
+    gmd_judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
+    b->live.address = 0;
+    s->live_count[freed->device]--;
+    s->live_bytes[freed->device] -= freed->bytes;
+    s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
+    gmd_session_refresh(s);
+    return GMD_OK;
+}
+
+/* Work that reads and writes the whole block. On a real device it is a memset, and how long it
+ * takes is up to the device. */
+static cudaError_t queue_work(gmd_session *s, const gmd_live_block *b, cudaStream_t stream,
+                              uint64_t duration_ns)
+{
+    if (s->runtime.sim) {
+        gmd_sim_access access = {b->address, b->bytes, true};
+        return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, 1);
+    }
+    return s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->address, 0xa5, (size_t)b->bytes,
+                                      stream);
+}
+
+static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b, gmd_error *error)
+{
+    cudaStream_t stream = NULL;
+    int previous;
+    gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
+    if (status == GMD_OK) {
+        status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    cudaError_t result = queue_work(s, &b->live, stream, r->duration_ns);
+    status = gmd_streams_leave(&s->streams, previous, error);
+    if (result != cudaSuccess) {
+        return gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", r->block,
+                        gmd_runtime_error_text(&s->runtime, result));
+    }
+    return status != GMD_OK
+               ? status
+               : gmd_streams_note_use(&s->streams, &b->uses, b->live.device, b->live.stream,
+                                      r->stream, s->request_index, error);
+}
+
+/* An allocator without record_stream leaves the duty with the caller: settled before the free. */
+static gmd_status do_record(gmd_session *s, const gmd_request *r, session_block *b,
+                            gmd_error *error)
+{
+    cudaStream_t stream = NULL;
+    gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
+    if (status == GMD_OK && s->subject.record_stream) {
+        s->subject.record_stream((void *)(uintptr_t)b->live.address, stream);
+        if (r->stream < GMD_TRACKED_STREAMS) {
+            b->uses.streams &= ~((uint64_t)1 << r->stream);
+        }
+    }
+    return status;
+}
+
+static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *error)
+{
+    if (!s->runtime.sim) {
+        return gmd_fail(error, GMD_BAD_INPUT, "fault: needs the simulated device");
+    }
+    const gmd_trace *t = s->workload->trace;
+    const char *function =
+        t && r->function < t->functions.count ? t->functions.items[r->function] : "";
+    if (s->runtime.sim->gmd_sim_fault(function, r->count, false, (int)r->error) != 0) {
+        return gmd_fail(
+            error, GMD_BAD_INPUT,
+            "fault %s %u %u: the simulated device has no such function, or the count or "
+            "the error is 0",
+            function, r->count, r->error);
+    }
+    return GMD_OK;
+}
+
+static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_block *freed,
+                              gmd_error *error)
+{
+    session_block *b = block_at(s, r->block);
+    if (!b || !b->live.address) {
+        return b ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
+    }
+    gmd_session_look_at(s, b->live.device);
+    switch (r->op) {
+    case GMD_OP_FREE:
+        return gmd_session_free_block(s, b, freed, error);
+    case GMD_OP_USE:
+        return do_use(s, r, b, error);
+    default:
+        return do_record(s, r, b, error);
+    }
+}
+
+static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *error)
+{
+    switch (r->op) {
+    case GMD_OP_WAIT:
+        return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream,
+                                s->request_index, error);
+    case GMD_OP_SYNC:
+        return gmd_streams_sync(&s->streams, r->device, r->stream, s->request_index, error);
+    case GMD_OP_ADVANCE:
+        if (s->runtime.sim) {
+            s->runtime.sim->gmd_sim_advance(r->duration_ns);
+        }
+        return GMD_OK;
+    case GMD_OP_EMPTY_CACHE:
+        if (s->subject.empty_cache) {
+            s->subject.empty_cache();
+        }
+        return GMD_OK;
+    case GMD_OP_FRACTION:
+        if (s->subject.set_memory_fraction) {
+            s->subject.set_memory_fraction(r->fraction, r->device);
+        }
+        return GMD_OK;
+    case GMD_OP_FAULT:
+        return do_fault(s, r, error);
+    default:
+        return gmd_fail(error, GMD_FAILED, "request %" PRIu64 ": unknown operation %d",
+                        s->request_index, r->op);
+    }
+}
+
+gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_served *served,
+                                 gmd_error *error)
+{
+    if (r->device >= s->device_count) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "request %" PRIu64 " is for device %d, and there are %d (the first is 0)",
+                        s->request_index, r->device, s->device_count);
+    }
+    gmd_live_block freed;
+    gmd_session_look_at(s, r->device);
+    gmd_status status;
+    switch (r->op) {
+    case GMD_OP_ALLOC:
+        status = do_alloc(s, r, served, error);
+        break;
+    case GMD_OP_FREE:
+    case GMD_OP_USE:
+    case GMD_OP_RECORD:
+        status = do_on_block(s, r, &freed, error);
+        break;
+    default:
+        status = do_elsewhere(s, r, error);
+        gmd_session_refresh(s);
+    }
+    if (status == GMD_OK && !s->is_over) {
+        gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REQUEST, &s->view);
+    }
+    return status;
+}
