@@ -45,7 +45,9 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     if (status != GMD_OK || !b) {
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
+    gmd_allocator_enter();
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
+    gmd_allocator_leave();
     *served = memory || r->bytes == 0 ? GMD_SERVED : GMD_OUT_OF_MEMORY;
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
     if (s->view.out_of_memory) {
@@ -94,7 +96,9 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     b->live.address = 0;
     s->live_count[freed->device]--;
     s->live_bytes[freed->device] -= freed->bytes;
+    gmd_allocator_enter();
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
+    gmd_allocator_leave();
     gmd_session_refresh(s);
     return GMD_OK;
 }
@@ -142,7 +146,9 @@ static gmd_status do_record(gmd_session *s, const gmd_request *r, session_block 
     cudaStream_t stream = NULL;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
     if (status == GMD_OK && s->subject.record_stream) {
+        gmd_allocator_enter();
         s->subject.record_stream((void *)(uintptr_t)b->live.address, stream);
+        gmd_allocator_leave();
         if (r->stream < GMD_TRACKED_STREAMS) {
             b->uses.streams &= ~((uint64_t)1 << r->stream);
         }
@@ -242,7 +248,9 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return GMD_OK;
     case GMD_OP_EMPTY_CACHE:
         if (s->subject.empty_cache) {
+            gmd_allocator_enter();
             s->subject.empty_cache();
+            gmd_allocator_leave();
         }
         return GMD_OK;
     case GMD_OP_FRACTION:
