@@ -14,6 +14,7 @@
 #ifndef GMD_INTERLEAVE_H
 #define GMD_INTERLEAVE_H
 
+#include "call_log.h"
 #include "session_internal.h"
 
 /* The threads of this trace are to run in this interleaving. */
@@ -43,10 +44,12 @@ static inline void gmd_enter_subject(gmd_session *session, gmd_call_frame *frame
     if (session->interleaving) {
         gmd_interleave_enter(session, frame);
     }
+    gmd_allocator_enter();
 }
 
 static inline void gmd_leave_subject(gmd_session *session, const gmd_call_frame *frame)
 {
+    gmd_allocator_leave();
     if (session->interleaving) {
         gmd_interleave_leave(session, frame);
     }

@@ -44,6 +44,9 @@ void gmd_session_finish(gmd_session *session)
         return; /* after a violation the rest would only be its consequences */
     }
     atomic_store(&session->shared->stage, GMD_STAGE_CLEAN_UP);
+    if (session->runtime.sim) {
+        session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
+    }
     free_everything(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {

@@ -2,6 +2,7 @@
 #ifndef GMD_SESSION_INTERNAL_H
 #define GMD_SESSION_INTERNAL_H
 
+#include "call_log.h"
 #include "gmd_session.h"
 #include "judge.h"
 #include "shared.h"
@@ -39,6 +40,7 @@ struct gmd_session {
     gmd_device_call *calls; /* of the last request */
     size_t call_count, call_capacity;
     uint64_t device_calls;
+    gmd_call_log *call_log; /* of all calls that the allocator makes; NULL: not kept */
 
     uint64_t request_index;
     uint64_t moment; /* grows with each request carried out: the order in which it happened, which

@@ -7,6 +7,9 @@
 static void note_device_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
+    if (s->call_log) {
+        gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
+    }
     if (call->kind == GMD_SIM_CALL_OTHER || call->result != 0 || call->size == 0) {
         return;
     }
