@@ -28,6 +28,9 @@ gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options 
         options->limit_bytes = trace->capacity_bytes;
         options->limit_is_optional = true;
     }
+    if (!given->run.schedule) {
+        options->schedule = &trace->schedule;
+    }
     if (trace->conf && !given->run.conf) {
         options->conf = trace->conf;
     }

@@ -22,6 +22,7 @@ enum { /* keys of options without a letter */
        KEY_MARKDOWN,
        KEY_CASES,
        KEY_TIMEOUT,
+       KEY_SCHEDULE,
 };
 
 static const struct argp_option common_options[] = {
@@ -35,6 +36,10 @@ static const struct argp_option common_options[] = {
     {"conf", KEY_CONF, "STRING", 0, "allocator settings, as PYTORCH_CUDA_ALLOC_CONF", 10},
     {"known", KEY_KNOWN, "FILE", 0, "known defects, a line each: ORACLE, or ORACLE: CAUSE", 10},
     {"seed", KEY_SEED, "N", 0, "of every random choice (0)", 10},
+    {"schedule", KEY_SCHEDULE, "SPEC", 0,
+     "when the simulated device's work completes: timed (default), eager, lazy, 'seed N', "
+     "'explicit C...'",
+     10},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "a request that takes longer is a hang (20)", 10},
     {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases)", 10},
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON; -: to standard output, alone", 10},
@@ -79,6 +84,7 @@ void cli_options_init(cli_options *options)
 void cli_options_free(cli_options *options)
 {
     gmd_known_free(&options->known);
+    gmd_schedule_free(&options->schedule);
 }
 
 static void need_size(struct argp_state *state, const char *option, const char *text, uint64_t low,
@@ -117,6 +123,16 @@ static void need_known(struct argp_state *state, const char *path, gmd_known *kn
     if (gmd_known_read(known, path, &error) != GMD_OK) {
         argp_error(state, "--known: %s", error.text);
     }
+}
+
+static void need_schedule(struct argp_state *state, const char *text, cli_options *o)
+{
+    gmd_error error = {""};
+    gmd_schedule_free(&o->schedule);
+    if (gmd_schedule_parse(&o->schedule, text, strlen(text), &error) != GMD_OK) {
+        argp_error(state, "--schedule: %s", error.text);
+    }
+    o->run.schedule = &o->schedule;
 }
 
 int cli_stdout_reports(const cli_options *options)
@@ -160,6 +176,9 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_SEED:
         need_number(state, "--seed", text, 0, UINT64_MAX, &o->run.seed);
+        return 0;
+    case KEY_SCHEDULE:
+        need_schedule(state, text, o);
         return 0;
     case KEY_TIMEOUT:
         need_number(state, "--timeout", text, 1, 86400, &number);

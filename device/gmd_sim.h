@@ -105,6 +105,13 @@ typedef struct gmd_sim_thread_state {
 } gmd_sim_thread_state;
 void gmd_sim_thread(gmd_sim_thread_state *state);
 
+/* Called in the calling thread when an API call begins and again when it has ended, outside the
+ * runtime's lock and not for control functions, so that a scheduler of host threads can let another
+ * thread run there. The hook may block, and may itself call control functions only. NULL: none. Set
+ * it while no other thread makes calls; a reset leaves it as it is. */
+typedef void gmd_sim_yield(void *context, const char *function, bool is_before);
+void gmd_sim_set_yield(gmd_sim_yield *hook, void *context);
+
 typedef struct gmd_sim_device_state {
     uint64_t capacity_bytes;
     uint64_t physical_bytes;   /* taken, in whole pages */

@@ -91,6 +91,12 @@ static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *opti
     if (status == GMD_OK && options->conf && !(out->conf = strdup(options->conf))) {
         status = gmd_fail(error, GMD_NO_MEMORY, "no host memory");
     }
+    if (status == GMD_OK && options->schedule) {
+        status = gmd_schedule_copy(&out->schedule, options->schedule, error);
+    }
+    if (status == GMD_OK && source) {
+        status = gmd_schedule_copy(&out->interleave, &source->interleave, error);
+    }
     return status;
 }
 

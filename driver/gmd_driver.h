@@ -28,6 +28,7 @@ typedef struct gmd_run_options {
     uint64_t seed;
     double call_budget_s; /* a request that takes longer is a hang */
     gmd_sim_placement placement;
+    const gmd_schedule *schedule;     /* of the simulated device's work; NULL: timed */
     const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
     size_t recorded_count;
     const gmd_known *known; /* NULL: nothing is known */

@@ -186,7 +186,7 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
     const gmd_trace *t = s->workload->trace;
     const char *function =
         t && r->function < t->functions.count ? t->functions.items[r->function] : "";
-    if (s->runtime.sim->gmd_sim_fault(function, r->count, false, (int)r->error) != 0) {
+    if (s->runtime.sim->gmd_sim_fault(function, r->count, r->every_later, (int)r->error) != 0) {
         return gmd_fail(
             error, GMD_BAD_INPUT,
             "fault %s %u %u: the simulated device has no such function, or the count or "
@@ -205,6 +205,47 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
         s->limit_bytes[r->device] = (uint64_t)(r->fraction * (double)s->total_bytes[r->device]);
         s->view.limit_bytes = s->limit_bytes[r->device];
     }
+}
+
+/* Work on a destroyed stream can no longer be ordered before a free: a block that is live on it, or
+ * used there with nobody told, is waited for first. */
+static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
+{
+    for (uint32_t i = 0; i < s->block_capacity; i++) {
+        const session_block *b = &s->blocks[i];
+        if (b->live.address && b->live.device == r->device &&
+            (b->live.stream == r->stream || r->stream >= GMD_TRACKED_STREAMS ||
+             (b->uses.streams & (uint64_t)1 << r->stream))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    if (is_stream_in_use(s, r)) {
+        status = gmd_streams_sync(&s->streams, r->device, r->stream, s->request_index, error);
+    }
+    return status == GMD_OK ? gmd_streams_destroy(&s->streams, r->device, r->stream, error)
+                            : status;
+}
+
+static gmd_status do_device(gmd_session *s, const gmd_request *r, gmd_error *error)
+{
+    cudaError_t result = s->runtime.cudaSetDevice(r->device);
+    return result == cudaSuccess ? GMD_OK
+                                 : gmd_fail(error, GMD_FAILED, "device %u: cudaSetDevice: %s",
+                                            r->device, gmd_runtime_error_text(&s->runtime, result));
+}
+
+static gmd_status do_budget(gmd_session *s, const gmd_request *r, gmd_error *error)
+{
+    (void)r;
+    return gmd_fail(error, GMD_BAD_INPUT,
+                    s->runtime.sim ? "budget: this version's simulated device has no byte budgets"
+                                   : "budget: needs the simulated device");
 }
 
 static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_block *freed,
@@ -250,6 +291,12 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return GMD_OK;
     case GMD_OP_FAULT:
         return do_fault(s, r, error);
+    case GMD_OP_DEVICE:
+        return do_device(s, r, error);
+    case GMD_OP_DESTROY:
+        return do_destroy(s, r, error);
+    case GMD_OP_BUDGET:
+        return do_budget(s, r, error);
     default:
         return gmd_fail(error, GMD_FAILED, "request %" PRIu64 ": unknown operation %d",
                         s->request_index, r->op);

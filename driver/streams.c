@@ -18,6 +18,7 @@ void gmd_streams_init(gmd_streams *streams, const gmd_runtime *runtime)
     streams->runtime = runtime;
 }
 
+/* What is alive of the streams that the driver made. */
 uint64_t gmd_streams_created(const gmd_streams *streams, int device)
 {
     return streams->devices[device] ? streams->devices[device]->created : 0;
@@ -27,7 +28,7 @@ uint32_t gmd_streams_index(const gmd_streams *streams, int device, cudaStream_t 
 {
     const gmd_device_streams *d = streams->devices[device];
     for (uint32_t i = 0; d && i < d->count; i++) {
-        if (d->handles[i] == handle) {
+        if (d->handles[i] == handle && (handle || i == 0)) {
             return i;
         }
     }
@@ -39,7 +40,9 @@ void gmd_streams_close(gmd_streams *streams)
     for (int device = 0; device < GMD_MAX_DEVICES; device++) {
         gmd_device_streams *d = streams->devices[device];
         for (uint32_t i = 1; d && i < d->count; i++) {
-            streams->runtime->cudaStreamDestroy(d->handles[i]);
+            if (d->handles[i]) {
+                streams->runtime->cudaStreamDestroy(d->handles[i]);
+            }
         }
         if (d) {
             free(d->handles);
@@ -54,6 +57,16 @@ static gmd_status no_memory(uint32_t index, gmd_error *error)
     return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u streams", index + 1);
 }
 
+static gmd_status make_stream(gmd_streams *s, gmd_device_streams *d, uint32_t index,
+                              gmd_error *error)
+{
+    gmd_status status =
+        demand(s, s->runtime->cudaStreamCreateWithFlags(&d->handles[index], cudaStreamNonBlocking),
+               "cudaStreamCreateWithFlags", error);
+    d->created += status == GMD_OK;
+    return status;
+}
+
 static gmd_status add_streams(gmd_streams *s, int device, uint32_t index, gmd_error *error)
 {
     gmd_device_streams **slot = &s->devices[device];
@@ -61,6 +74,9 @@ static gmd_status add_streams(gmd_streams *s, int device, uint32_t index, gmd_er
         return no_memory(index, error);
     }
     gmd_device_streams *d = *slot;
+    if (index < d->count) { /* it was destroyed */
+        return make_stream(s, d, index, error);
+    }
     cudaStream_t *handles = realloc(d->handles, (index + 1) * sizeof(cudaStream_t));
     if (!handles) {
         return no_memory(index, error);
@@ -70,14 +86,11 @@ static gmd_status add_streams(gmd_streams *s, int device, uint32_t index, gmd_er
         handles[d->count++] = NULL;
     }
     while (d->count <= index) {
-        gmd_status status = demand(
-            s, s->runtime->cudaStreamCreateWithFlags(&handles[d->count], cudaStreamNonBlocking),
-            "cudaStreamCreateWithFlags", error);
+        gmd_status status = make_stream(s, d, d->count, error);
         if (status != GMD_OK) {
             return status;
         }
         d->count++;
-        d->created++;
     }
     return GMD_OK;
 }
@@ -100,7 +113,7 @@ gmd_status gmd_streams_leave(gmd_streams *streams, int previous, gmd_error *erro
 bool gmd_streams_find(const gmd_streams *s, int device, uint32_t index, cudaStream_t *handle)
 {
     const gmd_device_streams *d = s->devices[device];
-    if (!d || !d->handles || index >= d->count) {
+    if (!d || !d->handles || index >= d->count || (index && !d->handles[index])) {
         return false;
     }
     *handle = d->handles[index];
@@ -122,6 +135,18 @@ gmd_status gmd_streams_get(gmd_streams *streams, int device, uint32_t index, cud
     gmd_status left = gmd_streams_leave(streams, previous, status == GMD_OK ? error : NULL);
     gmd_streams_find(streams, device, index, handle);
     return status == GMD_OK ? left : status;
+}
+
+gmd_status gmd_streams_destroy(gmd_streams *streams, int device, uint32_t index, gmd_error *error)
+{
+    cudaStream_t handle = NULL;
+    if (index == 0 || !gmd_streams_find(streams, device, index, &handle)) {
+        return GMD_OK;
+    }
+    gmd_device_streams *d = streams->devices[device];
+    d->handles[index] = NULL;
+    d->created--;
+    return demand(streams, streams->runtime->cudaStreamDestroy(handle), "cudaStreamDestroy", error);
 }
 
 /* On the device of both streams. */

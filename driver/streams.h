@@ -21,7 +21,7 @@ typedef struct gmd_stream_uses {
 } gmd_stream_uses;
 
 typedef struct gmd_device_streams {
-    cudaStream_t *handles; /* by stream index; index 0 is the default stream */
+    cudaStream_t *handles; /* by stream index; 0 is the default stream; NULL: destroyed */
     uint32_t count;
     uint64_t created; /* by the driver: not the allocator's */
     /* Request index of the latest wait of one stream for another, and of the host for a stream. */
@@ -55,6 +55,9 @@ gmd_status gmd_streams_get(gmd_streams *streams, int device, uint32_t index, cud
 
 /* The handle of a stream that was used already; false: it was not. */
 bool gmd_streams_find(const gmd_streams *streams, int device, uint32_t index, cudaStream_t *handle);
+
+/* Destroys stream `index`, where it was ever made; its next use makes a new one. */
+gmd_status gmd_streams_destroy(gmd_streams *streams, int device, uint32_t index, gmd_error *error);
 
 /* `waiter` waits for all that is queued on `waited` now. */
 gmd_status gmd_streams_wait(gmd_streams *streams, int device, uint32_t waiter, uint32_t waited,

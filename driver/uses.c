@@ -24,8 +24,9 @@ static uint32_t take_node(gmd_uses *uses)
 bool gmd_uses_note(gmd_uses *uses, uint32_t *head, const gmd_use *use)
 {
     for (uint32_t at = *head; at; at = uses->nodes[at].next) {
-        if (uses->nodes[at].use.stream == use->stream) {
-            uses->nodes[at].use = *use;
+        gmd_use *earlier = &uses->nodes[at].use;
+        if (earlier->stream == use->stream && earlier->place == use->place) {
+            *earlier = *use;
             return true;
         }
     }

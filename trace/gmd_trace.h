@@ -10,6 +10,7 @@
 #define GMD_TRACE_H
 
 #include "gmd_error.h"
+#include "gmd_schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,11 @@ typedef enum gmd_op {
     GMD_OP_ADVANCE,     /* duration_ns: the simulated clock moves */
     GMD_OP_EMPTY_CACHE, /* gmd_empty_cache() */
     GMD_OP_FRACTION,    /* fraction, device: gmd_set_memory_fraction() */
-    GMD_OP_FAULT,       /* function (name index), count, error: the count-th call from here fails */
+    GMD_OP_FAULT,       /* function (name index), count, error: the count-th call from here fails;
+                           with every_later, so do all after it */
+    GMD_OP_DEVICE,      /* device: it becomes the thread's current one */
+    GMD_OP_DESTROY,     /* stream, device: the stream is destroyed; a later use makes a new one */
+    GMD_OP_BUDGET,      /* bytes, device: physical memory beyond that is refused */
     GMD_OP_COUNT
 } gmd_op;
 
@@ -34,16 +39,20 @@ typedef enum gmd_op {
 typedef enum gmd_expect { GMD_EXPECT_ANY, GMD_EXPECT_ALLOC, GMD_EXPECT_OOM } gmd_expect;
 
 #define GMD_ALL_STREAMS   UINT32_MAX
+#define GMD_NO_BUDGET     UINT64_MAX
 #define GMD_MAX_DEVICES   16
 #define GMD_MAX_STREAMS   4096
 #define GMD_MAX_THREADS   64
 #define GMD_MAX_TRACE_LEN ((size_t)1 << 28)
 
 typedef struct gmd_request {
-    uint8_t op;     /* gmd_op */
-    uint8_t expect; /* gmd_expect, ALLOC only */
-    uint8_t
-        device; /* ALLOC, FRACTION, SYNC of the device; for the others the block's or stream's */
+    uint8_t op; /* gmd_op */
+    union {
+        uint8_t expect;      /* gmd_expect, ALLOC only */
+        uint8_t every_later; /* FAULT only: 0 or 1 */
+    };
+    uint8_t device;  /* ALLOC, FRACTION, DEVICE, BUDGET, SYNC of the device; for the others the
+                        block's or stream's */
     uint8_t thread;  /* index into gmd_trace.threads; 0 is the main thread */
     uint32_t block;  /* index into gmd_trace.blocks */
     uint32_t stream; /* index into gmd_trace.streams; 0 is the legacy default stream */
@@ -52,7 +61,7 @@ typedef struct gmd_request {
         uint32_t function;     /* FAULT: index into gmd_trace.functions */
     };
     union {
-        uint64_t bytes;       /* ALLOC */
+        uint64_t bytes;       /* ALLOC, BUDGET */
         uint64_t duration_ns; /* USE, ADVANCE */
         double fraction;      /* FRACTION, 0..1 */
         struct {
@@ -78,6 +87,8 @@ typedef struct gmd_trace {
     uint32_t device_count;    /* 0: not stated */
     uint64_t capacity_bytes;  /* of each simulated device; 0: not stated */
     char *conf;               /* PYTORCH_CUDA_ALLOC_CONF syntax; NULL: not stated */
+    gmd_schedule schedule;    /* of the simulated device's work */
+    gmd_schedule interleave;  /* of the host's threads */
 } gmd_trace;
 
 void gmd_trace_init(gmd_trace *trace); /* empty, with stream s0 and the main thread */

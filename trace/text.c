@@ -28,7 +28,7 @@ typedef struct parser {
     unsigned line;
     const char *start, *at, *end; /* of the line, without its comment */
     uint8_t thread;
-    bool has_devices, has_capacity, has_conf, has_streams;
+    bool has_devices, has_capacity, has_conf, has_schedule, has_interleave, has_streams;
     gmd_name_table blocks, streams, threads, functions;
     block_state *states; /* trace->blocks.capacity entries at least */
     size_t state_capacity;
@@ -236,23 +236,26 @@ static bool take_live_block(parser *p, gmd_request *request)
     return true;
 }
 
-/* [device N] */
-static bool take_device(parser *p, uint8_t *device)
+static bool take_device_number(parser *p, uint8_t *device)
 {
-    token t = next_token(p);
     uint64_t number = 0;
-    if (!t.length) {
-        return true;
-    }
-    if (!token_is(t, GMD_DEVICE_WORD)) {
-        return UNEXPECTED(p, "'device' or the end of the line", t);
-    }
     uint32_t count = p->trace->device_count ? p->trace->device_count : GMD_MAX_DEVICES;
     if (!take_number(p, "the number of a device of this trace, from 0", 0, count - 1, &number)) {
         return false;
     }
     *device = (uint8_t)number;
     return end_line(p);
+}
+
+/* [device N] */
+static bool take_device(parser *p, uint8_t *device)
+{
+    token t = next_token(p);
+    if (!t.length) {
+        return true;
+    }
+    return token_is(t, GMD_DEVICE_WORD) ? take_device_number(p, device)
+                                        : UNEXPECTED(p, "'device' or the end of the line", t);
 }
 
 /* --- header lines ------------------------------------------------------------------------ */
@@ -307,6 +310,31 @@ static bool parse_conf(parser *p, gmd_request *unused)
     }
     p->trace->conf = gmd_text_copy(start, (size_t)(end - start));
     return p->trace->conf || fail_memory(p);
+}
+
+typedef gmd_status schedule_reader(gmd_schedule *schedule, const char *text, size_t length,
+                                   gmd_error *error);
+
+/* All of the line. */
+static bool take_schedule(parser *p, gmd_schedule *schedule, schedule_reader *reader)
+{
+    const char *start = p->at;
+    p->at = p->end;
+    return adopt(p, reader(schedule, start, (size_t)(p->end - start), p->error));
+}
+
+static bool parse_schedule(parser *p, gmd_request *unused)
+{
+    (void)unused;
+    return once(p, &p->has_schedule, "schedule") &&
+           take_schedule(p, &p->trace->schedule, gmd_schedule_parse);
+}
+
+static bool parse_interleave(parser *p, gmd_request *unused)
+{
+    (void)unused;
+    return once(p, &p->has_interleave, "interleave") &&
+           take_schedule(p, &p->trace->interleave, gmd_interleave_parse);
 }
 
 /* Names all streams in the order of their handles; without it that is the order of first mention.
@@ -448,7 +476,41 @@ static bool parse_fault(parser *p, gmd_request *r)
     }
     r->count = (uint32_t)count;
     r->error = (uint32_t)code;
-    return end_line(p);
+    token t = next_token(p);
+    r->every_later = token_is(t, "every");
+    return !t.length ||
+           (r->every_later ? end_line(p) : UNEXPECTED(p, "'every' or the end of the line", t));
+}
+
+static bool parse_current_device(parser *p, gmd_request *r)
+{
+    r->op = GMD_OP_DEVICE;
+    return take_device_number(p, &r->device);
+}
+
+static bool parse_destroy(parser *p, gmd_request *r)
+{
+    r->op = GMD_OP_DESTROY;
+    token t = next_token(p);
+    if (token_is(t, "s0")) {
+        return UNEXPECTED(p, "a stream other than the default one", t);
+    }
+    return stream_index(p, t, &r->stream) && take_device(p, &r->device);
+}
+
+static bool parse_budget(parser *p, gmd_request *r)
+{
+    r->op = GMD_OP_BUDGET;
+    const char *before = p->at;
+    if (token_is(next_token(p), "none")) {
+        r->bytes = GMD_NO_BUDGET;
+    } else {
+        p->at = before;
+        if (!take_size(p, &r->bytes)) {
+            return false;
+        }
+    }
+    return take_device(p, &r->device);
 }
 
 static bool parse_thread(parser *p, gmd_request *unused)
@@ -472,14 +534,27 @@ typedef struct directive {
 } directive;
 
 static const directive directives[] = {
-    {"alloc", parse_alloc, REQUEST},       {"free", parse_free, REQUEST},
-    {"use", parse_use, REQUEST},           {"record", parse_record, REQUEST},
-    {"expect", parse_expect, REQUEST},     {"wait", parse_wait, REQUEST},
-    {"sync", parse_sync, REQUEST},         {"advance", parse_advance, REQUEST},
-    {"thread", parse_thread, SWITCH},      {"empty_cache", parse_empty_cache, REQUEST},
-    {"fraction", parse_fraction, REQUEST}, {"fault", parse_fault, REQUEST},
-    {"devices", parse_devices, HEADER},    {"capacity", parse_capacity, HEADER},
-    {"conf", parse_conf, HEADER},          {"streams", parse_streams, HEADER},
+    {"alloc", parse_alloc, REQUEST},
+    {"free", parse_free, REQUEST},
+    {"use", parse_use, REQUEST},
+    {"record", parse_record, REQUEST},
+    {"expect", parse_expect, REQUEST},
+    {"wait", parse_wait, REQUEST},
+    {"sync", parse_sync, REQUEST},
+    {"advance", parse_advance, REQUEST},
+    {"thread", parse_thread, SWITCH},
+    {"empty_cache", parse_empty_cache, REQUEST},
+    {"fraction", parse_fraction, REQUEST},
+    {"fault", parse_fault, REQUEST},
+    {GMD_DEVICE_WORD, parse_current_device, REQUEST},
+    {"destroy", parse_destroy, REQUEST},
+    {"budget", parse_budget, REQUEST},
+    {"devices", parse_devices, HEADER},
+    {"capacity", parse_capacity, HEADER},
+    {"conf", parse_conf, HEADER},
+    {"schedule", parse_schedule, HEADER},
+    {"interleave", parse_interleave, HEADER},
+    {"streams", parse_streams, HEADER},
 };
 
 static const directive *find_directive(token word)

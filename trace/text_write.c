@@ -97,8 +97,20 @@ static void write_request(const gmd_request *r, const mentions *m, char *text, s
         length = snprintf(text, size, "fraction %s", format_fraction(r->fraction, number));
         break;
     case GMD_OP_FAULT:
-        snprintf(text, size, "fault %s %u %u", m->function, r->count, r->error);
+        snprintf(text, size, "fault %s %u %u%s", m->function, r->count, r->error,
+                 r->every_later ? " every" : "");
         return;
+    case GMD_OP_DEVICE:
+        snprintf(text, size, GMD_DEVICE_WORD " %u", r->device);
+        return;
+    case GMD_OP_DESTROY:
+        length = snprintf(text, size, "destroy %s", m->stream);
+        break;
+    case GMD_OP_BUDGET:
+        length =
+            snprintf(text, size, "budget %s",
+                     r->bytes == GMD_NO_BUDGET ? "none" : gmd_format_exact_size(r->bytes, number));
+        break;
     case GMD_OP_COUNT:
         break;
     }
@@ -139,7 +151,8 @@ static bool streams_come_in_order(const gmd_trace *trace)
     for (size_t i = 0; i < trace->count; i++) {
         const gmd_request *r = &trace->requests[i];
         bool has_stream =
-            r->op <= GMD_OP_SYNC && r->op != GMD_OP_FREE && r->stream != GMD_ALL_STREAMS;
+            (r->op <= GMD_OP_SYNC && r->op != GMD_OP_FREE && r->stream != GMD_ALL_STREAMS) ||
+            r->op == GMD_OP_DESTROY;
         if (has_stream && r->stream >= next && r->stream != next++) {
             return false;
         }
@@ -148,6 +161,15 @@ static bool streams_come_in_order(const gmd_trace *trace)
         }
     }
     return next >= trace->streams.count;
+}
+
+static void write_schedule(FILE *out, const char *word, const gmd_schedule *schedule)
+{
+    if (schedule->kind != GMD_SCHEDULE_UNSTATED) {
+        fprintf(out, "%s ", word);
+        gmd_schedule_write(schedule, out);
+        fputc('\n', out);
+    }
 }
 
 static gmd_status write_header(const writer *w)
@@ -172,6 +194,8 @@ static gmd_status write_header(const writer *w)
         }
         fprintf(w->out, "conf %s\n", t->conf);
     }
+    write_schedule(w->out, "schedule", &t->schedule);
+    write_schedule(w->out, "interleave", &t->interleave);
     if (!streams_come_in_order(t)) {
         fputs("streams", w->out);
         for (uint32_t i = 0; i < w->streams.count; i++) {
@@ -196,7 +220,7 @@ static bool find_mentions(const writer *w, const gmd_request *r, mentions *m)
                     .function = written(&w->functions, r->function)};
     bool has_block = r->op <= GMD_OP_RECORD;
     bool has_stream = r->op == GMD_OP_ALLOC || r->op == GMD_OP_USE || r->op == GMD_OP_RECORD ||
-                      r->op == GMD_OP_WAIT ||
+                      r->op == GMD_OP_WAIT || r->op == GMD_OP_DESTROY ||
                       (r->op == GMD_OP_SYNC && r->stream != GMD_ALL_STREAMS);
     return r->op < GMD_OP_COUNT && r->thread < w->threads.count && (!has_block || m->block) &&
            (!has_stream || m->stream) && (r->op != GMD_OP_WAIT || m->other_stream) &&

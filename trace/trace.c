@@ -19,6 +19,8 @@ void gmd_trace_free(gmd_trace *trace)
     free(trace->requests);
     free(trace->stream_handles);
     free(trace->conf);
+    gmd_schedule_free(&trace->schedule);
+    gmd_schedule_free(&trace->interleave);
     gmd_names_free(&trace->blocks);
     gmd_names_free(&trace->streams);
     gmd_names_free(&trace->threads);

@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define FAULTS_MAX 64
@@ -24,6 +25,10 @@ static struct {
 } calls;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Looked at before the lock is taken: a hook that waits for another thread must not hold it. */
+static _Atomic(gmd_sim_yield *) yield_hook;
+static void *_Atomic yield_context;
 
 /* Initial-exec: the libraries are loaded early and this is small, and every call looks at it. */
 static _Thread_local sim_thread this_thread __attribute__((tls_model("initial-exec")));
@@ -110,8 +115,17 @@ static bool count_call(sim_call *call)
     return call->record.failed_by_fault;
 }
 
+static void yield_at(call_id id, bool is_before)
+{
+    gmd_sim_yield *hook = atomic_load_explicit(&yield_hook, memory_order_acquire);
+    if (__builtin_expect(hook != NULL, 0)) {
+        hook(atomic_load_explicit(&yield_context, memory_order_relaxed), call_names[id], is_before);
+    }
+}
+
 bool call_enter(sim_call *call, call_id id)
 {
+    yield_at(id, true);
     sim_lock();
     sim_start();
     call->thread = sim_this_thread();
@@ -146,6 +160,7 @@ int call_leave(sim_call *call)
     if (observer) {
         observer(context, &call->record);
     }
+    yield_at(call->id, false);
     return result;
 }
 
@@ -204,6 +219,13 @@ void gmd_sim_observe(gmd_sim_observer *observer, void *context)
     calls.observer = observer;
     calls.observer_context = context;
     sim_unlock();
+}
+
+void gmd_sim_set_yield(gmd_sim_yield *hook, void *context)
+{
+    atomic_store_explicit(&yield_hook, NULL, memory_order_relaxed);
+    atomic_store_explicit(&yield_context, context, memory_order_relaxed);
+    atomic_store_explicit(&yield_hook, hook, memory_order_release);
 }
 
 uint64_t gmd_sim_call_count(const char *function)

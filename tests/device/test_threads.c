@@ -57,6 +57,39 @@ static void threads_share_a_device_without_harm(void **state)
     assert_int_equal(observed, THREADS * (5 * STEPS + 4));
 }
 
+static struct {
+    const char *function[8];
+    bool is_before[8];
+    uint64_t calls_so_far[8]; /* cudaMalloc calls that the runtime had counted by then */
+    size_t count;
+} yields;
+
+static void note_yield(void *context, const char *function, bool is_before)
+{
+    assert_ptr_equal(context, &yields);
+    yields.calls_so_far[yields.count] = gmd_sim_call_count("cudaMalloc"); /* takes the lock */
+    yields.function[yields.count] = function;
+    yields.is_before[yields.count++] = is_before;
+}
+
+static void a_yield_hook_runs_before_and_after_a_call_outside_the_lock(void **state)
+{
+    (void)state;
+    void *pointer;
+    gmd_sim_set_yield(note_yield, &yields);
+    cudaError_t result = cudaMalloc(&pointer, 512);
+    gmd_sim_set_yield(NULL, NULL);
+    assert_int_equal(result, cudaSuccess);
+    assert_int_equal(yields.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(yields.function[i], "cudaMalloc");
+        assert_int_equal(yields.is_before[i], i == 0);
+        assert_int_equal(yields.calls_so_far[i], i);
+    }
+    cudaFree(pointer);
+    assert_int_equal(yields.count, 2);
+}
+
 static void *look(void *argument)
 {
     int *seen = argument;
@@ -102,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         fresh(threads_share_a_device_without_harm),
+        fresh(a_yield_hook_runs_before_and_after_a_call_outside_the_lock),
         fresh(errors_and_the_current_device_belong_to_the_thread),
         fresh(a_forked_child_goes_on_with_a_copy_of_the_device),
     };

@@ -167,6 +167,27 @@ static void every_operation_looks_at_its_own_device(void **state)
     free(o);
 }
 
+static void a_destroyed_stream_is_made_anew_by_its_next_use(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
+                                           "devices 2\n"
+                                           "schedule lazy\n"
+                                           "alloc a 1000 s1\n"
+                                           "use a s2 100us\n"
+                                           "destroy s2\n"
+                                           "destroy s2\n"
+                                           "use a s2\n"
+                                           "destroy s1\n"
+                                           "free a\n"
+                                           "device 1\n"
+                                           "destroy s3 device 1\n"
+                                           "alloc b 1000 s3 device 1\n");
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    free(o);
+}
+
 /* The retry is served on the right device; the allocation that failed was made on none. */
 static void a_device_that_cannot_be_made_current_gets_no_allocation(void **state)
 {
@@ -240,6 +261,7 @@ int main(void)
         cmocka_unit_test(closed_descriptors_are_no_defect),
         cmocka_unit_test(a_helper_process_is_no_defect_and_does_not_survive),
         cmocka_unit_test(every_operation_looks_at_its_own_device),
+        cmocka_unit_test(a_destroyed_stream_is_made_anew_by_its_next_use),
         cmocka_unit_test(a_device_that_cannot_be_made_current_gets_no_allocation),
         cmocka_unit_test(a_failed_run_leaves_a_case_that_replays_it),
         cmocka_unit_test(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name),

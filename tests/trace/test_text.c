@@ -170,6 +170,47 @@ static void advance_empty_cache_fraction_and_fault_have_their_arguments(void **s
     gmd_trace_free(&t);
 }
 
+static void fault_may_hold_for_every_later_call(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("fault cudaMalloc 1 2\nfault cudaMalloc 1 2 every\n");
+    assert_int_equal(t.requests[0].every_later, 0);
+    assert_int_equal(t.requests[1].every_later, 1);
+    gmd_trace_free(&t);
+}
+
+static void device_destroy_and_budget_have_their_arguments(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("device 3\ndestroy s2 device 1\nbudget 1MiB device 2\nbudget none\n");
+    assert_int_equal(t.requests[0].op, GMD_OP_DEVICE);
+    assert_int_equal(t.requests[0].device, 3);
+    assert_int_equal(t.requests[1].op, GMD_OP_DESTROY);
+    assert_string_equal(t.streams.items[t.requests[1].stream], "s2");
+    assert_int_equal(t.requests[1].device, 1);
+    assert_int_equal(t.requests[2].op, GMD_OP_BUDGET);
+    assert_int_equal(t.requests[2].bytes, 1 << 20);
+    assert_int_equal(t.requests[2].device, 2);
+    assert_true(t.requests[3].bytes == GMD_NO_BUDGET);
+    gmd_trace_free(&t);
+}
+
+static void schedules_and_interleavings_are_read(void **state)
+{
+    (void)state;
+    gmd_trace lazy = parse_body("schedule lazy\ninterleave seed 7\n");
+    assert_int_equal(lazy.schedule.kind, GMD_SCHEDULE_LAZY);
+    assert_int_equal(lazy.interleave.kind, GMD_SCHEDULE_SEEDED);
+    assert_int_equal(lazy.interleave.seed, 7);
+    gmd_trace_free(&lazy);
+    gmd_trace given = parse_body("schedule explicit 0 255\t3 # first, last, fourth\n");
+    assert_int_equal(given.schedule.kind, GMD_SCHEDULE_EXPLICIT);
+    assert_int_equal(given.schedule.choice_count, 3);
+    assert_int_equal(given.schedule.choices[1], 255);
+    assert_int_equal(given.interleave.kind, GMD_SCHEDULE_UNSTATED);
+    gmd_trace_free(&given);
+}
+
 static void expectations_are_kept(void **state)
 {
     (void)state;
@@ -288,6 +329,21 @@ static void every_malformed_line_is_refused_with_what_was_expected(void **state)
         {"fault cudaMalloc 0 2", "expected which call fails, from 1, found '0'"},
         {"fault cudaMalloc 1 0", "expected an error code from 1, found '0'"},
         {"fault cudaMalloc 4294967296 2", "expected which call fails, from 1, found '4294967296'"},
+        {"fault cudaMalloc 1 2 each", "expected 'every' or the end of the line, found 'each'"},
+        {"fault cudaMalloc 1 2 every x", "expected the end of the line, found 'x'"},
+        {"device x", "expected the number of a device of this trace, from 0, found 'x'"},
+        {"destroy s0", "expected a stream other than the default one, found 's0'"},
+        {"destroy", "expected a stream, found the end of the line"},
+        {"budget", "expected a size such as 512, 20MiB or 1.5GiB, found the end of the line"},
+        {"budget none x", "expected 'device' or the end of the line, found 'x'"},
+        {"schedule soon",
+         "expected 'timed', 'eager', 'lazy', 'seed N' or 'explicit C...', found 'soon'"},
+        {"schedule lazy 1", "expected the end of the line, found '1'"},
+        {"schedule seed", "expected a seed, a whole number, found the end of the line"},
+        {"schedule seed -1", "expected a seed, a whole number, found '-1'"},
+        {"schedule explicit", "expected a choice from 0 to 255, found the end of the line"},
+        {"schedule explicit 0 256", "expected a choice from 0 to 255, found '256'"},
+        {"interleave timed", "expected 'seed N' or 'explicit C...', found 'timed'"},
         {"thread", "expected a thread, found the end of the line"},
         {"devices 0", "expected a number of devices from 1 to 16, found '0'"},
         {"devices 17", "expected a number of devices from 1 to 16, found '17'"},
@@ -424,12 +480,19 @@ static void what_was_read_is_written_the_same(void **state)
                        "devices 2\n"
                        "capacity 2560MiB\n"
                        "conf max_split_size_mb:128\n"
+                       "schedule explicit 0 3 255\n"
+                       "interleave seed 18446744073709551615\n"
                        "alloc a 825968 s1\n"
                        "use a s2 100us\n"
                        "record a s2\n"
                        "free a\n"
                        "wait s1 s2\n"
                        "sync s2\n"
+                       "device 1\n"
+                       "destroy s2\n"
+                       "destroy s3 device 1\n"
+                       "budget 1GiB device 1\n"
+                       "budget none\n"
                        "sync\n"
                        "sync device 1\n"
                        "advance 50us\n"
@@ -437,6 +500,7 @@ static void what_was_read_is_written_the_same(void **state)
                        "fraction 0.5\n"
                        "fraction 0.1 device 1\n"
                        "fault cuMemSetAccess 3 2\n"
+                       "fault cuMemSetAccess 3 2 every\n"
                        "expect oom b 4GiB s1\n"
                        "thread t2\n"
                        "expect alloc b 18446744073709551615 s1 device 1\n"
@@ -653,8 +717,12 @@ static void add_use_of_live_block(generator *g)
 static void add_other(generator *g)
 {
     static const uint8_t ops[] = {GMD_OP_WAIT,        GMD_OP_SYNC,     GMD_OP_ADVANCE,
-                                  GMD_OP_EMPTY_CACHE, GMD_OP_FRACTION, GMD_OP_FAULT};
-    gmd_request r = {.op = ops[below(g, 6)]};
+                                  GMD_OP_EMPTY_CACHE, GMD_OP_FRACTION, GMD_OP_FAULT,
+                                  GMD_OP_DEVICE,      GMD_OP_DESTROY,  GMD_OP_BUDGET};
+    gmd_request r = {.op = ops[below(g, 9)]};
+    if (r.op == GMD_OP_DESTROY && g->trace.streams.count == 1) {
+        r.op = GMD_OP_DEVICE;
+    }
     switch (r.op) {
     case GMD_OP_WAIT:
         r.other_stream = (uint32_t)below(g, g->trace.streams.count);
@@ -675,6 +743,18 @@ static void add_other(generator *g)
         r.function = (uint32_t)below(g, g->trace.functions.count);
         r.count = 1 + (uint32_t)below(g, 100);
         r.error = 1 + (uint32_t)below(g, 100);
+        r.every_later = (uint8_t)below(g, 2);
+        break;
+    case GMD_OP_DEVICE:
+        r.device = (uint8_t)below(g, 2);
+        break;
+    case GMD_OP_DESTROY:
+        r.stream = 1 + (uint32_t)below(g, g->trace.streams.count - 1);
+        r.device = (uint8_t)below(g, 2);
+        break;
+    case GMD_OP_BUDGET:
+        r.bytes = below(g, 4) ? next_random(&g->random) >> below(g, 64) : GMD_NO_BUDGET;
+        r.device = (uint8_t)below(g, 2);
         break;
     default:
         break;
@@ -689,6 +769,10 @@ static gmd_trace random_trace(uint64_t seed)
     g.trace.device_count = below(&g, 2) ? 2 : 0;
     g.trace.capacity_bytes = below(&g, 2) * (1 + below(&g, 1 << 30));
     g.trace.conf = below(&g, 2) ? strdup("a:1, b:2") : NULL;
+    g.trace.schedule = (gmd_schedule){.kind = (gmd_schedule_kind)below(&g, 5), .seed = 0};
+    if (below(&g, 2)) {
+        g.trace.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = below(&g, 9)};
+    }
     add_names(&g, &g.trace.streams, below(&g, 4));
     add_names(&g, &g.trace.threads, below(&g, 3));
     add_names(&g, &g.trace.functions, 2);
@@ -712,6 +796,9 @@ static void assert_same_requests(const gmd_trace *a, const gmd_trace *b)
     assert_int_equal(a->count, b->count);
     assert_int_equal(a->device_count, b->device_count);
     assert_int_equal(a->capacity_bytes, b->capacity_bytes);
+    assert_int_equal(a->schedule.kind, b->schedule.kind);
+    assert_int_equal(a->interleave.kind, b->interleave.kind);
+    assert_int_equal(a->interleave.seed, b->interleave.seed);
     for (size_t i = 0; i < a->count; i++) {
         const gmd_request *x = &a->requests[i], *y = &b->requests[i];
         assert_int_equal(x->op, y->op);
@@ -791,6 +878,9 @@ int main(void)
         cmocka_unit_test(use_takes_10_us_where_nothing_is_said),
         cmocka_unit_test(wait_and_sync_name_streams_and_a_device),
         cmocka_unit_test(advance_empty_cache_fraction_and_fault_have_their_arguments),
+        cmocka_unit_test(fault_may_hold_for_every_later_call),
+        cmocka_unit_test(device_destroy_and_budget_have_their_arguments),
+        cmocka_unit_test(schedules_and_interleavings_are_read),
         cmocka_unit_test(expectations_are_kept),
         cmocka_unit_test(lines_after_thread_run_on_it),
         cmocka_unit_test(an_id_may_be_used_again_after_its_free),
