@@ -2,18 +2,6 @@
 
 #include <stdio.h>
 
-static _Thread_local bool is_in_allocator;
-
-void gmd_allocator_enter(void)
-{
-    is_in_allocator = true;
-}
-
-void gmd_allocator_leave(void)
-{
-    is_in_allocator = false;
-}
-
 void gmd_call_log_clear(gmd_call_log *log)
 {
     log->count = 0;
@@ -46,9 +34,6 @@ static uint32_t count_call(gmd_call_log *log, const char *function, uint32_t req
 void gmd_call_log_add(gmd_call_log *log, const char *function, uint32_t request)
 {
     uint32_t ordinal = count_call(log, function, request);
-    if (!is_in_allocator) {
-        return;
-    }
     if (log->count == GMD_LOGGED_CALL_MAX || !ordinal) {
         log->is_full = true;
         return;

@@ -24,11 +24,7 @@ typedef struct gmd_call_log { /* in memory that the parent sees; taken as used *
 
 void gmd_call_log_clear(gmd_call_log *log);
 
-/* A call was made, by whomever, during `request`. */
+/* The allocator made a call during `request`. */
 void gmd_call_log_add(gmd_call_log *log, const char *function, uint32_t request);
-
-/* Between these two, calls of this thread are the allocator's; all others are the driver's own. */
-void gmd_allocator_enter(void);
-void gmd_allocator_leave(void);
 
 #endif
