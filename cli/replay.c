@@ -192,6 +192,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
 {
     gmd_run_options options = a->common.run;
     options.oracles_off = a->oracles_off;
+    options.is_compared = a->checks;
     choose_limit(a, history, &options);
     size_t placement_count;
     gmd_sim_recorded *placements = list_placements(history, &placement_count);

@@ -17,6 +17,8 @@ typedef enum gmd_device_kind { GMD_DEVICE_SIM, GMD_DEVICE_CUDA } gmd_device_kind
     X(gmd_sim_default_config)                                                                      \
     X(gmd_sim_reset)                                                                               \
     X(gmd_sim_observe)                                                                             \
+    X(gmd_sim_harness)                                                                             \
+    X(gmd_sim_thread)                                                                              \
     X(gmd_sim_set_yield)                                                                           \
     X(gmd_sim_device)                                                                              \
     X(gmd_sim_find)                                                                                \

@@ -92,6 +92,19 @@ typedef struct gmd_sim_call {
 typedef void gmd_sim_observer(void *context, const gmd_sim_call *call);
 void gmd_sim_observe(gmd_sim_observer *observer, void *context);
 
+/* The calling thread's own CUDA calls from now on are the harness's (true) or the allocator's
+ * (false, as in every thread at first). The harness's calls do what they say, but they are not
+ * counted, take no planted fault and are not told to the observer. */
+void gmd_sim_harness(bool is_harness);
+
+/* What the CUDA runtime keeps for the calling thread, looked at without a trace. */
+typedef struct gmd_sim_thread_state {
+    int device;       /* cudaGetDevice */
+    int last_error;   /* cudaPeekAtLastError */
+    int capture_mode; /* cudaStreamCaptureMode, as cudaThreadExchangeStreamCaptureMode gives it */
+} gmd_sim_thread_state;
+void gmd_sim_thread(gmd_sim_thread_state *state);
+
 /* Called in the calling thread when an API call begins and again when it has ended, outside the
  * runtime's lock and not for control functions, so that a scheduler of host threads can let another
  * thread run there. The hook may block, and may itself call control functions only. NULL: none. Set

@@ -34,8 +34,9 @@ typedef struct gmd_run_options {
     const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
     size_t recorded_count;
     const gmd_known *known; /* NULL: nothing is known */
-    bool shows_progress;    /* on standard error, while it runs */
-    bool oracles_off;       /* for `replay --check` of speed only; reported as skipped */
+    bool is_compared;    /* with a recording: nothing is asked that would show in the statistics */
+    bool shows_progress; /* on standard error, while it runs */
+    bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
 } gmd_run_options;
 
 typedef struct gmd_workload {

@@ -8,6 +8,7 @@
 #define GMD_SESSION_H
 
 #include "gmd_driver.h"
+#include "gmd_oracle.h"
 #include "gmd_outcome.h"
 #include "gmd_runtime.h"
 #include "gmd_scenario.h"
@@ -35,10 +36,6 @@ bool gmd_session_reset_peaks(gmd_session *session, int device);
 uint64_t gmd_session_address(const gmd_session *session, uint32_t block);
 
 /* What the device was asked by the last request, in order. Simulated device only. */
-typedef struct gmd_device_call {
-    bool is_free;
-    uint64_t address, size;
-} gmd_device_call;
 const gmd_device_call *gmd_session_device_calls(const gmd_session *session, size_t *count);
 
 const gmd_subject *gmd_session_subject(const gmd_session *session);

@@ -182,7 +182,9 @@ unsigned gmd_interleave_others_inside(const gmd_session *session)
 void gmd_interleave_enter(gmd_session *session, gmd_call_frame *frame)
 {
     struct gmd_interleaving *in = session->interleaving;
-    *frame = (gmd_call_frame){session->view, session->stats_before, session->request_index};
+    frame->view = session->view;
+    frame->stats_before = session->stats_before;
+    frame->request_index = session->request_index;
     in->is_inside[this_thread] = true;
     in->was_overlapped[this_thread] = in->inside_count > 0;
     in->inside_count++;
@@ -198,7 +200,9 @@ void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame)
     gmd_scheduler_leave_subject();
     in->is_inside[this_thread] = false;
     in->inside_count--;
+    uint64_t faults_hit = session->view.faults_hit; /* whose request's cannot be told */
     session->view = frame->view;
+    session->view.faults_hit += faults_hit;
     session->stats_before = frame->stats_before;
     session->request_index = frame->request_index;
     session->view.is_overlapped = frame->view.is_overlapped || in->was_overlapped[this_thread];
@@ -210,6 +214,7 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
     const gmd_request *r = &in->trace->requests[index];
     gmd_served served = GMD_SERVED;
     gmd_error error = {""};
+    s->runtime.sim->gmd_sim_harness(true); /* a thread's first calls are not the allocator's */
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
     s->request_index = index;

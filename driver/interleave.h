@@ -27,29 +27,8 @@ gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error);
 struct gmd_interleaving;
 unsigned gmd_interleave_others_inside(const gmd_session *session);
 
-/* What belongs to the request under way. */
-typedef struct gmd_call_frame {
-    gmd_view view;
-    gmd_stats stats_before;
-    uint64_t request_index;
-} gmd_call_frame;
-
+/* session_floor.c calls these where threads are interleaved: other threads may run between them. */
 void gmd_interleave_enter(gmd_session *session, gmd_call_frame *frame);
 void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame);
-
-/* Around every call of the allocator under test. */
-static inline void gmd_enter_subject(gmd_session *session, gmd_call_frame *frame)
-{
-    if (session->interleaving) {
-        gmd_interleave_enter(session, frame);
-    }
-}
-
-static inline void gmd_leave_subject(gmd_session *session, const gmd_call_frame *frame)
-{
-    if (session->interleaving) {
-        gmd_interleave_leave(session, frame);
-    }
-}
 
 #endif

@@ -58,6 +58,25 @@ void gmd_violation_add(gmd_judge *judge, const char *format, ...)
                           message);
 }
 
+/* Puts the hooks of an oracle that can see into the lists. */
+static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
+{
+    gmd_hook_fn *const hooks[GMD_HOOK_COUNT] = {
+        [GMD_HOOK_AFTER_ALLOC] = oracle->after_alloc,
+        [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
+        [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
+        [GMD_HOOK_AFTER_REFUSAL] = oracle->after_refusal,
+        [GMD_HOOK_AFTER_PEAK_RESET] = oracle->after_peak_reset,
+        [GMD_HOOK_AT_END] = oracle->at_end,
+    };
+    for (int hook = 0; hook < GMD_HOOK_COUNT; hook++) {
+        if (hooks[hook]) {
+            judge->listeners[hook][judge->listener_count[hook]++] =
+                (gmd_listener){hooks[hook], state, oracle};
+        }
+    }
+}
+
 gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
                           const gmd_known *known, bool all_off, gmd_error *error)
 {
@@ -67,11 +86,13 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
         const char *reason = oracle->blind_spot ? oracle->blind_spot(view) : NULL;
         reason = all_off ? "switched off" : reason;
         gmd_oracle_result *result = result_of(outcome, oracle->name);
-        judge->is_blind[i] = reason != NULL;
         result->fate = reason ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED;
         snprintf(result->reason, sizeof result->reason, "%s", reason ? reason : "");
         if (!reason && oracle->create && !(judge->states[i] = oracle->create())) {
             return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s", oracle->name);
+        }
+        if (!reason) {
+            listen(judge, oracle, judge->states[i]);
         }
     }
     return GMD_OK;
@@ -90,19 +111,12 @@ void gmd_judge_close(gmd_judge *judge)
 void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view)
 {
     judge->request_index = view->request_index;
-    for (size_t i = 0; gmd_oracles[i]; i++) {
-        const gmd_oracle *oracle = gmd_oracles[i];
-        void (*const hooks[])(void *, const gmd_view *, gmd_judge *) = {
-            [GMD_HOOK_AFTER_ALLOC] = oracle->after_alloc,
-            [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
-            [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
-            [GMD_HOOK_AFTER_PEAK_RESET] = oracle->after_peak_reset,
-            [GMD_HOOK_AT_END] = oracle->at_end,
-        };
-        bool must_wait = view->is_busy && oracle->needs_quiet;
-        if (!judge->is_blind[i] && !must_wait && hooks[hook]) {
-            judge->speaking = oracle;
-            hooks[hook](judge->states[i], view, judge);
+    for (uint32_t i = 0; i < judge->listener_count[hook]; i++) {
+        const gmd_listener *l = &judge->listeners[hook][i];
+        if (view->is_busy && l->oracle->needs_quiet) {
+            continue;
         }
+        judge->speaking = l->oracle;
+        l->hook(l->state, view, judge);
     }
 }

@@ -6,13 +6,33 @@
 #include "gmd_oracle.h"
 #include "gmd_outcome.h"
 
+typedef enum gmd_hook {
+    GMD_HOOK_AFTER_ALLOC,
+    GMD_HOOK_BEFORE_FREE,
+    GMD_HOOK_AFTER_REQUEST,
+    GMD_HOOK_AFTER_REFUSAL,
+    GMD_HOOK_AFTER_PEAK_RESET,
+    GMD_HOOK_AT_END,
+    GMD_HOOK_COUNT
+} gmd_hook;
+
+typedef void gmd_hook_fn(void *state, const gmd_view *view, gmd_judge *judge);
+
+/* One oracle's hook, with its state: the lists below hold only what is to be called. */
+typedef struct gmd_listener {
+    gmd_hook_fn *hook;
+    void *state;
+    const gmd_oracle *oracle;
+} gmd_listener;
+
 struct gmd_judge {
     gmd_outcome *outcome;
     const gmd_known *known;
     const gmd_oracle *speaking; /* whose hook is running */
     uint64_t request_index;
     void *states[GMD_ORACLE_MAX];
-    bool is_blind[GMD_ORACLE_MAX];
+    gmd_listener listeners[GMD_HOOK_COUNT][GMD_ORACLE_MAX];
+    uint32_t listener_count[GMD_HOOK_COUNT];
 };
 
 /* Asks every oracle whether it can see what it needs; GMD_NO_MEMORY when one's state cannot be
@@ -20,14 +40,6 @@ struct gmd_judge {
 gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
                           const gmd_known *known, bool all_off, gmd_error *error);
 void gmd_judge_close(gmd_judge *judge);
-
-typedef enum gmd_hook {
-    GMD_HOOK_AFTER_ALLOC,
-    GMD_HOOK_BEFORE_FREE,
-    GMD_HOOK_AFTER_REQUEST,
-    GMD_HOOK_AFTER_PEAK_RESET,
-    GMD_HOOK_AT_END,
-} gmd_hook;
 
 void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view);
 

@@ -40,6 +40,9 @@ typedef struct errand { /* one request, for the thread that it belongs to */
 static void run_errand(void *context)
 {
     errand *e = context;
+    if (e->session->runtime.sim) {
+        e->session->runtime.sim->gmd_sim_harness(true);
+    }
     e->status = gmd_session_carry_out(e->session, e->request, &e->served, &e->error);
 }
 
@@ -66,7 +69,7 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
         return GMD_STOP;
     }
     record_request(session, request);
-    session->call_count = 0;
+    gmd_session_begin(session);
     session->view.request = request;
     session->view.request_index = session->request_index;
     atomic_store_explicit(&session->shared->is_in_request, 1, memory_order_relaxed);

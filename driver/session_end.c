@@ -11,12 +11,13 @@ static void free_everything(gmd_session *s)
             gmd_error error;
             s->view.request = &(gmd_request){.op = GMD_OP_FREE, .block = id};
             s->view.request_index = s->request_index;
+            gmd_session_begin(s);
             gmd_session_look_at(s, s->blocks[id].live.device);
             gmd_status status = gmd_session_free_block(s, &s->blocks[id], &freed, &error);
             if (status != GMD_OK) {
                 gmd_session_stop(s, status, &error);
             } else {
-                gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REQUEST, &s->view);
+                gmd_session_judge(s);
             }
             atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
         }
@@ -30,7 +31,7 @@ static void judge_the_end(gmd_session *s)
     for (int device = 0; device < s->device_count; device++) {
         gmd_session_look_at(s, device);
         gmd_session_refresh(s);
-        gmd_judge_ask(&s->judge, GMD_HOOK_AT_END, &s->view);
+        gmd_session_judge(s);
     }
 }
 
@@ -44,6 +45,9 @@ void gmd_session_finish(gmd_session *session)
         return; /* after a violation the rest would only be its consequences */
     }
     atomic_store(&session->shared->stage, GMD_STAGE_CLEAN_UP);
+    if (session->runtime.sim) {
+        session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
+    }
     free_everything(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
@@ -53,8 +57,12 @@ void gmd_session_finish(gmd_session *session)
             gmd_session_stop(session, status, &error);
         }
     }
+    gmd_session_begin(session);
     if (session->subject.empty_cache) {
+        gmd_call_frame frame;
+        gmd_session_give_floor(session, &frame);
         session->subject.empty_cache();
+        gmd_session_take_floor(session, &frame);
     }
     if (!session->is_over) {
         judge_the_end(session);
@@ -70,6 +78,7 @@ void gmd_session_close(gmd_session *session)
     gmd_judge_close(&session->judge);
     gmd_streams_close(&session->streams);
     free(session->blocks);
+    gmd_uses_free(&session->uses);
     free(session->calls);
     session->blocks = NULL;
     session->calls = NULL;

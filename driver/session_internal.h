@@ -2,15 +2,20 @@
 #ifndef GMD_SESSION_INTERNAL_H
 #define GMD_SESSION_INTERNAL_H
 
+#include "call_log.h"
 #include "gmd_session.h"
 #include "judge.h"
 #include "shared.h"
 #include "streams.h"
 #include "threads.h"
+#include "uses.h"
+
+#define GMD_MISUSE_MAX 8 /* noted of one request */
 
 typedef struct session_block {
     gmd_live_block live; /* address 0: not live */
     gmd_stream_uses uses;
+    uint32_t last_uses; /* list in gmd_session.uses; simulated device only */
 } session_block;
 
 struct gmd_session {
@@ -26,6 +31,7 @@ struct gmd_session {
     uint64_t live_count[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     gmd_streams streams;
     gmd_threads threads;
+    gmd_uses uses;
 
     gmd_view view;
     gmd_judge judge;
@@ -39,7 +45,16 @@ struct gmd_session {
     gmd_device_call *calls; /* of the last request */
     size_t call_count, call_capacity;
     uint64_t device_calls;
+    gmd_call_log *call_log;             /* of all calls that the allocator makes; NULL: not kept */
+    gmd_misuse misuses[GMD_MISUSE_MAX]; /* not judged yet */
+    size_t misuse_count;
+    gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
 
+    uint64_t limit_bytes[GMD_MAX_DEVICES]; /* of reserved memory; UINT64_MAX: none */
+    uint64_t total_bytes[GMD_MAX_DEVICES]; /* of the device */
+
+    uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
+    uint64_t last_probe;       /* request index */
     uint64_t request_index;
     uint64_t moment; /* grows with each request carried out: the order in which it happened, which
                         is not that of the indexes where threads are interleaved */
@@ -47,6 +62,15 @@ struct gmd_session {
     uint64_t last_refused;                 /* request index of the latest out-of-memory */
     bool is_over;
 };
+
+/* What belongs to the request under way: other threads' requests may run while the allocator has
+ * the floor in this one. */
+typedef struct gmd_call_frame {
+    gmd_view view;
+    gmd_stats stats_before;
+    uint64_t request_index;
+    gmd_thread_state thread_before;
+} gmd_call_frame;
 
 /* The memory fraction whose product with `total`, cut to whole bytes, is `limit` exactly. */
 double gmd_fraction_for(uint64_t limit, uint64_t total);
@@ -69,14 +93,27 @@ bool gmd_session_reserve_blocks(gmd_session *session, uint32_t count);
 gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gmd_live_block *freed,
                                   gmd_error *error);
 
-/* session_view.c: the device before the allocator is loaded, and the view before the first request;
- * from there on the device's calls are noted. */
+/* session_floor.c: from here on the allocator's calls are noted. */
+void gmd_session_watch_calls(gmd_session *session);
+/* Around every call of the allocator under test. */
+void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
+void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
+
+/* session_probe.c: after a refusal that the oracles have seen, the allocator is asked again. */
+void gmd_session_probe(gmd_session *session, const gmd_request *request);
+
+/* session_view.c: the device before the allocator is loaded, and the view before the first request.
+ */
 void gmd_session_view_untouched(gmd_session *session);
 void gmd_session_view_open(gmd_session *session);
+/* Nothing has happened yet in the request. */
+void gmd_session_begin(gmd_session *session);
 /* Makes `device` the one that the oracles look at, with its statistics from before the request. */
 void gmd_session_look_at(gmd_session *session, int device);
 /* Reads again what the request may have changed. */
 void gmd_session_refresh(gmd_session *session);
+/* Asks the oracles about the request that was carried out, or about the end. */
+void gmd_session_judge(gmd_session *session);
 
 /* The end of a run: statistics for the report, then everything is freed and the cache emptied, and
  * the oracles judge what is left. */

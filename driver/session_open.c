@@ -80,6 +80,22 @@ static gmd_status count_devices(gmd_session *s, gmd_error *error)
     return GMD_OK;
 }
 
+/* What the memory fraction is a fraction of. The devices of one machine are taken to be alike. */
+static gmd_status measure_devices(gmd_session *s, gmd_error *error)
+{
+    size_t free_bytes, total = 0;
+    cudaError_t result = s->runtime.cudaMemGetInfo(&free_bytes, &total);
+    if (result != cudaSuccess) {
+        return gmd_fail(error, GMD_FAILED, "cudaMemGetInfo: %s",
+                        gmd_runtime_error_text(&s->runtime, result));
+    }
+    for (int device = 0; device < s->device_count; device++) {
+        s->total_bytes[device] = total;
+        s->limit_bytes[device] = UINT64_MAX;
+    }
+    return GMD_OK;
+}
+
 double gmd_fraction_for(uint64_t limit, uint64_t total)
 {
     double fraction = (double)limit / (double)total;
@@ -107,19 +123,15 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
                         "--limit: the allocator %s exports no gmd_set_memory_fraction",
                         s->options->allocator);
     }
-    size_t free_bytes, total;
-    cudaError_t result = s->runtime.cudaMemGetInfo(&free_bytes, &total);
-    if (result != cudaSuccess) {
-        return gmd_fail(error, GMD_FAILED, "cudaMemGetInfo: %s",
-                        gmd_runtime_error_text(&s->runtime, result));
-    }
+    uint64_t total = s->total_bytes[0];
     if (limit > total) {
         return gmd_fail(error, GMD_BAD_INPUT,
-                        "--limit: %" PRIu64 " bytes are more than the device has (%zu)", limit,
-                        total);
+                        "--limit: %" PRIu64 " bytes are more than the device has (%" PRIu64 ")",
+                        limit, total);
     }
     for (int device = 0; device < s->device_count; device++) {
         s->subject.set_memory_fraction(gmd_fraction_for(limit, total), device);
+        s->limit_bytes[device] = limit;
     }
     return GMD_OK;
 }
@@ -171,38 +183,60 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     return is_accepted ? GMD_OK : gmd_fail(error, GMD_FAILED, "gmd_order_segments was refused");
 }
 
-gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options,
-                            const gmd_workload *workload, gmd_shared *shared, gmd_error *error)
+static gmd_status open_device(gmd_session *s, gmd_error *error)
 {
-    *session = (gmd_session){.options = options, .workload = workload, .shared = shared};
     gmd_status status =
-        gmd_runtime_open(&session->runtime, options->device, options->lib_directory, error);
-    if (status == GMD_OK && session->runtime.sim) {
-        status = reset_device(session, error);
+        gmd_runtime_open(&s->runtime, s->options->device, s->options->lib_directory, error);
+    if (status == GMD_OK && s->runtime.sim) {
+        status = reset_device(s, error);
     }
     if (status == GMD_OK) {
-        status = count_devices(session, error);
+        gmd_session_watch_calls(s);
+        status = count_devices(s, error);
+    }
+    if (status == GMD_OK) {
+        status = measure_devices(s, error);
     }
     if (status != GMD_OK) {
         return status;
     }
-    gmd_streams_init(&session->streams, &session->runtime);
-    if (!session->runtime.sim) {
-        session->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
+    gmd_streams_init(&s->streams, &s->runtime);
+    if (!s->runtime.sim) {
+        s->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
     }
-    gmd_session_view_untouched(session); /* the allocator may take memory as soon as it is loaded */
-    status = gmd_subject_open(&session->subject, options->allocator, options->lib_directory, error);
+    gmd_session_view_untouched(s); /* the allocator may take memory as soon as it is loaded */
+    return GMD_OK;
+}
+
+static gmd_status open_allocator(gmd_session *s, gmd_error *error)
+{
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
+    gmd_status status =
+        gmd_subject_open(&s->subject, s->options->allocator, s->options->lib_directory, error);
     if (status == GMD_OK) {
-        status = configure(session, error);
+        status = configure(s, error);
     }
-    if (status == GMD_OK && session->subject.init) {
-        session->subject.init(session->device_count);
-    }
-    if (status == GMD_OK) {
-        status = order_segments(session, error);
+    if (status == GMD_OK && s->subject.init) {
+        s->subject.init(s->device_count);
     }
     if (status == GMD_OK) {
-        status = set_limit(session, error);
+        status = order_segments(s, error);
+    }
+    if (status == GMD_OK) {
+        status = set_limit(s, error);
+    }
+    gmd_session_take_floor(s, &frame);
+    return status;
+}
+
+gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options,
+                            const gmd_workload *workload, gmd_shared *shared, gmd_error *error)
+{
+    *session = (gmd_session){.options = options, .workload = workload, .shared = shared};
+    gmd_status status = open_device(session, error);
+    if (status == GMD_OK) {
+        status = open_allocator(session, error);
     }
     if (status != GMD_OK) {
         return status;

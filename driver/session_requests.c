@@ -1,5 +1,5 @@
 /* session_requests.c - what each kind of request does. */
-#include "interleave.h"
+#include "session_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,13 +51,16 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
     gmd_call_frame frame;
-    gmd_enter_subject(s, &frame);
+    gmd_session_give_floor(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
-    gmd_leave_subject(s, &frame);
+    gmd_session_take_floor(s, &frame);
     *served = memory || r->bytes == 0 ? GMD_SERVED : GMD_OUT_OF_MEMORY;
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
     if (s->view.out_of_memory) {
         s->last_refused = s->request_index;
+        s->view.device_request = s->subject.device_request
+                                     ? s->subject.device_request((size_t)r->bytes)
+                                     : GMD_STAT_UNKNOWN;
     }
     check_expectation(s, r, *served == GMD_SERVED);
     if (!memory) {
@@ -96,6 +99,10 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     if (status != GMD_OK) {
         return status;
     }
+    if (!gmd_uses_take(&s->uses, &b->last_uses, &s->view.uses, &s->view.use_count)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u",
+                        b->live.id);
+    }
     *freed = b->live;
     s->view.block = freed;
     gmd_judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
@@ -103,9 +110,9 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     s->live_count[freed->device]--;
     s->live_bytes[freed->device] -= freed->bytes;
     gmd_call_frame frame;
-    gmd_enter_subject(s, &frame);
+    gmd_session_give_floor(s, &frame);
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
-    gmd_leave_subject(s, &frame);
+    gmd_session_take_floor(s, &frame);
     gmd_session_refresh(s);
     return GMD_OK;
 }
@@ -121,6 +128,23 @@ static cudaError_t queue_work(gmd_session *s, const gmd_live_block *b, cudaStrea
     }
     return s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->address, 0xa5, (size_t)b->bytes,
                                       stream);
+}
+
+/* Remembers the work just queued as the latest use of the block on that stream. */
+static gmd_status note_use(gmd_session *s, const gmd_request *r, session_block *b,
+                           cudaStream_t stream, gmd_error *error)
+{
+    gmd_sim_point point;
+    if (s->runtime.sim && s->runtime.sim->gmd_sim_point_of(b->live.device, stream, &point) == 0 &&
+        !gmd_uses_note(&s->uses, &b->last_uses,
+                       &(gmd_use){.request = s->request_index,
+                                  .ticket = point.ticket,
+                                  .place = point.stream,
+                                  .stream = r->stream})) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u", r->block);
+    }
+    return gmd_streams_note_use(&s->streams, &b->uses, b->live.device, b->live.stream, r->stream,
+                                s->moment, error);
 }
 
 static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b, gmd_error *error)
@@ -140,9 +164,7 @@ static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b,
         return gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", r->block,
                         gmd_runtime_error_text(&s->runtime, result));
     }
-    return status != GMD_OK ? status
-                            : gmd_streams_note_use(&s->streams, &b->uses, b->live.device,
-                                                   b->live.stream, r->stream, s->moment, error);
+    return status != GMD_OK ? status : note_use(s, r, b, stream, error);
 }
 
 /* An allocator without record_stream leaves the duty with the caller: settled before the free. */
@@ -153,11 +175,12 @@ static gmd_status do_record(gmd_session *s, const gmd_request *r, session_block 
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
     if (status == GMD_OK && s->subject.record_stream) {
         gmd_call_frame frame;
-        gmd_enter_subject(s, &frame);
+        gmd_session_give_floor(s, &frame);
         s->subject.record_stream((void *)(uintptr_t)b->live.address, stream);
-        gmd_leave_subject(s, &frame);
+        gmd_session_take_floor(s, &frame);
         if (r->stream < GMD_TRACKED_STREAMS) {
-            b->uses.streams &= ~((uint64_t)1 << r->stream);
+            b->uses.recorded |= (uint64_t)1 << r->stream;
+            b->uses.streams &= ~b->uses.recorded;
         }
     }
     return status;
@@ -179,6 +202,18 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
             function, r->count, r->error);
     }
     return GMD_OK;
+}
+
+static void do_fraction(gmd_session *s, const gmd_request *r)
+{
+    if (s->subject.set_memory_fraction) {
+        gmd_call_frame frame;
+        gmd_session_give_floor(s, &frame);
+        s->subject.set_memory_fraction(r->fraction, r->device);
+        gmd_session_take_floor(s, &frame);
+        s->limit_bytes[r->device] = (uint64_t)(r->fraction * (double)s->total_bytes[r->device]);
+        s->view.limit_bytes = s->limit_bytes[r->device];
+    }
 }
 
 /* Work on a destroyed stream can no longer be ordered before a free: a block that is live on it, or
@@ -242,7 +277,6 @@ static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_blo
 
 static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
-    gmd_call_frame frame;
     switch (r->op) {
     case GMD_OP_WAIT:
         return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
@@ -256,17 +290,14 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return GMD_OK;
     case GMD_OP_EMPTY_CACHE:
         if (s->subject.empty_cache) {
-            gmd_enter_subject(s, &frame);
+            gmd_call_frame frame;
+            gmd_session_give_floor(s, &frame);
             s->subject.empty_cache();
-            gmd_leave_subject(s, &frame);
+            gmd_session_take_floor(s, &frame);
         }
         return GMD_OK;
     case GMD_OP_FRACTION:
-        if (s->subject.set_memory_fraction) {
-            gmd_enter_subject(s, &frame);
-            s->subject.set_memory_fraction(r->fraction, r->device);
-            gmd_leave_subject(s, &frame);
-        }
+        do_fraction(s, r);
         return GMD_OK;
     case GMD_OP_FAULT:
         return do_fault(s, r, error);
@@ -308,7 +339,10 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
         gmd_session_refresh(s);
     }
     if (status == GMD_OK && !s->is_over) {
-        gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REQUEST, &s->view);
+        gmd_session_judge(s);
+    }
+    if (status == GMD_OK && s->view.out_of_memory) {
+        gmd_session_probe(s, r);
     }
     return status;
 }

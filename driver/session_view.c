@@ -4,29 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void note_device_call(void *context, const gmd_sim_call *call)
-{
-    gmd_session *s = context;
-    if (call->kind == GMD_SIM_CALL_OTHER || call->result != 0 || call->size == 0) {
-        return;
-    }
-    s->device_calls++;
-    if (s->interleaving) {
-        return; /* whose request's they are cannot be told */
-    }
-    if (s->call_count == s->call_capacity) {
-        size_t capacity = s->call_capacity ? s->call_capacity * 2 : 64;
-        gmd_device_call *calls = realloc(s->calls, capacity * sizeof *calls);
-        if (!calls) {
-            return;
-        }
-        s->calls = calls;
-        s->call_capacity = capacity;
-    }
-    s->calls[s->call_count++] = (gmd_device_call){
-        .is_free = call->kind == GMD_SIM_CALL_FREE, .address = call->address, .size = call->size};
-}
-
 static void read_figures(gmd_session *s, int device)
 {
     gmd_sim_device_state state;
@@ -40,6 +17,10 @@ static void read_figures(gmd_session *s, int device)
         .allocation_count = state.allocation_count,
         .stream_count = state.stream_count - gmd_streams_created(&s->streams, device),
         .event_count = state.event_count,
+        .mapped_bytes = state.mapped_bytes,
+        .handle_count = state.handle_count,
+        .reservation_count = state.reservation_count,
+        .reservation_bytes = state.reservation_bytes,
     };
 }
 
@@ -51,16 +32,48 @@ static bool read_stats(gmd_session *s, int device)
     return s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
 }
 
-static bool find_range_on_sim(const void *context, uint64_t address, gmd_device_range *range)
+/* --- questions to the simulated device --------------------------------------------------- */
+
+static const gmd_sim_api *sim_of(const void *session)
 {
-    const gmd_sim_api *sim = context;
+    return ((const gmd_session *)session)->runtime.sim;
+}
+
+static bool find_range(const void *session, uint64_t address, gmd_device_range *range)
+{
     gmd_sim_range found;
-    if (sim->gmd_sim_find(address, &found) != 0) {
+    if (sim_of(session)->gmd_sim_find(address, &found) != 0) {
         return false;
     }
     *range = (gmd_device_range){found.address, found.size, found.device};
     return true;
 }
+
+static bool is_backed(const void *session, uint64_t address, uint64_t size, int device,
+                      uint64_t *bad)
+{
+    return sim_of(session)->gmd_sim_is_backed(address, size, device, bad);
+}
+
+static gmd_sim_point point_of(const gmd_use *use)
+{
+    return (gmd_sim_point){.stream = use->place, .ticket = use->ticket};
+}
+
+static bool is_ordered(const void *session, const gmd_use *use, int device, uint32_t stream)
+{
+    const gmd_session *s = session;
+    cudaStream_t handle = NULL;
+    return gmd_streams_find(&s->streams, device, stream, &handle) &&
+           s->runtime.sim->gmd_sim_is_ordered(point_of(use), device, handle);
+}
+
+static bool is_known(const void *session, const gmd_use *use)
+{
+    return sim_of(session)->gmd_sim_is_known(point_of(use));
+}
+
+/* --- the view ---------------------------------------------------------------------------- */
 
 void gmd_session_view_untouched(gmd_session *s)
 {
@@ -81,17 +94,34 @@ void gmd_session_view_open(gmd_session *s)
     }
     s->view = (gmd_view){.promised_alignment = s->subject.promised_alignment,
                          .can_empty_cache = s->subject.empty_cache != NULL,
-                         .find_range = s->runtime.sim ? find_range_on_sim : NULL,
-                         .device_context = s->runtime.sim,
+                         .device_context = s,
                          .stats = s->has_stats ? &s->stats[0] : NULL,
                          .stats_before = s->has_stats ? &s->stats_before : NULL,
                          .stats_failed = s->subject.get_stats && !s->has_stats,
-                         .figures = s->runtime.sim ? &s->figures[0] : NULL,
-                         .untouched = s->runtime.sim ? &s->untouched[0] : NULL,
-                         .baseline = s->runtime.sim ? &s->baseline[0] : NULL};
+                         .limit_bytes = s->limit_bytes[0],
+                         .device_bytes = s->total_bytes[0]};
     if (s->runtime.sim) {
-        s->runtime.sim->gmd_sim_observe(note_device_call, s);
+        s->view.figures = &s->figures[0];
+        s->view.untouched = &s->untouched[0];
+        s->view.baseline = &s->baseline[0];
+        s->view.find_range = find_range;
+        s->view.is_backed = is_backed;
+        s->view.is_ordered = is_ordered;
+        s->view.is_known = is_known;
     }
+    s->device_calls = 0; /* what it did while it was loaded is not part of the run */
+}
+
+void gmd_session_begin(gmd_session *s)
+{
+    s->call_count = 0;
+    s->view.faults_hit = 0;
+    s->view.faulted = NULL;
+    s->view.thread_before = NULL;
+    s->view.thread_after = NULL;
+    s->view.error_text = NULL;
+    s->view.refusal = NULL;
+    s->view.device_request = GMD_STAT_UNKNOWN;
 }
 
 void gmd_session_look_at(gmd_session *s, int device)
@@ -101,6 +131,10 @@ void gmd_session_look_at(gmd_session *s, int device)
     s->view.live_bytes = s->live_bytes[device];
     s->view.block = NULL;
     s->view.out_of_memory = false;
+    s->view.uses = NULL;
+    s->view.use_count = 0;
+    s->view.limit_bytes = s->limit_bytes[device];
+    s->view.device_bytes = s->total_bytes[device];
     if (s->has_stats) {
         s->stats_before = s->stats[device];
         s->view.stats = &s->stats[device];
@@ -141,4 +175,14 @@ void gmd_session_refresh(gmd_session *s)
     if (device == 0 && s->figures[0].physical_bytes > s->peak_reserved) {
         s->peak_reserved = s->figures[0].physical_bytes;
     }
+}
+
+void gmd_session_judge(gmd_session *s)
+{
+    s->view.calls = s->calls;
+    s->view.call_count = s->call_count;
+    s->view.misuses = s->misuses;
+    s->view.misuse_count = s->misuse_count;
+    gmd_judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
+    s->misuse_count = 0;
 }

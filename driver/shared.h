@@ -3,6 +3,7 @@
 #ifndef GMD_SHARED_H
 #define GMD_SHARED_H
 
+#include "gmd_oracle.h"
 #include "gmd_outcome.h"
 #include "gmd_trace.h"
 
@@ -31,6 +32,8 @@ typedef struct gmd_shared {
     _Atomic int is_in_request; /* the allocator has the floor, not the workload */
     gmd_request current;       /* the request under way, for the message after a crash */
     uint64_t current_index;    /* in the trace */
+    gmd_refusal refusal;       /* what the allocator answered when it was asked again */
+    bool refusal_is_complete;  /* its child has ended as it should */
     size_t request_count;      /* recorded below, when the workload is live */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
 } gmd_shared;

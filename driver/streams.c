@@ -110,7 +110,7 @@ gmd_status gmd_streams_leave(gmd_streams *streams, int previous, gmd_error *erro
     return demand(streams, streams->runtime->cudaSetDevice(previous), "cudaSetDevice", error);
 }
 
-static bool find_stream(const gmd_streams *s, int device, uint32_t index, cudaStream_t *handle)
+bool gmd_streams_find(const gmd_streams *s, int device, uint32_t index, cudaStream_t *handle)
 {
     const gmd_device_streams *d = s->devices[device];
     if (!d || !d->handles || index >= d->count || (index && !d->handles[index])) {
@@ -123,7 +123,7 @@ static bool find_stream(const gmd_streams *s, int device, uint32_t index, cudaSt
 gmd_status gmd_streams_get(gmd_streams *streams, int device, uint32_t index, cudaStream_t *handle,
                            gmd_error *error)
 {
-    if (find_stream(streams, device, index, handle)) {
+    if (gmd_streams_find(streams, device, index, handle)) {
         return GMD_OK;
     }
     int previous;
@@ -133,14 +133,14 @@ gmd_status gmd_streams_get(gmd_streams *streams, int device, uint32_t index, cud
     }
     status = add_streams(streams, device, index, error);
     gmd_status left = gmd_streams_leave(streams, previous, status == GMD_OK ? error : NULL);
-    find_stream(streams, device, index, handle);
+    gmd_streams_find(streams, device, index, handle);
     return status == GMD_OK ? left : status;
 }
 
 gmd_status gmd_streams_destroy(gmd_streams *streams, int device, uint32_t index, gmd_error *error)
 {
     cudaStream_t handle = NULL;
-    if (index == 0 || !find_stream(streams, device, index, &handle)) {
+    if (index == 0 || !gmd_streams_find(streams, device, index, &handle)) {
         return GMD_OK;
     }
     gmd_device_streams *d = streams->devices[device];
@@ -235,7 +235,7 @@ gmd_status gmd_streams_note_use(gmd_streams *streams, gmd_stream_uses *uses, int
     if (user >= GMD_TRACKED_STREAMS || owner >= GMD_TRACKED_STREAMS) {
         return gmd_streams_wait(streams, device, owner, user, request, error);
     }
-    uses->streams |= (uint64_t)1 << user;
+    uses->streams |= (uint64_t)1 << user & ~uses->recorded;
     uses->last_use = request;
     return GMD_OK;
 }

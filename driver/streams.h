@@ -7,6 +7,8 @@
 #include "gmd_runtime.h"
 #include "gmd_trace.h"
 
+#include <stdbool.h>
+
 /* Streams beyond this many are ordered by waiting on the host instead: always right, only stricter.
  */
 #define GMD_TRACKED_STREAMS 64
@@ -14,6 +16,7 @@
 /* Uses of a block on streams other than its own that no record_stream has taken over. */
 typedef struct gmd_stream_uses {
     uint64_t streams;  /* bit s: used on stream s */
+    uint64_t recorded; /* bit s: record_stream took over stream s, for as long as the block lives */
     uint64_t last_use; /* request index of the latest such use */
 } gmd_stream_uses;
 
@@ -49,6 +52,9 @@ gmd_status gmd_streams_leave(gmd_streams *streams, int previous, gmd_error *erro
  * handles ascend with the index. */
 gmd_status gmd_streams_get(gmd_streams *streams, int device, uint32_t index, cudaStream_t *handle,
                            gmd_error *error);
+
+/* The handle of a stream that was used already; false: it was not. */
+bool gmd_streams_find(const gmd_streams *streams, int device, uint32_t index, cudaStream_t *handle);
 
 /* Destroys stream `index`, where it was ever made; its next use makes a new one. */
 gmd_status gmd_streams_destroy(gmd_streams *streams, int device, uint32_t index, gmd_error *error);

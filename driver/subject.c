@@ -116,6 +116,8 @@ static void bind_optional(gmd_subject *s)
     bind(s->library, "gmd_configure", &s->configure);
     bind(s->library, "gmd_reset_peak_stats", &s->reset_peak_stats);
     bind(s->library, "gmd_order_segments", &s->order_segments);
+    bind(s->library, "gmd_device_request", &s->device_request);
+    bind(s->library, "gmd_last_error", &s->last_error);
 }
 
 gmd_status gmd_subject_open(gmd_subject *subject, const char *spec, const char *lib_directory,

@@ -24,6 +24,8 @@ typedef struct gmd_subject {
     int (*configure)(const char *conf, char *message, size_t message_size);
     void (*reset_peak_stats)(int device);
     int (*order_segments)(int device, const uint64_t *given, size_t count);
+    uint64_t (*device_request)(size_t size);
+    const char *(*last_error)(void);
     uint64_t promised_alignment; /* bytes */
 } gmd_subject;
 

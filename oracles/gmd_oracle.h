@@ -27,6 +27,14 @@ typedef struct gmd_live_block {
     int device;
 } gmd_live_block;
 
+/* The latest work on one stream that used a block. */
+typedef struct gmd_use {
+    uint64_t request; /* index of the request that queued it */
+    uint64_t ticket;  /* with `place`, the device's name for that moment (gmd_sim_point) */
+    uint32_t place;
+    uint32_t stream; /* index into the trace's streams */
+} gmd_use;
+
 /* What the device has given out; bytes. */
 typedef struct gmd_device_figures {
     uint64_t capacity_bytes;
@@ -34,7 +42,43 @@ typedef struct gmd_device_figures {
     uint64_t allocated_bytes; /* as asked for by cudaMalloc */
     uint64_t allocation_count;
     uint64_t stream_count, event_count; /* without those of the driver */
+    /* Virtual memory management. */
+    uint64_t mapped_bytes, handle_count, reservation_count, reservation_bytes;
 } gmd_device_figures;
+
+/* Memory that the device handed out or took back in a request, in order. */
+typedef struct gmd_device_call {
+    bool is_free;
+    uint64_t address, size;
+} gmd_device_call;
+
+/* A call of the allocator's that the CUDA API forbids. */
+typedef struct gmd_misuse {
+    const char *function, *sentence; /* static */
+    uint64_t address, size;          /* the call's arguments, where it has such */
+    int result;                      /* what it returned: cudaError_t or CUresult */
+} gmd_misuse;
+
+/* What CUDA keeps for a thread. */
+typedef struct gmd_thread_state {
+    int device, last_error;
+    int capture_mode; /* 0 where the device does not tell */
+} gmd_thread_state;
+
+/* What an allocator answers when it is asked once more after a refusal. */
+typedef enum gmd_reply { GMD_NOT_ASKED, GMD_REFUSED, GMD_SERVED_NOW } gmd_reply;
+
+/* After a refusal, in this order until one is served: the same request again at once; with all
+ * streams idle; with the cache emptied, too; with everything freed as well. Planted faults are
+ * cleared before. Bytes that the allocator held are reserved_bytes, or what the device tells. */
+typedef struct gmd_refusal {
+    gmd_reply at_once, when_idle, when_emptied, when_all_is_free;
+    uint64_t held_idle, held_emptied; /* when_idle was refused: before and after the emptying */
+    uint64_t room;      /* what the limit and the device leave with all free; GMD_STAT_UNKNOWN */
+    int died_of_signal; /* while it was asked; 0: it did not */
+    bool has_ended_process;
+    char error[160]; /* what it said, other than being out of memory; "": nothing */
+} gmd_refusal;
 
 typedef struct gmd_device_range {
     uint64_t address, size;
@@ -61,10 +105,34 @@ typedef struct gmd_view {
      * was loaded, `baseline` from before the first request: an allocator may take memory in
      * between. */
     const gmd_device_figures *figures, *untouched, *baseline;
-    /* The device allocation that contains `address`; false: none. NULL on a real device.
-     * `device_context` is its first argument. */
-    bool (*find_range)(const void *device_context, uint64_t address, gmd_device_range *range);
+    /* Questions to the device; NULL on a real one. `device_context` is their first argument. */
     const void *device_context;
+    /* The device allocation that contains `address`; false: none. */
+    bool (*find_range)(const void *device_context, uint64_t address, gmd_device_range *range);
+    /* Work on `device` can read and write the whole range; `bad`: the first address that it cannot.
+     */
+    bool (*is_backed)(const void *device_context, uint64_t address, uint64_t size, int device,
+                      uint64_t *bad);
+    /* Whatever is queued on the stream from now on runs after the use, in every schedule; and
+     * likewise whatever the host does. */
+    bool (*is_ordered)(const void *device_context, const gmd_use *use, int device, uint32_t stream);
+    bool (*is_known)(const void *device_context, const gmd_use *use);
+    const gmd_use *uses; /* FREE: of the block, the last by each stream */
+    size_t use_count;
+    const gmd_device_call *calls; /* of the request; simulated device only */
+    size_t call_count;
+    const gmd_misuse *misuses; /* of the request, or since the last one; simulated device only */
+    size_t misuse_count;
+    /* Of the calling thread, around the allocator's call; NULL: there was none. */
+    const gmd_thread_state *thread_before, *thread_after;
+    uint64_t faults_hit;         /* calls in this request that a planted fault answered */
+    const char *faulted;         /* function of the latest one */
+    uint64_t limit_bytes;        /* of reserved memory on the device; UINT64_MAX: none was set */
+    uint64_t device_bytes;       /* what the device has in all; 0: not known */
+    uint64_t device_request;     /* refused ALLOC: what a device must have for it (gmd_abi.h); else
+                                    GMD_STAT_UNKNOWN */
+    const char *error_text;      /* of the allocator (gmd_last_error); NULL: none */
+    const gmd_refusal *refusal;  /* after_refusal only */
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;
 } gmd_view;
@@ -89,6 +157,9 @@ typedef struct gmd_oracle {
     void (*after_alloc)(void *state, const gmd_view *view, gmd_judge *judge);
     void (*before_free)(void *state, const gmd_view *view, gmd_judge *judge);
     void (*after_request)(void *state, const gmd_view *view, gmd_judge *judge);
+    /* An ALLOC was refused and the allocator was asked again; not after each one (docs/oracles.md).
+     */
+    void (*after_refusal)(void *state, const gmd_view *view, gmd_judge *judge);
     /* The workload called reset_peak_memory_stats: peaks start again from the current values. */
     void (*after_peak_reset)(void *state, const gmd_view *view, gmd_judge *judge);
     /* Everything was freed and the cache emptied. */

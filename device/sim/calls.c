@@ -33,6 +33,8 @@ static void *_Atomic yield_context;
 /* Initial-exec: the libraries are loaded early and this is small, and every call looks at it. */
 static _Thread_local sim_thread this_thread __attribute__((tls_model("initial-exec")));
 
+static _Thread_local bool is_harness __attribute__((tls_model("initial-exec")));
+
 static const char *const call_names[CALL_COUNT] = {
 #define CALL_NAME(result, name, parameters, arguments) #name,
     GMD_CUDART_FUNCTIONS(CALL_NAME) GMD_CUDA_DRIVER_FUNCTIONS(CALL_NAME) "kernel"};
@@ -104,6 +106,15 @@ static bool take_fault(call_id id, int *error)
     return false;
 }
 
+/* Counts the call; true when a planted fault answers it. */
+static bool count_call(sim_call *call)
+{
+    call->record.index = ++calls.all;
+    calls.counts[call->id]++;
+    call->record.failed_by_fault = calls.fault_count && take_fault(call->id, &call->record.result);
+    return call->record.failed_by_fault;
+}
+
 static void yield_at(call_id id, bool is_before)
 {
     gmd_sim_yield *hook = atomic_load_explicit(&yield_hook, memory_order_acquire);
@@ -119,11 +130,8 @@ bool call_enter(sim_call *call, call_id id)
     sim_start();
     call->thread = sim_this_thread();
     call->id = id;
-    call->record = (gmd_sim_call){
-        .function = call_names[id], .index = ++calls.all, .device = call->thread->device};
-    calls.counts[id]++;
-    if (calls.fault_count && take_fault(id, &call->record.result)) {
-        call->record.failed_by_fault = true;
+    call->record = (gmd_sim_call){.function = call_names[id], .device = call->thread->device};
+    if (!is_harness && count_call(call)) {
         return false;
     }
     if (!call->thread->has_context && needs_context(id)) {
@@ -145,8 +153,8 @@ int call_leave(sim_call *call)
         call->id != CALL_cudaGetLastError && call->id != CALL_cudaPeekAtLastError) {
         call->thread->last_error = (cudaError_t)result;
     }
-    calls.misuses += call->record.misuse != NULL;
-    gmd_sim_observer *observer = calls.observer;
+    calls.misuses += call->record.misuse != NULL && !is_harness;
+    gmd_sim_observer *observer = is_harness ? NULL : calls.observer;
     void *context = calls.observer_context;
     sim_unlock();
     if (observer) {
@@ -191,6 +199,18 @@ static call_id find_call(const char *function)
         id++;
     }
     return (call_id)id;
+}
+
+void gmd_sim_harness(bool is_harness_now)
+{
+    is_harness = is_harness_now;
+}
+
+void gmd_sim_thread(gmd_sim_thread_state *state)
+{
+    const sim_thread *thread = sim_this_thread();
+    *state =
+        (gmd_sim_thread_state){.device = thread->device, .last_error = (int)thread->last_error};
 }
 
 void gmd_sim_observe(gmd_sim_observer *observer, void *context)

@@ -175,6 +175,33 @@ static void a_fault_that_has_answered_makes_room_for_another(void **state)
     }
 }
 
+static void the_harness_calls_take_no_fault_and_are_not_counted(void **state)
+{
+    (void)state;
+    seen s = {.count = 0};
+    void *pointer = NULL;
+    gmd_sim_observe(keep, &s);
+    assert_int_equal(gmd_sim_fault("cudaMalloc", 1, false, cudaErrorUnknown), 0);
+    gmd_sim_harness(true);
+    cudaError_t own = cudaMalloc(&pointer, 512);
+    gmd_sim_harness(false);
+    assert_success(own);
+    assert_int_equal(gmd_sim_call_count("cudaMalloc"), 0);
+    assert_int_equal(s.count, 0);
+    assert_int_equal(cudaMalloc(&pointer, 512), cudaErrorUnknown);
+}
+
+static void the_threads_state_is_seen_without_a_trace(void **state)
+{
+    (void)state;
+    assert_int_equal(cudaSetDevice(99), cudaErrorInvalidDevice);
+    gmd_sim_thread_state seen_state;
+    gmd_sim_thread(&seen_state);
+    assert_int_equal(seen_state.device, 0);
+    assert_int_equal(seen_state.last_error, cudaErrorInvalidDevice);
+    assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +219,8 @@ int main(void)
         fresh(impossible_faults_are_refused),
         fresh(the_observer_sees_each_call),
         fresh(the_observer_is_told_of_misuse_and_faults),
+        fresh(the_harness_calls_take_no_fault_and_are_not_counted),
+        fresh(the_threads_state_is_seen_without_a_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

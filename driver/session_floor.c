@@ -1,0 +1,102 @@
+/* session_floor.c - who has the floor: while it is the allocator, its calls of the CUDA API are
+ * noted for the oracles, and what it does to the thread is seen. The driver's own calls are the
+ * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
+#include "interleave.h"
+
+#include <stdlib.h>
+
+static void note_memory(gmd_session *s, const gmd_sim_call *call)
+{
+    s->device_calls++;
+    if (s->interleaving) {
+        return; /* whose request's they are cannot be told */
+    }
+    if (s->call_count == s->call_capacity) {
+        size_t capacity = s->call_capacity ? s->call_capacity * 2 : 64;
+        gmd_device_call *calls = realloc(s->calls, capacity * sizeof *calls);
+        if (!calls) {
+            return;
+        }
+        s->calls = calls;
+        s->call_capacity = capacity;
+    }
+    s->calls[s->call_count++] = (gmd_device_call){
+        .is_free = call->kind == GMD_SIM_CALL_FREE, .address = call->address, .size = call->size};
+}
+
+static void note_misuse(gmd_session *s, const gmd_sim_call *call)
+{
+    if (s->misuse_count < GMD_MISUSE_MAX) {
+        s->misuses[s->misuse_count++] = (gmd_misuse){.function = call->function,
+                                                     .sentence = call->misuse,
+                                                     .address = call->address,
+                                                     .size = call->size,
+                                                     .result = call->result};
+    }
+}
+
+static void note_call(void *context, const gmd_sim_call *call)
+{
+    gmd_session *s = context;
+    if (s->call_log) {
+        gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
+    }
+    if (call->kind != GMD_SIM_CALL_OTHER && call->result == 0 && call->size != 0) {
+        note_memory(s, call);
+    }
+    if (call->misuse) {
+        note_misuse(s, call);
+    }
+    if (call->failed_by_fault) {
+        s->view.faults_hit++;
+        s->view.faulted = call->function;
+    }
+}
+
+void gmd_session_watch_calls(gmd_session *s)
+{
+    if (s->runtime.sim) {
+        s->runtime.sim->gmd_sim_harness(true);
+        s->runtime.sim->gmd_sim_observe(note_call, s);
+    }
+}
+
+/* On a real device, too, these two calls change nothing, the last error included. */
+static void look_at_thread(const gmd_session *s, gmd_thread_state *state)
+{
+    if (s->runtime.sim) {
+        gmd_sim_thread_state seen;
+        s->runtime.sim->gmd_sim_thread(&seen);
+        *state = (gmd_thread_state){seen.device, seen.last_error, seen.capture_mode};
+        return;
+    }
+    *state = (gmd_thread_state){.device = -1};
+    s->runtime.cudaGetDevice(&state->device);
+    state->last_error = (int)s->runtime.cudaPeekAtLastError();
+}
+
+void gmd_session_give_floor(gmd_session *s, gmd_call_frame *frame)
+{
+    look_at_thread(s, &frame->thread_before);
+    if (s->interleaving) {
+        gmd_interleave_enter(s, frame);
+    }
+    if (s->runtime.sim) {
+        s->runtime.sim->gmd_sim_harness(false);
+    }
+}
+
+void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)
+{
+    if (s->runtime.sim) {
+        s->runtime.sim->gmd_sim_harness(true);
+    }
+    if (s->interleaving) {
+        gmd_interleave_leave(s, frame);
+    }
+    s->thread_before = frame->thread_before;
+    look_at_thread(s, &s->thread_after);
+    s->view.thread_before = &s->thread_before;
+    s->view.thread_after = &s->thread_after;
+    s->view.error_text = s->subject.last_error ? s->subject.last_error() : NULL;
+}

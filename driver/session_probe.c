@@ -1,0 +1,185 @@
+/* session_probe.c - after a refusal: is it true? The allocator is asked again, in a child of fork
+ * where the device is simulated: the device's state is memory of this process, so the child can ask
+ * what would be if, and the run goes on undisturbed. On a real device it is asked in place, and
+ * only what a refusal must leave without effect. */
+#include "session_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A fork costs as much as some hundred requests: the first refusals are all looked into, later ones
+ * only now and then. By the requests' numbers, so that a run can be repeated. */
+enum { PROBES_AT_FIRST = 16, PROBE_SPACING = 4096, FREE_ALL_EVERY = 16 };
+
+static bool is_due(gmd_session *s)
+{
+    s->refusals++;
+    bool is_one_of_the_first = s->refusals <= PROBES_AT_FIRST;
+    return (is_one_of_the_first || s->request_index - s->last_probe >= PROBE_SPACING) &&
+           s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL] > 0;
+}
+
+/* --- questions --------------------------------------------------------------------------- */
+
+static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
+{
+    cudaStream_t stream = NULL;
+    gmd_streams_find(&s->streams, r->device, r->stream, &stream);
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
+    void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
+    gmd_session_take_floor(s, &frame);
+    if (s->view.error_text) {
+        snprintf(out->error, sizeof out->error, "%s", s->view.error_text);
+    }
+    if (memory) {
+        s->subject.free(memory, (size_t)r->bytes, r->device, stream);
+    }
+    return memory ? GMD_SERVED_NOW : GMD_REFUSED;
+}
+
+static void empty_cache(gmd_session *s)
+{
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
+    s->subject.empty_cache();
+    gmd_session_take_floor(s, &frame);
+}
+
+static void make_idle(gmd_session *s)
+{
+    for (int device = 0; device < s->device_count; device++) {
+        gmd_streams_sync(&s->streams, device, GMD_ALL_STREAMS, s->request_index, NULL);
+    }
+}
+
+static uint64_t held(gmd_session *s, int device)
+{
+    gmd_session_refresh(s);
+    const gmd_device_figures *now = &s->figures[device], *was = &s->untouched[device];
+    if (s->has_stats && s->stats[device].reserved_bytes != GMD_STAT_UNKNOWN) {
+        return s->stats[device].reserved_bytes;
+    }
+    return now->allocated_bytes + now->mapped_bytes - was->allocated_bytes - was->mapped_bytes;
+}
+
+static uint64_t room(gmd_session *s, int device)
+{
+    uint64_t taken = held(s, device), limit = s->limit_bytes[device];
+    uint64_t by_limit = limit > taken ? limit - taken : 0;
+    uint64_t by_device = s->figures[device].capacity_bytes - s->figures[device].physical_bytes;
+    return by_limit < by_device ? by_limit : by_device;
+}
+
+static void free_all(gmd_session *s)
+{
+    for (uint32_t id = 0; id < s->block_capacity; id++) {
+        const gmd_live_block *b = &s->blocks[id].live;
+        cudaStream_t stream = NULL;
+        if (b->address && gmd_streams_find(&s->streams, b->device, b->stream, &stream)) {
+            s->subject.free((void *)(uintptr_t)b->address, (size_t)b->bytes, b->device, stream);
+        }
+    }
+}
+
+/* Each question changes what is there, which only the next one is to see. */
+static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_refusal *out)
+{
+    out->at_once = ask(s, r, out);
+    if (out->at_once == GMD_SERVED_NOW) {
+        return;
+    }
+    make_idle(s);
+    out->when_idle = ask(s, r, out);
+    if (out->when_idle == GMD_SERVED_NOW || !s->subject.empty_cache) {
+        return;
+    }
+    out->held_idle = held(s, r->device);
+    empty_cache(s);
+    out->held_emptied = held(s, r->device);
+    out->when_emptied = ask(s, r, out);
+    if (out->when_emptied == GMD_SERVED_NOW || !frees_all) {
+        return;
+    }
+    free_all(s);
+    empty_cache(s);
+    out->room = room(s, r->device);
+    out->when_all_is_free = ask(s, r, out);
+}
+
+/* --- where they are asked ---------------------------------------------------------------- */
+
+static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm((unsigned)s->options->call_budget_s + 1);
+    s->runtime.sim->gmd_sim_clear_faults();
+    ask_all(s, r, frees_all, &s->shared->refusal);
+    s->shared->refusal_is_complete = true;
+    _exit(0);
+}
+
+/* False: nothing was learnt. A child that hangs may do so only because it is one: threads that the
+ * allocator has started do not come along. */
+static bool ask_in_a_child(gmd_session *s, const gmd_request *r, bool frees_all, gmd_refusal *out)
+{
+    s->shared->refusal = (gmd_refusal){.room = GMD_STAT_UNKNOWN};
+    s->shared->refusal_is_complete = false;
+    pid_t child = fork();
+    if (child == 0) {
+        be_the_child(s, r, frees_all);
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    *out = s->shared->refusal;
+    out->error[sizeof out->error - 1] = '\0';
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (child < 0 || number == SIGALRM || number == SIGKILL) {
+        return false;
+    }
+    out->died_of_signal = number;
+    out->has_ended_process = !number && !s->shared->refusal_is_complete;
+    return true;
+}
+
+/* A second refusal leaves the allocator as the first did, but for its counters. */
+static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
+{
+    if (s->options->is_compared) {
+        return false;
+    }
+    *out = (gmd_refusal){.room = GMD_STAT_UNKNOWN};
+    out->at_once = ask(s, r, out);
+    if (out->at_once == GMD_REFUSED && s->subject.empty_cache) {
+        empty_cache(s);
+        out->when_emptied = ask(s, r, out);
+    }
+    return true;
+}
+
+void gmd_session_probe(gmd_session *s, const gmd_request *r)
+{
+    if (!is_due(s) || s->shared->outcome.violation_count > 0 || s->is_over) {
+        return;
+    }
+    bool frees_all = s->probes < PROBES_AT_FIRST || s->probes % FREE_ALL_EVERY == 0;
+    s->probes++;
+    s->last_probe = s->request_index;
+    gmd_refusal refusal;
+    const char *said = s->view.error_text;
+    bool is_answered =
+        s->runtime.sim ? ask_in_a_child(s, r, frees_all, &refusal) : ask_in_place(s, r, &refusal);
+    s->view.error_text = said;
+    if (is_answered) {
+        s->view.refusal = &refusal;
+        gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);
+        s->view.refusal = NULL;
+    }
+    if (!s->runtime.sim) {
+        gmd_session_refresh(s); /* the counters */
+    }
+}

@@ -1,0 +1,69 @@
+#include "uses.h"
+
+#include <stdlib.h>
+
+static uint32_t take_node(gmd_uses *uses)
+{
+    if (uses->spare) {
+        uint32_t at = uses->spare;
+        uses->spare = uses->nodes[at].next;
+        return at;
+    }
+    if (uses->used + 1 >= uses->capacity) {
+        uint32_t capacity = uses->capacity ? uses->capacity * 2 : 1024;
+        gmd_use_node *nodes = realloc(uses->nodes, capacity * sizeof *nodes);
+        if (!nodes) {
+            return 0;
+        }
+        uses->nodes = nodes;
+        uses->capacity = capacity;
+    }
+    return ++uses->used;
+}
+
+bool gmd_uses_note(gmd_uses *uses, uint32_t *head, const gmd_use *use)
+{
+    for (uint32_t at = *head; at; at = uses->nodes[at].next) {
+        gmd_use *earlier = &uses->nodes[at].use;
+        if (earlier->stream == use->stream && earlier->place == use->place) {
+            *earlier = *use;
+            return true;
+        }
+    }
+    uint32_t added = take_node(uses);
+    if (added) {
+        uses->nodes[added] = (gmd_use_node){.use = *use, .next = *head};
+        *head = added;
+    }
+    return added != 0;
+}
+
+bool gmd_uses_take(gmd_uses *uses, uint32_t *head, const gmd_use **taken, size_t *count)
+{
+    *count = 0;
+    for (uint32_t at = *head, next; at; at = next) {
+        if (*count == uses->taken_capacity) {
+            size_t capacity = uses->taken_capacity ? uses->taken_capacity * 2 : 16;
+            gmd_use *grown = realloc(uses->taken, capacity * sizeof *grown);
+            if (!grown) {
+                return false;
+            }
+            uses->taken = grown;
+            uses->taken_capacity = capacity;
+        }
+        next = uses->nodes[at].next;
+        uses->taken[(*count)++] = uses->nodes[at].use;
+        uses->nodes[at].next = uses->spare;
+        uses->spare = at;
+        *head = next;
+    }
+    *taken = uses->taken;
+    return true;
+}
+
+void gmd_uses_free(gmd_uses *uses)
+{
+    free(uses->nodes);
+    free(uses->taken);
+    *uses = (gmd_uses){0};
+}
