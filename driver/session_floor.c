@@ -47,7 +47,9 @@ static void note_call(void *context, const gmd_sim_call *call)
     if (call->misuse) {
         note_misuse(s, call);
     }
-    if (call->failed_by_fault) {
+    if (call->failed_by_fault && s->interleaving) {
+        gmd_interleave_note_fault(s, call->function);
+    } else if (call->failed_by_fault) {
         s->view.faults_hit++;
         s->view.faulted = call->function;
     }

@@ -163,6 +163,9 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 
 void gmd_session_probe(gmd_session *s, const gmd_request *r)
 {
+    if (s->view.is_overlapped || s->view.is_busy) {
+        return; /* what others did meanwhile may be why it would be served now */
+    }
     if (!is_due(s) || s->shared->outcome.violation_count > 0 || s->is_over) {
         return;
     }
