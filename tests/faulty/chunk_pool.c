@@ -100,8 +100,8 @@ static void split(chunk *c, uint64_t size)
     list_chunk(rest);
 }
 
-/* `c` takes the chunk behind it in. The structure is kept: with the defect, a thread may be about to
- * use it. */
+/* `c` takes the chunk behind it in. The structure is kept: with the defect, a thread may be about
+ * to use it. */
 static void merge_after(chunk *c)
 {
     chunk *gone = c->after;
