@@ -214,7 +214,9 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
     const gmd_request *r = &in->trace->requests[index];
     gmd_served served = GMD_SERVED;
     gmd_error error = {""};
-    s->runtime.sim->gmd_sim_harness(true); /* a thread's first calls are not the allocator's */
+    if (s->runtime.sim) {
+        s->runtime.sim->gmd_sim_harness(true); /* a thread's first calls are not the allocator's */
+    }
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
     s->request_index = index;
