@@ -33,7 +33,9 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
     if (!outcome) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
-    gmd_status status = gmd_run_isolated(options, workload, outcome, error);
+    gmd_status status = options->interleave_seeds
+                            ? gmd_run_interleavings(options, workload, outcome, error)
+                            : gmd_run_isolated(options, workload, outcome, error);
     if (status != GMD_OK) {
         free(results->items[--results->count]);
     }

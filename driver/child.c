@@ -73,7 +73,7 @@ static const char *where(const gmd_shared *shared, const gmd_workload *workload,
         }
         gmd_request_text(workload->trace ? workload->trace : &nameless, &shared->current, request,
                          sizeof request);
-        snprintf(text, size, "in request %" PRIu64 ": %s", shared->outcome.requests, request);
+        snprintf(text, size, "in request %" PRIu64 ": %s", shared->current_index, request);
         return text;
     }
 }
@@ -102,7 +102,10 @@ void gmd_child_judge_death(const gmd_run_options *options, const gmd_workload *w
         snprintf(message, sizeof message, "ended the process with status %d %s",
                  WEXITSTATUS(exit_status), at);
     }
-    gmd_outcome_violation(&shared->outcome, options->known, "progress", shared->outcome.requests,
+    bool is_in_request =
+        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && atomic_load(&shared->is_in_request);
+    gmd_outcome_violation(&shared->outcome, options->known, "progress",
+                          is_in_request ? shared->current_index : shared->outcome.requests,
                           message);
 }
 

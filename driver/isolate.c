@@ -1,7 +1,7 @@
 /* isolate.c - the child process that makes the requests, and the parent that watches it. */
 #include "case.h"
 #include "child.h"
-#include "session_internal.h"
+#include "interleave.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -175,11 +175,40 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
     return status;
 }
 
+gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workload *workload,
+                                 gmd_outcome *outcome, gmd_error *error)
+{
+    gmd_schedule which = {.kind = GMD_SCHEDULE_SEEDED, .seed = options->interleave->seed};
+    gmd_run_options one = *options;
+    one.interleave = &which;
+    gmd_status status = GMD_OK;
+    uint64_t count = 0, requests = 0;
+    double seconds = 0;
+    do {
+        which.seed = options->interleave->seed + count++;
+        status = gmd_run_isolated(&one, workload, outcome, error);
+        requests += outcome->requests;
+        seconds += outcome->seconds;
+    } while (status == GMD_OK && outcome->verdict == GMD_PASS && count < options->interleave_seeds);
+    if (status == GMD_OK) {
+        outcome->requests = requests;
+        outcome->seconds = seconds;
+    }
+    if (status == GMD_OK && outcome->note_count < GMD_NOTE_MAX) {
+        snprintf(outcome->notes[outcome->note_count++], sizeof outcome->notes[0],
+                 "%" PRIu64 " interleavings, seeds %" PRIu64 " to %" PRIu64, count,
+                 options->interleave->seed, which.seed);
+    }
+    return status;
+}
+
 gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error)
 {
     (void)context;
-    (void)error;
     const gmd_trace *trace = session->workload->trace;
+    if (gmd_is_interleaved(session->options, trace)) {
+        return gmd_play_interleaved(session, error);
+    }
     for (size_t i = 0; i < trace->count; i++) {
         if (gmd_session_request(session, &trace->requests[i]) == GMD_STOP) {
             break;

@@ -99,7 +99,8 @@ void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view)
             [GMD_HOOK_AFTER_PEAK_RESET] = oracle->after_peak_reset,
             [GMD_HOOK_AT_END] = oracle->at_end,
         };
-        if (!judge->is_blind[i] && hooks[hook]) {
+        bool must_wait = view->is_busy && oracle->needs_quiet;
+        if (!judge->is_blind[i] && !must_wait && hooks[hook]) {
             judge->speaking = oracle;
             hooks[hook](judge->states[i], view, judge);
         }

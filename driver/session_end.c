@@ -50,8 +50,8 @@ void gmd_session_finish(gmd_session *session)
     free_everything(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
-        gmd_status status = gmd_streams_sync(&session->streams, device, GMD_ALL_STREAMS,
-                                             session->request_index, &error);
+        gmd_status status =
+            gmd_streams_sync(&session->streams, device, GMD_ALL_STREAMS, session->moment, &error);
         if (status != GMD_OK) {
             gmd_session_stop(session, status, &error);
         }

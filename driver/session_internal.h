@@ -43,7 +43,10 @@ struct gmd_session {
     gmd_call_log *call_log; /* of all calls that the allocator makes; NULL: not kept */
 
     uint64_t request_index;
-    uint64_t last_refused; /* request index of the latest out-of-memory */
+    uint64_t moment; /* grows with each request carried out: the order in which it happened, which
+                        is not that of the indexes where threads are interleaved */
+    struct gmd_interleaving *interleaving; /* NULL: one request at a time */
+    uint64_t last_refused;                 /* request index of the latest out-of-memory */
     bool is_over;
 };
 
@@ -60,6 +63,10 @@ void gmd_session_stop(gmd_session *session, gmd_status status, const gmd_error *
 /* session_requests.c: does what the request says, and asks the oracles. */
 gmd_status gmd_session_carry_out(gmd_session *session, const gmd_request *request,
                                  gmd_served *served, gmd_error *error);
+/* There will be no more than `count` blocks: their places stay where they are. False: no host
+ * memory.
+ */
+bool gmd_session_reserve_blocks(gmd_session *session, uint32_t count);
 /* Frees a live block as its owner would; `freed` is what it was, for the view. */
 gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gmd_live_block *freed,
                                   gmd_error *error);

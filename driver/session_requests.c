@@ -1,5 +1,5 @@
 /* session_requests.c - what each kind of request does. */
-#include "session_internal.h"
+#include "interleave.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,6 +24,11 @@ static session_block *block_at(gmd_session *s, uint32_t id)
     return &s->blocks[id];
 }
 
+bool gmd_session_reserve_blocks(gmd_session *s, uint32_t count)
+{
+    return count == 0 || block_at(s, count - 1) != NULL;
+}
+
 static void check_expectation(gmd_session *s, const gmd_request *r, bool is_served)
 {
     if ((r->expect == GMD_EXPECT_OOM && is_served) ||
@@ -45,9 +50,10 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     if (status != GMD_OK || !b) {
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
-    gmd_allocator_enter();
+    gmd_call_frame frame;
+    gmd_enter_subject(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
-    gmd_allocator_leave();
+    gmd_leave_subject(s, &frame);
     *served = memory || r->bytes == 0 ? GMD_SERVED : GMD_OUT_OF_MEMORY;
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
     if (s->view.out_of_memory) {
@@ -85,7 +91,7 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
         gmd_streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
     if (status == GMD_OK && b->uses.streams) {
         status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
-                                    s->request_index, error);
+                                    s->moment, error);
     }
     if (status != GMD_OK) {
         return status;
@@ -96,9 +102,10 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     b->live.address = 0;
     s->live_count[freed->device]--;
     s->live_bytes[freed->device] -= freed->bytes;
-    gmd_allocator_enter();
+    gmd_call_frame frame;
+    gmd_enter_subject(s, &frame);
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
-    gmd_allocator_leave();
+    gmd_leave_subject(s, &frame);
     gmd_session_refresh(s);
     return GMD_OK;
 }
@@ -133,10 +140,9 @@ static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b,
         return gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", r->block,
                         gmd_runtime_error_text(&s->runtime, result));
     }
-    return status != GMD_OK
-               ? status
-               : gmd_streams_note_use(&s->streams, &b->uses, b->live.device, b->live.stream,
-                                      r->stream, s->request_index, error);
+    return status != GMD_OK ? status
+                            : gmd_streams_note_use(&s->streams, &b->uses, b->live.device,
+                                                   b->live.stream, r->stream, s->moment, error);
 }
 
 /* An allocator without record_stream leaves the duty with the caller: settled before the free. */
@@ -146,9 +152,10 @@ static gmd_status do_record(gmd_session *s, const gmd_request *r, session_block 
     cudaStream_t stream = NULL;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
     if (status == GMD_OK && s->subject.record_stream) {
-        gmd_allocator_enter();
+        gmd_call_frame frame;
+        gmd_enter_subject(s, &frame);
         s->subject.record_stream((void *)(uintptr_t)b->live.address, stream);
-        gmd_allocator_leave();
+        gmd_leave_subject(s, &frame);
         if (r->stream < GMD_TRACKED_STREAMS) {
             b->uses.streams &= ~((uint64_t)1 << r->stream);
         }
@@ -193,7 +200,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
 {
     gmd_status status = GMD_OK;
     if (is_stream_in_use(s, r)) {
-        status = gmd_streams_sync(&s->streams, r->device, r->stream, s->request_index, error);
+        status = gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
     }
     return status == GMD_OK ? gmd_streams_destroy(&s->streams, r->device, r->stream, error)
                             : status;
@@ -223,24 +230,25 @@ static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_blo
         return b ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
     gmd_session_look_at(s, b->live.device);
-    switch (r->op) {
-    case GMD_OP_FREE:
+    if (r->op == GMD_OP_FREE) {
         return gmd_session_free_block(s, b, freed, error);
-    case GMD_OP_USE:
-        return do_use(s, r, b, error);
-    default:
-        return do_record(s, r, b, error);
     }
+    gmd_status status = r->op == GMD_OP_USE ? do_use(s, r, b, error) : do_record(s, r, b, error);
+    if (s->interleaving) { /* it changes no figure, but others have, or are about to */
+        gmd_session_refresh(s);
+    }
+    return status;
 }
 
 static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
+    gmd_call_frame frame;
     switch (r->op) {
     case GMD_OP_WAIT:
-        return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream,
-                                s->request_index, error);
+        return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
+                                error);
     case GMD_OP_SYNC:
-        return gmd_streams_sync(&s->streams, r->device, r->stream, s->request_index, error);
+        return gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
     case GMD_OP_ADVANCE:
         if (s->runtime.sim) {
             s->runtime.sim->gmd_sim_advance(r->duration_ns);
@@ -248,14 +256,16 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return GMD_OK;
     case GMD_OP_EMPTY_CACHE:
         if (s->subject.empty_cache) {
-            gmd_allocator_enter();
+            gmd_enter_subject(s, &frame);
             s->subject.empty_cache();
-            gmd_allocator_leave();
+            gmd_leave_subject(s, &frame);
         }
         return GMD_OK;
     case GMD_OP_FRACTION:
         if (s->subject.set_memory_fraction) {
+            gmd_enter_subject(s, &frame);
             s->subject.set_memory_fraction(r->fraction, r->device);
+            gmd_leave_subject(s, &frame);
         }
         return GMD_OK;
     case GMD_OP_FAULT:
@@ -281,6 +291,7 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
                         s->request_index, r->device, s->device_count);
     }
     gmd_live_block freed;
+    s->moment++;
     gmd_session_look_at(s, r->device);
     gmd_status status;
     switch (r->op) {

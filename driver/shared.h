@@ -30,6 +30,7 @@ typedef struct gmd_shared {
     _Atomic int is_finished;   /* the outcome is complete */
     _Atomic int is_in_request; /* the allocator has the floor, not the workload */
     gmd_request current;       /* the request under way, for the message after a crash */
+    uint64_t current_index;    /* in the trace */
     size_t request_count;      /* recorded below, when the workload is live */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
 } gmd_shared;
