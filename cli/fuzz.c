@@ -205,6 +205,7 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     run.limit_bytes = 0; /* sequences set it themselves */
     run.conf = NULL;
     run.schedule = NULL;
+    run.interleave = NULL;
     gmd_search_options options = {.run = &run,
                                   .seed = run.seed,
                                   .seconds = a->seconds,

@@ -141,6 +141,7 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
     }
     options.limit_bytes = 0; /* it is a request now */
     options.schedule = NULL; /* and these are header lines */
+    options.interleave = NULL;
     options.conf = NULL;
     gmd_runner_init(&runner, &options);
     if (status == GMD_OK) {

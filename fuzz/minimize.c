@@ -70,6 +70,12 @@ bool gmd_minimizer_try(gmd_minimizer *m, size_t count, const gmd_trace *header)
     candidate.functions = m->best->functions;
     candidate.requests = m->spare;
     candidate.count = count;
+    candidate.threads.count = 1; /* those that a reader of the file would know */
+    for (size_t i = 0; i < count; i++) {
+        if (m->spare[i].thread >= candidate.threads.count) {
+            candidate.threads.count = m->spare[i].thread + 1u;
+        }
+    }
     const gmd_outcome *outcome;
     gmd_error error;
     m->result->tries++;
@@ -142,6 +148,25 @@ static void name_block(gmd_names *names, uint32_t index, const char *name)
     }
 }
 
+/* Streams that are not named any more would be listed in the header. */
+static void forget_streams(gmd_trace *trace)
+{
+    uint32_t count = 1;
+    for (size_t i = 0; i < trace->count; i++) {
+        const gmd_request *r = &trace->requests[i];
+        bool has_stream = r->op <= GMD_OP_SYNC || r->op == GMD_OP_DESTROY;
+        if (has_stream && r->stream != GMD_ALL_STREAMS && r->stream >= count) {
+            count = r->stream + 1;
+        }
+        if (r->op == GMD_OP_WAIT && r->other_stream >= count) {
+            count = r->other_stream + 1;
+        }
+    }
+    while (trace->streams.count > count) {
+        free(trace->streams.items[--trace->streams.count]);
+    }
+}
+
 static void rename_blocks(gmd_trace *trace)
 {
     uint32_t next = 0;
@@ -210,5 +235,6 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *c
     result->is_complete = !m.is_over;
     free(m.spare);
     rename_blocks(trace);
+    forget_streams(trace);
     return m.status;
 }

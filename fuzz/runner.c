@@ -98,6 +98,10 @@ gmd_status gmd_trace_absorb_options(gmd_trace *trace, const gmd_run_options *opt
         gmd_schedule_free(&trace->schedule);
         status = gmd_schedule_copy(&trace->schedule, options->schedule, error);
     }
+    if (status == GMD_OK && options->interleave && options->interleave != &trace->interleave) {
+        gmd_schedule_free(&trace->interleave);
+        status = gmd_schedule_copy(&trace->interleave, options->interleave, error);
+    }
     if (status == GMD_OK && options->limit_bytes &&
         options->limit_bytes <= options->capacity_bytes) {
         status = absorb_limit(trace, options, error);
