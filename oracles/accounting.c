@@ -76,7 +76,10 @@ static void check_order(const gmd_stats *s, gmd_judge *judge)
 static void check_counters(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *now = view->stats, *before = view->stats_before;
-    if (is_known(now->num_ooms, before->num_ooms) &&
+    /* No memory for no bytes may be an answer or a refusal: only the allocator knows. */
+    bool is_ambiguous =
+        view->request->op == GMD_OP_ALLOC && view->request->bytes == 0 && !view->block;
+    if (!is_ambiguous && is_known(now->num_ooms, before->num_ooms) &&
         now->num_ooms - before->num_ooms != (uint64_t)view->out_of_memory) {
         gmd_violation_add(judge,
                           "num_ooms went from %" PRIu64 " to %" PRIu64 " in a request that %s",
