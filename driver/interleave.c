@@ -111,6 +111,22 @@ static void note_done(struct gmd_interleaving *in, uint32_t i)
 
 /* --- the end before the end -------------------------------------------------------------- */
 
+static void note_interleaving(gmd_session *s, const gmd_schedule *which)
+{
+    if (which->kind == GMD_SCHEDULE_SEEDED) {
+        gmd_session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
+    } else {
+        gmd_session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
+    }
+    unsigned lapses = gmd_scheduler_lapses();
+    if (lapses) {
+        gmd_session_note(s,
+                         "a thread blocked or spun out of the scheduler's sight %u times (not in a "
+                         "lock of pthread): the same choices need not give the same interleaving",
+                         lapses);
+    }
+}
+
 /* Threads are in the middle of the allocator under test, and cannot be brought out of it. */
 __attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
 {
@@ -118,6 +134,7 @@ __attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
     gmd_shared *shared = s->shared;
     s->is_over = true;
     shared->outcome.seconds = now_s() - in->start_s;
+    note_interleaving(s, in->which);
     gmd_session_finish(s);
     atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
     atomic_store(&shared->is_finished, 1);
@@ -315,22 +332,6 @@ static gmd_status start_threads(struct gmd_interleaving *in, gmd_error *error)
         in->started++;
     }
     return GMD_OK;
-}
-
-static void note_interleaving(gmd_session *s, const gmd_schedule *which)
-{
-    if (which->kind == GMD_SCHEDULE_SEEDED) {
-        gmd_session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
-    } else {
-        gmd_session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
-    }
-    unsigned lapses = gmd_scheduler_lapses();
-    if (lapses) {
-        gmd_session_note(s,
-                         "a thread blocked or spun out of the scheduler's sight %u times (not in a "
-                         "lock of pthread): the same choices need not give the same interleaving",
-                         lapses);
-    }
 }
 
 static gmd_status play(struct gmd_interleaving *in, gmd_error *error)
