@@ -57,19 +57,7 @@ static void make_idle(gmd_session *s)
 static uint64_t held(gmd_session *s, int device)
 {
     gmd_session_refresh(s);
-    const gmd_device_figures *now = &s->figures[device], *was = &s->untouched[device];
-    if (s->has_stats && s->stats[device].reserved_bytes != GMD_STAT_UNKNOWN) {
-        return s->stats[device].reserved_bytes;
-    }
-    return now->allocated_bytes + now->mapped_bytes - was->allocated_bytes - was->mapped_bytes;
-}
-
-static uint64_t room(gmd_session *s, int device)
-{
-    uint64_t taken = held(s, device), limit = s->limit_bytes[device];
-    uint64_t by_limit = limit > taken ? limit - taken : 0;
-    uint64_t by_device = s->figures[device].capacity_bytes - s->figures[device].physical_bytes;
-    return by_limit < by_device ? by_limit : by_device;
+    return gmd_session_held(s, device);
 }
 
 static void free_all(gmd_session *s)
@@ -104,7 +92,8 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     }
     free_all(s);
     empty_cache(s);
-    out->room = room(s, r->device);
+    gmd_session_refresh(s);
+    out->room = gmd_session_room(s, r->device);
     out->when_all_is_free = ask(s, r, out);
 }
 
