@@ -23,6 +23,7 @@ enum { /* keys of options without a letter */
        KEY_CASES,
        KEY_TIMEOUT,
        KEY_SCHEDULE,
+       KEY_INTERLEAVE,
 };
 
 static const struct argp_option common_options[] = {
@@ -39,6 +40,11 @@ static const struct argp_option common_options[] = {
     {"schedule", KEY_SCHEDULE, "SPEC", 0,
      "when the simulated device's work completes: timed (default), eager, lazy, 'seed N', "
      "'explicit C...'",
+     10},
+    {"interleave", KEY_INTERLEAVE, "SPEC", 0,
+     "run the threads of a trace at the same time, interleaved as 'seed N' or 'explicit C...' "
+     "says; "
+     "'seeds N' tries N seeds, from --seed on, until one finds something",
      10},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "a request that takes longer is a hang (20)", 10},
     {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases)", 10},
@@ -85,6 +91,7 @@ void cli_options_free(cli_options *options)
 {
     gmd_known_free(&options->known);
     gmd_schedule_free(&options->schedule);
+    gmd_schedule_free(&options->interleave);
 }
 
 static void need_size(struct argp_state *state, const char *option, const char *text, uint64_t low,
@@ -135,6 +142,22 @@ static void need_schedule(struct argp_state *state, const char *text, cli_option
     o->run.schedule = &o->schedule;
 }
 
+/* "seeds N", or what the header line of a trace says. */
+static void need_interleaving(struct argp_state *state, const char *text, cli_options *o)
+{
+    gmd_error error = {""};
+    gmd_schedule_free(&o->interleave);
+    o->run.interleave = &o->interleave;
+    o->run.interleave_seeds = 0;
+    if (strncmp(text, "seeds ", strlen("seeds ")) == 0) {
+        o->interleave.kind = GMD_SCHEDULE_SEEDED;
+        need_number(state, "--interleave seeds", text + strlen("seeds "), 1, UINT32_MAX,
+                    &o->run.interleave_seeds);
+    } else if (gmd_interleave_parse(&o->interleave, text, strlen(text), &error) != GMD_OK) {
+        argp_error(state, "--interleave: %s", error.text);
+    }
+}
+
 int cli_stdout_reports(const cli_options *options)
 {
     const char *paths[] = {options->json_path, options->junit_path, options->markdown_path};
@@ -180,6 +203,9 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     case KEY_SCHEDULE:
         need_schedule(state, text, o);
         return 0;
+    case KEY_INTERLEAVE:
+        need_interleaving(state, text, o);
+        return 0;
     case KEY_TIMEOUT:
         need_number(state, "--timeout", text, 1, 86400, &number);
         o->run.call_budget_s = (double)number;
@@ -201,6 +227,9 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
         o->run.shows_progress = false;
         return 0;
     case ARGP_KEY_END:
+        if (o->run.interleave_seeds) {
+            o->interleave.seed = o->run.seed;
+        }
         if (cli_stdout_reports(o) > 1) {
             argp_error(state, "only one report can go to standard output");
         }

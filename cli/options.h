@@ -18,7 +18,8 @@ typedef struct cli_options {
     const char *json_path, *junit_path, *markdown_path;
     bool quiet;
     gmd_known known;
-    gmd_schedule schedule; /* --schedule */
+    gmd_schedule schedule;   /* --schedule */
+    gmd_schedule interleave; /* --interleave */
     char lib_directory[4096];
 } cli_options;
 

@@ -33,11 +33,23 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
     if (!outcome) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
-    gmd_status status = gmd_run_isolated(options, workload, outcome, error);
+    gmd_status status = options->interleave_seeds
+                            ? gmd_run_interleavings(options, workload, outcome, error)
+                            : gmd_run_isolated(options, workload, outcome, error);
     if (status != GMD_OK) {
         free(results->items[--results->count]);
     }
     return status;
+}
+
+gmd_outcome *cli_results_add(cli_results *results, const char *name, const char *kind)
+{
+    gmd_outcome *outcome = add_outcome(results);
+    if (outcome) {
+        snprintf(outcome->name, sizeof outcome->name, "%s", name);
+        snprintf(outcome->kind, sizeof outcome->kind, "%s", kind);
+    }
+    return outcome;
 }
 
 void cli_results_add_error(cli_results *results, const char *name, const char *kind,

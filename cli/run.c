@@ -196,6 +196,10 @@ static gmd_status run_scenario(const run_arguments *a, const char *name, const v
     char directory[4200], variant[128];
     snprintf(directory, sizeof directory, "%s/scenarios", a->common.lib_directory);
     scenario_run run = {.seed = a->common.run.seed};
+    if (a->common.run.interleave) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "a scenario has one thread: --interleave needs a trace with more");
+    }
     gmd_status status = gmd_scenario_open(&run.scenario, name, directory, error);
     for (size_t choice = 0; status == GMD_OK && choice < combinations; choice++) {
         choose_params(lists, a->param_count, choice, &run, variant, sizeof variant);

@@ -1,6 +1,6 @@
 #include "case.h"
 
-#include "session_internal.h"
+#include "interleave.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -75,7 +75,10 @@ static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *opti
 {
     const gmd_request *requests = source ? source->requests : shared->requests;
     size_t available = source ? source->count : shared->request_count;
-    size_t count = (size_t)shared->outcome.violations[0].request + 1;
+    /* Of interleaved requests, later ones of other threads may have been there before. */
+    size_t count = gmd_is_interleaved(options, source)
+                       ? available
+                       : (size_t)shared->outcome.violations[0].request + 1;
     if (!source && count > available && available == GMD_RECORDED_REQUEST_MAX) {
         return gmd_fail(error, GMD_FAILED, "it takes more than %zu requests",
                         GMD_RECORDED_REQUEST_MAX);
@@ -94,8 +97,8 @@ static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *opti
     if (status == GMD_OK && options->schedule) {
         status = gmd_schedule_copy(&out->schedule, options->schedule, error);
     }
-    if (status == GMD_OK && source) {
-        status = gmd_schedule_copy(&out->interleave, &source->interleave, error);
+    if (status == GMD_OK && gmd_is_interleaved(options, source)) {
+        status = gmd_schedule_copy(&out->interleave, options->interleave, error);
     }
     return status;
 }

@@ -29,6 +29,8 @@ typedef struct gmd_run_options {
     double call_budget_s; /* a request that takes longer is a hang */
     gmd_sim_placement placement;
     const gmd_schedule *schedule;     /* of the simulated device's work; NULL: timed */
+    const gmd_schedule *interleave;   /* of the trace's threads; NULL: one request at a time */
+    uint64_t interleave_seeds;        /* gmd_run_interleavings: how many to try */
     const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
     size_t recorded_count;
     const gmd_known *known; /* NULL: nothing is known */
@@ -49,6 +51,12 @@ typedef struct gmd_workload {
  * whenever there is an outcome, GMD_ERROR verdicts included; otherwise `error` says what failed. */
 gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
                             gmd_outcome *outcome, gmd_error *error);
+
+/* Runs it with options->interleave's seed and the ones after it, options->interleave_seeds in all,
+ * each in a process of its own, until one does not pass. `outcome` is that of the last run; a note
+ * in it says which seeds ran. */
+gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workload *workload,
+                                 gmd_outcome *outcome, gmd_error *error);
 
 /* The body that plays `workload.trace`; context is ignored. */
 gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error);

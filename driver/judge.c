@@ -113,6 +113,9 @@ void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view)
     judge->request_index = view->request_index;
     for (uint32_t i = 0; i < judge->listener_count[hook]; i++) {
         const gmd_listener *l = &judge->listeners[hook][i];
+        if (view->is_busy && l->oracle->needs_quiet) {
+            continue;
+        }
         judge->speaking = l->oracle;
         l->hook(l->state, view, judge);
     }

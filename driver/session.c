@@ -22,6 +22,7 @@ static void record_request(gmd_session *s, const gmd_request *r)
 {
     gmd_shared *shared = s->shared;
     shared->current = *r;
+    shared->current_index = s->request_index;
     if (!s->workload->trace && shared->request_count < GMD_RECORDED_REQUEST_MAX) {
         shared->requests[shared->request_count++] = *r;
     }

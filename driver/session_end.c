@@ -46,22 +46,23 @@ void gmd_session_finish(gmd_session *session)
     }
     atomic_store(&session->shared->stage, GMD_STAGE_CLEAN_UP);
     if (session->runtime.sim) {
-        session->runtime.sim->gmd_sim_clear_faults(); /* they are about requests */
+        session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
     }
     free_everything(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
-        gmd_status status = gmd_streams_sync(&session->streams, device, GMD_ALL_STREAMS,
-                                             session->request_index, &error);
+        gmd_status status =
+            gmd_streams_sync(&session->streams, device, GMD_ALL_STREAMS, session->moment, &error);
         if (status != GMD_OK) {
             gmd_session_stop(session, status, &error);
         }
     }
     gmd_session_begin(session);
     if (session->subject.empty_cache) {
-        gmd_session_give_floor(session);
+        gmd_call_frame frame;
+        gmd_session_give_floor(session, &frame);
         session->subject.empty_cache();
-        gmd_session_take_floor(session);
+        gmd_session_take_floor(session, &frame);
     }
     if (!session->is_over) {
         judge_the_end(session);

@@ -1,13 +1,16 @@
 /* session_floor.c - who has the floor: while it is the allocator, its calls of the CUDA API are
  * noted for the oracles, and what it does to the thread is seen. The driver's own calls are the
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
-#include "session_internal.h"
+#include "interleave.h"
 
 #include <stdlib.h>
 
 static void note_memory(gmd_session *s, const gmd_sim_call *call)
 {
     s->device_calls++;
+    if (s->interleaving) {
+        return; /* whose request's they are cannot be told */
+    }
     if (s->call_count == s->call_capacity) {
         size_t capacity = s->call_capacity ? s->call_capacity * 2 : 64;
         gmd_device_call *calls = realloc(s->calls, capacity * sizeof *calls);
@@ -47,6 +50,9 @@ static void note_fault(gmd_view *view, const char *function)
 static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
+    if (s->call_log) {
+        gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
+    }
     if (call->kind != GMD_SIM_CALL_OTHER && call->result == 0 && call->size != 0) {
         note_memory(s, call);
     }
@@ -80,19 +86,26 @@ static void look_at_thread(const gmd_session *s, gmd_thread_state *state)
     state->last_error = (int)s->runtime.cudaPeekAtLastError();
 }
 
-void gmd_session_give_floor(gmd_session *s)
+void gmd_session_give_floor(gmd_session *s, gmd_call_frame *frame)
 {
-    look_at_thread(s, &s->thread_before);
+    look_at_thread(s, &frame->thread_before);
+    if (s->interleaving) {
+        gmd_interleave_enter(s, frame);
+    }
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(false);
     }
 }
 
-void gmd_session_take_floor(gmd_session *s)
+void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)
 {
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(true);
     }
+    if (s->interleaving) {
+        gmd_interleave_leave(s, frame);
+    }
+    s->thread_before = frame->thread_before;
     look_at_thread(s, &s->thread_after);
     s->view.thread_before = &s->thread_before;
     s->view.thread_after = &s->thread_after;

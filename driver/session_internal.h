@@ -2,6 +2,7 @@
 #ifndef GMD_SESSION_INTERNAL_H
 #define GMD_SESSION_INTERNAL_H
 
+#include "call_log.h"
 #include "gmd_session.h"
 #include "judge.h"
 #include "shared.h"
@@ -44,9 +45,10 @@ struct gmd_session {
     gmd_device_call *calls; /* of the last request */
     size_t call_count, call_capacity;
     uint64_t device_calls;
+    gmd_call_log *call_log;             /* of all calls that the allocator makes; NULL: not kept */
     gmd_misuse misuses[GMD_MISUSE_MAX]; /* not judged yet */
     size_t misuse_count;
-    gmd_thread_state thread_before, thread_after; /* the allocator's latest call */
+    gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
 
     uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
@@ -55,9 +57,21 @@ struct gmd_session {
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
     uint64_t last_probe;       /* request index */
     uint64_t request_index;
-    uint64_t last_refused; /* request index of the latest out-of-memory */
+    uint64_t moment; /* grows with each request carried out: the order in which it happened, which
+                        is not that of the indexes where threads are interleaved */
+    struct gmd_interleaving *interleaving; /* NULL: one request at a time */
+    uint64_t last_refused;                 /* request index of the latest out-of-memory */
     bool is_over;
 };
+
+/* What belongs to the request under way: other threads' requests may run while the allocator has
+ * the floor in this one. */
+typedef struct gmd_call_frame {
+    gmd_view view;
+    gmd_stats stats_before;
+    uint64_t request_index;
+    gmd_thread_state thread_before;
+} gmd_call_frame;
 
 /* The memory fraction whose product with `total`, cut to whole bytes, is `limit` exactly. */
 double gmd_fraction_for(uint64_t limit, uint64_t total);
@@ -72,6 +86,10 @@ void gmd_session_stop(gmd_session *session, gmd_status status, const gmd_error *
 /* session_requests.c: does what the request says, and asks the oracles. */
 gmd_status gmd_session_carry_out(gmd_session *session, const gmd_request *request,
                                  gmd_served *served, gmd_error *error);
+/* There will be no more than `count` blocks: their places stay where they are. False: no host
+ * memory.
+ */
+bool gmd_session_reserve_blocks(gmd_session *session, uint32_t count);
 /* Frees a live block as its owner would; `freed` is what it was, for the view. */
 gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gmd_live_block *freed,
                                   gmd_error *error);
@@ -79,8 +97,8 @@ gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gm
 /* session_floor.c: from here on the allocator's calls are noted. */
 void gmd_session_watch_calls(gmd_session *session);
 /* Around every call of the allocator under test. */
-void gmd_session_give_floor(gmd_session *session);
-void gmd_session_take_floor(gmd_session *session);
+void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
+void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
 
 /* session_probe.c: after a refusal that the oracles have seen, the allocator is asked again. */
 void gmd_session_probe(gmd_session *session, const gmd_request *request);

@@ -211,7 +211,8 @@ static gmd_status open_device(gmd_session *s, gmd_error *error)
 
 static gmd_status open_allocator(gmd_session *s, gmd_error *error)
 {
-    gmd_session_give_floor(s);
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
     gmd_status status =
         gmd_subject_open(&s->subject, s->options->allocator, s->options->lib_directory, error);
     if (status == GMD_OK) {
@@ -226,7 +227,7 @@ static gmd_status open_allocator(gmd_session *s, gmd_error *error)
     if (status == GMD_OK) {
         status = set_limit(s, error);
     }
-    gmd_session_take_floor(s);
+    gmd_session_take_floor(s, &frame);
     return status;
 }
 

@@ -28,9 +28,10 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 {
     cudaStream_t stream = NULL;
     gmd_streams_find(&s->streams, r->device, r->stream, &stream);
-    gmd_session_give_floor(s);
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
-    gmd_session_take_floor(s);
+    gmd_session_take_floor(s, &frame);
     if (s->view.error_text) {
         snprintf(out->error, sizeof out->error, "%s", s->view.error_text);
     }
@@ -42,9 +43,10 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 
 static void empty_cache(gmd_session *s)
 {
-    gmd_session_give_floor(s);
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
     s->subject.empty_cache();
-    gmd_session_take_floor(s);
+    gmd_session_take_floor(s, &frame);
 }
 
 static void make_idle(gmd_session *s)
@@ -103,6 +105,8 @@ static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool fr
 {
     signal(SIGALRM, SIG_DFL);
     alarm((unsigned)s->options->call_budget_s + 1);
+    s->interleaving = NULL; /* the other threads did not come along */
+    s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     s->runtime.sim->gmd_sim_clear_faults();
     ask_all(s, r, frees_all, &s->shared->refusal);
     s->shared->refusal_is_complete = true;
@@ -150,7 +154,8 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 
 void gmd_session_probe(gmd_session *s, const gmd_request *r)
 {
-    if (!is_due(s) || s->shared->outcome.violation_count > 0 || s->is_over) {
+    bool is_alone = !s->view.is_busy && !s->view.is_overlapped; /* no thread frees in between */
+    if (!is_alone || s->is_over || s->shared->outcome.violation_count > 0 || !is_due(s)) {
         return;
     }
     bool frees_all = s->probes < PROBES_AT_FIRST || s->probes % FREE_ALL_EVERY == 0;

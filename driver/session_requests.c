@@ -24,6 +24,11 @@ static session_block *block_at(gmd_session *s, uint32_t id)
     return &s->blocks[id];
 }
 
+bool gmd_session_reserve_blocks(gmd_session *s, uint32_t count)
+{
+    return count == 0 || block_at(s, count - 1) != NULL;
+}
+
 static void check_expectation(gmd_session *s, const gmd_request *r, bool is_served)
 {
     if ((r->expect == GMD_EXPECT_OOM && is_served) ||
@@ -45,9 +50,10 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     if (status != GMD_OK || !b) {
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
-    gmd_session_give_floor(s);
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
-    gmd_session_take_floor(s);
+    gmd_session_take_floor(s, &frame);
     *served = memory || r->bytes == 0 ? GMD_SERVED : GMD_OUT_OF_MEMORY;
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
     if (s->view.out_of_memory) {
@@ -89,7 +95,7 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
         gmd_streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
     if (status == GMD_OK && b->uses.streams) {
         status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
-                                    s->request_index, error);
+                                    s->moment, error);
     }
     if (status != GMD_OK) {
         return status;
@@ -104,9 +110,10 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     b->live.address = 0;
     s->live_count[freed->device]--;
     s->live_bytes[freed->device] -= freed->bytes;
-    gmd_session_give_floor(s);
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
-    gmd_session_take_floor(s);
+    gmd_session_take_floor(s, &frame);
     gmd_session_refresh(s);
     return GMD_OK;
 }
@@ -138,7 +145,7 @@ static gmd_status note_use(gmd_session *s, const gmd_request *r, session_block *
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u", r->block);
     }
     return gmd_streams_note_use(&s->streams, &b->uses, b->live.device, b->live.stream, r->stream,
-                                s->request_index, error);
+                                s->moment, error);
 }
 
 static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b, gmd_error *error)
@@ -168,9 +175,10 @@ static gmd_status do_record(gmd_session *s, const gmd_request *r, session_block 
     cudaStream_t stream = NULL;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
     if (status == GMD_OK && s->subject.record_stream) {
-        gmd_session_give_floor(s);
+        gmd_call_frame frame;
+        gmd_session_give_floor(s, &frame);
         s->subject.record_stream((void *)(uintptr_t)b->live.address, stream);
-        gmd_session_take_floor(s);
+        gmd_session_take_floor(s, &frame);
         if (r->stream < GMD_TRACKED_STREAMS) {
             b->uses.recorded |= (uint64_t)1 << r->stream;
             b->uses.streams &= ~b->uses.recorded;
@@ -200,9 +208,10 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
 static void do_fraction(gmd_session *s, const gmd_request *r)
 {
     if (s->subject.set_memory_fraction) {
-        gmd_session_give_floor(s);
+        gmd_call_frame frame;
+        gmd_session_give_floor(s, &frame);
         s->subject.set_memory_fraction(r->fraction, r->device);
-        gmd_session_take_floor(s);
+        gmd_session_take_floor(s, &frame);
         s->limit_bytes[r->device] = (uint64_t)(r->fraction * (double)s->total_bytes[r->device]);
         s->view.limit_bytes = s->limit_bytes[r->device];
     }
@@ -227,7 +236,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
 {
     gmd_status status = GMD_OK;
     if (is_stream_in_use(s, r)) {
-        status = gmd_streams_sync(&s->streams, r->device, r->stream, s->request_index, error);
+        status = gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
     }
     return status == GMD_OK ? gmd_streams_destroy(&s->streams, r->device, r->stream, error)
                             : status;
@@ -257,24 +266,24 @@ static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_blo
         return b ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
     gmd_session_look_at(s, b->live.device);
-    switch (r->op) {
-    case GMD_OP_FREE:
+    if (r->op == GMD_OP_FREE) {
         return gmd_session_free_block(s, b, freed, error);
-    case GMD_OP_USE:
-        return do_use(s, r, b, error);
-    default:
-        return do_record(s, r, b, error);
     }
+    gmd_status status = r->op == GMD_OP_USE ? do_use(s, r, b, error) : do_record(s, r, b, error);
+    if (s->interleaving) { /* it changes no figure, but others have, or are about to */
+        gmd_session_refresh(s);
+    }
+    return status;
 }
 
 static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
     switch (r->op) {
     case GMD_OP_WAIT:
-        return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream,
-                                s->request_index, error);
+        return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
+                                error);
     case GMD_OP_SYNC:
-        return gmd_streams_sync(&s->streams, r->device, r->stream, s->request_index, error);
+        return gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
     case GMD_OP_ADVANCE:
         if (s->runtime.sim) {
             s->runtime.sim->gmd_sim_advance(r->duration_ns);
@@ -282,9 +291,10 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return GMD_OK;
     case GMD_OP_EMPTY_CACHE:
         if (s->subject.empty_cache) {
-            gmd_session_give_floor(s);
+            gmd_call_frame frame;
+            gmd_session_give_floor(s, &frame);
             s->subject.empty_cache();
-            gmd_session_take_floor(s);
+            gmd_session_take_floor(s, &frame);
         }
         return GMD_OK;
     case GMD_OP_FRACTION:
@@ -313,6 +323,7 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
                         s->request_index, r->device, s->device_count);
     }
     gmd_live_block freed;
+    s->moment++;
     gmd_session_look_at(s, r->device);
     gmd_status status;
     switch (r->op) {

@@ -1,5 +1,5 @@
 /* session_view.c - what the oracles get to see: the statistics, the device's figures and calls. */
-#include "session_internal.h"
+#include "interleave.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -148,17 +148,31 @@ void gmd_session_look_at(gmd_session *s, int device)
     }
 }
 
-void gmd_session_refresh(gmd_session *s)
+static void read_device(gmd_session *s, int device)
 {
-    int device = s->view.device;
-    s->view.live_count = s->live_count[device];
-    s->view.live_bytes = s->live_bytes[device];
     if (s->has_stats && !read_stats(s, device)) {
         gmd_outcome_violation(&s->shared->outcome, s->options->known, "accounting",
                               s->request_index, "gmd_get_stats failed after it had worked before");
         s->is_over = true;
     }
     read_figures(s, device);
+}
+
+void gmd_session_refresh(gmd_session *s)
+{
+    int device = s->view.device;
+    s->view.live_count = s->live_count[device];
+    s->view.live_bytes = s->live_bytes[device];
+    s->view.is_busy = gmd_interleave_others_inside(s) > 0;
+    if (s->view.is_busy) {
+        return; /* the allocator may be in the middle of a change, and hold its lock */
+    }
+    for (int d = 0; s->view.is_overlapped && d < s->device_count; d++) {
+        if (d != device) { /* requests on other devices have ended while it was busy */
+            read_device(s, d);
+        }
+    }
+    read_device(s, device);
     if (device == 0 && s->figures[0].physical_bytes > s->peak_reserved) {
         s->peak_reserved = s->figures[0].physical_bytes;
     }

@@ -31,6 +31,7 @@ typedef struct gmd_shared {
     _Atomic int is_finished;   /* the outcome is complete */
     _Atomic int is_in_request; /* the allocator has the floor, not the workload */
     gmd_request current;       /* the request under way, for the message after a crash */
+    uint64_t current_index;    /* in the trace */
     gmd_refusal refusal;       /* what the allocator answered when it was asked again */
     bool refusal_is_complete;  /* its child has ended as it should */
     size_t request_count;      /* recorded below, when the workload is live */

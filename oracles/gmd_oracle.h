@@ -93,7 +93,11 @@ typedef struct gmd_view {
     const gmd_request *request;  /* NULL at the end */
     const gmd_live_block *block; /* ALLOC that was served, FREE: the block in question, else NULL */
     bool out_of_memory;          /* ALLOC that was refused */
-    int device;                  /* that the request concerned */
+    /* Where threads are interleaved: other requests are still under way, and statistics and figures
+     * are from before them; or some were at some time during this request, so that a difference
+     * from before it says nothing of it alone. */
+    bool is_busy, is_overlapped;
+    int device;                      /* that the request concerned */
     uint64_t live_count, live_bytes; /* on that device: blocks, and bytes asked for */
     /* NULL where the allocator exports no statistics. `before` is from before the request. */
     const gmd_stats *stats, *stats_before;
@@ -145,6 +149,8 @@ __attribute__((format(printf, 2, 3))) void gmd_violation_add(gmd_judge *judge, c
 typedef struct gmd_oracle {
     const char *name;       /* stable: messages, JSON, documentation */
     const char *holds_when; /* one line */
+    bool needs_quiet;       /* judges what only holds between requests: not asked while any is under
+                               way (gmd_view.is_busy) */
     /* Why it cannot judge here, or NULL. Asked before the first request (request == NULL). */
     const char *(*blind_spot)(const gmd_view *view);
     /* State for one run; both NULL for an oracle without state. create: NULL is no host memory. */

@@ -41,8 +41,9 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     if (view->request->op == GMD_OP_BUDGET) {
         ((history *)state)->devices[view->device].largest = 0;
     }
-    if (view->out_of_memory && !view->faults_hit && view->device_request != GMD_STAT_UNKNOWN &&
-        view->room != GMD_STAT_UNKNOWN && view->device_request <= view->room) {
+    if (view->out_of_memory && !view->faults_hit && !view->is_overlapped &&
+        view->device_request != GMD_STAT_UNKNOWN && view->room != GMD_STAT_UNKNOWN &&
+        view->device_request <= view->room) {
         gmd_violation_add(judge,
                           "%" PRIu64 " B were refused, which take %" PRIu64
                           " B of the device, and the limit and the device leave %" PRIu64 " B",
@@ -135,6 +136,7 @@ static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
 const gmd_oracle gmd_oracle_oom_retry = {
     .name = "oom_retry",
     .holds_when = "out of memory is true, and the cache was given back before it was reported",
+    .needs_quiet = true,
     .create = create,
     .destroy = free,
     .after_alloc = after_alloc,

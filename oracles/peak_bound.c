@@ -77,6 +77,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 const gmd_oracle gmd_oracle_peak_bound = {
     .name = "peak_bound",
     .holds_when = "reserved memory passes neither the limit that was set nor the device",
+    .needs_quiet = true,
     .blind_spot = blind_spot,
     .create = create,
     .destroy = free,

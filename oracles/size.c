@@ -45,7 +45,7 @@ static void check_extent(const gmd_view *view, gmd_judge *judge)
 static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    if (view->stats) {
+    if (view->stats && !view->is_overlapped && !view->is_busy) {
         check_booked(view, judge);
     }
     if (view->find_range) {

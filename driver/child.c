@@ -1,0 +1,167 @@
+/* child.c - what every process does that holds an allocator under test, and what its parent makes
+ * of its end. */
+#include "child.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+double gmd_child_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void gmd_child_play(gmd_session *session)
+{
+    const gmd_workload *workload = session->workload;
+    gmd_shared *shared = session->shared;
+    gmd_error error = {""};
+    atomic_store(&shared->stage, GMD_STAGE_REQUESTS);
+    double start = gmd_child_clock();
+    gmd_status status = workload->body(workload->context, session, &error);
+    shared->outcome.seconds = gmd_child_clock() - start;
+    if (status != GMD_OK) {
+        gmd_outcome_error(&shared->outcome, status, &error);
+        session->is_over = true;
+    }
+    gmd_session_finish(session);
+}
+
+/* A core file of the allocator under test helps nobody in a campaign, and what it prints must not
+ * mix with gmd's own output. */
+void gmd_child_prepare(void)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM};
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
+        signal(deadly[i], SIG_DFL); /* handlers of the parent's process would hide the crash */
+    }
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) { /* no standard error: nowhere then */
+        int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        dup2(nowhere, STDOUT_FILENO);
+    }
+}
+
+static const char *where(const gmd_shared *shared, const gmd_workload *workload, char *text,
+                         size_t size)
+{
+    static const gmd_trace nameless;
+    char request[200];
+    switch (atomic_load(&shared->stage)) {
+    case GMD_STAGE_LOADING:
+        return "while the allocator was loaded and initialised";
+    case GMD_STAGE_CLEAN_UP:
+        return "while everything was freed and the cache emptied at the end";
+    case GMD_STAGE_UNLOADING:
+        return "while the process ended (destructors of the library)";
+    default:
+        if (!atomic_load(&shared->is_in_request)) {
+            snprintf(text, size, "between two requests, after %" PRIu64, shared->outcome.requests);
+            return text;
+        }
+        gmd_request_text(workload->trace ? workload->trace : &nameless, &shared->current, request,
+                         sizeof request);
+        snprintf(text, size, "in request %" PRIu64 ": %s", shared->current_index, request);
+        return text;
+    }
+}
+
+void gmd_child_judge_death(const gmd_run_options *options, const gmd_workload *workload,
+                           gmd_shared *shared, int exit_status, bool is_hung)
+{
+    char place[300], message[600];
+    bool is_idle =
+        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && !atomic_load(&shared->is_in_request);
+    if (is_hung && is_idle) {
+        gmd_error error;
+        gmd_fail(&error, GMD_BAD_INPUT,
+                 "the workload made no request for %g s after request %" PRIu64,
+                 options->call_budget_s, shared->outcome.requests);
+        gmd_outcome_error(&shared->outcome, GMD_BAD_INPUT, &error);
+        return;
+    }
+    const char *at = where(shared, workload, place, sizeof place);
+    if (is_hung) {
+        snprintf(message, sizeof message, "no answer within %g s %s", options->call_budget_s, at);
+    } else if (WIFSIGNALED(exit_status)) {
+        snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),
+                 strsignal(WTERMSIG(exit_status)), at);
+    } else {
+        snprintf(message, sizeof message, "ended the process with status %d %s",
+                 WEXITSTATUS(exit_status), at);
+    }
+    bool is_in_request =
+        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && atomic_load(&shared->is_in_request);
+    gmd_outcome_violation(&shared->outcome, options->known, "progress",
+                          is_in_request ? shared->current_index : shared->outcome.requests,
+                          message);
+}
+
+void gmd_child_name_outcome(gmd_outcome *o, const gmd_run_options *options,
+                            const gmd_workload *workload)
+{
+    const char *base = strrchr(workload->name, '/');
+    snprintf(o->name, sizeof o->name, "%s", base ? base + 1 : workload->name);
+    snprintf(o->kind, sizeof o->kind, "%s", workload->kind);
+    snprintf(o->variant, sizeof o->variant, "%s", workload->variant ? workload->variant : "");
+    o->seed = options->seed;
+}
+
+/* The child shares this memory with the allocator under test, which may have written anywhere. */
+static bool is_intact(const gmd_shared *shared)
+{
+    const gmd_outcome *o = &shared->outcome;
+    return shared->first_guard == GMD_SHARED_GUARD && shared->last_guard == GMD_SHARED_GUARD &&
+           o->violation_count <= GMD_VIOLATION_MAX && o->oracle_count <= GMD_ORACLE_MAX &&
+           o->phase_count <= GMD_PHASE_MAX && o->note_count <= GMD_NOTE_MAX &&
+           o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR && o->seconds >= 0 &&
+           o->seconds < 1e9 && shared->request_count <= GMD_RECORDED_REQUEST_MAX;
+}
+
+#define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
+
+/* Where only texts were written over, they are at least well formed. */
+static void mend_texts(gmd_outcome *o)
+{
+    TERMINATE(o->error);
+    for (uint32_t i = 0; i < o->violation_count; i++) {
+        TERMINATE(o->violations[i].oracle);
+        TERMINATE(o->violations[i].message);
+        TERMINATE(o->violations[i].case_path);
+    }
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        TERMINATE(o->oracles[i].name);
+        TERMINATE(o->oracles[i].reason);
+    }
+    for (uint32_t i = 0; i < o->phase_count; i++) {
+        TERMINATE(o->phases[i].label);
+    }
+    for (uint32_t i = 0; i < o->note_count; i++) {
+        TERMINATE(o->notes[i]);
+    }
+    TERMINATE(o->check.first_difference.what);
+    TERMINATE(o->check.first_difference.expected);
+    TERMINATE(o->check.first_difference.got);
+    TERMINATE(o->check.first_difference.text);
+}
+
+bool gmd_child_check_shared(gmd_shared *shared)
+{
+    if (!is_intact(shared)) {
+        return false;
+    }
+    mend_texts(&shared->outcome);
+    return true;
+}

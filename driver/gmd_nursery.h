@@ -1,0 +1,45 @@
+/* gmd_nursery.h - many runs of many inputs, each in a process of its own.
+ *
+ * A nursery is a process that has set up the device, loaded the allocator under test and applied
+ * its settings, and then stands still. Each run is a fork of it: it starts from the same state in a
+ * fraction of a millisecond, and neither a crash nor a corrupted heap outlives it. What is found is
+ * what gmd_run_isolated finds in the same requests under the same options.
+ *
+ * Simulated device only: a real driver does not survive fork. Thread safety: one thread for each
+ * nursery. */
+#ifndef GMD_NURSERY_H
+#define GMD_NURSERY_H
+
+#include "gmd_driver.h"
+
+#define GMD_NURSERY_REQUEST_MAX ((size_t)1 << 22) /* of one input */
+
+typedef struct gmd_nursery gmd_nursery;
+
+/* Starts the process. `options` and what they point to must outlive the nursery. An allocator that
+ * crashes while it is loaded is no failure: every run then gives that as its outcome. */
+gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *options,
+                            gmd_error *error);
+
+/* Runs the requests of `trace`; its header lines are not looked at, but for `interleave`. The
+ * outcome is valid until the next call. */
+gmd_status gmd_nursery_run(gmd_nursery *nursery, const gmd_trace *trace,
+                           const gmd_outcome **outcome, gmd_error *error);
+
+/* One call of the allocator under test to the device, in a run with the log on. */
+typedef struct gmd_logged_call {
+    char function[48];
+    uint32_t request; /* during which it was made; the number of requests: in the clean-up */
+    uint32_t ordinal; /* from 1: among all calls of the function in that request, the driver's own
+                         too */
+} gmd_logged_call;
+
+/* The same, and keeps a list of the calls that the allocator makes. The list is valid until the
+ * next call. `is_complete` is false where there were more than fit (about a million). */
+gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
+                           const gmd_outcome **outcome, const gmd_logged_call **calls,
+                           size_t *call_count, bool *is_complete, gmd_error *error);
+
+void gmd_nursery_close(gmd_nursery *nursery); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,401 @@
+/* nursery.c - a process that waits with the allocator loaded, and a fork of it for each input.
+ *
+ * Three processes: gmd (the parent) puts an input into shared memory and asks over a socket; the
+ * nursery forks; its child runs the input and exits. The nursery answers with how the child ended.
+ * The parent watches the child's beats meanwhile and kills one that hangs. */
+#include "gmd_nursery.h"
+
+#include "call_log.h"
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define POLL_MS      20
+#define FUNCTION_MAX 64
+#define CHOICE_MAX   4096
+
+/* What the processes share. The input lies apart from the outcome, which the allocator's process
+ * writes. */
+typedef struct nursery_shared {
+    gmd_shared run;
+    _Atomic int child; /* process of the run under way */
+    bool logs;
+    size_t request_count;
+    uint32_t function_count, thread_count, block_count, stream_count;
+    char functions[FUNCTION_MAX][64];
+    gmd_schedule interleave;
+    uint8_t choices[CHOICE_MAX];
+    gmd_request requests[GMD_NURSERY_REQUEST_MAX];
+    gmd_call_log log;
+} nursery_shared;
+
+struct gmd_nursery {
+    const gmd_run_options *options;
+    nursery_shared *shared;
+    pid_t process;
+    int channel;
+    bool is_dead;          /* nothing can be run: `opening` tells why */
+    gmd_outcome opening;   /* the outcome before the first request */
+    gmd_workload workload; /* as the parent sees it */
+    gmd_trace input;
+};
+
+/* --- the run, in a fork of the nursery --------------------------------------------------- */
+
+/* The input as a trace. Requests and functions are the shared ones; all else goes without names. */
+static void view_input(nursery_shared *shared, gmd_trace *trace, char *functions[FUNCTION_MAX],
+                       char **nameless)
+{
+    for (uint32_t i = 0; i < shared->function_count; i++) {
+        functions[i] = shared->functions[i];
+    }
+    trace->requests = shared->requests;
+    trace->count = shared->request_count;
+    trace->functions = (gmd_names){.items = functions, .count = shared->function_count};
+    trace->threads = (gmd_names){.items = nameless, .count = shared->thread_count};
+    trace->blocks = (gmd_names){.items = nameless, .count = shared->block_count};
+    trace->streams = (gmd_names){.items = nameless, .count = shared->stream_count};
+    trace->interleave = shared->interleave;
+    trace->interleave.choices = shared->choices;
+}
+
+static uint32_t largest(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static void run_input(gmd_session *session, nursery_shared *shared, gmd_trace *trace)
+{
+    char *functions[FUNCTION_MAX];
+    uint32_t most =
+        largest(largest(shared->thread_count, shared->block_count), shared->stream_count);
+    char **nameless = calloc((size_t)most + 1, sizeof *nameless);
+    gmd_child_prepare();
+    if (!nameless) {
+        abort(); /* as an allocator would end for want of host memory */
+    }
+    view_input(shared, trace, functions, nameless);
+    gmd_run_options options = *session->options;
+    if (shared->interleave.kind != GMD_SCHEDULE_UNSTATED) {
+        options.interleave = &trace->interleave;
+    }
+    session->options = &options;
+    session->call_log = shared->logs ? &shared->log : NULL;
+    gmd_child_play(session);
+    gmd_session_close(session);
+    free(nameless);
+    atomic_store(&shared->run.stage, GMD_STAGE_UNLOADING);
+    atomic_store(&shared->run.is_finished, 1);
+    exit(EXIT_SUCCESS); /* not _exit: a crash in the library's own teardown is a finding, too */
+}
+
+/* --- the nursery ------------------------------------------------------------------------- */
+
+static void be_silent(void)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+}
+
+/* One run for each byte that comes; ends when the parent closes its side. */
+static void serve(gmd_session *session, nursery_shared *shared, gmd_trace *trace, int channel)
+{
+    char order;
+    while (read(channel, &order, 1) == 1) {
+        int how = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            close(channel);
+            run_input(session, shared, trace);
+        }
+        atomic_store(&shared->child, child);
+        while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR) {
+        }
+        if (child > 0) {
+            kill(-child, SIGKILL); /* helpers that the allocator may have forked */
+        }
+        how = child > 0 ? how : -1;
+        if (write(channel, &how, sizeof how) != (ssize_t)sizeof how) {
+            break;
+        }
+    }
+}
+
+static void live(const gmd_run_options *options, nursery_shared *shared, int channel)
+{
+    gmd_trace trace = {0};
+    gmd_workload workload = {
+        .name = "input", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_session session;
+    gmd_error error = {""};
+    gmd_child_prepare();
+    be_silent();
+    gmd_status status = gmd_session_open(&session, options, &workload, &shared->run, &error);
+    if (status != GMD_OK) {
+        gmd_outcome_error(&shared->run.outcome, status, &error);
+    }
+    atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
+    int how = 0;
+    if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {
+        serve(&session, shared, &trace, channel);
+    }
+    _exit(EXIT_SUCCESS);
+}
+
+/* --- the parent -------------------------------------------------------------------------- */
+
+typedef enum answer { ANSWERED, HUNG, GONE } answer;
+
+/* Waits until the nursery says how the run (or the opening) ended. */
+static answer await(const gmd_nursery *n, int *how)
+{
+    const gmd_shared *run = &n->shared->run;
+    uint64_t last_beat = 0;
+    int last_stage = -1;
+    bool was_killed = false;
+    double since = gmd_child_clock();
+    for (;;) {
+        struct pollfd waiting = {.fd = n->channel, .events = POLLIN};
+        if (poll(&waiting, 1, POLL_MS) > 0) {
+            ssize_t got = read(n->channel, how, sizeof *how);
+            return got != (ssize_t)sizeof *how ? GONE : was_killed ? HUNG : ANSWERED;
+        }
+        uint64_t beat = atomic_load(&run->beats);
+        int stage = atomic_load(&run->stage);
+        if (beat != last_beat || stage != last_stage) {
+            last_beat = beat;
+            last_stage = stage;
+            since = gmd_child_clock();
+        } else if (!was_killed && gmd_child_clock() - since > n->options->call_budget_s) {
+            int child = atomic_load(&n->shared->child);
+            kill(child > 0 ? child : n->process, SIGKILL);
+            was_killed = true;
+        }
+    }
+}
+
+static void bury(gmd_nursery *n, int *how)
+{
+    close(n->channel);
+    n->channel = -1;
+    kill(-n->process, SIGKILL);
+    while (waitpid(n->process, how, 0) < 0 && errno == EINTR) {
+    }
+    n->process = 0;
+}
+
+/* The allocator crashed or hung while it was loaded. */
+static void note_still_birth(gmd_nursery *n, answer end)
+{
+    int how = 0;
+    bury(n, &how);
+    atomic_store(&n->shared->run.stage, GMD_STAGE_LOADING);
+    gmd_child_judge_death(n->options, &n->workload, &n->shared->run, how, end == HUNG);
+    n->is_dead = true;
+}
+
+static gmd_status start(gmd_nursery *n, gmd_error *error)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return gmd_fail(error, GMD_FAILED, "socketpair: %s", strerror(errno));
+    }
+    fflush(NULL); /* or the child would print what is buffered here once more */
+    n->process = fork();
+    if (n->process == 0) {
+        close(ends[0]);
+        live(n->options, n->shared, ends[1]);
+    }
+    close(ends[1]);
+    n->channel = ends[0];
+    if (n->process < 0) {
+        n->process = 0;
+        return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
+    }
+    int how;
+    answer end = await(n, &how);
+    if (end != ANSWERED) {
+        note_still_birth(n, end);
+    }
+    gmd_outcome *o = &n->shared->run.outcome;
+    n->opening = *o;
+    return o->verdict == GMD_ERROR ? gmd_fail(error, (gmd_status)o->error_status, "%s", o->error)
+                                   : GMD_OK;
+}
+
+gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *options, gmd_error *error)
+{
+    *nursery = NULL;
+    if (options->device != GMD_DEVICE_SIM) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "a real device does not survive the fork of its process: expected "
+                        "--device sim");
+    }
+    gmd_status status = gmd_subject_check(options->allocator, options->lib_directory, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_nursery *n = calloc(1, sizeof *n);
+    nursery_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!n || shared == MAP_FAILED) {
+        free(n);
+        return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
+    }
+    shared->run.first_guard = shared->run.last_guard = GMD_SHARED_GUARD;
+    n->options = options;
+    n->shared = shared;
+    n->channel = -1;
+    n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};
+    gmd_child_name_outcome(&shared->run.outcome, options, &n->workload);
+    status = start(n, error);
+    if (status == GMD_OK) {
+        *nursery = n;
+    } else {
+        gmd_nursery_close(n);
+    }
+    return status;
+}
+
+static gmd_status hand_over_names(nursery_shared *s, const gmd_trace *t, gmd_error *error)
+{
+    if (t->functions.count > FUNCTION_MAX || t->interleave.choice_count > CHOICE_MAX) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "a trace that is run many times has at most %d functions to fail and %d "
+                        "choices of a thread",
+                        FUNCTION_MAX, CHOICE_MAX);
+    }
+    s->function_count = t->functions.count;
+    s->thread_count = t->threads.count;
+    s->block_count = t->blocks.count;
+    s->stream_count = t->streams.count;
+    for (uint32_t i = 0; i < t->functions.count; i++) {
+        const char *name = t->functions.items[i];
+        snprintf(s->functions[i], sizeof s->functions[i], "%s", name ? name : "");
+    }
+    s->interleave = t->interleave;
+    if (t->interleave.choice_count) {
+        memcpy(s->choices, t->interleave.choices, t->interleave.choice_count);
+    }
+    return GMD_OK;
+}
+
+static gmd_status hand_over(gmd_nursery *n, const gmd_trace *trace, bool logs, gmd_error *error)
+{
+    nursery_shared *s = n->shared;
+    if (trace->count > GMD_NURSERY_REQUEST_MAX) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "a trace that is run many times has at most %zu requests",
+                        GMD_NURSERY_REQUEST_MAX);
+    }
+    gmd_status status = hand_over_names(s, trace, error);
+    if (status == GMD_OK && trace->count) {
+        memcpy(s->requests, trace->requests, trace->count * sizeof *trace->requests);
+    }
+    s->request_count = trace->count;
+    s->logs = logs;
+    gmd_call_log_clear(&s->log);
+    n->input = *trace; /* borrowed: for messages about the end of this run */
+    return status;
+}
+
+/* The outcome as it was before the first request. Of its large tables a run writes only what it
+ * counts. */
+static void forget_last_run(gmd_nursery *n)
+{
+    gmd_shared *run = &n->shared->run;
+    gmd_outcome *o = &run->outcome;
+    o->verdict = GMD_PASS;
+    o->requests = o->device_calls = o->known_count = 0;
+    o->violation_count = o->phase_count = o->phases_dropped = 0;
+    o->note_count = n->opening.note_count;
+    o->oracle_count = n->opening.oracle_count;
+    memcpy(o->oracles, n->opening.oracles, sizeof o->oracles);
+    atomic_store(&run->stage, GMD_STAGE_REQUESTS);
+    atomic_store(&run->is_finished, 0);
+    atomic_store(&run->is_in_request, 0);
+    atomic_store(&n->shared->child, 0);
+}
+
+static void judge_run(gmd_nursery *n, int how, answer end)
+{
+    gmd_shared *run = &n->shared->run;
+    if (!gmd_child_check_shared(run)) {
+        run->outcome = n->opening;
+        run->first_guard = run->last_guard = GMD_SHARED_GUARD;
+        gmd_outcome_violation(&run->outcome, n->options->known, "progress", 0,
+                              "the allocator wrote over memory that is gmd's own: nothing that was "
+                              "found can be trusted");
+        return;
+    }
+    bool is_clean = end == ANSWERED && WIFEXITED(how) && WEXITSTATUS(how) == 0;
+    if (!is_clean || !atomic_load(&run->is_finished)) {
+        gmd_child_judge_death(n->options, &n->workload, run, how, end == HUNG);
+    }
+}
+
+static gmd_status run(gmd_nursery *n, const gmd_trace *trace, bool logs,
+                      const gmd_outcome **outcome, gmd_error *error)
+{
+    *outcome = &n->shared->run.outcome;
+    if (n->is_dead) {
+        return GMD_OK;
+    }
+    gmd_status status = hand_over(n, trace, logs, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    forget_last_run(n);
+    int how = 0;
+    answer end = write(n->channel, "r", 1) == 1 ? await(n, &how) : GONE;
+    if (end == GONE || how == -1) {
+        return gmd_fail(error, GMD_FAILED, "the process that runs the inputs %s",
+                        end == GONE ? "is gone" : "could not fork");
+    }
+    judge_run(n, how, end);
+    return GMD_OK;
+}
+
+gmd_status gmd_nursery_run(gmd_nursery *nursery, const gmd_trace *trace,
+                           const gmd_outcome **outcome, gmd_error *error)
+{
+    return run(nursery, trace, false, outcome, error);
+}
+
+gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
+                           const gmd_outcome **outcome, const gmd_logged_call **calls,
+                           size_t *call_count, bool *is_complete, gmd_error *error)
+{
+    gmd_status status = run(nursery, trace, true, outcome, error);
+    const gmd_call_log *log = &nursery->shared->log;
+    *calls = log->calls;
+    *call_count = log->count < GMD_LOGGED_CALL_MAX ? log->count : GMD_LOGGED_CALL_MAX;
+    *is_complete = !log->is_full;
+    return status;
+}
+
+void gmd_nursery_close(gmd_nursery *nursery)
+{
+    if (!nursery) {
+        return;
+    }
+    int how;
+    if (nursery->process > 0) {
+        bury(nursery, &how);
+    } else if (nursery->channel >= 0) {
+        close(nursery->channel);
+    }
+    munmap(nursery->shared, sizeof *nursery->shared);
+    free(nursery);
+}
