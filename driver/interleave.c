@@ -201,8 +201,11 @@ void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame)
     in->is_inside[this_thread] = false;
     in->inside_count--;
     uint64_t faults_hit = session->view.faults_hit; /* whose request's cannot be told */
+    const char *faulted[GMD_FAULTED_MAX];
+    memcpy(faulted, session->view.faulted, sizeof faulted);
     session->view = frame->view;
     session->view.faults_hit += faults_hit;
+    memcpy(session->view.faulted, faulted, sizeof faulted);
     session->stats_before = frame->stats_before;
     session->request_index = frame->request_index;
     session->view.is_overlapped = frame->view.is_overlapped || in->was_overlapped[this_thread];
@@ -220,6 +223,9 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
     s->request_index = index;
+    if (in->inside_count == 0) {
+        gmd_session_begin(s);
+    }
     s->view.request = r;
     s->view.request_index = index;
     s->view.is_overlapped = in->inside_count > 0;

@@ -35,6 +35,18 @@ static void note_misuse(gmd_session *s, const gmd_sim_call *call)
     }
 }
 
+static void note_fault(gmd_view *view, const char *function)
+{
+    view->faults_hit++;
+    size_t i = 0;
+    while (i < GMD_FAULTED_MAX && view->faulted[i] && view->faulted[i] != function) {
+        i++;
+    }
+    if (i < GMD_FAULTED_MAX) {
+        view->faulted[i] = function;
+    }
+}
+
 static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
@@ -48,8 +60,7 @@ static void note_call(void *context, const gmd_sim_call *call)
         note_misuse(s, call);
     }
     if (call->failed_by_fault) {
-        s->view.faults_hit++;
-        s->view.faulted = call->function;
+        note_fault(&s->view, call->function);
     }
 }
 
