@@ -31,7 +31,7 @@ struct gmd_interleaving {
     bool is_inside[GMD_MAX_THREADS];     /* of the allocator under test */
     bool was_overlapped[GMD_MAX_THREADS];
     uint64_t faults_hit[GMD_MAX_THREADS];
-    const char *faulted[GMD_MAX_THREADS];
+    const char *faulted[GMD_MAX_THREADS][GMD_FAULTED_MAX];
     unsigned inside_count;
     double start_s;
 };
@@ -229,7 +229,8 @@ void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame)
     session->view.use_count = 0;
     if (in->faults_hit[this_thread]) {
         session->view.faults_hit += in->faults_hit[this_thread];
-        session->view.faulted = in->faulted[this_thread];
+        memcpy(session->view.faulted, in->faulted[this_thread], sizeof session->view.faulted);
+        memset(in->faulted[this_thread], 0, sizeof in->faulted[this_thread]);
         in->faults_hit[this_thread] = 0;
     }
 }
@@ -237,7 +238,7 @@ void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame)
 void gmd_interleave_note_fault(gmd_session *session, const char *function)
 {
     session->interleaving->faults_hit[this_thread]++;
-    session->interleaving->faulted[this_thread] = function;
+    gmd_session_list_faulted(session->interleaving->faulted[this_thread], function);
 }
 
 /* Whatever a request does may change what those under way find. */
