@@ -100,7 +100,7 @@ static run *new_run(unsigned threads, void (*body)(run *run, unsigned thread))
 static void carry_out(run *r)
 {
     gmd_error error = {""};
-    pthread_t threads[THREADS_MAX];
+    pthread_t threads[THREADS_MAX] = {0};
     start starts[THREADS_MAX];
     assert_int_equal(gmd_scheduler_start(&r->config, &error), GMD_OK);
     for (unsigned i = 0; i < r->config.thread_count; i++) {

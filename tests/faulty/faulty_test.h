@@ -12,6 +12,7 @@
 
 #include "gmd_driver.h"
 #include "gmd_file.h"
+#include "gmd_oracle.h"
 #include "gmd_size.h"
 #include "interpose.h"
 
@@ -31,6 +32,18 @@ static inline void read_case(gmd_trace *trace, const char *name)
         fail_msg("%s", error.text);
     }
     free(text);
+}
+
+/* A test of what no oracle of this build judges is skipped, visibly. */
+static inline void need_oracle(const char *name)
+{
+    size_t i = 0;
+    while (gmd_oracles[i] && strcmp(gmd_oracles[i]->name, name) != 0) {
+        i++;
+    }
+    if (!gmd_oracles[i]) {
+        skip();
+    }
 }
 
 /* `interleave` NULL: one request after the other; `seeds` over 0: that many seeds, from
