@@ -13,9 +13,9 @@ static void expect_race(const char *allocator, const char *defect, const char *o
     gmd_schedule which = {.kind = GMD_SCHEDULE_SEEDED};
     gmd_outcome *found = run_case(allocator, defect, defect, &which, SEEDS);
     expect_found(found, oracle);
-    unsigned long long seed = 0;
-    assert_int_equal(sscanf(found->notes[0], "threads interleaved by seed %llu", &seed), 1);
-    which.seed = seed;
+    static const char note[] = "threads interleaved by seed ";
+    assert_int_equal(strncmp(found->notes[0], note, strlen(note)), 0);
+    which.seed = strtoull(found->notes[0] + strlen(note), NULL, 10);
     for (int i = 0; i < REPEATS; i++) {
         gmd_outcome *again = run_case(allocator, defect, defect, &which, 0);
         expect_found(again, oracle);
