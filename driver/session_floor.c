@@ -35,15 +35,14 @@ static void note_misuse(gmd_session *s, const gmd_sim_call *call)
     }
 }
 
-static void note_fault(gmd_view *view, const char *function)
+void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *function)
 {
-    view->faults_hit++;
     size_t i = 0;
-    while (i < GMD_FAULTED_MAX && view->faulted[i] && view->faulted[i] != function) {
+    while (i < GMD_FAULTED_MAX && faulted[i] && faulted[i] != function) {
         i++;
     }
     if (i < GMD_FAULTED_MAX) {
-        view->faulted[i] = function;
+        faulted[i] = function;
     }
 }
 
@@ -59,8 +58,11 @@ static void note_call(void *context, const gmd_sim_call *call)
     if (call->misuse) {
         note_misuse(s, call);
     }
-    if (call->failed_by_fault) {
-        note_fault(&s->view, call->function);
+    if (call->failed_by_fault && s->interleaving) {
+        gmd_interleave_note_fault(s, call->function);
+    } else if (call->failed_by_fault) {
+        s->view.faults_hit++;
+        gmd_session_list_faulted(s->view.faulted, call->function);
     }
 }
 

@@ -101,6 +101,9 @@ void gmd_session_watch_calls(gmd_session *session);
 void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
 void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
 
+/* Adds a function to a list of those that a planted fault answered, each once. */
+void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *function);
+
 /* session_probe.c: after a refusal that the oracles have seen, the allocator is asked again. */
 void gmd_session_probe(gmd_session *session, const gmd_request *request);
 

@@ -25,11 +25,13 @@ static bool is_at_limit(const gmd_minimizer *m)
            (l->seconds > 0 && now_s() - m->start >= l->seconds);
 }
 
-/* What comes after the violation cannot matter. */
+/* What comes after the violation cannot matter, except where threads are interleaved: there it may
+ * have been before. */
 static void accept(gmd_minimizer *m, size_t count, const gmd_violation *violation)
 {
     m->result->violation = *violation;
-    if (violation->request + 1 < count) {
+    bool is_interleaved = m->best->interleave.kind != GMD_SCHEDULE_UNSTATED;
+    if (!is_interleaved && violation->request + 1 < count) {
         count = (size_t)violation->request + 1;
     }
     memcpy(m->best->requests, m->spare, count * sizeof *m->spare);

@@ -74,14 +74,58 @@ static bool simplify_schedule(gmd_minimizer *m)
     return false;
 }
 
+#define SEED_MAX 64 /* interleavings that are tried for a small seed */
+
+/* What `spare` holds, under interleavings by small seeds. */
+static bool try_seeds(gmd_minimizer *m)
+{
+    gmd_request *wanted = malloc((m->best->count + 1) * sizeof *wanted);
+    bool has_changed = false;
+    for (uint64_t seed = 0; wanted && seed < SEED_MAX && !has_changed && !m->is_over; seed++) {
+        gmd_trace header = *m->best;
+        header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed};
+        if (seed == 0) {
+            memcpy(wanted, m->spare, m->best->count * sizeof *wanted);
+        }
+        memcpy(m->spare, wanted, m->best->count * sizeof *wanted);
+        has_changed = gmd_minimizer_try(m, m->best->count, &header);
+    }
+    free(wanted);
+    return has_changed;
+}
+
+/* Threads in the order in which they are named, as a reader of the text numbers them. */
+static bool order_threads(gmd_minimizer *m)
+{
+    uint8_t as[GMD_MAX_THREADS] = {0}, next = 1;
+    bool is_in_order = true;
+    gmd_minimizer_begin(m);
+    for (size_t i = 0; i < m->best->count; i++) {
+        uint8_t *thread = &m->spare[i].thread;
+        if (*thread && !as[*thread]) {
+            as[*thread] = next++;
+        }
+        is_in_order = is_in_order && as[*thread] == *thread;
+        *thread = as[*thread];
+    }
+    return !is_in_order && (gmd_minimizer_try(m, m->best->count, NULL) ||
+                            (m->best->interleave.kind && try_seeds(m)));
+}
+
 static bool simplify_interleave(gmd_minimizer *m)
 {
-    if (m->best->interleave.kind == GMD_SCHEDULE_UNSTATED) {
+    const gmd_schedule *now = &m->best->interleave;
+    if (now->kind == GMD_SCHEDULE_UNSTATED) {
         return false;
     }
     gmd_trace header = *m->best;
     header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_UNSTATED};
-    return try_header(m, &header);
+    if (try_header(m, &header)) {
+        return true;
+    }
+    bool is_simple = now->kind == GMD_SCHEDULE_SEEDED && now->seed < SEED_MAX;
+    gmd_minimizer_begin(m);
+    return !is_simple && try_seeds(m);
 }
 
 static bool simplify_devices(gmd_minimizer *m)
@@ -404,9 +448,9 @@ static bool simplify_requests(gmd_minimizer *m)
 bool gmd_minimizer_simplify(gmd_minimizer *m)
 {
     static bool (*const steps[])(gmd_minimizer *) = {
-        simplify_conf, simplify_schedule, simplify_interleave, merge_threads,
-        merge_devices, simplify_devices,  merge_streams,       close_gaps,
-        put_in_order,  simplify_requests, simplify_sizes,      simplify_capacity,
+        simplify_conf,     simplify_schedule, simplify_interleave, merge_threads, order_threads,
+        merge_devices,     simplify_devices,  merge_streams,       close_gaps,    put_in_order,
+        simplify_requests, simplify_sizes,    simplify_capacity,
     };
     bool has_changed = false;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !m->is_over; i++) {

@@ -1,6 +1,6 @@
 #include "search.h"
 
-#include "sweep.h"
+#include "fault_sweep.h"
 
 #include "gmd_size.h"
 

@@ -1,11 +1,11 @@
-/* sweep.h - the fault sweep: each call that the allocator makes to the device fails in a run of its
- * own, and every run must have a clean outcome.
+/* fault_sweep.h - the fault sweep: each call that the allocator makes to the device fails in a run
+ * of its own, and every run must have a clean outcome.
  *
  * This is how SQLite tests its handling of out-of-memory. The case runs once with its calls listed;
  * then, for each call in turn, with `fault FUNCTION N ERROR` before the request that makes the
  * call: once with this call failing, once with every later call of the function failing too. */
-#ifndef GMD_SWEEP_H
-#define GMD_SWEEP_H
+#ifndef GMD_FAULT_SWEEP_H
+#define GMD_FAULT_SWEEP_H
 
 #include "cause.h"
 #include "runner.h"

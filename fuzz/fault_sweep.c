@@ -1,4 +1,4 @@
-#include "sweep.h"
+#include "fault_sweep.h"
 
 #include "gmd_size.h"
 
@@ -56,6 +56,7 @@ typedef struct sweep {
     gmd_error *error;
 } sweep;
 
+/* The case with a request more. What it expects to be served may be refused now. */
 static void insert(sweep *s, size_t at, const gmd_request *request)
 {
     const gmd_request *from = s->trace->requests;
@@ -63,6 +64,11 @@ static void insert(sweep *s, size_t at, const gmd_request *request)
     s->tried.requests[at] = *request;
     memcpy(s->tried.requests + at + 1, from + at, (s->trace->count - at) * sizeof *from);
     s->tried.count = s->trace->count + 1;
+    for (size_t i = 0; i < s->tried.count; i++) {
+        if (s->tried.requests[i].op == GMD_OP_ALLOC) {
+            s->tried.requests[i].expect = GMD_EXPECT_ANY;
+        }
+    }
 }
 
 static gmd_status run_one(sweep *s, const char *what)
