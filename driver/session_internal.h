@@ -50,6 +50,7 @@ struct gmd_session {
     size_t misuse_count;
     gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
 
+    bool limit_is_unknown[GMD_MAX_DEVICES];
     uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
     uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */
@@ -75,6 +76,9 @@ typedef struct gmd_call_frame {
 
 /* The memory fraction whose product with `total`, cut to whole bytes, is `limit` exactly. */
 double gmd_fraction_for(uint64_t limit, uint64_t total);
+
+/* The allocator under test, as the options name it. */
+gmd_subject_source gmd_session_source(const gmd_run_options *options);
 
 /* Loads the runtime and the allocator under test and looks at the untouched device. */
 gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options,
