@@ -65,6 +65,13 @@ static void without_the_defects_hundreds_of_seeds_find_nothing(void **state)
     }
 }
 
+static void requests_that_are_left_out_are_no_finding(void **state)
+{
+    (void)state;
+    const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    expect_nothing(run_case("reference", NULL, "refused", &first, seed_count(200)));
+}
+
 static void the_reference_passes_all_of_them(void **state)
 {
     (void)state;
@@ -83,6 +90,7 @@ int main(void)
         cmocka_unit_test(a_limit_checked_before_it_is_counted_is_found),
         cmocka_unit_test(locks_taken_in_two_orders_are_found_as_a_deadlock),
         cmocka_unit_test(without_the_defects_hundreds_of_seeds_find_nothing),
+        cmocka_unit_test(requests_that_are_left_out_are_no_finding),
         cmocka_unit_test(the_reference_passes_all_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
