@@ -13,6 +13,8 @@ typedef struct subcommand {
 static const subcommand subcommands[] = {
     {"run", "scripted workloads and traces, oracles on", cli_run},
     {"replay", "a recorded history; --check: the allocator must do what was recorded", cli_replay},
+    {"fuzz", "a search for defects; each comes with a minimised case", cli_fuzz},
+    {"minimize", "the smallest sequence with the same verdict", cli_minimize},
 };
 
 #define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)

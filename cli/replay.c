@@ -2,12 +2,14 @@
 #include "commands.h"
 #include "inputs.h"
 #include "results.h"
+#include "sweep.h"
 
 #include "gmd_check.h"
 #include "gmd_history.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
+#include "runner.h"
 #include "truth.h"
 
 #include <inttypes.h>
@@ -16,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_CHECK = 0x200, KEY_NO_ORACLES, KEY_TRUTH, KEY_WRITE_TRACE };
+enum { KEY_CHECK = 0x200, KEY_NO_ORACLES, KEY_TRUTH, KEY_WRITE_TRACE, KEY_SWEEP };
 
 typedef struct replay_arguments {
     cli_options common;
@@ -24,6 +26,7 @@ typedef struct replay_arguments {
     const char *truth;      /* "none": no side files */
     const char *trace_path; /* where the requests are written as .gmd */
     bool checks, oracles_off;
+    cli_sweep sweep;
 } replay_arguments;
 
 static const struct argp_option replay_options[] = {
@@ -31,6 +34,10 @@ static const struct argp_option replay_options[] = {
     {"truth", KEY_TRUTH, "FILE", 0,
      "with --check: the recorder's statistics (NAME.json); by default the file of that name beside "
      "the history, with NAME.ops.jsonl.gz; none: no such file",
+     1},
+    {"sweep", KEY_SWEEP, "all|memory", OPTION_ARG_OPTIONAL,
+     "each call that the allocator makes to the device, or each that takes memory, fails in a run "
+     "of its own",
      1},
     {"no-oracles", KEY_NO_ORACLES, NULL, 0, "leave the oracles off", 1},
     {"write-trace", KEY_WRITE_TRACE, "FILE", 0, "also write the requests as a .gmd trace", 1},
@@ -50,6 +57,11 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
     case KEY_TRUTH:
         a->truth = text;
         return 0;
+    case KEY_SWEEP:
+        if (!cli_sweep_parse(text, &a->sweep)) {
+            argp_error(state, "--sweep=%s: expected all or memory", text);
+        }
+        return 0;
     case KEY_NO_ORACLES:
         a->oracles_off = true;
         return 0;
@@ -65,6 +77,9 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
     case ARGP_KEY_END:
         if (!a->input) {
             argp_error(state, "expected a PyTorch memory snapshot or a .gmd trace");
+        }
+        if (a->sweep && (a->checks || a->oracles_off)) {
+            argp_error(state, "--sweep goes with neither --check nor --no-oracles");
         }
         return 0;
     default:
@@ -186,6 +201,19 @@ static void choose_limit(const replay_arguments *a, const gmd_history *history,
     }
 }
 
+static gmd_status sweep_history(const replay_arguments *a, const gmd_history *history,
+                                const gmd_run_options *options, cli_results *results,
+                                gmd_error *error)
+{
+    gmd_trace trace;
+    gmd_status status = gmd_trace_copy(&trace, &history->trace, error);
+    if (status == GMD_OK) {
+        status = cli_sweep_run(results, options, "replay", a->input, &trace, a->sweep, error);
+        gmd_trace_free(&trace);
+    }
+    return status;
+}
+
 static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *snapshot,
                                  const gmd_history *history, gmd_truth *truth, cli_results *results,
                                  gmd_error *error)
@@ -217,7 +245,8 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
                              .trace = &history->trace,
                              .body = play_history,
                              .context = &body};
-    gmd_status status = cli_results_run(results, &options, &workload, error);
+    gmd_status status = a->sweep ? sweep_history(a, history, &options, results, error)
+                                 : cli_results_run(results, &options, &workload, error);
     free(placements);
     return status;
 }
@@ -296,7 +325,9 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
     gmd_run_options options = a->common.run;
     options.oracles_off = a->oracles_off;
     gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
-    if (status == GMD_OK) {
+    if (status == GMD_OK && a->sweep) {
+        status = cli_sweep_run(results, &options, "replay", a->input, &trace, a->sweep, error);
+    } else if (status == GMD_OK) {
         gmd_workload workload = {
             .name = a->input, .kind = "trace", .trace = &trace, .body = gmd_play_trace};
         status = cli_results_run(results, &options, &workload, error);

@@ -42,6 +42,16 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
     return status;
 }
 
+gmd_outcome *cli_results_add(cli_results *results, const char *name, const char *kind)
+{
+    gmd_outcome *outcome = add_outcome(results);
+    if (outcome) {
+        snprintf(outcome->name, sizeof outcome->name, "%s", name);
+        snprintf(outcome->kind, sizeof outcome->kind, "%s", kind);
+    }
+    return outcome;
+}
+
 void cli_results_add_error(cli_results *results, const char *name, const char *kind,
                            gmd_status status, const gmd_error *error)
 {

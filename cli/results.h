@@ -13,6 +13,9 @@ typedef struct cli_results {
 gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
                            const gmd_workload *workload, gmd_error *error);
 
+/* An outcome of its own, empty; NULL: no memory. */
+gmd_outcome *cli_results_add(cli_results *results, const char *name, const char *kind);
+
 /* Keeps a failure that came before any run as an outcome of its own, so that the reports tell of
  * it. */
 void cli_results_add_error(cli_results *results, const char *name, const char *kind,

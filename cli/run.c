@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "inputs.h"
 #include "results.h"
+#include "sweep.h"
 
 #include "gmd_file.h"
 #include "gmd_scenario.h"
@@ -17,9 +18,12 @@
 #define PARAM_MAX   32
 #define VARIANT_MAX 256 /* combinations of parameter values for one scenario */
 
+enum { KEY_SWEEP = 0x500 };
+
 typedef struct run_arguments {
     cli_options common;
     bool lists;
+    cli_sweep sweep;
     const char *inputs[INPUT_MAX];
     size_t input_count;
     char *params[PARAM_MAX]; /* KEY=VALUE[,VALUE...] */
@@ -28,6 +32,10 @@ typedef struct run_arguments {
 
 static const struct argp_option run_options[] = {
     {"list", 'l', NULL, 0, "list the scenarios with their parameters", 1},
+    {"sweep", KEY_SWEEP, "all|memory", OPTION_ARG_OPTIONAL,
+     "of a trace: each call that the allocator makes to the device, or each that takes memory, "
+     "fails in a run of its own",
+     1},
     {0},
 };
 
@@ -40,6 +48,11 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
         return 0;
     case 'l':
         a->lists = true;
+        return 0;
+    case KEY_SWEEP:
+        if (!cli_sweep_parse(text, &a->sweep)) {
+            argp_error(state, "--sweep=%s: expected all or memory", text);
+        }
         return 0;
     case ARGP_KEY_ARG:
         if (strchr(text, '=') && !strchr(text, '/')) {
@@ -200,6 +213,10 @@ static gmd_status run_scenario(const run_arguments *a, const char *name, const v
         return gmd_fail(error, GMD_BAD_INPUT,
                         "a scenario has one thread: --interleave needs a trace with more");
     }
+    if (a->sweep) {
+        return gmd_fail(error, GMD_BAD_INPUT, "--sweep needs a .gmd trace, and %s is a scenario",
+                        name);
+    }
     gmd_status status = gmd_scenario_open(&run.scenario, name, directory, error);
     for (size_t choice = 0; status == GMD_OK && choice < combinations; choice++) {
         choose_params(lists, a->param_count, choice, &run, variant, sizeof variant);
@@ -265,7 +282,9 @@ static gmd_status run_trace(const run_arguments *a, const char *path, cli_result
     gmd_trace trace = {0};
     gmd_run_options options = a->common.run;
     gmd_status status = cli_read_trace(&trace, path, &a->common, &options, error);
-    if (status == GMD_OK) {
+    if (status == GMD_OK && a->sweep) {
+        status = cli_sweep_run(results, &options, "run", path, &trace, a->sweep, error);
+    } else if (status == GMD_OK) {
         gmd_workload workload = {
             .name = path, .kind = "trace", .trace = &trace, .body = gmd_play_trace};
         status = cli_results_run(results, &options, &workload, error);

@@ -16,27 +16,33 @@
 struct gmd_interleaving {
     gmd_session *session;
     const gmd_trace *trace;
+    const gmd_schedule *which;
     unsigned thread_count;
     pthread_t handles[GMD_MAX_THREADS];
     unsigned started; /* threads beside the main one */
 
     /* For each request: the latest earlier one on its block (NONE: there is none), and the latest
-     * `destroy` before it. */
-    uint32_t *after, *after_destroy;
+     * one before it that all threads wait for. */
+    uint32_t *after, *after_barrier;
     bool *is_done;
     size_t first_undone, done_count;
 
     uint32_t under_way[GMD_MAX_THREADS]; /* request index; NONE */
     bool is_inside[GMD_MAX_THREADS];     /* of the allocator under test */
     bool was_overlapped[GMD_MAX_THREADS];
+    uint64_t faults_hit[GMD_MAX_THREADS];
+    const char *faulted[GMD_MAX_THREADS][GMD_FAULTED_MAX];
     unsigned inside_count;
     double start_s;
 };
 
-bool gmd_is_interleaved(const gmd_run_options *options, const gmd_trace *trace)
+const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace)
 {
-    return options->interleave && options->interleave->kind != GMD_SCHEDULE_UNSTATED && trace &&
-           trace->threads.count > 1;
+    if (!trace || trace->threads.count < 2) {
+        return NULL;
+    }
+    const gmd_schedule *which = options->interleave ? options->interleave : &trace->interleave;
+    return which->kind == GMD_SCHEDULE_UNSTATED ? NULL : which;
 }
 
 static double now_s(void)
@@ -53,28 +59,35 @@ static bool is_on_block(const gmd_request *r)
     return r->op <= GMD_OP_RECORD;
 }
 
+/* What changes the world for all: the end of a stream, a limit, a fault that is planted. */
+static bool is_barrier(const gmd_request *r)
+{
+    return r->op == GMD_OP_DESTROY || r->op == GMD_OP_FRACTION || r->op == GMD_OP_BUDGET ||
+           r->op == GMD_OP_FAULT;
+}
+
 static gmd_status plan(struct gmd_interleaving *in, gmd_error *error)
 {
     const gmd_trace *t = in->trace;
     uint32_t *latest = malloc((t->blocks.count + 1) * sizeof *latest);
     in->after = malloc(t->count * sizeof *in->after);
-    in->after_destroy = malloc(t->count * sizeof *in->after_destroy);
+    in->after_barrier = malloc(t->count * sizeof *in->after_barrier);
     in->is_done = calloc(t->count, sizeof *in->is_done);
-    if (!latest || !in->after || !in->after_destroy || !in->is_done) {
+    if (!latest || !in->after || !in->after_barrier || !in->is_done) {
         free(latest);
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the order of %zu requests",
                         t->count);
     }
     memset(latest, 0xff, (t->blocks.count + 1) * sizeof *latest);
-    uint32_t destroy = NONE;
+    uint32_t barrier = NONE;
     for (uint32_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
         in->after[i] = is_on_block(r) ? latest[r->block] : NONE;
-        in->after_destroy[i] = destroy;
+        in->after_barrier[i] = barrier;
         if (is_on_block(r)) {
             latest[r->block] = i;
         }
-        destroy = r->op == GMD_OP_DESTROY ? i : destroy;
+        barrier = is_barrier(r) ? i : barrier;
     }
     free(latest);
     return GMD_OK;
@@ -87,11 +100,11 @@ static bool may_begin(void *context, unsigned thread)
     if (in->session->is_over) {
         return true; /* to leave */
     }
-    if (in->trace->requests[i].op == GMD_OP_DESTROY && in->first_undone < i) {
+    if (is_barrier(&in->trace->requests[i]) && in->first_undone < i) {
         return false;
     }
     return (in->after[i] == NONE || in->is_done[in->after[i]]) &&
-           (in->after_destroy[i] == NONE || in->is_done[in->after_destroy[i]]);
+           (in->after_barrier[i] == NONE || in->is_done[in->after_barrier[i]]);
 }
 
 static void note_done(struct gmd_interleaving *in, uint32_t i)
@@ -105,6 +118,22 @@ static void note_done(struct gmd_interleaving *in, uint32_t i)
 
 /* --- the end before the end -------------------------------------------------------------- */
 
+static void note_interleaving(gmd_session *s, const gmd_schedule *which)
+{
+    if (which->kind == GMD_SCHEDULE_SEEDED) {
+        gmd_session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
+    } else {
+        gmd_session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
+    }
+    unsigned lapses = gmd_scheduler_lapses();
+    if (lapses) {
+        gmd_session_note(s,
+                         "a thread blocked or spun out of the scheduler's sight %u times (not in a "
+                         "lock of pthread): the same choices need not give the same interleaving",
+                         lapses);
+    }
+}
+
 /* Threads are in the middle of the allocator under test, and cannot be brought out of it. */
 __attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
 {
@@ -112,6 +141,7 @@ __attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
     gmd_shared *shared = s->shared;
     s->is_over = true;
     shared->outcome.seconds = now_s() - in->start_s;
+    note_interleaving(s, in->which);
     gmd_session_finish(s);
     atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
     atomic_store(&shared->is_finished, 1);
@@ -162,12 +192,13 @@ static void put_current(gmd_session *s, uint32_t index)
     s->shared->current_index = index;
 }
 
-/* For what is said of a crash: whose request it was in. */
+/* For what is said of a crash, and of a call: whose request it was in. */
 static void resumed(void *context, unsigned thread)
 {
     struct gmd_interleaving *in = context;
     if (in->under_way[thread] != NONE) {
         put_current(in->session, in->under_way[thread]);
+        in->session->request_index = in->under_way[thread];
     }
 }
 
@@ -188,9 +219,6 @@ void gmd_interleave_enter(gmd_session *session, gmd_call_frame *frame)
     in->is_inside[this_thread] = true;
     in->was_overlapped[this_thread] = in->inside_count > 0;
     in->inside_count++;
-    for (unsigned i = 0; in->inside_count > 1 && i < in->thread_count; i++) {
-        in->was_overlapped[i] = in->was_overlapped[i] || in->is_inside[i];
-    }
     gmd_scheduler_enter_subject();
 }
 
@@ -200,12 +228,32 @@ void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame)
     gmd_scheduler_leave_subject();
     in->is_inside[this_thread] = false;
     in->inside_count--;
-    uint64_t faults_hit = session->view.faults_hit; /* whose request's cannot be told */
     session->view = frame->view;
-    session->view.faults_hit += faults_hit;
     session->stats_before = frame->stats_before;
     session->request_index = frame->request_index;
     session->view.is_overlapped = frame->view.is_overlapped || in->was_overlapped[this_thread];
+    session->view.uses = NULL; /* another thread's free may have taken their place */
+    session->view.use_count = 0;
+    if (in->faults_hit[this_thread]) {
+        session->view.faults_hit += in->faults_hit[this_thread];
+        memcpy(session->view.faulted, in->faulted[this_thread], sizeof session->view.faulted);
+        memset(in->faulted[this_thread], 0, sizeof in->faulted[this_thread]);
+        in->faults_hit[this_thread] = 0;
+    }
+}
+
+void gmd_interleave_note_fault(gmd_session *session, const char *function)
+{
+    session->interleaving->faults_hit[this_thread]++;
+    gmd_session_list_faulted(session->interleaving->faulted[this_thread], function);
+}
+
+/* Whatever a request does may change what those under way find. */
+static void note_overlap(struct gmd_interleaving *in)
+{
+    for (unsigned i = 0; i < in->thread_count; i++) {
+        in->was_overlapped[i] = in->was_overlapped[i] || in->is_inside[i];
+    }
 }
 
 static void make_request(struct gmd_interleaving *in, uint32_t index)
@@ -214,15 +262,14 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
     const gmd_request *r = &in->trace->requests[index];
     gmd_served served = GMD_SERVED;
     gmd_error error = {""};
-    if (s->runtime.sim) {
-        s->runtime.sim->gmd_sim_harness(true); /* a thread's first calls are not the allocator's */
-    }
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
+    gmd_session_begin(s);
     s->request_index = index;
     s->view.request = r;
     s->view.request_index = index;
     s->view.is_overlapped = in->inside_count > 0;
+    note_overlap(in);
     atomic_store_explicit(&s->shared->is_in_request, 1, memory_order_relaxed);
     gmd_status status = gmd_session_carry_out(s, r, &served, &error);
     if (status != GMD_OK) {
@@ -240,6 +287,9 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
 static void play_thread(struct gmd_interleaving *in, unsigned thread)
 {
     this_thread = thread;
+    if (in->session->runtime.sim) { /* its first calls are not the allocator's */
+        in->session->runtime.sim->gmd_sim_harness(true);
+    }
     gmd_scheduler_join(thread);
     for (uint32_t i = 0; i < in->trace->count && !in->session->is_over; i++) {
         if (in->trace->requests[i].thread != thread) {
@@ -292,27 +342,10 @@ static gmd_status start_threads(struct gmd_interleaving *in, gmd_error *error)
     return GMD_OK;
 }
 
-static void note_interleaving(gmd_session *s)
-{
-    const gmd_schedule *which = s->options->interleave;
-    if (which->kind == GMD_SCHEDULE_SEEDED) {
-        gmd_session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
-    } else {
-        gmd_session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
-    }
-    unsigned lapses = gmd_scheduler_lapses();
-    if (lapses) {
-        gmd_session_note(s,
-                         "a thread blocked or spun out of the scheduler's sight %u times (not in a "
-                         "lock of pthread): the same choices need not give the same interleaving",
-                         lapses);
-    }
-}
-
 static gmd_status play(struct gmd_interleaving *in, gmd_error *error)
 {
     gmd_session *s = in->session;
-    const gmd_schedule *which = s->options->interleave;
+    const gmd_schedule *which = in->which;
     gmd_scheduler_config config = {
         .thread_count = in->thread_count,
         .is_explicit = which->kind == GMD_SCHEDULE_EXPLICIT,
@@ -352,6 +385,7 @@ gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
     const gmd_trace *trace = session->workload->trace;
     struct gmd_interleaving in = {.session = session,
                                   .trace = trace,
+                                  .which = gmd_interleaving_of(session->options, trace),
                                   .thread_count = trace->threads.count,
                                   .start_s = now_s()};
     memset(in.under_way, 0xff, sizeof in.under_way);
@@ -367,10 +401,10 @@ gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
         session->view.is_busy = false;
         session->view.is_overlapped = false;
         session->request_index = session->is_over ? session->request_index : trace->count;
-        note_interleaving(session);
+        note_interleaving(session, in.which);
     }
     free(in.after);
-    free(in.after_destroy);
+    free(in.after_barrier);
     free(in.is_done);
     return status;
 }

@@ -31,7 +31,7 @@ typedef struct nursery_shared {
     _Atomic int child; /* process of the run under way */
     bool logs;
     size_t request_count;
-    uint32_t function_count, thread_count;
+    uint32_t function_count, thread_count, block_count, stream_count;
     char functions[FUNCTION_MAX][64];
     gmd_schedule interleave;
     uint8_t choices[CHOICE_MAX];
@@ -52,8 +52,9 @@ struct gmd_nursery {
 
 /* --- the run, in a fork of the nursery --------------------------------------------------- */
 
-/* The input as a trace; its arrays are the shared ones. */
-static void view_input(nursery_shared *shared, gmd_trace *trace, char *functions[FUNCTION_MAX])
+/* The input as a trace. Requests and functions are the shared ones; all else goes without names. */
+static void view_input(nursery_shared *shared, gmd_trace *trace, char *functions[FUNCTION_MAX],
+                       char **nameless)
 {
     for (uint32_t i = 0; i < shared->function_count; i++) {
         functions[i] = shared->functions[i];
@@ -61,19 +62,38 @@ static void view_input(nursery_shared *shared, gmd_trace *trace, char *functions
     trace->requests = shared->requests;
     trace->count = shared->request_count;
     trace->functions = (gmd_names){.items = functions, .count = shared->function_count};
-    trace->threads = (gmd_names){.count = shared->thread_count};
+    trace->threads = (gmd_names){.items = nameless, .count = shared->thread_count};
+    trace->blocks = (gmd_names){.items = nameless, .count = shared->block_count};
+    trace->streams = (gmd_names){.items = nameless, .count = shared->stream_count};
     trace->interleave = shared->interleave;
     trace->interleave.choices = shared->choices;
+}
+
+static uint32_t largest(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
 }
 
 static void run_input(gmd_session *session, nursery_shared *shared, gmd_trace *trace)
 {
     char *functions[FUNCTION_MAX];
+    uint32_t most =
+        largest(largest(shared->thread_count, shared->block_count), shared->stream_count);
+    char **nameless = calloc((size_t)most + 1, sizeof *nameless);
     gmd_child_prepare();
-    view_input(shared, trace, functions);
+    if (!nameless) {
+        abort(); /* as an allocator would end for want of host memory */
+    }
+    view_input(shared, trace, functions, nameless);
+    gmd_run_options options = *session->options;
+    if (shared->interleave.kind != GMD_SCHEDULE_UNSTATED) {
+        options.interleave = &trace->interleave;
+    }
+    session->options = &options;
     session->call_log = shared->logs ? &shared->log : NULL;
     gmd_child_play(session);
     gmd_session_close(session);
+    free(nameless);
     atomic_store(&shared->run.stage, GMD_STAGE_UNLOADING);
     atomic_store(&shared->run.is_finished, 1);
     exit(EXIT_SUCCESS); /* not _exit: a crash in the library's own teardown is a finding, too */
@@ -259,6 +279,8 @@ static gmd_status hand_over_names(nursery_shared *s, const gmd_trace *t, gmd_err
     }
     s->function_count = t->functions.count;
     s->thread_count = t->threads.count;
+    s->block_count = t->blocks.count;
+    s->stream_count = t->streams.count;
     for (uint32_t i = 0; i < t->functions.count; i++) {
         const char *name = t->functions.items[i];
         snprintf(s->functions[i], sizeof s->functions[i], "%s", name ? name : "");

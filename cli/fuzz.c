@@ -1,0 +1,257 @@
+/* fuzz.c - gmd fuzz: a campaign that looks for defects of an allocator. */
+#include "commands.h"
+#include "results.h"
+
+#include "gmd_size.h"
+#include "search.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { KEY_TIME = 0x300, KEY_RUNS, KEY_JOBS, KEY_OUT };
+
+#define DEFAULT_SECONDS  60
+#define MINIMIZE_SECONDS 60
+
+typedef struct fuzz_arguments {
+    cli_options common;
+    double seconds;
+    uint64_t runs;
+    bool has_conf;
+} fuzz_arguments;
+
+static const struct argp_option fuzz_options[] = {
+    {"time", KEY_TIME, "DURATION", 0, "how long: 90s, 10m, 8h (60s, where --runs is not given)", 1},
+    {"runs", KEY_RUNS, "N", 0, "how many sequences", 1},
+    {"jobs", KEY_JOBS, "N", 0, "processes at a time: 1 in this version", 1},
+    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases)", 1},
+    {0},
+};
+
+/* "90", "90s", "10m", "8h". */
+static bool parse_time(const char *text, double *seconds)
+{
+    char *end;
+    *seconds = strtod(text, &end);
+    double unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1
+                  : strcmp(end, "m") == 0                       ? 60
+                  : strcmp(end, "h") == 0                       ? 3600
+                                                                : 0;
+    *seconds *= unit;
+    return end != text && *seconds > 0 && *seconds < 1e9;
+}
+
+static error_t parse_fuzz(int key, char *text, struct argp_state *state)
+{
+    fuzz_arguments *a = state->input;
+    uint64_t jobs;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->common;
+        return 0;
+    case KEY_TIME:
+        if (!parse_time(text, &a->seconds)) {
+            argp_error(state, "--time %s: expected a time over 0 such as 90s, 10m or 8h", text);
+        }
+        return 0;
+    case KEY_RUNS:
+        if (!gmd_parse_u64(text, &a->runs) || !a->runs) {
+            argp_error(state, "--runs %s: expected a whole number from 1", text);
+        }
+        return 0;
+    case KEY_JOBS:
+        if (!gmd_parse_u64(text, &jobs) || jobs != 1) {
+            argp_error(state,
+                       "--jobs %s: this version searches with one process; start several "
+                       "with different seeds",
+                       text);
+        }
+        return 0;
+    case KEY_OUT:
+        a->common.run.case_directory = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "expected no arguments, found '%s'", text);
+        return 0;
+    case ARGP_KEY_END:
+        if (a->common.run.device != GMD_DEVICE_SIM) {
+            argp_error(state, "the search needs the simulated device; its cases can then be run "
+                              "with --device cuda");
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child fuzz_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+
+static const struct argp fuzz_argp = {
+    .options = fuzz_options,
+    .parser = parse_fuzz,
+    .doc = "Looks for defects of an allocator: random sequences of requests and faults on the "
+           "simulated device, all oracles on. Each defect is reported once, with a minimised case."
+           "\v--capacity, --limit, --conf, --devices and --schedule fix what is otherwise drawn at "
+           "random; --devices N: up to N. The same seed makes the same campaign.",
+    .children = fuzz_children,
+};
+
+/* --- progress ---------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    is_interrupted = 1;
+}
+
+static void show_status(void *context, const gmd_search_status *s)
+{
+    (void)context;
+    if (strcmp(s->doing, "done") == 0) {
+        fprintf(stderr, "\r\033[K");
+        return;
+    }
+    fprintf(stderr, "\r%s: %" PRIu64 " sequences, %" PRIu64 " requests, %.0f/s, %zu found, %.0f s",
+            s->doing, s->runs, s->requests, s->seconds > 0 ? (double)s->requests / s->seconds : 0,
+            s->findings, s->seconds);
+    if (strcmp(s->doing, "minimising") == 0) {
+        fprintf(stderr, " (%zu requests)", s->case_requests);
+    }
+    fprintf(stderr, "\033[K");
+}
+
+/* --- the campaign ------------------------------------------------------------------------ */
+
+static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
+{
+    const cli_options *c = &a->common;
+    static const char *fixed[1];
+    space->device_max = c->has_devices ? c->run.device_count : 2;
+    space->capacity_bytes = c->has_capacity || c->run.limit_bytes ? c->run.capacity_bytes : 0;
+    if (c->run.limit_bytes) {
+        space->fraction = (double)c->run.limit_bytes / (double)c->run.capacity_bytes;
+    }
+    space->schedule = c->run.schedule;
+    space->confs = gmd_profile_confs;
+    space->conf_count = gmd_profile_conf_count;
+    if (c->run.conf) {
+        fixed[0] = c->run.conf;
+        space->confs = fixed;
+        space->conf_count = 1;
+        space->conf_is_fixed = true;
+    }
+}
+
+/* Settings from the list are tried only on an allocator that takes settings. */
+static void drop_confs(gmd_profile_space *space, const gmd_run_options *run)
+{
+    static const char *taken[16];
+    size_t count = 0;
+    for (size_t i = 0; i < space->conf_count && count < 16 && !space->conf_is_fixed; i++) {
+        gmd_run_options with = *run;
+        gmd_nursery *nursery = NULL;
+        gmd_error error;
+        with.conf = space->confs[i];
+        if (gmd_nursery_open(&nursery, &with, &error) == GMD_OK) {
+            taken[count++] = space->confs[i];
+        }
+        gmd_nursery_close(nursery);
+    }
+    if (!space->conf_is_fixed) {
+        space->confs = taken;
+        space->conf_count = count;
+    }
+}
+
+static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd_findings *findings,
+                        const gmd_search_result *result)
+{
+    gmd_outcome *o = cli_results_add(results, "campaign", "fuzz");
+    if (!o) {
+        return;
+    }
+    o->requests = result->status.requests;
+    o->seconds = result->status.seconds;
+    o->seed = a->common.run.seed;
+    o->verdict = findings->count ? GMD_FAIL : GMD_PASS;
+    snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+             "%" PRIu64 " sequences in %" PRIu64 " rounds", result->status.runs,
+             result->status.rounds);
+    if (result->refused) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " rounds were refused: %.180s", result->refused, result->refusal);
+    }
+    for (size_t i = 0; i < findings->count && o->violation_count < GMD_VIOLATION_MAX; i++) {
+        o->violations[o->violation_count++] = findings->items[i].violation;
+    }
+    for (size_t i = 0; i < findings->count && o->note_count < GMD_NOTE_MAX; i++) {
+        const gmd_finding *f = &findings->items[i];
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%s, first in sequence %" PRIu64 " and %" PRIu64 " times in all: %zu requests",
+                 f->cause.oracle, f->run, f->hits, f->requests);
+    }
+}
+
+static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_error *error)
+{
+    char origin[128];
+    gmd_run_options run = a->common.run;
+    run.limit_bytes = 0; /* sequences set it themselves */
+    run.conf = NULL;
+    run.schedule = NULL;
+    run.interleave = NULL;
+    gmd_search_options options = {.run = &run,
+                                  .seed = run.seed,
+                                  .seconds = a->seconds,
+                                  .runs = a->runs,
+                                  .is_interrupted = &is_interrupted,
+                                  .progress = run.shows_progress ? show_status : NULL};
+    if (!a->runs && !(a->seconds > 0)) {
+        options.seconds = DEFAULT_SECONDS;
+    }
+    choose_space(a, &options.space);
+    snprintf(origin, sizeof origin, "found by: gmd fuzz --seed %" PRIu64, run.seed);
+    gmd_findings findings = {.out_directory = run.case_directory,
+                             .origin = origin,
+                             .allocator = run.allocator,
+                             .minimize_seconds = MINIMIZE_SECONDS};
+    gmd_search_result result;
+    gmd_status status = gmd_search_find_space(&options.space, &run, error);
+    if (status == GMD_OK) {
+        drop_confs(&options.space, &run);
+        status = gmd_search(&options, &findings, &result, error);
+    }
+    if (status == GMD_OK) {
+        add_outcome(results, a, &findings, &result);
+    }
+    gmd_findings_free(&findings);
+    return status;
+}
+
+int cli_fuzz(int argc, char **argv)
+{
+    fuzz_arguments a = {0};
+    cli_options_init(&a.common);
+    int usage = cli_parse(&fuzz_argp, argc, argv, &a);
+    if (usage != GMD_EXIT_OK) {
+        return usage;
+    }
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
+    cli_results results = {0};
+    gmd_error error = {""};
+    gmd_status status = run_campaign(&a, &results, &error);
+    if (status != GMD_OK) {
+        cli_results_add_error(&results, "campaign", "fuzz", status, &error);
+    }
+    int exit_status = cli_results_report(&results, &a.common, "fuzz");
+    cli_results_free(&results);
+    cli_options_free(&a.common);
+    return exit_status;
+}

@@ -1,0 +1,179 @@
+/* minimize.c - gmd minimize CASE: the smallest sequence with the same verdict. */
+#include "commands.h"
+#include "inputs.h"
+#include "options.h"
+
+#include "findings.h"
+#include "gmd_size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_ORACLE = 0x400, KEY_TIME };
+
+typedef struct minimize_arguments {
+    cli_options common;
+    const char *input, *output, *oracle;
+    uint64_t seconds;
+} minimize_arguments;
+
+static const struct argp_option minimize_options[] = {
+    {"output", 'o', "FILE", 0, "where to (CASE with .min.gmd at its end; -: standard output)", 1},
+    {"oracle", KEY_ORACLE, "NAME", 0,
+     "which verdict is kept, where the case has several (the "
+     "first)",
+     1},
+    {"time", KEY_TIME, "SECONDS", 0, "stop after so long with the smallest so far (600)", 1},
+    {0},
+};
+
+static error_t parse_minimize(int key, char *text, struct argp_state *state)
+{
+    minimize_arguments *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->common;
+        return 0;
+    case 'o':
+        a->output = text;
+        return 0;
+    case KEY_ORACLE:
+        a->oracle = text;
+        return 0;
+    case KEY_TIME:
+        if (!gmd_parse_u64(text, &a->seconds) || !a->seconds) {
+            argp_error(state, "--time %s: expected a number of seconds from 1", text);
+        }
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->input) {
+            argp_error(state, "expected one case, found '%s' as well", text);
+        }
+        a->input = text;
+        return 0;
+    case ARGP_KEY_END:
+        if (!a->input) {
+            argp_error(state, "expected a .gmd case");
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child minimize_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+
+static const struct argp minimize_argp = {
+    .options = minimize_options,
+    .parser = parse_minimize,
+    .args_doc = "CASE",
+    .doc = "Makes a .gmd case as small and as simple as it can be with the same verdict: the same "
+           "oracle, and the same message but for its numbers."
+           "\vExit status 0: done; 2: the case shows no defect.",
+    .children = minimize_children,
+};
+
+static void show_progress(void *context, size_t requests, uint64_t tries)
+{
+    (void)context;
+    fprintf(stderr, "\rminimising: %zu requests after %" PRIu64 " tries\033[K", requests, tries);
+}
+
+/* The verdict that is to be kept. */
+static gmd_status find_cause(const minimize_arguments *a, gmd_runner *runner,
+                             const gmd_trace *trace, gmd_cause *cause, gmd_error *error)
+{
+    const gmd_outcome *o;
+    gmd_status status = gmd_runner_run(runner, trace, &o, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < o->violation_count; i++) {
+        if (!a->oracle || strcmp(a->oracle, o->violations[i].oracle) == 0) {
+            gmd_cause_of(&o->violations[i], cause);
+            return GMD_OK;
+        }
+    }
+    if (o->verdict == GMD_ERROR) {
+        return gmd_fail(error, (gmd_status)o->error_status, "%s", o->error);
+    }
+    return gmd_fail(error, GMD_BAD_INPUT, "%s: shows no defect%s%s on the allocator %s", a->input,
+                    a->oracle ? " that the oracle names: " : "", a->oracle ? a->oracle : "",
+                    a->common.run.allocator);
+}
+
+static gmd_status write_result(const minimize_arguments *a, const gmd_trace *trace,
+                               const gmd_minimized *result, gmd_error *error)
+{
+    char path[4200], origin[4300];
+    const char *base = strrchr(a->input, '/');
+    size_t stem = strlen(a->input);
+    stem -= stem > 4 && strcmp(a->input + stem - 4, ".gmd") == 0 ? 4 : 0;
+    snprintf(path, sizeof path, "%.*s.min.gmd", (int)stem, a->input);
+    snprintf(origin, sizeof origin, "minimised from %s", base ? base + 1 : a->input);
+    const char *output = a->output ? a->output : path;
+    bool is_stdout = strcmp(output, "-") == 0;
+    gmd_status status =
+        gmd_case_file_write(trace, &result->violation, origin, a->common.run.allocator,
+                            is_stdout ? "/dev/stdout" : output, error);
+    if (status == GMD_OK && !a->common.quiet) {
+        fprintf(is_stdout ? stderr : stdout,
+                "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n", output, trace->count,
+                result->tries, result->is_complete ? "" : " (the time was up)",
+                result->violation.oracle, result->violation.message);
+    }
+    return status;
+}
+
+static gmd_status minimize(minimize_arguments *a, gmd_error *error)
+{
+    gmd_trace trace = {0};
+    gmd_run_options options = a->common.run;
+    gmd_runner runner;
+    gmd_cause cause;
+    gmd_minimized result;
+    gmd_minimize_limits limits = {.seconds = a->seconds ? (double)a->seconds : 600,
+                                  .progress = options.shows_progress ? show_progress : NULL};
+    gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
+    if (status == GMD_OK) {
+        status = gmd_trace_absorb_options(&trace, &options, error);
+    }
+    options.limit_bytes = 0; /* it is a request now */
+    options.schedule = NULL; /* and these are header lines */
+    options.interleave = NULL;
+    options.conf = NULL;
+    gmd_runner_init(&runner, &options);
+    if (status == GMD_OK) {
+        status = find_cause(a, &runner, &trace, &cause, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_minimize(&trace, &runner, &cause, &limits, &result, error);
+    }
+    if (options.shows_progress) {
+        fprintf(stderr, "\r\033[K");
+    }
+    if (status == GMD_OK) {
+        status = write_result(a, &trace, &result, error);
+    }
+    gmd_runner_close(&runner);
+    gmd_trace_free(&trace);
+    return status;
+}
+
+int cli_minimize(int argc, char **argv)
+{
+    minimize_arguments a = {0};
+    cli_options_init(&a.common);
+    int usage = cli_parse(&minimize_argp, argc, argv, &a);
+    if (usage != GMD_EXIT_OK) {
+        return usage;
+    }
+    gmd_error error = {""};
+    gmd_status status = minimize(&a, &error);
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd minimize: %s\n", error.text);
+    }
+    cli_options_free(&a.common);
+    return cli_exit_status(status);
+}

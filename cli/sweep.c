@@ -1,0 +1,122 @@
+#include "sweep.h"
+
+#include "fault_sweep.h"
+#include "findings.h"
+#include "search.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MINIMIZE_SECONDS 60
+
+bool cli_sweep_parse(const char *text, cli_sweep *which)
+{
+    if (!text || strcmp(text, "all") == 0) {
+        *which = CLI_SWEEP_ALL;
+        return true;
+    }
+    *which = CLI_SWEEP_MEMORY;
+    return strcmp(text, "memory") == 0;
+}
+
+typedef struct sweeping {
+    gmd_findings findings;
+    gmd_runner *runner;
+    gmd_status status;
+    gmd_error *error;
+    bool shows_progress;
+} sweeping;
+
+static bool note_found(void *context, const gmd_trace *trace, const gmd_violation *violation)
+{
+    sweeping *s = context;
+    gmd_violation copy = *violation; /* the next run writes over it */
+    s->status = gmd_findings_add(&s->findings, s->runner, trace, &copy, s->runner->runs, s->error);
+    return s->status == GMD_OK;
+}
+
+static void show_progress(void *context, uint64_t done, uint64_t all, const char *what)
+{
+    const sweeping *s = context;
+    if (s->shows_progress) {
+        fprintf(stderr, "\rsweep: %" PRIu64 " of %" PRIu64 " runs, %zu found, %s fails\033[K", done,
+                all, s->findings.count, what);
+    }
+}
+
+static void fill_in(gmd_outcome *o, const gmd_sweep_result *result, const sweeping *s)
+{
+    o->requests = s->runner->requests;
+    o->verdict = s->findings.count || result->case_fails ? GMD_FAIL : GMD_PASS;
+    if (result->case_fails) {
+        o->violations[o->violation_count++] = result->violation;
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "not swept: the case fails without any fault");
+        return;
+    }
+    snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+             "%" PRIu64 " calls of the allocator, %" PRIu64
+             " runs with one or more of them failing",
+             result->calls, result->runs);
+    if (result->not_judged) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " runs were not judged: the fault hit the driver's own calls as well",
+                 result->not_judged);
+    }
+    if (!result->is_complete) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "not every call was made to fail: there are too many");
+    }
+    for (size_t i = 0; i < s->findings.count && o->violation_count < GMD_VIOLATION_MAX; i++) {
+        o->violations[o->violation_count++] = s->findings.items[i].violation;
+    }
+}
+
+gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, const char *command,
+                         const char *path, gmd_trace *trace, cli_sweep which, gmd_error *error)
+{
+    char origin[4300];
+    gmd_status status = gmd_trace_absorb_options(trace, options, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_run_options given = *options;
+    given.limit_bytes = 0; /* it is a request now, and these are header lines */
+    given.conf = NULL;
+    given.schedule = given.interleave = NULL;
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    snprintf(origin, sizeof origin, "found by: gmd %s --sweep %s", command, base);
+    gmd_runner runner;
+    gmd_runner_init(&runner, &given);
+    sweeping s = {.findings = {.out_directory = options->case_directory,
+                               .origin = origin,
+                               .allocator = options->allocator,
+                               .minimize_seconds = MINIMIZE_SECONDS},
+                  .runner = &runner,
+                  .error = error,
+                  .shows_progress = options->shows_progress};
+    gmd_profile_space space = {0};
+    status = gmd_search_find_space(&space, &given, error);
+    gmd_sweep_options sweep_options = {.memory_only = which == CLI_SWEEP_MEMORY,
+                                       .has_budgets = space.has_budgets,
+                                       .progress = show_progress,
+                                       .found = note_found,
+                                       .context = &s};
+    gmd_sweep_result result;
+    if (status == GMD_OK) {
+        status = gmd_sweep(trace, &runner, &sweep_options, &result, error);
+    }
+    status = status == GMD_OK ? s.status : status;
+    if (options->shows_progress) {
+        fprintf(stderr, "\r\033[K");
+    }
+    gmd_outcome *o = status == GMD_OK ? cli_results_add(results, base, "sweep") : NULL;
+    if (o) {
+        fill_in(o, &result, &s);
+    }
+    gmd_findings_free(&s.findings);
+    gmd_runner_close(&runner);
+    return status;
+}

@@ -1,0 +1,208 @@
+#include "fault_sweep.h"
+
+#include "gmd_size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_BYTES (2 * GMD_MIB)
+
+/* --- what fails, and how ----------------------------------------------------------------- */
+
+/* Calls that need memory, of the device or the host, fail for want of it: in both APIs error 2. */
+static const char *const memory_calls[] = {
+    "cudaMalloc",    "cudaHostAlloc",  "cudaEventCreate",     "cudaStreamCreate",  "cuMemCreate",
+    "cuMemMap",      "cuMemSetAccess", "cuMemAddressReserve", "cudaMemPoolCreate", "cuMemAlloc",
+    "cuEventCreate", "cuStreamCreate", "cuMemPoolCreate",
+};
+#define OUT_OF_MEMORY 2
+
+/* A call that only asks after errors does not fail by itself. */
+static const char *const exempt_calls[] = {"cudaGetLastError",   "cudaPeekAtLastError",
+                                           "cudaGetErrorString", "cudaGetErrorName",
+                                           "cuGetErrorString",   "cuGetErrorName"};
+
+static bool begins_with_one(const char *function, const char *const *prefixes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(function, prefixes[i], strlen(prefixes[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int gmd_sweep_error_of(const char *function, bool memory_only)
+{
+    if (begins_with_one(function, exempt_calls, sizeof exempt_calls / sizeof *exempt_calls)) {
+        return 0;
+    }
+    if (begins_with_one(function, memory_calls, sizeof memory_calls / sizeof *memory_calls)) {
+        return OUT_OF_MEMORY;
+    }
+    return memory_only ? 0 : 999; /* cudaErrorUnknown, CUDA_ERROR_UNKNOWN */
+}
+
+/* --- one run ----------------------------------------------------------------------------- */
+
+typedef struct sweep {
+    const gmd_trace *trace;
+    gmd_runner *runner;
+    const gmd_sweep_options *options;
+    gmd_sweep_result *result;
+    gmd_trace tried; /* the case with one request more */
+    uint64_t planned;
+    bool is_over;
+    gmd_error *error;
+} sweep;
+
+/* The case with a request more. What it expects to be served may be refused now. */
+static void insert(sweep *s, size_t at, const gmd_request *request)
+{
+    const gmd_request *from = s->trace->requests;
+    memcpy(s->tried.requests, from, at * sizeof *from);
+    s->tried.requests[at] = *request;
+    memcpy(s->tried.requests + at + 1, from + at, (s->trace->count - at) * sizeof *from);
+    s->tried.count = s->trace->count + 1;
+    for (size_t i = 0; i < s->tried.count; i++) {
+        if (s->tried.requests[i].op == GMD_OP_ALLOC) {
+            s->tried.requests[i].expect = GMD_EXPECT_ANY;
+        }
+    }
+}
+
+static gmd_status run_one(sweep *s, const char *what)
+{
+    const gmd_outcome *outcome;
+    if (s->options->progress) {
+        s->options->progress(s->options->context, s->result->runs, s->planned, what);
+    }
+    gmd_status status = gmd_runner_run(s->runner, &s->tried, &outcome, s->error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    s->result->runs++;
+    s->result->not_judged += outcome->verdict == GMD_ERROR && !outcome->violation_count;
+    if (outcome->violation_count && s->options->found &&
+        !s->options->found(s->options->context, &s->tried, &outcome->violations[0])) {
+        s->is_over = true;
+    }
+    return GMD_OK;
+}
+
+/* The function's entry in the names of the tried case. */
+static gmd_status find_function(sweep *s, const char *name, uint32_t *index)
+{
+    const gmd_names *names = &s->tried.functions;
+    for (*index = 0; *index < names->count; ++*index) {
+        if (names->items[*index] && strcmp(names->items[*index], name) == 0) {
+            return GMD_OK;
+        }
+    }
+    return gmd_names_add(&s->tried.functions, name, index, s->error);
+}
+
+static gmd_status fail_call(sweep *s, const gmd_logged_call *call, int code)
+{
+    gmd_request fault = {
+        .op = GMD_OP_FAULT, .count = call->ordinal, .error = (uint32_t)code, .thread = 0};
+    gmd_status status = find_function(s, call->function, &fault.function);
+    for (uint8_t every = 0; every < 2 && status == GMD_OK && !s->is_over; every++) {
+        fault.every_later = every;
+        insert(s, call->request, &fault);
+        status = run_one(s, call->function);
+    }
+    return status;
+}
+
+/* --- all of them ------------------------------------------------------------------------- */
+
+static bool is_swept(const sweep *s, const gmd_logged_call *call)
+{
+    return call->request < s->trace->count &&
+           gmd_sweep_error_of(call->function, s->options->memory_only);
+}
+
+static gmd_status fail_each(sweep *s, const gmd_logged_call *calls, size_t count)
+{
+    size_t swept = 0, limit = s->options->runs ? s->options->runs / 2 + 1 : SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        swept += is_swept(s, &calls[i]);
+    }
+    size_t stride = swept > limit ? (swept + limit - 1) / limit : 1, seen = 0;
+    s->planned = 2 * (uint64_t)(swept / stride);
+    s->result->is_complete = s->result->is_complete && stride == 1;
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < count && status == GMD_OK && !s->is_over; i++) {
+        if (is_swept(s, &calls[i]) && seen++ % stride == 0) {
+            status = fail_call(s, &calls[i],
+                               gmd_sweep_error_of(calls[i].function, s->options->memory_only));
+        }
+    }
+    return status;
+}
+
+/* From no memory at all up to what the case needs, a page more each time. */
+static gmd_status try_budgets(sweep *s, uint64_t peak_bytes)
+{
+    uint64_t pages = peak_bytes / PAGE_BYTES,
+             most = s->options->runs ? s->options->runs / 4 + 1 : 256;
+    uint64_t stride = pages > most ? (pages + most - 1) / most : 1;
+    gmd_status status = GMD_OK;
+    for (uint64_t page = 0; page < pages && status == GMD_OK && !s->is_over; page += stride) {
+        gmd_request budget = {.op = GMD_OP_BUDGET, .bytes = page * PAGE_BYTES};
+        insert(s, 0, &budget);
+        status = run_one(s, "budget");
+    }
+    return status;
+}
+
+static gmd_status open_sweep(sweep *s)
+{
+    gmd_status status = gmd_trace_copy(&s->tried, s->trace, s->error);
+    for (size_t i = 0; i < 2 && status == GMD_OK; i++) { /* room for one request more */
+        status = gmd_trace_append(&s->tried, &(gmd_request){.op = GMD_OP_EMPTY_CACHE}, s->error);
+    }
+    return status;
+}
+
+gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep_options *options,
+                     gmd_sweep_result *result, gmd_error *error)
+{
+    *result = (gmd_sweep_result){.is_complete = true};
+    sweep s = {
+        .trace = trace, .runner = runner, .options = options, .result = result, .error = error};
+    const gmd_outcome *outcome;
+    const gmd_logged_call *shared_calls;
+    size_t count;
+    gmd_status status =
+        gmd_runner_log(runner, trace, &outcome, &shared_calls, &count, &result->is_complete, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (outcome->verdict == GMD_ERROR) {
+        return gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+    }
+    if (outcome->violation_count) {
+        result->case_fails = true;
+        result->violation = outcome->violations[0];
+        return GMD_OK;
+    }
+    result->calls = count;
+    uint64_t peak = outcome->has_stats ? outcome->stats.reserved_bytes_peak : 0;
+    gmd_logged_call *calls = malloc((count + 1) * sizeof *calls);
+    if (!calls) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu calls", count);
+    }
+    memcpy(calls, shared_calls, count * sizeof *calls);
+    status = open_sweep(&s);
+    if (status == GMD_OK) {
+        status = fail_each(&s, calls, count);
+    }
+    if (status == GMD_OK && options->has_budgets && peak != GMD_STAT_UNKNOWN) {
+        status = try_budgets(&s, peak);
+    }
+    free(calls);
+    gmd_trace_free(&s.tried);
+    return status;
+}

@@ -1,0 +1,147 @@
+#include "findings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        if (gmd_cause_equal(&findings->items[i].cause, cause)) {
+            return &findings->items[i];
+        }
+    }
+    return NULL;
+}
+
+bool gmd_findings_have(const gmd_findings *findings, const gmd_violation *violation)
+{
+    gmd_cause cause;
+    gmd_cause_of(violation, &cause);
+    return find(findings, &cause) != NULL;
+}
+
+static gmd_finding *add(gmd_findings *findings)
+{
+    if (findings->count == findings->capacity) {
+        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
+        gmd_finding *items = realloc(findings->items, capacity * sizeof *items);
+        if (!items) {
+            return NULL;
+        }
+        findings->items = items;
+        findings->capacity = capacity;
+    }
+    gmd_finding *finding = &findings->items[findings->count++];
+    *finding = (gmd_finding){0};
+    return finding;
+}
+
+void gmd_findings_free(gmd_findings *findings)
+{
+    free(findings->items);
+    findings->items = NULL;
+    findings->count = findings->capacity = 0;
+}
+
+/* The same defect has the same file in every campaign. */
+static void name_case(const gmd_findings *findings, const gmd_cause *cause, char *path, size_t size)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const char *c = cause->text; *c; c++) {
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    }
+    snprintf(path, size, "%s/%s-%08" PRIx32 ".gmd", findings->out_directory, cause->oracle, hash);
+}
+
+static gmd_status write_lines(FILE *out, const char *text, const gmd_violation *violation,
+                              const char *origin, const char *allocator)
+{
+    const char *rest = strchr(text, '\n');
+    size_t first = rest ? (size_t)(rest + 1 - text) : strlen(text);
+    fwrite(text, 1, first, out);
+    fprintf(out, "# %s: %s\n# %s --allocator %s\n%s", violation->oracle, violation->message, origin,
+            allocator, text + first);
+    return fflush(out) || ferror(out) ? GMD_FAILED : GMD_OK;
+}
+
+gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *violation,
+                               const char *origin, const char *allocator, const char *path,
+                               gmd_error *error)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    gmd_trace shown = *trace; /* one device is what there is without a word */
+    shown.device_count = trace->device_count > 1 ? trace->device_count : 0;
+    gmd_status status = memory ? gmd_trace_write(&shown, memory, error)
+                               : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a case");
+    if (memory) {
+        fclose(memory);
+    }
+    FILE *out = status == GMD_OK ? fopen(path, "w") : NULL;
+    bool has_failed = status == GMD_OK && !out;
+    if (out) {
+        has_failed = write_lines(out, text, violation, origin, allocator) != GMD_OK;
+        has_failed = fclose(out) != 0 || has_failed;
+    }
+    free(text);
+    return has_failed
+               ? gmd_fail(error, GMD_FAILED, "%s: cannot be written: %s", path, strerror(errno))
+               : status;
+}
+
+/* One that cannot be reproduced is kept whole: it says at least what was running. */
+static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
+                            const gmd_trace *trace, gmd_error *error)
+{
+    gmd_trace smallest;
+    gmd_minimized minimized;
+    gmd_minimize_limits limits = {.seconds = findings->minimize_seconds,
+                                  .progress = findings->progress,
+                                  .context = findings->context};
+    gmd_status status = gmd_trace_copy(&smallest, trace, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = gmd_minimize(&smallest, runner, &finding->cause, &limits, &minimized, error);
+    if (status == GMD_OK) {
+        finding->violation = minimized.violation;
+    }
+    status = status == GMD_BAD_INPUT ? GMD_OK : status;
+    finding->requests = smallest.count;
+    char path[sizeof finding->violation.case_path];
+    if (status == GMD_OK && findings->out_directory) {
+        name_case(findings, &finding->cause, path, sizeof path);
+        mkdir(findings->out_directory, 0777);
+        status = gmd_case_file_write(&smallest, &finding->violation, findings->origin,
+                                     findings->allocator, path, error);
+        snprintf(finding->violation.case_path, sizeof path, "%s", path);
+    }
+    gmd_trace_free(&smallest);
+    return status;
+}
+
+gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gmd_trace *trace,
+                            const gmd_violation *violation, uint64_t run, gmd_error *error)
+{
+    gmd_cause cause;
+    gmd_cause_of(violation, &cause);
+    gmd_finding *finding = find(findings, &cause);
+    if (finding) {
+        finding->hits++;
+        return GMD_OK;
+    }
+    finding = add(findings);
+    if (!finding) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the findings");
+    }
+    finding->cause = cause;
+    finding->violation = *violation;
+    finding->hits = 1;
+    finding->run = run;
+    return make_case(findings, finding, runner, trace, error);
+}

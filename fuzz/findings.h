@@ -1,0 +1,39 @@
+/* findings.h - what a campaign or a sweep found: each defect once, with the smallest case. */
+#ifndef GMD_FINDINGS_H
+#define GMD_FINDINGS_H
+
+#include "minimize.h"
+
+typedef struct gmd_finding {
+    gmd_cause cause;
+    gmd_violation violation; /* of the minimised case; its case_path is the file */
+    uint64_t hits;           /* runs that ended with it */
+    uint64_t run;            /* the first of them */
+    size_t requests;         /* of the minimised case */
+} gmd_finding;
+
+typedef struct gmd_findings { /* zero-initialised: none; the settings are the caller's */
+    gmd_finding *items;
+    size_t count, capacity;
+    const char *out_directory; /* for the cases; NULL: none are written */
+    const char *origin;        /* "gmd fuzz --seed 7": for the case's comment */
+    const char *allocator;
+    double minimize_seconds; /* for each */
+    void (*progress)(void *context, size_t requests, uint64_t tries);
+    void *context;
+} gmd_findings;
+
+/* Takes note of a run that ended with `violation`. Where its cause is new, the case is minimised
+ * and written. */
+gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gmd_trace *trace,
+                            const gmd_violation *violation, uint64_t run, gmd_error *error);
+
+bool gmd_findings_have(const gmd_findings *findings, const gmd_violation *violation);
+void gmd_findings_free(gmd_findings *findings);
+
+/* A trace as a case file: what it shows in comments after the first line. */
+gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *violation,
+                               const char *origin, const char *allocator, const char *path,
+                               gmd_error *error);
+
+#endif

@@ -1,0 +1,198 @@
+#include "runner.h"
+
+#include "gmd_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- traces ------------------------------------------------------------------------------ */
+
+static gmd_status no_memory(gmd_error *error)
+{
+    return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
+}
+
+static gmd_status copy_text(char **to, const char *from, gmd_error *error)
+{
+    *to = from ? gmd_text_copy(from, strlen(from)) : NULL;
+    return from && !*to ? no_memory(error) : GMD_OK;
+}
+
+gmd_status gmd_trace_copy_header(gmd_trace *to, const gmd_trace *from, gmd_error *error)
+{
+    *to = (gmd_trace){.device_count = from->device_count, .capacity_bytes = from->capacity_bytes};
+    gmd_status status = copy_text(&to->conf, from->conf, error);
+    if (status == GMD_OK) {
+        status = gmd_schedule_copy(&to->schedule, &from->schedule, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_schedule_copy(&to->interleave, &from->interleave, error);
+    }
+    if (status != GMD_OK) {
+        gmd_trace_free(to);
+    }
+    return status;
+}
+
+static gmd_status copy_names(gmd_names *to, const gmd_names *from, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    uint32_t index;
+    for (uint32_t i = 0; i < from->count && status == GMD_OK; i++) {
+        status = gmd_names_add(to, from->items[i], &index, error);
+    }
+    return status;
+}
+
+gmd_status gmd_trace_copy(gmd_trace *to, const gmd_trace *from, gmd_error *error)
+{
+    gmd_status status = gmd_trace_copy_header(to, from, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    const gmd_names *sources[] = {&from->blocks, &from->streams, &from->threads, &from->functions};
+    gmd_names *targets[] = {&to->blocks, &to->streams, &to->threads, &to->functions};
+    for (size_t i = 0; i < 4 && status == GMD_OK; i++) {
+        status = copy_names(targets[i], sources[i], error);
+    }
+    for (size_t i = 0; i < from->count && status == GMD_OK; i++) {
+        status = gmd_trace_append(to, &from->requests[i], error);
+    }
+    if (status != GMD_OK) {
+        gmd_trace_free(to);
+    }
+    return status;
+}
+
+static gmd_status absorb_limit(gmd_trace *trace, const gmd_run_options *options, gmd_error *error)
+{
+    double fraction = (double)options->limit_bytes / (double)trace->capacity_bytes;
+    while (fraction < 1 &&
+           (uint64_t)(fraction * (double)trace->capacity_bytes) < options->limit_bytes) {
+        fraction = nextafter(fraction, 1);
+    }
+    gmd_status status = GMD_OK;
+    for (uint32_t i = 0; i < trace->device_count && status == GMD_OK; i++) {
+        gmd_request r = {.op = GMD_OP_FRACTION, .device = (uint8_t)i, .fraction = fraction};
+        status = gmd_trace_append(trace, &r, error);
+        if (status == GMD_OK) {
+            memmove(&trace->requests[1], &trace->requests[0], (trace->count - 1) * sizeof r);
+            trace->requests[0] = r;
+        }
+    }
+    return status;
+}
+
+gmd_status gmd_trace_absorb_options(gmd_trace *trace, const gmd_run_options *options,
+                                    gmd_error *error)
+{
+    trace->device_count = options->device_count;
+    trace->capacity_bytes = options->capacity_bytes;
+    gmd_status status = GMD_OK;
+    if (options->conf != trace->conf) {
+        free(trace->conf);
+        status = copy_text(&trace->conf, options->conf, error);
+    }
+    if (status == GMD_OK && options->schedule && options->schedule != &trace->schedule) {
+        gmd_schedule_free(&trace->schedule);
+        status = gmd_schedule_copy(&trace->schedule, options->schedule, error);
+    }
+    if (status == GMD_OK && options->interleave && options->interleave != &trace->interleave) {
+        gmd_schedule_free(&trace->interleave);
+        status = gmd_schedule_copy(&trace->interleave, options->interleave, error);
+    }
+    if (status == GMD_OK && options->limit_bytes &&
+        options->limit_bytes <= options->capacity_bytes) {
+        status = absorb_limit(trace, options, error);
+    }
+    return status;
+}
+
+/* --- the runner -------------------------------------------------------------------------- */
+
+void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given)
+{
+    *runner = (gmd_runner){.given = given};
+}
+
+void gmd_runner_renew(gmd_runner *runner)
+{
+    gmd_nursery_close(runner->nursery);
+    runner->nursery = NULL;
+}
+
+void gmd_runner_close(gmd_runner *runner)
+{
+    gmd_runner_renew(runner);
+    gmd_trace_free(&runner->header);
+}
+
+static bool schedules_equal(const gmd_schedule *a, const gmd_schedule *b)
+{
+    return a->kind == b->kind && a->seed == b->seed && a->choice_count == b->choice_count &&
+           (!a->choice_count || memcmp(a->choices, b->choices, a->choice_count) == 0);
+}
+
+static bool has_header(const gmd_runner *runner, const gmd_trace *t)
+{
+    const gmd_trace *h = &runner->header;
+    const char *conf = t->conf ? t->conf : "", *now = h->conf ? h->conf : "";
+    return runner->nursery && h->device_count == t->device_count &&
+           h->capacity_bytes == t->capacity_bytes && strcmp(conf, now) == 0 &&
+           schedules_equal(&h->schedule, &t->schedule);
+}
+
+static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error *error)
+{
+    if (has_header(runner, t)) {
+        return GMD_OK;
+    }
+    gmd_runner_close(runner);
+    gmd_status status = gmd_trace_copy_header(&runner->header, t, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_run_options *o = &runner->options;
+    *o = *runner->given;
+    o->case_directory = NULL;
+    o->shows_progress = false;
+    if (t->device_count) {
+        o->device_count = t->device_count;
+    }
+    if (t->capacity_bytes) {
+        o->capacity_bytes = t->capacity_bytes;
+    }
+    if (runner->header.conf) {
+        o->conf = runner->header.conf;
+    }
+    if (runner->header.schedule.kind != GMD_SCHEDULE_UNSTATED) {
+        o->schedule = &runner->header.schedule;
+    }
+    return gmd_nursery_open(&runner->nursery, o, error);
+}
+
+gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
+                          const gmd_logged_call **calls, size_t *call_count, bool *is_complete,
+                          gmd_error *error)
+{
+    gmd_status status = take_header(runner, trace, error);
+    if (status == GMD_OK) {
+        status =
+            gmd_nursery_log(runner->nursery, trace, outcome, calls, call_count, is_complete, error);
+        runner->runs++;
+    }
+    return status;
+}
+
+gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
+                          gmd_error *error)
+{
+    gmd_status status = take_header(runner, trace, error);
+    if (status == GMD_OK) {
+        status = gmd_nursery_run(runner->nursery, trace, outcome, error);
+        runner->runs++;
+        runner->requests += status == GMD_OK ? (*outcome)->requests : 0;
+    }
+    return status;
+}

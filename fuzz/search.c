@@ -1,0 +1,252 @@
+#include "search.h"
+
+#include "fault_sweep.h"
+
+#include "gmd_size.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SEQUENCES_A_ROUND 32
+#define SWEEPS_A_ROUND    2
+#define SWEEP_RUNS        200
+#define SWEEP_REQUESTS    30
+#define PROGRESS_RUNS     16
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* --- what can be asked for --------------------------------------------------------------- */
+
+/* Runs a few lines; true: they can be carried out. */
+static bool can_run(gmd_runner *runner, const char *text)
+{
+    gmd_trace trace;
+    gmd_error error;
+    const gmd_outcome *outcome;
+    if (gmd_trace_parse(&trace, text, strlen(text), "probe", &error) != GMD_OK) {
+        return false;
+    }
+    bool can =
+        gmd_runner_run(runner, &trace, &outcome, &error) == GMD_OK && outcome->verdict != GMD_ERROR;
+    gmd_trace_free(&trace);
+    return can;
+}
+
+static gmd_status run_plain(gmd_runner *runner, gmd_error *error)
+{
+    gmd_trace trace;
+    const gmd_outcome *outcome;
+    gmd_trace_init(&trace);
+    gmd_status status = gmd_runner_run(runner, &trace, &outcome, error);
+    if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
+        status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+    }
+    gmd_trace_free(&trace);
+    return status;
+}
+
+gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options *run,
+                                 gmd_error *error)
+{
+    gmd_runner runner;
+    gmd_runner_init(&runner, run);
+    gmd_status status = run_plain(&runner, error);
+    if (status == GMD_OK) {
+        space->has_fraction = true;
+        space->has_record_stream = true;
+        space->has_faults = can_run(&runner, "gmd-trace 1\nfault cudaMalloc 1 2\n");
+        space->has_virtual_memory = can_run(&runner, "gmd-trace 1\nfault cuMemCreate 1 2\n"
+                                                     "fault cuMemMap 1 2\n"
+                                                     "fault cuMemSetAccess 1 2\n"
+                                                     "fault cuMemAddressReserve 1 2\n");
+        space->has_budgets = can_run(&runner, "gmd-trace 1\nbudget 1GiB\nbudget none\n");
+        space->has_seeded_schedules =
+            can_run(&runner, "gmd-trace 1\nschedule seed 1\nempty_cache\n");
+        space->has_interleaving =
+            can_run(&runner, "gmd-trace 1\ninterleave seed 1\nalloc a 1 s1\nthread t1\nfree a\n");
+    }
+    gmd_runner_close(&runner);
+    return status;
+}
+
+/* --- the campaign ------------------------------------------------------------------------ */
+
+typedef struct campaign {
+    const gmd_search_options *options;
+    gmd_findings *findings;
+    gmd_search_result *result;
+    gmd_runner runner;
+    double start;
+    gmd_status status;
+    gmd_error *error;
+} campaign;
+
+static void tell(campaign *c, const char *doing)
+{
+    gmd_search_status *s = &c->result->status;
+    s->runs = c->runner.runs;
+    s->requests = c->runner.requests;
+    s->seconds = now_s() - c->start;
+    s->findings = c->findings->count;
+    s->doing = doing;
+    if (c->options->progress) {
+        c->options->progress(c->options->context, s);
+    }
+}
+
+static void tell_minimising(void *context, size_t requests, uint64_t tries)
+{
+    campaign *c = context;
+    c->result->status.case_requests = requests;
+    if (tries % PROGRESS_RUNS == 0) {
+        tell(c, "minimising");
+    }
+}
+
+static bool is_over(const campaign *c)
+{
+    const gmd_search_options *o = c->options;
+    return c->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
+           (o->runs && c->runner.runs >= o->runs) ||
+           (o->seconds > 0 && now_s() - c->start >= o->seconds);
+}
+
+static void note_refusal(campaign *c, const char *reason)
+{
+    if (!c->result->refused++) {
+        snprintf(c->result->refusal, sizeof c->result->refusal, "%s", reason);
+    }
+}
+
+/* False: the round is not worth going on with. */
+static bool run_sequence(campaign *c, const gmd_trace *trace, bool *was_known)
+{
+    const gmd_outcome *outcome;
+    gmd_error error;
+    gmd_status status = gmd_runner_run(&c->runner, trace, &outcome, &error);
+    *was_known = false;
+    if (status == GMD_BAD_INPUT ||
+        (status == GMD_OK && outcome->verdict == GMD_ERROR && !outcome->violation_count)) {
+        note_refusal(c, status == GMD_BAD_INPUT ? error.text : outcome->error);
+        return false;
+    }
+    if (status != GMD_OK) {
+        c->status = gmd_fail(c->error, status, "%s", error.text);
+        return false;
+    }
+    if (outcome->violation_count) {
+        gmd_violation violation = outcome->violations[0]; /* the next run overwrites it */
+        *was_known = gmd_findings_have(c->findings, &violation);
+        c->status =
+            gmd_findings_add(c->findings, &c->runner, trace, &violation, c->runner.runs, c->error);
+    }
+    return c->status == GMD_OK;
+}
+
+static bool generate(campaign *c, const gmd_profile *profile, uint64_t seed, gmd_trace *trace)
+{
+    gmd_trace_init(trace);
+    c->status = gmd_generate(profile, &c->options->space, seed, trace, c->error);
+    return c->status == GMD_OK;
+}
+
+/* A round that only comes upon what is found already is left: its inputs end too early to get
+ * anywhere else. */
+static void search_round(campaign *c, const gmd_profile *profile, uint64_t seed)
+{
+    unsigned known = 0;
+    bool goes_on = true;
+    for (uint64_t i = 0; i < SEQUENCES_A_ROUND && goes_on && !is_over(c); i++) {
+        gmd_trace trace;
+        bool was_known = false;
+        goes_on = generate(c, profile, gmd_random_derive(seed, i), &trace) &&
+                  run_sequence(c, &trace, &was_known);
+        gmd_trace_free(&trace);
+        known += was_known;
+        goes_on = goes_on && (known < 6 || known * 2 < i);
+        if (i % PROGRESS_RUNS == 0) {
+            tell(c, "searching");
+        }
+    }
+}
+
+static bool note_swept(void *context, const gmd_trace *trace, const gmd_violation *violation)
+{
+    campaign *c = context;
+    gmd_violation copy = *violation;
+    c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->runner.runs, c->error);
+    return !is_over(c);
+}
+
+static void tell_sweeping(void *context, uint64_t done, uint64_t all, const char *what)
+{
+    campaign *c = context;
+    (void)all;
+    (void)what;
+    if (done % PROGRESS_RUNS == 0) {
+        tell(c, "sweeping");
+    }
+}
+
+static void sweep_round(campaign *c, gmd_profile *profile, uint64_t seed)
+{
+    gmd_sweep_options options = {.memory_only = true,
+                                 .has_budgets = c->options->space.has_budgets,
+                                 .runs = SWEEP_RUNS,
+                                 .progress = tell_sweeping,
+                                 .found = note_swept,
+                                 .context = c};
+    profile->request_count =
+        profile->request_count < SWEEP_REQUESTS ? profile->request_count : SWEEP_REQUESTS;
+    profile->weights[GMD_OP_FAULT] = profile->weights[GMD_OP_BUDGET] = 0;
+    for (uint64_t i = 0; i < SWEEPS_A_ROUND && !is_over(c); i++) {
+        gmd_trace trace;
+        gmd_sweep_result result;
+        gmd_error error;
+        if (generate(c, profile, gmd_random_derive(seed, i), &trace)) {
+            gmd_status status = gmd_sweep(&trace, &c->runner, &options, &result, &error);
+            if (status == GMD_BAD_INPUT) {
+                note_refusal(c, error.text);
+            } else if (status != GMD_OK && c->status == GMD_OK) {
+                c->status = gmd_fail(c->error, status, "%s", error.text);
+            }
+        }
+        gmd_trace_free(&trace);
+    }
+}
+
+gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
+                      gmd_search_result *result, gmd_error *error)
+{
+    *result = (gmd_search_result){.status = {.doing = "searching"}};
+    campaign c = {.options = options,
+                  .findings = findings,
+                  .result = result,
+                  .start = now_s(),
+                  .error = error};
+    gmd_runner_init(&c.runner, options->run);
+    findings->progress = tell_minimising;
+    findings->context = &c;
+    for (uint64_t round = 0; !is_over(&c); round++) {
+        gmd_profile profile;
+        uint64_t seed = gmd_random_derive(options->seed, round);
+        gmd_profile_draw(&profile, &options->space, seed);
+        result->status.rounds++;
+        if (options->space.has_faults && round % 4 == 3) {
+            sweep_round(&c, &profile, seed);
+        } else {
+            search_round(&c, &profile, seed);
+        }
+    }
+    tell(&c, "done");
+    gmd_runner_close(&c.runner);
+    findings->progress = NULL;
+    return c.status;
+}

@@ -1,0 +1,48 @@
+/* search.h - a campaign: generated sequences against an allocator, all oracles on, each defect once
+ * with a minimised case.
+ *
+ * A campaign is a series of rounds. A round draws a profile (device, settings, schedule, mix of
+ * requests) and runs a number of sequences of it; some rounds sweep faults through a short one. All
+ * that a campaign does follows from its seed. */
+#ifndef GMD_SEARCH_H
+#define GMD_SEARCH_H
+
+#include "findings.h"
+#include "generate.h"
+
+#include <signal.h>
+
+typedef struct gmd_search_status {
+    uint64_t runs, requests, rounds;
+    double seconds;
+    size_t findings;
+    const char *doing;    /* "searching", "sweeping", "minimising" */
+    size_t case_requests; /* minimising: how small it is by now */
+} gmd_search_status;
+
+typedef struct gmd_search_options {
+    const gmd_run_options *run;
+    gmd_profile_space space; /* gmd_search_find_space fills in what the allocator allows */
+    uint64_t seed;
+    double seconds;                                                   /* 0: no limit */
+    uint64_t runs;                                                    /* 0: no limit */
+    const volatile sig_atomic_t *is_interrupted;                      /* NULL: nobody interrupts */
+    void (*progress)(void *context, const gmd_search_status *status); /* NULL: nobody is told */
+    void *context;
+} gmd_search_options;
+
+typedef struct gmd_search_result {
+    gmd_search_status status;
+    uint64_t refused;  /* rounds whose settings the allocator or the device refuses */
+    char refusal[512]; /* why, the first time */
+} gmd_search_result;
+
+/* What can be asked of the allocator and the device, found out by asking. */
+gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options *run,
+                                 gmd_error *error);
+
+/* The caller prepares `findings` (where to, how long to minimise) and frees it. */
+gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
+                      gmd_search_result *result, gmd_error *error);
+
+#endif
