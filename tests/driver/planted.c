@@ -93,6 +93,7 @@ static cached *add_block(size_t size, int device, cudaStream_t stream)
     }
     if (cudaMalloc(&memory, asked) != cudaSuccess) {
         cudaGetLastError();
+        stats[device].reserved_bytes += is_planted("unclean_failure") ? asked : 0;
         return NULL;
     }
     cached *b = &blocks[block_count++];
