@@ -67,6 +67,11 @@ static uint64_t segment_size_for(uint64_t block_size)
     return round_up(block_size, SEGMENT_ROUND_BYTES);
 }
 
+uint64_t gmd_allocator_device_request(size_t size)
+{
+    return segment_size_for(block_size_for(size));
+}
+
 static pool_kind kind_of(const free_set *set)
 {
     return set->is_small ? POOL_SMALL : POOL_LARGE;

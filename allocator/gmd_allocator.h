@@ -48,6 +48,9 @@ void gmd_allocator_empty_cache(gmd_allocator *allocator);
  * or the device did not tell its total; nothing is changed. */
 bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction, int device);
 
+/* What is asked of the device for a request of `size` bytes that no cached block can serve. */
+uint64_t gmd_allocator_device_request(size_t size);
+
 /* Sets the peaks to the current values: torch.cuda.reset_peak_memory_stats(). */
 void gmd_allocator_reset_peak_stats(gmd_allocator *allocator, int device);
 

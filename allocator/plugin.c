@@ -15,6 +15,7 @@ GMD_EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
 GMD_EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
 GMD_EXPORT void gmd_empty_cache(void);
 GMD_EXPORT void gmd_set_memory_fraction(double fraction, int device);
+GMD_EXPORT uint64_t gmd_device_request(size_t size);
 GMD_EXPORT void gmd_reset_peak_stats(int device);
 GMD_EXPORT int gmd_order_segments(int device, const uint64_t *given, size_t count);
 GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
@@ -91,6 +92,11 @@ void gmd_set_memory_fraction(double fraction, int device)
         fprintf(stderr, "gmd_allocator: memory fraction %g of device %d was refused\n", fraction,
                 device);
     }
+}
+
+uint64_t gmd_device_request(size_t size)
+{
+    return gmd_allocator_device_request(size);
 }
 
 void gmd_reset_peak_stats(int device)

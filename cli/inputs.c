@@ -31,9 +31,7 @@ gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options 
     if (!given->run.schedule) {
         options->schedule = &trace->schedule;
     }
-    if (!given->run.interleave) {
-        options->interleave = &trace->interleave;
-    } else if (trace->threads.count < 2) {
+    if (given->run.interleave && trace->threads.count < 2) {
         return gmd_fail(error, GMD_BAD_INPUT, "%s: has one thread: --interleave needs more", path);
     }
     if (trace->conf && !given->run.conf) {

@@ -76,7 +76,7 @@ static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *opti
     const gmd_request *requests = source ? source->requests : shared->requests;
     size_t available = source ? source->count : shared->request_count;
     /* Of interleaved requests, later ones of other threads may have been there before. */
-    size_t count = gmd_is_interleaved(options, source)
+    size_t count = gmd_interleaving_of(options, source)
                        ? available
                        : (size_t)shared->outcome.violations[0].request + 1;
     if (!source && count > available && available == GMD_RECORDED_REQUEST_MAX) {
@@ -97,8 +97,9 @@ static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *opti
     if (status == GMD_OK && options->schedule) {
         status = gmd_schedule_copy(&out->schedule, options->schedule, error);
     }
-    if (status == GMD_OK && gmd_is_interleaved(options, source)) {
-        status = gmd_schedule_copy(&out->interleave, options->interleave, error);
+    const gmd_schedule *interleaving = gmd_interleaving_of(options, source);
+    if (status == GMD_OK && interleaving) {
+        status = gmd_schedule_copy(&out->interleave, interleaving, error);
     }
     return status;
 }

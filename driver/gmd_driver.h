@@ -29,7 +29,7 @@ typedef struct gmd_run_options {
     double call_budget_s; /* a request that takes longer is a hang */
     gmd_sim_placement placement;
     const gmd_schedule *schedule;     /* of the simulated device's work; NULL: timed */
-    const gmd_schedule *interleave;   /* of the trace's threads; NULL: one request at a time */
+    const gmd_schedule *interleave;   /* of the trace's threads; NULL: as the trace says */
     uint64_t interleave_seeds;        /* gmd_run_interleavings: how many to try */
     const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
     size_t recorded_count;

@@ -16,6 +16,7 @@
 struct gmd_interleaving {
     gmd_session *session;
     const gmd_trace *trace;
+    const gmd_schedule *which;
     unsigned thread_count;
     pthread_t handles[GMD_MAX_THREADS];
     unsigned started; /* threads beside the main one */
@@ -29,14 +30,19 @@ struct gmd_interleaving {
     uint32_t under_way[GMD_MAX_THREADS]; /* request index; NONE */
     bool is_inside[GMD_MAX_THREADS];     /* of the allocator under test */
     bool was_overlapped[GMD_MAX_THREADS];
+    uint64_t faults_hit[GMD_MAX_THREADS];
+    const char *faulted[GMD_MAX_THREADS][GMD_FAULTED_MAX];
     unsigned inside_count;
     double start_s;
 };
 
-bool gmd_is_interleaved(const gmd_run_options *options, const gmd_trace *trace)
+const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace)
 {
-    return options->interleave && options->interleave->kind != GMD_SCHEDULE_UNSTATED && trace &&
-           trace->threads.count > 1;
+    if (!trace || trace->threads.count < 2) {
+        return NULL;
+    }
+    const gmd_schedule *which = options->interleave ? options->interleave : &trace->interleave;
+    return which->kind == GMD_SCHEDULE_UNSTATED ? NULL : which;
 }
 
 static double now_s(void)
@@ -162,12 +168,13 @@ static void put_current(gmd_session *s, uint32_t index)
     s->shared->current_index = index;
 }
 
-/* For what is said of a crash: whose request it was in. */
+/* For what is said of a crash, and of a call: whose request it was in. */
 static void resumed(void *context, unsigned thread)
 {
     struct gmd_interleaving *in = context;
     if (in->under_way[thread] != NONE) {
         put_current(in->session, in->under_way[thread]);
+        in->session->request_index = in->under_way[thread];
     }
 }
 
@@ -188,9 +195,6 @@ void gmd_interleave_enter(gmd_session *session, gmd_call_frame *frame)
     in->is_inside[this_thread] = true;
     in->was_overlapped[this_thread] = in->inside_count > 0;
     in->inside_count++;
-    for (unsigned i = 0; in->inside_count > 1 && i < in->thread_count; i++) {
-        in->was_overlapped[i] = in->was_overlapped[i] || in->is_inside[i];
-    }
     gmd_scheduler_enter_subject();
 }
 
@@ -200,12 +204,32 @@ void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame)
     gmd_scheduler_leave_subject();
     in->is_inside[this_thread] = false;
     in->inside_count--;
-    uint64_t faults_hit = session->view.faults_hit; /* whose request's cannot be told */
     session->view = frame->view;
-    session->view.faults_hit += faults_hit;
     session->stats_before = frame->stats_before;
     session->request_index = frame->request_index;
     session->view.is_overlapped = frame->view.is_overlapped || in->was_overlapped[this_thread];
+    session->view.uses = NULL; /* another thread's free may have taken their place */
+    session->view.use_count = 0;
+    if (in->faults_hit[this_thread]) {
+        session->view.faults_hit += in->faults_hit[this_thread];
+        memcpy(session->view.faulted, in->faulted[this_thread], sizeof session->view.faulted);
+        memset(in->faulted[this_thread], 0, sizeof in->faulted[this_thread]);
+        in->faults_hit[this_thread] = 0;
+    }
+}
+
+void gmd_interleave_note_fault(gmd_session *session, const char *function)
+{
+    session->interleaving->faults_hit[this_thread]++;
+    gmd_session_list_faulted(session->interleaving->faulted[this_thread], function);
+}
+
+/* Whatever a request does may change what those under way find. */
+static void note_overlap(struct gmd_interleaving *in)
+{
+    for (unsigned i = 0; i < in->thread_count; i++) {
+        in->was_overlapped[i] = in->was_overlapped[i] || in->is_inside[i];
+    }
 }
 
 static void make_request(struct gmd_interleaving *in, uint32_t index)
@@ -214,15 +238,14 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
     const gmd_request *r = &in->trace->requests[index];
     gmd_served served = GMD_SERVED;
     gmd_error error = {""};
-    if (s->runtime.sim) {
-        s->runtime.sim->gmd_sim_harness(true); /* a thread's first calls are not the allocator's */
-    }
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
+    gmd_session_begin(s);
     s->request_index = index;
     s->view.request = r;
     s->view.request_index = index;
     s->view.is_overlapped = in->inside_count > 0;
+    note_overlap(in);
     atomic_store_explicit(&s->shared->is_in_request, 1, memory_order_relaxed);
     gmd_status status = gmd_session_carry_out(s, r, &served, &error);
     if (status != GMD_OK) {
@@ -240,6 +263,9 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
 static void play_thread(struct gmd_interleaving *in, unsigned thread)
 {
     this_thread = thread;
+    if (in->session->runtime.sim) { /* its first calls are not the allocator's */
+        in->session->runtime.sim->gmd_sim_harness(true);
+    }
     gmd_scheduler_join(thread);
     for (uint32_t i = 0; i < in->trace->count && !in->session->is_over; i++) {
         if (in->trace->requests[i].thread != thread) {
@@ -292,9 +318,8 @@ static gmd_status start_threads(struct gmd_interleaving *in, gmd_error *error)
     return GMD_OK;
 }
 
-static void note_interleaving(gmd_session *s)
+static void note_interleaving(gmd_session *s, const gmd_schedule *which)
 {
-    const gmd_schedule *which = s->options->interleave;
     if (which->kind == GMD_SCHEDULE_SEEDED) {
         gmd_session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
     } else {
@@ -312,7 +337,7 @@ static void note_interleaving(gmd_session *s)
 static gmd_status play(struct gmd_interleaving *in, gmd_error *error)
 {
     gmd_session *s = in->session;
-    const gmd_schedule *which = s->options->interleave;
+    const gmd_schedule *which = in->which;
     gmd_scheduler_config config = {
         .thread_count = in->thread_count,
         .is_explicit = which->kind == GMD_SCHEDULE_EXPLICIT,
@@ -352,6 +377,7 @@ gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
     const gmd_trace *trace = session->workload->trace;
     struct gmd_interleaving in = {.session = session,
                                   .trace = trace,
+                                  .which = gmd_interleaving_of(session->options, trace),
                                   .thread_count = trace->threads.count,
                                   .start_s = now_s()};
     memset(in.under_way, 0xff, sizeof in.under_way);
@@ -367,7 +393,7 @@ gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
         session->view.is_busy = false;
         session->view.is_overlapped = false;
         session->request_index = session->is_over ? session->request_index : trace->count;
-        note_interleaving(session);
+        note_interleaving(session, in.which);
     }
     free(in.after);
     free(in.after_destroy);

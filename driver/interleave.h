@@ -16,8 +16,9 @@
 
 #include "session_internal.h"
 
-/* The threads of this trace are to run in this interleaving. */
-bool gmd_is_interleaved(const gmd_run_options *options, const gmd_trace *trace);
+/* The interleaving in which the threads of this trace are to run: the options' before the trace's
+ * own. NULL: one request after the other, or there is only one thread. */
+const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace);
 
 /* The body of gmd_play_trace for such a trace. When a violation is found while other requests are
  * under way, it ends the process: those cannot be taken back, and nothing after it counts. */
@@ -30,5 +31,7 @@ unsigned gmd_interleave_others_inside(const gmd_session *session);
 /* session_floor.c calls these where threads are interleaved: other threads may run between them. */
 void gmd_interleave_enter(gmd_session *session, gmd_call_frame *frame);
 void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame);
+/* A planted fault has answered a call of this thread's request. */
+void gmd_interleave_note_fault(gmd_session *session, const char *function);
 
 #endif

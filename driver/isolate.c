@@ -206,7 +206,7 @@ gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error)
 {
     (void)context;
     const gmd_trace *trace = session->workload->trace;
-    if (gmd_is_interleaved(session->options, trace)) {
+    if (gmd_interleaving_of(session->options, trace)) {
         return gmd_play_interleaved(session, error);
     }
     for (size_t i = 0; i < trace->count; i++) {

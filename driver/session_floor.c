@@ -35,6 +35,17 @@ static void note_misuse(gmd_session *s, const gmd_sim_call *call)
     }
 }
 
+void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *function)
+{
+    size_t i = 0;
+    while (i < GMD_FAULTED_MAX && faulted[i] && faulted[i] != function) {
+        i++;
+    }
+    if (i < GMD_FAULTED_MAX) {
+        faulted[i] = function;
+    }
+}
+
 static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
@@ -47,9 +58,11 @@ static void note_call(void *context, const gmd_sim_call *call)
     if (call->misuse) {
         note_misuse(s, call);
     }
-    if (call->failed_by_fault) {
+    if (call->failed_by_fault && s->interleaving) {
+        gmd_interleave_note_fault(s, call->function);
+    } else if (call->failed_by_fault) {
         s->view.faults_hit++;
-        s->view.faulted = call->function;
+        gmd_session_list_faulted(s->view.faulted, call->function);
     }
 }
 

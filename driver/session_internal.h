@@ -50,8 +50,9 @@ struct gmd_session {
     size_t misuse_count;
     gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
 
-    uint64_t limit_bytes[GMD_MAX_DEVICES]; /* of reserved memory; UINT64_MAX: none */
-    uint64_t total_bytes[GMD_MAX_DEVICES]; /* of the device */
+    uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */
+    uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
+    uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */
 
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
     uint64_t last_probe;       /* request index */
@@ -99,6 +100,9 @@ void gmd_session_watch_calls(gmd_session *session);
 void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
 void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
 
+/* Adds a function to a list of those that a planted fault answered, each once. */
+void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *function);
+
 /* session_probe.c: after a refusal that the oracles have seen, the allocator is asked again. */
 void gmd_session_probe(gmd_session *session, const gmd_request *request);
 
@@ -112,6 +116,10 @@ void gmd_session_begin(gmd_session *session);
 void gmd_session_look_at(gmd_session *session, int device);
 /* Reads again what the request may have changed. */
 void gmd_session_refresh(gmd_session *session);
+/* Of what was read last: bytes that the allocator holds, and what its limit and the device leave
+ * (GMD_STAT_UNKNOWN on a real device). */
+uint64_t gmd_session_held(const gmd_session *session, int device);
+uint64_t gmd_session_room(const gmd_session *session, int device);
 /* Asks the oracles about the request that was carried out, or about the end. */
 void gmd_session_judge(gmd_session *session);
 

@@ -92,6 +92,7 @@ static gmd_status measure_devices(gmd_session *s, gmd_error *error)
     for (int device = 0; device < s->device_count; device++) {
         s->total_bytes[device] = total;
         s->limit_bytes[device] = UINT64_MAX;
+        s->budget_bytes[device] = UINT64_MAX;
     }
     return GMD_OK;
 }

@@ -59,19 +59,7 @@ static void make_idle(gmd_session *s)
 static uint64_t held(gmd_session *s, int device)
 {
     gmd_session_refresh(s);
-    const gmd_device_figures *now = &s->figures[device], *was = &s->untouched[device];
-    if (s->has_stats && s->stats[device].reserved_bytes != GMD_STAT_UNKNOWN) {
-        return s->stats[device].reserved_bytes;
-    }
-    return now->allocated_bytes + now->mapped_bytes - was->allocated_bytes - was->mapped_bytes;
-}
-
-static uint64_t room(gmd_session *s, int device)
-{
-    uint64_t taken = held(s, device), limit = s->limit_bytes[device];
-    uint64_t by_limit = limit > taken ? limit - taken : 0;
-    uint64_t by_device = s->figures[device].capacity_bytes - s->figures[device].physical_bytes;
-    return by_limit < by_device ? by_limit : by_device;
+    return gmd_session_held(s, device);
 }
 
 static void free_all(gmd_session *s)
@@ -106,7 +94,8 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     }
     free_all(s);
     empty_cache(s);
-    out->room = room(s, r->device);
+    gmd_session_refresh(s);
+    out->room = gmd_session_room(s, r->device);
     out->when_all_is_free = ask(s, r, out);
 }
 
@@ -116,6 +105,8 @@ static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool fr
 {
     signal(SIGALRM, SIG_DFL);
     alarm((unsigned)s->options->call_budget_s + 1);
+    s->interleaving = NULL; /* the other threads did not come along */
+    s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     s->runtime.sim->gmd_sim_clear_faults();
     ask_all(s, r, frees_all, &s->shared->refusal);
     s->shared->refusal_is_complete = true;
@@ -163,7 +154,8 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 
 void gmd_session_probe(gmd_session *s, const gmd_request *r)
 {
-    if (!is_due(s) || s->shared->outcome.violation_count > 0 || s->is_over) {
+    bool is_alone = !s->view.is_busy && !s->view.is_overlapped; /* no thread frees in between */
+    if (!is_alone || s->is_over || s->shared->outcome.violation_count > 0 || !is_due(s)) {
         return;
     }
     bool frees_all = s->probes < PROBES_AT_FIRST || s->probes % FREE_ALL_EVERY == 0;

@@ -65,6 +65,7 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     check_expectation(s, r, *served == GMD_SERVED);
     if (!memory) {
         gmd_session_refresh(s);
+        s->view.room = gmd_session_room(s, r->device);
         return GMD_OK;
     }
     *b = (session_block){.live = {.address = (uint64_t)(uintptr_t)memory,

@@ -116,12 +116,13 @@ void gmd_session_begin(gmd_session *s)
 {
     s->call_count = 0;
     s->view.faults_hit = 0;
-    s->view.faulted = NULL;
+    memset(s->view.faulted, 0, sizeof s->view.faulted);
     s->view.thread_before = NULL;
     s->view.thread_after = NULL;
     s->view.error_text = NULL;
     s->view.refusal = NULL;
     s->view.device_request = GMD_STAT_UNKNOWN;
+    s->view.room = GMD_STAT_UNKNOWN;
 }
 
 void gmd_session_look_at(gmd_session *s, int device)
@@ -175,6 +176,30 @@ void gmd_session_refresh(gmd_session *s)
     if (device == 0 && s->figures[0].physical_bytes > s->peak_reserved) {
         s->peak_reserved = s->figures[0].physical_bytes;
     }
+}
+
+uint64_t gmd_session_held(const gmd_session *s, int device)
+{
+    const gmd_device_figures *now = &s->figures[device], *was = &s->untouched[device];
+    if (s->has_stats && s->stats[device].reserved_bytes != GMD_STAT_UNKNOWN) {
+        return s->stats[device].reserved_bytes;
+    }
+    return now->allocated_bytes + now->mapped_bytes - was->allocated_bytes - was->mapped_bytes;
+}
+
+static uint64_t left_of(uint64_t bound, uint64_t taken)
+{
+    return bound > taken ? bound - taken : 0;
+}
+
+uint64_t gmd_session_room(const gmd_session *s, int device)
+{
+    const gmd_device_figures *now = &s->figures[device];
+    uint64_t memory = now->capacity_bytes < s->budget_bytes[device] ? now->capacity_bytes
+                                                                    : s->budget_bytes[device];
+    uint64_t by_device = left_of(memory, now->physical_bytes);
+    uint64_t by_limit = left_of(s->limit_bytes[device], gmd_session_held(s, device));
+    return !s->runtime.sim ? GMD_STAT_UNKNOWN : by_limit < by_device ? by_limit : by_device;
 }
 
 void gmd_session_judge(gmd_session *s)

@@ -72,15 +72,17 @@ static void check_order(const gmd_stats *s, gmd_judge *judge)
     }
 }
 
-/* Counters only rise: an out-of-memory by one with each refusal, and with nothing else. */
+/* Counters only rise: an out-of-memory by one with each refusal, and with nothing else. A refusal
+ * by a planted fault may be another kind of failure. */
 static void check_counters(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *now = view->stats, *before = view->stats_before;
+    bool is_counted = now->num_ooms - before->num_ooms == (uint64_t)view->out_of_memory;
+    bool is_by_fault = view->faults_hit && now->num_ooms == before->num_ooms;
     /* No memory for no bytes may be an answer or a refusal: only the allocator knows. */
     bool is_ambiguous =
         view->request->op == GMD_OP_ALLOC && view->request->bytes == 0 && !view->block;
-    if (!is_ambiguous && is_known(now->num_ooms, before->num_ooms) &&
-        now->num_ooms - before->num_ooms != (uint64_t)view->out_of_memory) {
+    if (is_known(now->num_ooms, before->num_ooms) && !is_counted && !is_by_fault && !is_ambiguous) {
         gmd_violation_add(judge,
                           "num_ooms went from %" PRIu64 " to %" PRIu64 " in a request that %s",
                           before->num_ooms, now->num_ooms,
@@ -128,7 +130,8 @@ static void check_peaks(peaks *seen, const gmd_stats *s, gmd_judge *judge)
  * that these took. */
 static void check_device(const gmd_view *view, gmd_judge *judge)
 {
-    uint64_t asked = view->figures->allocated_bytes - view->untouched->allocated_bytes;
+    uint64_t asked = view->figures->allocated_bytes + view->figures->mapped_bytes -
+                     view->untouched->allocated_bytes - view->untouched->mapped_bytes;
     uint64_t pages = view->figures->physical_bytes - view->untouched->physical_bytes;
     uint64_t reserved = view->stats->reserved_bytes;
     if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {

@@ -1,28 +1,41 @@
-/* backing - every live block starts in memory that its own device has handed out, and still does
- * when it is freed. (How far that memory reaches is the business of `size`.) */
+/* backing - all of a live block lies in memory that its own device has handed out or mapped, where
+ * work can read and write it, and still does when it is freed. (A block that goes beyond the end of
+ * the device allocation that it starts in is the business of `size`.) */
 #include "list.h"
 
 #include <inttypes.h>
 
 static const char *blind_spot(const gmd_view *view)
 {
-    return view->find_range ? NULL : "a real device does not tell which memory it handed out";
+    return view->is_backed ? NULL : "a real device does not tell which memory it handed out";
+}
+
+/* One address of the block that work cannot use. */
+static void report(const gmd_view *view, gmd_judge *judge, const char *when, uint64_t bad)
+{
+    const gmd_live_block *b = view->block;
+    gmd_device_range range;
+    bool is_in_one = view->find_range(view->device_context, b->address, &range);
+    if (is_in_one && range.device != b->device) {
+        gmd_violation_add(judge,
+                          "block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+                          ") %s: asked for on device %d, lies in memory of device %d",
+                          b->bytes, b->address, b->born, when, b->device, range.device);
+    } else if (!is_in_one || bad != range.address + range.size) {
+        gmd_violation_add(judge,
+                          "block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+                          ") %s: the device has handed out no memory there (at 0x%" PRIx64 ")",
+                          b->bytes, b->address, b->born, when, bad);
+    }
 }
 
 static void check(const gmd_view *view, gmd_judge *judge, const char *when)
 {
     const gmd_live_block *b = view->block;
-    gmd_device_range range;
-    if (!view->find_range(view->device_context, b->address, &range)) {
-        gmd_violation_add(judge,
-                          "block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
-                          ") %s: the device has handed out no memory there",
-                          b->bytes, b->address, b->born, when);
-    } else if (range.device != b->device) {
-        gmd_violation_add(judge,
-                          "block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
-                          ") %s: asked for on device %d, lies in memory of device %d",
-                          b->bytes, b->address, b->born, when, b->device, range.device);
+    uint64_t bad = b->address;
+    if (!view->is_backed(view->device_context, b->address, b->bytes ? b->bytes : 1, b->device,
+                         &bad)) {
+        report(view, judge, when, bad);
     }
 }
 

@@ -85,6 +85,8 @@ typedef struct gmd_device_range {
     int device;
 } gmd_device_range;
 
+#define GMD_FAULTED_MAX 4
+
 /* Everything an oracle may look at. Pointers are valid during the hook only. */
 typedef struct gmd_view {
     uint64_t request_index;      /* of the request just made; at the end: their number */
@@ -125,12 +127,13 @@ typedef struct gmd_view {
     size_t misuse_count;
     /* Of the calling thread, around the allocator's call; NULL: there was none. */
     const gmd_thread_state *thread_before, *thread_after;
-    uint64_t faults_hit;         /* calls in this request that a planted fault answered */
-    const char *faulted;         /* function of the latest one */
-    uint64_t limit_bytes;        /* of reserved memory on the device; UINT64_MAX: none was set */
-    uint64_t device_bytes;       /* what the device has in all; 0: not known */
-    uint64_t device_request;     /* refused ALLOC: what a device must have for it (gmd_abi.h); else
-                                    GMD_STAT_UNKNOWN */
+    uint64_t faults_hit; /* calls of the allocator in this request that a planted fault answered */
+    const char *faulted[GMD_FAULTED_MAX]; /* their functions, each once; static */
+    uint64_t limit_bytes;  /* of reserved memory on the device; UINT64_MAX: none was set */
+    uint64_t device_bytes; /* what the device has in all; 0: not known */
+    /* Refused ALLOC: what it takes of the device (gmd_abi.h), and what the limit and the device
+     * leave; else, and where it is not known, GMD_STAT_UNKNOWN. */
+    uint64_t device_request, room;
     const char *error_text;      /* of the allocator (gmd_last_error); NULL: none */
     const gmd_refusal *refusal;  /* after_refusal only */
     uint64_t promised_alignment; /* bytes */

@@ -1,6 +1,7 @@
-/* leak - with everything freed and the cache emptied, the device is as it was: memory, streams,
- * events. An allocator that cannot be told to empty its cache is judged only if it gives memory
- * back by itself: what it still holds may be its cache. */
+/* leak - with everything freed and the cache emptied, the device is as it was: allocations, mapped
+ * memory, physical handles, address reservations, streams, events. An allocator that cannot be told
+ * to empty its cache is judged only if it gives memory back by itself: what it still holds may be
+ * its cache. */
 #include "list.h"
 
 #include <inttypes.h>
@@ -30,6 +31,15 @@ static void check_own_word(const gmd_view *view, gmd_judge *judge)
     }
 }
 
+static void demand_no_more(gmd_judge *judge, const gmd_view *view, const char *what, uint64_t now,
+                           uint64_t was)
+{
+    if (now > was) {
+        gmd_violation_add(judge, "device %d: %" PRIu64 " %s are left", view->device, now - was,
+                          what);
+    }
+}
+
 static void check_device(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_device_figures *now = view->figures, *was = view->baseline;
@@ -42,14 +52,12 @@ static void check_device(const gmd_view *view, gmd_judge *judge)
                           view->device, now->allocated_bytes - was->allocated_bytes,
                           now->allocation_count - was->allocation_count);
     }
-    if (now->event_count > was->event_count) {
-        gmd_violation_add(judge, "device %d: %" PRIu64 " events are left", view->device,
-                          now->event_count - was->event_count);
-    }
-    if (now->stream_count > was->stream_count) {
-        gmd_violation_add(judge, "device %d: %" PRIu64 " streams are left", view->device,
-                          now->stream_count - was->stream_count);
-    }
+    demand_no_more(judge, view, "events", now->event_count, was->event_count);
+    demand_no_more(judge, view, "streams", now->stream_count, was->stream_count);
+    demand_no_more(judge, view, "bytes of mapped memory", now->mapped_bytes, was->mapped_bytes);
+    demand_no_more(judge, view, "physical memory handles", now->handle_count, was->handle_count);
+    demand_no_more(judge, view, "address reservations", now->reservation_count,
+                   was->reservation_count);
 }
 
 static void at_end(void *state, const gmd_view *view, gmd_judge *judge)

@@ -10,5 +10,10 @@ extern const gmd_oracle gmd_oracle_overlap;
 extern const gmd_oracle gmd_oracle_accounting;
 extern const gmd_oracle gmd_oracle_leak;
 extern const gmd_oracle gmd_oracle_progress;
+extern const gmd_oracle gmd_oracle_stream_order;
+extern const gmd_oracle gmd_oracle_oom_retry;
+extern const gmd_oracle gmd_oracle_peak_bound;
+extern const gmd_oracle gmd_oracle_api_misuse;
+extern const gmd_oracle gmd_oracle_device_state;
 
 #endif

@@ -1,31 +1,8 @@
 /* Each oracle on its own: the hooks are called with made-up views. That they bite through the
  * driver is shown by tests/driver. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "oracle_test.h"
 
-#include <cmocka.h>
-
-#include "list.h"
-
-#include <stdio.h>
 #include <string.h>
-
-struct gmd_judge {
-    int count;
-    char first[600];
-};
-
-void gmd_violation_add(gmd_judge *judge, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (judge->count++ == 0) {
-        vsnprintf(judge->first, sizeof judge->first, format, arguments);
-    }
-    va_end(arguments);
-}
 
 static gmd_live_block block_at(uint64_t address, uint64_t bytes)
 {
@@ -119,12 +96,22 @@ static bool one_range(const void *context, uint64_t address, gmd_device_range *r
     return address >= 0x1000 && address < 0x2000;
 }
 
+static bool is_in_one_range(const void *context, uint64_t address, uint64_t size, int device,
+                            uint64_t *bad)
+{
+    (void)context;
+    *bad = address < 0x1000 || address >= 0x2000 || device != 1 ? address : 0x2000;
+    return *bad != address && size <= 0x2000 - address;
+}
+
 static int backing_violations(uint64_t address, int device)
 {
     gmd_judge judge = {0};
     gmd_live_block b = block_at(address, 16);
     b.device = device;
-    gmd_oracle_backing.after_alloc(NULL, &(gmd_view){.block = &b, .find_range = one_range}, &judge);
+    gmd_oracle_backing.after_alloc(
+        NULL, &(gmd_view){.block = &b, .find_range = one_range, .is_backed = is_in_one_range},
+        &judge);
     return judge.count;
 }
 
@@ -134,6 +121,33 @@ static void backing_wants_memory_of_the_right_device(void **state)
     assert_int_equal(backing_violations(0x1800, 1), 0);
     assert_int_equal(backing_violations(0x1800, 0), 1);
     assert_int_equal(backing_violations(0x2000, 1), 1);
+}
+
+static void backing_leaves_the_end_of_a_device_allocation_to_size(void **state)
+{
+    (void)state;
+    assert_int_equal(backing_violations(0x1ff8, 1), 0);
+}
+
+static bool find_nothing(const void *context, uint64_t address, gmd_device_range *range)
+{
+    (void)context;
+    (void)address;
+    (void)range;
+    return false;
+}
+
+static void backing_finds_a_hole_in_mapped_memory(void **state)
+{
+    (void)state;
+    gmd_judge judge = {0};
+    gmd_live_block b = block_at(0x1800, 0x1000);
+    b.device = 1;
+    gmd_oracle_backing.before_free(
+        NULL, &(gmd_view){.block = &b, .find_range = find_nothing, .is_backed = is_in_one_range},
+        &judge);
+    assert_int_equal(judge.count, 1);
+    assert_non_null(strstr(judge.first, "0x2000"));
 }
 
 static int size_violations(uint64_t address, uint64_t bytes, uint64_t booked)
@@ -320,8 +334,9 @@ static void an_oracle_that_cannot_see_says_why(void **state)
 static void names_are_those_of_the_contract_and_unique(void **state)
 {
     (void)state;
-    static const char *const contract[] = {"overlap",    "backing", "alignment", "size",
-                                           "accounting", "leak",    "progress"};
+    static const char *const contract[] = {"overlap",    "backing",    "alignment",   "size",
+                                           "accounting", "leak",       "progress",    "oom_retry",
+                                           "peak_bound", "api_misuse", "device_state"};
     size_t count = 0;
     while (gmd_oracles[count]) {
         count++;
@@ -345,6 +360,8 @@ int main(void)
         cmocka_unit_test(overlap_forgets_freed_blocks),
         cmocka_unit_test(alignment_measures_against_the_promise),
         cmocka_unit_test(backing_wants_memory_of_the_right_device),
+        cmocka_unit_test(backing_leaves_the_end_of_a_device_allocation_to_size),
+        cmocka_unit_test(backing_finds_a_hole_in_mapped_memory),
         cmocka_unit_test(size_wants_room_up_to_the_last_byte),
         cmocka_unit_test(accounting_accepts_books_in_order),
         cmocka_unit_test(accounting_finds_each_figure_that_is_off),

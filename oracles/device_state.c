@@ -1,0 +1,48 @@
+/* device_state - a call of the allocator leaves the thread's current device, last error and capture
+ * mode as they were. Where a planted fault kept it from putting one of them right, that one is not
+ * judged. */
+#include "list.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool was_kept_from(const gmd_view *view, const char *function)
+{
+    for (size_t i = 0; i < GMD_FAULTED_MAX && view->faulted[i]; i++) {
+        if (strcmp(view->faulted[i], function) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    const gmd_thread_state *before = view->thread_before, *after = view->thread_after;
+    if (!before || !after) {
+        return;
+    }
+    if (after->device != before->device && !was_kept_from(view, "cudaSetDevice")) {
+        gmd_violation_add(judge, "the thread's current device was %d and is %d", before->device,
+                          after->device);
+    }
+    if (after->last_error != before->last_error && !was_kept_from(view, "cudaGetLastError")) {
+        gmd_violation_add(judge,
+                          "the thread's last CUDA error was %d and is %d: the caller's next check "
+                          "finds an error that is not its own",
+                          before->last_error, after->last_error);
+    }
+    if (after->capture_mode != before->capture_mode &&
+        !was_kept_from(view, "cudaThreadExchangeStreamCaptureMode")) {
+        gmd_violation_add(judge, "the thread's stream capture mode was %d and is %d",
+                          before->capture_mode, after->capture_mode);
+    }
+}
+
+const gmd_oracle gmd_oracle_device_state = {
+    .name = "device_state",
+    .holds_when = "a call leaves the thread's current device, last error and capture mode alone",
+    .after_request = after_request,
+    .at_end = after_request,
+};

@@ -1,0 +1,145 @@
+/* oom_retry - out of memory is true. Whatever the algorithm, the same request must be refused again
+ * at once, when all streams are idle, and after the cache was emptied; the cache must have been
+ * given back before; and with everything freed, what fitted before must fit again. Where the
+ * allocator says what it asks of the device (gmd_device_request), a refusal is also false when the
+ * limit and the device leave that much.
+ *
+ * A refusal in which a planted fault hit is the fault's. The questions after it are asked without
+ * faults, so from the second on they judge an ordinary refusal: what a fault leaves behind shows.
+ */
+#include "list.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct served {
+    uint64_t largest; /* request served under the present limits */
+    uint64_t limit;
+} served;
+
+typedef struct history {
+    served devices[GMD_MAX_DEVICES];
+} history;
+
+static void *create(void)
+{
+    return calloc(1, sizeof(history));
+}
+
+static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)judge;
+    served *s = &((history *)state)->devices[view->device];
+    if (s->limit != view->limit_bytes) {
+        *s = (served){.limit = view->limit_bytes};
+    }
+    s->largest = view->block->bytes > s->largest ? view->block->bytes : s->largest;
+}
+
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    if (view->request->op == GMD_OP_BUDGET) {
+        ((history *)state)->devices[view->device].largest = 0;
+    }
+    if (view->out_of_memory && !view->faults_hit && !view->is_overlapped &&
+        view->device_request != GMD_STAT_UNKNOWN && view->room != GMD_STAT_UNKNOWN &&
+        view->device_request <= view->room) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " B were refused, which take %" PRIu64
+                          " B of the device, and the limit and the device leave %" PRIu64 " B",
+                          view->request->bytes, view->device_request, view->room);
+    }
+}
+
+static void check_answers(const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_refusal *r = view->refusal;
+    uint64_t bytes = view->request->bytes;
+    if (r->at_once == GMD_SERVED_NOW && !view->faults_hit) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " B on stream %" PRIu32
+                          " were refused, and the same request is served when it is made again at "
+                          "once, with nothing freed",
+                          bytes, view->request->stream);
+    } else if (r->when_idle == GMD_SERVED_NOW) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " B on stream %" PRIu32
+                          " were refused, and are served once all streams are idle: the allocator "
+                          "did not wait for freed blocks whose work was pending",
+                          bytes, view->request->stream);
+    } else if (r->when_emptied == GMD_SERVED_NOW) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " B on stream %" PRIu32
+                          " were refused, and are served once the cache is emptied",
+                          bytes, view->request->stream);
+    }
+}
+
+/* What could never be served may be refused without giving anything back. */
+static void check_cache(const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_refusal *r = view->refusal;
+    bool could_be_served = view->request->bytes <= view->limit_bytes &&
+                           (!view->device_bytes || view->request->bytes <= view->device_bytes);
+    if (r->when_emptied == GMD_REFUSED && could_be_served && r->held_emptied < r->held_idle) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " B were refused with a cache of %" PRIu64
+                          " B: it must be given back before out of memory is reported",
+                          view->request->bytes, r->held_idle - r->held_emptied);
+    }
+}
+
+static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_refusal *r = view->refusal;
+    uint64_t bytes = view->request->bytes, need = view->device_request;
+    if (r->when_all_is_free != GMD_REFUSED) {
+        return;
+    }
+    if (need != GMD_STAT_UNKNOWN && r->room != GMD_STAT_UNKNOWN && need <= r->room) {
+        gmd_violation_add(judge,
+                          "with everything freed and the cache emptied, %" PRIu64
+                          " B are still refused, and the limit and the device leave %" PRIu64 " B",
+                          bytes, r->room);
+    } else if (s->limit == view->limit_bytes && bytes <= s->largest) {
+        gmd_violation_add(judge,
+                          "with everything freed and the cache emptied, %" PRIu64
+                          " B are still refused, and %" PRIu64 " B were served before",
+                          bytes, s->largest);
+    }
+}
+
+static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_refusal *r = view->refusal;
+    if (r->died_of_signal || r->has_ended_process) {
+        gmd_violation_add(judge,
+                          "%" PRIu64
+                          " B were refused, and the allocator %s (signal %d) when it was "
+                          "asked again, its cache emptied, its blocks freed",
+                          view->request->bytes, r->died_of_signal ? "crashed" : "ended the process",
+                          r->died_of_signal);
+        return;
+    }
+    if (r->error[0]) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " B were refused, and the same request made again failed "
+                          "otherwise: %s",
+                          view->request->bytes, r->error);
+        return;
+    }
+    check_answers(view, judge);
+    check_cache(view, judge);
+    check_afterwards(&((history *)state)->devices[view->device], view, judge);
+}
+
+const gmd_oracle gmd_oracle_oom_retry = {
+    .name = "oom_retry",
+    .holds_when = "out of memory is true, and the cache was given back before it was reported",
+    .needs_quiet = true,
+    .create = create,
+    .destroy = free,
+    .after_alloc = after_alloc,
+    .after_request = after_request,
+    .after_refusal = after_refusal,
+};

@@ -1,0 +1,85 @@
+/* peak_bound - reserved memory never passes the limit that was set (the memory fraction), nor the
+ * device. An allocator may hold more than a limit that is set later: it must not go further. What
+ * it asked of the device is judged as well as what it says; whole pages are not, because a limit
+ * counts bytes as they are asked for. (A scenario's stated peak is an expectation of that
+ * scenario.)
+ */
+#include "list.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct heights {
+    uint64_t asked[GMD_MAX_DEVICES]; /* of the device, after the request before */
+} heights;
+
+static void *create(void)
+{
+    return calloc(1, sizeof(heights));
+}
+
+static const char *blind_spot(const gmd_view *view)
+{
+    return view->stats || view->figures
+               ? NULL
+               : "neither statistics nor the device's allocations can be seen";
+}
+
+static bool rose_above(uint64_t now, uint64_t before, uint64_t bound)
+{
+    return now != GMD_STAT_UNKNOWN && before != GMD_STAT_UNKNOWN && now > bound && now > before;
+}
+
+static const char *name_of(const gmd_view *view, uint64_t bound)
+{
+    return bound == view->limit_bytes ? "the memory limit" : "the device's memory";
+}
+
+static void check_stats(const gmd_view *view, uint64_t bound, gmd_judge *judge)
+{
+    const gmd_stats *now = view->stats, *before = view->stats_before;
+    if (rose_above(now->reserved_bytes, before->reserved_bytes, bound)) {
+        gmd_violation_add(
+            judge, "reserved_bytes rose from %" PRIu64 " to %" PRIu64 ", above %s of %" PRIu64 " B",
+            before->reserved_bytes, now->reserved_bytes, name_of(view, bound), bound);
+    } else if (rose_above(now->reserved_bytes_peak, before->reserved_bytes_peak, bound)) {
+        gmd_violation_add(
+            judge,
+            "reserved_bytes_peak rose from %" PRIu64 " to %" PRIu64 ", above %s of %" PRIu64 " B",
+            before->reserved_bytes_peak, now->reserved_bytes_peak, name_of(view, bound), bound);
+    }
+}
+
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    heights *h = state;
+    uint64_t bound = view->limit_bytes;
+    if (view->device_bytes && view->device_bytes < bound) {
+        bound = view->device_bytes;
+    }
+    if (view->stats) {
+        check_stats(view, bound, judge);
+    }
+    if (view->figures) {
+        uint64_t *before = &h->asked[view->device];
+        uint64_t asked = view->figures->allocated_bytes + view->figures->mapped_bytes -
+                         view->untouched->allocated_bytes - view->untouched->mapped_bytes;
+        if (rose_above(asked, *before, bound)) {
+            gmd_violation_add(judge,
+                              "what the device handed out rose from %" PRIu64 " to %" PRIu64
+                              " B, above %s of %" PRIu64 " B",
+                              *before, asked, name_of(view, bound), bound);
+        }
+        *before = asked;
+    }
+}
+
+const gmd_oracle gmd_oracle_peak_bound = {
+    .name = "peak_bound",
+    .holds_when = "reserved memory passes neither the limit that was set nor the device",
+    .needs_quiet = true,
+    .blind_spot = blind_spot,
+    .create = create,
+    .destroy = free,
+    .after_request = after_request,
+};

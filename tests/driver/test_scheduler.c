@@ -1,0 +1,520 @@
+/* The scheduler of host threads: who runs is decided by the seed or the choices, blocking gives the
+ * turn away, and a deadlock is told. */
+#define _GNU_SOURCE /* pthread_mutex_clocklock */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "interpose.h"
+#include "scheduler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 4, LOG_MAX = 4096 };
+
+typedef struct run {
+    gmd_scheduler_config config;
+    void (*body)(struct run *run, unsigned thread);
+    char log[LOG_MAX]; /* one letter each time a thread says that it is there */
+    atomic_size_t length;
+    atomic_int inside, most_inside;
+    unsigned lapses;
+    pthread_mutex_t mutex, other_mutex;
+    pthread_rwlock_t rwlock;
+    pthread_cond_t condition;
+    pthread_once_t once;
+    int shared, results[THREADS_MAX], pipe[2];
+    atomic_int flag;
+} run;
+
+static void say(run *r, unsigned thread)
+{
+    int inside = atomic_fetch_add(&r->inside, 1) + 1;
+    if (inside > atomic_load(&r->most_inside)) {
+        atomic_store(&r->most_inside, inside);
+    }
+    size_t at = atomic_fetch_add(&r->length, 1);
+    if (at < LOG_MAX - 1) {
+        r->log[at] = (char)('a' + thread);
+    }
+    atomic_fetch_sub(&r->inside, 1);
+}
+
+typedef struct start {
+    run *run;
+    unsigned thread;
+} start;
+
+static void *play(void *argument)
+{
+    start s = *(start *)argument;
+    gmd_scheduler_join(s.thread);
+    gmd_scheduler_enter_subject();
+    s.run->body(s.run, s.thread);
+    gmd_scheduler_leave_subject();
+    gmd_scheduler_leave();
+    return NULL;
+}
+
+static void describe(void *context, unsigned thread, char *text, size_t size)
+{
+    (void)context;
+    snprintf(text, size, "thread %c", 'a' + (int)thread);
+}
+
+/* In a child process: the parent reads the sentence. */
+static void deadlocked(void *context, unsigned thread, const char *sentence)
+{
+    (void)thread;
+    run *r = context;
+    ssize_t written = write(r->pipe[1], sentence, strlen(sentence));
+    _exit(written > 0 ? 7 : 8);
+}
+
+static run *new_run(unsigned threads, void (*body)(run *run, unsigned thread))
+{
+    run *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->body = body;
+    r->config = (gmd_scheduler_config){
+        .thread_count = threads, .context = r, .deadlocked = deadlocked, .describe = describe};
+    pthread_mutex_init(&r->mutex, NULL);
+    pthread_mutex_init(&r->other_mutex, NULL);
+    pthread_rwlock_init(&r->rwlock, NULL);
+    pthread_cond_init(&r->condition, NULL);
+    r->once = (pthread_once_t)PTHREAD_ONCE_INIT;
+    return r;
+}
+
+static void carry_out(run *r)
+{
+    gmd_error error = {""};
+    pthread_t threads[THREADS_MAX];
+    start starts[THREADS_MAX];
+    assert_int_equal(gmd_scheduler_start(&r->config, &error), GMD_OK);
+    for (unsigned i = 0; i < r->config.thread_count; i++) {
+        starts[i] = (start){r, i};
+    }
+    for (unsigned i = 1; i < r->config.thread_count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, play, &starts[i]), 0);
+    }
+    play(&starts[0]);
+    for (unsigned i = 1; i < r->config.thread_count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    r->lapses = gmd_scheduler_lapses();
+    gmd_scheduler_stop();
+}
+
+static void end_run(run *r)
+{
+    pthread_mutex_destroy(&r->mutex);
+    pthread_mutex_destroy(&r->other_mutex);
+    pthread_rwlock_destroy(&r->rwlock);
+    pthread_cond_destroy(&r->condition);
+    free(r);
+}
+
+/* --- the order --------------------------------------------------------------------------- */
+
+static void say_and_yield(run *r, unsigned thread)
+{
+    for (int i = 0; i < 20; i++) {
+        say(r, thread);
+        gmd_scheduler_yield();
+    }
+}
+
+static void log_of_seed(uint64_t seed, char log[LOG_MAX])
+{
+    run *r = new_run(3, say_and_yield);
+    r->config.seed = seed;
+    carry_out(r);
+    memcpy(log, r->log, LOG_MAX);
+    end_run(r);
+}
+
+static void a_seed_gives_the_same_order_every_time(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        char first[LOG_MAX], again[LOG_MAX];
+        log_of_seed(seed, first);
+        for (int i = 0; i < 3; i++) {
+            log_of_seed(seed, again);
+            assert_string_equal(first, again);
+        }
+    }
+}
+
+static void seeds_differ_in_their_order(void **state)
+{
+    (void)state;
+    char logs[10][LOG_MAX];
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        log_of_seed(seed, logs[seed]);
+        for (uint64_t other = 0; other < seed; other++) {
+            assert_string_not_equal(logs[seed], logs[other]);
+        }
+    }
+}
+
+static void only_one_thread_runs_at_a_time(void **state)
+{
+    (void)state;
+    run *r = new_run(4, say_and_yield);
+    carry_out(r);
+    assert_int_equal(r->most_inside, 1);
+    assert_int_equal(r->length, 80);
+    end_run(r);
+}
+
+static void say_twice(run *r, unsigned thread)
+{
+    say(r, thread);
+    gmd_scheduler_yield();
+    say(r, thread);
+}
+
+/* Of a, b and c: the first choice is at the start, the next three as the threads enter. */
+static void explicit_choices_are_followed_and_then_threads_go_on(void **state)
+{
+    (void)state;
+    run *r = new_run(3, say_twice);
+    r->config.is_explicit = true;
+    carry_out(r);
+    assert_string_equal(r->log, "aabbcc");
+    end_run(r);
+    static const uint8_t choices[] = {1, 0, 1, 0, 1};
+    r = new_run(3, say_twice);
+    r->config.is_explicit = true;
+    r->config.choices = choices;
+    r->config.choice_count = sizeof choices;
+    carry_out(r);
+    assert_string_equal(r->log, "bcaabc");
+    end_run(r);
+}
+
+/* --- blocking ---------------------------------------------------------------------------- */
+
+static void count_under_mutex(run *r, unsigned thread)
+{
+    (void)thread;
+    for (int i = 0; i < 30; i++) {
+        pthread_mutex_lock(&r->mutex);
+        int seen = r->shared;
+        gmd_scheduler_yield();
+        r->shared = seen + 1;
+        pthread_mutex_unlock(&r->mutex);
+    }
+}
+
+static void a_mutex_excludes_and_hangs_nobody(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        run *r = new_run(4, count_under_mutex);
+        r->config.seed = seed;
+        carry_out(r);
+        assert_int_equal(r->shared, 120);
+        assert_true(r->lapses == 0 || !gmd_interpose_is_on());
+        end_run(r);
+    }
+}
+
+static void read_and_write(run *r, unsigned thread)
+{
+    for (int i = 0; i < 20; i++) {
+        if (thread % 2) {
+            pthread_rwlock_rdlock(&r->rwlock);
+            int seen = r->shared;
+            gmd_scheduler_yield();
+            r->results[thread] += r->shared != seen;
+        } else {
+            pthread_rwlock_wrlock(&r->rwlock);
+            r->shared++;
+            gmd_scheduler_yield();
+            r->shared++;
+        }
+        pthread_rwlock_unlock(&r->rwlock);
+    }
+}
+
+static void a_read_write_lock_keeps_writers_out(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        run *r = new_run(4, read_and_write);
+        r->config.seed = seed;
+        carry_out(r);
+        assert_int_equal(r->shared, 80);
+        assert_int_equal(r->results[1] + r->results[3], 0);
+        end_run(r);
+    }
+}
+
+/* Thread 0 waits for the others' work; each signals it. */
+static void hand_over(run *r, unsigned thread)
+{
+    pthread_mutex_lock(&r->mutex);
+    if (thread == 0) {
+        while (r->shared < 3) {
+            pthread_cond_wait(&r->condition, &r->mutex);
+        }
+        r->results[0] = r->shared;
+    } else {
+        r->shared++;
+        pthread_cond_signal(&r->condition);
+    }
+    pthread_mutex_unlock(&r->mutex);
+}
+
+static void a_condition_variable_wakes_its_waiter(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        run *r = new_run(4, hand_over);
+        r->config.seed = seed;
+        carry_out(r);
+        assert_int_equal(r->results[0], 3);
+        assert_true(r->lapses == 0 || !gmd_interpose_is_on());
+        end_run(r);
+    }
+}
+
+static void wait_for_nothing(run *r, unsigned thread)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 3600;
+    pthread_mutex_lock(&r->mutex);
+    r->results[thread] = pthread_cond_timedwait(&r->condition, &r->mutex, &until);
+    pthread_mutex_unlock(&r->mutex);
+}
+
+static void a_wait_with_a_time_limit_ends_when_nobody_else_can_run(void **state)
+{
+    (void)state;
+    if (!gmd_interpose_is_on()) {
+        skip();
+    }
+    run *r = new_run(2, wait_for_nothing);
+    carry_out(r);
+    assert_int_equal(r->results[0], ETIMEDOUT);
+    assert_int_equal(r->results[1], ETIMEDOUT);
+    end_run(r);
+}
+
+static atomic_int made;
+
+static void make_slowly(void)
+{
+    gmd_scheduler_yield();
+    made++;
+}
+
+static void make_once(run *r, unsigned thread)
+{
+    pthread_once(&r->once, make_slowly);
+    r->results[thread] = made;
+}
+
+static void a_once_routine_that_is_interrupted_is_waited_for(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        made = 0;
+        run *r = new_run(3, make_once);
+        r->config.seed = seed;
+        carry_out(r);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(r->results[i], 1);
+        }
+        assert_true(r->lapses == 0 || !gmd_interpose_is_on());
+        end_run(r);
+    }
+}
+
+static void spin_politely(run *r, unsigned thread)
+{
+    if (thread == 0) {
+        gmd_scheduler_yield();
+        atomic_store(&r->flag, 1);
+    }
+    while (!atomic_load(&r->flag)) {
+        sched_yield();
+    }
+}
+
+static void who_asks_again_and_again_lets_the_others_run(void **state)
+{
+    (void)state;
+    if (!gmd_interpose_is_on()) {
+        skip();
+    }
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        run *r = new_run(2, spin_politely);
+        r->config.seed = seed;
+        carry_out(r);
+        assert_int_equal(r->lapses, 0);
+        end_run(r);
+    }
+}
+
+/* --- out of sight ------------------------------------------------------------------------ */
+
+/* Thread 0 reads from a pipe that thread 1 writes to. */
+static void wait_in_the_kernel(run *r, unsigned thread)
+{
+    char byte = 0;
+    if (thread == 0) {
+        r->results[0] = (int)read(r->pipe[0], &byte, 1);
+    } else {
+        r->results[1] = (int)write(r->pipe[1], "x", 1);
+    }
+}
+
+static void a_thread_that_blocks_out_of_sight_loses_its_turn(void **state)
+{
+    (void)state;
+    run *r = new_run(2, wait_in_the_kernel);
+    r->config.is_explicit = true; /* thread 0 first */
+    assert_int_equal(pipe(r->pipe), 0);
+    carry_out(r);
+    assert_int_equal(r->results[0], 1);
+    assert_int_equal(r->lapses, 1);
+    close(r->pipe[0]);
+    close(r->pipe[1]);
+    end_run(r);
+}
+
+static void spin(run *r, unsigned thread)
+{
+    if (thread == 1) {
+        atomic_store(&r->flag, 1);
+    }
+    while (!atomic_load(&r->flag)) {
+    }
+}
+
+static void a_thread_that_spins_loses_its_turn(void **state)
+{
+    (void)state;
+    run *r = new_run(2, spin);
+    r->config.is_explicit = true;
+    carry_out(r);
+    assert_int_equal(r->lapses, 1);
+    end_run(r);
+}
+
+/* --- deadlock ---------------------------------------------------------------------------- */
+
+static void lock_in_two_orders(run *r, unsigned thread)
+{
+    pthread_mutex_t *first = thread ? &r->other_mutex : &r->mutex;
+    pthread_mutex_t *second = thread ? &r->mutex : &r->other_mutex;
+    pthread_mutex_lock(first);
+    r->shared++;
+    while (r->shared < 2) { /* both hold one now */
+        gmd_scheduler_yield();
+    }
+    pthread_mutex_lock(second);
+    pthread_mutex_unlock(second);
+    pthread_mutex_unlock(first);
+}
+
+static void wait_for_a_lost_signal(run *r, unsigned thread)
+{
+    pthread_mutex_lock(&r->mutex);
+    if (thread == 0) {
+        pthread_cond_wait(&r->condition, &r->mutex);
+    }
+    pthread_mutex_unlock(&r->mutex);
+}
+
+static void lock_again(run *r, unsigned thread)
+{
+    if (thread == 1) {
+        pthread_mutex_lock(&r->mutex);
+        pthread_mutex_lock(&r->mutex);
+    }
+}
+
+static void expect_deadlock(void (*body)(run *run, unsigned thread), const char *first,
+                            const char *second)
+{
+    if (!gmd_interpose_is_on()) {
+        skip();
+    }
+    run *r = new_run(2, body);
+    assert_int_equal(pipe(r->pipe), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        carry_out(r);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+    char sentence[1000] = "";
+    assert_true(read(r->pipe[0], sentence, sizeof sentence - 1) > 0);
+    if (!strstr(sentence, first) || !strstr(sentence, second)) {
+        fail_msg("%s", sentence);
+    }
+    close(r->pipe[0]);
+    close(r->pipe[1]);
+    end_run(r);
+}
+
+static void locks_taken_in_two_orders_are_a_deadlock_that_names_both(void **state)
+{
+    (void)state;
+    expect_deadlock(lock_in_two_orders, "thread a waits for lock 1, held by thread b",
+                    "thread b waits for lock 2, held by thread a");
+}
+
+static void a_lost_signal_is_a_deadlock(void **state)
+{
+    (void)state;
+    expect_deadlock(wait_for_a_lost_signal, "thread a waits for a signal that nobody gives", "");
+}
+
+static void a_mutex_taken_twice_is_a_deadlock(void **state)
+{
+    (void)state;
+    expect_deadlock(lock_again, "thread b waits for lock 1, which it holds itself", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_seed_gives_the_same_order_every_time),
+        cmocka_unit_test(seeds_differ_in_their_order),
+        cmocka_unit_test(only_one_thread_runs_at_a_time),
+        cmocka_unit_test(explicit_choices_are_followed_and_then_threads_go_on),
+        cmocka_unit_test(a_mutex_excludes_and_hangs_nobody),
+        cmocka_unit_test(a_read_write_lock_keeps_writers_out),
+        cmocka_unit_test(a_condition_variable_wakes_its_waiter),
+        cmocka_unit_test(a_wait_with_a_time_limit_ends_when_nobody_else_can_run),
+        cmocka_unit_test(a_once_routine_that_is_interrupted_is_waited_for),
+        cmocka_unit_test(who_asks_again_and_again_lets_the_others_run),
+        cmocka_unit_test(a_thread_that_blocks_out_of_sight_loses_its_turn),
+        cmocka_unit_test(a_thread_that_spins_loses_its_turn),
+        cmocka_unit_test(locks_taken_in_two_orders_are_a_deadlock_that_names_both),
+        cmocka_unit_test(a_lost_signal_is_a_deadlock),
+        cmocka_unit_test(a_mutex_taken_twice_is_a_deadlock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,13 @@
+#include "oracle_test.h"
+
+#include <stdio.h>
+
+void gmd_violation_add(gmd_judge *judge, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (judge->count++ == 0) {
+        vsnprintf(judge->first, sizeof judge->first, format, arguments);
+    }
+    va_end(arguments);
+}

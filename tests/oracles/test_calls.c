@@ -1,0 +1,96 @@
+/* The oracles that judge the allocator's calls and what they leave: api_misuse, device_state,
+ * progress, leak. */
+#include "oracle_test.h"
+
+#include <string.h>
+
+static void a_forbidden_call_is_named_with_its_rule(void **state)
+{
+    (void)state;
+    gmd_judge judge = {0};
+    gmd_misuse misuse = {.function = "cudaFree",
+                         .sentence = "the address is not allocated",
+                         .address = 0x1000,
+                         .result = 1};
+    gmd_oracle_api_misuse.after_request(NULL, &(gmd_view){.misuses = &misuse, .misuse_count = 1},
+                                        &judge);
+    assert_int_equal(judge.count, 1);
+    assert_string_equal(judge.first,
+                        "cudaFree(0x1000, 0 B) returned 1: the address is not allocated");
+}
+
+static int state_violations(gmd_thread_state before, gmd_thread_state after, const char *faulted)
+{
+    gmd_judge judge = {0};
+    gmd_view view = {.thread_before = &before, .thread_after = &after, .faulted = {faulted}};
+    gmd_oracle_device_state.after_request(NULL, &view, &judge);
+    return judge.count;
+}
+
+static void each_part_of_the_threads_state_must_stay(void **state)
+{
+    (void)state;
+    gmd_thread_state was = {.device = 1};
+    assert_int_equal(state_violations(was, was, NULL), 0);
+    assert_int_equal(state_violations(was, (gmd_thread_state){.device = 0}, NULL), 1);
+    assert_int_equal(state_violations(was, (gmd_thread_state){.device = 1, .last_error = 2}, NULL),
+                     1);
+    assert_int_equal(
+        state_violations(was, (gmd_thread_state){.device = 1, .capture_mode = 1}, NULL), 1);
+}
+
+static void a_fault_excuses_only_what_it_made_impossible(void **state)
+{
+    (void)state;
+    gmd_thread_state was = {.device = 1}, moved = {.device = 0},
+                     stale = {.device = 1, .last_error = 2};
+    assert_int_equal(state_violations(was, moved, "cudaSetDevice"), 0);
+    assert_int_equal(state_violations(was, stale, "cudaGetLastError"), 0);
+    assert_int_equal(state_violations(was, stale, "cudaMalloc"), 1);
+}
+
+static int progress_violations(const char *text, uint64_t faults_hit)
+{
+    gmd_judge judge = {0};
+    gmd_oracle_progress.after_request(
+        NULL, &(gmd_view){.error_text = text, .faults_hit = faults_hit}, &judge);
+    return judge.count;
+}
+
+static void a_failure_needs_a_fault_and_an_assertion_has_no_excuse(void **state)
+{
+    (void)state;
+    assert_int_equal(progress_violations(NULL, 0), 0);
+    assert_int_equal(progress_violations("CUDA error: unknown error", 0), 1);
+    assert_int_equal(progress_violations("CUDA error: unknown error", 1), 0);
+    assert_int_equal(progress_violations("!handles_.at(i) INTERNAL ASSERT FAILED", 1), 1);
+}
+
+static int leaks(gmd_device_figures now)
+{
+    gmd_judge judge = {0};
+    gmd_device_figures was = {.capacity_bytes = 1};
+    gmd_oracle_leak.at_end(NULL, &(gmd_view){.figures = &now, .baseline = &was}, &judge);
+    return judge.count;
+}
+
+static void leak_counts_virtual_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(leaks((gmd_device_figures){.capacity_bytes = 1}), 0);
+    assert_int_equal(leaks((gmd_device_figures){.mapped_bytes = 1}), 1);
+    assert_int_equal(leaks((gmd_device_figures){.handle_count = 1}), 1);
+    assert_int_equal(leaks((gmd_device_figures){.reservation_count = 1}), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_forbidden_call_is_named_with_its_rule),
+        cmocka_unit_test(each_part_of_the_threads_state_must_stay),
+        cmocka_unit_test(a_fault_excuses_only_what_it_made_impossible),
+        cmocka_unit_test(a_failure_needs_a_fault_and_an_assertion_has_no_excuse),
+        cmocka_unit_test(leak_counts_virtual_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* The oracles that judge refusals and bounds: oom_retry, peak_bound. */
+#include "oracle_test.h"
+
+#include <string.h>
+
+/* --- oom_retry --------------------------------------------------------------------------- */
+
+/* 1000 B were refused for good; all in order. */
+typedef struct refused {
+    gmd_request request;
+    gmd_refusal refusal;
+    gmd_view view;
+} refused;
+
+static void refuse(refused *r)
+{
+    *r = (refused){.request = {.op = GMD_OP_ALLOC, .bytes = 1000, .stream = 1},
+                   .refusal = {.at_once = GMD_REFUSED,
+                               .when_idle = GMD_REFUSED,
+                               .when_emptied = GMD_REFUSED,
+                               .when_all_is_free = GMD_REFUSED,
+                               .held_idle = 4096,
+                               .held_emptied = 4096,
+                               .room = 512}};
+    r->view = (gmd_view){.request = &r->request,
+                         .out_of_memory = true,
+                         .limit_bytes = 8192,
+                         .device_request = GMD_STAT_UNKNOWN,
+                         .room = 512,
+                         .refusal = &r->refusal};
+}
+
+static int judge_refusal(const refused *r, uint64_t served_before, const char *part)
+{
+    gmd_judge judge = {0};
+    void *oracle = gmd_oracle_oom_retry.create();
+    gmd_live_block earlier = {.bytes = served_before};
+    gmd_view view = r->view;
+    view.block = &earlier;
+    if (served_before) {
+        gmd_oracle_oom_retry.after_alloc(oracle, &view, &judge);
+    }
+    gmd_oracle_oom_retry.after_request(oracle, &r->view, &judge);
+    gmd_oracle_oom_retry.after_refusal(oracle, &r->view, &judge);
+    gmd_oracle_oom_retry.destroy(oracle);
+    if (part && !strstr(judge.first, part)) {
+        fail_msg("'%s' does not contain '%s'", judge.first, part);
+    }
+    return judge.count;
+}
+
+static void a_refusal_that_stays_one_is_true(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    assert_int_equal(judge_refusal(&r, 999, NULL), 0);
+}
+
+static void a_refusal_that_is_served_at_once_is_false(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal = (gmd_refusal){.at_once = GMD_SERVED_NOW};
+    assert_int_equal(judge_refusal(&r, 0, "with nothing freed"), 1);
+}
+
+static void a_planted_fault_excuses_the_refusal_itself(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.view.faults_hit = 1;
+    r.refusal = (gmd_refusal){.at_once = GMD_SERVED_NOW};
+    assert_int_equal(judge_refusal(&r, 0, NULL), 0);
+}
+
+static void a_planted_fault_does_not_excuse_what_it_leaves_behind(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.view.faults_hit = 1;
+    assert_int_equal(judge_refusal(&r, 1000, "1000 B were served before"), 1);
+}
+
+static void waiting_must_not_help(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal = (gmd_refusal){.at_once = GMD_REFUSED, .when_idle = GMD_SERVED_NOW};
+    assert_int_equal(judge_refusal(&r, 0, "once all streams are idle"), 1);
+}
+
+static void emptying_the_cache_must_not_help(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal = (gmd_refusal){
+        .at_once = GMD_REFUSED, .when_idle = GMD_REFUSED, .when_emptied = GMD_SERVED_NOW};
+    assert_int_equal(judge_refusal(&r, 0, "once the cache is emptied"), 1);
+}
+
+static void the_cache_must_be_given_back_before_the_refusal(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal.held_emptied = 2048;
+    assert_int_equal(judge_refusal(&r, 0, "a cache of 2048 B"), 1);
+    r.request.bytes = 8193; /* can never be served: nothing would be won */
+    assert_int_equal(judge_refusal(&r, 0, NULL), 0);
+}
+
+static void what_fitted_once_must_fit_when_all_is_free(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    assert_int_equal(judge_refusal(&r, 1000, "with everything freed"), 1);
+}
+
+static void room_on_the_device_makes_a_refusal_false(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.view.device_request = 512;
+    r.refusal.room = 511;
+    assert_int_equal(judge_refusal(&r, 0, "leave 512 B"), 1);
+    r.view.room = 511;
+    assert_int_equal(judge_refusal(&r, 0, NULL), 0);
+    r.refusal.room = 512;
+    assert_int_equal(judge_refusal(&r, 0, "with everything freed"), 1);
+}
+
+static void a_crash_or_another_failure_when_asked_again_is_found(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal.died_of_signal = 6;
+    assert_int_equal(judge_refusal(&r, 0, "crashed (signal 6)"), 1);
+    refuse(&r);
+    strcpy(r.refusal.error, "INTERNAL ASSERT");
+    assert_int_equal(judge_refusal(&r, 0, "INTERNAL ASSERT"), 1);
+}
+
+/* --- peak_bound -------------------------------------------------------------------------- */
+
+typedef struct bound {
+    gmd_stats before, now;
+    gmd_device_figures untouched, figures;
+    gmd_view view;
+} bound;
+
+static void open_bound(bound *b, uint64_t limit)
+{
+    *b = (bound){.now = {.reserved_bytes = 100, .reserved_bytes_peak = 100}};
+    b->view = (gmd_view){.limit_bytes = limit,
+                         .device_bytes = 1000,
+                         .stats = &b->now,
+                         .stats_before = &b->before,
+                         .figures = &b->figures,
+                         .untouched = &b->untouched};
+}
+
+static int bound_violations(const bound *b)
+{
+    gmd_judge judge = {0};
+    void *oracle = gmd_oracle_peak_bound.create();
+    gmd_oracle_peak_bound.after_request(oracle, &b->view, &judge);
+    gmd_oracle_peak_bound.destroy(oracle);
+    return judge.count;
+}
+
+static void reserved_may_reach_the_limit_and_not_pass_it(void **state)
+{
+    (void)state;
+    bound b;
+    open_bound(&b, 100);
+    assert_int_equal(bound_violations(&b), 0);
+    b.view.limit_bytes = 99;
+    assert_int_equal(bound_violations(&b), 1);
+}
+
+static void a_peak_within_a_request_counts(void **state)
+{
+    (void)state;
+    bound b;
+    open_bound(&b, 100);
+    b.now.reserved_bytes_peak = 101;
+    assert_int_equal(bound_violations(&b), 1);
+}
+
+static void what_was_held_before_the_limit_may_stay(void **state)
+{
+    (void)state;
+    bound b;
+    open_bound(&b, 50);
+    b.before = b.now;
+    assert_int_equal(bound_violations(&b), 0);
+}
+
+static void what_the_device_handed_out_is_judged_as_well(void **state)
+{
+    (void)state;
+    bound b;
+    open_bound(&b, 100);
+    b.figures.allocated_bytes = 60;
+    b.figures.mapped_bytes = 41;
+    assert_int_equal(bound_violations(&b), 1);
+}
+
+static void the_device_is_a_bound_where_no_limit_was_set(void **state)
+{
+    (void)state;
+    bound b;
+    open_bound(&b, UINT64_MAX);
+    b.now.reserved_bytes = b.now.reserved_bytes_peak = 1001;
+    assert_int_equal(bound_violations(&b), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refusal_that_stays_one_is_true),
+        cmocka_unit_test(a_refusal_that_is_served_at_once_is_false),
+        cmocka_unit_test(a_planted_fault_excuses_the_refusal_itself),
+        cmocka_unit_test(a_planted_fault_does_not_excuse_what_it_leaves_behind),
+        cmocka_unit_test(waiting_must_not_help),
+        cmocka_unit_test(emptying_the_cache_must_not_help),
+        cmocka_unit_test(the_cache_must_be_given_back_before_the_refusal),
+        cmocka_unit_test(what_fitted_once_must_fit_when_all_is_free),
+        cmocka_unit_test(room_on_the_device_makes_a_refusal_false),
+        cmocka_unit_test(a_crash_or_another_failure_when_asked_again_is_found),
+        cmocka_unit_test(reserved_may_reach_the_limit_and_not_pass_it),
+        cmocka_unit_test(a_peak_within_a_request_counts),
+        cmocka_unit_test(what_was_held_before_the_limit_may_stay),
+        cmocka_unit_test(what_the_device_handed_out_is_judged_as_well),
+        cmocka_unit_test(the_device_is_a_bound_where_no_limit_was_set),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
