@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "gmd_size.h"
+#include "gmd_torch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,14 +23,18 @@ enum { /* keys of options without a letter */
        KEY_MARKDOWN,
        KEY_CASES,
        KEY_TIMEOUT,
+       KEY_TORCH_DIR,
        KEY_SCHEDULE,
        KEY_INTERLEAVE,
 };
 
 static const struct argp_option common_options[] = {
     {NULL, 0, NULL, 0, "Common options (sizes take KiB, MiB, GiB):", 10},
-    {"allocator", KEY_ALLOCATOR, "SPEC", 0, "reference (default), PATH.so, or PATH.so:MALLOC,FREE",
+    {"allocator", KEY_ALLOCATOR, "SPEC", 0,
+     "reference (default), cudamalloc, cudamallocasync, torch, PATH.so, or PATH.so:MALLOC,FREE",
      10},
+    {"torch-dir", KEY_TORCH_DIR, "DIR", 0,
+     "the PyTorch package for --allocator torch (GMD_TORCH_DIR, else that of python3)", 10},
     {"device", KEY_DEVICE, "sim|cuda", 0, "simulated device (default) or a real GPU", 10},
     {"devices", KEY_DEVICES, "N", 0, "number of simulated devices (1)", 10},
     {"capacity", KEY_CAPACITY, "SIZE", 0, "memory of each simulated device (140GiB)", 10},
@@ -158,6 +163,25 @@ static void need_interleaving(struct argp_state *state, const char *text, cli_op
     }
 }
 
+/* Before anything runs: a PyTorch that is not there is told at once. */
+static void need_torch(struct argp_state *state, cli_options *o)
+{
+    if (strcmp(o->run.allocator, "torch") != 0) {
+        return;
+    }
+    gmd_torch torch;
+    gmd_error error = {""};
+    gmd_status status = gmd_torch_find(&torch, o->torch_directory, &error);
+    if (status == GMD_OK) {
+        status = gmd_torch_adapter(&torch, o->lib_directory, o->run.shows_progress,
+                                   o->torch_adapter, &error);
+    }
+    if (status != GMD_OK) {
+        argp_failure(state, cli_exit_status(status), 0, "%s", error.text);
+    }
+    o->run.torch_adapter = o->torch_adapter;
+}
+
 int cli_stdout_reports(const cli_options *options)
 {
     const char *paths[] = {options->json_path, options->junit_path, options->markdown_path};
@@ -175,6 +199,9 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     switch (key) {
     case KEY_ALLOCATOR:
         o->run.allocator = text;
+        return 0;
+    case KEY_TORCH_DIR:
+        o->torch_directory = text;
         return 0;
     case KEY_DEVICE:
         need_device(state, text, &o->run.device);
@@ -233,6 +260,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
         if (cli_stdout_reports(o) > 1) {
             argp_error(state, "only one report can go to standard output");
         }
+        need_torch(state, o);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

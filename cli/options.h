@@ -21,6 +21,8 @@ typedef struct cli_options {
     gmd_schedule schedule;   /* --schedule */
     gmd_schedule interleave; /* --interleave */
     char lib_directory[4096];
+    const char *torch_directory; /* --torch-dir; NULL: looked for */
+    char torch_adapter[4096];
 } cli_options;
 
 void cli_options_init(cli_options *options);

@@ -152,7 +152,8 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
 gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
                             gmd_outcome *outcome, gmd_error *error)
 {
-    gmd_status status = gmd_subject_check(options->allocator, options->lib_directory, error);
+    const gmd_subject_source source = gmd_session_source(options);
+    gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
         return status;
     }

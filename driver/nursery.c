@@ -242,7 +242,8 @@ gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *option
                         "a real device does not survive the fork of its process: expected "
                         "--device sim");
     }
-    gmd_status status = gmd_subject_check(options->allocator, options->lib_directory, error);
+    const gmd_subject_source source = gmd_session_source(options);
+    gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
         return status;
     }

@@ -76,6 +76,9 @@ typedef struct gmd_call_frame {
 /* The memory fraction whose product with `total`, cut to whole bytes, is `limit` exactly. */
 double gmd_fraction_for(uint64_t limit, uint64_t total);
 
+/* The allocator under test, as the options name it. */
+gmd_subject_source gmd_session_source(const gmd_run_options *options);
+
 /* Loads the runtime and the allocator under test and looks at the untouched device. */
 gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options,
                             const gmd_workload *workload, gmd_shared *shared, gmd_error *error);

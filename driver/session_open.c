@@ -184,6 +184,14 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     return is_accepted ? GMD_OK : gmd_fail(error, GMD_FAILED, "gmd_order_segments was refused");
 }
 
+gmd_subject_source gmd_session_source(const gmd_run_options *options)
+{
+    return (gmd_subject_source){.spec = options->allocator,
+                                .lib_directory = options->lib_directory,
+                                .torch_adapter = options->torch_adapter,
+                                .conf = options->conf};
+}
+
 static gmd_status open_device(gmd_session *s, gmd_error *error)
 {
     gmd_status status =
@@ -213,8 +221,8 @@ static gmd_status open_allocator(gmd_session *s, gmd_error *error)
 {
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
-    gmd_status status =
-        gmd_subject_open(&s->subject, s->options->allocator, s->options->lib_directory, error);
+    const gmd_subject_source source = gmd_session_source(s->options);
+    gmd_status status = gmd_subject_open(&s->subject, &source, error);
     if (status == GMD_OK) {
         status = configure(s, error);
     }

@@ -29,12 +29,22 @@ typedef struct gmd_subject {
     uint64_t promised_alignment; /* bytes */
 } gmd_subject;
 
-/* Checks the form of a SPEC (`reference`, `PATH.so`, `PATH.so:MALLOC,FREE`) and that its file
- * exists, without loading anything: bad usage is told before a child process is made. */
-gmd_status gmd_subject_check(const char *spec, const char *lib_directory, gmd_error *error);
+/* Which allocator, and where it comes from. */
+typedef struct gmd_subject_source {
+    const char *spec;          /* `reference`, `cudamalloc`, `cudamallocasync`, `torch`, `PATH.so`,
+                                  `PATH.so:MALLOC,FREE` */
+    const char *lib_directory; /* gmd's own libraries */
+    const char *torch_adapter; /* `torch`: the library of gmd_torch_adapter; else NULL */
+    const char *conf;          /* settings that will be given to gmd_configure; NULL: none */
+} gmd_subject_source;
 
-/* Loads it. The CUDA runtime that it is to run on must be loaded already (gmd_runtime_open). */
-gmd_status gmd_subject_open(gmd_subject *subject, const char *spec, const char *lib_directory,
+/* Checks the form of a SPEC and that its file exists, without loading anything: bad usage is told
+ * before a child process is made. */
+gmd_status gmd_subject_check(const gmd_subject_source *source, gmd_error *error);
+
+/* Loads it. The CUDA runtime that it is to run on must be loaded already (gmd_runtime_open), and is
+ * the only one afterwards: an allocator that brings another is refused. */
+gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *source,
                             gmd_error *error);
 
 #endif

@@ -1,0 +1,359 @@
+// torch.cpp - PyTorch's own CUDA allocator (libc10_cuda.so, as it was installed) behind the ABI of
+// gmd_abi.h. gmd compiles this file on the machine where PyTorch's headers are, at first use.
+//
+// No exception crosses the boundary: out of memory is NULL, everything else is told by
+// gmd_last_error. No CUDA call is made here that could clear or set the thread's last error, so that
+// what the allocator leaves behind stays visible.
+#include "gmd_abi.h"
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <cstdio>
+#include <cstring>
+
+#define GMD_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+namespace caching = c10::cuda::CUDACachingAllocator;
+using c10::CachingAllocator::AcceleratorAllocatorConfig;
+using c10::CachingAllocator::Stat;
+using c10::CachingAllocator::StatArray;
+using c10::CachingAllocator::StatType;
+
+thread_local char last_error[1000]; // of the thread's latest call; empty: nothing went wrong
+int device_count = 1;
+bool is_native = true; // not the cudaMallocAsync backend, which keeps few figures
+
+void keep_error(const char *text)
+{
+    std::snprintf(last_error, sizeof last_error, "%s", *text ? text : "an exception without a text");
+}
+
+// Runs what calls PyTorch; `otherwise` is the answer when it threw.
+template <typename Result, typename Body> Result guarded(Result otherwise, Body &&body) noexcept
+{
+    last_error[0] = '\0';
+    try {
+        return body();
+    } catch (const c10::Error &e) {
+        keep_error(e.what_without_backtrace());
+    } catch (const std::exception &e) {
+        keep_error(e.what());
+    } catch (...) {
+        keep_error("an exception of an unknown type");
+    }
+    return otherwise;
+}
+
+// PyTorch allocates on the thread's current device; a caller of the ABI names the device.
+void *allocate(size_t size, int device, cudaStream_t stream)
+{
+    c10::DeviceIndex current = -1;
+    C10_CUDA_CHECK(c10::cuda::GetDevice(&current));
+    if (current == device) {
+        return caching::raw_alloc_with_stream(size, stream);
+    }
+    c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device));
+    return caching::raw_alloc_with_stream(size, stream);
+}
+
+// The device of a block. With one device there is nothing to ask.
+c10::DeviceIndex device_of(void *ptr)
+{
+    if (device_count == 1) {
+        return 0;
+    }
+    cudaPointerAttributes attributes;
+    C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, ptr));
+    return static_cast<c10::DeviceIndex>(attributes.device);
+}
+
+// --- statistics -----------------------------------------------------------------------------
+
+uint64_t all(const StatArray &figures)
+{
+    return static_cast<uint64_t>(figures[static_cast<size_t>(StatType::AGGREGATE)].current);
+}
+
+uint64_t peak(const StatArray &figures)
+{
+    return static_cast<uint64_t>(figures[static_cast<size_t>(StatType::AGGREGATE)].peak);
+}
+
+void fill(gmd_stats *out, const c10::CachingDeviceAllocator::DeviceStats &s)
+{
+    out->allocated_bytes = all(s.allocated_bytes);
+    out->allocated_bytes_peak = peak(s.allocated_bytes);
+    out->reserved_bytes = all(s.reserved_bytes);
+    out->reserved_bytes_peak = peak(s.reserved_bytes);
+    out->active_bytes = all(s.active_bytes);
+    out->active_bytes_peak = peak(s.active_bytes);
+    out->inactive_split_bytes = all(s.inactive_split_bytes);
+    out->requested_bytes = all(s.requested_bytes);
+    out->allocation_count = all(s.allocation);
+    out->segment_count = all(s.segment);
+    out->num_alloc_retries = static_cast<uint64_t>(s.num_alloc_retries);
+    out->num_ooms = static_cast<uint64_t>(s.num_ooms);
+}
+
+// The figures of the cudaMallocAsync backend are those of the driver's pool, which counts a block
+// as used until its free has been carried out: only what is reserved means the same.
+void fill_from_pool(gmd_stats *out, const c10::CachingDeviceAllocator::DeviceStats &s)
+{
+    const size_t struct_size = out->struct_size;
+    std::memset(out, 0xff, sizeof *out); // GMD_STAT_UNKNOWN
+    out->struct_size = struct_size;
+    out->reserved_bytes = all(s.reserved_bytes);
+    out->reserved_bytes_peak = peak(s.reserved_bytes);
+}
+
+struct emitter {
+    gmd_stat_fn *emit;
+    void *context;
+
+    void one(const char *name, int64_t value) const
+    {
+        emit(context, name, static_cast<uint64_t>(value));
+    }
+
+    void stat(const char *prefix, const Stat &s) const
+    {
+        const struct {
+            const char *name;
+            int64_t value;
+        } parts[] = {{"current", s.current},
+                     {"peak", s.peak},
+                     {"allocated", s.allocated},
+                     {"freed", s.freed}};
+        for (const auto &part : parts) {
+            char name[96];
+            std::snprintf(name, sizeof name, "%s.%s", prefix, part.name);
+            one(name, part.value);
+        }
+    }
+
+    void pools(const char *figure, const StatArray &figures) const
+    {
+        const struct {
+            const char *name;
+            StatType type;
+        } pools[] = {{"all", StatType::AGGREGATE},
+                     {"small_pool", StatType::SMALL_POOL},
+                     {"large_pool", StatType::LARGE_POOL}};
+        for (const auto &pool : pools) {
+            char prefix[64];
+            std::snprintf(prefix, sizeof prefix, "%s.%s", figure, pool.name);
+            stat(prefix, figures[static_cast<size_t>(pool.type)]);
+        }
+    }
+};
+
+// The names are those of torch.cuda.memory_stats().
+void emit_all(const emitter &e, const c10::CachingDeviceAllocator::DeviceStats &s)
+{
+    e.pools("allocation", s.allocation);
+    e.pools("segment", s.segment);
+    e.pools("active", s.active);
+    e.pools("inactive_split", s.inactive_split);
+    e.pools("allocated_bytes", s.allocated_bytes);
+    e.pools("reserved_bytes", s.reserved_bytes);
+    e.pools("active_bytes", s.active_bytes);
+    e.pools("inactive_split_bytes", s.inactive_split_bytes);
+    e.pools("requested_bytes", s.requested_bytes);
+    e.stat("oversize_allocations", s.oversize_allocations);
+    e.stat("oversize_segments", s.oversize_segments);
+    e.one("num_alloc_retries", s.num_alloc_retries);
+    e.one("num_ooms", s.num_ooms);
+    e.one("num_sync_all_streams", s.num_sync_all_streams);
+    e.one("num_device_alloc", s.num_device_alloc);
+    e.one("num_device_free", s.num_device_free);
+    e.one("max_split_size", s.max_split_size);
+}
+
+// --- the device's side ----------------------------------------------------------------------
+
+// The documented rounding of a request, and the segment for it: what the allocator asks of the
+// device when nothing that it holds can serve (docs "CUDA memory management",
+// c10/core/AllocatorConfig.h for the constants).
+uint64_t round_request(uint64_t size)
+{
+    using namespace c10::CachingAllocator;
+    if (size < kMinBlockSize) {
+        return kMinBlockSize;
+    }
+    const uint64_t divisions = AcceleratorAllocatorConfig::roundup_power2_divisions(size);
+    if (divisions > 1 && size > kMinBlockSize * divisions) {
+        uint64_t power = 1;
+        while (power <= size / 2) {
+            power *= 2;
+        }
+        const uint64_t step = power / divisions;
+        return size == power || !step ? size : power + (size - power + step - 1) / step * step;
+    }
+    return (size + kMinBlockSize - 1) / kMinBlockSize * kMinBlockSize;
+}
+
+uint64_t segment_for(uint64_t size)
+{
+    using namespace c10::CachingAllocator;
+    const uint64_t rounded = round_request(size);
+    const uint64_t large = AcceleratorAllocatorConfig::large_segment_size();
+    if (rounded <= kSmallSize) {
+        return kSmallBuffer;
+    }
+    if (AcceleratorAllocatorConfig::use_expandable_segments()) {
+        return (rounded + large - 1) / large * large;
+    }
+    return rounded < kMinLargeAlloc ? large : (rounded + kRoundLarge - 1) / kRoundLarge * kRoundLarge;
+}
+
+void walk_segment(const c10::CachingDeviceAllocator::SegmentInfo &segment, gmd_walk_fn *visit,
+                  void *context)
+{
+    uint64_t address = segment.address;
+    for (const auto &block : segment.blocks) {
+        gmd_block_info info{};
+        info.segment_address = segment.address;
+        info.segment_size = segment.total_size;
+        info.address = address;
+        info.size = block.size;
+        info.requested_size = block.requested_size;
+        info.stream = static_cast<CUstream_st *>(segment.stream);
+        info.state = block.allocated ? 1 : block.active ? 2 : 0;
+        info.is_large = segment.is_large;
+        visit(context, &info);
+        address += block.size;
+    }
+}
+
+} // namespace
+
+GMD_EXPORT const char *gmd_last_error(void)
+{
+    return last_error[0] ? last_error : nullptr;
+}
+
+GMD_EXPORT void gmd_init(int count)
+{
+    guarded(0, [&] {
+        device_count = count;
+        caching::init(count);
+        is_native = caching::name() == "native";
+        return 0;
+    });
+}
+
+GMD_EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream)
+{
+    return guarded<void *>(nullptr, [&]() -> void * {
+        try {
+            return allocate(size, device, stream);
+        } catch (const c10::OutOfMemoryError &) {
+            return nullptr;
+        }
+    });
+}
+
+GMD_EXPORT void gmd_free(void *ptr, size_t, int, cudaStream_t)
+{
+    guarded(0, [&] {
+        caching::raw_delete(ptr);
+        return 0;
+    });
+}
+
+// PyTorch takes the owner of a block, not its address: one is made for the call, and given up again
+// without freeing the block.
+GMD_EXPORT void gmd_record_stream(void *ptr, cudaStream_t stream)
+{
+    guarded(0, [&] {
+        const c10::DeviceIndex device = device_of(ptr);
+        c10::DataPtr owner(ptr, ptr, caching::get()->raw_deleter(),
+                           c10::Device(c10::DeviceType::CUDA, device));
+        try {
+            caching::recordStream(owner, c10::cuda::getStreamFromExternal(stream, device));
+        } catch (...) {
+            owner.release_context();
+            throw;
+        }
+        owner.release_context();
+        return 0;
+    });
+}
+
+GMD_EXPORT void gmd_empty_cache(void)
+{
+    guarded(0, [] {
+        caching::emptyCache();
+        return 0;
+    });
+}
+
+GMD_EXPORT void gmd_set_memory_fraction(double fraction, int device)
+{
+    guarded(0, [&] {
+        caching::setMemoryFraction(fraction, static_cast<c10::DeviceIndex>(device));
+        return 0;
+    });
+}
+
+GMD_EXPORT void gmd_reset_peak_stats(int device)
+{
+    guarded(0, [&] {
+        caching::resetPeakStats(static_cast<c10::DeviceIndex>(device));
+        return 0;
+    });
+}
+
+GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out)
+{
+    return guarded(-1, [&] {
+        if (out->struct_size != sizeof *out) {
+            return -1;
+        }
+        const auto stats = caching::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+        (is_native ? fill : fill_from_pool)(out, stats);
+        return 0;
+    });
+}
+
+GMD_EXPORT int gmd_memory_stats(int device, gmd_stat_fn *emit, void *context)
+{
+    return guarded(-1, [&] {
+        emit_all({emit, context}, caching::getDeviceStats(static_cast<c10::DeviceIndex>(device)));
+        return 0;
+    });
+}
+
+GMD_EXPORT int gmd_configure(const char *conf, char *message, size_t message_size)
+{
+    const int status = guarded(-1, [&] {
+        c10::CachingAllocator::setAllocatorSettings(conf);
+        return 0;
+    });
+    if (status != 0) {
+        std::snprintf(message, message_size, "%s", last_error);
+    }
+    return status;
+}
+
+GMD_EXPORT uint64_t gmd_device_request(size_t size)
+{
+    return guarded<uint64_t>(GMD_STAT_UNKNOWN,
+                             [&] { return is_native ? segment_for(size) : GMD_STAT_UNKNOWN; });
+}
+
+GMD_EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context)
+{
+    return guarded(-1, [&] {
+        for (const auto &segment : caching::snapshot({0, 0}, false).segments) {
+            if (segment.device == device) {
+                walk_segment(segment, visit, context);
+            }
+        }
+        return 0;
+    });
+}
