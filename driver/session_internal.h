@@ -50,6 +50,7 @@ struct gmd_session {
     size_t misuse_count;
     gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
 
+    bool limit_is_unknown[GMD_MAX_DEVICES];
     uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
     uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */

@@ -205,16 +205,21 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
     return GMD_OK;
 }
 
+/* Where a fault hit, the allocator may have kept its earlier limit. */
 static void do_fraction(gmd_session *s, const gmd_request *r)
 {
-    if (s->subject.set_memory_fraction) {
-        gmd_call_frame frame;
-        gmd_session_give_floor(s, &frame);
-        s->subject.set_memory_fraction(r->fraction, r->device);
-        gmd_session_take_floor(s, &frame);
-        s->limit_bytes[r->device] = (uint64_t)(r->fraction * (double)s->total_bytes[r->device]);
-        s->view.limit_bytes = s->limit_bytes[r->device];
+    if (!s->subject.set_memory_fraction) {
+        return;
     }
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
+    s->subject.set_memory_fraction(r->fraction, r->device);
+    gmd_session_take_floor(s, &frame);
+    s->limit_is_unknown[r->device] = s->view.faults_hit > 0;
+    s->limit_bytes[r->device] = s->view.faults_hit
+                                    ? UINT64_MAX
+                                    : (uint64_t)(r->fraction * (double)s->total_bytes[r->device]);
+    s->view.limit_bytes = s->limit_bytes[r->device];
 }
 
 /* Work on a destroyed stream can no longer be ordered before a free: a block that is live on it, or

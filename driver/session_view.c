@@ -194,12 +194,15 @@ static uint64_t left_of(uint64_t bound, uint64_t taken)
 
 uint64_t gmd_session_room(const gmd_session *s, int device)
 {
+    if (!s->runtime.sim || s->limit_is_unknown[device]) {
+        return GMD_STAT_UNKNOWN;
+    }
     const gmd_device_figures *now = &s->figures[device];
     uint64_t memory = now->capacity_bytes < s->budget_bytes[device] ? now->capacity_bytes
                                                                     : s->budget_bytes[device];
     uint64_t by_device = left_of(memory, now->physical_bytes);
     uint64_t by_limit = left_of(s->limit_bytes[device], gmd_session_held(s, device));
-    return !s->runtime.sim ? GMD_STAT_UNKNOWN : by_limit < by_device ? by_limit : by_device;
+    return by_limit < by_device ? by_limit : by_device;
 }
 
 void gmd_session_judge(gmd_session *s)
@@ -210,4 +213,7 @@ void gmd_session_judge(gmd_session *s)
     s->view.misuse_count = s->misuse_count;
     gmd_judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
     s->misuse_count = 0;
+    if (s->runtime.sim && s->thread_after.last_error && s->view.thread_after) {
+        s->runtime.cudaGetLastError(); /* an excused one: the next request begins without it */
+    }
 }

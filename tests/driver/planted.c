@@ -23,6 +23,9 @@ EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
 EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
 EXPORT void gmd_empty_cache(void);
 EXPORT int gmd_get_stats(int device, gmd_stats *out);
+EXPORT void gmd_set_memory_fraction(double fraction, int device);
+EXPORT uint64_t gmd_device_request(size_t size);
+EXPORT const char *gmd_last_error(void);
 
 typedef struct cached {
     char *memory, *handed_out;
@@ -35,6 +38,7 @@ typedef struct cached {
 static cached blocks[BLOCK_MAX];
 static size_t block_count;
 static gmd_stats stats[DEVICE_MAX];
+static uint64_t limits[DEVICE_MAX]; /* of reserved bytes; 0: none */
 static unsigned allocation_calls, free_calls;
 
 static bool is_planted(const char *defect)
@@ -76,7 +80,8 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
 {
     for (size_t i = 0; i < block_count; i++) {
         cached *b = &blocks[i];
-        bool fits = b->memory && b->size == size && b->device == device && b->stream == stream;
+        bool is_of_stream = b->stream == stream || is_planted("any_stream");
+        bool fits = b->memory && b->size == size && b->device == device && is_of_stream;
         if (fits && (!b->is_live || (is_planted("overlap") && allocation_calls >= PLANT_AT_CALL))) {
             return b;
         }
@@ -84,15 +89,55 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
     return NULL;
 }
 
+static size_t round_size(size_t size)
+{
+    return size ? (size + 511) / 512 * 512 : 512;
+}
+
+uint64_t gmd_device_request(size_t size)
+{
+    return round_size(size);
+}
+
+void gmd_set_memory_fraction(double fraction, int device)
+{
+    size_t free_bytes, total;
+    if (cudaMemGetInfo(&free_bytes, &total) == cudaSuccess && !is_planted("over_limit")) {
+        limits[device] = (uint64_t)(fraction * (double)total);
+    }
+}
+
+static void *device_malloc(size_t size, int device)
+{
+    void *memory = NULL;
+    int previous = 0;
+    if (limits[device] && stats[device].reserved_bytes + size > limits[device]) {
+        return NULL;
+    }
+    if (cudaGetDevice(&previous) != cudaSuccess || cudaSetDevice(device) != cudaSuccess) {
+        return NULL;
+    }
+    if (cudaMalloc(&memory, size) != cudaSuccess) {
+        memory = NULL;
+        if (!is_planted("stale_error")) {
+            cudaGetLastError();
+        }
+    }
+    if (!is_planted("wrong_device")) {
+        cudaSetDevice(previous);
+    }
+    return memory;
+}
+
 static cached *add_block(size_t size, int device, cudaStream_t stream)
 {
     size_t asked = is_planted("short") && allocation_calls == PLANT_AT_CALL ? size / 2 : size;
-    void *memory = NULL;
-    if (block_count == BLOCK_MAX || cudaSetDevice(device) != cudaSuccess) {
-        return NULL;
+    void *memory = block_count < BLOCK_MAX ? device_malloc(asked, device) : NULL;
+    if (!memory && !is_planted("keep_cache")) {
+        gmd_empty_cache();
+        memory = block_count < BLOCK_MAX ? device_malloc(asked, device) : NULL;
     }
-    if (cudaMalloc(&memory, asked) != cudaSuccess) {
-        cudaGetLastError();
+    if (!memory) {
         stats[device].reserved_bytes += is_planted("unclean_failure") ? asked : 0;
         return NULL;
     }
@@ -142,9 +187,10 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
     allocation_calls++;
     misbehave();
-    size_t rounded = size ? (size + 511) / 512 * 512 : 512;
-    cached *b = find_cached(rounded, device, stream);
-    if (!b) {
+    size_t rounded = round_size(size);
+    bool refuses = is_planted("spurious_oom") && allocation_calls == PLANT_AT_CALL;
+    cached *b = refuses ? NULL : find_cached(rounded, device, stream);
+    if (!b && !refuses) {
         b = add_block(rounded, device, stream);
     }
     if (!b) {
@@ -196,12 +242,21 @@ void gmd_empty_cache(void)
         stats[b.device].reserved_bytes -= b.size;
         stats[b.device].segment_count--;
         cudaFree(b.memory);
+        if (is_planted("double_free")) {
+            cudaFree(b.memory);
+            cudaGetLastError();
+        }
     }
     block_count = kept;
     if (is_planted("leak_event")) {
         cudaEvent_t event;
         cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
     }
+}
+
+const char *gmd_last_error(void)
+{
+    return is_planted("other_error") && allocation_calls == PLANT_AT_CALL ? "an odd failure" : NULL;
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

@@ -40,7 +40,9 @@ static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                .case_directory = case_directory,
                                .device = GMD_DEVICE_SIM,
                                .device_count = trace.device_count ? trace.device_count : 1,
-                               .capacity_bytes = GMD_GIB,
+                               .capacity_bytes =
+                                   trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
+                               .schedule = &trace.schedule,
                                .call_budget_s = 1};
     gmd_workload workload = {
         .name = "planted", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
@@ -58,10 +60,33 @@ static gmd_outcome *run_text(const char *allocator, const char *text)
     return run_text_with_cases(allocator, text, NULL);
 }
 
-static void expect_verdict(const char *plant, const char *oracle, const char *message_part)
+/* The device has two pages more than what is live at most; work is pending until it is waited for.
+ */
+static const char tight_text[] = "gmd-trace 1\n"
+                                 "devices 2\n"
+                                 "capacity 16MiB\n"
+                                 "schedule lazy\n"
+                                 "alloc a 4MiB s1\n"
+                                 "use a s1 5us\n"
+                                 "free a\n"
+                                 "alloc b 4MiB s2\n"
+                                 "alloc c 8MiB s1\n"
+                                 "free b\n"
+                                 "alloc d 8MiB s1\n"
+                                 "alloc e 8MiB s1\n"
+                                 "alloc f 4MiB s1 device 1\n"
+                                 "free d\n"
+                                 "fraction 0.5\n"
+                                 "free c\n"
+                                 "empty_cache\n"
+                                 "alloc g 6MiB s1\n"
+                                 "alloc h 6MiB s1\n";
+
+static void expect_verdict_of(const char *text, const char *plant, const char *oracle,
+                              const char *message_part)
 {
     setenv("GMD_PLANT", plant, 1);
-    gmd_outcome *o = run_text(GMD_TEST_PLANTED, workload_text);
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED, text);
     unsetenv("GMD_PLANT");
     assert_int_equal(o->verdict, GMD_FAIL);
     assert_true(o->violation_count > 0);
@@ -70,6 +95,11 @@ static void expect_verdict(const char *plant, const char *oracle, const char *me
         fail_msg("'%s' does not contain '%s'", o->violations[0].message, message_part);
     }
     free(o);
+}
+
+static void expect_verdict(const char *plant, const char *oracle, const char *message_part)
+{
+    expect_verdict_of(workload_text, plant, oracle, message_part);
 }
 
 static void a_correct_allocator_passes(void **state)
@@ -83,6 +113,18 @@ static void a_correct_allocator_passes(void **state)
     for (uint32_t i = 0; i < o->oracle_count; i++) {
         assert_int_equal(o->oracles[i].fate, GMD_ORACLE_PASSED);
     }
+    free(o);
+}
+
+static void a_correct_allocator_passes_on_a_tight_device(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED, tight_text);
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    free(o);
+    o = run_text("reference", tight_text);
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
     free(o);
 }
 
@@ -111,11 +153,38 @@ PLANT_TEST(leak, leak, "are left after everything was freed")
 PLANT_TEST(leak_event, leak, "events are left")
 PLANT_TEST(wrong_sum, accounting, "active_bytes")
 PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
+#define TIGHT_PLANT_TEST(plant, oracle, part)                                                      \
+    static void planted_##plant##_is_found_by_##oracle(void **state)                               \
+    {                                                                                              \
+        (void)state;                                                                               \
+        expect_verdict_of(tight_text, #plant, #oracle, part);                                      \
+    }
+
+TIGHT_PLANT_TEST(spurious_oom, oom_retry, "the limit and the device leave 8388608 B")
+TIGHT_PLANT_TEST(keep_cache, oom_retry, "cache")
+TIGHT_PLANT_TEST(over_limit, peak_bound, "above the memory limit of 8388608 B")
+TIGHT_PLANT_TEST(double_free, api_misuse, "cudaFree(0x")
+TIGHT_PLANT_TEST(stale_error, device_state, "last CUDA error was 0 and is 2")
+TIGHT_PLANT_TEST(wrong_device, device_state, "current device was 0 and is 1")
+TIGHT_PLANT_TEST(other_error, progress, "an odd failure")
 PLANT_TEST(crash, progress, "crashed with signal 11")
 PLANT_TEST(exit, progress, "ended the process with status 0")
 PLANT_TEST(hang, progress, "no answer within 1 s in request 2: alloc c 4096 s1")
 PLANT_TEST(crash_init, progress, "while the allocator was loaded and initialised")
 PLANT_TEST(crash_exit, progress, "while the process ended")
+
+/* Nothing is left on the device: only asking again shows that the refusal is false. */
+static void a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again(void **state)
+{
+    (void)state;
+    expect_verdict_of("gmd-trace 1\n"
+                      "capacity 16MiB\n"
+                      "alloc a 8MiB s1\n"
+                      "alloc b 8MiB s1\n"
+                      "free a\n"
+                      "alloc c 8MiB s1\n",
+                      "spurious_oom", "oom_retry", "made again at once, with nothing freed");
+}
 
 /* What only looks odd from outside must not be taken for a defect. */
 static void expect_pass(const char *plant)
@@ -252,6 +321,15 @@ int main(void)
         cmocka_unit_test(planted_leak_event_is_found_by_leak),
         cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
         cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
+        cmocka_unit_test(a_correct_allocator_passes_on_a_tight_device),
+        cmocka_unit_test(planted_spurious_oom_is_found_by_oom_retry),
+        cmocka_unit_test(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again),
+        cmocka_unit_test(planted_keep_cache_is_found_by_oom_retry),
+        cmocka_unit_test(planted_over_limit_is_found_by_peak_bound),
+        cmocka_unit_test(planted_double_free_is_found_by_api_misuse),
+        cmocka_unit_test(planted_stale_error_is_found_by_device_state),
+        cmocka_unit_test(planted_wrong_device_is_found_by_device_state),
+        cmocka_unit_test(planted_other_error_is_found_by_progress),
         cmocka_unit_test(planted_crash_is_found_by_progress),
         cmocka_unit_test(planted_exit_is_found_by_progress),
         cmocka_unit_test(planted_hang_is_found_by_progress),

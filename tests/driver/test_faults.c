@@ -1,0 +1,121 @@
+/* Every call of the reference allocator fails in turn, alone and for good, with every plausible
+ * error, in runs of their own: each time the outcome is clean, and no oracle takes the fault for a
+ * defect. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_driver.h"
+#include "gmd_size.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Both pools, two devices, streams with work pending, the limit and the device's own end, giving
+ * back by hand and in a retry. */
+static const char requests[] = "alloc a 1000 s1\n"
+                               "alloc b 3MiB s1\n"
+                               "alloc c 12MiB s2\n"
+                               "use a s1 5us\n"
+                               "use b s2 5us\n"
+                               "record b s2\n"
+                               "free a\n"
+                               "free b\n"
+                               "alloc d 30MiB s1\n"
+                               "alloc e 30MiB s1\n"
+                               "alloc f 700 s1 device 1\n"
+                               "fraction 0.5\n"
+                               "free c\n"
+                               "alloc g 12MiB s2\n"
+                               "alloc h 3MiB s2\n"
+                               "empty_cache\n"
+                               "free d\n"
+                               "alloc i 25MiB s1\n"
+                               "sync\n"
+                               "free f\n"
+                               "empty_cache\n"
+                               "alloc j 40MiB s3 device 1\n"
+                               "alloc k 40MiB s3 device 1\n"
+                               "alloc l 5MiB s3 device 1\n";
+
+static void expect_clean(const char *fault)
+{
+    char text[2048];
+    int length = snprintf(text, sizeof text, "gmd-trace 1\ndevices 2\ncapacity 64MiB\n%s\n%s",
+                          fault, requests);
+    gmd_trace trace = {0};
+    gmd_error error = {""};
+    assert_int_equal(gmd_trace_parse(&trace, text, (size_t)length, "test", &error), GMD_OK);
+    gmd_run_options options = {.allocator = "reference",
+                               .lib_directory = GMD_TEST_LIB_DIR,
+                               .device = GMD_DEVICE_SIM,
+                               .device_count = 2,
+                               .capacity_bytes = trace.capacity_bytes,
+                               .call_budget_s = 20};
+    gmd_workload workload = {
+        .name = "faults", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_outcome *o = calloc(1, sizeof *o);
+    assert_int_equal(gmd_run_isolated(&options, &workload, o, &error), GMD_OK);
+    gmd_trace_free(&trace);
+    if (o->verdict != GMD_PASS) {
+        fail_msg("%s: %s %s", fault, o->violation_count ? o->violations[0].oracle : "",
+                 o->violation_count ? o->violations[0].message : o->error);
+    }
+    free(o);
+}
+
+static void sweep(const char *function, int error, const char *every)
+{
+    static const int calls[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char fault[100];
+        snprintf(fault, sizeof fault, "fault %s %d %d%s", function, calls[i], error, every);
+        expect_clean(fault);
+    }
+}
+
+#define SWEEP_TEST(function, error)                                                                \
+    static void any_##function##_may_fail(void **state)                                            \
+    {                                                                                              \
+        (void)state;                                                                               \
+        sweep(#function, error, "");                                                               \
+        sweep(#function, error, " every");                                                         \
+    }
+
+SWEEP_TEST(cudaMalloc, cudaErrorMemoryAllocation)
+SWEEP_TEST(cudaFree, cudaErrorUnknown)
+SWEEP_TEST(cudaGetDevice, cudaErrorUnknown)
+SWEEP_TEST(cudaSetDevice, cudaErrorInvalidDevice)
+SWEEP_TEST(cudaMemGetInfo, cudaErrorUnknown)
+SWEEP_TEST(cudaGetLastError, cudaErrorUnknown)
+
+static void a_malloc_may_fail_otherwise_than_for_want_of_memory(void **state)
+{
+    (void)state;
+    sweep("cudaMalloc", cudaErrorUnknown, "");
+}
+
+static void a_run_without_a_fault_is_clean(void **state)
+{
+    (void)state;
+    expect_clean("");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_without_a_fault_is_clean),
+        cmocka_unit_test(any_cudaMalloc_may_fail),
+        cmocka_unit_test(a_malloc_may_fail_otherwise_than_for_want_of_memory),
+        cmocka_unit_test(any_cudaFree_may_fail),
+        cmocka_unit_test(any_cudaGetDevice_may_fail),
+        cmocka_unit_test(any_cudaSetDevice_may_fail),
+        cmocka_unit_test(any_cudaMemGetInfo_may_fail),
+        cmocka_unit_test(any_cudaGetLastError_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
