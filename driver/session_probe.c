@@ -113,7 +113,7 @@ static void limit_time(double seconds)
 static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
 {
     limit_time(s->options->call_budget_s / 2); /* the parent's own time runs */
-    s->interleaving = NULL; /* the other threads did not come along */
+    s->interleaving = NULL;                    /* the other threads did not come along */
     s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     s->runtime.sim->gmd_sim_clear_faults();
     ask_all(s, r, frees_all, &s->shared->refusal);
