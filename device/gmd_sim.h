@@ -29,11 +29,18 @@ typedef enum gmd_sim_placement {
 } gmd_sim_placement;
 
 /* How far queued work gets without being forced. A synchronising call always completes what it
- * waits for. (More schedules, by seed and explicit, come with the schedule module.) */
+ * waits for; which work completes is always legal: in stream order, and after what it waits for. */
 typedef enum gmd_sim_schedule {
     GMD_SIM_TIMED, /* work takes its duration on the virtual clock */
     GMD_SIM_EAGER, /* work is complete as soon as it is queued, if its waits are */
     GMD_SIM_LAZY,  /* work completes only when a synchronising call forces it */
+    /* At the beginning of each API call, and again and again while a synchronising call waits, a
+     * choice is made: of the k streams whose first entry could complete now, in the order in which
+     * these entries were queued, choice n completes the n-th's. At the beginning of a call the
+     * choice is out of 0 to k, and 0 ends it; while something is waited for it is out of 1 to k. */
+    GMD_SIM_SEEDED,   /* the choices follow from gmd_sim_config.seed */
+    GMD_SIM_EXPLICIT, /* they are the bytes of gmd_sim_config.choices, modulo their number; when
+                         these are used up, the schedule goes on as GMD_SIM_TIMED */
 } gmd_sim_schedule;
 
 typedef struct gmd_sim_recorded {
@@ -46,7 +53,7 @@ typedef struct gmd_sim_config {
     uint32_t device_count;   /* 1 to GMD_SIM_DEVICE_MAX */
     uint64_t capacity_bytes; /* of each device; at least one page; all together (the number of
                                 devices rounded up to a power of 2) at most 16 TiB */
-    uint64_t seed;           /* of GMD_SIM_RANDOM */
+    uint64_t seed;           /* of GMD_SIM_RANDOM and GMD_SIM_SEEDED */
     gmd_sim_placement placement;
     gmd_sim_schedule schedule;
     bool backed;          /* device memory holds data: copies and memsets really move bytes */
@@ -56,6 +63,8 @@ typedef struct gmd_sim_config {
      * on, placement falls back to ascending addresses and gmd_sim_recorded_left tells. */
     const gmd_sim_recorded *recorded;
     size_t recorded_count;
+    const uint8_t *choices; /* GMD_SIM_EXPLICIT, kept by reference until the next reset */
+    size_t choice_count;
 } gmd_sim_config;
 
 /* The configuration that holds before the first reset: 1 device of 80 GiB, ascending, timed,

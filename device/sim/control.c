@@ -52,7 +52,8 @@ static bool is_possible(const gmd_sim_config *c)
            c->device_count <= GMD_SIM_DEVICE_MAX && c->capacity_bytes >= GMD_SIM_PAGE_BYTES &&
            c->capacity_bytes <= CAPACITY_MAX &&
            placement_can_hold(c->device_count, c->capacity_bytes) &&
-           (unsigned)c->placement <= GMD_SIM_RECORDED && (unsigned)c->schedule <= GMD_SIM_LAZY &&
+           (unsigned)c->placement <= GMD_SIM_RECORDED &&
+           (unsigned)c->schedule <= GMD_SIM_EXPLICIT && (c->choices || c->choice_count == 0) &&
            (c->recorded || c->recorded_count == 0);
 }
 
@@ -65,11 +66,14 @@ static bool reset(const gmd_sim_config *config)
     sim = (sim_state){.config = *config,
                       .epoch = sim.epoch + 1,
                       .random = config->seed,
+                      .choice_random = config->seed ^ UINT64_C(0x5DEECE66D),
                       .is_driver_initialized = sim.is_driver_initialized};
     for (uint32_t d = 0; d < config->device_count; d++) {
         placement_reset_device((int)d);
     }
     calls_reset();
+    captures_reset();
+    graphs_reset();
     events_reset();
     return pages_init() && map_reset() && streams_reset();
 }

@@ -39,6 +39,13 @@ allocation *memory_find_range(uint64_t address, uint64_t size)
     return a && offset <= a->size && size <= a->size - offset ? a : NULL;
 }
 
+bool memory_is_usable(uint64_t address, uint64_t size, int device)
+{
+    (void)device; /* another device's memory is reached where the two are peers */
+    return memory_find_range(address, size) ||
+           memory_is_pinned((const void *)(uintptr_t)address, size, NULL);
+}
+
 /* A new allocation of `size` > 0 bytes on the current device; false: out of memory. */
 static bool allocate(sim_call *call, uint64_t size, uint64_t *address)
 {
@@ -149,6 +156,10 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.device = a->device;
     if (!sim.config.free_is_lenient) {
         streams_force_device(a->device);
+        a = map_find(address); /* a host function may have run, and another thread with it */
+        if (!a || a->address != address) {
+            return call_misuse(call, cudaErrorInvalidValue, "two threads free the same memory");
+        }
     }
     release(a);
     return cudaSuccess;
@@ -310,6 +321,10 @@ static int host_free(sim_call *call, void *pointer)
                            "a free of what is not page-locked host memory");
     }
     streams_force_device(-1);
+    p = find_pinned(pointer, 1);
+    if (!p) {
+        return call_misuse(call, cudaErrorInvalidValue, "two threads free the same memory");
+    }
     free(p->memory);
     host.list[p - host.list] = host.list[--host.count];
     return cudaSuccess;

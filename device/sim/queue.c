@@ -2,6 +2,7 @@
 #include "queue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool grow_ring(stream *s)
 {
@@ -30,29 +31,126 @@ void queue_deactivate(stream *s)
     stream *last = streams.active[--streams.active_count];
     streams.active[s->active_index] = last;
     last->active_index = s->active_index;
-    if (s->is_destroyed) {
-        stream_recycle(s);
+    stream_recycle_unused(s);
+}
+
+/* --- entries ----------------------------------------------------------------------------- */
+
+void entry_drop(entry *e)
+{
+    if (e->kind == ENTRY_COPY) {
+        free(e->move.staged);
+    } else if (e->kind == ENTRY_KERNEL && e->count > ACCESSES_INLINE) {
+        free(e->accesses);
+    }
+}
+
+bool entry_copy(entry *to, const entry *from)
+{
+    *to = *from;
+    if (from->kind == ENTRY_KERNEL && from->count > ACCESSES_INLINE) {
+        size_t bytes = from->count * sizeof *from->accesses;
+        to->accesses = malloc(bytes);
+        if (!to->accesses) {
+            return false;
+        }
+        memcpy(to->accesses, from->accesses, bytes);
+    }
+    return true;
+}
+
+/* Every range that a kernel touches is there when it runs. */
+static bool can_touch_all(const entry *e, int device)
+{
+    for (uint32_t i = 0; i < e->count; i++) {
+        bool is_listed = e->count > ACCESSES_INLINE;
+        uint64_t address = is_listed ? e->accesses[i].address : e->access[i].address;
+        uint64_t size = is_listed ? e->accesses[i].size : e->access[i].size;
+        if (!memory_is_usable(address, size, device)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A host function sees what its stream did before it. The lock is released meanwhile. */
+static void run_host(stream *s)
+{
+    entry e = *entry_at(s, s->head + 1);
+    uint64_t ticket = s->head + 1;
+    s->is_running = true;
+    sim_run_host(e.host.function, e.host.callback, e.host.stream, e.host.data);
+    s->is_running = false;
+    host_join_at(s, ticket);
+}
+
+/* What the entry does; a broken context does nothing any more. */
+static void run(stream *s, entry *e)
+{
+    if (sim.devices[s->device].broken) {
+        return;
+    }
+    switch (e->kind) {
+    case ENTRY_FILL:
+    case ENTRY_COPY:
+        copy_complete(e, s->device);
+        break;
+    case ENTRY_KERNEL:
+        if (!can_touch_all(e, s->device)) {
+            device_break(s->device, cudaErrorIllegalAddress,
+                         "a kernel ran that touches memory that is not allocated");
+        }
+        break;
+    default:
+        break;
     }
 }
 
 void queue_complete_first(stream *s, uint64_t end_ns)
 {
-    entry *e = entry_at(s, s->head + 1);
+    if (entry_at(s, s->head + 1)->kind == ENTRY_HOST && !sim.devices[s->device].broken) {
+        run_host(s);
+    }
+    entry *e = entry_at(s, s->head + 1); /* the ring may have grown while a host function ran */
     s->end_ns = end_ns;
     s->head++;
     if (e->kind == ENTRY_RECORD) {
         event_recorded(e->event, s, s->head, end_ns);
-    } else if (e->kind != ENTRY_WAIT) {
-        copy_complete(e);
+    } else {
+        run(s, e);
+        entry_drop(e);
     }
     if (s->head == s->tail) {
         queue_deactivate(s);
     }
 }
 
+bool queue_can_complete(const stream *s, uint64_t *end_ns)
+{
+    const entry *e = entry_at(s, s->head + 1);
+    uint64_t start = s->end_ns > e->queued_ns ? s->end_ns : e->queued_ns;
+    if (s->is_running) {
+        return false;
+    }
+    if (e->kind == ENTRY_WAIT) {
+        *end_ns = start > e->wait.on->end_ns ? start : e->wait.on->end_ns;
+        return e->wait.on->head >= e->wait.ticket;
+    }
+    if (__builtin_add_overflow(start, e->duration_ns, end_ns)) {
+        *end_ns = UINT64_MAX;
+    }
+    return e->kind != ENTRY_WAIT_VALUE || copy_value_holds(e);
+}
+
+/* --- queueing ---------------------------------------------------------------------------- */
+
 bool stream_push(stream *s, entry e)
 {
+    if (s->capture) {
+        return capture_push(s, e);
+    }
     if (s->tail - s->head == s->ring_size && !grow_ring(s)) {
+        entry_drop(&e);
         return false;
     }
     e.queued_ns = sim.now_ns;
@@ -61,34 +159,37 @@ bool stream_push(stream *s, entry e)
         activate(s);
     }
     *entry_at(s, ++s->tail) = e;
+    s->changes++;
+    stream_mark_ahead(s);
     if (sim.config.schedule == GMD_SIM_EAGER) {
-        /* Nothing is ever pending here, so neither is what it waits for. */
-        queue_complete_first(s, sim.now_ns);
+        schedule_eager();
     }
     return true;
 }
 
-static bool push_wait(stream *s, stream *on, uint64_t ticket)
+bool queue_push_wait(stream *s, point p)
 {
-    return stream_push(s, (entry){.kind = ENTRY_WAIT, .wait = {.on = on, .ticket = ticket}});
+    return stream_push(s, (entry){.kind = ENTRY_WAIT, .wait = p});
 }
 
-bool stream_follow(stream *s, point p)
+/* What is queued next on `s` runs after all that is queued on `other` now. */
+static bool order_after(stream *s, stream *other)
 {
-    return !p.on || p.on == s || p.on->head >= p.ticket || push_wait(s, p.on, p.ticket);
+    return stream_join(s, stream_point(other), stream_clock(other)) &&
+           (other->head == other->tail || queue_push_wait(s, stream_point(other)));
 }
 
 /* Work on the default stream starts after all earlier work of the device's blocking streams... */
 static bool order_default_after_all(stream *s)
 {
-    for (uint32_t i = 0; i < streams.active_count; i++) {
-        stream *other = streams.active[i];
+    for (uint32_t i = 0; i < streams.ahead_count; i++) {
+        stream *other = streams.ahead[i];
         if (other != s && other->device == s->device && stream_is_blocking(other) &&
-            other->seen_by_default < other->tail) {
-            if (!push_wait(s, other, other->tail)) {
+            other->seen_by_default != other->changes) {
+            if (!order_after(s, other)) {
                 return false;
             }
-            other->seen_by_default = other->tail;
+            other->seen_by_default = other->changes;
         }
     }
     return true;
@@ -97,18 +198,18 @@ static bool order_default_after_all(stream *s)
 /* ... and work on those starts after all earlier work of the default stream. */
 bool stream_order_default(stream *s)
 {
-    if (streams.active_count == 0 || !stream_is_blocking(s)) {
+    if (streams.ahead_count == 0 || !stream_is_blocking(s) || s->capture) {
         return true;
     }
     if (stream_is_legacy(s)) {
         return order_default_after_all(s);
     }
     stream *first = sim.devices[s->device].legacy;
-    if (first->head == first->tail || s->saw_default == first->tail) {
+    if (!first->is_ahead || s->saw_default == first->changes) {
         return true;
     }
-    s->saw_default = first->tail;
-    return push_wait(s, first, first->tail);
+    s->saw_default = first->changes;
+    return order_after(s, first);
 }
 
 uint64_t stream_pending(const stream *s)
@@ -119,7 +220,7 @@ uint64_t stream_pending(const stream *s)
 void queue_drop(stream *s)
 {
     for (uint64_t t = s->head + 1; t <= s->tail; t++) {
-        copy_drop(entry_at(s, t));
+        entry_drop(entry_at(s, t));
     }
     s->head = s->tail;
 }

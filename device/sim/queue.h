@@ -13,6 +13,8 @@ typedef struct stream_table {
     stream **all;    /* [id]: every structure ever made; active_capacity entries */
     stream **active; /* with queued work, in no order */
     uint32_t active_count, active_capacity;
+    stream **ahead; /* with work that the host does not know of, in no order */
+    uint32_t ahead_count;
     stream *free_list, *unnamed; /* unnamed: default streams, which no serial number refers to */
     uint64_t sequence;           /* entries queued, to order what ends at the same time */
     uint32_t stream_structs;
@@ -37,12 +39,18 @@ static inline bool stream_is_blocking(const stream *s)
 
 /* streams.c */
 stream *stream_create(int device, unsigned flags, int priority);
-void stream_destroy(stream *s); /* its queued work still completes */
-void stream_recycle(stream *s);
+void stream_destroy(stream *s);        /* its queued work still completes */
+void stream_recycle_unused(stream *s); /* if it is destroyed, idle, and all of it is known */
 
 /* queue.c */
 void queue_complete_first(stream *s, uint64_t end_ns); /* the effect of the first entry */
 void queue_drop(stream *s);                            /* the work is gone without effect */
 void queue_deactivate(stream *s);
+bool queue_push_wait(stream *s, point p);
+/* The first entry of an active stream can complete; when it ends. */
+bool queue_can_complete(const stream *s, uint64_t *end_ns);
+
+/* schedule.c: with GMD_SIM_EAGER, completes what can be. */
+void schedule_eager(void);
 
 #endif

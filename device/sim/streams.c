@@ -14,6 +14,22 @@ static void *grow_array(void *array, uint32_t *capacity, size_t item)
     }
     return moved;
 }
+/* Room for every structure to be in each list. */
+static bool grow_tables(void)
+{
+    uint32_t capacity = streams.active_capacity ? streams.active_capacity * 2 : 32;
+    stream ***tables[] = {&streams.active, &streams.ahead, &streams.all};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        void *moved = realloc(*tables[i], capacity * sizeof(stream *));
+        if (!moved) {
+            return false;
+        }
+        *tables[i] = moved;
+    }
+    streams.active_capacity = capacity;
+    return true;
+}
+
 /* A new or recycled structure. Tickets go on where its earlier life ended, so that what still
  * refers to that life finds it complete. Room for every structure to be active is made here, so
  * that queueing cannot fail for it. */
@@ -24,16 +40,9 @@ static stream *new_stream(int device, unsigned flags, int priority)
         streams.free_list = s->next;
     } else {
         if (streams.stream_structs == streams.active_capacity) {
-            void *moved = grow_array(streams.active, &streams.active_capacity, sizeof(stream *));
-            if (!moved) {
+            if (!grow_tables()) {
                 return NULL;
             }
-            streams.active = moved;
-            moved = realloc(streams.all, streams.active_capacity * sizeof(stream *));
-            if (!moved) {
-                return NULL;
-            }
-            streams.all = moved;
         }
         s = calloc(1, sizeof *s);
         if (!s) {
@@ -48,14 +57,22 @@ static stream *new_stream(int device, unsigned flags, int priority)
     s->priority = priority;
     s->is_destroyed = false;
     s->saw_default = s->seen_by_default = 0;
+    s->changes = 1;
     s->end_ns = 0;
     return s;
 }
 
-void stream_recycle(stream *s)
+static void recycle(stream *s)
 {
     s->next = streams.free_list;
     streams.free_list = s;
+}
+
+void stream_recycle_unused(stream *s)
+{
+    if (s->is_destroyed && s->head == s->tail && !s->is_ahead) {
+        recycle(s);
+    }
 }
 
 stream *stream_create(int device, unsigned flags, int priority)
@@ -127,30 +144,39 @@ void stream_destroy(stream *s)
     streams.by_serial[handle_serial((uintptr_t)s->handle, HANDLE_STREAM)] = NULL;
     sim.devices[s->device].stream_count--;
     s->is_destroyed = true;
-    if (s->head == s->tail) {
-        stream_recycle(s);
-    }
+    capture_leave_stream(s);
+    stream_recycle_unused(s);
 }
 
 /* --- reset ------------------------------------------------------------------------------- */
 
+/* Nothing is left to be known or done: what refers to the stream's work finds it complete. */
+static void forget_work(stream *s)
+{
+    queue_drop(s);
+    s->known = s->tail;
+    s->is_ahead = false;
+    stream_forget_clock(s);
+}
+
 bool streams_reset(void)
 {
-    for (uint32_t i = 0; i < streams.active_count; i++) {
-        queue_drop(streams.active[i]);
-        if (streams.active[i]->is_destroyed) {
-            stream_recycle(streams.active[i]);
+    for (uint32_t i = 0; i < streams.ahead_count; i++) {
+        stream *s = streams.ahead[i];
+        forget_work(s);
+        if (s->is_destroyed) {
+            recycle(s);
         }
     }
-    streams.active_count = 0;
+    streams.active_count = streams.ahead_count = 0;
     for (uint32_t i = 1; i < streams.serials; i++) {
         if (streams.by_serial[i]) {
-            stream_recycle(streams.by_serial[i]);
+            recycle(streams.by_serial[i]);
         }
     }
     for (stream *s; (s = streams.unnamed);) {
         streams.unnamed = s->next;
-        stream_recycle(s);
+        recycle(s);
     }
     streams.serials = 1;
     if (!streams.by_serial) {
@@ -170,19 +196,23 @@ bool streams_reset(void)
 
 void streams_reset_device(int device)
 {
+    while (sim.running) {
+        sim_wait_for_host();
+    }
     for (uint32_t i = streams.active_count; i-- > 0;) {
-        stream *s = streams.active[i];
-        if (s->device == device) {
+        if (streams.active[i]->device == device) {
+            stream *s = streams.active[i];
             queue_drop(s);
             queue_deactivate(s);
         }
     }
+    host_join_device(device); /* what is left has nothing unfinished */
     for (uint32_t i = 1; i < streams.serials; i++) {
         stream *s = streams.by_serial[i];
         if (s && s->device == device) {
-            streams.by_serial[i] = NULL;
-            stream_recycle(s);
+            stream_destroy(s);
         }
     }
     sim.devices[device].stream_count = 0;
+    sim.devices[device].broken = cudaSuccess;
 }
