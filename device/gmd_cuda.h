@@ -23,6 +23,7 @@ typedef enum cudaError_enum { GMD_CUDA_DRIVER_ERRORS(GMD_CUDA_SHORT_ENUMERATOR) 
 enum cudaDeviceAttr { GMD_CUDA_DEVICE_ATTRIBUTES(GMD_CUDA_RUNTIME_ATTRIBUTE) };
 typedef enum CUdevice_attribute_enum {
     GMD_CUDA_DEVICE_ATTRIBUTES(GMD_CUDA_DRIVER_ATTRIBUTE)
+        GMD_CUDA_DRIVER_ATTRIBUTES(GMD_CUDA_SHORT_ENUMERATOR)
 } CUdevice_attribute;
 
 #undef GMD_CUDA_ENUMERATOR
@@ -304,6 +305,12 @@ typedef struct CUmemAllocationProp_st {
         unsigned char reserved[4];
     } allocFlags;
 } CUmemAllocationProp;
+
+typedef struct CUmulticastObjectProp_st {
+    unsigned int numDevices;
+    size_t size;
+    unsigned long long handleTypes, flags;
+} CUmulticastObjectProp;
 
 typedef struct CUmemAccessDesc_st {
     CUmemLocation location;

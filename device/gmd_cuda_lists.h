@@ -180,6 +180,33 @@
     X(CUresult, cuStreamQuery, (CUstream stream), (stream))                                        \
     X(CUresult, cuStreamSynchronize, (CUstream stream), (stream))                                  \
     X(CUresult, cuEventQuery, (CUevent event), (event))                                            \
+    X(CUresult, cuMemExportToShareableHandle,                                                      \
+      (void *shareable, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,       \
+       unsigned long long flags),                                                                  \
+      (shareable, handle, type, flags))                                                            \
+    X(CUresult, cuMemImportFromShareableHandle,                                                    \
+      (CUmemGenericAllocationHandle * handle, void *shareable, CUmemAllocationHandleType type),    \
+      (handle, shareable, type))                                                                   \
+    X(CUresult, cuMulticastCreate,                                                                 \
+      (CUmemGenericAllocationHandle * handle, const CUmulticastObjectProp *properties),            \
+      (handle, properties))                                                                        \
+    X(CUresult, cuMulticastAddDevice, (CUmemGenericAllocationHandle handle, CUdevice device),      \
+      (handle, device))                                                                            \
+    X(CUresult, cuMulticastBindMem,                                                                \
+      (CUmemGenericAllocationHandle handle, size_t offset, CUmemGenericAllocationHandle memory,    \
+       size_t memory_offset, size_t size, unsigned long long flags),                               \
+      (handle, offset, memory, memory_offset, size, flags))                                        \
+    X(CUresult, cuMulticastUnbind,                                                                 \
+      (CUmemGenericAllocationHandle handle, CUdevice device, size_t offset, size_t size),          \
+      (handle, device, offset, size))                                                              \
+    X(CUresult, cuCtxPushCurrent_v2, (CUcontext context), (context))                               \
+    X(CUresult, cuCtxPopCurrent_v2, (CUcontext * context), (context))                              \
+    X(CUresult, cuMemsetD32Async,                                                                  \
+      (CUdeviceptr pointer, unsigned int value, size_t count, CUstream stream),                    \
+      (pointer, value, count, stream))                                                             \
+    X(CUresult, cuStreamWriteValue32_v2,                                                           \
+      (CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags),                  \
+      (stream, address, value, flags))                                                             \
     X(CUresult, cuGetProcAddress_v2,                                                               \
       (const char *symbol, void **function, int version, uint64_t flags,                           \
        CUdriverProcAddressQueryResult *status),                                                    \
@@ -259,6 +286,12 @@
     X(CUDA_ERROR_NOT_PERMITTED, 800)                                                               \
     X(CUDA_ERROR_NOT_SUPPORTED, 801)                                                               \
     X(CUDA_ERROR_UNKNOWN, 999)
+
+/* X(driver's name, value): device attributes that only the driver has. */
+#define GMD_CUDA_DRIVER_ATTRIBUTES(X)                                                              \
+    X(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)                                \
+    X(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103)                        \
+    X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 110)
 
 /* X(name, driver's name, value): device attributes. */
 #define GMD_CUDA_DEVICE_ATTRIBUTES(X)                                                              \

@@ -105,6 +105,7 @@ static bool attribute_value(int attribute, int device, int *value)
     case cudaDevAttrConcurrentKernels:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrStreamPrioritiesSupported:
+    case (int)CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
         *value = 1;
         return true;
     case cudaDevAttrIntegrated:
@@ -113,6 +114,8 @@ static bool attribute_value(int attribute, int device, int *value)
     case cudaDevAttrPciDomainId:
     case cudaDevAttrManagedMemory: /* neither managed memory nor pools are simulated */
     case cudaDevAttrMemoryPoolsSupported:
+    case (int)CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+    case (int)CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
         *value = 0;
         return true;
     default:
