@@ -227,6 +227,9 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     if (!placements) {
         return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", a->input);
     }
+    if (a->checks && !options.conf) {
+        options.conf = snapshot->conf; /* "" where there were none */
+    }
     gmd_check_input check = {.history = history, .snapshot = snapshot, .truth = truth};
     replay_body body = {.history = history, .check = a->checks ? &check : NULL};
     if (a->checks) {
@@ -261,6 +264,13 @@ static gmd_status write_trace(const char *path, const gmd_trace *trace, gmd_erro
     return status;
 }
 
+/* Then the limit cannot be told from the requests that failed, but the recorder may have left it.
+ */
+static bool has_settings(const gmd_snapshot *snapshot)
+{
+    return (snapshot->conf && *snapshot->conf) || snapshot->setting;
+}
+
 static gmd_status replay_snapshot(const replay_arguments *a, cli_results *results, gmd_error *error)
 {
     gmd_snapshot snapshot = {0};
@@ -273,10 +283,13 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
     if (status == GMD_OK) {
         gmd_history_hints hints = {a->common.run.limit_bytes, GMD_RETRIES_UNKNOWN};
         gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
+        if (!hints.limit_bytes && has_settings(&snapshot)) {
+            hints.limit_bytes = truth.cap_bytes ? truth.cap_bytes : truth.ops_cap_bytes;
+        }
         status = gmd_history_build(&history, &snapshot, &hints, a->input, error);
     }
     if (status == GMD_OK && a->checks) {
-        status = gmd_check_possible(&history, &snapshot, a->input, error);
+        status = gmd_check_possible(&history, &snapshot, a->common.run.allocator, a->input, error);
     }
     if (status == GMD_OK && !history.trace.count) {
         status =

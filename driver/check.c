@@ -453,8 +453,9 @@ static gmd_status check_end_state(checker *c, gmd_error *error)
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *snapshot,
-                              const char *name, gmd_error *error)
+/* What no allocator can be checked with: the history itself does not hold it. */
+static gmd_status check_is_whole(const gmd_history *history, const gmd_snapshot *snapshot,
+                                 const char *name, gmd_error *error)
 {
     if (!snapshot->has_events) {
         return gmd_fail(error, GMD_BAD_INPUT,
@@ -470,38 +471,61 @@ gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *sn
             ": --check needs a history from the start",
             name, history->orphan_frees, history->orphan_segments, history->first_orphan);
     }
+    for (size_t i = 0; i < snapshot->segment_count; i++) {
+        const gmd_snapshot_segment *segment = &snapshot->segments[i];
+        if (segment->pool_id[0] || segment->pool_id[1]) {
+            return gmd_fail(error, GMD_BAD_INPUT,
+                            "%s: segment 0x%" PRIx64 " is of a private pool, which gmd does not "
+                            "make: --check cannot judge it",
+                            name, segment->address);
+        }
+    }
+    return GMD_OK;
+}
+
+static gmd_status check_reference_has(const gmd_history *history, const gmd_snapshot *snapshot,
+                                      const char *name, gmd_error *error)
+{
+    static const char *const other = "--allocator torch has all that PyTorch has";
     if (history->mapped_events) {
         return gmd_fail(
             error, GMD_BAD_INPUT,
             "%s: recorded with expandable_segments, which this version of the reference "
-            "allocator does not have: --check cannot judge it",
-            name);
+            "allocator does not have: --check cannot judge it; %s",
+            name, other);
     }
     bool has_conf = snapshot->conf && *snapshot->conf;
     if (has_conf || snapshot->setting) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "%s: recorded with '%s'; this version of the reference allocator has the "
-                        "default settings only: --check cannot judge it",
-                        name, has_conf ? snapshot->conf : snapshot->setting);
-    }
-    for (size_t i = 0; i < snapshot->segment_count; i++) {
-        const gmd_snapshot_segment *segment = &snapshot->segments[i];
-        if (segment->pool_id[0] || segment->pool_id[1] || segment->is_expandable) {
-            return gmd_fail(
-                error, GMD_BAD_INPUT,
-                "%s: segment 0x%" PRIx64 " is of a private pool or expandable, which this "
-                "version of the reference allocator does not have: --check cannot judge it",
-                name, segment->address);
-        }
-    }
-    if (history->deferred_frees) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "%s: %" PRIu64 " frees waited for other streams (record_stream), the first "
-                        "in request %" PRIu64 ": this version of the reference allocator does not "
-                        "have that, so --check cannot judge it",
-                        name, history->deferred_frees, history->first_deferred);
+                        "default settings only: --check cannot judge it; %s",
+                        name, has_conf ? snapshot->conf : snapshot->setting, other);
     }
     return GMD_OK;
+}
+
+gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *snapshot,
+                              const char *allocator, const char *name, gmd_error *error)
+{
+    bool has_conf = snapshot->conf && *snapshot->conf;
+    gmd_status status = check_is_whole(history, snapshot, name, error);
+    if (status == GMD_OK && strcmp(allocator, "reference") == 0) {
+        status = check_reference_has(history, snapshot, name, error);
+    }
+    if (status == GMD_OK && snapshot->setting && !has_conf) {
+        status = gmd_fail(error, GMD_BAD_INPUT,
+                          "%s: recorded with '%s', set while the job ran: the snapshot does not "
+                          "hold the string that was given; --check cannot judge it",
+                          name, snapshot->setting);
+    }
+    if (status == GMD_OK && history->deferred_frees) {
+        status = gmd_fail(error, GMD_BAD_INPUT,
+                          "%s: %" PRIu64 " frees waited for other streams (record_stream), the "
+                          "first in request %" PRIu64 ": the snapshot does not hold which; --check "
+                          "cannot judge it",
+                          name, history->deferred_frees, history->first_deferred);
+    }
+    return status;
 }
 
 static bool check_request(checker *c, size_t i)

@@ -21,8 +21,9 @@ typedef struct gmd_check_input {
 /* The body for gmd_workload: `context` is a gmd_check_input. Stops at the first difference. */
 gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *error);
 
-/* Why this history cannot be checked, as a complete message; GMD_OK when it can. */
+/* Why this history cannot be checked with the allocator of this SPEC, as a complete message; GMD_OK
+ * when it can: the reference does not have all that PyTorch's own has. */
 gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *snapshot,
-                              const char *name, gmd_error *error);
+                              const char *allocator, const char *name, gmd_error *error);
 
 #endif

@@ -22,8 +22,8 @@ struct gmd_interleaving {
     unsigned started; /* threads beside the main one */
 
     /* For each request: the latest earlier one on its block (NONE: there is none), and the latest
-     * `destroy` before it. */
-    uint32_t *after, *after_destroy;
+     * one before it that all threads wait for. */
+    uint32_t *after, *after_barrier;
     bool *is_done;
     size_t first_undone, done_count;
 
@@ -59,28 +59,35 @@ static bool is_on_block(const gmd_request *r)
     return r->op <= GMD_OP_RECORD;
 }
 
+/* What changes the world for all: the end of a stream, a limit, a fault that is planted. */
+static bool is_barrier(const gmd_request *r)
+{
+    return r->op == GMD_OP_DESTROY || r->op == GMD_OP_FRACTION || r->op == GMD_OP_BUDGET ||
+           r->op == GMD_OP_FAULT;
+}
+
 static gmd_status plan(struct gmd_interleaving *in, gmd_error *error)
 {
     const gmd_trace *t = in->trace;
     uint32_t *latest = malloc((t->blocks.count + 1) * sizeof *latest);
     in->after = malloc(t->count * sizeof *in->after);
-    in->after_destroy = malloc(t->count * sizeof *in->after_destroy);
+    in->after_barrier = malloc(t->count * sizeof *in->after_barrier);
     in->is_done = calloc(t->count, sizeof *in->is_done);
-    if (!latest || !in->after || !in->after_destroy || !in->is_done) {
+    if (!latest || !in->after || !in->after_barrier || !in->is_done) {
         free(latest);
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the order of %zu requests",
                         t->count);
     }
     memset(latest, 0xff, (t->blocks.count + 1) * sizeof *latest);
-    uint32_t destroy = NONE;
+    uint32_t barrier = NONE;
     for (uint32_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
         in->after[i] = is_on_block(r) ? latest[r->block] : NONE;
-        in->after_destroy[i] = destroy;
+        in->after_barrier[i] = barrier;
         if (is_on_block(r)) {
             latest[r->block] = i;
         }
-        destroy = r->op == GMD_OP_DESTROY ? i : destroy;
+        barrier = is_barrier(r) ? i : barrier;
     }
     free(latest);
     return GMD_OK;
@@ -93,11 +100,11 @@ static bool may_begin(void *context, unsigned thread)
     if (in->session->is_over) {
         return true; /* to leave */
     }
-    if (in->trace->requests[i].op == GMD_OP_DESTROY && in->first_undone < i) {
+    if (is_barrier(&in->trace->requests[i]) && in->first_undone < i) {
         return false;
     }
     return (in->after[i] == NONE || in->is_done[in->after[i]]) &&
-           (in->after_destroy[i] == NONE || in->is_done[in->after_destroy[i]]);
+           (in->after_barrier[i] == NONE || in->is_done[in->after_barrier[i]]);
 }
 
 static void note_done(struct gmd_interleaving *in, uint32_t i)
@@ -111,6 +118,22 @@ static void note_done(struct gmd_interleaving *in, uint32_t i)
 
 /* --- the end before the end -------------------------------------------------------------- */
 
+static void note_interleaving(gmd_session *s, const gmd_schedule *which)
+{
+    if (which->kind == GMD_SCHEDULE_SEEDED) {
+        gmd_session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
+    } else {
+        gmd_session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
+    }
+    unsigned lapses = gmd_scheduler_lapses();
+    if (lapses) {
+        gmd_session_note(s,
+                         "a thread blocked or spun out of the scheduler's sight %u times (not in a "
+                         "lock of pthread): the same choices need not give the same interleaving",
+                         lapses);
+    }
+}
+
 /* Threads are in the middle of the allocator under test, and cannot be brought out of it. */
 __attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
 {
@@ -118,6 +141,7 @@ __attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
     gmd_shared *shared = s->shared;
     s->is_over = true;
     shared->outcome.seconds = now_s() - in->start_s;
+    note_interleaving(s, in->which);
     gmd_session_finish(s);
     atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
     atomic_store(&shared->is_finished, 1);
@@ -318,22 +342,6 @@ static gmd_status start_threads(struct gmd_interleaving *in, gmd_error *error)
     return GMD_OK;
 }
 
-static void note_interleaving(gmd_session *s, const gmd_schedule *which)
-{
-    if (which->kind == GMD_SCHEDULE_SEEDED) {
-        gmd_session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
-    } else {
-        gmd_session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
-    }
-    unsigned lapses = gmd_scheduler_lapses();
-    if (lapses) {
-        gmd_session_note(s,
-                         "a thread blocked or spun out of the scheduler's sight %u times (not in a "
-                         "lock of pthread): the same choices need not give the same interleaving",
-                         lapses);
-    }
-}
-
 static gmd_status play(struct gmd_interleaving *in, gmd_error *error)
 {
     gmd_session *s = in->session;
@@ -396,7 +404,7 @@ gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
         note_interleaving(session, in.which);
     }
     free(in.after);
-    free(in.after_destroy);
+    free(in.after_barrier);
     free(in.is_done);
     return status;
 }

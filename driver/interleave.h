@@ -2,9 +2,9 @@
  * explicit choices decide (scheduler.h).
  *
  * The order of a thread's own requests is kept, and so is the order of the requests on one block,
- * whichever threads make them: a program passes a block on only once it has it. A `destroy` of a
- * stream waits for all requests before it, and those after it wait for it. Everything else may
- * happen in any order.
+ * whichever threads make them: a program passes a block on only once it has it. What concerns all
+ * threads (`destroy`, `fraction`, `budget`, `fault`) waits for all requests before it, and those
+ * after it wait for it. Everything else may happen in any order.
  *
  * Only calls of the allocator under test overlap; what the driver itself does is never interrupted,
  * so that the session's state needs no lock. What belongs to the request under way is put aside

@@ -3,7 +3,9 @@
  *
  * A snapshot records events, not calls. The requests behind them are inferred: an `alloc` or `oom`
  * event is an allocation, with the segment events right before it as its doing; `free_requested` is
- * a free; segment_free events that no request explains are an empty_cache() call. */
+ * a free; segment_free events that no request explains are an empty_cache() call. Pages mapped into
+ * and unmapped from expandable segments are read in the same way; where such a segment begins is
+ * not recorded, but its first mapping is there. */
 #ifndef GMD_HISTORY_H
 #define GMD_HISTORY_H
 
@@ -14,10 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A segment that the recorded allocator asked for or gave back. */
+/* A segment that the recorded allocator asked for or gave back, or pages of an expandable one. */
 typedef struct gmd_recorded_call {
     uint64_t address, size; /* bytes */
     bool is_free;
+    bool is_mapping;    /* of pages: segment_map, segment_unmap */
+    bool opens_segment; /* the first pages of an expandable segment: where its addresses begin */
     uint8_t device;
 } gmd_recorded_call;
 
@@ -44,7 +48,7 @@ typedef struct gmd_history {
     uint64_t orphan_frees;                 /* of blocks from before the recording; left out */
     uint64_t orphan_segments;              /* given back, but from before the recording */
     uint64_t first_deferred, first_orphan; /* requests: where the first of each shows */
-    uint64_t mapped_events;                /* segment_map and segment_unmap; left out */
+    uint64_t mapped_events;                /* segment_map and segment_unmap */
 } gmd_history;
 
 #define GMD_RETRIES_UNKNOWN UINT64_MAX

@@ -1,5 +1,6 @@
 #include "gmd_history.h"
 
+#include "expandable.h"
 #include "memory_limit.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ static bool is_allocation(const gmd_snapshot_event *e)
 static bool is_emptying(const gmd_snapshot_event *events, size_t from, size_t to)
 {
     for (size_t i = from + 1; i < to; i++) {
-        if (events[i].action == GMD_ACTION_SEGMENT_FREE) {
+        if (event_gives(&events[i])) {
             return true;
         }
     }
@@ -36,10 +37,12 @@ static bool belongs(const gmd_snapshot_event *events, size_t from, size_t to)
         return e->action == GMD_ACTION_FREE_COMPLETED && e->address == events[from].address;
     case GMD_ACTION_SEGMENT_ALLOC:
         return is_allocation(e);
+    case GMD_ACTION_SEGMENT_MAP:
+        return is_allocation(e) || e->action == GMD_ACTION_SEGMENT_MAP;
     case GMD_ACTION_SEGMENT_FREE:
-        return e->action == GMD_ACTION_SEGMENT_FREE ||
-               ((e->action == GMD_ACTION_SEGMENT_ALLOC || e->action == GMD_ACTION_OOM) &&
-                !is_emptying(events, from, to));
+    case GMD_ACTION_SEGMENT_UNMAP:
+        return event_gives(e) ||
+               ((event_takes(e) || e->action == GMD_ACTION_OOM) && !is_emptying(events, from, to));
     default:
         return false;
     }
@@ -236,8 +239,9 @@ typedef struct builder {
     gmd_history *history;
     const gmd_snapshot *snapshot;
     const char *name;
-    address_map live;        /* blocks */
-    address_map segments;    /* address -> its call */
+    address_map live;     /* blocks */
+    address_map segments; /* address -> its call */
+    expandable_segments expandable;
     size_t *born;            /* by block: its allocation's request */
     uint64_t completed_late; /* free_completed events of deferred frees */
     reserved_bytes reserved;
@@ -284,10 +288,17 @@ static void count_with_place(builder *b, uint64_t *count, uint64_t *first)
     }
 }
 
-static void add_call(builder *b, const gmd_snapshot_event *e, bool is_free)
+static gmd_recorded_call *add_call(builder *b, const gmd_snapshot_event *e)
 {
-    b->history->calls[b->history->call_count++] = (gmd_recorded_call){
-        .address = e->address, .size = e->size, .is_free = is_free, .device = e->device};
+    gmd_recorded_call *call = &b->history->calls[b->history->call_count++];
+    *call = (gmd_recorded_call){.address = e->address,
+                                .size = e->size,
+                                .is_free = event_gives(e),
+                                .is_mapping = e->action == GMD_ACTION_SEGMENT_MAP ||
+                                              e->action == GMD_ACTION_SEGMENT_UNMAP,
+                                .device = e->device};
+    b->history->mapped_events += call->is_mapping;
+    return call;
 }
 
 static gmd_status add_segment_alloc(builder *b, const gmd_snapshot_event *e, size_t event)
@@ -297,7 +308,18 @@ static gmd_status add_segment_alloc(builder *b, const gmd_snapshot_event *e, siz
         return contradiction(b, event, "segment_alloc at 0x%" PRIx64 ", where a segment is already",
                              e->address);
     }
-    add_call(b, e, false);
+    add_call(b, e);
+    reserved_count(&b->reserved, e);
+    return GMD_OK;
+}
+
+static gmd_status add_segment_map(builder *b, const gmd_snapshot_event *e)
+{
+    expandable_answer answer = expandable_map(&b->expandable, e);
+    if (answer == EXPANDABLE_NO_MEMORY) {
+        return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory", b->name);
+    }
+    add_call(b, e)->opens_segment = answer == EXPANDABLE_NEW;
     reserved_count(&b->reserved, e);
     return GMD_OK;
 }
@@ -313,7 +335,19 @@ static gmd_status add_segment_free(builder *b, const gmd_snapshot_event *e, size
                              " B, which was allocated with %" PRIu64 " B",
                              e->address, e->size, b->history->calls[call].size);
     }
-    add_call(b, e, true);
+    add_call(b, e);
+    return GMD_OK;
+}
+
+static gmd_status add_giving(builder *b, const gmd_snapshot_event *e, size_t event)
+{
+    if (e->action == GMD_ACTION_SEGMENT_FREE) {
+        return add_segment_free(b, e, event);
+    }
+    if (!expandable_unmap(&b->expandable, e)) {
+        count_with_place(b, &b->history->orphan_segments, &b->history->first_orphan);
+    }
+    add_call(b, e);
     return GMD_OK;
 }
 
@@ -321,7 +355,7 @@ static gmd_status add_segment_free(builder *b, const gmd_snapshot_event *e, size
 static gmd_status check_segment(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     const gmd_snapshot_event *segment = event ? e - 1 : NULL;
-    if (!segment || segment->action != GMD_ACTION_SEGMENT_ALLOC) {
+    if (!segment || !event_takes(segment)) {
         return GMD_OK;
     }
     if (segment->stream != e->stream || segment->device != e->device) {
@@ -414,17 +448,31 @@ static gmd_status add_empty_cache(builder *b, size_t event, int device)
     return add_request(b, &(gmd_request){.op = GMD_OP_EMPTY_CACHE}, event, 0, false);
 }
 
-/* Takes the run of segment_free events at *at. */
+/* Whether the request to come has got memory from the device already: then whatever is given back
+ * before it is given back for it (pages that could not all be mapped). */
+static bool has_taken(const builder *b)
+{
+    for (size_t i = b->first_call; i < b->history->call_count; i++) {
+        if (!b->history->calls[i].is_free) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the run of events at *at that give memory back. */
 static gmd_status add_free_run(builder *b, size_t *at)
 {
     const gmd_snapshot_event *events = b->snapshot->events;
     free_run run = free_run_read(b->snapshot, *at, &b->reserved);
+    bool is_own =
+        run.is_before_oom || has_taken(b) || (b->limit.explains_all && run.explained_below);
     gmd_status status = GMD_OK;
     for (size_t i = run.first; i < run.end && status == GMD_OK; i++) {
-        status = add_segment_free(b, &events[i], i);
+        status = add_giving(b, &events[i], i);
     }
     *at = run.end;
-    if (run.is_before_oom || status != GMD_OK) {
+    if (is_own || status != GMD_OK) {
         return status;
     }
     if (run.explained_below > b->limit.bytes && b->limit.explained_runs) {
@@ -438,7 +486,7 @@ static gmd_status add_event(builder *b, size_t at)
 {
     const gmd_snapshot_event *e = &b->snapshot->events[at];
     bool has_calls = b->first_call < b->history->call_count;
-    if (has_calls && !is_allocation(e) && e->action != GMD_ACTION_SEGMENT_ALLOC) {
+    if (has_calls && !is_allocation(e) && !event_takes(e)) {
         return contradiction(b, at, "a segment was allocated and no alloc event follows it");
     }
     switch (e->action) {
@@ -452,9 +500,7 @@ static gmd_status add_event(builder *b, size_t at)
     case GMD_ACTION_FREE_COMPLETED:
         return complete_free(b, e, at);
     case GMD_ACTION_SEGMENT_MAP:
-    case GMD_ACTION_SEGMENT_UNMAP:
-        b->history->mapped_events++;
-        return GMD_OK;
+        return add_segment_map(b, e);
     default:
         return GMD_OK; /* not a request */
     }
@@ -464,8 +510,7 @@ static gmd_status add_all(builder *b)
 {
     gmd_status status = GMD_OK;
     for (size_t at = 0; at < b->snapshot->event_count && status == GMD_OK;) {
-        status = b->snapshot->events[at].action == GMD_ACTION_SEGMENT_FREE ? add_free_run(b, &at)
-                                                                           : add_event(b, at++);
+        status = event_gives(&b->snapshot->events[at]) ? add_free_run(b, &at) : add_event(b, at++);
     }
     if (status == GMD_OK && b->first_call < b->history->call_count) {
         status = gmd_fail(b->error, GMD_BAD_INPUT,
@@ -508,6 +553,7 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     free(grouped.events);
     free(b.live.slots);
     free(b.segments.slots);
+    expandable_free(&b.expandable);
     free(b.born);
     if (status != GMD_OK) {
         gmd_history_free(history);

@@ -20,25 +20,26 @@ static uint64_t segment_size_for(uint64_t block_size)
 
 void reserved_count(reserved_bytes *reserved, const gmd_snapshot_event *event)
 {
-    if (event->action == GMD_ACTION_SEGMENT_ALLOC) {
+    if (event_takes(event)) {
         reserved->of[event->device] += event->size;
-    } else if (event->action == GMD_ACTION_SEGMENT_FREE) {
+    } else if (event_gives(event)) {
         uint64_t *of = &reserved->of[event->device];
         *of -=
             event->size < *of ? event->size : *of; /* one from before the recording counts for 0 */
     }
 }
 
-/* The request that follows a run: an out-of-memory, or the allocation that got the new segment. */
+/* The request that follows a run: an out-of-memory, or the allocation that got new memory. */
 static const gmd_snapshot_event *request_after(const gmd_snapshot *s, size_t at)
 {
-    const gmd_snapshot_event *e = at < s->event_count ? &s->events[at] : NULL;
-    if (e && e->action == GMD_ACTION_SEGMENT_ALLOC) {
-        e = at + 1 < s->event_count && e[1].action == GMD_ACTION_ALLOC ? e + 1 : NULL;
+    size_t end = at;
+    while (end < s->event_count && event_takes(&s->events[end])) {
+        end++;
     }
-    /* An allocation without a new segment was served from the cache: it gave nothing back. */
-    bool is_request = e && (e->action == GMD_ACTION_OOM ||
-                            (e->action == GMD_ACTION_ALLOC && e != &s->events[at]));
+    const gmd_snapshot_event *e = end < s->event_count ? &s->events[end] : NULL;
+    /* An allocation without new memory was served from the cache: it gave nothing back. */
+    bool is_request =
+        e && (e->action == GMD_ACTION_OOM || (e->action == GMD_ACTION_ALLOC && end > at));
     return is_request ? e : NULL;
 }
 
@@ -58,19 +59,26 @@ static bool would_have_served(const gmd_snapshot *s, const free_run *run,
     return false;
 }
 
+/* With other settings than the default ones a cached segment need not serve a request that it can
+ * hold, and is not given back at the limit only. */
+static bool has_settings(const gmd_snapshot *s)
+{
+    return (s->conf && *s->conf) || s->setting;
+}
+
 free_run free_run_read(const gmd_snapshot *snapshot, size_t at, reserved_bytes *reserved)
 {
     const gmd_snapshot_event *events = snapshot->events;
     uint8_t device = events[at].device;
     uint64_t before = reserved->of[device];
     free_run run = {.first = at};
-    while (at < snapshot->event_count && events[at].action == GMD_ACTION_SEGMENT_FREE &&
-           events[at].device == device) {
+    while (at < snapshot->event_count && event_gives(&events[at]) && events[at].device == device) {
         reserved_count(reserved, &events[at++]);
     }
     run.end = at;
     const gmd_snapshot_event *request = request_after(snapshot, at);
-    if (request && request->device == device && !would_have_served(snapshot, &run, request)) {
+    if (request && request->device == device &&
+        (has_settings(snapshot) || !would_have_served(snapshot, &run, request))) {
         run.is_before_oom = request->action == GMD_ACTION_OOM;
         run.explained_below = run.is_before_oom ? 0 : before + events[at].size;
     }
@@ -82,7 +90,7 @@ typedef struct evidence {
     uint64_t at_least; /* the most that was ever reserved */
     uint64_t below;    /* an allocation failed that would have brought reserved to this */
     uint64_t ooms;
-    bool maps;            /* expandable segments: what is reserved is not in the segment events */
+    bool maps; /* expandable segments: the limit is held against more than is mapped in the end */
     uint64_t own_runs;    /* that no limit explains */
     uint64_t *candidates; /* explained_below of the runs that a limit may explain, in order */
     size_t candidate_count;
@@ -91,7 +99,7 @@ typedef struct evidence {
 static void weigh(evidence *e, const gmd_snapshot_event *event, const reserved_bytes *reserved)
 {
     uint64_t now = reserved->of[event->device];
-    if (event->action == GMD_ACTION_SEGMENT_ALLOC) {
+    if (event_takes(event)) {
         e->at_least = now > e->at_least ? now : e->at_least;
     } else if (event->action == GMD_ACTION_OOM) {
         uint64_t needed = segment_size_for(event->size);
@@ -108,7 +116,7 @@ static bool gather(const gmd_snapshot *s, evidence *e)
                     .candidates = malloc((s->event_count + 1) * sizeof *e->candidates)};
     reserved_bytes reserved = {0};
     for (size_t i = 0; i < s->event_count && e->candidates;) {
-        if (s->events[i].action != GMD_ACTION_SEGMENT_FREE) {
+        if (!event_gives(&s->events[i])) {
             reserved_count(&reserved, &s->events[i]);
             weigh(e, &s->events[i++], &reserved);
             continue;
@@ -197,6 +205,7 @@ bool memory_limit_find(const gmd_snapshot *snapshot, const gmd_history_hints *hi
     limit->explained_runs =
         limit->bytes ? count_retries(&e, count_above(&e, limit->bytes), hints->recorded_retries)
                      : 0;
+    limit->explains_all = e.maps || has_settings(snapshot);
     free(e.candidates);
     return true;
 }

@@ -6,6 +6,18 @@
 #include "gmd_history.h"
 #include "gmd_snapshot.h"
 
+/* Events of memory that the recorded allocator got from the device or gave back: as segments, or as
+ * pages of an expandable segment. */
+static inline bool event_takes(const gmd_snapshot_event *e)
+{
+    return e->action == GMD_ACTION_SEGMENT_ALLOC || e->action == GMD_ACTION_SEGMENT_MAP;
+}
+
+static inline bool event_gives(const gmd_snapshot_event *e)
+{
+    return e->action == GMD_ACTION_SEGMENT_FREE || e->action == GMD_ACTION_SEGMENT_UNMAP;
+}
+
 /* Reserved bytes by device, as the segment events have it so far. */
 typedef struct reserved_bytes {
     uint64_t of[GMD_MAX_DEVICES];
@@ -13,9 +25,9 @@ typedef struct reserved_bytes {
 
 void reserved_count(reserved_bytes *reserved, const gmd_snapshot_event *event);
 
-/* A run of segment_free events of one device. What follows tells whose doing it was: an allocation
- * that was refused gave the cache back first; one that got a new segment may have done so, under
- * any limit below `explained_below`; anything else is an empty_cache() of the job. */
+/* A run of events of one device that give memory back. What follows tells whose doing it was: an
+ * allocation that was refused gave the cache back first; one that got a new segment may have done
+ * so, under any limit below `explained_below`; anything else is an empty_cache() of the job. */
 typedef struct free_run {
     size_t first, end;        /* events */
     uint64_t explained_below; /* bytes; 0: no allocation of a new segment follows */
@@ -30,6 +42,10 @@ typedef struct memory_limit {
     bool is_inferred;
     /* Of the runs that the limit can explain, the first so many are put down to it. */
     uint64_t explained_runs;
+    /* The recorded settings let the allocator give memory back without being at its limit
+     * (garbage_collection_threshold, max_split_size_mb), or map less than is counted (expandable
+     * segments): all that a request may explain is put down to it. */
+    bool explains_all;
 } memory_limit;
 
 /* False: no host memory. */

@@ -131,6 +131,21 @@ static chunk *new_segment(uint64_t size, int device, cudaStream_t stream)
     return c;
 }
 
+/* A segment that is one free chunk goes back. cudaFree waits for the work on it. */
+static void release_segments(void)
+{
+    for (chunk *c = listed, *next; c; c = next) {
+        next = c->next_listed;
+        if (!c->before && !c->after) {
+            unlist_chunk(c);
+            faulty_count_segment_freed(&stats[c->device], c->size);
+            cudaFree((void *)(uintptr_t)c->address); /* NOLINT(performance-no-int-to-ptr) */
+            c->next_listed = retired;
+            retired = c;
+        }
+    }
+}
+
 /* --- the ABI ----------------------------------------------------------------------------- */
 
 static void put_in_use(chunk *c, size_t requested)
@@ -156,8 +171,13 @@ static chunk *take_chunk(uint64_t size, int device, cudaStream_t stream)
 {
     pthread_mutex_lock(&free_lock);
     chunk *c = pop_best(size, device, stream);
+    uint64_t segment = (size + SEGMENT - 1) / SEGMENT * SEGMENT;
     if (!c) {
-        c = new_segment((size + SEGMENT - 1) / SEGMENT * SEGMENT, device, stream);
+        c = new_segment(segment, device, stream);
+    }
+    if (!c) {
+        release_segments();
+        c = new_segment(segment, device, stream);
     }
     if (c && !faulty_is(CUPY317)) {
         c->is_used = true;
@@ -218,20 +238,10 @@ void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
     pthread_mutex_unlock(&free_lock);
 }
 
-/* A segment that is one free chunk goes back. cudaFree waits for the work on it. */
 void gmd_empty_cache(void)
 {
     pthread_mutex_lock(&free_lock);
-    for (chunk *c = listed, *next; c; c = next) {
-        next = c->next_listed;
-        if (!c->before && !c->after) {
-            unlist_chunk(c);
-            faulty_count_segment_freed(&stats[c->device], c->size);
-            cudaFree((void *)(uintptr_t)c->address); /* NOLINT(performance-no-int-to-ptr) */
-            c->next_listed = retired;
-            retired = c;
-        }
-    }
+    release_segments();
     pthread_mutex_unlock(&free_lock);
 }
 

@@ -80,6 +80,25 @@ static cached *add_block(uint64_t size, int device)
     return b;
 }
 
+/* With block_lock held. */
+static void release_cached(int device)
+{
+    for (size_t i = 0; i < BLOCKS_MAX; i++) {
+        cached *b = &blocks[i];
+        if (b->memory && !b->is_live && b->device == device) {
+            faulty_guard guard = faulty_enter_device(device);
+            cudaEventSynchronize(b->event);
+            cudaEventDestroy(b->event);
+            cudaFree(b->memory);
+            faulty_leave_device(guard);
+            pthread_mutex_lock(&stats_lock);
+            faulty_count_segment_freed(&stats[device], b->size);
+            pthread_mutex_unlock(&stats_lock);
+            *b = (cached){0};
+        }
+    }
+}
+
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
     if (size > SIZE_MAX / 2) {
@@ -90,6 +109,10 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     cached *b = find_cached(round_size(size), device, stream);
     bool is_new = !b;
     b = b ? b : add_block(round_size(size), device);
+    if (!b) {
+        release_cached(device);
+        b = add_block(round_size(size), device);
+    }
     void *memory = b ? b->memory : NULL;
     if (b) {
         b->is_live = true;
@@ -149,19 +172,8 @@ void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
 void gmd_empty_cache(void)
 {
     pthread_mutex_lock(&block_lock);
-    for (size_t i = 0; i < BLOCKS_MAX; i++) {
-        cached *b = &blocks[i];
-        if (b->memory && !b->is_live) {
-            faulty_guard guard = faulty_enter_device(b->device);
-            cudaEventSynchronize(b->event);
-            cudaEventDestroy(b->event);
-            cudaFree(b->memory);
-            faulty_leave_device(guard);
-            pthread_mutex_lock(&stats_lock);
-            faulty_count_segment_freed(&stats[b->device], b->size);
-            pthread_mutex_unlock(&stats_lock);
-            *b = (cached){0};
-        }
+    for (int device = 0; device < FAULTY_DEVICES; device++) {
+        release_cached(device);
     }
     pthread_mutex_unlock(&block_lock);
 }

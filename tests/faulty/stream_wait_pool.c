@@ -303,14 +303,17 @@ static void release_segments(pool *p)
     }
 }
 
-static bool grow(pool *p, uint64_t size)
+/* Memory that is given back may make room for a segment; and free blocks that were in different
+ * lists may already do, now that they are in one. */
+static bool take_after_growing(pool *p, uint64_t size, uint64_t *address)
 {
     uint64_t least = round_up(size, GRANULE);
     if ((least < GROWTH && add_segment(p, GROWTH)) || add_segment(p, least)) {
-        return true;
+        return take_best(p, &p->fresh, size, address);
     }
     release_segments(p);
-    return add_segment(p, least);
+    return take_best(p, &p->fresh, size, address) ||
+           (add_segment(p, least) && take_best(p, &p->fresh, size, address));
 }
 
 /* --- the ABI ----------------------------------------------------------------------------- */
@@ -323,7 +326,7 @@ static bool find_block(pool *p, cudaStream_t stream, uint64_t size, uint64_t *ad
     }
     return take_best(p, &own->free, size, address) || take_best(p, &p->fresh, size, address) ||
            take_from_others(p, own, size, address) || take_after_merging(p, own, size, address) ||
-           (grow(p, size) && take_best(p, &p->fresh, size, address));
+           take_after_growing(p, size, address);
 }
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)

@@ -1,0 +1,104 @@
+/* faulty_test.h - a case of tests/faulty/cases run on an allocator of this folder, with a defect
+ * switched on or none. */
+#ifndef FAULTY_TEST_H
+#define FAULTY_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_driver.h"
+#include "gmd_file.h"
+#include "gmd_oracle.h"
+#include "gmd_size.h"
+#include "interpose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline void read_case(gmd_trace *trace, const char *name)
+{
+    char path[500];
+    uint8_t *text = NULL;
+    size_t size = 0;
+    gmd_error error = {""};
+    snprintf(path, sizeof path, "%s/%s.gmd", GMD_TEST_CASES, name);
+    assert_int_equal(gmd_file_read(path, &text, &size, &error), GMD_OK);
+    if (gmd_trace_parse(trace, (const char *)text, size, path, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    free(text);
+}
+
+/* A test of what no oracle of this build judges is skipped, visibly. */
+static inline void need_oracle(const char *name)
+{
+    size_t i = 0;
+    while (gmd_oracles[i] && strcmp(gmd_oracles[i]->name, name) != 0) {
+        i++;
+    }
+    if (!gmd_oracles[i]) {
+        skip();
+    }
+}
+
+/* `interleave` NULL: one request after the other; `seeds` over 0: that many seeds, from
+ * interleave's on. The outcome is the caller's to free. */
+static inline gmd_outcome *run_case(const char *allocator, const char *defect, const char *name,
+                                    const gmd_schedule *interleave, uint64_t seeds)
+{
+    gmd_trace trace = {0};
+    gmd_error error = {""};
+    read_case(&trace, name);
+    gmd_run_options options = {.allocator = allocator,
+                               .lib_directory = GMD_TEST_LIB_DIR,
+                               .device = GMD_DEVICE_SIM,
+                               .device_count = trace.device_count ? trace.device_count : 1,
+                               .capacity_bytes =
+                                   trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
+                               .schedule = &trace.schedule,
+                               .interleave = interleave,
+                               .interleave_seeds = seeds,
+                               .call_budget_s = 20};
+    gmd_workload workload = {
+        .name = name, .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_outcome *outcome = calloc(1, sizeof *outcome);
+    assert_non_null(outcome);
+    setenv("GMD_DEFECT", defect ? defect : "", 1);
+    gmd_status status = seeds ? gmd_run_interleavings(&options, &workload, outcome, &error)
+                              : gmd_run_isolated(&options, &workload, outcome, &error);
+    unsetenv("GMD_DEFECT");
+    gmd_trace_free(&trace);
+    if (status != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return outcome;
+}
+
+/* Where blocking is only seen by the watchdog (ThreadSanitizer), each time takes a while. */
+static inline uint64_t seed_count(uint64_t usual)
+{
+    return gmd_interpose_is_on() ? usual : 1 + usual / 50;
+}
+
+static inline void expect_nothing(gmd_outcome *o)
+{
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    free(o);
+}
+
+static inline void expect_found(const gmd_outcome *o, const char *oracle)
+{
+    assert_string_equal(o->error, "");
+    assert_int_equal(o->verdict, GMD_FAIL);
+    if (strcmp(o->violations[0].oracle, oracle) != 0) {
+        fail_msg("%s: %s", o->violations[0].oracle, o->violations[0].message);
+    }
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* A race between two calls of an allocator is found by trying seeds, and the seed that found it
+ * finds it again, every time. */
+#include "faulty_test.h"
+
+enum { SEEDS = 100, REPEATS = 20 };
+
+static void expect_race(const char *allocator, const char *defect, const char *oracle)
+{
+    need_oracle(oracle);
+    if (!gmd_interpose_is_on()) {
+        skip(); /* no yield points at locks */
+    }
+    gmd_schedule which = {.kind = GMD_SCHEDULE_SEEDED};
+    gmd_outcome *found = run_case(allocator, defect, defect, &which, SEEDS);
+    expect_found(found, oracle);
+    static const char note[] = "threads interleaved by seed ";
+    assert_int_equal(strncmp(found->notes[0], note, strlen(note)), 0);
+    which.seed = strtoull(found->notes[0] + strlen(note), NULL, 10);
+    for (int i = 0; i < REPEATS; i++) {
+        gmd_outcome *again = run_case(allocator, defect, defect, &which, 0);
+        expect_found(again, oracle);
+        assert_int_equal(again->violations[0].request, found->violations[0].request);
+        assert_string_equal(again->violations[0].message, found->violations[0].message);
+        free(again);
+    }
+    free(found);
+}
+
+static void a_block_in_the_cache_before_its_event_is_recorded_is_found(void **state)
+{
+    (void)state;
+    expect_race(GMD_TEST_EVENT_CACHE, "cub156", "stream_order");
+}
+
+static void a_chunk_merged_while_another_thread_takes_it_is_found(void **state)
+{
+    (void)state;
+    expect_race(GMD_TEST_CHUNK_POOL, "cupy317", "overlap");
+}
+
+static void a_limit_checked_before_it_is_counted_is_found(void **state)
+{
+    (void)state;
+    expect_race(GMD_TEST_LIMITED, "rmm868", "peak_bound");
+}
+
+static void locks_taken_in_two_orders_are_found_as_a_deadlock(void **state)
+{
+    (void)state;
+    expect_race(GMD_TEST_EVENT_CACHE, "lock_order", "progress");
+}
+
+static void without_the_defects_hundreds_of_seeds_find_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *allocator, *name;
+    } pairs[] = {{GMD_TEST_EVENT_CACHE, "cub156"},
+                 {GMD_TEST_CHUNK_POOL, "cupy317"},
+                 {GMD_TEST_LIMITED, "rmm868"},
+                 {GMD_TEST_EVENT_CACHE, "lock_order"}};
+    const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        expect_nothing(run_case(pairs[i].allocator, NULL, pairs[i].name, &first, seed_count(500)));
+    }
+}
+
+static void requests_that_are_left_out_are_no_finding(void **state)
+{
+    (void)state;
+    const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    expect_nothing(run_case("reference", NULL, "refused", &first, seed_count(200)));
+}
+
+static void the_reference_passes_all_of_them(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cub156", "cupy317", "rmm868", "lock_order"};
+    const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        expect_nothing(run_case("reference", NULL, names[i], &first, seed_count(200)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_in_the_cache_before_its_event_is_recorded_is_found),
+        cmocka_unit_test(a_chunk_merged_while_another_thread_takes_it_is_found),
+        cmocka_unit_test(a_limit_checked_before_it_is_counted_is_found),
+        cmocka_unit_test(locks_taken_in_two_orders_are_found_as_a_deadlock),
+        cmocka_unit_test(without_the_defects_hundreds_of_seeds_find_nothing),
+        cmocka_unit_test(requests_that_are_left_out_are_no_finding),
+        cmocka_unit_test(the_reference_passes_all_of_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,58 @@
+/* A pool in RMM's design: each defect is found from a few lines on three streams, and nothing is
+ * found without. */
+#include "faulty_test.h"
+
+static void expect_defect(const char *defect, const char *name, const char *oracle)
+{
+    need_oracle(oracle);
+    gmd_outcome *o = run_case(GMD_TEST_STREAM_POOL, defect, name, NULL, 0);
+    expect_found(o, oracle);
+    free(o);
+}
+
+#define DEFECT_TEST(defect, name, oracle)                                                          \
+    static void defect##_is_found_by_##oracle(void **state)                                        \
+    {                                                                                              \
+        (void)state;                                                                               \
+        expect_defect(#defect, #name, #oracle);                                                    \
+    }
+
+DEFECT_TEST(rmm2489, rmm2489, stream_order)
+DEFECT_TEST(rmm510, rmm510, stream_order)
+DEFECT_TEST(ort12913, ort12913, stream_order)
+DEFECT_TEST(dali2983, dali2983, stream_order)
+DEFECT_TEST(current_device, eight_devices, backing)
+DEFECT_TEST(leaves_device, eight_devices, device_state)
+
+static void the_correct_pool_passes_every_case(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"rmm2489", "rmm510", "ort12913", "dali2983",
+                                        "eight_devices"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        expect_nothing(run_case(GMD_TEST_STREAM_POOL, NULL, names[i], NULL, 0));
+    }
+}
+
+static void eight_devices_at_once_are_no_trouble_in_any_interleaving(void **state)
+{
+    (void)state;
+    const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    expect_nothing(run_case(GMD_TEST_STREAM_POOL, NULL, "eight_devices", &first, seed_count(100)));
+    expect_nothing(run_case("reference", NULL, "eight_devices", &first, seed_count(100)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rmm2489_is_found_by_stream_order),
+        cmocka_unit_test(rmm510_is_found_by_stream_order),
+        cmocka_unit_test(ort12913_is_found_by_stream_order),
+        cmocka_unit_test(dali2983_is_found_by_stream_order),
+        cmocka_unit_test(current_device_is_found_by_backing),
+        cmocka_unit_test(leaves_device_is_found_by_device_state),
+        cmocka_unit_test(the_correct_pool_passes_every_case),
+        cmocka_unit_test(eight_devices_at_once_are_no_trouble_in_any_interleaving),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

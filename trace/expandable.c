@@ -1,0 +1,62 @@
+#include "expandable.h"
+
+#include <stdlib.h>
+
+/* A page right after the last one belongs to the same segment: reservations are far larger than
+ * what is mapped of them, so two never touch. */
+static expandable_segment *find(const expandable_segments *s, const gmd_snapshot_event *e)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        expandable_segment *one = &s->items[i];
+        if (one->device == e->device && one->stream == e->stream && e->address >= one->begin &&
+            e->address <= one->end) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+expandable_answer expandable_map(expandable_segments *s, const gmd_snapshot_event *e)
+{
+    expandable_segment *found = find(s, e);
+    if (found) {
+        uint64_t end = e->address + e->size;
+        found->end = end > found->end ? end : found->end;
+        found->mapped += e->size;
+        return EXPANDABLE_OLD;
+    }
+    if (s->count == s->capacity) {
+        size_t capacity = s->capacity ? s->capacity * 2 : 16;
+        expandable_segment *items = realloc(s->items, capacity * sizeof *items);
+        if (!items) {
+            return EXPANDABLE_NO_MEMORY;
+        }
+        s->items = items;
+        s->capacity = capacity;
+    }
+    s->items[s->count++] = (expandable_segment){.begin = e->address,
+                                                .end = e->address + e->size,
+                                                .mapped = e->size,
+                                                .stream = e->stream,
+                                                .device = e->device};
+    return EXPANDABLE_NEW;
+}
+
+bool expandable_unmap(expandable_segments *s, const gmd_snapshot_event *e)
+{
+    expandable_segment *found = find(s, e);
+    if (!found || e->size > found->mapped) {
+        return false;
+    }
+    found->mapped -= e->size;
+    if (found->mapped == 0) {
+        *found = s->items[--s->count];
+    }
+    return true;
+}
+
+void expandable_free(expandable_segments *s)
+{
+    free(s->items);
+    *s = (expandable_segments){0};
+}
