@@ -3,6 +3,7 @@
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
 #include "interleave.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static void note_memory(gmd_session *s, const gmd_sim_call *call)
@@ -111,5 +112,9 @@ void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)
     look_at_thread(s, &s->thread_after);
     s->view.thread_before = &s->thread_before;
     s->view.thread_after = &s->thread_after;
-    s->view.error_text = s->subject.last_error ? s->subject.last_error() : NULL;
+    const char *said = s->subject.last_error ? s->subject.last_error() : NULL;
+    if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
+        snprintf(s->error_text, sizeof s->error_text, "%s", said);
+    }
+    s->view.error_text = said ? s->error_text : NULL;
 }

@@ -49,6 +49,7 @@ struct gmd_session {
     gmd_misuse misuses[GMD_MISUSE_MAX]; /* not judged yet */
     size_t misuse_count;
     gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
+    char error_text[500];                         /* what it said went wrong there */
 
     bool limit_is_unknown[GMD_MAX_DEVICES];
     uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */

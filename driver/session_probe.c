@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,11 +102,18 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
 
 /* --- where they are asked ---------------------------------------------------------------- */
 
-static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
+static void limit_time(double seconds)
 {
     signal(SIGALRM, SIG_DFL);
-    alarm((unsigned)s->options->call_budget_s + 1);
-    s->interleaving = NULL; /* the other threads did not come along */
+    struct itimerval timer = {.it_value = {.tv_sec = (time_t)seconds}};
+    timer.it_value.tv_usec = (suseconds_t)((seconds - (double)timer.it_value.tv_sec) * 1e6);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
+{
+    limit_time(s->options->call_budget_s / 2); /* the parent's own time runs */
+    s->interleaving = NULL;                    /* the other threads did not come along */
     s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     s->runtime.sim->gmd_sim_clear_faults();
     ask_all(s, r, frees_all, &s->shared->refusal);

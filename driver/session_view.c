@@ -128,6 +128,7 @@ void gmd_session_begin(gmd_session *s)
 void gmd_session_look_at(gmd_session *s, int device)
 {
     s->view.device = device;
+    s->view.is_busy = gmd_interleave_others_inside(s) > 0;
     s->view.live_count = s->live_count[device];
     s->view.live_bytes = s->live_bytes[device];
     s->view.block = NULL;

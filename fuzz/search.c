@@ -84,6 +84,7 @@ typedef struct campaign {
     gmd_search_result *result;
     gmd_runner runner;
     double start;
+    uint64_t sequences; /* without the minimiser's tries */
     gmd_status status;
     gmd_error *error;
 } campaign;
@@ -91,7 +92,7 @@ typedef struct campaign {
 static void tell(campaign *c, const char *doing)
 {
     gmd_search_status *s = &c->result->status;
-    s->runs = c->runner.runs;
+    s->runs = c->sequences;
     s->requests = c->runner.requests;
     s->seconds = now_s() - c->start;
     s->findings = c->findings->count;
@@ -114,7 +115,7 @@ static bool is_over(const campaign *c)
 {
     const gmd_search_options *o = c->options;
     return c->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
-           (o->runs && c->runner.runs >= o->runs) ||
+           (o->runs && c->sequences >= o->runs) ||
            (o->seconds > 0 && now_s() - c->start >= o->seconds);
 }
 
@@ -131,6 +132,7 @@ static bool run_sequence(campaign *c, const gmd_trace *trace, bool *was_known)
     const gmd_outcome *outcome;
     gmd_error error;
     gmd_status status = gmd_runner_run(&c->runner, trace, &outcome, &error);
+    c->sequences++;
     *was_known = false;
     if (status == GMD_BAD_INPUT ||
         (status == GMD_OK && outcome->verdict == GMD_ERROR && !outcome->violation_count)) {
@@ -145,7 +147,7 @@ static bool run_sequence(campaign *c, const gmd_trace *trace, bool *was_known)
         gmd_violation violation = outcome->violations[0]; /* the next run overwrites it */
         *was_known = gmd_findings_have(c->findings, &violation);
         c->status =
-            gmd_findings_add(c->findings, &c->runner, trace, &violation, c->runner.runs, c->error);
+            gmd_findings_add(c->findings, &c->runner, trace, &violation, c->sequences, c->error);
     }
     return c->status == GMD_OK;
 }
@@ -181,13 +183,14 @@ static bool note_swept(void *context, const gmd_trace *trace, const gmd_violatio
 {
     campaign *c = context;
     gmd_violation copy = *violation;
-    c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->runner.runs, c->error);
+    c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->sequences, c->error);
     return !is_over(c);
 }
 
 static void tell_sweeping(void *context, uint64_t done, uint64_t all, const char *what)
 {
     campaign *c = context;
+    c->sequences++;
     (void)all;
     (void)what;
     if (done % PROGRESS_RUNS == 0) {

@@ -13,7 +13,7 @@
 #include <signal.h>
 
 typedef struct gmd_search_status {
-    uint64_t runs, requests, rounds;
+    uint64_t runs, requests, rounds; /* requests: with those of the minimiser's tries */
     double seconds;
     size_t findings;
     const char *doing;    /* "searching", "sweeping", "minimising" */

@@ -138,6 +138,7 @@ static cached *add_block(size_t size, int device, cudaStream_t stream)
         memory = block_count < BLOCK_MAX ? device_malloc(asked, device) : NULL;
     }
     if (!memory) {
+        stats[device].reserved_bytes += is_planted("unclean_failure") ? asked : 0;
         return NULL;
     }
     cached *b = &blocks[block_count++];

@@ -101,12 +101,10 @@ static void carry_out(run *r)
 {
     gmd_error error = {""};
     pthread_t threads[THREADS_MAX] = {0};
-    start starts[THREADS_MAX];
+    start starts[THREADS_MAX] = {{r, 0}};
     assert_int_equal(gmd_scheduler_start(&r->config, &error), GMD_OK);
-    for (unsigned i = 0; i < r->config.thread_count; i++) {
-        starts[i] = (start){r, i};
-    }
     for (unsigned i = 1; i < r->config.thread_count; i++) {
+        starts[i] = (start){r, i};
         assert_int_equal(pthread_create(&threads[i], NULL, play, &starts[i]), 0);
     }
     play(&starts[0]);

@@ -13,9 +13,9 @@ static void expect_race(const char *allocator, const char *defect, const char *o
     gmd_schedule which = {.kind = GMD_SCHEDULE_SEEDED};
     gmd_outcome *found = run_case(allocator, defect, defect, &which, SEEDS);
     expect_found(found, oracle);
-    unsigned long long seed = 0;
-    assert_int_equal(sscanf(found->notes[0], "threads interleaved by seed %llu", &seed), 1);
-    which.seed = seed;
+    static const char note[] = "threads interleaved by seed ";
+    assert_int_equal(strncmp(found->notes[0], note, strlen(note)), 0);
+    which.seed = strtoull(found->notes[0] + strlen(note), NULL, 10);
     for (int i = 0; i < REPEATS; i++) {
         gmd_outcome *again = run_case(allocator, defect, defect, &which, 0);
         expect_found(again, oracle);
@@ -65,6 +65,13 @@ static void without_the_defects_hundreds_of_seeds_find_nothing(void **state)
     }
 }
 
+static void requests_that_are_left_out_are_no_finding(void **state)
+{
+    (void)state;
+    const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    expect_nothing(run_case("reference", NULL, "refused", &first, seed_count(200)));
+}
+
 static void the_reference_passes_all_of_them(void **state)
 {
     (void)state;
@@ -83,6 +90,7 @@ int main(void)
         cmocka_unit_test(a_limit_checked_before_it_is_counted_is_found),
         cmocka_unit_test(locks_taken_in_two_orders_are_found_as_a_deadlock),
         cmocka_unit_test(without_the_defects_hundreds_of_seeds_find_nothing),
+        cmocka_unit_test(requests_that_are_left_out_are_no_finding),
         cmocka_unit_test(the_reference_passes_all_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

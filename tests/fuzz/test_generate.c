@@ -1,0 +1,137 @@
+/* Generated sequences: the same from the same seed, valid whatever the seed, and varied. */
+#include "fuzz_test.h"
+
+#include "generate.h"
+
+static const gmd_profile_space everything = {.device_max = 4,
+                                             .confs = (const char *const[]){"a:1", "b:2"},
+                                             .conf_count = 2,
+                                             .has_fraction = true,
+                                             .has_record_stream = true,
+                                             .has_seeded_schedules = true,
+                                             .has_budgets = true,
+                                             .has_interleaving = true,
+                                             .has_faults = true,
+                                             .has_virtual_memory = true};
+
+static char *generated_text(uint64_t seed)
+{
+    gmd_profile profile;
+    gmd_trace trace;
+    gmd_error error = {""};
+    gmd_profile_draw(&profile, &everything, seed);
+    gmd_trace_init(&trace);
+    demand_ok(gmd_generate(&profile, &everything, seed, &trace, &error), &error);
+    char *text = text_of(&trace);
+    gmd_trace_free(&trace);
+    return text;
+}
+
+static void the_same_seed_gives_the_same_requests(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        char *first = generated_text(seed), *second = generated_text(seed);
+        assert_string_equal(first, second);
+        free(first);
+        free(second);
+    }
+}
+
+static void another_seed_gives_other_requests(void **state)
+{
+    (void)state;
+    char *first = generated_text(1), *second = generated_text(2);
+    assert_string_not_equal(first, second);
+    free(first);
+    free(second);
+}
+
+/* The reader of the text form refuses a free of what is not allocated, a device that is not there
+ * and all the rest. */
+static void every_sequence_is_a_valid_trace(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        char *text = generated_text(seed);
+        gmd_trace trace = parse_or_fail(text);
+        assert_true(trace.count >= 20);
+        gmd_trace_free(&trace);
+        free(text);
+    }
+}
+
+static void all_kinds_of_requests_come(void **state)
+{
+    (void)state;
+    size_t counts[GMD_OP_COUNT] = {0};
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        char *text = generated_text(seed);
+        gmd_trace trace = parse_or_fail(text);
+        for (size_t i = 0; i < trace.count; i++) {
+            counts[trace.requests[i].op]++;
+        }
+        gmd_trace_free(&trace);
+        free(text);
+    }
+    for (int op = 0; op < GMD_OP_COUNT; op++) {
+        assert_true(counts[op] > 0);
+    }
+}
+
+static void what_a_space_does_not_have_does_not_come(void **state)
+{
+    (void)state;
+    static const gmd_profile_space plain = {.capacity_bytes = 64 * GMD_MIB};
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        gmd_profile profile;
+        gmd_trace trace;
+        gmd_error error = {""};
+        gmd_profile_draw(&profile, &plain, seed);
+        gmd_trace_init(&trace);
+        demand_ok(gmd_generate(&profile, &plain, seed, &trace, &error), &error);
+        assert_int_equal(trace.device_count, 1);
+        assert_int_equal(trace.capacity_bytes, 64 * GMD_MIB);
+        assert_null(trace.conf);
+        for (size_t i = 0; i < trace.count; i++) {
+            uint8_t op = trace.requests[i].op;
+            assert_true(op != GMD_OP_FAULT && op != GMD_OP_BUDGET && op != GMD_OP_FRACTION &&
+                        op != GMD_OP_RECORD);
+        }
+        gmd_trace_free(&trace);
+    }
+}
+
+static void sizes_come_close_to_what_matters(void **state)
+{
+    (void)state;
+    static const uint64_t wanted[] = {512, GMD_MIB, GMD_MIB + 1, 10 * GMD_MIB - 1, 20 * GMD_MIB};
+    size_t counts[5] = {0};
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        char *text = generated_text(seed);
+        gmd_trace trace = parse_or_fail(text);
+        for (size_t i = 0; i < trace.count; i++) {
+            for (size_t k = 0; k < 5 && trace.requests[i].op == GMD_OP_ALLOC; k++) {
+                counts[k] += trace.requests[i].bytes == wanted[k];
+            }
+        }
+        gmd_trace_free(&trace);
+        free(text);
+    }
+    for (size_t k = 0; k < 5; k++) {
+        assert_true(counts[k] > 10);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_seed_gives_the_same_requests),
+        cmocka_unit_test(another_seed_gives_other_requests),
+        cmocka_unit_test(every_sequence_is_a_valid_trace),
+        cmocka_unit_test(all_kinds_of_requests_come),
+        cmocka_unit_test(what_a_space_does_not_have_does_not_come),
+        cmocka_unit_test(sizes_come_close_to_what_matters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

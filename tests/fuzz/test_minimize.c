@@ -1,0 +1,161 @@
+/* The minimiser keeps the lines that matter, and nothing else. */
+#include "fuzz_test.h"
+
+#include "minimize.h"
+
+#include "generate.h"
+
+static const gmd_minimize_limits no_limits = {0};
+
+/* Minimises `trace` for the first violation that it shows; the result as text. */
+static char *minimized_text(gmd_trace *trace, const char *plant, gmd_minimized *result)
+{
+    gmd_run_options options = options_for(GMD_TEST_PLANTED);
+    gmd_runner runner;
+    gmd_cause cause;
+    const gmd_outcome *outcome;
+    gmd_error error = {""};
+    setenv("GMD_PLANT", plant, 1);
+    gmd_runner_init(&runner, &options);
+    demand_ok(gmd_runner_run(&runner, trace, &outcome, &error), &error);
+    assert_int_equal(outcome->verdict, GMD_FAIL);
+    gmd_cause_of(&outcome->violations[0], &cause);
+    demand_ok(gmd_minimize(trace, &runner, &cause, &no_limits, result, &error), &error);
+    gmd_runner_close(&runner);
+    unsetenv("GMD_PLANT");
+    return text_of(trace);
+}
+
+static gmd_trace five_hundred_requests(uint64_t seed)
+{
+    static const gmd_profile_space space = {.capacity_bytes = GMD_GIB, .device_max = 2};
+    gmd_profile profile;
+    gmd_trace trace;
+    gmd_error error = {""};
+    gmd_profile_draw(&profile, &space, seed);
+    profile.request_count = 500;
+    gmd_trace_init(&trace);
+    demand_ok(gmd_generate(&profile, &space, seed, &trace, &error), &error);
+    return trace;
+}
+
+/* The planted allocator hands out a live block again from its third allocation on. */
+static void five_hundred_requests_shrink_to_the_three_that_matter(void **state)
+{
+    (void)state;
+    gmd_trace trace = five_hundred_requests(7);
+    gmd_minimized result;
+    char *text = minimized_text(&trace, "overlap", &result);
+    assert_string_equal(text, "gmd-trace 1\n"
+                              "devices 1\n"
+                              "capacity 1GiB\n"
+                              "alloc a 1 s1\n"
+                              "alloc b 1 s1\n"
+                              "alloc c 1 s1\n");
+    assert_true(result.is_complete);
+    assert_string_equal(result.violation.oracle, "overlap");
+    free(text);
+    gmd_trace_free(&trace);
+}
+
+static void the_same_input_gives_the_same_result_after_as_many_tries(void **state)
+{
+    (void)state;
+    gmd_minimized first_result, second_result;
+    gmd_trace first_trace = five_hundred_requests(9), second_trace = five_hundred_requests(9);
+    char *first = minimized_text(&first_trace, "leak", &first_result);
+    char *second = minimized_text(&second_trace, "leak", &second_result);
+    assert_string_equal(first, second);
+    assert_int_equal(first_result.tries, second_result.tries);
+    free(first);
+    free(second);
+    gmd_trace_free(&first_trace);
+    gmd_trace_free(&second_trace);
+}
+
+static void what_matters_stays(void **state)
+{
+    (void)state;
+    gmd_trace trace = parse_or_fail("gmd-trace 1\n"
+                                    "capacity 64MiB\n"
+                                    "alloc a 1000 s1\n"
+                                    "free a\n"
+                                    "alloc b 12345678 s2\n"
+                                    "fault cudaMalloc 2 2 every\n"
+                                    "alloc a 5000000 s3\n"
+                                    "alloc c 7000000 s3\n"
+                                    "free b\n");
+    gmd_minimized result;
+    char *text = minimized_text(&trace, "unclean_failure", &result);
+    assert_string_equal(text, "gmd-trace 1\n"
+                              "capacity 1GiB\n"
+                              "fault cudaMalloc 1 2\n"
+                              "alloc a 1 s1\n");
+    free(text);
+    gmd_trace_free(&trace);
+}
+
+static void a_crash_is_minimised_like_any_other_verdict(void **state)
+{
+    (void)state;
+    gmd_trace trace = five_hundred_requests(3);
+    gmd_minimized result;
+    free(minimized_text(&trace, "crash", &result));
+    assert_int_equal(trace.count, 3);
+    assert_string_equal(result.violation.oracle, "progress");
+    gmd_trace_free(&trace);
+}
+
+static void a_limit_ends_it_with_the_smallest_so_far(void **state)
+{
+    (void)state;
+    gmd_run_options options = options_for(GMD_TEST_PLANTED);
+    gmd_runner runner;
+    gmd_minimize_limits limits = {.tries = 3};
+    gmd_cause cause = {.oracle = "overlap"};
+    gmd_minimized result;
+    gmd_error error = {""};
+    const gmd_outcome *outcome;
+    gmd_trace trace = five_hundred_requests(7);
+    setenv("GMD_PLANT", "overlap", 1);
+    gmd_runner_init(&runner, &options);
+    demand_ok(gmd_runner_run(&runner, &trace, &outcome, &error), &error);
+    gmd_cause_of(&outcome->violations[0], &cause);
+    demand_ok(gmd_minimize(&trace, &runner, &cause, &limits, &result, &error), &error);
+    gmd_runner_close(&runner);
+    unsetenv("GMD_PLANT");
+    assert_false(result.is_complete);
+    assert_int_equal(result.tries, 3);
+    gmd_trace_free(&trace);
+}
+
+static void a_case_without_the_verdict_is_refused(void **state)
+{
+    (void)state;
+    gmd_run_options options = options_for("reference");
+    gmd_runner runner;
+    gmd_cause cause = {.oracle = "overlap", .text = "of #"};
+    gmd_minimized result;
+    gmd_error error = {""};
+    gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1 s1\n");
+    gmd_runner_init(&runner, &options);
+    assert_int_equal(gmd_minimize(&trace, &runner, &cause, &no_limits, &result, &error),
+                     GMD_BAD_INPUT);
+    assert_string_equal(error.text, "the requests do not end with this verdict: overlap: of #");
+    assert_int_equal(trace.count, 1);
+    gmd_runner_close(&runner);
+    gmd_trace_free(&trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(five_hundred_requests_shrink_to_the_three_that_matter),
+        cmocka_unit_test(the_same_input_gives_the_same_result_after_as_many_tries),
+        cmocka_unit_test(what_matters_stays),
+        cmocka_unit_test(a_crash_is_minimised_like_any_other_verdict),
+        cmocka_unit_test(a_limit_ends_it_with_the_smallest_so_far),
+        cmocka_unit_test(a_case_without_the_verdict_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* A campaign finds each defect that is planted, by itself; finds nothing in a correct allocator;
+ * and is the same from the same seed. */
+#include "fuzz_test.h"
+
+#include "search.h"
+
+#include <unistd.h>
+
+#define RUNS 300
+
+static gmd_search_result search(const char *allocator, const char *plant, uint64_t seed,
+                                gmd_findings *findings)
+{
+    gmd_run_options run = options_for(allocator);
+    run.call_budget_s = strcmp(plant, "hang") == 0 ? 0.3 : 20;
+    bool is_slow = strcmp(plant, "hang") == 0; /* each run that finds it takes the budget */
+    gmd_search_options options = {.run = &run, .seed = seed, .runs = is_slow ? 4 : RUNS};
+    gmd_search_result result;
+    gmd_error error = {""};
+    findings->minimize_seconds = strcmp(plant, "hang") == 0 ? 2 : 60;
+    setenv("GMD_PLANT", plant, 1);
+    demand_ok(gmd_search_find_space(&options.space, &run, &error), &error);
+    demand_ok(gmd_search(&options, findings, &result, &error), &error);
+    unsetenv("GMD_PLANT");
+    return result;
+}
+
+static bool has_oracle(const gmd_findings *findings, const char *oracle)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        if (strcmp(findings->items[i].cause.oracle, oracle) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void expect_found(const char *plant, const char *oracle)
+{
+    gmd_findings findings = {0};
+    search(GMD_TEST_PLANTED, plant, 1, &findings);
+    assert_true(has_oracle(&findings, oracle));
+    gmd_findings_free(&findings);
+}
+
+#define PLANT_TEST(plant, oracle)                                                                  \
+    static void plant##_is_found_as_##oracle(void **state)                                         \
+    {                                                                                              \
+        (void)state;                                                                               \
+        expect_found(#plant, #oracle);                                                             \
+    }
+
+PLANT_TEST(overlap, overlap)
+PLANT_TEST(short, size)
+PLANT_TEST(misaligned, alignment)
+PLANT_TEST(foreign, backing)
+PLANT_TEST(leak, leak)
+PLANT_TEST(leak_event, leak)
+PLANT_TEST(wrong_sum, accounting)
+PLANT_TEST(stale_peak, accounting)
+PLANT_TEST(unclean_failure, accounting)
+PLANT_TEST(crash, progress)
+PLANT_TEST(exit, progress)
+PLANT_TEST(hang, progress)
+PLANT_TEST(crash_init, progress)
+PLANT_TEST(crash_exit, progress)
+
+static void nothing_is_found_in_the_reference(void **state)
+{
+    (void)state;
+    gmd_findings findings = {0};
+    gmd_search_result result = search("reference", "", 3, &findings);
+    assert_string_equal(findings.count ? findings.items[0].violation.message : "", "");
+    assert_string_equal(result.refusal, "");
+    assert_true(result.status.requests > 10000);
+}
+
+static void the_same_seed_makes_the_same_campaign(void **state)
+{
+    (void)state;
+    gmd_findings first = {0}, second = {0};
+    gmd_search_result a = search(GMD_TEST_PLANTED, "leak", 5, &first);
+    gmd_search_result b = search(GMD_TEST_PLANTED, "leak", 5, &second);
+    assert_int_equal(a.status.requests, b.status.requests);
+    assert_int_equal(first.count, second.count);
+    for (size_t i = 0; i < first.count; i++) {
+        assert_true(gmd_cause_equal(&first.items[i].cause, &second.items[i].cause));
+        assert_int_equal(first.items[i].run, second.items[i].run);
+    }
+    gmd_findings_free(&first);
+    gmd_findings_free(&second);
+}
+
+static void each_defect_is_one_finding_with_one_case_that_replays_it(void **state)
+{
+    (void)state;
+    char directory[] = "gmd-test-cases-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    gmd_findings findings = {
+        .out_directory = directory, .origin = "test", .allocator = GMD_TEST_PLANTED};
+    search(GMD_TEST_PLANTED, "overlap", 1, &findings);
+    size_t overlaps = 0;
+    for (size_t i = 0; i < findings.count; i++) {
+        const gmd_finding *f = &findings.items[i];
+        overlaps += strcmp(f->cause.oracle, "overlap") == 0;
+        assert_true(f->requests <= 10);
+        assert_int_equal(unlink(f->violation.case_path), 0);
+    }
+    assert_int_equal(overlaps, 1);
+    assert_true(findings.items[0].hits > 1);
+    assert_int_equal(rmdir(directory), 0);
+    gmd_findings_free(&findings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overlap_is_found_as_overlap),
+        cmocka_unit_test(short_is_found_as_size),
+        cmocka_unit_test(misaligned_is_found_as_alignment),
+        cmocka_unit_test(foreign_is_found_as_backing),
+        cmocka_unit_test(leak_is_found_as_leak),
+        cmocka_unit_test(leak_event_is_found_as_leak),
+        cmocka_unit_test(wrong_sum_is_found_as_accounting),
+        cmocka_unit_test(stale_peak_is_found_as_accounting),
+        cmocka_unit_test(unclean_failure_is_found_as_accounting),
+        cmocka_unit_test(crash_is_found_as_progress),
+        cmocka_unit_test(exit_is_found_as_progress),
+        cmocka_unit_test(hang_is_found_as_progress),
+        cmocka_unit_test(crash_init_is_found_as_progress),
+        cmocka_unit_test(crash_exit_is_found_as_progress),
+        cmocka_unit_test(nothing_is_found_in_the_reference),
+        cmocka_unit_test(the_same_seed_makes_the_same_campaign),
+        cmocka_unit_test(each_defect_is_one_finding_with_one_case_that_replays_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* The fault sweep fails every call in turn, and tells a clean outcome from an unclean one. */
+#include "fuzz_test.h"
+
+#include "fault_sweep.h"
+
+typedef struct swept {
+    size_t found;
+    char oracle[24], text[4096]; /* of the first */
+    bool stops;
+} swept;
+
+static bool note(void *context, const gmd_trace *trace, const gmd_violation *violation)
+{
+    swept *s = context;
+    if (!s->found++) {
+        char *text = text_of(trace);
+        snprintf(s->oracle, sizeof s->oracle, "%s", violation->oracle);
+        snprintf(s->text, sizeof s->text, "%s", text);
+        free(text);
+    }
+    return !s->stops;
+}
+
+static gmd_sweep_result sweep_text(const char *allocator, const char *plant, const char *text,
+                                   gmd_sweep_options given, swept *s)
+{
+    gmd_run_options options = options_for(allocator);
+    gmd_runner runner;
+    gmd_sweep_result result;
+    gmd_error error = {""};
+    gmd_trace trace = parse_or_fail(text);
+    given.found = note;
+    given.context = s;
+    setenv("GMD_PLANT", plant, 1);
+    gmd_runner_init(&runner, &options);
+    demand_ok(gmd_sweep(&trace, &runner, &given, &result, &error), &error);
+    gmd_runner_close(&runner);
+    unsetenv("GMD_PLANT");
+    gmd_trace_free(&trace);
+    return result;
+}
+
+static const char three_allocations[] = "gmd-trace 1\n"
+                                        "capacity 64MiB\n"
+                                        "expect alloc a 2MiB s1\n"
+                                        "expect alloc b 4MiB s1\n"
+                                        "free a\n"
+                                        "alloc c 8MiB s1\n";
+
+static void an_unclean_outcome_is_found_with_the_call_that_fails(void **state)
+{
+    (void)state;
+    swept s = {0};
+    gmd_sweep_options options = {.memory_only = true};
+    sweep_text(GMD_TEST_PLANTED, "unclean_failure", three_allocations, options, &s);
+    assert_int_equal(s.found, 6);
+    assert_string_equal(s.oracle, "accounting");
+    assert_string_equal(s.text, "gmd-trace 1\n"
+                                "capacity 64MiB\n"
+                                "fault cudaMalloc 1 2\n"
+                                "alloc a 2MiB s1\n"
+                                "alloc b 4MiB s1\n"
+                                "free a\n"
+                                "alloc c 8MiB s1\n");
+}
+
+static void an_allocator_that_fails_cleanly_passes(void **state)
+{
+    (void)state;
+    swept s = {0};
+    gmd_sweep_options options = {0};
+    gmd_sweep_result result = sweep_text(GMD_TEST_PLANTED, "", three_allocations, options, &s);
+    assert_int_equal(s.found, 0);
+    assert_true(result.is_complete);
+    assert_true(result.runs > result.calls);
+}
+
+static void the_reference_passes(void **state)
+{
+    (void)state;
+    swept s = {0};
+    gmd_sweep_options options = {0};
+    gmd_sweep_result result = sweep_text("reference", "", three_allocations, options, &s);
+    assert_int_equal(s.found, 0);
+    assert_true(result.runs >= 6);
+}
+
+static void the_sweep_ends_where_it_is_told_to(void **state)
+{
+    (void)state;
+    swept s = {.stops = true};
+    gmd_sweep_options options = {.memory_only = true};
+    sweep_text(GMD_TEST_PLANTED, "unclean_failure", three_allocations, options, &s);
+    assert_int_equal(s.found, 1);
+}
+
+static void with_a_limit_the_calls_are_taken_evenly(void **state)
+{
+    (void)state;
+    swept s = {0};
+    gmd_sweep_options options = {.memory_only = true, .runs = 2};
+    gmd_sweep_result result = sweep_text(GMD_TEST_PLANTED, "", three_allocations, options, &s);
+    assert_false(result.is_complete);
+    assert_int_equal(result.runs, 4);
+}
+
+static void a_case_that_fails_by_itself_is_not_swept(void **state)
+{
+    (void)state;
+    swept s = {0};
+    gmd_sweep_options options = {0};
+    gmd_sweep_result result =
+        sweep_text("reference", "", "gmd-trace 1\nexpect oom a 1 s1\n", options, &s);
+    assert_true(result.case_fails);
+    assert_string_equal(result.violation.oracle, "expect");
+    assert_int_equal(result.runs, 0);
+}
+
+static void calls_for_memory_fail_for_want_of_it_and_others_as_unknown(void **state)
+{
+    (void)state;
+    assert_int_equal(gmd_sweep_error_of("cudaMalloc", true), 2);
+    assert_int_equal(gmd_sweep_error_of("cuMemMap", true), 2);
+    assert_int_equal(gmd_sweep_error_of("cudaEventCreateWithFlags", true), 2);
+    assert_int_equal(gmd_sweep_error_of("cudaSetDevice", true), 0);
+    assert_int_equal(gmd_sweep_error_of("cudaSetDevice", false), 999);
+    assert_int_equal(gmd_sweep_error_of("cudaGetLastError", false), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_unclean_outcome_is_found_with_the_call_that_fails),
+        cmocka_unit_test(an_allocator_that_fails_cleanly_passes),
+        cmocka_unit_test(the_reference_passes),
+        cmocka_unit_test(the_sweep_ends_where_it_is_told_to),
+        cmocka_unit_test(with_a_limit_the_calls_are_taken_evenly),
+        cmocka_unit_test(a_case_that_fails_by_itself_is_not_swept),
+        cmocka_unit_test(calls_for_memory_fail_for_want_of_it_and_others_as_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
