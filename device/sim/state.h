@@ -32,6 +32,8 @@ typedef struct sim_state {
     uint64_t now_ns; /* the virtual clock */
     uint64_t random; /* state of the generator of GMD_SIM_RANDOM */
     uint64_t forced_waits;
+    uint64_t schedule_random; /* state of the generator of GMD_SIM_SEEDED */
+    size_t choices_used;
     size_t recorded_next, recorded_next_reservation;
     bool recorded_broken;       /* the recorded list no longer matches */
     bool is_driver_initialized; /* cuInit or any runtime call; stays, like the process's state */
@@ -158,6 +160,9 @@ typedef enum stream_group { STREAMS_ALL, STREAMS_BLOCKING } stream_group;
 /* Makes time pass until `s` is complete up to `ticket`, or until all of a group is. The host then
  * knows only what host_learn is told. */
 void stream_force(stream *s, uint64_t ticket);
+/* At the begin of an API call: lets work complete where the schedule decides that now. */
+void schedule_progress(void);
+
 bool streams_are_idle(int device, stream_group group);
 void streams_force_group(int device, stream_group group); /* -1: every device */
 

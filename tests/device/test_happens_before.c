@@ -334,6 +334,7 @@ static void run_program(unsigned seed, gmd_sim_schedule schedule)
     static model m;
     gmd_sim_config config = device_config();
     config.schedule = schedule;
+    config.schedule_seed = seed;
     device_reset(&config);
     model_start(&m);
     srand(seed);
@@ -355,6 +356,7 @@ static void clocks_agree_with_every_path_of_the_graph(void **state)
         run_program(seed, GMD_SIM_TIMED);
         run_program(seed, GMD_SIM_EAGER);
         run_program(seed, GMD_SIM_LAZY);
+        run_program(seed, GMD_SIM_SEEDED);
     }
 }
 
