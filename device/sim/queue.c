@@ -1,4 +1,4 @@
-/* What is queued: each stream's entries, one after another, and the default stream's order. */
+/* What is queued: each stream's entries, one after another. */
 #include "queue.h"
 
 #include <stdlib.h>
@@ -30,9 +30,7 @@ void queue_deactivate(stream *s)
     stream *last = streams.active[--streams.active_count];
     streams.active[s->active_index] = last;
     last->active_index = s->active_index;
-    if (s->is_destroyed) {
-        stream_recycle(s);
-    }
+    stream_recycle_unused(s);
 }
 
 void queue_complete_first(stream *s, uint64_t end_ns)
@@ -50,6 +48,17 @@ void queue_complete_first(stream *s, uint64_t end_ns)
     }
 }
 
+static void take_ticket(stream *s)
+{
+    s->tail++;
+    if (!s->is_open) {
+        stream_open(s);
+    }
+    if (stream_is_blocking(s) && !stream_is_legacy(s)) {
+        sim.devices[s->device].blocking_entries++;
+    }
+}
+
 bool stream_push(stream *s, entry e)
 {
     if (s->tail - s->head == s->ring_size && !grow_ring(s)) {
@@ -60,7 +69,8 @@ bool stream_push(stream *s, entry e)
     if (s->head == s->tail) {
         activate(s);
     }
-    *entry_at(s, ++s->tail) = e;
+    take_ticket(s);
+    *entry_at(s, s->tail) = e;
     if (sim.config.schedule == GMD_SIM_EAGER) {
         /* Nothing is ever pending here, so neither is what it waits for. */
         queue_complete_first(s, sim.now_ns);
@@ -68,47 +78,16 @@ bool stream_push(stream *s, entry e)
     return true;
 }
 
-static bool push_wait(stream *s, stream *on, uint64_t ticket)
+/* A wait is an entry like others. Where it has nothing to wait for, only its ticket is taken: what
+ * is before a stream's work never changes without one. */
+bool queue_wait(stream *s, stream *on, uint64_t ticket)
 {
+    if (s->head == s->tail && on->head >= ticket) {
+        take_ticket(s);
+        s->head++;
+        return true;
+    }
     return stream_push(s, (entry){.kind = ENTRY_WAIT, .wait = {.on = on, .ticket = ticket}});
-}
-
-bool stream_follow(stream *s, point p)
-{
-    return !p.on || p.on == s || p.on->head >= p.ticket || push_wait(s, p.on, p.ticket);
-}
-
-/* Work on the default stream starts after all earlier work of the device's blocking streams... */
-static bool order_default_after_all(stream *s)
-{
-    for (uint32_t i = 0; i < streams.active_count; i++) {
-        stream *other = streams.active[i];
-        if (other != s && other->device == s->device && stream_is_blocking(other) &&
-            other->seen_by_default < other->tail) {
-            if (!push_wait(s, other, other->tail)) {
-                return false;
-            }
-            other->seen_by_default = other->tail;
-        }
-    }
-    return true;
-}
-
-/* ... and work on those starts after all earlier work of the default stream. */
-bool stream_order_default(stream *s)
-{
-    if (streams.active_count == 0 || !stream_is_blocking(s)) {
-        return true;
-    }
-    if (stream_is_legacy(s)) {
-        return order_default_after_all(s);
-    }
-    stream *first = sim.devices[s->device].legacy;
-    if (first->head == first->tail || s->saw_default == first->tail) {
-        return true;
-    }
-    s->saw_default = first->tail;
-    return push_wait(s, first, first->tail);
 }
 
 uint64_t stream_pending(const stream *s)

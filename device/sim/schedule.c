@@ -122,12 +122,22 @@ void stream_force(stream *s, uint64_t ticket)
     }
 }
 
-void streams_force_device(int device)
+bool streams_are_idle(int device, stream_group group)
+{
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        if (stream_is_in(streams.active[i], device, group)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void streams_force_group(int device, stream_group group)
 {
     bool is_needed = false;
     for (uint32_t i = 0; i < streams.active_count; i++) {
         stream *s = streams.active[i];
-        if (device < 0 || s->device == device) {
+        if (stream_is_in(s, device, group)) {
             s->need = s->tail;
             is_needed = true;
         }

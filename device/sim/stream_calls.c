@@ -142,14 +142,22 @@ cudaError_t gmd_sim_cudaStreamDestroy(cudaStream_t handle)
 /* Asking about the default stream asks about all that its next work would wait for. */
 static int query(sim_call *call, cudaStream_t handle)
 {
-    stream *s = stream_of(call, handle);
+    const stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (stream_is_legacy(s) && !stream_order_default(s)) {
-        return cudaErrorMemoryAllocation;
+    if (!stream_is_legacy(s)) {
+        if (s->head < s->tail) {
+            return cudaErrorNotReady;
+        }
+        host_learn(stream_point(s));
+        return cudaSuccess;
     }
-    return s->head == s->tail ? cudaSuccess : cudaErrorNotReady;
+    if (!streams_are_idle(s->device, STREAMS_BLOCKING)) {
+        return cudaErrorNotReady;
+    }
+    host_learn_group(s->device, STREAMS_BLOCKING);
+    return cudaSuccess;
 }
 
 static int synchronize(sim_call *call, cudaStream_t handle)
@@ -158,10 +166,13 @@ static int synchronize(sim_call *call, cudaStream_t handle)
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (stream_is_legacy(s) && !stream_order_default(s)) {
-        return cudaErrorMemoryAllocation;
+    if (stream_is_legacy(s)) {
+        streams_force_group(s->device, STREAMS_BLOCKING);
+        host_learn_group(s->device, STREAMS_BLOCKING);
+    } else {
+        stream_force(s, s->tail);
+        host_learn(stream_point(s));
     }
-    stream_force(s, s->tail);
     return cudaSuccess;
 }
 
@@ -207,7 +218,7 @@ cudaError_t gmd_sim_cudaDeviceSynchronize(void)
 {
     sim_call call;
     if (call_enter(&call, CALL_cudaDeviceSynchronize)) {
-        streams_force_device(call.thread->device);
+        host_wait_device(call.thread->device);
     }
     return (cudaError_t)call_leave(&call);
 }

@@ -14,26 +14,35 @@ static void *grow_array(void *array, uint32_t *capacity, size_t item)
     }
     return moved;
 }
-/* A new or recycled structure. Tickets go on where its earlier life ended, so that what still
- * refers to that life finds it complete. Room for every structure to be active is made here, so
- * that queueing cannot fail for it. */
+
+/* Room for every structure to be in every list is made when it is made, so that queueing and
+ * learning cannot fail for it. */
+static bool grow_table(void)
+{
+    uint32_t capacity = streams.active_capacity;
+    stream ***lists[] = {&streams.all, &streams.active, &streams.open};
+    for (size_t i = 0; i < 3; i++) {
+        capacity = streams.active_capacity;
+        void *moved = grow_array(*lists[i], &capacity, sizeof(stream *));
+        if (!moved) {
+            return false;
+        }
+        *lists[i] = moved;
+    }
+    streams.active_capacity = capacity;
+    return true;
+}
+
+/* A new or recycled structure. Tickets go on where its earlier life ended, all of which the host
+ * knows to be over: so what still refers to that life finds it complete, and before everything. */
 static stream *new_stream(int device, unsigned flags, int priority)
 {
     stream *s = streams.free_list;
     if (s) {
         streams.free_list = s->next;
     } else {
-        if (streams.stream_structs == streams.active_capacity) {
-            void *moved = grow_array(streams.active, &streams.active_capacity, sizeof(stream *));
-            if (!moved) {
-                return NULL;
-            }
-            streams.active = moved;
-            moved = realloc(streams.all, streams.active_capacity * sizeof(stream *));
-            if (!moved) {
-                return NULL;
-            }
-            streams.all = moved;
+        if (streams.stream_structs == streams.active_capacity && !grow_table()) {
+            return NULL;
         }
         s = calloc(1, sizeof *s);
         if (!s) {
@@ -47,15 +56,29 @@ static stream *new_stream(int device, unsigned flags, int priority)
     s->flags = flags;
     s->priority = priority;
     s->is_destroyed = false;
-    s->saw_default = s->seen_by_default = 0;
+    s->saw_default = s->seen_by_default = s->saw_blocking = 0;
     s->end_ns = 0;
     return s;
 }
 
-void stream_recycle(stream *s)
+static void recycle(stream *s)
 {
     s->next = streams.free_list;
     streams.free_list = s;
+}
+
+void stream_recycle_unused(stream *s)
+{
+    if (!s->is_destroyed || s->head != s->tail) {
+        return;
+    }
+    if (!s->is_open) {
+        recycle(s);
+        return;
+    }
+    free(s->ring); /* it may be long until the host learns of its end */
+    s->ring = NULL;
+    s->ring_size = 0;
 }
 
 stream *stream_create(int device, unsigned flags, int priority)
@@ -127,9 +150,7 @@ void stream_destroy(stream *s)
     streams.by_serial[handle_serial((uintptr_t)s->handle, HANDLE_STREAM)] = NULL;
     sim.devices[s->device].stream_count--;
     s->is_destroyed = true;
-    if (s->head == s->tail) {
-        stream_recycle(s);
-    }
+    stream_recycle_unused(s);
 }
 
 /* --- reset ------------------------------------------------------------------------------- */
@@ -138,19 +159,19 @@ bool streams_reset(void)
 {
     for (uint32_t i = 0; i < streams.active_count; i++) {
         queue_drop(streams.active[i]);
-        if (streams.active[i]->is_destroyed) {
-            stream_recycle(streams.active[i]);
-        }
     }
     streams.active_count = 0;
+    while (streams.open_count) {
+        stream_close(streams.open[streams.open_count - 1]);
+    }
     for (uint32_t i = 1; i < streams.serials; i++) {
         if (streams.by_serial[i]) {
-            stream_recycle(streams.by_serial[i]);
+            recycle(streams.by_serial[i]);
         }
     }
     for (stream *s; (s = streams.unnamed);) {
         streams.unnamed = s->next;
-        stream_recycle(s);
+        recycle(s);
     }
     streams.serials = 1;
     if (!streams.by_serial) {
@@ -177,11 +198,12 @@ void streams_reset_device(int device)
             queue_deactivate(s);
         }
     }
+    host_learn_group(device, STREAMS_ALL);
     for (uint32_t i = 1; i < streams.serials; i++) {
         stream *s = streams.by_serial[i];
         if (s && s->device == device) {
             streams.by_serial[i] = NULL;
-            stream_recycle(s);
+            recycle(s);
         }
     }
     sim.devices[device].stream_count = 0;
