@@ -120,6 +120,7 @@ void stream_force(stream *s, uint64_t ticket)
         s->need = ticket;
         force_needed();
     }
+    pools_synchronised();
 }
 
 void streams_force_device(int device)
@@ -135,6 +136,7 @@ void streams_force_device(int device)
     if (is_needed) {
         force_needed();
     }
+    pools_synchronised();
 }
 
 /* --- control ----------------------------------------------------------------------------- */
