@@ -29,6 +29,8 @@ static const char workload_text[] = "gmd-trace 1\n"
                                     "free b\n"
                                     "empty_cache\n";
 
+static bool oracles_off;
+
 static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                         const char *case_directory)
 {
@@ -43,6 +45,7 @@ static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                .capacity_bytes =
                                    trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
                                .schedule = &trace.schedule,
+                               .oracles_off = oracles_off,
                                .call_budget_s = 1};
     gmd_workload workload = {
         .name = "planted", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
@@ -126,6 +129,21 @@ static void a_correct_allocator_passes_on_a_tight_device(void **state)
     o = run_text("reference", tight_text);
     assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
     free(o);
+}
+
+/* Refused twice, and asked again each time, in a child of fork. */
+static void asking_again_leaves_the_run_as_it_would_be_without(void **state)
+{
+    (void)state;
+    gmd_outcome *asked = run_text("reference", tight_text);
+    oracles_off = true;
+    gmd_outcome *left_alone = run_text("reference", tight_text);
+    oracles_off = false;
+    assert_true(asked->stats.num_ooms >= 2);
+    assert_memory_equal(&asked->stats, &left_alone->stats, sizeof asked->stats);
+    assert_int_equal(asked->device_calls, left_alone->device_calls);
+    free(asked);
+    free(left_alone);
 }
 
 static void the_reference_passes(void **state)
@@ -322,6 +340,7 @@ int main(void)
         cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
         cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
         cmocka_unit_test(a_correct_allocator_passes_on_a_tight_device),
+        cmocka_unit_test(asking_again_leaves_the_run_as_it_would_be_without),
         cmocka_unit_test(planted_spurious_oom_is_found_by_oom_retry),
         cmocka_unit_test(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again),
         cmocka_unit_test(planted_keep_cache_is_found_by_oom_retry),
