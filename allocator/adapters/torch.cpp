@@ -13,6 +13,11 @@
 #include <cstdio>
 #include <cstring>
 
+// Exported by libc10_cuda.so without a declaration in its headers; NULL where it is not.
+namespace c10::cuda::_internal {
+__attribute__((weak)) void setHasPrimaryContext(bool (*has)(DeviceIndex));
+}
+
 #define GMD_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -240,6 +245,11 @@ GMD_EXPORT void gmd_init(int count)
 {
     guarded(0, [&] {
         device_count = count;
+        // libtorch_cuda.so, which is not loaded here, answers this from the driver; a device that
+        // is asked about has been allocated on, so that it has a context.
+        if (c10::cuda::_internal::setHasPrimaryContext) {
+            c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
+        }
         caching::init(count);
         is_native = caching::name() == "native";
         return 0;
