@@ -95,7 +95,8 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     }
     free_all(s);
     empty_cache(s);
-    gmd_session_refresh(s);
+    out->held_at_start = s->held_at_start[r->device];
+    out->held_free = held(s, r->device);
     out->room = gmd_session_room(s, r->device);
     out->when_all_is_free = ask(s, r, out);
 }

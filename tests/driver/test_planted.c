@@ -275,6 +275,20 @@ static void a_destroyed_stream_is_made_anew_by_its_next_use(void **state)
     free(o);
 }
 
+static void a_budget_is_the_devices_end_until_it_is_lifted(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
+                                           "capacity 64MiB\n"
+                                           "budget 24MiB\n"
+                                           "expect alloc a 5MiB s1\n"
+                                           "expect oom b 12MiB s1\n"
+                                           "budget none\n"
+                                           "expect alloc b 12MiB s1\n");
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    free(o);
+}
+
 /* The retry is served on the right device; the allocation that failed was made on none. */
 static void a_device_that_cannot_be_made_current_gets_no_allocation(void **state)
 {
@@ -359,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_helper_process_is_no_defect_and_does_not_survive),
         cmocka_unit_test(every_operation_looks_at_its_own_device),
         cmocka_unit_test(a_destroyed_stream_is_made_anew_by_its_next_use),
+        cmocka_unit_test(a_budget_is_the_devices_end_until_it_is_lifted),
         cmocka_unit_test(a_device_that_cannot_be_made_current_gets_no_allocation),
         cmocka_unit_test(a_failed_run_leaves_a_case_that_replays_it),
         cmocka_unit_test(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name),
