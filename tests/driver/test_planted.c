@@ -282,9 +282,9 @@ static void a_budget_is_the_devices_end_until_it_is_lifted(void **state)
                                            "capacity 64MiB\n"
                                            "budget 24MiB\n"
                                            "expect alloc a 5MiB s1\n"
-                                           "expect oom b 12MiB s1\n"
+                                           "expect oom b 16MiB s1\n"
                                            "budget none\n"
-                                           "expect alloc b 12MiB s1\n");
+                                           "expect alloc b 16MiB s1\n");
     assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
     free(o);
 }
