@@ -13,7 +13,7 @@
 
 /* A fork costs as much as some hundred requests: the first refusals are all looked into, later ones
  * only now and then. By the requests' numbers, so that a run can be repeated. */
-enum { PROBES_AT_FIRST = 16, PROBE_SPACING = 4096, FREE_ALL_EVERY = 16 };
+enum { PROBES_AT_FIRST = 16, PROBE_SPACING = 16384, FREE_ALL_EVERY = 16 };
 
 static bool is_due(gmd_session *s)
 {
