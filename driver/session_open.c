@@ -212,6 +212,10 @@ static gmd_status open_device(gmd_session *s, gmd_error *error)
     gmd_streams_init(&s->streams, &s->runtime);
     if (!s->runtime.sim) {
         s->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
+        status = gmd_holds_open(&s->holds, &s->runtime, error);
+        if (status != GMD_OK) {
+            return status;
+        }
     }
     gmd_session_view_untouched(s); /* the allocator may take memory as soon as it is loaded */
     return GMD_OK;

@@ -49,6 +49,7 @@ typedef struct gmd_device_figures {
 /* Memory that the device handed out or took back in a request, in order. */
 typedef struct gmd_device_call {
     bool is_free;
+    int device; /* of the memory */
     uint64_t address, size;
 } gmd_device_call;
 
@@ -121,6 +122,7 @@ typedef struct gmd_view {
     bool (*is_known)(const void *device_context, const gmd_use *use);
     const gmd_use *uses; /* FREE: of the block, the last by each stream */
     size_t use_count;
+    uint32_t recorded_count;      /* FREE: streams that record_stream named for the block */
     const gmd_device_call *calls; /* of the request; simulated device only */
     size_t call_count;
     const gmd_misuse *misuses; /* of the request, or since the last one; simulated device only */

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 
 typedef struct served {
-    uint64_t largest; /* request served under the present limits */
+    uint64_t largest;     /* request served under the present limits */
+    uint64_t most_needed; /* of the device, by a request that was served; 0: not known */
     uint64_t limit;
 } served;
 
@@ -34,12 +35,16 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
         *s = (served){.limit = view->limit_bytes};
     }
     s->largest = view->block->bytes > s->largest ? view->block->bytes : s->largest;
+    if (view->device_request != GMD_STAT_UNKNOWN && view->device_request > s->most_needed) {
+        s->most_needed = view->device_request;
+    }
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     if (view->request->op == GMD_OP_BUDGET) {
         ((history *)state)->devices[view->device].largest = 0;
+        ((history *)state)->devices[view->device].most_needed = 0;
     }
     if (view->out_of_memory && !view->faults_hit && !view->is_overlapped &&
         view->device_request != GMD_STAT_UNKNOWN && view->room != GMD_STAT_UNKNOWN &&
@@ -101,7 +106,8 @@ static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *j
                           "with everything freed and the cache emptied, %" PRIu64
                           " B are still refused, and the limit and the device leave %" PRIu64 " B",
                           bytes, r->room);
-    } else if (s->limit == view->limit_bytes && bytes <= s->largest) {
+    } else if (s->limit == view->limit_bytes && bytes <= s->largest &&
+               (need == GMD_STAT_UNKNOWN || need <= s->most_needed)) {
         gmd_violation_add(judge,
                           "with everything freed and the cache emptied, %" PRIu64
                           " B are still refused, and %" PRIu64 " B were served before",

@@ -103,7 +103,9 @@ static void each_defect_is_one_finding_with_one_case_that_replays_it(void **stat
     for (size_t i = 0; i < findings.count; i++) {
         const gmd_finding *f = &findings.items[i];
         overlaps += strcmp(f->cause.oracle, "overlap") == 0;
-        assert_true(f->requests <= 10);
+        if (f->requests > 20) { /* of some hundred */
+            fail_msg("%zu requests: %s", f->requests, f->violation.message);
+        }
         assert_int_equal(unlink(f->violation.case_path), 0);
     }
     assert_int_equal(overlaps, 1);

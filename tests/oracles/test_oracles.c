@@ -304,8 +304,10 @@ static void leak_finds_what_the_device_still_holds(void **state)
     leaking.allocated_bytes += 512;
     leaking.allocation_count++;
     gmd_judge good = {0}, bad = {0};
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.figures = &clean, .baseline = &baseline}, &good);
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.figures = &leaking, .baseline = &baseline}, &bad);
+    void *leak = gmd_oracle_leak.create();
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &clean, .baseline = &baseline}, &good);
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &leaking, .baseline = &baseline}, &bad);
+    gmd_oracle_leak.destroy(leak);
     assert_int_equal(good.count, 0);
     assert_int_equal(bad.count, 1);
 }
