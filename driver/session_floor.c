@@ -21,10 +21,12 @@ static void note_memory(gmd_session *s, const gmd_sim_call *call)
         s->calls = calls;
         s->call_capacity = capacity;
     }
-    s->calls[s->call_count++] = (gmd_device_call){.is_free = call->kind == GMD_SIM_CALL_FREE,
-                                                  .device = call->device,
-                                                  .address = call->address,
-                                                  .size = call->size};
+    s->calls[s->call_count++] = (gmd_device_call){
+        .is_free = call->kind == GMD_SIM_CALL_FREE || call->kind == GMD_SIM_CALL_UNMAP,
+        .is_mapping = call->kind == GMD_SIM_CALL_MAP || call->kind == GMD_SIM_CALL_UNMAP,
+        .device = call->device,
+        .address = call->address,
+        .size = call->size};
 }
 
 static void note_misuse(gmd_session *s, const gmd_sim_call *call)

@@ -49,7 +49,8 @@ typedef struct gmd_device_figures {
 /* Memory that the device handed out or took back in a request, in order. */
 typedef struct gmd_device_call {
     bool is_free;
-    int device; /* of the memory */
+    bool is_mapping; /* of pages into reserved addresses, or out of them */
+    int device;      /* of the memory */
     uint64_t address, size;
 } gmd_device_call;
 
