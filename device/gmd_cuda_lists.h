@@ -67,6 +67,59 @@
       (void *to, const void *from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream),    \
       (to, from, size, kind, stream))
 
+/* Likewise functions that allocators call and gmd itself does not: the loader does not ask a real
+ * library for them, so that an older one serves. */
+#define GMD_CUDART_FURTHER_FUNCTIONS(X)                                                            \
+    X(cudaError_t, cudaGetDeviceProperties, (struct cudaDeviceProp * properties, int device),      \
+      (properties, device))                                                                        \
+    X(cudaError_t, cudaDeviceCanAccessPeer, (int *answer, int device, int peer),                   \
+      (answer, device, peer))                                                                      \
+    X(cudaError_t, cudaDeviceEnablePeerAccess, (int peer, unsigned int flags), (peer, flags))      \
+    X(cudaError_t, cudaDeviceDisablePeerAccess, (int peer), (peer))                                \
+    X(cudaError_t, cudaMemcpyPeerAsync,                                                            \
+      (void *to, int to_device, const void *from, int from_device, size_t size,                    \
+       cudaStream_t stream),                                                                       \
+      (to, to_device, from, from_device, size, stream))                                            \
+    X(cudaError_t, cudaIpcGetMemHandle, (cudaIpcMemHandle_t * handle, void *pointer),              \
+      (handle, pointer))                                                                           \
+    X(cudaError_t, cudaIpcOpenMemHandle,                                                           \
+      (void **pointer, cudaIpcMemHandle_t handle, unsigned int flags), (pointer, handle, flags))   \
+    X(cudaError_t, cudaIpcCloseMemHandle, (void *pointer), (pointer))                              \
+    X(cudaError_t, cudaStreamIsCapturing,                                                          \
+      (cudaStream_t stream, enum cudaStreamCaptureStatus * status), (stream, status))              \
+    X(cudaError_t, cudaStreamGetCaptureInfo,                                                       \
+      (cudaStream_t stream, enum cudaStreamCaptureStatus * status, unsigned long long *id,         \
+       cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,  \
+       size_t *dependency_count),                                                                  \
+      (stream, status, id, graph, dependencies, edges, dependency_count))                          \
+    X(cudaError_t, cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),       \
+      (mode))                                                                                      \
+    X(cudaError_t, cudaGraphNodeGetDependencies,                                                   \
+      (cudaGraphNode_t node, cudaGraphNode_t * dependencies, cudaGraphEdgeData * edges,            \
+       size_t * count),                                                                            \
+      (node, dependencies, edges, count))                                                          \
+    X(cudaError_t, cudaGetDriverEntryPoint,                                                        \
+      (const char *symbol, void **function, unsigned long long flags,                              \
+       enum cudaDriverEntryPointQueryResult *status),                                              \
+      (symbol, function, flags, status))                                                           \
+    X(cudaError_t, cudaGetDriverEntryPointByVersion,                                               \
+      (const char *symbol, void **function, unsigned int version, unsigned long long flags,        \
+       enum cudaDriverEntryPointQueryResult *status),                                              \
+      (symbol, function, version, flags, status))                                                  \
+    X(cudaError_t, cudaMallocAsync, (void **pointer, size_t size, cudaStream_t stream),            \
+      (pointer, size, stream))                                                                     \
+    X(cudaError_t, cudaFreeAsync, (void *pointer, cudaStream_t stream), (pointer, stream))         \
+    X(cudaError_t, cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device),                \
+      (pool, device))                                                                              \
+    X(cudaError_t, cudaMemPoolGetAttribute,                                                        \
+      (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value), (pool, attribute, value)) \
+    X(cudaError_t, cudaMemPoolSetAttribute,                                                        \
+      (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value), (pool, attribute, value)) \
+    X(cudaError_t, cudaMemPoolSetAccess,                                                           \
+      (cudaMemPool_t pool, const struct cudaMemAccessDesc *access, size_t count),                  \
+      (pool, access, count))                                                                       \
+    X(cudaError_t, cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t keep_bytes), (pool, keep_bytes))
+
 /* Runtime functions that cannot fail. */
 #define GMD_CUDART_TEXT_FUNCTIONS(X)                                                               \
     X(const char *, cudaGetErrorName, (cudaError_t error), (error))                                \
@@ -94,9 +147,70 @@
     X(CUresult, cuMemFree_v2, (CUdeviceptr pointer), (pointer))                                    \
     X(CUresult, cuMemGetInfo_v2, (size_t * free_bytes, size_t * total_bytes),                      \
       (free_bytes, total_bytes))                                                                   \
+    X(CUresult, cuMemAddressReserve,                                                               \
+      (CUdeviceptr * pointer, size_t size, size_t alignment, CUdeviceptr wanted,                   \
+       unsigned long long flags),                                                                  \
+      (pointer, size, alignment, wanted, flags))                                                   \
+    X(CUresult, cuMemAddressFree, (CUdeviceptr pointer, size_t size), (pointer, size))             \
+    X(CUresult, cuMemCreate,                                                                       \
+      (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *properties,  \
+       unsigned long long flags),                                                                  \
+      (handle, size, properties, flags))                                                           \
+    X(CUresult, cuMemRelease, (CUmemGenericAllocationHandle handle), (handle))                     \
+    X(CUresult, cuMemRetainAllocationHandle,                                                       \
+      (CUmemGenericAllocationHandle * handle, void *pointer), (handle, pointer))                   \
+    X(CUresult, cuMemMap,                                                                          \
+      (CUdeviceptr pointer, size_t size, size_t offset, CUmemGenericAllocationHandle handle,       \
+       unsigned long long flags),                                                                  \
+      (pointer, size, offset, handle, flags))                                                      \
+    X(CUresult, cuMemUnmap, (CUdeviceptr pointer, size_t size), (pointer, size))                   \
+    X(CUresult, cuMemSetAccess,                                                                    \
+      (CUdeviceptr pointer, size_t size, const CUmemAccessDesc *access, size_t count),             \
+      (pointer, size, access, count))                                                              \
+    X(CUresult, cuMemGetAccess,                                                                    \
+      (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr pointer),             \
+      (flags, location, pointer))                                                                  \
+    X(CUresult, cuMemGetAllocationGranularity,                                                     \
+      (size_t * granularity, const CUmemAllocationProp *properties,                                \
+       CUmemAllocationGranularity_flags which),                                                    \
+      (granularity, properties, which))                                                            \
+    X(CUresult, cuMemGetAllocationPropertiesFromHandle,                                            \
+      (CUmemAllocationProp * properties, CUmemGenericAllocationHandle handle),                     \
+      (properties, handle))                                                                        \
     X(CUresult, cuStreamQuery, (CUstream stream), (stream))                                        \
     X(CUresult, cuStreamSynchronize, (CUstream stream), (stream))                                  \
     X(CUresult, cuEventQuery, (CUevent event), (event))                                            \
+    X(CUresult, cuMemExportToShareableHandle,                                                      \
+      (void *shareable, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,       \
+       unsigned long long flags),                                                                  \
+      (shareable, handle, type, flags))                                                            \
+    X(CUresult, cuMemImportFromShareableHandle,                                                    \
+      (CUmemGenericAllocationHandle * handle, void *shareable, CUmemAllocationHandleType type),    \
+      (handle, shareable, type))                                                                   \
+    X(CUresult, cuMulticastCreate,                                                                 \
+      (CUmemGenericAllocationHandle * handle, const CUmulticastObjectProp *properties),            \
+      (handle, properties))                                                                        \
+    X(CUresult, cuMulticastAddDevice, (CUmemGenericAllocationHandle handle, CUdevice device),      \
+      (handle, device))                                                                            \
+    X(CUresult, cuMulticastBindMem,                                                                \
+      (CUmemGenericAllocationHandle handle, size_t offset, CUmemGenericAllocationHandle memory,    \
+       size_t memory_offset, size_t size, unsigned long long flags),                               \
+      (handle, offset, memory, memory_offset, size, flags))                                        \
+    X(CUresult, cuMulticastUnbind,                                                                 \
+      (CUmemGenericAllocationHandle handle, CUdevice device, size_t offset, size_t size),          \
+      (handle, device, offset, size))                                                              \
+    X(CUresult, cuCtxPushCurrent_v2, (CUcontext context), (context))                               \
+    X(CUresult, cuCtxPopCurrent_v2, (CUcontext * context), (context))                              \
+    X(CUresult, cuMemsetD32Async,                                                                  \
+      (CUdeviceptr pointer, unsigned int value, size_t count, CUstream stream),                    \
+      (pointer, value, count, stream))                                                             \
+    X(CUresult, cuStreamWriteValue32_v2,                                                           \
+      (CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags),                  \
+      (stream, address, value, flags))                                                             \
+    X(CUresult, cuGetProcAddress_v2,                                                               \
+      (const char *symbol, void **function, int version, uint64_t flags,                           \
+       CUdriverProcAddressQueryResult *status),                                                    \
+      (symbol, function, version, flags, status))                                                  \
     X(CUresult, cuGetErrorName, (CUresult error, const char **text), (error, text))                \
     X(CUresult, cuGetErrorString, (CUresult error, const char **text), (error, text))
 
@@ -116,6 +230,8 @@
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                       \
     X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                 \
     X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                       \
+    X(cudaErrorPeerAccessUnsupported, 217,                                                         \
+      "peer access is not supported between these two devices")                                    \
     X(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported on this OS")       \
     X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                              \
     X(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state")        \
@@ -123,6 +239,8 @@
     X(cudaErrorNotReady, 600, "device not ready")                                                  \
     X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                    \
     X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                      \
+    X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                    \
+    X(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")                      \
     X(cudaErrorContextIsDestroyed, 709, "context is destroyed")                                    \
     X(cudaErrorAssert, 710, "device-side assert triggered")                                        \
     X(cudaErrorHostMemoryAlreadyRegistered, 712,                                                   \
@@ -150,6 +268,7 @@
     X(CUDA_ERROR_INVALID_DEVICE, 101)                                                              \
     X(CUDA_ERROR_INVALID_CONTEXT, 201)                                                             \
     X(CUDA_ERROR_ECC_UNCORRECTABLE, 214)                                                           \
+    X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217)                                                     \
     X(CUDA_ERROR_OPERATING_SYSTEM, 304)                                                            \
     X(CUDA_ERROR_INVALID_HANDLE, 400)                                                              \
     X(CUDA_ERROR_ILLEGAL_STATE, 401)                                                               \
@@ -157,6 +276,8 @@
     X(CUDA_ERROR_NOT_READY, 600)                                                                   \
     X(CUDA_ERROR_ILLEGAL_ADDRESS, 700)                                                             \
     X(CUDA_ERROR_LAUNCH_TIMEOUT, 702)                                                              \
+    X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, 704)                                                 \
+    X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, 705)                                                     \
     X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709)                                                        \
     X(CUDA_ERROR_ASSERT, 710)                                                                      \
     X(CUDA_ERROR_ILLEGAL_INSTRUCTION, 715)                                                         \
@@ -165,6 +286,12 @@
     X(CUDA_ERROR_NOT_PERMITTED, 800)                                                               \
     X(CUDA_ERROR_NOT_SUPPORTED, 801)                                                               \
     X(CUDA_ERROR_UNKNOWN, 999)
+
+/* X(driver's name, value): device attributes that only the driver has. */
+#define GMD_CUDA_DRIVER_ATTRIBUTES(X)                                                              \
+    X(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)                                \
+    X(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103)                        \
+    X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 110)
 
 /* X(name, driver's name, value): device attributes. */
 #define GMD_CUDA_DEVICE_ATTRIBUTES(X)                                                              \

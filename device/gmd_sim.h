@@ -56,6 +56,10 @@ typedef struct gmd_sim_config {
      * on, placement falls back to ascending addresses and gmd_sim_recorded_left tells. */
     const gmd_sim_recorded *recorded;
     size_t recorded_count;
+    /* Likewise the addresses that cuMemAddressReserve gives, one after the other, where they are
+     * free; beyond the list and for any other placement: the lowest free ones of a window. */
+    const uint64_t *recorded_reservations;
+    size_t recorded_reservation_count;
 } gmd_sim_config;
 
 /* The configuration that holds before the first reset: 1 device of 80 GiB, ascending, timed,
@@ -73,6 +77,8 @@ typedef enum gmd_sim_call_kind {
     GMD_SIM_CALL_OTHER,
     GMD_SIM_CALL_MALLOC, /* address, size */
     GMD_SIM_CALL_FREE,   /* address, size of what was freed */
+    GMD_SIM_CALL_MAP,    /* physical memory at an address: address, size */
+    GMD_SIM_CALL_UNMAP,  /* likewise */
 } gmd_sim_call_kind;
 
 /* One finished API call. */
@@ -179,7 +185,7 @@ typedef struct gmd_sim_point {
 
 /* What is queued on a stream of `device` now (NULL: its legacy default stream). -1: no such stream.
  */
-int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *point);
+int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *where);
 
 /* Whatever is queued on the stream from now on runs after the point in every schedule, not only
  * because of how this one went: an event, the stream itself, or the host's synchronising says so.
@@ -194,5 +200,9 @@ bool gmd_sim_is_known(gmd_sim_point point); /* likewise, whatever the host does 
  * (64). */
 int gmd_sim_fault(const char *function, uint64_t nth, bool every_later, int error);
 void gmd_sim_clear_faults(void);
+
+/* A device gives no more than this much physical memory (UINT64_MAX: its capacity) and is out of
+ * memory beyond it, while cudaMemGetInfo goes on telling of the capacity. Until the reset. */
+int gmd_sim_budget(int device, uint64_t bytes);
 
 #endif

@@ -11,4 +11,5 @@
 #define gmd_sim_cudaRuntimeGetVersion(version) gmd_sim_runtime_version(version, FRONT_VERSION)
 
 GMD_CUDART_FUNCTIONS(FORWARD)
+GMD_CUDART_FURTHER_FUNCTIONS(FORWARD)
 GMD_CUDART_TEXT_FUNCTIONS(FORWARD)

@@ -37,7 +37,8 @@ static _Thread_local bool is_harness __attribute__((tls_model("initial-exec")));
 
 static const char *const call_names[CALL_COUNT] = {
 #define CALL_NAME(result, name, parameters, arguments) #name,
-    GMD_CUDART_FUNCTIONS(CALL_NAME) GMD_CUDA_DRIVER_FUNCTIONS(CALL_NAME) "kernel"};
+    GMD_CUDART_FUNCTIONS(CALL_NAME) GMD_CUDART_FURTHER_FUNCTIONS(CALL_NAME)
+        GMD_CUDA_DRIVER_FUNCTIONS(CALL_NAME) "kernel"};
 #undef CALL_NAME
 
 /* A child of fork starts with the lock free, whoever held it in the parent. */
@@ -76,6 +77,11 @@ static bool needs_context(call_id id)
     switch (id) {
     case CALL_cudaGetDevice:
     case CALL_cudaGetDeviceCount:
+    case CALL_cudaGetDeviceProperties:
+    case CALL_cudaDeviceCanAccessPeer:
+    case CALL_cudaGetDriverEntryPoint:
+    case CALL_cudaGetDriverEntryPointByVersion:
+    case CALL_cudaThreadExchangeStreamCaptureMode:
     case CALL_cudaDeviceGetAttribute:
     case CALL_cudaRuntimeGetVersion:
     case CALL_cudaDriverGetVersion:
@@ -209,8 +215,9 @@ void gmd_sim_harness(bool is_harness_now)
 void gmd_sim_thread(gmd_sim_thread_state *state)
 {
     const sim_thread *thread = sim_this_thread();
-    *state =
-        (gmd_sim_thread_state){.device = thread->device, .last_error = (int)thread->last_error};
+    *state = (gmd_sim_thread_state){.device = thread->device,
+                                    .last_error = (int)thread->last_error,
+                                    .capture_mode = (int)thread->capture_mode};
 }
 
 void gmd_sim_observe(gmd_sim_observer *observer, void *context)

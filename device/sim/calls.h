@@ -32,9 +32,10 @@
 
 typedef enum call_id {
 #define CALL_ID(result, name, parameters, arguments) CALL_##name,
-    GMD_CUDART_FUNCTIONS(CALL_ID) GMD_CUDA_DRIVER_FUNCTIONS(CALL_ID)
+    GMD_CUDART_FUNCTIONS(CALL_ID) GMD_CUDART_FURTHER_FUNCTIONS(CALL_ID)
+        GMD_CUDA_DRIVER_FUNCTIONS(CALL_ID)
 #undef CALL_ID
-        CALL_kernel,
+            CALL_kernel,
     CALL_COUNT
 } call_id;
 
@@ -46,6 +47,7 @@ typedef struct sim_thread {
     int device;
     bool has_context; /* the device's context is current */
     cudaError_t last_error;
+    enum cudaStreamCaptureMode capture_mode;
     struct stream *default_stream[GMD_SIM_DEVICE_MAX]; /* cudaStreamPerThread, made when used */
 } sim_thread;
 

@@ -185,6 +185,19 @@ static int copy(sim_call *call, void *to, const void *from, size_t size, enum cu
     return cudaSuccess;
 }
 
+cudaError_t gmd_sim_cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                        size_t size, cudaStream_t handle)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaMemcpyPeerAsync)) {
+        call.record.result =
+            device_exists(to_device) && device_exists(from_device)
+                ? copy(&call, to, from, size, cudaMemcpyDeviceToDevice, handle, true)
+                : call_misuse(&call, cudaErrorInvalidDevice, "there is no device of this number");
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
 cudaError_t gmd_sim_cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind)
 {
     sim_call call;

@@ -22,13 +22,13 @@ static stream *find(int device, cudaStream_t handle)
     return handle ? stream_find(sim_this_thread(), handle) : sim.devices[device].legacy;
 }
 
-int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *point)
+int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *where)
 {
     sim_lock();
     sim_start();
     const stream *s = find(device, handle);
     if (s) {
-        *point = (gmd_sim_point){.stream = s->id, .ticket = s->tail};
+        *where = (gmd_sim_point){.stream = s->id, .ticket = s->tail};
     }
     sim_unlock();
     return s ? 0 : -1;

@@ -82,7 +82,9 @@ void memory_release_device(int device)
             return; /* the end marker */
         }
         from = a->address + a->span;
-        if (a->device == device) {
+        if (a->device == device && a->reservation) {
+            virtual_release(a);
+        } else if (a->device == device) {
             release(a);
         }
     }
@@ -139,7 +141,7 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.kind = GMD_SIM_CALL_FREE;
     call->record.address = address;
     allocation *a = map_find(address);
-    if (!a || a->address != address) {
+    if (!a || a->address != address || a->reservation) {
         return call_misuse(
             call, cudaErrorInvalidValue,
             a ? "a free of an address inside an allocation, not its start"
@@ -241,9 +243,12 @@ bool memory_is_pinned(const void *pointer, uint64_t size, int *device)
 void memory_reset(void)
 {
     for (allocation *a = map_at_or_above(0); a->device >= 0; a = map_at_or_above(a->address + 1)) {
-        pages_release(a->address, a->span);
-        backing_delete(a->data, a->size);
+        if (!a->reservation) {
+            pages_release(a->address, a->span);
+            backing_delete(a->data, a->size);
+        }
     }
+    virtual_reset();
     while (host.count) {
         free(host.list[--host.count].memory);
     }
@@ -374,18 +379,38 @@ int gmd_sim_find(uint64_t address, gmd_sim_range *range)
     return a ? 0 : -1;
 }
 
+bool memory_is_usable(uint64_t address, uint64_t size, int device, uint64_t *bad)
+{
+    const allocation *a = memory_find_range(address, size);
+    if (a && a->reservation) {
+        return virtual_is_usable(a, address, size, device, bad);
+    }
+    const allocation *first = a ? a : memory_find_range(address, 1);
+    *bad = first && first->device == device && !first->reservation ? first->address + first->size
+                                                                   : address;
+    return a && a->device == device;
+}
+
 bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad)
+{
+    uint64_t somewhere;
+    sim_lock();
+    sim_start();
+    bool is_backed = memory_is_usable(address, size, device, bad ? bad : &somewhere);
+    sim_unlock();
+    return is_backed;
+}
+
+int gmd_sim_budget(int device, uint64_t bytes)
 {
     sim_lock();
     sim_start();
-    const allocation *a = memory_find_range(address, size);
-    bool is_backed = a && a->device == device;
-    if (!is_backed && bad) {
-        const allocation *first = memory_find_range(address, 1);
-        *bad = first && first->device == device ? first->address + first->size : address;
+    bool exists = device_exists(device);
+    if (exists) {
+        sim.devices[device].budget_bytes = bytes;
     }
     sim_unlock();
-    return is_backed;
+    return exists ? 0 : -1;
 }
 
 void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_sim_range *range),
@@ -397,10 +422,11 @@ void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_
         sim_start();
         const allocation *a = map_at_or_above(from);
         more = a->device >= 0;
+        bool is_memory = !a->reservation;
         gmd_sim_range range = range_of(a);
         from = a->address + 1;
         sim_unlock();
-        if (more && range.device == device) {
+        if (more && is_memory && range.device == device) {
             visit(context, &range);
         }
     }

@@ -16,6 +16,8 @@ typedef struct stream stream;
 
 typedef struct sim_device {
     uint64_t physical_bytes, allocated_bytes, allocation_count, stream_count, event_count;
+    uint64_t budget_bytes; /* gmd_sim_budget; UINT64_MAX: none */
+    uint64_t reservation_count, reservation_bytes, handle_count, mapped_bytes;
     uint64_t next_large, next_small; /* GMD_SIM_ASCENDING: where the next allocation may begin */
     stream *legacy;                  /* the default stream */
     unsigned context_count;          /* cuDevicePrimaryCtxRetain without release */
@@ -28,7 +30,7 @@ typedef struct sim_state {
     uint64_t now_ns; /* the virtual clock */
     uint64_t random; /* state of the generator of GMD_SIM_RANDOM */
     uint64_t forced_waits;
-    size_t recorded_next;
+    size_t recorded_next, recorded_next_reservation;
     bool recorded_broken;       /* the recorded list no longer matches */
     bool is_driver_initialized; /* cuInit or any runtime call; stays, like the process's state */
     sim_device devices[GMD_SIM_DEVICE_MAX];
@@ -61,6 +63,17 @@ typedef struct place {
 bool placement_choose(int device, uint64_t size, place *out);
 /* The address range [from, to) that one device's allocations are placed in. */
 place placement_window(int device);
+/* Free addresses for a reservation, outside of the devices' windows; 0: none. */
+uint64_t placement_reserve(uint64_t size, uint64_t alignment, uint64_t wanted);
+/* Physical memory that the device can still give. */
+static inline uint64_t memory_left(int device)
+{
+    uint64_t most = sim.devices[device].budget_bytes < sim.config.capacity_bytes
+                        ? sim.devices[device].budget_bytes
+                        : sim.config.capacity_bytes;
+    uint64_t taken = sim.devices[device].physical_bytes;
+    return most > taken ? most - taken : 0;
+}
 bool placement_owns(uint64_t address); /* in any device's window: never a host address */
 void placement_reset_device(int device);
 /* The configuration's devices fit the address space. */
@@ -68,10 +81,21 @@ bool placement_can_hold(uint32_t device_count, uint64_t capacity_bytes);
 
 /* memory.c */
 allocation *memory_find_range(uint64_t address, uint64_t size); /* whole range in one; NULL: no */
-void memory_reset(void);                                        /* nothing is allocated */
-void memory_release_device(int device);                         /* what one device has given */
+/* Work on `device` can read and write every byte; `bad` gets the first that it cannot. */
+bool memory_is_usable(uint64_t address, uint64_t size, int device, uint64_t *bad);
+void memory_reset(void);                /* nothing is allocated */
+void memory_release_device(int device); /* what one device has given */
 /* Page-locked host memory of cudaMallocHost that holds the whole range. */
 bool memory_is_pinned(const void *pointer, uint64_t size, int *device);
+
+/* virtual_memory.c: address ranges, physical memory and what is mapped where. */
+bool virtual_is_usable(const allocation *reservation, uint64_t address, uint64_t size, int device,
+                       uint64_t *bad);
+/* The host memory behind an address of a reservation, as far as one mapping goes; NULL: not mapped,
+ * or not backed. */
+unsigned char *virtual_data(const allocation *reservation, uint64_t address, uint64_t *contiguous);
+void virtual_release(allocation *reservation); /* with what is mapped in it */
+void virtual_reset(void);
 
 /* streams.c: queues and clock. A ticket is a position in a stream's queue: entries are numbered
  * from 1, and are complete up to `head` and queued up to `tail`. */
@@ -162,7 +186,7 @@ void copy_drop(entry *e);
 /* Handles are numbers that are no addresses, so that following one faults: a kind (4 bits), the
  * reset that they belong to (18 bits) and a serial number (38 bits), so that a stale one is
  * recognised. */
-enum { HANDLE_STREAM = 5, HANDLE_EVENT = 6, HANDLE_CONTEXT = 7 };
+enum { HANDLE_STREAM = 5, HANDLE_EVENT = 6, HANDLE_CONTEXT = 7, HANDLE_MEMORY = 8 };
 enum { HANDLE_SERIAL_BITS = 38 };
 
 static inline uint64_t handle_make(int kind, uint64_t serial)

@@ -684,10 +684,11 @@ cudaError_t gmd_sim_cudaDeviceSynchronize(void)
 
 /* --- control ----------------------------------------------------------------------------- */
 
-static bool are_live(const gmd_sim_access *accesses, size_t count)
+static bool are_live(const gmd_sim_access *accesses, size_t count, int device)
 {
+    uint64_t bad;
     for (size_t i = 0; i < count; i++) {
-        if (!memory_find_range(accesses[i].address, accesses[i].size)) {
+        if (!memory_is_usable(accesses[i].address, accesses[i].size, device, &bad)) {
             return false;
         }
     }
@@ -708,7 +709,7 @@ static int launch(sim_call *call, cudaStream_t handle, uint64_t duration_ns,
         !stream_push(s, (entry){.kind = ENTRY_KERNEL, .duration_ns = duration_ns})) {
         return cudaErrorMemoryAllocation;
     }
-    return are_live(accesses, count)
+    return are_live(accesses, count, s->device)
                ? cudaSuccess
                : call_misuse(call, cudaSuccess, "a kernel touches memory that is not allocated");
 }

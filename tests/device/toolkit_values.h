@@ -41,6 +41,17 @@ extern const toolkit_value gmd_values[], toolkit_values[];
     VALUE(cudaHostAllocPortable)                                                                   \
     VALUE(cudaHostAllocMapped)                                                                     \
     VALUE(cudaHostAllocWriteCombined)                                                              \
+    VALUE(sizeof(struct cudaDeviceProp))                                                           \
+    VALUE(offsetof(struct cudaDeviceProp, totalGlobalMem))                                         \
+    VALUE(offsetof(struct cudaDeviceProp, multiProcessorCount))                                    \
+    VALUE(offsetof(struct cudaDeviceProp, memoryPoolsSupported))                                   \
+    VALUE(offsetof(struct cudaDeviceProp, reserved))                                               \
+    VALUE(sizeof(CUmemAllocationProp))                                                             \
+    VALUE(sizeof(CUmemAccessDesc))                                                                 \
+    VALUE(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)                                                      \
+    VALUE(CU_MEM_HANDLE_TYPE_FABRIC)                                                               \
+    VALUE(cudaMemPoolAttrUsedMemHigh)                                                              \
+    VALUE(sizeof(cudaIpcMemHandle_t))                                                              \
     VALUE(cudaInvalidDeviceId)                                                                     \
     VALUE(sizeof(cudaError_t))                                                                     \
     VALUE(sizeof(CUresult))                                                                        \
