@@ -68,7 +68,8 @@ static void free_all(gmd_session *s)
     for (uint32_t id = 0; id < s->block_capacity; id++) {
         const gmd_live_block *b = &s->blocks[id].live;
         cudaStream_t stream = NULL;
-        if (b->address && gmd_streams_find(&s->streams, b->device, b->stream, &stream)) {
+        if (b->address && gmd_streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==
+                              GMD_OK) { /* a new one, where it was destroyed */
             s->subject.free((void *)(uintptr_t)b->address, (size_t)b->bytes, b->device, stream);
         }
     }

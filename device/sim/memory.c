@@ -150,7 +150,7 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.size = a->size;
     call->record.device = a->device;
     if (!sim.config.free_is_lenient) {
-        streams_force_device(a->device);
+        host_wait_device(a->device);
     }
     release(a);
     return cudaSuccess;
@@ -314,7 +314,7 @@ static int host_free(sim_call *call, void *pointer)
         return call_misuse(call, cudaErrorInvalidValue,
                            "a free of what is not page-locked host memory");
     }
-    streams_force_device(-1);
+    host_wait_device(-1);
     free(p->memory);
     host.list[p - host.list] = host.list[--host.count];
     return cudaSuccess;

@@ -495,6 +495,31 @@ static void a_lost_signal_is_a_deadlock(void **state)
     expect_deadlock(wait_for_a_lost_signal, "thread a waits for a signal that nobody gives", "");
 }
 
+static void *sleep_a_little(void *unused)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
+    return unused;
+}
+
+static void wait_for_a_helper_that_ends(run *r, unsigned thread)
+{
+    if (thread == 0) {
+        pthread_t helper;
+        if (pthread_create(&helper, NULL, sleep_a_little, NULL) != 0 ||
+            pthread_detach(helper) != 0) {
+            _exit(9);
+        }
+    }
+    wait_for_a_lost_signal(r, thread);
+}
+
+static void a_signal_that_only_a_thread_that_has_ended_could_give_is_a_deadlock(void **state)
+{
+    (void)state;
+    expect_deadlock(wait_for_a_helper_that_ends, "thread a waits for a signal that nobody gives",
+                    "");
+}
+
 static void a_mutex_taken_twice_is_a_deadlock(void **state)
 {
     (void)state;
@@ -518,6 +543,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_spins_loses_its_turn),
         cmocka_unit_test(locks_taken_in_two_orders_are_a_deadlock_that_names_both),
         cmocka_unit_test(a_lost_signal_is_a_deadlock),
+        cmocka_unit_test(a_signal_that_only_a_thread_that_has_ended_could_give_is_a_deadlock),
         cmocka_unit_test(a_mutex_taken_twice_is_a_deadlock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
