@@ -278,6 +278,8 @@ static void abort_guard(uint8_t *guard)
     __atomic_store_n(&guard[1], 0, __ATOMIC_RELEASE);
 }
 
+/* The functions' types are the ABI's. NOLINTBEGIN(readability-non-const-parameter) */
+
 static struct {
     int (*acquire)(uint8_t *guard);
     void (*release)(uint8_t *guard), (*abort)(uint8_t *guard);
@@ -333,6 +335,8 @@ void __cxa_guard_abort(uint8_t *guard)
         gmd_scheduler_end_once(guard);
     }
 }
+
+/* NOLINTEND(readability-non-const-parameter) */
 
 /* --- waiting by asking again ------------------------------------------------------------- */
 
