@@ -254,6 +254,8 @@ static void *find_in_cxx(const char *name)
     return found;
 }
 
+/* The functions' types are the ABI's. NOLINTBEGIN(readability-non-const-parameter) */
+
 /* Without one (it is linked into the allocator): the ABI says that the guard's first byte tells
  * that the variable is there; the second is ours to use. */
 static int acquire_guard(uint8_t *guard)
@@ -277,8 +279,6 @@ static void abort_guard(uint8_t *guard)
 {
     __atomic_store_n(&guard[1], 0, __ATOMIC_RELEASE);
 }
-
-/* The functions' types are the ABI's. NOLINTBEGIN(readability-non-const-parameter) */
 
 static struct {
     int (*acquire)(uint8_t *guard);
