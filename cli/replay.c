@@ -178,6 +178,12 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
         gmd_session_note(session, "%" PRIu64 " frees of blocks from before the recording left out",
                          h->orphan_frees);
     }
+    if (h->waits_again && h->deferred_frees) {
+        gmd_session_note(session,
+                         "%" PRIu64 " frees waited for other streams: work on streams of the "
+                         "replay's own makes them wait as long",
+                         h->deferred_frees);
+    }
     if (body->check) {
         return gmd_check_history(body->check, session, error);
     }
@@ -281,11 +287,14 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         status = read_truth(a, &truth, error);
     }
     if (status == GMD_OK) {
-        gmd_history_hints hints = {a->common.run.limit_bytes, GMD_RETRIES_UNKNOWN};
+        gmd_history_hints hints = {.limit_bytes = a->common.run.limit_bytes,
+                                   .recorded_retries = GMD_RETRIES_UNKNOWN};
         gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
         if (!hints.limit_bytes && has_settings(&snapshot)) {
             hints.limit_bytes = truth.cap_bytes ? truth.cap_bytes : truth.ops_cap_bytes;
         }
+        hints.waits_again = a->checks && a->common.run.device == GMD_DEVICE_SIM &&
+                            strcmp(a->common.run.allocator, "reference") != 0;
         status = gmd_history_build(&history, &snapshot, &hints, a->input, error);
     }
     if (status == GMD_OK && a->checks) {

@@ -49,6 +49,7 @@ typedef struct gmd_device_figures {
 /* Memory that the device handed out or took back in a request, in order. */
 typedef struct gmd_device_call {
     bool is_free;
+    int device; /* of the memory */
     uint64_t address, size;
 } gmd_device_call;
 

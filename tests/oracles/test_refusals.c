@@ -215,6 +215,19 @@ static void what_the_device_handed_out_is_judged_as_well(void **state)
     assert_int_equal(bound_violations(&b), 1);
 }
 
+static void what_is_given_back_within_the_request_counts(void **state)
+{
+    (void)state;
+    bound b;
+    open_bound(&b, 100);
+    gmd_device_call calls[] = {{.size = 101}, {.is_free = true, .size = 101}};
+    b.view.calls = calls;
+    b.view.call_count = 2;
+    assert_int_equal(bound_violations(&b), 1);
+    calls[0].device = calls[1].device = 1;
+    assert_int_equal(bound_violations(&b), 0);
+}
+
 static void the_device_is_a_bound_where_no_limit_was_set(void **state)
 {
     (void)state;
@@ -241,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_peak_within_a_request_counts),
         cmocka_unit_test(what_was_held_before_the_limit_may_stay),
         cmocka_unit_test(what_the_device_handed_out_is_judged_as_well),
+        cmocka_unit_test(what_is_given_back_within_the_request_counts),
         cmocka_unit_test(the_device_is_a_bound_where_no_limit_was_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
