@@ -181,7 +181,15 @@ typedef struct point {
     past *before;
 } point;
 
-/* What is queued on `s` now. Whoever stores the point keeps `before`. */
+/* For whoever stores a point: what it had is given up, and what lies before the new one kept. */
+static inline void point_store(point *at, point p)
+{
+    past_keep(p.before);
+    past_drop(at->before);
+    *at = p;
+}
+
+/* What is queued on `s` now; to be passed on, not to be stored. */
 static inline point stream_point(const stream *s)
 {
     return (point){.on = (stream *)s, .ticket = s->tail, .before = s->before};
