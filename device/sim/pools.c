@@ -57,8 +57,19 @@ static void open_pool(uint32_t slot, int device, uint64_t max_bytes)
                               .max_bytes = max_bytes};
 }
 
+static void drop_piece(uint32_t slot)
+{
+    point_store(&pools.pieces[slot].freed_at, (point){.on = NULL});
+    pools.pieces[slot].span = 0;
+    pools.pieces[slot].next = pools.free_piece;
+    pools.free_piece = slot;
+}
+
 void pools_reset(void)
 {
+    for (uint32_t i = 1; i < pools.piece_count; i++) {
+        point_store(&pools.pieces[i].freed_at, (point){.on = NULL});
+    }
     pools.count = sim.config.device_count + 1;
     pools.piece_count = 1;
     pools.free_piece = pools.cached_count = 0;
@@ -74,9 +85,7 @@ void pools_reset_device(int device)
         piece *it = &pools.pieces[i];
         if (it->span && pools.list[it->pool].device == device) {
             pools.cached_count -= !it->is_live;
-            it->span = 0;
-            it->next = pools.free_piece;
-            pools.free_piece = i;
+            drop_piece(i);
         }
     }
     for (uint32_t i = 1; i < pools.count; i++) {
@@ -121,14 +130,8 @@ static uint32_t new_piece(void)
         pools.pieces = moved;
         pools.piece_capacity = capacity;
     }
+    pools.pieces[pools.piece_count] = (piece){.span = 0};
     return pools.piece_count++;
-}
-
-static void drop_piece(uint32_t slot)
-{
-    pools.pieces[slot].span = 0;
-    pools.pieces[slot].next = pools.free_piece;
-    pools.free_piece = slot;
 }
 
 static void cache(pool *p, uint32_t slot)
@@ -229,6 +232,7 @@ static uint32_t take_cached(pool *p, uint64_t size, stream *s)
     if (!stream_follow(s, pools.pieces[slot].freed_at)) {
         return 0;
     }
+    point_store(&pools.pieces[slot].freed_at, (point){.on = NULL});
     take_from_cache(link);
     return slot;
 }
@@ -325,7 +329,7 @@ bool pool_free(uint32_t slot, point freed_at)
     }
     pool *p = &pools.list[it->pool];
     it->is_live = false;
-    it->freed_at = freed_at;
+    point_store(&it->freed_at, freed_at);
     p->live_count--;
     p->used -= it->size;
     cache(p, slot);
@@ -348,6 +352,7 @@ static int free_async(sim_call *call, uint64_t address, cudaStream_t handle)
     call->record.device = a->device;
     if (!a->pool_piece) { /* of cudaMalloc: it is gone once the stream has come here */
         stream_force(s, s->tail);
+        host_learn(stream_point(s));
         memory_release_at(address);
         return cudaSuccess;
     }
