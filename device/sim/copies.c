@@ -181,6 +181,7 @@ static int copy(sim_call *call, void *to, const void *from, size_t size, enum cu
     }
     if (target == SIDE_PAGEABLE || (!is_async && !is_on_device)) {
         stream_force(s, s->tail);
+        host_learn(stream_point(s));
     }
     return cudaSuccess;
 }

@@ -8,8 +8,7 @@ typedef struct event {
     cudaEvent_t handle; /* NULL: free */
     int device;
     unsigned flags;
-    stream *on; /* NULL: never recorded */
-    uint64_t ticket;
+    point at;        /* on nothing: never recorded */
     uint64_t end_ns; /* when it completed; meaningful once it has */
     uint32_t next_free;
 } event;
@@ -56,7 +55,17 @@ static event *event_of(sim_call *call, cudaEvent_t handle)
 
 static bool is_complete(const event *e)
 {
-    return !e->on || e->on->head >= e->ticket;
+    return !e->at.on || e->at.on->head >= e->at.ticket;
+}
+
+/* What an event has answered or been waited for, the host knows. */
+static bool learn_if_complete(const event *e)
+{
+    bool is_over = is_complete(e);
+    if (is_over) {
+        host_learn(e->at);
+    }
+    return is_over;
 }
 
 static bool keeps_time(const event *e)
@@ -67,13 +76,16 @@ static bool keeps_time(const event *e)
 void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns)
 {
     event *e = event_find(handle);
-    if (e && e->on == s && e->ticket == ticket) {
+    if (e && e->at.on == s && e->at.ticket == ticket) {
         e->end_ns = end_ns;
     }
 }
 
 void events_reset(void)
 {
+    for (uint32_t slot = 1; slot < events.count; slot++) {
+        past_drop(events.slots[slot].at.before);
+    }
     events.count = 1;
     events.free_list = 0;
 }
@@ -82,6 +94,8 @@ static void release(uint32_t slot)
 {
     event *e = &events.slots[slot];
     sim.devices[e->device].event_count--;
+    past_drop(e->at.before);
+    e->at = (point){.on = NULL};
     e->handle = NULL;
     e->next_free = events.free_list;
     events.free_list = slot;
@@ -162,6 +176,13 @@ cudaError_t gmd_sim_cudaEventDestroy(cudaEvent_t handle)
     return (cudaError_t)call_leave(&call);
 }
 
+static void place_at(event *e, point p)
+{
+    past_keep(p.before);
+    past_drop(e->at.before);
+    e->at = p;
+}
+
 static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle, unsigned flags)
 {
     event *e = event_of(call, handle);
@@ -182,8 +203,7 @@ static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle
          !stream_push(s, (entry){.kind = ENTRY_RECORD, .event = handle}))) {
         return cudaErrorMemoryAllocation;
     }
-    e->on = s;
-    e->ticket = s->tail;
+    place_at(e, stream_point(s));
     e->end_ns = sim.now_ns;
     return cudaSuccess;
 }
@@ -213,7 +233,7 @@ static int query(sim_call *call, cudaEvent_t handle)
     if (!e) {
         return cudaErrorInvalidResourceHandle;
     }
-    return is_complete(e) ? cudaSuccess : cudaErrorNotReady;
+    return learn_if_complete(e) ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t gmd_sim_cudaEventQuery(cudaEvent_t handle)
@@ -241,8 +261,9 @@ static int synchronize(sim_call *call, cudaEvent_t handle)
     if (!e) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (e->on) {
-        stream_force(e->on, e->ticket);
+    if (e->at.on) {
+        stream_force(e->at.on, e->at.ticket);
+        host_learn(e->at);
     }
     return cudaSuccess;
 }
@@ -266,12 +287,12 @@ static int elapsed(sim_call *call, float *milliseconds, cudaEvent_t start, cudaE
     if (!milliseconds) {
         return call_misuse(call, cudaErrorInvalidValue, "no place for the time");
     }
-    if (!keeps_time(first) || !keeps_time(last) || !first->on || !last->on ||
+    if (!keeps_time(first) || !keeps_time(last) || !first->at.on || !last->at.on ||
         first->device != last->device) {
         return call_misuse(call, cudaErrorInvalidResourceHandle,
                            "an event keeps no time, was never recorded, or is of another device");
     }
-    if (!is_complete(first) || !is_complete(last)) {
+    if (!learn_if_complete(first) || !learn_if_complete(last)) {
         return cudaErrorNotReady;
     }
     *milliseconds = (float)(((double)last->end_ns - (double)first->end_ns) / 1e6);
@@ -299,11 +320,8 @@ static int wait_event(sim_call *call, cudaStream_t stream_handle, cudaEvent_t ha
         return call_misuse(call, cudaErrorInvalidValue,
                            "cudaEventWaitExternal outside of a capture, or unknown flags");
     }
-    if (e->on == s || is_complete(e)) {
-        return cudaSuccess;
-    }
-    entry wait = {.kind = ENTRY_WAIT, .wait = {.on = e->on, .ticket = e->ticket}};
-    return stream_push(s, wait) ? cudaSuccess : cudaErrorMemoryAllocation;
+    return stream_order_default(s) && stream_follow(s, e->at) ? cudaSuccess
+                                                              : cudaErrorMemoryAllocation;
 }
 
 cudaError_t gmd_sim_cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,

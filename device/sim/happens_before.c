@@ -1,73 +1,161 @@
-/* Which work runs after which, in every schedule. */
-#include "state.h"
+/* Which work runs after which, in every schedule and not only in the one at hand.
+ *
+ * Vector clocks. A stream's own component is the ticket of its last entry; `before` holds the
+ * others, which waits bring in. The host has one clock for all its threads, since its calls are
+ * ordered as they are made: hence a single number for each stream, up to where the host knows it to
+ * be over, says what is before everything that is queued later, and no stream's past repeats it.
+ *
+ * Every past is closed: what lies before an entry in it lies in it too, or is known to the host. So
+ * a point that is in a stream's past already brings nothing new, and that one ticket is known means
+ * that all before it is. */
+#include "queue.h"
+
+void stream_open(stream *s)
+{
+    s->is_open = true;
+    s->open_index = streams.open_count;
+    streams.open[streams.open_count++] = s;
+}
+
+void stream_close(stream *s)
+{
+    s->known = s->tail;
+    past_drop(s->before);
+    s->before = NULL;
+    stream *last = streams.open[--streams.open_count];
+    streams.open[s->open_index] = last;
+    last->open_index = s->open_index;
+    s->is_open = false;
+    stream_recycle_unused(s);
+}
+
+/* --- the host ---------------------------------------------------------------------------- */
 
 bool host_is_after(point p)
 {
-    return !p.on || p.on->head >= p.ticket;
+    return !p.on || p.on->known >= p.ticket;
 }
 
-enum { STREAMS_SEARCHED = 64 };
-
-typedef struct reach { /* part of a stream's queue that must run before */
-    const stream *on;
-    uint64_t searched, upto;
-} reach;
-
-/* All that a stream does up to `ticket` must run before, too. False: too many streams. */
-static bool extend(reach *reaches, size_t *count, const stream *on, uint64_t ticket)
+static void learn(stream *s, uint64_t ticket)
 {
-    size_t i = 0;
-    while (i < *count && reaches[i].on != on) {
-        i++;
+    if (s->known < ticket) {
+        s->known = ticket;
+        if (ticket == s->tail) {
+            stream_close(s);
+        }
     }
-    if (i == STREAMS_SEARCHED) {
+}
+
+void host_learn(point p)
+{
+    if (host_is_after(p)) {
+        return;
+    }
+    past *before = past_keep(p.before); /* closing the stream gives its own up */
+    for (uint32_t i = 0; before && i < before->count; i++) {
+        learn(before->items[i].on, before->items[i].ticket);
+    }
+    past_drop(before);
+    learn(p.on, p.ticket);
+}
+
+void host_learn_group(int device, stream_group group)
+{
+    /* Learning of one stream may close others, which moves streams of the list downwards only. */
+    for (uint32_t i = streams.open_count; i-- > 0;) {
+        i = i < streams.open_count ? i : streams.open_count;
+        if (i < streams.open_count && stream_is_in(streams.open[i], device, group)) {
+            host_learn(stream_point(streams.open[i]));
+        }
+    }
+}
+
+/* --- streams ----------------------------------------------------------------------------- */
+
+/* Without the default stream's rules. */
+static bool has_seen(const stream *s, point p)
+{
+    return p.on == s || host_is_after(p) || past_on(s->before, p.on) >= p.ticket;
+}
+
+bool stream_follow(stream *s, point p)
+{
+    if (has_seen(s, p)) {
+        return true;
+    }
+    past *joined;
+    if (!past_join(s->before, p.before, (past_item){p.on, p.ticket}, s, &joined)) {
         return false;
     }
-    if (i == *count) {
-        reaches[(*count)++] = (reach){.on = on, .searched = on->head, .upto = on->head};
+    if (!queue_wait(s, p.on, p.ticket)) {
+        past_drop(joined);
+        return false;
     }
-    reaches[i].upto = ticket > reaches[i].upto ? ticket : reaches[i].upto;
+    past_drop(s->before);
+    s->before = joined;
     return true;
 }
 
-/* Whether the waits in the queues lead from what is on `s` to `p`. What is complete needs no wait:
- * its completion stands for order. With too many streams in between, the answer is that they do. */
-static bool waits_for(const stream *s, point p)
+/* Work on the default stream starts after all earlier work of the device's blocking streams... */
+static bool order_default_after_all(stream *s)
 {
-    reach reaches[STREAMS_SEARCHED];
-    size_t count = 0;
-    extend(reaches, &count, s, s->tail);
-    for (size_t i = 0; i < count;) {
-        reach *r = &reaches[i];
-        if (r->searched >= r->upto) {
-            i++;
-            continue;
-        }
-        const entry *e = &r->on->ring[r->searched++ % r->on->ring_size];
-        if (e->kind != ENTRY_WAIT) {
-            continue;
-        }
-        if ((e->wait.on == p.on && e->wait.ticket >= p.ticket) ||
-            !extend(reaches, &count, e->wait.on, e->wait.ticket)) {
-            return true;
-        }
-        i = 0; /* any of them may reach further now */
+    uint64_t entries = sim.devices[s->device].blocking_entries;
+    if (s->saw_blocking == entries) {
+        return true;
     }
-    return false;
+    for (uint32_t i = 0; i < streams.open_count; i++) {
+        stream *other = streams.open[i];
+        if (other != s && stream_is_in(other, s->device, STREAMS_BLOCKING) &&
+            other->seen_by_default != other->tail) {
+            if (!stream_follow(s, stream_point(other))) {
+                return false;
+            }
+            other->seen_by_default = other->tail;
+        }
+    }
+    s->saw_blocking = entries;
+    return true;
 }
 
-/* The default stream's rules: it waits for every blocking stream, and each of them for it. */
-static bool is_ordered_by_default(const stream *s, const stream *other)
+/* ... and work on those starts after all earlier work of the default stream. */
+bool stream_order_default(stream *s)
 {
-    const stream *first = sim.devices[s->device].legacy;
-    bool are_blocking = !(s->flags & cudaStreamNonBlocking) &&
-                        !(other->flags & cudaStreamNonBlocking) && s->device == other->device;
-    return are_blocking && (s == first || other == first);
+    if (!stream_is_blocking(s)) {
+        return true;
+    }
+    stream *first = sim.devices[s->device].legacy;
+    if (s == first) {
+        return order_default_after_all(s);
+    }
+    if (s->saw_default != first->tail) {
+        if (!stream_follow(s, stream_point(first))) {
+            return false;
+        }
+        s->saw_default = first->tail;
+    }
+    return true;
 }
 
+/* As stream_order_default, for what is queued next: only looked at, nothing is queued. */
 bool stream_is_after(const stream *s, point p)
 {
-    return p.on == s || host_is_after(p) || is_ordered_by_default(s, p.on) || waits_for(s, p);
+    if (has_seen(s, p)) {
+        return true;
+    }
+    if (!stream_is_blocking(s)) {
+        return false;
+    }
+    const stream *first = sim.devices[s->device].legacy;
+    if (s != first) {
+        return has_seen(first, p);
+    }
+    for (uint32_t i = 0; i < streams.open_count; i++) {
+        const stream *other = streams.open[i];
+        if (stream_is_in(other, s->device, STREAMS_BLOCKING) && has_seen(other, p)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* --- control ----------------------------------------------------------------------------- */

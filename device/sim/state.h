@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "front.h"
 #include "gmd_sim.h"
+#include "past.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ typedef struct sim_device {
     stream *legacy;                  /* the default stream */
     unsigned context_count;          /* cuDevicePrimaryCtxRetain without release */
     bool is_active;                  /* its primary context exists */
+    uint64_t blocking_entries;       /* ever queued on blocking streams other than the default */
 } sim_device;
 
 typedef struct sim_state {
@@ -83,8 +85,11 @@ bool placement_can_hold(uint32_t device_count, uint64_t capacity_bytes);
 allocation *memory_find_range(uint64_t address, uint64_t size); /* whole range in one; NULL: no */
 /* Work on `device` can read and write every byte; `bad` gets the first that it cannot. */
 bool memory_is_usable(uint64_t address, uint64_t size, int device, uint64_t *bad);
-void memory_reset(void);                /* nothing is allocated */
-void memory_release_device(int device); /* what one device has given */
+/* A new allocation of `size` > 0 bytes; false: out of memory. */
+bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *address);
+void memory_release_at(uint64_t address); /* an allocation begins there */
+void memory_reset(void);                  /* nothing is allocated */
+void memory_release_device(int device);   /* what one device has given */
 /* Page-locked host memory of cudaMallocHost that holds the whole range. */
 bool memory_is_pinned(const void *pointer, uint64_t size, int *device);
 
@@ -123,12 +128,17 @@ struct stream {
     int device, priority;
     unsigned flags;
     bool is_destroyed;
+    bool is_open; /* the host does not know of all its work that it is over */
+    uint32_t open_index;
     uint64_t head, tail;
-    uint64_t need;            /* must be complete up to here before a synchronising call returns */
+    uint64_t known; /* the host knows that all up to here is over, and all that is before it */
+    past *before;   /* what lies before the next entry besides the stream's own and what is known */
+    uint64_t need;  /* must be complete up to here before a synchronising call returns */
     uint64_t need_followed;   /* GMD_SIM_LAZY: waits up to here have passed the need on */
     uint64_t end_ns;          /* when entry `head` ended */
-    uint64_t saw_default;     /* this stream already waits for the default stream up to here */
-    uint64_t seen_by_default; /* the default stream already waits for this one up to here */
+    uint64_t saw_default;     /* the default stream's tail when this one was ordered after it */
+    uint64_t seen_by_default; /* this one's tail when the default stream was ordered after it */
+    uint64_t saw_blocking;    /* of the default stream: blocking_entries at that time */
     entry *ring;              /* of entries head+1 to tail, at (ticket - 1) % ring_size */
     uint64_t ring_size;
     uint32_t active_index;
@@ -141,38 +151,64 @@ stream *stream_find(sim_thread *thread, cudaStream_t handle); /* likewise, witho
 
 stream *stream_by_id(uint32_t id); /* any structure, in use or not; NULL: none */
 
-/* Makes what is queued next on `s` wait for what the default stream's rules demand. False, here and
+/* Queues `e` behind everything on `s`; with GMD_SIM_EAGER it completes at once. False, here and
  * below: the host has no memory. */
-bool stream_order_default(stream *s);
-
-/* Queues `e` behind everything on `s`; with GMD_SIM_EAGER it completes at once. */
 bool stream_push(stream *s, entry e);
 
-/* Makes time pass until `s` is complete up to `ticket`, until all of a device's or every stream is.
- */
+/* Which streams of a device the host waits for or asks about. */
+typedef enum stream_group { STREAMS_ALL, STREAMS_BLOCKING } stream_group;
+
+/* Makes time pass until `s` is complete up to `ticket`, or until all of a group is. The host then
+ * knows only what host_learn is told. */
 void stream_force(stream *s, uint64_t ticket);
-void streams_force_device(int device); /* -1: every device */
+bool streams_are_idle(int device, stream_group group);
+void streams_force_group(int device, stream_group group); /* -1: every device */
 
 bool streams_reset(void);              /* every stream and its work is gone */
 void streams_reset_device(int device); /* of one device, work unfinished */
 uint64_t stream_pending(const stream *s);
 
-/* A place in a stream's work: all that is queued up to `ticket`. */
+/* A place in a stream's work: all that is queued up to `ticket`. `before` is what lies before it on
+ * other streams; it is needed to follow the point or to learn that it is over. */
 typedef struct point {
     stream *on; /* NULL: nothing */
     uint64_t ticket;
+    past *before;
 } point;
 
-static inline point stream_point(stream *s)
+/* What is queued on `s` now. Whoever stores the point keeps `before`. */
+static inline point stream_point(const stream *s)
 {
-    return (point){.on = s, .ticket = s->tail};
+    return (point){.on = (stream *)s, .ticket = s->tail, .before = s->before};
 }
 
 /* happens_before.c: everything queued on `s` from now on runs after `p` in every schedule. */
 bool stream_is_after(const stream *s, point p);
 bool host_is_after(point p); /* likewise, whatever the host does */
-/* Makes it so: queues a wait where one is needed. False: the host has no memory. */
+
+/* Makes it so: queues a wait where one is needed. */
 bool stream_follow(stream *s, point p);
+
+/* Makes what is queued next on `s` wait for what the default stream's rules demand. */
+bool stream_order_default(stream *s);
+
+/* The host has waited for a point, or was told that it is complete: what it does from now on, and
+ * all work that it queues, is after it. */
+void host_learn(point p);
+void host_learn_group(int device, stream_group group); /* all that is queued; -1: every device */
+
+/* The host waits for all work of a device; -1: of every device. */
+static inline void host_wait_device(int device)
+{
+    streams_force_group(device, STREAMS_ALL);
+    host_learn_group(device, STREAMS_ALL);
+}
+
+/* pools.c: stream-ordered memory. */
+bool pool_free(uint32_t piece, point freed_at); /* false: it is free already */
+void pools_synchronised(void);                  /* the host has synchronised with some work */
+void pools_reset(void);
+void pools_reset_device(int device);
 
 /* events.c */
 void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns);
@@ -186,7 +222,13 @@ void copy_drop(entry *e);
 /* Handles are numbers that are no addresses, so that following one faults: a kind (4 bits), the
  * reset that they belong to (18 bits) and a serial number (38 bits), so that a stale one is
  * recognised. */
-enum { HANDLE_STREAM = 5, HANDLE_EVENT = 6, HANDLE_CONTEXT = 7, HANDLE_MEMORY = 8 };
+enum {
+    HANDLE_STREAM = 5,
+    HANDLE_EVENT = 6,
+    HANDLE_CONTEXT = 7,
+    HANDLE_MEMORY = 8,
+    HANDLE_POOL = 9
+};
 enum { HANDLE_SERIAL_BITS = 38 };
 
 static inline uint64_t handle_make(int kind, uint64_t serial)

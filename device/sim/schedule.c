@@ -1,0 +1,180 @@
+/* What completes when.
+ *
+ * Streams run side by side, each one entry after another. An entry starts when it is queued, when
+ * the entry before it has ended, and, for a wait, when what it waits for has; it ends its duration
+ * later. Entries complete in the order in which they end, and have their effect on memory then. */
+#include "queue.h"
+
+#include <stdlib.h>
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* The first entry of an active stream can complete; when it ends. */
+static bool can_complete(const stream *s, uint64_t *end_ns)
+{
+    const entry *e = entry_at(s, s->head + 1);
+    uint64_t start = s->end_ns > e->queued_ns ? s->end_ns : e->queued_ns;
+    if (e->kind != ENTRY_WAIT) {
+        *end_ns = add_saturating(start, e->duration_ns);
+        return true;
+    }
+    *end_ns = start > e->wait.on->end_ns ? start : e->wait.on->end_ns;
+    return e->wait.on->head >= e->wait.ticket;
+}
+
+/* The stream whose first entry ends next, among all or only those that are needed; NULL: none. */
+static stream *next_to_complete(bool needed_only, uint64_t *end_ns)
+{
+    stream *best = NULL;
+    *end_ns = 0;
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        stream *s = streams.active[i];
+        uint64_t end;
+        if ((needed_only && s->need <= s->head) || !can_complete(s, &end)) {
+            continue;
+        }
+        if (!best || end < *end_ns ||
+            (end == *end_ns &&
+             entry_at(s, s->head + 1)->sequence < entry_at(best, best->head + 1)->sequence)) {
+            best = s;
+            *end_ns = end;
+        }
+    }
+    return best;
+}
+
+static void complete_until(uint64_t now_ns)
+{
+    uint64_t end;
+    for (stream *s; (s = next_to_complete(false, &end)) && end <= now_ns;) {
+        queue_complete_first(s, end);
+    }
+}
+
+static bool anything_needed(void)
+{
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        if (streams.active[i]->need > streams.active[i]->head) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Passes the need of a stream on to those that its entries wait for; true when that changed one. */
+static bool follow_waits(stream *s)
+{
+    bool changed = false;
+    uint64_t from = s->need_followed > s->head ? s->need_followed : s->head;
+    for (uint64_t t = from + 1; t <= s->need; t++) {
+        const entry *e = entry_at(s, t);
+        if (e->kind == ENTRY_WAIT && e->wait.on->need < e->wait.ticket) {
+            e->wait.on->need = e->wait.ticket;
+            changed = true;
+        }
+    }
+    s->need_followed = s->need > from ? s->need : from;
+    return changed;
+}
+
+static void follow_all_waits(void)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < streams.active_count; i++) {
+            changed |= follow_waits(streams.active[i]);
+        }
+    }
+}
+
+/* Makes time pass until nothing is needed any more. A wait refers to a ticket that was queued
+ * before it, so something can always complete. */
+static void force_needed(void)
+{
+    bool is_lazy = sim.config.schedule == GMD_SIM_LAZY;
+    sim.forced_waits++;
+    if (is_lazy) {
+        follow_all_waits();
+    }
+    while (anything_needed()) {
+        uint64_t end;
+        stream *s = next_to_complete(is_lazy, &end);
+        if (!s) {
+            abort(); /* a cycle of waits: the simulator itself is broken */
+        }
+        queue_complete_first(s, end);
+        sim.now_ns = end > sim.now_ns ? end : sim.now_ns;
+    }
+    if (!is_lazy) {
+        complete_until(sim.now_ns);
+    }
+}
+
+void stream_force(stream *s, uint64_t ticket)
+{
+    if (s->head < ticket) {
+        s->need = ticket;
+        force_needed();
+    }
+    pools_synchronised();
+}
+
+bool streams_are_idle(int device, stream_group group)
+{
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        if (stream_is_in(streams.active[i], device, group)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void streams_force_group(int device, stream_group group)
+{
+    bool is_needed = false;
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        stream *s = streams.active[i];
+        if (stream_is_in(s, device, group)) {
+            s->need = s->tail;
+            is_needed = true;
+        }
+    }
+    if (is_needed) {
+        force_needed();
+    }
+    pools_synchronised();
+}
+
+/* --- control ----------------------------------------------------------------------------- */
+
+uint64_t gmd_sim_now(void)
+{
+    sim_lock();
+    uint64_t now = sim.now_ns;
+    sim_unlock();
+    return now;
+}
+
+void gmd_sim_advance(uint64_t duration_ns)
+{
+    sim_lock();
+    sim_start();
+    uint64_t to = add_saturating(sim.now_ns, duration_ns);
+    if (sim.config.schedule == GMD_SIM_TIMED) {
+        complete_until(to);
+    }
+    sim.now_ns = to;
+    sim_unlock();
+}
+
+uint64_t gmd_sim_forced_waits(void)
+{
+    sim_lock();
+    uint64_t count = sim.forced_waits;
+    sim_unlock();
+    return count;
+}
