@@ -35,8 +35,10 @@ static gmd_finding *add(gmd_findings *findings)
         findings->items = items;
         findings->capacity = capacity;
     }
-    gmd_finding *finding = &findings->items[findings->count++];
-    *finding = (gmd_finding){0};
+    gmd_finding *finding = findings->items ? &findings->items[findings->count++] : NULL;
+    if (finding) {
+        *finding = (gmd_finding){0};
+    }
     return finding;
 }
 
