@@ -13,8 +13,7 @@
 typedef struct piece {
     uint64_t address, span; /* span 0: the slot is free */
     uint64_t size;          /* of the live owner */
-    uint64_t physical;      /* bytes that it took from the device */
-    point freed_at;
+    point freed_at;         /* its past is kept */
     uint32_t pool;
     bool is_live;
     uint32_t next; /* free slots, or cached pieces of the pool, by ascending span */
@@ -57,8 +56,17 @@ static void open_pool(uint32_t slot, int device, uint64_t max_bytes)
                               .max_bytes = max_bytes};
 }
 
+static void forget_free(piece *it)
+{
+    past_drop(it->freed_at.before);
+    it->freed_at = (point){0};
+}
+
 void pools_reset(void)
 {
+    for (uint32_t i = 1; i < pools.piece_count; i++) {
+        forget_free(&pools.pieces[i]);
+    }
     pools.count = sim.config.device_count + 1;
     pools.piece_count = 1;
     pools.free_piece = pools.cached_count = 0;
@@ -74,6 +82,7 @@ void pools_reset_device(int device)
         piece *it = &pools.pieces[i];
         if (it->span && pools.list[it->pool].device == device) {
             pools.cached_count -= !it->is_live;
+            forget_free(it);
             it->span = 0;
             it->next = pools.free_piece;
             pools.free_piece = i;
@@ -110,6 +119,7 @@ static uint32_t new_piece(void)
     uint32_t slot = pools.free_piece;
     if (slot) {
         pools.free_piece = pools.pieces[slot].next;
+        pools.pieces[slot] = (piece){0};
         return slot;
     }
     if (pools.piece_count >= pools.piece_capacity) {
@@ -121,11 +131,13 @@ static uint32_t new_piece(void)
         pools.pieces = moved;
         pools.piece_capacity = capacity;
     }
+    pools.pieces[pools.piece_count] = (piece){0};
     return pools.piece_count++;
 }
 
 static void drop_piece(uint32_t slot)
 {
+    forget_free(&pools.pieces[slot]);
     pools.pieces[slot].span = 0;
     pools.pieces[slot].next = pools.free_piece;
     pools.free_piece = slot;
@@ -179,10 +191,11 @@ static uint32_t *find_cached(pool *p, uint64_t size, const stream *s)
 static void release_piece(pool *p, uint32_t *link)
 {
     uint32_t slot = *link;
-    piece *it = &pools.pieces[slot];
-    p->reserved -= it->physical < p->reserved ? it->physical : p->reserved;
+    uint64_t before = sim.devices[p->device].physical_bytes;
     take_from_cache(link);
-    memory_release_at(it->address);
+    memory_release_at(pools.pieces[slot].address);
+    uint64_t given_back = before - sim.devices[p->device].physical_bytes;
+    p->reserved -= given_back < p->reserved ? given_back : p->reserved;
     drop_piece(slot);
 }
 
@@ -230,6 +243,7 @@ static uint32_t take_cached(pool *p, uint64_t size, stream *s)
         return 0;
     }
     take_from_cache(link);
+    forget_free(&pools.pieces[slot]);
     return slot;
 }
 
@@ -252,11 +266,9 @@ static uint32_t take_fresh(pool *p, uint64_t size)
     if (!slot) {
         return 0;
     }
-    pools.pieces[slot] = (piece){.address = address,
-                                 .span = size,
-                                 .physical = sim.devices[p->device].physical_bytes - before,
-                                 .pool = (uint32_t)(p - pools.list)};
-    p->reserved += pools.pieces[slot].physical;
+    pools.pieces[slot] =
+        (piece){.address = address, .span = size, .pool = (uint32_t)(p - pools.list)};
+    p->reserved += sim.devices[p->device].physical_bytes - before; /* small pieces share a page */
     return slot;
 }
 
@@ -326,6 +338,7 @@ bool pool_free(uint32_t slot, point freed_at)
     pool *p = &pools.list[it->pool];
     it->is_live = false;
     it->freed_at = freed_at;
+    past_keep(freed_at.before);
     p->live_count--;
     p->used -= it->size;
     cache(p, slot);
