@@ -182,18 +182,20 @@ static uint32_t *find_cached(pool *p, uint64_t size, const stream *s)
 static void release_piece(pool *p, uint32_t *link)
 {
     uint32_t slot = *link;
-    uint64_t before = sim.devices[p->device].physical_bytes;
+    piece *it = &pools.pieces[slot];
     take_from_cache(link);
-    memory_release_at(pools.pieces[slot].address);
-    uint64_t given_back = before - sim.devices[p->device].physical_bytes;
-    p->reserved -= given_back < p->reserved ? given_back : p->reserved;
+    /* Small pieces share pages: the last of a page gives it back, whichever of them took it. */
+    uint64_t before = sim.devices[p->device].physical_bytes;
+    memory_release_at(it->address);
+    uint64_t given = before - sim.devices[p->device].physical_bytes;
+    p->reserved -= given < p->reserved ? given : p->reserved;
     drop_piece(slot);
 }
 
 /* Gives back what is free and done, largest last, until no more than `keep` bytes are reserved. */
 static void trim(pool *p, uint64_t keep)
 {
-    for (uint32_t *link = &p->cached; *link && p->reserved > keep;) {
+    for (uint32_t *link = &p->cached; *link && (p->reserved > keep || keep == 0);) {
         const piece *it = &pools.pieces[*link];
         if (!it->freed_at.on || it->freed_at.on->head >= it->freed_at.ticket) {
             release_piece(p, link);
