@@ -142,15 +142,18 @@ static gmd_status read_truth(const replay_arguments *a, gmd_truth *truth, gmd_er
 
 /* --- a snapshot -------------------------------------------------------------------------- */
 
-/* Segments in the order in which the history has them: where the simulated device must put them. */
+/* Segments in the order in which the history has them: where the simulated device must put them. Of
+ * an expandable segment it is the reservation that is placed: its size is not recorded (0). */
 static gmd_sim_recorded *list_placements(const gmd_history *history, size_t *count)
 {
     gmd_sim_recorded *list = malloc((history->call_count + 1) * sizeof *list);
     *count = 0;
     for (size_t i = 0; list && i < history->call_count; i++) {
-        if (!history->calls[i].is_free) {
-            list[(*count)++] = (gmd_sim_recorded){history->calls[i].address, history->calls[i].size,
-                                                  history->calls[i].device};
+        const gmd_recorded_call *call = &history->calls[i];
+        if (call->is_mapping ? call->opens_segment : !call->is_free) {
+            list[(*count)++] = (gmd_sim_recorded){.address = call->address,
+                                                  .size = call->is_mapping ? 0 : call->size,
+                                                  .device = call->device};
         }
     }
     return list;

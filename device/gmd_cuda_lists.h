@@ -118,7 +118,18 @@
     X(cudaError_t, cudaMemPoolSetAccess,                                                           \
       (cudaMemPool_t pool, const struct cudaMemAccessDesc *access, size_t count),                  \
       (pool, access, count))                                                                       \
-    X(cudaError_t, cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t keep_bytes), (pool, keep_bytes))
+    X(cudaError_t, cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t keep_bytes), (pool, keep_bytes)) \
+    X(cudaError_t, cudaMallocFromPoolAsync,                                                        \
+      (void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream),                      \
+      (pointer, size, pool, stream))                                                               \
+    X(cudaError_t, cudaMemPoolCreate,                                                              \
+      (cudaMemPool_t * pool, const struct cudaMemPoolProps *properties), (pool, properties))       \
+    X(cudaError_t, cudaMemPoolDestroy, (cudaMemPool_t pool), (pool))                               \
+    X(cudaError_t, cudaMemPoolGetAccess,                                                           \
+      (enum cudaMemAccessFlags * flags, cudaMemPool_t pool, struct cudaMemLocation * location),    \
+      (flags, pool, location))                                                                     \
+    X(cudaError_t, cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), (pool, device))       \
+    X(cudaError_t, cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), (device, pool))
 
 /* Runtime functions that cannot fail. */
 #define GMD_CUDART_TEXT_FUNCTIONS(X)                                                               \
@@ -180,6 +191,9 @@
     X(CUresult, cuStreamQuery, (CUstream stream), (stream))                                        \
     X(CUresult, cuStreamSynchronize, (CUstream stream), (stream))                                  \
     X(CUresult, cuEventQuery, (CUevent event), (event))                                            \
+    X(CUresult, cuMemAllocAsync, (CUdeviceptr * pointer, size_t size, CUstream stream),            \
+      (pointer, size, stream))                                                                     \
+    X(CUresult, cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), (pointer, stream))         \
     X(CUresult, cuMemExportToShareableHandle,                                                      \
       (void *shareable, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,       \
        unsigned long long flags),                                                                  \

@@ -254,6 +254,8 @@ static void *find_in_cxx(const char *name)
     return found;
 }
 
+/* The functions' types are the ABI's. NOLINTBEGIN(readability-non-const-parameter) */
+
 /* Without one (it is linked into the allocator): the ABI says that the guard's first byte tells
  * that the variable is there; the second is ours to use. */
 static int acquire_guard(uint8_t *guard)
@@ -333,6 +335,8 @@ void __cxa_guard_abort(uint8_t *guard)
         gmd_scheduler_end_once(guard);
     }
 }
+
+/* NOLINTEND(readability-non-const-parameter) */
 
 /* --- waiting by asking again ------------------------------------------------------------- */
 

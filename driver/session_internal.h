@@ -39,7 +39,7 @@ struct gmd_session {
     gmd_judge judge;
     bool has_stats;
     gmd_stats stats[GMD_MAX_DEVICES], stats_before;
-    uint64_t reserved_at_start[GMD_MAX_DEVICES];
+    uint64_t reserved_at_start[GMD_MAX_DEVICES], held_at_start[GMD_MAX_DEVICES];
     gmd_device_figures figures[GMD_MAX_DEVICES], baseline[GMD_MAX_DEVICES];
     gmd_device_figures untouched[GMD_MAX_DEVICES];
     uint64_t peak_allocated, peak_reserved; /* from outside, for allocators without statistics */

@@ -13,7 +13,7 @@
 
 /* A fork costs as much as some hundred requests: the first refusals are all looked into, later ones
  * only now and then. By the requests' numbers, so that a run can be repeated. */
-enum { PROBES_AT_FIRST = 16, PROBE_SPACING = 4096, FREE_ALL_EVERY = 16 };
+enum { PROBES_AT_FIRST = 16, PROBE_SPACING = 16384, FREE_ALL_EVERY = 16 };
 
 static bool is_due(gmd_session *s)
 {
@@ -96,7 +96,8 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     }
     free_all(s);
     empty_cache(s);
-    gmd_session_refresh(s);
+    out->held_at_start = s->held_at_start[r->device];
+    out->held_free = held(s, r->device);
     out->room = gmd_session_room(s, r->device);
     out->when_all_is_free = ask(s, r, out);
 }

@@ -273,10 +273,12 @@ static gmd_status do_device(gmd_session *s, const gmd_request *r, gmd_error *err
 
 static gmd_status do_budget(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
-    (void)r;
-    return gmd_fail(error, GMD_BAD_INPUT,
-                    s->runtime.sim ? "budget: this version's simulated device has no byte budgets"
-                                   : "budget: needs the simulated device");
+    if (!s->runtime.sim) {
+        return gmd_fail(error, GMD_BAD_INPUT, "budget: needs the simulated device");
+    }
+    s->runtime.sim->gmd_sim_budget(r->device, r->bytes);
+    s->budget_bytes[r->device] = r->bytes;
+    return GMD_OK;
 }
 
 static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_block *freed,

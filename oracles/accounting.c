@@ -65,7 +65,7 @@ static void check_order(const gmd_view *view, gmd_judge *judge)
                    s->reserved_bytes_peak);
     demand_at_most(judge, "allocated_bytes_peak", s->allocated_bytes_peak, "reserved_bytes_peak",
                    s->reserved_bytes_peak);
-    /* Mapped memory is reserved in no segment that PyTorch counts. A real device does not tell. */
+    /* Mapped memory is reserved in no segment that PyTorch counts; a real device does not tell. */
     bool is_mapped = !view->figures || view->figures->mapped_bytes;
     if (s->reserved_bytes != GMD_STAT_UNKNOWN && s->segment_count != GMD_STAT_UNKNOWN &&
         (s->reserved_bytes == 0 || !is_mapped) &&

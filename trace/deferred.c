@@ -144,12 +144,13 @@ gmd_status deferred_plan_make(deferred_plan *plan, const gmd_snapshot *snapshot,
                  .completed = calloc(count, sizeof *p.completed),
                  .step = calloc(count, sizeof *p.step),
                  .error = error};
-    bool has_memory = plan->events && p.completion && p.completed && p.step &&
-                      address_table_make(&p.waiting, count);
-    gmd_status status =
-        has_memory ? pair_up(&p) : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
-    if (status == GMD_OK) {
-        status = lay_out(&p);
+    gmd_status status = GMD_OK;
+    if (!plan->events || !p.completion || !p.completed || !p.step ||
+        !address_table_make(&p.waiting, count)) {
+        status = gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
+    } else {
+        status = pair_up(&p);
+        status = status == GMD_OK ? lay_out(&p) : status;
     }
     address_table_free(&p.waiting);
     free(p.completion);

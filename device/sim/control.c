@@ -70,6 +70,7 @@ static bool reset(const gmd_sim_config *config)
         placement_reset_device((int)d);
     }
     calls_reset();
+    pools_reset();
     events_reset();
     return pages_init() && map_reset() && streams_reset();
 }

@@ -105,6 +105,7 @@ static bool attribute_value(int attribute, int device, int *value)
     case cudaDevAttrConcurrentKernels:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrStreamPrioritiesSupported:
+    case cudaDevAttrMemoryPoolsSupported:
     case (int)CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
         *value = 1;
         return true;
@@ -112,8 +113,7 @@ static bool attribute_value(int attribute, int device, int *value)
     case cudaDevAttrComputeCapabilityMinor:
     case cudaDevAttrPciDeviceId:
     case cudaDevAttrPciDomainId:
-    case cudaDevAttrManagedMemory: /* neither managed memory nor pools are simulated */
-    case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrManagedMemory: /* not simulated */
     case (int)CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
     case (int)CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
         *value = 0;
@@ -472,6 +472,7 @@ static void fill_properties(struct cudaDeviceProp *p, int device)
     p->multiProcessorCount = 132;
     p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = 1;
     p->streamPrioritiesSupported = p->hostRegisterSupported = 1;
+    p->memoryPoolsSupported = 1;
     p->pciBusID = device + 1;
     p->asyncEngineCount = 3;
     p->l2CacheSize = 60 << 20;

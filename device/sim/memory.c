@@ -39,10 +39,8 @@ allocation *memory_find_range(uint64_t address, uint64_t size)
     return a && offset <= a->size && size <= a->size - offset ? a : NULL;
 }
 
-/* A new allocation of `size` > 0 bytes on the current device; false: out of memory. */
-static bool allocate(sim_call *call, uint64_t size, uint64_t *address)
+bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *address)
 {
-    int device = call->thread->device;
     place where;
     if (!placement_choose(device, size, &where)) {
         return false;
@@ -56,6 +54,7 @@ static bool allocate(sim_call *call, uint64_t size, uint64_t *address)
     a->size = size;
     a->device = device;
     a->data = data;
+    a->pool_piece = pool_piece;
     sim_device *d = &sim.devices[device];
     d->physical_bytes += pages_take(where.address, where.span, device);
     d->allocated_bytes += size;
@@ -74,8 +73,14 @@ static void release(allocation *a)
     map_remove(a->address);
 }
 
+void memory_release_at(uint64_t address)
+{
+    release(map_find(address));
+}
+
 void memory_release_device(int device)
 {
+    pools_reset_device(device);
     for (uint64_t from = 0;;) {
         allocation *a = map_at_or_above(from);
         if (a->device < 0) {
@@ -105,7 +110,7 @@ cudaError_t gmd_sim_cudaMalloc(void **pointer, size_t size)
         if (!pointer) {
             call.record.result =
                 call_misuse(&call, cudaErrorInvalidValue, "no place for the new pointer");
-        } else if (size == 0 || allocate(&call, size, &address)) {
+        } else if (size == 0 || memory_allocate(call.thread->device, size, 0, &address)) {
             *pointer = (void *)(uintptr_t)address;
         } else {
             call.record.result = cudaErrorMemoryAllocation;
@@ -125,7 +130,7 @@ CUresult gmd_sim_cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
         } else if (!pointer || size == 0) {
             call.record.result = call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
                                              "no place for the new pointer, or a size of 0");
-        } else if (allocate(&call, size, &address)) {
+        } else if (memory_allocate(call.thread->device, size, 0, &address)) {
             *pointer = address;
         } else {
             call.record.result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -152,7 +157,14 @@ static int free_address(sim_call *call, uint64_t address)
     if (!sim.config.free_is_lenient) {
         host_wait_device(a->device);
     }
-    release(a);
+    if (!a->pool_piece) {
+        release(a);
+        return cudaSuccess;
+    }
+    if (!pool_free(a->pool_piece, (point){0})) {
+        return call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");
+    }
+    pools_synchronised();
     return cudaSuccess;
 }
 

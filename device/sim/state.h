@@ -85,8 +85,11 @@ bool placement_can_hold(uint32_t device_count, uint64_t capacity_bytes);
 allocation *memory_find_range(uint64_t address, uint64_t size); /* whole range in one; NULL: no */
 /* Work on `device` can read and write every byte; `bad` gets the first that it cannot. */
 bool memory_is_usable(uint64_t address, uint64_t size, int device, uint64_t *bad);
-void memory_reset(void);                /* nothing is allocated */
-void memory_release_device(int device); /* what one device has given */
+/* A new allocation of `size` > 0 bytes; false: out of memory. */
+bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *address);
+void memory_release_at(uint64_t address); /* an allocation begins there */
+void memory_reset(void);                  /* nothing is allocated */
+void memory_release_device(int device);   /* what one device has given */
 /* Page-locked host memory of cudaMallocHost that holds the whole range. */
 bool memory_is_pinned(const void *pointer, uint64_t size, int *device);
 
@@ -201,6 +204,12 @@ static inline void host_wait_device(int device)
     host_learn_group(device, STREAMS_ALL);
 }
 
+/* pools.c: stream-ordered memory. */
+bool pool_free(uint32_t piece, point freed_at); /* false: it is free already */
+void pools_synchronised(void);                  /* the host has synchronised with some work */
+void pools_reset(void);
+void pools_reset_device(int device);
+
 /* events.c */
 void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns);
 void events_reset(void);
@@ -213,7 +222,13 @@ void copy_drop(entry *e);
 /* Handles are numbers that are no addresses, so that following one faults: a kind (4 bits), the
  * reset that they belong to (18 bits) and a serial number (38 bits), so that a stale one is
  * recognised. */
-enum { HANDLE_STREAM = 5, HANDLE_EVENT = 6, HANDLE_CONTEXT = 7, HANDLE_MEMORY = 8 };
+enum {
+    HANDLE_STREAM = 5,
+    HANDLE_EVENT = 6,
+    HANDLE_CONTEXT = 7,
+    HANDLE_MEMORY = 8,
+    HANDLE_POOL = 9
+};
 enum { HANDLE_SERIAL_BITS = 38 };
 
 static inline uint64_t handle_make(int kind, uint64_t serial)

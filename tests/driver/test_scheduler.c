@@ -350,6 +350,40 @@ static void a_once_routine_that_is_interrupted_is_waited_for(void **state)
     }
 }
 
+/* What a C++ compiler makes of a function's static variable. */
+int __cxa_guard_acquire(uint64_t *guard);
+void __cxa_guard_release(uint64_t *guard);
+static uint64_t guard;
+
+static void make_static_variable(run *r, unsigned thread)
+{
+    if (__cxa_guard_acquire(&guard)) {
+        make_slowly();
+        __cxa_guard_release(&guard);
+    }
+    r->results[thread] = made;
+}
+
+static void a_static_variable_is_made_once_and_waited_for(void **state)
+{
+    (void)state;
+    if (!gmd_interpose_is_on()) {
+        skip();
+    }
+    for (uint64_t seed = 0; seed < seed_count(); seed++) {
+        guard = 0;
+        made = 0;
+        run *r = new_run(3, make_static_variable);
+        r->config.seed = seed;
+        carry_out(r);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(r->results[i], 1);
+        }
+        assert_int_equal(r->lapses, 0);
+        end_run(r);
+    }
+}
+
 static void spin_politely(run *r, unsigned thread)
 {
     if (thread == 0) {
@@ -538,6 +572,7 @@ int main(void)
         cmocka_unit_test(a_condition_variable_wakes_its_waiter),
         cmocka_unit_test(a_wait_with_a_time_limit_ends_when_nobody_else_can_run),
         cmocka_unit_test(a_once_routine_that_is_interrupted_is_waited_for),
+        cmocka_unit_test(a_static_variable_is_made_once_and_waited_for),
         cmocka_unit_test(who_asks_again_and_again_lets_the_others_run),
         cmocka_unit_test(a_thread_that_blocks_out_of_sight_loses_its_turn),
         cmocka_unit_test(a_thread_that_spins_loses_its_turn),

@@ -123,6 +123,28 @@ static void what_fitted_once_must_fit_when_all_is_free(void **state)
     assert_int_equal(judge_refusal(&r, 1000, "with everything freed"), 1);
 }
 
+static void with_all_free_nothing_may_be_held(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal.when_all_is_free = GMD_SERVED_NOW;
+    r.refusal.held_free = 300;
+    r.refusal.held_at_start = 100;
+    assert_int_equal(judge_refusal(&r, 0, "still holds 200 B"), 1);
+    r.refusal.held_at_start = 300;
+    assert_int_equal(judge_refusal(&r, 0, NULL), 0);
+}
+
+static void a_smaller_request_may_need_more_of_the_device(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.view.device_request = 2000;
+    assert_int_equal(judge_refusal(&r, 1500, NULL), 0);
+}
+
 static void room_on_the_device_makes_a_refusal_false(void **state)
 {
     (void)state;
@@ -248,6 +270,8 @@ int main(void)
         cmocka_unit_test(emptying_the_cache_must_not_help),
         cmocka_unit_test(the_cache_must_be_given_back_before_the_refusal),
         cmocka_unit_test(what_fitted_once_must_fit_when_all_is_free),
+        cmocka_unit_test(with_all_free_nothing_may_be_held),
+        cmocka_unit_test(a_smaller_request_may_need_more_of_the_device),
         cmocka_unit_test(room_on_the_device_makes_a_refusal_false),
         cmocka_unit_test(a_crash_or_another_failure_when_asked_again_is_found),
         cmocka_unit_test(reserved_may_reach_the_limit_and_not_pass_it),

@@ -55,6 +55,7 @@ static int open_place(void **state)
     write_file(p->package, "lib/libc10_cuda.so", "");
     write_file(p->package, "include/c10/cuda/CUDACachingAllocator.h", "");
     write_file(p->root, "nvidia/cu13/include/cuda_runtime_api.h", "");
+    write_file(p->root, "nvidia/cu13/include/crt/host_config.h", "");
     snprintf(cache, sizeof cache, "%s/%s", here, p->cache);
     setenv("XDG_CACHE_HOME", cache, 1);
     setenv("CXX", GMD_TEST_COMPILER, 1);
@@ -184,6 +185,24 @@ static void headers_of_the_packages_beside_pytorch_come_first(void **state)
     assert_non_null(strstr(torch.cuda_include, "/nvidia/cu13/include"));
 }
 
+/* The pip package of the CUDA runtime alone: its headers include others that it has not. */
+static void headers_that_are_not_whole_are_left_out(void **state)
+{
+    const place *p = *state;
+    char header[200];
+    snprintf(header, sizeof header, "%s/nvidia/cu13/include/crt/host_config.h", p->root);
+    unlink(header);
+    write_file(p->root, "cuda/include/cuda_runtime_api.h", "");
+    write_file(p->root, "cuda/include/crt/host_config.h", "");
+    snprintf(header, sizeof header, "%s/cuda", p->root);
+    setenv("CUDA_HOME", header, 1);
+    gmd_torch torch;
+    gmd_error error = {""};
+    assert_int_equal(gmd_torch_find(&torch, p->package, &error), GMD_OK);
+    assert_non_null(strstr(torch.cuda_include, "/cuda/include"));
+    unsetenv("CUDA_HOME");
+}
+
 /* --- compiling --------------------------------------------------------------------------- */
 
 static void an_adapter_is_compiled_once(void **state)
@@ -274,6 +293,7 @@ int main(void)
         PLACED(python_without_torch_is_no_pytorch),
         PLACED(no_python_is_no_pytorch),
         PLACED(headers_of_the_packages_beside_pytorch_come_first),
+        PLACED(headers_that_are_not_whole_are_left_out),
         PLACED(an_adapter_is_compiled_once),
         PLACED(another_pytorch_in_the_same_folder_gets_an_adapter_of_its_own),
         PLACED(a_damaged_adapter_in_the_cache_is_compiled_anew),

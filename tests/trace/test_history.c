@@ -63,13 +63,13 @@ static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t
     } while (0)
 
 /* What the snapshot says beside its events. */
-static void build_with(gmd_history *history, gmd_snapshot_event *events, size_t count, char *conf,
-                       bool waits_again)
+static void build_with(gmd_history *history, gmd_snapshot_event *events, size_t count,
+                       const char *conf, bool waits_again)
 {
     gmd_snapshot snapshot = {.events = events,
                              .event_count = count,
                              .device_count = 1,
-                             .conf = conf,
+                             .conf = (char *)(uintptr_t)conf, /* it is only read */
                              .has_events = true};
     const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN,
                                      .waits_again = waits_again};
