@@ -29,18 +29,15 @@ typedef enum gmd_sim_placement {
 } gmd_sim_placement;
 
 /* How far queued work gets without being forced. A synchronising call always completes what it
- * waits for; which work completes is always legal: in stream order, and after what it waits for. */
+ * waits for, and never breaks the order of a stream or of waits. The last two decide at every API
+ * call that may look at the device or queue work, and at gmd_sim_advance, how much of what could
+ * complete does, and while a call waits, in which order: so that they reach every legal order. */
 typedef enum gmd_sim_schedule {
-    GMD_SIM_TIMED, /* work takes its duration on the virtual clock */
-    GMD_SIM_EAGER, /* work is complete as soon as it is queued, if its waits are */
-    GMD_SIM_LAZY,  /* work completes only when a synchronising call forces it */
-    /* At the beginning of each API call, and again and again while a synchronising call waits, a
-     * choice is made: of the k streams whose first entry could complete now, in the order in which
-     * these entries were queued, choice n completes the n-th's. At the beginning of a call the
-     * choice is out of 0 to k, and 0 ends it; while something is waited for it is out of 1 to k. */
-    GMD_SIM_SEEDED,   /* the choices follow from gmd_sim_config.seed */
-    GMD_SIM_EXPLICIT, /* they are the bytes of gmd_sim_config.choices, modulo their number; when
-                         these are used up, the schedule goes on as GMD_SIM_TIMED */
+    GMD_SIM_TIMED,    /* work takes its duration on the virtual clock */
+    GMD_SIM_EAGER,    /* work is complete as soon as it is queued, if its waits are */
+    GMD_SIM_LAZY,     /* work completes only when a synchronising call forces it */
+    GMD_SIM_SEEDED,   /* gmd_sim_config.schedule_seed decides */
+    GMD_SIM_EXPLICIT, /* gmd_sim_config.choices decide; when they are used up: timed */
 } gmd_sim_schedule;
 
 typedef struct gmd_sim_recorded {
@@ -53,7 +50,7 @@ typedef struct gmd_sim_config {
     uint32_t device_count;   /* 1 to GMD_SIM_DEVICE_MAX */
     uint64_t capacity_bytes; /* of each device; at least one page; all together (the number of
                                 devices rounded up to a power of 2) at most 16 TiB */
-    uint64_t seed;           /* of GMD_SIM_RANDOM and GMD_SIM_SEEDED */
+    uint64_t seed;           /* of GMD_SIM_RANDOM */
     gmd_sim_placement placement;
     gmd_sim_schedule schedule;
     bool backed;          /* device memory holds data: copies and memsets really move bytes */
@@ -63,7 +60,15 @@ typedef struct gmd_sim_config {
      * on, placement falls back to ascending addresses and gmd_sim_recorded_left tells. */
     const gmd_sim_recorded *recorded;
     size_t recorded_count;
-    const uint8_t *choices; /* GMD_SIM_EXPLICIT, kept by reference until the next reset */
+    /* Likewise the addresses that cuMemAddressReserve gives, one after the other, where they are
+     * free; beyond the list and for any other placement: the lowest free ones of a window. */
+    const uint64_t *recorded_reservations;
+    size_t recorded_reservation_count;
+    uint64_t schedule_seed; /* of GMD_SIM_SEEDED */
+    /* GMD_SIM_EXPLICIT, kept by reference until the next reset, as fuzz input. One choice is used
+     * wherever there are several: with n streams whose next work can complete, a choice modulo n +
+     * 1 gives 0 to leave it at that, or which of them goes on; modulo n while a call waits. */
+    const uint8_t *choices;
     size_t choice_count;
 } gmd_sim_config;
 
@@ -82,6 +87,8 @@ typedef enum gmd_sim_call_kind {
     GMD_SIM_CALL_OTHER,
     GMD_SIM_CALL_MALLOC, /* address, size */
     GMD_SIM_CALL_FREE,   /* address, size of what was freed */
+    GMD_SIM_CALL_MAP,    /* physical memory at an address: address, size */
+    GMD_SIM_CALL_UNMAP,  /* likewise */
 } gmd_sim_call_kind;
 
 /* One finished API call. */
@@ -188,7 +195,7 @@ typedef struct gmd_sim_point {
 
 /* What is queued on a stream of `device` now (NULL: its legacy default stream). -1: no such stream.
  */
-int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *point);
+int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *where);
 
 /* Whatever is queued on the stream from now on runs after the point in every schedule, not only
  * because of how this one went: an event, the stream itself, or the host's synchronising says so.
@@ -203,5 +210,9 @@ bool gmd_sim_is_known(gmd_sim_point point); /* likewise, whatever the host does 
  * (64). */
 int gmd_sim_fault(const char *function, uint64_t nth, bool every_later, int error);
 void gmd_sim_clear_faults(void);
+
+/* A device gives no more than this much physical memory (UINT64_MAX: its capacity) and is out of
+ * memory beyond it, while cudaMemGetInfo goes on telling of the capacity. Until the reset. */
+int gmd_sim_budget(int device, uint64_t bytes);
 
 #endif

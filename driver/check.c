@@ -69,36 +69,92 @@ static bool check_answer(checker *c, size_t i, gmd_served served)
     return same;
 }
 
-static const char *call_text(bool is_free, uint64_t address, uint64_t size, char text[100])
+static const char *call_text(const gmd_device_call *call, char text[100])
 {
-    snprintf(text, 100, "%s 0x%" PRIx64 " of %" PRIu64 " B",
-             is_free ? "segment_free" : "segment_alloc", address, size);
+    static const char *const names[2][2] = {{"segment_alloc", "segment_free"},
+                                            {"segment_map", "segment_unmap"}};
+    snprintf(text, 100, "%s 0x%" PRIx64 " of %" PRIu64 " B", names[call->is_mapping][call->is_free],
+             call->address, call->size);
     return text;
+}
+
+static gmd_device_call recorded_call(const gmd_recorded_call *call)
+{
+    return (gmd_device_call){.is_free = call->is_free,
+                             .is_mapping = call->is_mapping,
+                             .address = call->address,
+                             .size = call->size};
+}
+
+/* Adds the next call to `joined` where it goes on with the same pages: a range is mapped with a
+ * call for each of its handles, and recorded as one event. */
+static bool joins(gmd_device_call *joined, const gmd_device_call *next)
+{
+    if (!joined->is_mapping || !next->is_mapping || joined->is_free != next->is_free ||
+        joined->address + joined->size != next->address) {
+        return false;
+    }
+    joined->size += next->size;
+    return true;
+}
+
+/* Each takes the call at *at and what joins it. False: there is none. */
+static bool next_recorded(const gmd_history *h, const gmd_recorded *r, size_t *at,
+                          gmd_device_call *call)
+{
+    if (*at == r->call_count) {
+        return false;
+    }
+    *call = recorded_call(&h->calls[r->first_call + (*at)++]);
+    while (*at < r->call_count) {
+        gmd_device_call next = recorded_call(&h->calls[r->first_call + *at]);
+        if (!joins(call, &next)) {
+            break;
+        }
+        (*at)++;
+    }
+    return true;
+}
+
+static bool next_seen(const gmd_device_call *calls, size_t count, size_t *at, gmd_device_call *call)
+{
+    if (*at == count) {
+        return false;
+    }
+    *call = calls[(*at)++];
+    while (*at < count && joins(call, &calls[*at])) {
+        (*at)++;
+    }
+    return true;
+}
+
+static bool is_same_call(const gmd_device_call *a, const gmd_device_call *b)
+{
+    return a->is_free == b->is_free && a->is_mapping == b->is_mapping && a->address == b->address &&
+           a->size == b->size;
 }
 
 static bool check_calls(checker *c, size_t i)
 {
-    const gmd_history *h = c->input->history;
-    const gmd_recorded *recorded = &h->recorded[i];
-    size_t count;
+    const gmd_recorded *recorded = &c->input->history->recorded[i];
+    size_t count, want_at = 0, got_at = 0;
     const gmd_device_call *calls = gmd_session_device_calls(c->session, &count);
-    for (size_t k = 0; k < recorded->call_count || k < count; k++) {
-        const gmd_recorded_call *want =
-            k < recorded->call_count ? &h->calls[recorded->first_call + k] : NULL;
-        const gmd_device_call *got = k < count ? &calls[k] : NULL;
-        if (want && got && want->is_free == got->is_free && want->address == got->address &&
-            want->size == got->size) {
+    for (;;) {
+        gmd_device_call want, got;
+        bool has_want = next_recorded(c->input->history, recorded, &want_at, &want);
+        bool has_got = next_seen(calls, count, &got_at, &got);
+        if (!has_want && !has_got) {
+            break;
+        }
+        if (has_want && has_got && is_same_call(&want, &got)) {
             c->result->device_events++;
             continue;
         }
         char expected[100], seen[100];
-        bool is_free = want ? want->is_free : got && got->is_free;
+        bool is_free = has_want ? want.is_free : got.is_free;
         differ(c, i, is_free ? "segment_free" : "segment_alloc",
-               want ? call_text(want->is_free, want->address, want->size, expected)
-                    : "no further device call",
-               "%s",
-               got ? call_text(got->is_free, got->address, got->size, seen)
-                   : "no further device call");
+               has_want ? call_text(&want, expected) : "no further device call", "%s",
+               has_got ? call_text(&got, seen) : "no further device call");
         return false;
     }
     c->result->device_events += recorded->is_oom;
@@ -219,6 +275,14 @@ static void check_final_figure(void *context, const char *name, uint64_t value)
         gmd_session_note(c->session,
                          "%" PRIu64 " empty_cache() call(s) gave nothing back and left no event",
                          expected - value);
+        return;
+    }
+    if (expected != value && c->input->history->waits_again && c->input->history->deferred_frees &&
+        strncmp(name, "inactive_split", strlen("inactive_split")) == 0 && !is_current) {
+        gmd_session_note(c->session,
+                         "%s is %" PRIu64 ", not %" PRIu64 ": frees of one moment were completed "
+                         "in another order",
+                         name, value, expected);
         return;
     }
     check_figure(c, c->result->requests, name, expected, value);
@@ -518,7 +582,7 @@ gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *sn
                           "hold the string that was given; --check cannot judge it",
                           name, snapshot->setting);
     }
-    if (status == GMD_OK && history->deferred_frees) {
+    if (status == GMD_OK && history->deferred_frees && !history->waits_again) {
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "%s: %" PRIu64 " frees waited for other streams (record_stream), the "
                           "first in request %" PRIu64 ": the snapshot does not hold which; --check "

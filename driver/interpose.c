@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -226,7 +227,7 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
     return result;
 }
 
-/* --- the rest ---------------------------------------------------------------------------- */
+/* --- once -------------------------------------------------------------------------------- */
 
 EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
@@ -238,6 +239,106 @@ EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
     gmd_scheduler_end_once(control);
     return result;
 }
+
+/* --- C++'s static variables in functions ------------------------------------------------- */
+
+/* The C++ library's, which came with the allocator, if it is a C++ one: then it is not among the
+ * libraries that a plain search sees. */
+static void *find_in_cxx(const char *name)
+{
+    void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (library) {
+        dlclose(library);
+    }
+    return found;
+}
+
+/* The functions' types are the ABI's. NOLINTBEGIN(readability-non-const-parameter) */
+
+/* Without one (it is linked into the allocator): the ABI says that the guard's first byte tells
+ * that the variable is there; the second is ours to use. */
+static int acquire_guard(uint8_t *guard)
+{
+    while (!__atomic_load_n(&guard[0], __ATOMIC_ACQUIRE)) {
+        if (!__atomic_exchange_n(&guard[1], 1, __ATOMIC_ACQUIRE)) {
+            return 1;
+        }
+        REAL(sched_yield)();
+    }
+    return 0;
+}
+
+static void release_guard(uint8_t *guard)
+{
+    __atomic_store_n(&guard[0], 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&guard[1], 0, __ATOMIC_RELEASE);
+}
+
+static void abort_guard(uint8_t *guard)
+{
+    __atomic_store_n(&guard[1], 0, __ATOMIC_RELEASE);
+}
+
+static struct {
+    int (*acquire)(uint8_t *guard);
+    void (*release)(uint8_t *guard), (*abort)(uint8_t *guard);
+} guards;
+
+static void look_up_guards(void)
+{
+    *(void **)&guards.acquire = find_in_cxx("__cxa_guard_acquire");
+    *(void **)&guards.release = find_in_cxx("__cxa_guard_release");
+    *(void **)&guards.abort = find_in_cxx("__cxa_guard_abort");
+    if (!guards.acquire || !guards.release || !guards.abort) {
+        guards.acquire = acquire_guard;
+        guards.release = release_guard;
+        guards.abort = abort_guard;
+    }
+}
+
+/* One of each is used for the same guard: all three are chosen at the first call of any. */
+static pthread_once_t guards_once = PTHREAD_ONCE_INIT;
+
+EXPORT int __cxa_guard_acquire(uint8_t *guard);
+EXPORT void __cxa_guard_release(uint8_t *guard);
+EXPORT void __cxa_guard_abort(uint8_t *guard);
+
+int __cxa_guard_acquire(uint8_t *guard)
+{
+    REAL(pthread_once)(&guards_once, look_up_guards);
+    if (!gmd_scheduler_is_active()) {
+        return guards.acquire(guard);
+    }
+    gmd_scheduler_begin_once(guard);
+    int must_make = guards.acquire(guard);
+    if (!must_make) {
+        gmd_scheduler_end_once(guard);
+    }
+    return must_make;
+}
+
+void __cxa_guard_release(uint8_t *guard)
+{
+    REAL(pthread_once)(&guards_once, look_up_guards);
+    guards.release(guard);
+    if (gmd_scheduler_is_active()) {
+        gmd_scheduler_end_once(guard);
+    }
+}
+
+void __cxa_guard_abort(uint8_t *guard)
+{
+    REAL(pthread_once)(&guards_once, look_up_guards);
+    guards.abort(guard);
+    if (gmd_scheduler_is_active()) {
+        gmd_scheduler_end_once(guard);
+    }
+}
+
+/* NOLINTEND(readability-non-const-parameter) */
+
+/* --- waiting by asking again ------------------------------------------------------------- */
 
 /* Who waits by asking again and again lets the others run instead of spending time. */
 static bool others_ran(void)

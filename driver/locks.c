@@ -7,7 +7,7 @@
 bool gmd_scheduler_is_active(void)
 {
     const gmd_turns_thread *t = gmd_turns_me;
-    return t && t->is_in_subject && !t->is_in_call;
+    return t && t->is_in_subject && !t->calls;
 }
 
 static void note_held(gmd_turns_thread *t, const void *object)

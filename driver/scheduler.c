@@ -136,10 +136,11 @@ void gmd_scheduler_at_call(void *context, const char *function, bool is_before)
         return;
     }
     if (is_before) {
-        gmd_turns_yield(t);
-        t->is_in_call = true;
-    } else {
-        t->is_in_call = false;
+        if (t->calls == 0) {
+            gmd_turns_yield(t);
+        }
+        t->calls++;
+    } else if (--t->calls == 0) {
         gmd_turns_yield(t);
     }
 }

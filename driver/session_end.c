@@ -45,6 +45,7 @@ void gmd_session_finish(gmd_session *session)
         return; /* after a violation the rest would only be its consequences */
     }
     atomic_store(&session->shared->stage, GMD_STAGE_CLEAN_UP);
+    gmd_holds_release(session->holds);
     if (session->runtime.sim) {
         session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
     }
@@ -76,6 +77,7 @@ void gmd_session_close(gmd_session *session)
     }
     gmd_threads_join(&session->threads);
     gmd_judge_close(&session->judge);
+    gmd_holds_close(session->holds);
     gmd_streams_close(&session->streams);
     free(session->blocks);
     gmd_uses_free(&session->uses);

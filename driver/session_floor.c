@@ -21,8 +21,13 @@ static void note_memory(gmd_session *s, const gmd_sim_call *call)
         s->calls = calls;
         s->call_capacity = capacity;
     }
-    s->calls[s->call_count++] = (gmd_device_call){
-        .is_free = call->kind == GMD_SIM_CALL_FREE, .address = call->address, .size = call->size};
+    bool is_unmapped = call->kind == GMD_SIM_CALL_UNMAP;
+    s->calls[s->call_count++] =
+        (gmd_device_call){.is_free = call->kind == GMD_SIM_CALL_FREE || is_unmapped,
+                          .is_mapping = call->kind == GMD_SIM_CALL_MAP || is_unmapped,
+                          .device = call->device,
+                          .address = call->address,
+                          .size = call->size};
 }
 
 static void note_misuse(gmd_session *s, const gmd_sim_call *call)

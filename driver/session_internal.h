@@ -4,6 +4,7 @@
 
 #include "call_log.h"
 #include "gmd_session.h"
+#include "hold.h"
 #include "judge.h"
 #include "shared.h"
 #include "streams.h"
@@ -30,6 +31,7 @@ struct gmd_session {
     uint32_t block_capacity;
     uint64_t live_count[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     gmd_streams streams;
+    gmd_holds *holds; /* real device: pending work; NULL: none */
     gmd_threads threads;
     gmd_uses uses;
 
@@ -37,7 +39,7 @@ struct gmd_session {
     gmd_judge judge;
     bool has_stats;
     gmd_stats stats[GMD_MAX_DEVICES], stats_before;
-    uint64_t reserved_at_start[GMD_MAX_DEVICES];
+    uint64_t reserved_at_start[GMD_MAX_DEVICES], held_at_start[GMD_MAX_DEVICES];
     gmd_device_figures figures[GMD_MAX_DEVICES], baseline[GMD_MAX_DEVICES];
     gmd_device_figures untouched[GMD_MAX_DEVICES];
     uint64_t peak_allocated, peak_reserved; /* from outside, for allocators without statistics */

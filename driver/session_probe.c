@@ -13,7 +13,7 @@
 
 /* A fork costs as much as some hundred requests: the first refusals are all looked into, later ones
  * only now and then. By the requests' numbers, so that a run can be repeated. */
-enum { PROBES_AT_FIRST = 16, PROBE_SPACING = 4096, FREE_ALL_EVERY = 16 };
+enum { PROBES_AT_FIRST = 16, PROBE_SPACING = 16384, FREE_ALL_EVERY = 16 };
 
 static bool is_due(gmd_session *s)
 {
@@ -68,7 +68,8 @@ static void free_all(gmd_session *s)
     for (uint32_t id = 0; id < s->block_capacity; id++) {
         const gmd_live_block *b = &s->blocks[id].live;
         cudaStream_t stream = NULL;
-        if (b->address && gmd_streams_find(&s->streams, b->device, b->stream, &stream)) {
+        if (b->address && gmd_streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==
+                              GMD_OK) { /* a new one, where it was destroyed */
             s->subject.free((void *)(uintptr_t)b->address, (size_t)b->bytes, b->device, stream);
         }
     }
@@ -95,7 +96,8 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     }
     free_all(s);
     empty_cache(s);
-    gmd_session_refresh(s);
+    out->held_at_start = s->held_at_start[r->device];
+    out->held_free = held(s, r->device);
     out->room = gmd_session_room(s, r->device);
     out->when_all_is_free = ask(s, r, out);
 }

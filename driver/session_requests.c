@@ -106,6 +106,7 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     }
     *freed = b->live;
     s->view.block = freed;
+    s->view.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
     gmd_judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
     b->live.address = 0;
     s->live_count[freed->device]--;
@@ -118,17 +119,19 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     return GMD_OK;
 }
 
-/* Work that reads and writes the whole block. On a real device it is a memset, and how long it
- * takes is up to the device. */
+/* Work that reads and writes the whole block. On a real device it is a memset. On another stream
+ * than the block's, where an allocator has to wait for it, it is held for its duration. */
 static cudaError_t queue_work(gmd_session *s, const gmd_live_block *b, cudaStream_t stream,
-                              uint64_t duration_ns)
+                              bool is_elsewhere, uint64_t duration_ns)
 {
     if (s->runtime.sim) {
         gmd_sim_access access = {b->address, b->bytes, true};
         return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, 1);
     }
-    return s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->address, 0xa5, (size_t)b->bytes,
-                                      stream);
+    cudaError_t held = is_elsewhere ? gmd_hold(s->holds, stream, duration_ns) : cudaSuccess;
+    return held != cudaSuccess ? held
+                               : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->address, 0xa5,
+                                                            (size_t)b->bytes, stream);
 }
 
 /* Remembers the work just queued as the latest use of the block on that stream. */
@@ -159,7 +162,8 @@ static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b,
     if (status != GMD_OK) {
         return status;
     }
-    cudaError_t result = queue_work(s, &b->live, stream, r->duration_ns);
+    cudaError_t result =
+        queue_work(s, &b->live, stream, r->stream != b->live.stream, r->duration_ns);
     status = gmd_streams_leave(&s->streams, previous, error);
     if (result != cudaSuccess) {
         return gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", r->block,
@@ -206,19 +210,30 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
 }
 
 /* Where a fault hit, the allocator may have kept its earlier limit. */
+/* A trace's fraction is one of the capacity that the trace states: a real device has another. */
+static double fraction_here(const gmd_session *s, const gmd_request *r)
+{
+    const gmd_trace *t = s->workload->trace;
+    uint64_t total = s->total_bytes[r->device];
+    if (s->runtime.sim || !t || !t->capacity_bytes || t->capacity_bytes >= total) {
+        return r->fraction;
+    }
+    return gmd_fraction_for((uint64_t)(r->fraction * (double)t->capacity_bytes), total);
+}
+
 static void do_fraction(gmd_session *s, const gmd_request *r)
 {
     if (!s->subject.set_memory_fraction) {
         return;
     }
+    double fraction = fraction_here(s, r);
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
-    s->subject.set_memory_fraction(r->fraction, r->device);
+    s->subject.set_memory_fraction(fraction, r->device);
     gmd_session_take_floor(s, &frame);
     s->limit_is_unknown[r->device] = s->view.faults_hit > 0;
-    s->limit_bytes[r->device] = s->view.faults_hit
-                                    ? UINT64_MAX
-                                    : (uint64_t)(r->fraction * (double)s->total_bytes[r->device]);
+    s->limit_bytes[r->device] =
+        s->view.faults_hit ? UINT64_MAX : (uint64_t)(fraction * (double)s->total_bytes[r->device]);
     s->view.limit_bytes = s->limit_bytes[r->device];
 }
 
@@ -241,6 +256,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
 {
     gmd_status status = GMD_OK;
     if (is_stream_in_use(s, r)) {
+        gmd_holds_release(s->holds);
         status = gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
     }
     return status == GMD_OK ? gmd_streams_destroy(&s->streams, r->device, r->stream, error)
@@ -257,10 +273,12 @@ static gmd_status do_device(gmd_session *s, const gmd_request *r, gmd_error *err
 
 static gmd_status do_budget(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
-    (void)r;
-    return gmd_fail(error, GMD_BAD_INPUT,
-                    s->runtime.sim ? "budget: this version's simulated device has no byte budgets"
-                                   : "budget: needs the simulated device");
+    if (!s->runtime.sim) {
+        return gmd_fail(error, GMD_BAD_INPUT, "budget: needs the simulated device");
+    }
+    s->runtime.sim->gmd_sim_budget(r->device, r->bytes);
+    s->budget_bytes[r->device] = r->bytes;
+    return GMD_OK;
 }
 
 static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_block *freed,
@@ -288,11 +306,13 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
                                 error);
     case GMD_OP_SYNC:
+        gmd_holds_release(s->holds);
         return gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
     case GMD_OP_ADVANCE:
         if (s->runtime.sim) {
             s->runtime.sim->gmd_sim_advance(r->duration_ns);
         }
+        gmd_holds_advance(s->holds, r->duration_ns);
         return GMD_OK;
     case GMD_OP_EMPTY_CACHE:
         if (s->subject.empty_cache) {

@@ -92,6 +92,9 @@ void gmd_session_view_open(gmd_session *s)
         s->baseline[device] = s->figures[device];
         s->reserved_at_start[device] = s->stats[device].reserved_bytes;
     }
+    for (int device = 0; device < s->device_count; device++) {
+        s->held_at_start[device] = gmd_session_held(s, device);
+    }
     s->view = (gmd_view){.promised_alignment = s->subject.promised_alignment,
                          .can_empty_cache = s->subject.empty_cache != NULL,
                          .device_context = s,
@@ -135,6 +138,7 @@ void gmd_session_look_at(gmd_session *s, int device)
     s->view.out_of_memory = false;
     s->view.uses = NULL;
     s->view.use_count = 0;
+    s->view.recorded_count = 0;
     s->view.limit_bytes = s->limit_bytes[device];
     s->view.device_bytes = s->total_bytes[device];
     if (s->has_stats) {

@@ -205,6 +205,19 @@ static gmd_status sync_device(gmd_streams *s, int device, gmd_error *error)
     return status == GMD_OK ? left : status;
 }
 
+/* On its device: the default stream is that of the current one. */
+static gmd_status sync_stream(gmd_streams *s, int device, cudaStream_t handle, gmd_error *error)
+{
+    int previous;
+    gmd_status status = gmd_streams_enter(s, device, &previous, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = demand(s, s->runtime->cudaStreamSynchronize(handle), "cudaStreamSynchronize", error);
+    gmd_status left = gmd_streams_leave(s, previous, status == GMD_OK ? error : NULL);
+    return status == GMD_OK ? left : status;
+}
+
 gmd_status gmd_streams_sync(gmd_streams *streams, int device, uint32_t index, uint64_t request,
                             gmd_error *error)
 {
@@ -217,8 +230,7 @@ gmd_status gmd_streams_sync(gmd_streams *streams, int device, uint32_t index, ui
     cudaStream_t handle = NULL;
     gmd_status status = gmd_streams_get(streams, device, index, &handle, error);
     if (status == GMD_OK) {
-        status = demand(streams, streams->runtime->cudaStreamSynchronize(handle),
-                        "cudaStreamSynchronize", error);
+        status = sync_stream(streams, device, handle, error);
     }
     if (status == GMD_OK && index < GMD_TRACKED_STREAMS) {
         streams->devices[device]->synced[index] = request;

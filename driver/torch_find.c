@@ -96,6 +96,7 @@ static bool try_include(gmd_torch *torch, const char *folder, const char *rest)
     bool found = false;
     for (size_t i = 0; i < matches.gl_pathc && !found; i++) {
         found = has(matches.gl_pathv[i], "cuda_runtime_api.h") &&
+                has(matches.gl_pathv[i], "crt/host_config.h") &&
                 strlen(matches.gl_pathv[i]) < PATH_MAX;
         if (found) {
             snprintf(torch->cuda_include, PATH_MAX, "%s", matches.gl_pathv[i]);
@@ -105,7 +106,8 @@ static bool try_include(gmd_torch *torch, const char *folder, const char *rest)
     return found;
 }
 
-/* The headers that came with this PyTorch come first: their version is its own. */
+/* The headers that came with this PyTorch come first: their version is its own. But the pip package
+ * of the runtime is not whole without that of nvcc, which has crt/. */
 static gmd_status find_cuda_headers(gmd_torch *torch, gmd_error *error)
 {
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
@@ -119,8 +121,9 @@ static gmd_status find_cuda_headers(gmd_torch *torch, gmd_error *error)
             try_include(torch, "/usr/local", "/cuda-1*/include");
     return found ? GMD_OK
                  : gmd_fail(error, GMD_BAD_INPUT,
-                            "--allocator torch: no CUDA headers (cuda_runtime_api.h) in the nvidia "
-                            "packages beside %.300s, $CUDA_HOME, $CUDA_PATH or /usr/local/cuda*",
+                            "--allocator torch: no CUDA headers (cuda_runtime_api.h with "
+                            "crt/host_config.h) in the nvidia packages beside %.300s, $CUDA_HOME, "
+                            "$CUDA_PATH or /usr/local/cuda*",
                             torch->directory);
 }
 

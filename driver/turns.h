@@ -32,7 +32,8 @@ typedef struct gmd_turns_thread {
     gmd_wait_reason reason; /* BLOCKED */
     const void *object;     /* BLOCKED for a lock or a signal */
     bool is_timed, has_timed_out;
-    bool is_in_subject, is_in_call;
+    bool is_in_subject;
+    unsigned calls; /* of CUDA under way: a host function's are within another */
     sem_t turn;
     pid_t id;
     clockid_t clock;                /* of its processor time */

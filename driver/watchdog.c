@@ -61,21 +61,18 @@ static void take_turn_from(gmd_turns_thread *t)
     gmd_turns_pass(NULL);
 }
 
-/* A lock that a thread of the allocator's own holds gives no notice when it is free. */
-static void retry_locks(void)
+/* Nobody had the turn, since a thread of the allocator's own could end a wait. A lock that such a
+ * thread holds gives no notice when it is free; and such a thread may have ended. */
+static void look_again(void)
 {
-    bool found = false;
     for (unsigned i = 0; i < gmd_turns.config.thread_count; i++) {
         gmd_turns_thread *t = &gmd_turns.threads[i];
         if (t->state == GMD_THREAD_BLOCKED && t->reason == GMD_FOR_LOCK &&
             !gmd_turns_holder(t->object)) {
             t->state = GMD_THREAD_READY;
-            found = true;
         }
     }
-    if (found) {
-        gmd_turns_pass(NULL);
-    }
+    gmd_turns_pass(NULL);
 }
 
 static bool is_ending_after_a_tick(void)
@@ -100,7 +97,7 @@ void *gmd_turns_watch(void *unused)
         unsigned current = gmd_turns.current;
         bool is_in_subject = current != GMD_NOBODY && gmd_turns.threads[current].is_in_subject;
         if (current == GMD_NOBODY && gmd_turns.joined == gmd_turns.config.thread_count) {
-            retry_locks();
+            look_again();
         }
         gmd_turns_unlock();
         if (stands_still(&seen, current, is_in_subject)) { /* looked at without the lock: waiting

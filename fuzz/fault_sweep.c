@@ -125,7 +125,8 @@ static bool is_swept(const sweep *s, const gmd_logged_call *call)
 
 static gmd_status fail_each(sweep *s, const gmd_logged_call *calls, size_t count)
 {
-    size_t swept = 0, limit = s->options->runs ? s->options->runs / 2 + 1 : SIZE_MAX;
+    /* never 0, even where a number of runs is the largest there is */
+    size_t swept = 0, limit = s->options->runs ? s->options->runs / 2 | 1 : SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         swept += is_swept(s, &calls[i]);
     }

@@ -35,8 +35,10 @@ static gmd_finding *add(gmd_findings *findings)
         findings->items = items;
         findings->capacity = capacity;
     }
-    gmd_finding *finding = &findings->items[findings->count++];
-    *finding = (gmd_finding){0};
+    gmd_finding *finding = findings->items ? &findings->items[findings->count++] : NULL;
+    if (finding) {
+        *finding = (gmd_finding){0};
+    }
     return finding;
 }
 
@@ -57,14 +59,23 @@ static void name_case(const gmd_findings *findings, const gmd_cause *cause, char
     snprintf(path, size, "%s/%s-%08" PRIx32 ".gmd", findings->out_directory, cause->oracle, hash);
 }
 
+/* In one line: an allocator's own words may have several. */
+static void write_message(FILE *out, const char *message)
+{
+    for (const char *c = message; *c; c++) {
+        fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
+    }
+}
+
 static gmd_status write_lines(FILE *out, const char *text, const gmd_violation *violation,
                               const char *origin, const char *allocator)
 {
     const char *rest = strchr(text, '\n');
     size_t first = rest ? (size_t)(rest + 1 - text) : strlen(text);
     fwrite(text, 1, first, out);
-    fprintf(out, "# %s: %s\n# %s --allocator %s\n%s", violation->oracle, violation->message, origin,
-            allocator, text + first);
+    fprintf(out, "# %s: ", violation->oracle);
+    write_message(out, violation->message);
+    fprintf(out, "\n# %s --allocator %s\n%s", origin, allocator, text + first);
     return fflush(out) || ferror(out) ? GMD_FAILED : GMD_OK;
 }
 

@@ -39,7 +39,7 @@ static void require_sound(const gmd_snapshot *s, size_t size)
 /* The requests behind the events refer to what is there, or the history is refused. */
 static void require_sound_history(const gmd_snapshot *s, uint64_t limit_bytes, uint64_t retries)
 {
-    const gmd_history_hints hints = {limit_bytes, retries};
+    const gmd_history_hints hints = {.limit_bytes = limit_bytes, .recorded_retries = retries};
     gmd_history h;
     gmd_error error = {""};
     gmd_status status = gmd_history_build(&h, s, &hints, "input", &error);

@@ -35,7 +35,7 @@ static uint64_t choose_size(gmd_generator *g, uint8_t device)
 {
     gmd_random *r = &g->random;
     const gmd_profile *p = g->profile;
-    if (gmd_random_below(r, 400) == 0) {
+    if (p->has_huge_sizes && gmd_random_below(r, 100) == 0) {
         return UINT64_MAX - gmd_random_below(r, 4) * 511; /* sums that wrap around */
     }
     if (gmd_random_below(r, 400) == 0) {
@@ -50,7 +50,7 @@ static uint64_t choose_size(gmd_generator *g, uint8_t device)
     if (gmd_random_chance(r, 50)) {
         return size_at_a_boundary(r);
     }
-    return gmd_random_chance(r, 50) ? 1 + gmd_random_below(r, 64 * 1024)
+    return gmd_random_chance(r, 50) ? 1 + gmd_random_below(r, GMD_MIB / 16)
                                     : 1 + gmd_random_below(r, 32 * GMD_MIB);
 }
 

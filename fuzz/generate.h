@@ -28,7 +28,8 @@ typedef struct gmd_profile {
     uint64_t palette[GMD_PALETTE_MAX]; /* the sizes that come again and again */
     uint32_t palette_count;
     uint8_t palette_percent;
-    uint8_t cap_percent;            /* of the other sizes: near what is left of the memory */
+    bool has_huge_sizes; /* close to 2^64: what comes of one hides what comes of all else */
+    uint8_t cap_percent; /* of the other sizes: near what is left of the memory */
     uint16_t weights[GMD_OP_COUNT]; /* how often, relative to each other */
 } gmd_profile;
 

@@ -104,13 +104,10 @@ bool gmd_minimizer_try(gmd_minimizer *m, size_t count, const gmd_trace *header)
 
 /* A block's name may be used again after its free: each lifetime gets an entry of its own, so that
  * one can be dropped without the other. */
-static gmd_status separate_lifetimes(gmd_trace *trace, gmd_error *error)
+static gmd_status rename_lifetimes(gmd_trace *trace, uint32_t *now, bool *was_used,
+                                   gmd_error *error)
 {
-    uint32_t count = trace->blocks.count;
-    uint32_t *now = malloc((count ? count : 1) * sizeof *now);
-    bool *was_used = calloc(count ? count : 1, sizeof *was_used);
-    gmd_status status =
-        now && was_used ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
+    gmd_status status = GMD_OK;
     for (size_t i = 0; i < trace->count && status == GMD_OK; i++) {
         gmd_request *r = &trace->requests[i];
         if (r->op > GMD_OP_RECORD) {
@@ -126,6 +123,16 @@ static gmd_status separate_lifetimes(gmd_trace *trace, gmd_error *error)
         }
         r->block = now[r->block];
     }
+    return status;
+}
+
+static gmd_status separate_lifetimes(gmd_trace *trace, gmd_error *error)
+{
+    size_t count = (size_t)trace->blocks.count + 1;
+    uint32_t *now = malloc(count * sizeof *now);
+    bool *was_used = calloc(count, sizeof *was_used);
+    gmd_status status = now && was_used ? rename_lifetimes(trace, now, was_used, error)
+                                        : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
     free(now);
     free(was_used);
     return status;

@@ -327,7 +327,7 @@ static bool try_size(gmd_minimizer *m, uint64_t from, uint64_t to, size_t single
 static bool simplify_size(gmd_minimizer *m, size_t index, bool is_alone)
 {
     static const uint64_t grains[] = {32 * GMD_MIB, 10 * GMD_MIB, 2 * GMD_MIB, GMD_MIB,
-                                      64 * 1024,    4096,         512};
+                                      GMD_MIB / 16, 4096,         512};
     uint64_t from = m->best->requests[index].bytes;
     uint64_t candidates[2 * sizeof grains / sizeof *grains + 6] = {
         1, 512, GMD_MIB, 2 * GMD_MIB, 10 * GMD_MIB, 20 * GMD_MIB};
@@ -358,12 +358,9 @@ static bool simplify_sizes(gmd_minimizer *m)
     return has_changed;
 }
 
-/* One request becomes `changed`, where that differs. */
+/* One request becomes `changed`. */
 static bool try_request(gmd_minimizer *m, size_t index, const gmd_request *changed)
 {
-    if (memcmp(&m->best->requests[index], changed, sizeof *changed) == 0) {
-        return false;
-    }
     gmd_minimizer_begin(m);
     m->spare[index] = *changed;
     return gmd_minimizer_try(m, m->best->count, NULL);
@@ -396,7 +393,7 @@ static bool simplify_fault(gmd_minimizer *m, size_t index)
     }
     gmd_request once = r;
     once.every_later = 0;
-    return try_request(m, index, &once);
+    return r.every_later && try_request(m, index, &once);
 }
 
 static bool simplify_fraction(gmd_minimizer *m, size_t index)
@@ -416,8 +413,9 @@ static bool simplify_fraction(gmd_minimizer *m, size_t index)
 static bool simplify_expectation(gmd_minimizer *m, size_t index)
 {
     gmd_request changed = m->best->requests[index];
+    bool has_one = changed.expect != GMD_EXPECT_ANY;
     changed.expect = GMD_EXPECT_ANY;
-    return try_request(m, index, &changed);
+    return has_one && try_request(m, index, &changed);
 }
 
 static bool simplify_requests(gmd_minimizer *m)

@@ -56,6 +56,7 @@ static void draw_memory(gmd_profile *p, const gmd_profile_space *space, gmd_rand
     }
     p->palette_percent = (uint8_t)(30 + gmd_random_below(r, 60));
     p->cap_percent = (uint8_t)gmd_random_below(r, 40);
+    p->has_huge_sizes = gmd_random_chance(r, 10);
 }
 
 static gmd_schedule_kind draw_schedule(const gmd_profile_space *space, gmd_random *r)

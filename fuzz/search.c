@@ -163,7 +163,7 @@ static bool generate(campaign *c, const gmd_profile *profile, uint64_t seed, gmd
  * anywhere else. */
 static void search_round(campaign *c, const gmd_profile *profile, uint64_t seed)
 {
-    unsigned known = 0;
+    uint64_t known = 0;
     bool goes_on = true;
     for (uint64_t i = 0; i < SEQUENCES_A_ROUND && goes_on && !is_over(c); i++) {
         gmd_trace trace;

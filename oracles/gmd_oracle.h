@@ -48,7 +48,9 @@ typedef struct gmd_device_figures {
 
 /* Memory that the device handed out or took back in a request, in order. */
 typedef struct gmd_device_call {
-    bool is_free;
+    bool is_free;    /* or unmapped */
+    bool is_mapping; /* of physical memory at an address; else an allocation */
+    int device;      /* of the memory */
     uint64_t address, size;
 } gmd_device_call;
 
@@ -73,7 +75,8 @@ typedef enum gmd_reply { GMD_NOT_ASKED, GMD_REFUSED, GMD_SERVED_NOW } gmd_reply;
  * cleared before. Bytes that the allocator held are reserved_bytes, or what the device tells. */
 typedef struct gmd_refusal {
     gmd_reply at_once, when_idle, when_emptied, when_all_is_free;
-    uint64_t held_idle, held_emptied; /* when_idle was refused: before and after the emptying */
+    uint64_t held_idle, held_emptied;  /* when_idle was refused: before and after the emptying */
+    uint64_t held_free, held_at_start; /* when_all_is_free was asked: just before; and at first */
     uint64_t room;      /* what the limit and the device leave with all free; GMD_STAT_UNKNOWN */
     int died_of_signal; /* while it was asked; 0: it did not */
     bool has_ended_process;
@@ -121,6 +124,7 @@ typedef struct gmd_view {
     bool (*is_known)(const void *device_context, const gmd_use *use);
     const gmd_use *uses; /* FREE: of the block, the last by each stream */
     size_t use_count;
+    uint32_t recorded_count;      /* FREE: streams that record_stream named for the block */
     const gmd_device_call *calls; /* of the request; simulated device only */
     size_t call_count;
     const gmd_misuse *misuses; /* of the request, or since the last one; simulated device only */

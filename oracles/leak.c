@@ -5,6 +5,23 @@
 #include "list.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+
+/* An allocator may keep the events that it made for blocks that wait for other streams, to use them
+ * again; it needs one for each recorded stream of each block that waits at the same time. */
+typedef struct waiting {
+    uint64_t now, most; /* recorded streams of freed blocks that may still wait */
+    bool is_idle;       /* no stream has work that they could wait for */
+} waiting;
+
+typedef struct waits {
+    waiting devices[GMD_MAX_DEVICES];
+} waits;
+
+static void *create(void)
+{
+    return calloc(1, sizeof(waits));
+}
 
 static const char *blind_spot(const gmd_view *view)
 {
@@ -40,7 +57,19 @@ static void demand_no_more(gmd_judge *judge, const gmd_view *view, const char *w
     }
 }
 
-static void check_device(const gmd_view *view, gmd_judge *judge)
+static void check_events(const waiting *w, const gmd_view *view, gmd_judge *judge)
+{
+    uint64_t now = view->figures->event_count, was = view->baseline->event_count;
+    if (now > was && now - was > w->most) {
+        gmd_violation_add(judge,
+                          "device %d: %" PRIu64
+                          " events are left, and freed blocks waited for other streams %" PRIu64
+                          " times at once at most",
+                          view->device, now - was, w->most);
+    }
+}
+
+static void check_device(const waiting *w, const gmd_view *view, gmd_judge *judge)
 {
     const gmd_device_figures *now = view->figures, *was = view->baseline;
     if (now->allocated_bytes > was->allocated_bytes ||
@@ -52,7 +81,7 @@ static void check_device(const gmd_view *view, gmd_judge *judge)
                           view->device, now->allocated_bytes - was->allocated_bytes,
                           now->allocation_count - was->allocation_count);
     }
-    demand_no_more(judge, view, "events", now->event_count, was->event_count);
+    check_events(w, view, judge);
     demand_no_more(judge, view, "streams", now->stream_count, was->stream_count);
     demand_no_more(judge, view, "bytes of mapped memory", now->mapped_bytes, was->mapped_bytes);
     demand_no_more(judge, view, "physical memory handles", now->handle_count, was->handle_count);
@@ -60,11 +89,35 @@ static void check_device(const gmd_view *view, gmd_judge *judge)
                    was->reservation_count);
 }
 
+/* With nothing to wait for and the cache emptied, every event was free to be used again. */
+static void forget_waits(waits *w)
+{
+    for (int device = 0; device < GMD_MAX_DEVICES; device++) {
+        if (w->devices[device].is_idle) {
+            w->devices[device].now = 0;
+        }
+    }
+}
+
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)judge;
+    waiting *w = &((waits *)state)->devices[view->device];
+    if (view->request->op == GMD_OP_FREE && view->recorded_count) {
+        w->now += view->recorded_count;
+        w->most = w->now > w->most ? w->now : w->most;
+        w->is_idle = false;
+    } else if (view->request->op == GMD_OP_SYNC && view->request->stream == GMD_ALL_STREAMS) {
+        w->is_idle = true;
+    } else if (view->request->op == GMD_OP_EMPTY_CACHE) {
+        forget_waits(state);
+    }
+}
+
 static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
 {
-    (void)state;
     if (view->figures) {
-        check_device(view, judge);
+        check_device(&((waits *)state)->devices[view->device], view, judge);
     } else {
         check_own_word(view, judge);
     }
@@ -74,5 +127,8 @@ const gmd_oracle gmd_oracle_leak = {
     .name = "leak",
     .holds_when = "with everything freed and the cache emptied, the device is as it was",
     .blind_spot = blind_spot,
+    .create = create,
+    .destroy = free,
+    .after_request = after_request,
     .at_end = at_end,
 };

@@ -1,8 +1,8 @@
 /* oom_retry - out of memory is true. Whatever the algorithm, the same request must be refused again
  * at once, when all streams are idle, and after the cache was emptied; the cache must have been
- * given back before; and with everything freed, what fitted before must fit again. Where the
- * allocator says what it asks of the device (gmd_device_request), a refusal is also false when the
- * limit and the device leave that much.
+ * given back before; and with everything freed, nothing may be held any more and what fitted before
+ * must fit again. Where the allocator says what it asks of the device (gmd_device_request), a
+ * refusal is also false when the limit and the device leave that much.
  *
  * A refusal in which a planted fault hit is the fault's. The questions after it are asked without
  * faults, so from the second on they judge an ordinary refusal: what a fault leaves behind shows.
@@ -75,12 +75,16 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-/* What could never be served may be refused without giving anything back. */
+/* What does not fit beside what stays may be refused without giving anything back. */
 static void check_cache(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
-    bool could_be_served = view->request->bytes <= view->limit_bytes &&
-                           (!view->device_bytes || view->request->bytes <= view->device_bytes);
+    uint64_t bound = view->limit_bytes;
+    if (view->device_bytes && view->device_bytes < bound) {
+        bound = view->device_bytes;
+    }
+    bool could_be_served =
+        r->held_emptied <= bound && view->request->bytes <= bound - r->held_emptied;
     if (r->when_emptied == GMD_REFUSED && could_be_served && r->held_emptied < r->held_idle) {
         gmd_violation_add(judge,
                           "%" PRIu64 " B were refused with a cache of %" PRIu64
@@ -89,19 +93,29 @@ static void check_cache(const gmd_view *view, gmd_judge *judge)
     }
 }
 
+/* Of two requests the smaller one may need more of the device: only where the allocator does not
+ * say what they need is their size taken for it. */
 static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
     uint64_t bytes = view->request->bytes, need = view->device_request;
-    if (r->when_all_is_free != GMD_REFUSED) {
+    if (r->when_all_is_free == GMD_NOT_ASKED) {
         return;
     }
-    if (need != GMD_STAT_UNKNOWN && r->room != GMD_STAT_UNKNOWN && need <= r->room) {
+    if (r->held_free > r->held_at_start) {
+        gmd_violation_add(judge,
+                          "%" PRIu64
+                          " B were refused; with everything freed and the cache emptied, "
+                          "the allocator still holds %" PRIu64 " B",
+                          bytes, r->held_free - r->held_at_start);
+    } else if (r->when_all_is_free == GMD_REFUSED && need <= r->room && need != GMD_STAT_UNKNOWN &&
+               r->room != GMD_STAT_UNKNOWN) {
         gmd_violation_add(judge,
                           "with everything freed and the cache emptied, %" PRIu64
                           " B are still refused, and the limit and the device leave %" PRIu64 " B",
                           bytes, r->room);
-    } else if (s->limit == view->limit_bytes && bytes <= s->largest) {
+    } else if (r->when_all_is_free == GMD_REFUSED && need == GMD_STAT_UNKNOWN &&
+               s->limit == view->limit_bytes && bytes <= s->largest) {
         gmd_violation_add(judge,
                           "with everything freed and the cache emptied, %" PRIu64
                           " B are still refused, and %" PRIu64 " B were served before",

@@ -50,9 +50,37 @@ static void check_stats(const gmd_view *view, uint64_t bound, gmd_judge *judge)
     }
 }
 
+/* The most that the device had handed out within the request. */
+static uint64_t highest(const gmd_view *view, uint64_t before, uint64_t now)
+{
+    uint64_t height = before, most = now > before ? now : before;
+    for (size_t i = 0; i < view->call_count; i++) {
+        const gmd_device_call *c = &view->calls[i];
+        if (c->device == view->device) {
+            height += c->is_free ? 0 - c->size : c->size;
+        }
+        most = height > most ? height : most;
+    }
+    return most;
+}
+
+static void check_device(heights *h, const gmd_view *view, uint64_t bound, gmd_judge *judge)
+{
+    uint64_t *before = &h->asked[view->device];
+    uint64_t now = view->figures->allocated_bytes + view->figures->mapped_bytes -
+                   view->untouched->allocated_bytes - view->untouched->mapped_bytes;
+    uint64_t most = highest(view, *before, now);
+    if (rose_above(most, *before, bound)) {
+        gmd_violation_add(judge,
+                          "what the device handed out rose from %" PRIu64 " to %" PRIu64
+                          " B, above %s of %" PRIu64 " B",
+                          *before, most, name_of(view, bound), bound);
+    }
+    *before = now;
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
-    heights *h = state;
     uint64_t bound = view->limit_bytes;
     if (view->device_bytes && view->device_bytes < bound) {
         bound = view->device_bytes;
@@ -61,16 +89,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         check_stats(view, bound, judge);
     }
     if (view->figures) {
-        uint64_t *before = &h->asked[view->device];
-        uint64_t asked = view->figures->allocated_bytes + view->figures->mapped_bytes -
-                         view->untouched->allocated_bytes - view->untouched->mapped_bytes;
-        if (rose_above(asked, *before, bound)) {
-            gmd_violation_add(judge,
-                              "what the device handed out rose from %" PRIu64 " to %" PRIu64
-                              " B, above %s of %" PRIu64 " B",
-                              *before, asked, name_of(view, bound), bound);
-        }
-        *before = asked;
+        check_device(state, view, bound, judge);
     }
 }
 

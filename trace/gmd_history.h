@@ -45,6 +45,7 @@ typedef struct gmd_history {
     uint64_t oom_count;
     uint64_t
         deferred_frees; /* frees that were completed later: the block was used on other streams */
+    bool waits_again;   /* of the hints */
     uint64_t orphan_frees;                 /* of blocks from before the recording; left out */
     uint64_t orphan_segments;              /* given back, but from before the recording */
     uint64_t first_deferred, first_orphan; /* requests: where the first of each shows */
@@ -57,6 +58,9 @@ typedef struct gmd_history {
 typedef struct gmd_history_hints {
     uint64_t limit_bytes; /* the memory limit that it ran under; 0: not known, to be inferred */
     uint64_t recorded_retries; /* num_alloc_retries at its end; GMD_RETRIES_UNKNOWN */
+    /* Frees that waited for other streams are to wait again, and as long: each gets work on a
+     * stream of the replay's own before it, and the clock moves. For the simulated device. */
+    bool waits_again;
 } gmd_history_hints;
 
 /* A history that contradicts itself (a free whose size or stream is not its block's, a segment

@@ -1,5 +1,7 @@
 #include "gmd_history.h"
 
+#include "address_table.h"
+#include "deferred.h"
 #include "expandable.h"
 #include "memory_limit.h"
 
@@ -100,70 +102,6 @@ static gmd_snapshot_event *events_by_group(const gmd_snapshot *s)
     return has_memory ? grouped : NULL;
 }
 
-/* --- addresses of live blocks ------------------------------------------------------------ */
-
-typedef struct address_slot {
-    uint64_t address; /* 0: empty */
-    uint32_t block;
-} address_slot;
-
-typedef struct address_map { /* open addressing; never more than half full */
-    address_slot *slots;
-    size_t mask;
-    unsigned shift;
-} address_map;
-
-static bool address_map_make(address_map *map, size_t entries)
-{
-    unsigned bits = 4;
-    while (((size_t)1 << bits) < entries * 2) {
-        bits++;
-    }
-    map->mask = ((size_t)1 << bits) - 1;
-    map->shift = 64 - bits;
-    map->slots = calloc(map->mask + 1, sizeof *map->slots);
-    return map->slots != NULL;
-}
-
-static size_t home_of(const address_map *map, uint64_t address)
-{
-    return (size_t)(address * 0x9e3779b97f4a7c15u >> map->shift);
-}
-
-/* False: there is a live block at this address already. */
-static bool address_map_put(address_map *map, uint64_t address, uint32_t block)
-{
-    size_t at = home_of(map, address);
-    for (; map->slots[at].address; at = (at + 1) & map->mask) {
-        if (map->slots[at].address == address) {
-            return false;
-        }
-    }
-    map->slots[at] = (address_slot){address, block};
-    return true;
-}
-
-static bool address_map_take(address_map *map, uint64_t address, uint32_t *block)
-{
-    size_t at = home_of(map, address);
-    for (; map->slots[at].address != address; at = (at + 1) & map->mask) {
-        if (!map->slots[at].address) {
-            return false;
-        }
-    }
-    *block = map->slots[at].block;
-    size_t hole = at;
-    for (at = (at + 1) & map->mask; map->slots[at].address; at = (at + 1) & map->mask) {
-        size_t home = home_of(map, map->slots[at].address);
-        if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
-            map->slots[hole] = map->slots[at];
-            hole = at;
-        }
-    }
-    map->slots[hole].address = 0;
-    return true;
-}
-
 /* --- streams ----------------------------------------------------------------------------- */
 
 typedef struct handle_list { /* ascending */
@@ -239,9 +177,11 @@ typedef struct builder {
     gmd_history *history;
     const gmd_snapshot *snapshot;
     const char *name;
-    address_map live;     /* blocks */
-    address_map segments; /* address -> its call */
+    address_table live;     /* blocks */
+    address_table segments; /* address -> its call */
     expandable_segments expandable;
+    deferred_plan deferred;  /* events NULL: such frees are plain frees */
+    uint32_t first_helper;   /* stream of the deferred plan's first */
     size_t *born;            /* by block: its allocation's request */
     uint64_t completed_late; /* free_completed events of deferred frees */
     reserved_bytes reserved;
@@ -280,6 +220,16 @@ __attribute__((format(printf, 3, 4))) static gmd_status contradiction(builder *b
                     b->history->trace.count, text);
 }
 
+/* A request that the recorded program did not make: it has no part in what was recorded. */
+static gmd_status add_own_request(builder *b, const gmd_request *request, size_t event)
+{
+    uint32_t first_call = b->first_call;
+    b->first_call = (uint32_t)b->history->call_count;
+    gmd_status status = add_request(b, request, event, 0, false);
+    b->first_call = first_call;
+    return status;
+}
+
 /* Where something is counted, the first place is kept. */
 static void count_with_place(builder *b, uint64_t *count, uint64_t *first)
 {
@@ -304,7 +254,7 @@ static gmd_recorded_call *add_call(builder *b, const gmd_snapshot_event *e)
 static gmd_status add_segment_alloc(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     if (!e->address ||
-        !address_map_put(&b->segments, e->address, (uint32_t)b->history->call_count)) {
+        !address_table_put(&b->segments, e->address, (uint32_t)b->history->call_count)) {
         return contradiction(b, event, "segment_alloc at 0x%" PRIx64 ", where a segment is already",
                              e->address);
     }
@@ -327,7 +277,7 @@ static gmd_status add_segment_map(builder *b, const gmd_snapshot_event *e)
 static gmd_status add_segment_free(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     uint32_t call;
-    if (!e->address || !address_map_take(&b->segments, e->address, &call)) {
+    if (!e->address || !address_table_take(&b->segments, e->address, &call)) {
         count_with_place(b, &b->history->orphan_segments, &b->history->first_orphan);
     } else if (b->history->calls[call].size != e->size) {
         return contradiction(b, event,
@@ -378,21 +328,45 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     if (status != GMD_OK) {
         return status;
     }
+    if (b->deferred.events && b->deferred.events[event].is_awaited) {
+        status = add_own_request(
+            b, &(gmd_request){.op = GMD_OP_ADVANCE, .duration_ns = GMD_DEFERRED_STEP_NS}, event);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
     bool is_oom = e->action == GMD_ACTION_OOM;
     b->history->oom_count += is_oom;
     b->born[request.block] = b->history->trace.count;
-    if (!is_oom && (!e->address || !address_map_put(&b->live, e->address, request.block))) {
+    if (!is_oom && (!e->address || !address_table_put(&b->live, e->address, request.block))) {
         return contradiction(b, event, "alloc at 0x%" PRIx64 ", where a block is live already",
                              e->address);
     }
     return add_request(b, &request, event, is_oom ? 0 : e->address, is_oom);
 }
 
+/* Work on another stream, which the allocator is told of, and then the free. */
+static gmd_status add_deferred_free(builder *b, const gmd_request *free_it, size_t event)
+{
+    const deferred_event *plan = &b->deferred.events[event];
+    gmd_request work = *free_it;
+    work.op = GMD_OP_USE;
+    work.stream = b->first_helper + plan->helper;
+    work.duration_ns = plan->duration_ns;
+    gmd_request record = work;
+    record.op = GMD_OP_RECORD;
+    gmd_status status = add_own_request(b, &work, event);
+    if (status == GMD_OK) {
+        status = add_own_request(b, &record, event);
+    }
+    return status == GMD_OK ? add_request(b, free_it, event, 0, false) : status;
+}
+
 static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     gmd_history *h = b->history;
     gmd_request request = {.op = GMD_OP_FREE, .device = e->device};
-    if (!e->address || !address_map_take(&b->live, e->address, &request.block)) {
+    if (!e->address || !address_table_take(&b->live, e->address, &request.block)) {
         count_with_place(b, &h->orphan_frees, &h->first_orphan);
         return GMD_OK;
     }
@@ -405,6 +379,10 @@ static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event
                              e->address, e->size);
     }
     const gmd_snapshot_event *next = event + 1 < b->snapshot->event_count ? e + 1 : NULL;
+    if (b->deferred.events && b->deferred.events[event].is_deferred) {
+        h->deferred_frees++;
+        return add_deferred_free(b, &request, event);
+    }
     bool is_completed =
         next && next->action == GMD_ACTION_FREE_COMPLETED && next->address == e->address;
     if (!is_completed) {
@@ -519,16 +497,35 @@ static gmd_status add_all(builder *b)
     return status;
 }
 
+/* A free may need work and its recording before it; every other request has an event of its own. */
+#define REQUESTS_PER_EVENT 3
+
+/* The streams that blocks wait for once more. */
+static gmd_status add_helpers(builder *b)
+{
+    gmd_trace *trace = &b->history->trace;
+    gmd_status status = deferred_plan_make(&b->deferred, b->snapshot, b->name, b->error);
+    b->first_helper = trace->streams.count;
+    if (status == GMD_OK && b->first_helper + b->deferred.helper_count > GMD_MAX_STREAMS) {
+        status =
+            gmd_fail(b->error, GMD_BAD_INPUT, "%s: more than %d streams", b->name, GMD_MAX_STREAMS);
+    }
+    for (uint32_t i = 0, index; i < b->deferred.helper_count && status == GMD_OK; i++) {
+        status = gmd_names_add(&trace->streams, NULL, &index, b->error);
+        trace->stream_handles[b->first_helper + i] = UINT64_MAX; /* of nothing that was recorded */
+    }
+    return status;
+}
+
 static gmd_status build(builder *b, const gmd_history_hints *hints)
 {
     gmd_history *h = b->history;
     size_t events = b->snapshot->event_count;
-    /* Every request comes from at least one event of its own. */
-    h->recorded = calloc(events + 1, sizeof *h->recorded);
+    h->recorded = calloc(events * REQUESTS_PER_EVENT + 1, sizeof *h->recorded);
     h->calls = calloc(events + 1, sizeof *h->calls);
     b->born = calloc(events + 1, sizeof *b->born);
-    if (!h->recorded || !h->calls || !b->born || !address_map_make(&b->live, events + 1) ||
-        !address_map_make(&b->segments, events + 1) ||
+    if (!h->recorded || !h->calls || !b->born || !address_table_make(&b->live, events + 1) ||
+        !address_table_make(&b->segments, events + 1) ||
         !memory_limit_find(b->snapshot, hints, &b->limit)) {
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
                         events);
@@ -536,7 +533,11 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
     h->trace.device_count = b->snapshot->device_count;
     h->limit_bytes = b->limit.bytes;
     h->limit_inferred = b->limit.is_inferred;
+    h->waits_again = hints->waits_again;
     gmd_status status = number_streams(&h->trace, b->snapshot, b->name, b->error);
+    if (status == GMD_OK && hints->waits_again) {
+        status = add_helpers(b);
+    }
     return status == GMD_OK ? add_all(b) : status;
 }
 
@@ -551,8 +552,9 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     gmd_status status = grouped.events ? build(&b, hints)
                                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     free(grouped.events);
-    free(b.live.slots);
-    free(b.segments.slots);
+    address_table_free(&b.live);
+    address_table_free(&b.segments);
+    deferred_plan_free(&b.deferred);
     expandable_free(&b.expandable);
     free(b.born);
     if (status != GMD_OK) {

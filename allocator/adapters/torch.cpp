@@ -13,7 +13,14 @@
 #include <cstdio>
 #include <cstring>
 
+#include <dlfcn.h>
+
 #define GMD_EXPORT extern "C" __attribute__((visibility("default")))
+
+// Which PyTorch's larger library (libtorch_cuda) sets when it is loaded, and no header declares.
+namespace c10::cuda::_internal {
+C10_CUDA_API void setHasPrimaryContext(bool (*answer)(c10::DeviceIndex));
+}
 
 namespace {
 
@@ -69,6 +76,20 @@ c10::DeviceIndex device_of(void *ptr)
     cudaPointerAttributes attributes;
     C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, ptr));
     return static_cast<c10::DeviceIndex>(attributes.device);
+}
+
+// The question that libtorch_cuda answers otherwise: whether a device is in use in this process.
+bool has_primary_context(c10::DeviceIndex device)
+{
+    using get_state = int(int, unsigned int *, int *);
+    static get_state *const ask = [] {
+        void *driver = dlopen("libcuda.so.1", RTLD_LAZY);
+        return driver ? reinterpret_cast<get_state *>(dlsym(driver, "cuDevicePrimaryCtxGetState"))
+                      : nullptr;
+    }();
+    unsigned int flags = 0;
+    int is_active = 0;
+    return ask && ask(device, &flags, &is_active) == 0 && is_active;
 }
 
 // --- statistics -----------------------------------------------------------------------------
@@ -240,6 +261,7 @@ GMD_EXPORT void gmd_init(int count)
 {
     guarded(0, [&] {
         device_count = count;
+        c10::cuda::_internal::setHasPrimaryContext(has_primary_context);
         caching::init(count);
         is_native = caching::name() == "native";
         return 0;

@@ -21,6 +21,8 @@ typedef struct allocation {
     unsigned char *data;  /* host memory behind it, NULL when unbacked */
     uint32_t left, right; /* 0: none */
     uint32_t priority;
+    uint32_t pool_piece;  /* memory of a stream-ordered pool: its number there */
+    uint32_t reservation; /* a range of cuMemAddressReserve: its number; 0: memory of cudaMalloc */
     int device;
 } allocation;
 

@@ -33,15 +33,12 @@ static void *_Atomic yield_context;
 /* Initial-exec: the libraries are loaded early and this is small, and every call looks at it. */
 static _Thread_local sim_thread this_thread __attribute__((tls_model("initial-exec")));
 
-static pthread_cond_t host_function_ended = PTHREAD_COND_INITIALIZER;
-static _Thread_local bool is_in_host_function __attribute__((tls_model("initial-exec")));
-
 static _Thread_local bool is_harness __attribute__((tls_model("initial-exec")));
 
 static const char *const call_names[CALL_COUNT] = {
 #define CALL_NAME(result, name, parameters, arguments) #name,
-    GMD_CUDART_FUNCTIONS(CALL_NAME) GMD_CUDART_STREAM_FUNCTIONS(CALL_NAME)
-        GMD_CUDA_DRIVER_FUNCTIONS(CALL_NAME) GMD_CUDA_DRIVER_STREAM_FUNCTIONS(CALL_NAME) "kernel"};
+    GMD_CUDART_FUNCTIONS(CALL_NAME) GMD_CUDART_FURTHER_FUNCTIONS(CALL_NAME)
+        GMD_CUDA_DRIVER_FUNCTIONS(CALL_NAME) "kernel"};
 #undef CALL_NAME
 
 /* A child of fork starts with the lock free, whoever held it in the parent. */
@@ -80,6 +77,11 @@ static bool needs_context(call_id id)
     switch (id) {
     case CALL_cudaGetDevice:
     case CALL_cudaGetDeviceCount:
+    case CALL_cudaGetDeviceProperties:
+    case CALL_cudaDeviceCanAccessPeer:
+    case CALL_cudaGetDriverEntryPoint:
+    case CALL_cudaGetDriverEntryPointByVersion:
+    case CALL_cudaThreadExchangeStreamCaptureMode:
     case CALL_cudaDeviceGetAttribute:
     case CALL_cudaRuntimeGetVersion:
     case CALL_cudaDriverGetVersion:
@@ -91,67 +93,6 @@ static bool needs_context(call_id id)
     default:
         return !is_driver_call(id);
     }
-}
-
-/* What still answers when the device's context is broken, as seen with CUDA 13.0 on an H200. */
-static bool works_when_broken(call_id id)
-{
-    switch (id) {
-    case CALL_cudaGetDevice:
-    case CALL_cudaSetDevice:
-    case CALL_cudaGetDeviceCount:
-    case CALL_cudaDeviceGetAttribute:
-    case CALL_cudaDeviceReset:
-    case CALL_cudaPointerGetAttributes:
-    case CALL_cudaRuntimeGetVersion:
-    case CALL_cudaDriverGetVersion:
-    case CALL_cudaGetLastError:
-    case CALL_cudaPeekAtLastError:
-    case CALL_cudaThreadExchangeStreamCaptureMode:
-    case CALL_cuThreadExchangeStreamCaptureMode:
-    case CALL_cuGetErrorName:
-    case CALL_cuGetErrorString:
-        return true;
-    default:
-        return id >= CALL_cuInit && id <= CALL_cuDevicePrimaryCtxGetState;
-    }
-}
-
-/* What a host function may call. */
-static bool works_in_host_function(call_id id)
-{
-    return id == CALL_cudaEventQuery || id == CALL_cuEventQuery || id == CALL_cudaGetLastError ||
-           id == CALL_cudaPeekAtLastError;
-}
-
-/* Calls that a capture in another stream forbids, whatever they are given. */
-static bool is_unsafe_in_capture(call_id id)
-{
-    switch (id) {
-    case CALL_cudaMalloc:
-    case CALL_cudaFree:
-    case CALL_cudaMallocHost:
-    case CALL_cudaHostAlloc:
-    case CALL_cudaFreeHost:
-    case CALL_cuMemAlloc_v2:
-    case CALL_cuMemFree_v2:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* The answer of a call that the present state forbids altogether; 0: it may go on. */
-static int forbidden(sim_call *call)
-{
-    if (is_in_host_function && !works_in_host_function(call->id)) {
-        return call_misuse(call, cudaErrorNotPermitted, "a CUDA call within a host function");
-    }
-    cudaError_t broken = sim.devices[call->thread->device].broken;
-    if (broken && !works_when_broken(call->id)) {
-        return (int)broken;
-    }
-    return capture_is_any() && is_unsafe_in_capture(call->id) ? capture_check_unsafe(call) : 0;
 }
 
 /* The fault that answers the current call of `id`, if any. A single one is used up. */
@@ -202,11 +143,10 @@ bool call_enter(sim_call *call, call_id id)
     if (!call->thread->has_context && needs_context(id)) {
         device_use(call->thread, call->thread->device);
     }
-    if (sim.config.schedule >= GMD_SIM_SEEDED && !is_in_host_function) {
-        schedule_step();
+    if (call->thread->has_context) {
+        schedule_progress();
     }
-    call->record.result = forbidden(call);
-    return call->record.result == 0;
+    return true;
 }
 
 int call_misuse(sim_call *call, int result, const char *sentence)
@@ -215,22 +155,8 @@ int call_misuse(sim_call *call, int result, const char *sentence)
     return result;
 }
 
-/* What queued work did meanwhile is the call's answer too. */
-static void add_late_errors(sim_call *call)
-{
-    cudaError_t broken = sim.devices[call->thread->device].broken;
-    if (broken && call->record.result == 0 && !works_when_broken(call->id)) {
-        call->record.result = (int)broken;
-    }
-    if (sim.late_misuse && !call->record.misuse) {
-        call->record.misuse = sim.late_misuse;
-        sim.late_misuse = NULL;
-    }
-}
-
 int call_leave(sim_call *call)
 {
-    add_late_errors(call);
     int result = call->record.result;
     if (result && result != cudaErrorNotReady && !is_driver_call(call->id) &&
         call->id != CALL_cudaGetLastError && call->id != CALL_cudaPeekAtLastError) {
@@ -245,29 +171,6 @@ int call_leave(sim_call *call)
     }
     yield_at(call->id, false);
     return result;
-}
-
-void sim_run_host(cudaHostFn_t function, cudaStreamCallback_t callback, cudaStream_t on, void *data)
-{
-    cudaError_t last_error = sim_this_thread()->last_error; /* the real one has its own thread */
-    sim.running++;
-    sim_unlock();
-    is_in_host_function = true;
-    if (callback) {
-        callback(on, cudaSuccess, data);
-    } else {
-        function(data);
-    }
-    is_in_host_function = false;
-    sim_lock();
-    sim_this_thread()->last_error = last_error;
-    sim.running--;
-    pthread_cond_broadcast(&host_function_ended);
-}
-
-void sim_wait_for_host(void)
-{
-    pthread_cond_wait(&host_function_ended, &lock);
 }
 
 void calls_reset(void)
@@ -317,7 +220,7 @@ void gmd_sim_thread(gmd_sim_thread_state *state)
     const sim_thread *thread = sim_this_thread();
     *state = (gmd_sim_thread_state){.device = thread->device,
                                     .last_error = (int)thread->last_error,
-                                    .capture_mode = thread->capture_mode};
+                                    .capture_mode = (int)thread->capture_mode};
 }
 
 void gmd_sim_observe(gmd_sim_observer *observer, void *context)

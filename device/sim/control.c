@@ -53,8 +53,8 @@ static bool is_possible(const gmd_sim_config *c)
            c->capacity_bytes <= CAPACITY_MAX &&
            placement_can_hold(c->device_count, c->capacity_bytes) &&
            (unsigned)c->placement <= GMD_SIM_RECORDED &&
-           (unsigned)c->schedule <= GMD_SIM_EXPLICIT && (c->choices || c->choice_count == 0) &&
-           (c->recorded || c->recorded_count == 0);
+           (unsigned)c->schedule <= GMD_SIM_EXPLICIT && (c->recorded || c->recorded_count == 0) &&
+           (c->choices || c->choice_count == 0);
 }
 
 /* False: the host has no memory for the first tables. */
@@ -66,14 +66,13 @@ static bool reset(const gmd_sim_config *config)
     sim = (sim_state){.config = *config,
                       .epoch = sim.epoch + 1,
                       .random = config->seed,
-                      .choice_random = config->seed ^ UINT64_C(0x5DEECE66D),
+                      .schedule_random = config->schedule_seed,
                       .is_driver_initialized = sim.is_driver_initialized};
     for (uint32_t d = 0; d < config->device_count; d++) {
         placement_reset_device((int)d);
     }
     calls_reset();
-    captures_reset();
-    graphs_reset();
+    pools_reset();
     events_reset();
     return pages_init() && map_reset() && streams_reset();
 }

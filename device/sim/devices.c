@@ -5,6 +5,7 @@
 #include <string.h>
 
 enum { DRIVER_VERSION = 13000 };
+#define DEVICE_NAME "gmd simulated device"
 
 void device_use(sim_thread *thread, int device)
 {
@@ -104,14 +105,17 @@ static bool attribute_value(int attribute, int device, int *value)
     case cudaDevAttrConcurrentKernels:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrStreamPrioritiesSupported:
+    case cudaDevAttrMemoryPoolsSupported:
+    case (int)CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
         *value = 1;
         return true;
     case cudaDevAttrIntegrated:
     case cudaDevAttrComputeCapabilityMinor:
     case cudaDevAttrPciDeviceId:
     case cudaDevAttrPciDomainId:
-    case cudaDevAttrManagedMemory: /* neither managed memory nor pools are simulated */
-    case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrManagedMemory: /* not simulated */
+    case (int)CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+    case (int)CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
         *value = 0;
         return true;
     default:
@@ -293,7 +297,7 @@ CUresult gmd_sim_cuDeviceGetName(char *name, int length, CUdevice device)
             call.record.result =
                 call_misuse(&call, CUDA_ERROR_INVALID_VALUE, "no place for the name");
         } else if (!call.record.result) {
-            snprintf(name, (size_t)length, "gmd simulated device");
+            snprintf(name, (size_t)length, "%s", DEVICE_NAME);
         }
     }
     return (CUresult)call_leave(&call);
@@ -324,7 +328,7 @@ CUresult gmd_sim_cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUde
     return (CUresult)call_leave(&call);
 }
 
-CUcontext context_of(int device)
+static CUcontext context_of(int device)
 {
     return (CUcontext)(uintptr_t)handle_make(HANDLE_CONTEXT, (uint64_t)device + 1);
 }
@@ -435,8 +439,63 @@ int gmd_sim_device(int device, gmd_sim_device_state *state)
                                         .allocated_bytes = d->allocated_bytes,
                                         .allocation_count = d->allocation_count,
                                         .stream_count = d->stream_count,
-                                        .event_count = d->event_count};
+                                        .event_count = d->event_count,
+                                        .reservation_count = d->reservation_count,
+                                        .reservation_bytes = d->reservation_bytes,
+                                        .handle_count = d->handle_count,
+                                        .mapped_bytes = d->mapped_bytes};
     }
     sim_unlock();
     return exists ? 0 : -1;
+}
+
+/* --- properties -------------------------------------------------------------------------- */
+
+static void fill_properties(struct cudaDeviceProp *p, int device)
+{
+    memset(p, 0, sizeof *p);
+    snprintf(p->name, sizeof p->name, "%s", DEVICE_NAME);
+    p->uuid.bytes[0] = (char)(device + 1);
+    p->totalGlobalMem = sim.config.capacity_bytes;
+    p->sharedMemPerBlock = 48 << 10;
+    p->regsPerBlock = p->regsPerMultiprocessor = 64 << 10;
+    p->warpSize = 32;
+    p->memPitch = INT32_MAX;
+    p->maxThreadsPerBlock = p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
+    p->maxThreadsDim[2] = 64;
+    p->maxGridSize[0] = INT32_MAX;
+    p->maxGridSize[1] = p->maxGridSize[2] = UINT16_MAX;
+    p->totalConstMem = 64 << 10;
+    p->major = 9;
+    p->textureAlignment = p->surfaceAlignment = 512;
+    p->texturePitchAlignment = 32;
+    p->multiProcessorCount = 132;
+    p->canMapHostMemory = p->concurrentKernels = p->unifiedAddressing = 1;
+    p->streamPrioritiesSupported = p->hostRegisterSupported = 1;
+    p->memoryPoolsSupported = 1;
+    p->pciBusID = device + 1;
+    p->asyncEngineCount = 3;
+    p->l2CacheSize = 60 << 20;
+    p->maxThreadsPerMultiProcessor = 2048;
+    p->sharedMemPerMultiprocessor = 228 << 10;
+    p->sharedMemPerBlockOptin = 227 << 10;
+    p->maxBlocksPerMultiProcessor = 32;
+    p->reservedSharedMemPerBlock = 1 << 10;
+}
+
+cudaError_t gmd_sim_cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaGetDeviceProperties)) {
+        if (!properties) {
+            call.record.result =
+                call_misuse(&call, cudaErrorInvalidValue, "no place for the properties");
+        } else if (!device_exists(device)) {
+            call.record.result =
+                call_misuse(&call, cudaErrorInvalidDevice, "there is no device of this number");
+        } else {
+            fill_properties(properties, device);
+        }
+    }
+    return (cudaError_t)call_leave(&call);
 }

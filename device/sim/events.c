@@ -8,13 +8,8 @@ typedef struct event {
     cudaEvent_t handle; /* NULL: free */
     int device;
     unsigned flags;
-    stream *on; /* NULL: never recorded */
-    uint64_t ticket;
-    uint64_t end_ns;         /* when it completed; meaningful once it has */
-    vclock *after;           /* what the recorded work was ordered after */
-    uint64_t capture_id;     /* 0: not recorded in a capture */
-    uint32_t *capture_after; /* the nodes that it stands for there, owned */
-    uint32_t capture_count;
+    point at;        /* on nothing: never recorded */
+    uint64_t end_ns; /* when it completed; meaningful once it has */
     uint32_t next_free;
 } event;
 
@@ -60,31 +55,17 @@ static event *event_of(sim_call *call, cudaEvent_t handle)
 
 static bool is_complete(const event *e)
 {
-    return !e->on || e->on->head >= e->ticket;
+    return !e->at.on || e->at.on->head >= e->at.ticket;
 }
 
-static point place_of(const event *e)
+/* What an event has answered or been waited for, the host knows. */
+static bool learn_if_complete(const event *e)
 {
-    return (point){.on = e->on, .ticket = e->ticket};
-}
-
-/* The event is done, and the host has been told so. */
-static void host_knows(const event *e)
-{
-    if (e->on) {
-        host_join(place_of(e), e->after);
+    bool is_over = is_complete(e);
+    if (is_over) {
+        host_learn(e->at);
     }
-}
-
-static void forget(event *e)
-{
-    clock_release(e->after);
-    free(e->capture_after);
-    e->on = NULL;
-    e->after = NULL;
-    e->capture_after = NULL;
-    e->capture_id = 0;
-    e->capture_count = 0;
+    return is_over;
 }
 
 static bool keeps_time(const event *e)
@@ -95,7 +76,7 @@ static bool keeps_time(const event *e)
 void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns)
 {
     event *e = event_find(handle);
-    if (e && e->on == s && e->ticket == ticket) {
+    if (e && e->at.on == s && e->at.ticket == ticket) {
         e->end_ns = end_ns;
     }
 }
@@ -103,7 +84,7 @@ void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64
 void events_reset(void)
 {
     for (uint32_t slot = 1; slot < events.count; slot++) {
-        forget(&events.slots[slot]);
+        past_drop(events.slots[slot].at.before);
     }
     events.count = 1;
     events.free_list = 0;
@@ -113,7 +94,7 @@ static void release(uint32_t slot)
 {
     event *e = &events.slots[slot];
     sim.devices[e->device].event_count--;
-    forget(e);
+    point_store(&e->at, (point){.on = NULL});
     e->handle = NULL;
     e->next_free = events.free_list;
     events.free_list = slot;
@@ -194,55 +175,6 @@ cudaError_t gmd_sim_cudaEventDestroy(cudaEvent_t handle)
     return (cudaError_t)call_leave(&call);
 }
 
-/* Work on `s` runs after the event, which may be complete: then there is nothing to wait for, but
- * an order all the same. */
-static int follow_event(stream *s, const event *e)
-{
-    if (!e->on || e->on == s) {
-        return cudaSuccess;
-    }
-    bool is_done =
-        stream_join(s, place_of(e), e->after) &&
-        (is_complete(e) || stream_push(s, (entry){.kind = ENTRY_WAIT, .wait = place_of(e)}));
-    return is_done ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
-/* The event stands for the nodes that the capture's next work would depend on. */
-static int record_in_capture(event *e, const stream *s)
-{
-    uint32_t *after = malloc((s->capture_after_count + 1) * sizeof *after);
-    if (!after) {
-        return cudaErrorMemoryAllocation;
-    }
-    for (uint32_t i = 0; i < s->capture_after_count; i++) {
-        after[i] = s->capture_after[i];
-    }
-    forget(e);
-    e->capture_id = capture_id_of(s);
-    e->capture_after = after;
-    e->capture_count = s->capture_after_count;
-    return cudaSuccess;
-}
-
-static int record_on(event *e, stream *s)
-{
-    if (!stream_order_default(s) ||
-        (s->head < s->tail && keeps_time(e) &&
-         !stream_push(s, (entry){.kind = ENTRY_RECORD, .event = e->handle}))) {
-        return cudaErrorMemoryAllocation;
-    }
-    if (e->capture_id) {
-        forget(e);
-    }
-    vclock *after = clock_share(stream_clock(s));
-    clock_release(e->after);
-    e->after = after;
-    e->on = s;
-    e->ticket = s->tail;
-    e->end_ns = sim.now_ns;
-    return cudaSuccess;
-}
-
 static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle, unsigned flags)
 {
     event *e = event_of(call, handle);
@@ -250,8 +182,7 @@ static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (flags & ~(unsigned)cudaEventRecordExternal ||
-        (flags == cudaEventRecordExternal && !s->capture)) {
+    if (flags != cudaEventRecordDefault) {
         return call_misuse(call, cudaErrorInvalidValue,
                            "cudaEventRecordExternal outside of a capture, or unknown flags");
     }
@@ -259,29 +190,14 @@ static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle
         return call_misuse(call, cudaErrorInvalidResourceHandle,
                            "the event and the stream belong to different devices");
     }
-    int refused = capture_check_legacy(call, s);
-    if (refused) {
-        return refused;
+    if (!stream_order_default(s) ||
+        (s->head < s->tail && keeps_time(e) &&
+         !stream_push(s, (entry){.kind = ENTRY_RECORD, .event = handle}))) {
+        return cudaErrorMemoryAllocation;
     }
-    if (flags == cudaEventRecordExternal) {
-        entry node = {.kind = ENTRY_RECORD, .event = handle};
-        return stream_push(s, node) ? cudaSuccess : cudaErrorMemoryAllocation;
-    }
-    return s->capture ? record_in_capture(e, s) : record_on(e, s);
-}
-
-/* A node of a launched graph records the event on `s`. */
-int event_record_by_graph(cudaEvent_t handle, stream *s)
-{
-    event *e = event_find(handle);
-    return e ? record_on(e, s) : cudaSuccess;
-}
-
-/* A node of a launched graph makes `s` wait for what the event stands for now. */
-int event_wait_by_graph(cudaEvent_t handle, stream *s)
-{
-    const event *e = event_find(handle);
-    return e ? follow_event(s, e) : cudaSuccess;
+    point_store(&e->at, stream_point(s));
+    e->end_ns = sim.now_ns;
+    return cudaSuccess;
 }
 
 cudaError_t gmd_sim_cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle)
@@ -303,27 +219,13 @@ cudaError_t gmd_sim_cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t st
     return (cudaError_t)call_leave(&call);
 }
 
-/* The host may not ask for an event that a capture holds, nor for any while one forbids it. */
-static int check_asking(sim_call *call, const event *e)
-{
-    return e->capture_id || capture_is_any() ? capture_check_event_wait(call, e->capture_id) : 0;
-}
-
 static int query(sim_call *call, cudaEvent_t handle)
 {
     const event *e = event_of(call, handle);
     if (!e) {
         return cudaErrorInvalidResourceHandle;
     }
-    int refused = check_asking(call, e);
-    if (refused) {
-        return refused;
-    }
-    if (!is_complete(e)) {
-        return cudaErrorNotReady;
-    }
-    host_knows(e);
-    return cudaSuccess;
+    return learn_if_complete(e) ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t gmd_sim_cudaEventQuery(cudaEvent_t handle)
@@ -351,15 +253,10 @@ static int synchronize(sim_call *call, cudaEvent_t handle)
     if (!e) {
         return cudaErrorInvalidResourceHandle;
     }
-    int refused = check_asking(call, e);
-    if (refused || !e->on) {
-        return refused;
+    if (e->at.on) {
+        stream_force(e->at.on, e->at.ticket);
+        host_learn(e->at);
     }
-    point recorded = place_of(e);
-    vclock *after = clock_share(e->after); /* another thread may record it anew meanwhile */
-    stream_force_unknown(recorded.on, recorded.ticket);
-    host_join(recorded, after);
-    clock_release(after);
     return cudaSuccess;
 }
 
@@ -379,22 +276,17 @@ static int elapsed(sim_call *call, float *milliseconds, cudaEvent_t start, cudaE
     if (!last) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (first->capture_id || last->capture_id) {
-        return call_misuse(call, cudaErrorCapturedEvent, "an event was recorded in a capture");
-    }
     if (!milliseconds) {
         return call_misuse(call, cudaErrorInvalidValue, "no place for the time");
     }
-    if (!keeps_time(first) || !keeps_time(last) || !first->on || !last->on ||
+    if (!keeps_time(first) || !keeps_time(last) || !first->at.on || !last->at.on ||
         first->device != last->device) {
         return call_misuse(call, cudaErrorInvalidResourceHandle,
                            "an event keeps no time, was never recorded, or is of another device");
     }
-    if (!is_complete(first) || !is_complete(last)) {
+    if (!learn_if_complete(first) || !learn_if_complete(last)) {
         return cudaErrorNotReady;
     }
-    host_knows(first);
-    host_knows(last);
     *milliseconds = (float)(((double)last->end_ns - (double)first->end_ns) / 1e6);
     return cudaSuccess;
 }
@@ -416,27 +308,12 @@ static int wait_event(sim_call *call, cudaStream_t stream_handle, cudaEvent_t ha
     if (!e) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (flags & ~(unsigned)cudaEventWaitExternal ||
-        (flags == cudaEventWaitExternal && !s->capture)) {
+    if (flags != cudaEventWaitDefault) {
         return call_misuse(call, cudaErrorInvalidValue,
                            "cudaEventWaitExternal outside of a capture, or unknown flags");
     }
-    if (flags == cudaEventWaitExternal) {
-        entry node = {.kind = ENTRY_WAIT_EVENT, .event = handle};
-        return stream_push(s, node) ? cudaSuccess : cudaErrorMemoryAllocation;
-    }
-    int refused = capture_check_legacy(call, s);
-    if (refused) {
-        return refused;
-    }
-    if (e->capture_id) {
-        return capture_wait(call, s, e->capture_id, e->capture_after, e->capture_count);
-    }
-    if (s->capture && e->on) {
-        return capture_refuse(call, s, cudaErrorStreamCaptureIsolation,
-                              "a capturing stream waits for an event of work outside the capture");
-    }
-    return follow_event(s, e);
+    return stream_order_default(s) && stream_follow(s, e->at) ? cudaSuccess
+                                                              : cudaErrorMemoryAllocation;
 }
 
 cudaError_t gmd_sim_cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
@@ -448,25 +325,6 @@ cudaError_t gmd_sim_cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t 
     }
     return (cudaError_t)call_leave(&call);
 }
-
-/* --- the driver's forms ------------------------------------------------------------------ */
-
-SIM_DRIVER_CALL(cuEventCreate, (CUevent * out, unsigned flags), create(&call, out, flags))
-SIM_DRIVER_CALL(cuEventDestroy_v2, (CUevent handle), destroy(&call, handle))
-SIM_DRIVER_CALL(cuEventRecord, (CUevent handle, CUstream on), record(&call, handle, on, 0))
-SIM_DRIVER_CALL(cuEventRecordWithFlags, (CUevent handle, CUstream on, unsigned flags),
-                record(&call, handle, on, flags))
-SIM_DRIVER_CALL(cuEventSynchronize, (CUevent handle), synchronize(&call, handle))
-SIM_DRIVER_CALL(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end),
-                elapsed(&call, milliseconds, start, end))
-SIM_DRIVER_CALL(cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent end),
-                milliseconds
-                    ? elapsed(&call, milliseconds, start, end)
-                    : call_misuse(&call, CUDA_ERROR_INVALID_HANDLE, "no place for the time"))
-SIM_DRIVER_CALL(cuStreamWaitEvent, (CUstream on, CUevent handle, unsigned flags),
-                wait_event(&call, on, handle, flags))
-
-/* --- control ----------------------------------------------------------------------------- */
 
 bool gmd_sim_event_complete(cudaEvent_t handle)
 {

@@ -39,17 +39,8 @@ allocation *memory_find_range(uint64_t address, uint64_t size)
     return a && offset <= a->size && size <= a->size - offset ? a : NULL;
 }
 
-bool memory_is_usable(uint64_t address, uint64_t size, int device)
+bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *address)
 {
-    (void)device; /* another device's memory is reached where the two are peers */
-    return memory_find_range(address, size) ||
-           memory_is_pinned((const void *)(uintptr_t)address, size, NULL);
-}
-
-/* A new allocation of `size` > 0 bytes on the current device; false: out of memory. */
-static bool allocate(sim_call *call, uint64_t size, uint64_t *address)
-{
-    int device = call->thread->device;
     place where;
     if (!placement_choose(device, size, &where)) {
         return false;
@@ -63,6 +54,7 @@ static bool allocate(sim_call *call, uint64_t size, uint64_t *address)
     a->size = size;
     a->device = device;
     a->data = data;
+    a->pool_piece = pool_piece;
     sim_device *d = &sim.devices[device];
     d->physical_bytes += pages_take(where.address, where.span, device);
     d->allocated_bytes += size;
@@ -81,15 +73,23 @@ static void release(allocation *a)
     map_remove(a->address);
 }
 
+void memory_release_at(uint64_t address)
+{
+    release(map_find(address));
+}
+
 void memory_release_device(int device)
 {
+    pools_reset_device(device);
     for (uint64_t from = 0;;) {
         allocation *a = map_at_or_above(from);
         if (a->device < 0) {
             return; /* the end marker */
         }
         from = a->address + a->span;
-        if (a->device == device) {
+        if (a->device == device && a->reservation) {
+            virtual_release(a);
+        } else if (a->device == device) {
             release(a);
         }
     }
@@ -110,7 +110,7 @@ cudaError_t gmd_sim_cudaMalloc(void **pointer, size_t size)
         if (!pointer) {
             call.record.result =
                 call_misuse(&call, cudaErrorInvalidValue, "no place for the new pointer");
-        } else if (size == 0 || allocate(&call, size, &address)) {
+        } else if (size == 0 || memory_allocate(call.thread->device, size, 0, &address)) {
             *pointer = (void *)(uintptr_t)address;
         } else {
             call.record.result = cudaErrorMemoryAllocation;
@@ -130,7 +130,7 @@ CUresult gmd_sim_cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
         } else if (!pointer || size == 0) {
             call.record.result = call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
                                              "no place for the new pointer, or a size of 0");
-        } else if (allocate(&call, size, &address)) {
+        } else if (memory_allocate(call.thread->device, size, 0, &address)) {
             *pointer = address;
         } else {
             call.record.result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -146,7 +146,7 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.kind = GMD_SIM_CALL_FREE;
     call->record.address = address;
     allocation *a = map_find(address);
-    if (!a || a->address != address) {
+    if (!a || a->address != address || a->reservation) {
         return call_misuse(
             call, cudaErrorInvalidValue,
             a ? "a free of an address inside an allocation, not its start"
@@ -155,13 +155,16 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.size = a->size;
     call->record.device = a->device;
     if (!sim.config.free_is_lenient) {
-        streams_force_device(a->device);
-        a = map_find(address); /* a host function may have run, and another thread with it */
-        if (!a || a->address != address) {
-            return call_misuse(call, cudaErrorInvalidValue, "two threads free the same memory");
-        }
+        host_wait_device(a->device);
     }
-    release(a);
+    if (!a->pool_piece) {
+        release(a);
+        return cudaSuccess;
+    }
+    if (!pool_free(a->pool_piece, (point){0})) {
+        return call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");
+    }
+    pools_synchronised();
     return cudaSuccess;
 }
 
@@ -252,9 +255,12 @@ bool memory_is_pinned(const void *pointer, uint64_t size, int *device)
 void memory_reset(void)
 {
     for (allocation *a = map_at_or_above(0); a->device >= 0; a = map_at_or_above(a->address + 1)) {
-        pages_release(a->address, a->span);
-        backing_delete(a->data, a->size);
+        if (!a->reservation) {
+            pages_release(a->address, a->span);
+            backing_delete(a->data, a->size);
+        }
     }
+    virtual_reset();
     while (host.count) {
         free(host.list[--host.count].memory);
     }
@@ -320,11 +326,7 @@ static int host_free(sim_call *call, void *pointer)
         return call_misuse(call, cudaErrorInvalidValue,
                            "a free of what is not page-locked host memory");
     }
-    streams_force_device(-1);
-    p = find_pinned(pointer, 1);
-    if (!p) {
-        return call_misuse(call, cudaErrorInvalidValue, "two threads free the same memory");
-    }
+    host_wait_device(-1);
     free(p->memory);
     host.list[p - host.list] = host.list[--host.count];
     return cudaSuccess;
@@ -389,18 +391,38 @@ int gmd_sim_find(uint64_t address, gmd_sim_range *range)
     return a ? 0 : -1;
 }
 
+bool memory_is_usable(uint64_t address, uint64_t size, int device, uint64_t *bad)
+{
+    const allocation *a = memory_find_range(address, size);
+    if (a && a->reservation) {
+        return virtual_is_usable(a, address, size, device, bad);
+    }
+    const allocation *first = a ? a : memory_find_range(address, 1);
+    *bad = first && first->device == device && !first->reservation ? first->address + first->size
+                                                                   : address;
+    return a && a->device == device;
+}
+
 bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad)
+{
+    uint64_t somewhere;
+    sim_lock();
+    sim_start();
+    bool is_backed = memory_is_usable(address, size, device, bad ? bad : &somewhere);
+    sim_unlock();
+    return is_backed;
+}
+
+int gmd_sim_budget(int device, uint64_t bytes)
 {
     sim_lock();
     sim_start();
-    const allocation *a = memory_find_range(address, size);
-    bool is_backed = a && a->device == device;
-    if (!is_backed && bad) {
-        const allocation *first = memory_find_range(address, 1);
-        *bad = first && first->device == device ? first->address + first->size : address;
+    bool exists = device_exists(device);
+    if (exists) {
+        sim.devices[device].budget_bytes = bytes;
     }
     sim_unlock();
-    return is_backed;
+    return exists ? 0 : -1;
 }
 
 void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_sim_range *range),
@@ -412,10 +434,11 @@ void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_
         sim_start();
         const allocation *a = map_at_or_above(from);
         more = a->device >= 0;
+        bool is_memory = !a->reservation;
         gmd_sim_range range = range_of(a);
         from = a->address + 1;
         sim_unlock();
-        if (more && range.device == device) {
+        if (more && is_memory && range.device == device) {
             visit(context, &range);
         }
     }

@@ -10,6 +10,10 @@
 #define SMALL_LIMIT   (GMD_SIM_PAGE_BYTES / 2)
 #define SMALL_UNIT    512u
 
+/* Also below where Linux begins its mappings, and below the devices' windows. */
+#define RESERVATIONS_BEGIN 0x100000000000u
+#define RESERVATIONS_END   0x2a0000000000u
+
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
     return (value + unit - 1) / unit * unit;
@@ -38,12 +42,14 @@ place placement_window(int device)
 
 bool placement_owns(uint64_t address)
 {
-    return address - WINDOWS_BEGIN < WINDOWS_BYTES;
+    return address - WINDOWS_BEGIN < WINDOWS_BYTES ||
+           address - RESERVATIONS_BEGIN < RESERVATIONS_END - RESERVATIONS_BEGIN;
 }
 
 void placement_reset_device(int device)
 {
     place window = placement_window(device);
+    sim.devices[device].budget_bytes = UINT64_MAX;
     sim.devices[device].next_large = window.address;
     sim.devices[device].next_small = window.address + window.span / 2;
 }
@@ -66,7 +72,7 @@ typedef struct demand {
 static bool has_memory(const demand *d, uint64_t address)
 {
     uint64_t missing = pages_missing(address, d->span, d->device);
-    return missing <= sim.config.capacity_bytes - sim.devices[d->device].physical_bytes;
+    return missing <= memory_left(d->device);
 }
 
 /* The first address in [from, to) where the demand fits, small ones within one page; 0: none. */
@@ -157,6 +163,42 @@ static bool place_recorded(const demand *asked, uint64_t size, place *out)
     return true;
 }
 
+static uint64_t recorded_reservation(uint64_t size, uint64_t alignment)
+{
+    if (sim.config.placement != GMD_SIM_RECORDED ||
+        sim.recorded_next_reservation >= sim.config.recorded_reservation_count) {
+        return 0;
+    }
+    uint64_t address = sim.config.recorded_reservations[sim.recorded_next_reservation++];
+    return address && address % alignment == 0 && address + size <= ADDRESS_SPACE_END &&
+                   map_is_free(address, size)
+               ? address
+               : 0;
+}
+
+uint64_t placement_reserve(uint64_t size, uint64_t alignment, uint64_t wanted)
+{
+    uint64_t recorded = recorded_reservation(size, alignment);
+    if (recorded) {
+        return recorded;
+    }
+    if (wanted && wanted % alignment == 0 && wanted < ADDRESS_SPACE_END - size &&
+        map_is_free(wanted, size)) {
+        return wanted;
+    }
+    demand d = {.span = size, .begin = RESERVATIONS_BEGIN, .end = RESERVATIONS_END};
+    for (uint64_t from = RESERVATIONS_BEGIN;;) {
+        uint64_t found = lowest_free(&d, from);
+        if (!found || found % alignment == 0) {
+            return found;
+        }
+        from = round_up(found, alignment);
+        if (from + size <= d.end && map_is_free(from, size)) {
+            return from;
+        }
+    }
+}
+
 bool placement_choose(int device, uint64_t size, place *out)
 {
     if (size > sim.config.capacity_bytes) {
@@ -170,7 +212,7 @@ bool placement_choose(int device, uint64_t size, place *out)
                 .span = round_up(size, is_small ? SMALL_UNIT : GMD_SIM_PAGE_BYTES),
                 .begin = is_small ? middle : window.address,
                 .end = is_small ? window.address + window.span : middle};
-    if (!is_small && d.span > sim.config.capacity_bytes - sim.devices[device].physical_bytes) {
+    if (!is_small && d.span > memory_left(device)) {
         return false; /* before the recorded list is asked: it has successes only */
     }
     if (sim.config.placement == GMD_SIM_RECORDED && place_recorded(&d, size, out)) {

@@ -13,6 +13,19 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/* The first entry of an active stream can complete; when it ends. */
+static bool can_complete(const stream *s, uint64_t *end_ns)
+{
+    const entry *e = entry_at(s, s->head + 1);
+    uint64_t start = s->end_ns > e->queued_ns ? s->end_ns : e->queued_ns;
+    if (e->kind != ENTRY_WAIT) {
+        *end_ns = add_saturating(start, e->duration_ns);
+        return true;
+    }
+    *end_ns = start > e->wait.on->end_ns ? start : e->wait.on->end_ns;
+    return e->wait.on->head >= e->wait.ticket;
+}
+
 /* The stream whose first entry ends next, among all or only those that are needed; NULL: none. */
 static stream *next_to_complete(bool needed_only, uint64_t *end_ns)
 {
@@ -21,7 +34,7 @@ static stream *next_to_complete(bool needed_only, uint64_t *end_ns)
     for (uint32_t i = 0; i < streams.active_count; i++) {
         stream *s = streams.active[i];
         uint64_t end;
-        if ((needed_only && s->need <= s->head) || !queue_can_complete(s, &end)) {
+        if ((needed_only && s->need <= s->head) || !can_complete(s, &end)) {
             continue;
         }
         if (!best || end < *end_ns ||
@@ -78,109 +91,103 @@ static void follow_all_waits(void)
     }
 }
 
-/* --- chosen schedules -------------------------------------------------------------------- */
+/* --- schedules that choose --------------------------------------------------------------- */
 
-static bool is_chosen(void)
+static bool is_choosing(void)
 {
     return sim.config.schedule == GMD_SIM_SEEDED ||
-           (sim.config.schedule == GMD_SIM_EXPLICIT && sim.choice_next < sim.config.choice_count);
+           (sim.config.schedule == GMD_SIM_EXPLICIT && sim.choices_used < sim.config.choice_count);
 }
 
-/* The next choice, out of 0 to `count` - 1 (splitmix64). */
-static uint32_t choose(uint32_t count)
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_random(void)
 {
-    if (sim.config.schedule == GMD_SIM_EXPLICIT) {
-        return sim.config.choices[sim.choice_next++] % count;
-    }
-    uint64_t z = sim.choice_random += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return (uint32_t)((z ^ z >> 31) % count);
+    uint64_t z = sim.schedule_random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
 }
 
-static uint32_t count_candidates(void)
+/* Seeds differ in how slow their device is: most defects need work that stays unfinished for long.
+ */
+static bool device_is_slow(void)
+{
+    uint64_t mask = (2u << sim.config.schedule_seed % 6) - 1;
+    return (next_random() & mask) != 0;
+}
+
+static uint64_t choose_below(uint64_t options)
+{
+    if (options == 1) {
+        return 0;
+    }
+    uint64_t choice = sim.config.schedule == GMD_SIM_SEEDED
+                          ? next_random()
+                          : sim.config.choices[sim.choices_used++];
+    return choice % options;
+}
+
+static uint32_t count_completable(bool needed_only)
 {
     uint32_t count = 0;
-    uint64_t end;
     for (uint32_t i = 0; i < streams.active_count; i++) {
-        count += queue_can_complete(streams.active[i], &end);
+        const stream *s = streams.active[i];
+        uint64_t end;
+        count += (!needed_only || s->need > s->head) && can_complete(s, &end);
     }
     return count;
 }
 
-/* The candidate whose first entry was queued `n`th, from 0. */
-static stream *candidate(uint32_t n)
+static stream *nth_completable(uint64_t nth, bool needed_only, uint64_t *end_ns)
 {
-    uint64_t after = 0, end;
-    for (stream *best;; after = entry_at(best, best->head + 1)->sequence) {
-        best = NULL;
-        for (uint32_t i = 0; i < streams.active_count; i++) {
-            stream *s = streams.active[i];
-            uint64_t sequence = entry_at(s, s->head + 1)->sequence;
-            if (sequence > after && queue_can_complete(s, &end) &&
-                (!best || sequence < entry_at(best, best->head + 1)->sequence)) {
-                best = s;
-            }
-        }
-        if (!best || n-- == 0) {
-            return best;
+    for (uint32_t i = 0;; i++) {
+        stream *s = streams.active[i];
+        if ((!needed_only || s->need > s->head) && can_complete(s, end_ns) && nth-- == 0) {
+            return s;
         }
     }
 }
 
-void schedule_step(void)
+void schedule_progress(void)
 {
-    while (streams.active_count && is_chosen()) {
-        uint32_t count = count_candidates();
-        uint32_t choice = count ? choose(count + 1) : 0;
+    while (streams.active_count && is_choosing()) {
+        uint64_t end, count = count_completable(false);
+        if (sim.config.schedule == GMD_SIM_SEEDED) {
+            if (device_is_slow()) {
+                return;
+            }
+            queue_complete_first(nth_completable(choose_below(count), false, &end), sim.now_ns);
+            continue;
+        }
+        uint64_t choice = choose_below(count + 1);
         if (choice == 0) {
             return;
         }
-        queue_complete_first(candidate(choice - 1), sim.now_ns);
+        queue_complete_first(nth_completable(choice - 1, false, &end), sim.now_ns);
     }
-    if (sim.config.schedule == GMD_SIM_EXPLICIT) {
-        complete_until(sim.now_ns);
-    }
-}
-
-void schedule_eager(void)
-{
-    uint64_t end;
-    for (stream *s; (s = next_to_complete(false, &end));) {
-        queue_complete_first(s, sim.now_ns);
+    if (streams.active_count && sim.config.schedule == GMD_SIM_EXPLICIT) {
+        complete_until(sim.now_ns); /* the choices are used up */
     }
 }
 
-/* --- forced progress --------------------------------------------------------------------- */
-
-/* The stream that completes an entry next while something is needed; NULL: none can. */
-static stream *next_of_forced(uint64_t *end_ns)
+/* What completes next while a call waits. */
+static stream *choose_next(uint64_t *end_ns)
 {
-    if (is_chosen()) {
-        uint32_t count = count_candidates();
-        stream *s = count ? candidate(choose(count)) : NULL;
-        *end_ns = sim.now_ns;
-        return s;
+    bool needed_only = sim.config.schedule == GMD_SIM_LAZY ||
+                       (sim.config.schedule == GMD_SIM_SEEDED && device_is_slow());
+    if (!is_choosing()) {
+        return next_to_complete(needed_only, end_ns);
     }
-    stream *s = next_to_complete(sim.config.schedule == GMD_SIM_LAZY, end_ns);
-    /* What is needed may wait for a value that other work writes. */
-    return s ? s : next_to_complete(false, end_ns);
+    uint32_t count = count_completable(needed_only);
+    return count ? nth_completable(choose_below(count), needed_only, end_ns) : NULL;
 }
 
-/* Nothing can complete: all that is needed waits for values that nobody writes. A real device would
- * hang; here one of the waits ends, and the call is told. */
-static void give_up_a_wait(void)
+/* --- forcing ----------------------------------------------------------------------------- */
+
+static bool is_timed(void)
 {
-    for (uint32_t i = 0; i < streams.active_count; i++) {
-        stream *s = streams.active[i];
-        entry *e = entry_at(s, s->head + 1);
-        if (e->kind == ENTRY_WAIT_VALUE) {
-            e->kind = ENTRY_NOTHING;
-            sim.late_misuse = "a synchronising call waits for a value that no queued work writes";
-            return;
-        }
-    }
-    abort(); /* a cycle of waits: the simulator itself is broken */
+    return sim.config.schedule == GMD_SIM_TIMED ||
+           (sim.config.schedule == GMD_SIM_EXPLICIT && !is_choosing());
 }
 
 /* Makes time pass until nothing is needed any more. A wait refers to a ticket that was queued
@@ -188,53 +195,49 @@ static void give_up_a_wait(void)
 static void force_needed(void)
 {
     sim.forced_waits++;
-    if (sim.config.schedule == GMD_SIM_LAZY) {
+    if (sim.config.schedule != GMD_SIM_TIMED) {
         follow_all_waits();
     }
     while (anything_needed()) {
         uint64_t end;
-        stream *s = next_of_forced(&end);
-        if (s) {
-            queue_complete_first(s, end);
-            sim.now_ns = end > sim.now_ns ? end : sim.now_ns;
-        } else if (sim.running) {
-            sim_wait_for_host();
-        } else {
-            give_up_a_wait();
+        stream *s = choose_next(&end);
+        if (!s) {
+            abort(); /* a cycle of waits: the simulator itself is broken */
         }
+        end = end > sim.now_ns || is_timed() ? end : sim.now_ns;
+        queue_complete_first(s, end);
+        sim.now_ns = end > sim.now_ns ? end : sim.now_ns;
     }
-    if (sim.config.schedule == GMD_SIM_TIMED) {
+    if (is_timed()) {
         complete_until(sim.now_ns);
-    }
-}
-
-void stream_force_unknown(stream *s, uint64_t ticket)
-{
-    if (s->head < ticket) {
-        s->need = s->need > ticket ? s->need : ticket;
-        force_needed();
     }
 }
 
 void stream_force(stream *s, uint64_t ticket)
 {
-    if (ticket < s->tail) {
-        stream_force_unknown(s, ticket);
-        host_join_at(s, ticket);
-        return;
+    if (s->head < ticket) {
+        s->need = ticket;
+        force_needed();
     }
-    vclock *c = clock_share(stream_clock(s));
-    stream_force_unknown(s, ticket);
-    host_join((point){.on = s, .ticket = ticket}, c);
-    clock_release(c);
+    pools_synchronised();
 }
 
-void streams_force_device(int device)
+bool streams_are_idle(int device, stream_group group)
+{
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        if (stream_is_in(streams.active[i], device, group)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void streams_force_group(int device, stream_group group)
 {
     bool is_needed = false;
     for (uint32_t i = 0; i < streams.active_count; i++) {
         stream *s = streams.active[i];
-        if (device < 0 || s->device == device) {
+        if (stream_is_in(s, device, group)) {
             s->need = s->tail;
             is_needed = true;
         }
@@ -242,13 +245,7 @@ void streams_force_device(int device)
     if (is_needed) {
         force_needed();
     }
-    host_join_device(device);
-}
-
-void device_break(int device, cudaError_t error, const char *misuse)
-{
-    sim.devices[device].broken = error;
-    sim.late_misuse = misuse;
+    pools_synchronised();
 }
 
 /* --- control ----------------------------------------------------------------------------- */
@@ -266,11 +263,11 @@ void gmd_sim_advance(uint64_t duration_ns)
     sim_lock();
     sim_start();
     uint64_t to = add_saturating(sim.now_ns, duration_ns);
-    if (sim.config.schedule == GMD_SIM_TIMED ||
-        (sim.config.schedule == GMD_SIM_EXPLICIT && !is_chosen())) {
+    if (is_timed()) {
         complete_until(to);
     }
-    sim.now_ns = to > sim.now_ns ? to : sim.now_ns;
+    sim.now_ns = to;
+    schedule_progress();
     sim_unlock();
 }
 

@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "front.h"
 #include "gmd_sim.h"
+#include "past.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,24 +17,24 @@ typedef struct stream stream;
 
 typedef struct sim_device {
     uint64_t physical_bytes, allocated_bytes, allocation_count, stream_count, event_count;
+    uint64_t budget_bytes; /* gmd_sim_budget; UINT64_MAX: none */
+    uint64_t reservation_count, reservation_bytes, handle_count, mapped_bytes;
     uint64_t next_large, next_small; /* GMD_SIM_ASCENDING: where the next allocation may begin */
     stream *legacy;                  /* the default stream */
     unsigned context_count;          /* cuDevicePrimaryCtxRetain without release */
     bool is_active;                  /* its primary context exists */
-    cudaError_t broken; /* every call answers this: queued work did what the device cannot */
+    uint64_t blocking_entries;       /* ever queued on blocking streams other than the default */
 } sim_device;
 
 typedef struct sim_state {
     gmd_sim_config config;
     uint64_t epoch;  /* of resets; part of every handle */
-    uint64_t now_ns; /* the virtual vclock */
+    uint64_t now_ns; /* the virtual clock */
     uint64_t random; /* state of the generator of GMD_SIM_RANDOM */
     uint64_t forced_waits;
-    uint64_t choice_random;  /* GMD_SIM_SEEDED: state of the generator */
-    size_t choice_next;      /* GMD_SIM_EXPLICIT */
-    const char *late_misuse; /* noticed when queued work ran; the next call tells it */
-    uint32_t running;        /* host functions, without the lock */
-    size_t recorded_next;
+    uint64_t schedule_random; /* state of the generator of GMD_SIM_SEEDED */
+    size_t choices_used;
+    size_t recorded_next, recorded_next_reservation;
     bool recorded_broken;       /* the recorded list no longer matches */
     bool is_driver_initialized; /* cuInit or any runtime call; stays, like the process's state */
     sim_device devices[GMD_SIM_DEVICE_MAX];
@@ -53,7 +54,6 @@ static inline void sim_start(void)
 
 /* devices.c: makes the device's primary context current on the thread. */
 void device_use(sim_thread *thread, int device);
-CUcontext context_of(int device);
 static inline bool device_exists(int device)
 {
     return device >= 0 && (uint32_t)device < sim.config.device_count;
@@ -67,6 +67,17 @@ typedef struct place {
 bool placement_choose(int device, uint64_t size, place *out);
 /* The address range [from, to) that one device's allocations are placed in. */
 place placement_window(int device);
+/* Free addresses for a reservation, outside of the devices' windows; 0: none. */
+uint64_t placement_reserve(uint64_t size, uint64_t alignment, uint64_t wanted);
+/* Physical memory that the device can still give. */
+static inline uint64_t memory_left(int device)
+{
+    uint64_t most = sim.devices[device].budget_bytes < sim.config.capacity_bytes
+                        ? sim.devices[device].budget_bytes
+                        : sim.config.capacity_bytes;
+    uint64_t taken = sim.devices[device].physical_bytes;
+    return most > taken ? most - taken : 0;
+}
 bool placement_owns(uint64_t address); /* in any device's window: never a host address */
 void placement_reset_device(int device);
 /* The configuration's devices fit the address space. */
@@ -74,76 +85,44 @@ bool placement_can_hold(uint32_t device_count, uint64_t capacity_bytes);
 
 /* memory.c */
 allocation *memory_find_range(uint64_t address, uint64_t size); /* whole range in one; NULL: no */
-/* Work on `device` can read and write the whole range. */
-bool memory_is_usable(uint64_t address, uint64_t size, int device);
-void memory_reset(void);                /* nothing is allocated */
-void memory_release_device(int device); /* what one device has given */
+/* Work on `device` can read and write every byte; `bad` gets the first that it cannot. */
+bool memory_is_usable(uint64_t address, uint64_t size, int device, uint64_t *bad);
+/* A new allocation of `size` > 0 bytes; false: out of memory. */
+bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *address);
+void memory_release_at(uint64_t address); /* an allocation begins there */
+void memory_reset(void);                  /* nothing is allocated */
+void memory_release_device(int device);   /* what one device has given */
 /* Page-locked host memory of cudaMallocHost that holds the whole range. */
 bool memory_is_pinned(const void *pointer, uint64_t size, int *device);
 
-/* --- streams and what is queued on them -------------------------------------------------- */
+/* virtual_memory.c: address ranges, physical memory and what is mapped where. */
+bool virtual_is_usable(const allocation *reservation, uint64_t address, uint64_t size, int device,
+                       uint64_t *bad);
+/* The host memory behind an address of a reservation, as far as one mapping goes; NULL: not mapped,
+ * or not backed. */
+unsigned char *virtual_data(const allocation *reservation, uint64_t address, uint64_t *contiguous);
+void virtual_release(allocation *reservation); /* with what is mapped in it */
+void virtual_reset(void);
 
-/* A place in a stream's work: all that is queued up to `ticket`. */
-typedef struct point {
-    stream *on; /* NULL: nothing */
-    uint64_t ticket;
-} point;
-
-/* What something is ordered after, beyond what the host knows: shared, and never changed. */
-typedef struct vclock {
-    uint32_t refs, count;
-    point part[]; /* by ascending id of the stream */
-} vclock;
-
-enum { ACCESSES_INLINE = 3 };
-
-/* A ticket is a position in a stream's queue: entries are numbered from 1, and are complete up to
- * `head` and queued up to `tail`. */
+/* streams.c: queues and clock. A ticket is a position in a stream's queue: entries are numbered
+ * from 1, and are complete up to `head` and queued up to `tail`. */
 typedef struct entry {
-    enum {
-        ENTRY_KERNEL,
-        ENTRY_FILL,
-        ENTRY_COPY,
-        ENTRY_WAIT,
-        ENTRY_RECORD,
-        ENTRY_HOST,
-        ENTRY_WAIT_VALUE,
-        ENTRY_WAIT_EVENT, /* only as a node of a graph */
-        ENTRY_NOTHING
-    } kind;
-    uint32_t value;       /* FILL, WAIT_VALUE */
-    uint32_t count;       /* KERNEL: of its accesses; FILL: bytes of the pattern, 1 or 4;
-                             WAIT_VALUE: how it compares */
+    enum { ENTRY_KERNEL, ENTRY_FILL, ENTRY_COPY, ENTRY_WAIT, ENTRY_RECORD } kind;
+    int value;            /* FILL */
     uint64_t duration_ns; /* KERNEL, FILL, COPY */
     uint64_t queued_ns, sequence;
     union {
         struct {
-            uint64_t to, from, width, height; /* rows of `width` bytes */
-            uint64_t to_pitch, from_pitch;
+            uint64_t to, from, size;
             void *staged; /* a copy of pageable source memory, owned */
-        } move;           /* FILL, COPY, WAIT_VALUE (to) */
+        } move;           /* FILL, COPY */
         struct {
-            uint64_t address, size;
-        } access[ACCESSES_INLINE]; /* KERNEL of that many or fewer */
-        gmd_sim_access *accesses;  /* KERNEL of more, owned */
-        struct point wait;         /* WAIT */
-        cudaEvent_t event;         /* RECORD */
-        struct {
-            cudaHostFn_t function;
-            cudaStreamCallback_t callback; /* instead of it */
-            void *data;
-            cudaStream_t stream;
-        } host; /* HOST */
+            stream *on;
+            uint64_t ticket;
+        } wait;
+        cudaEvent_t event; /* RECORD */
     };
 } entry;
-
-/* What work queued after `since` is ordered after. */
-typedef struct clock_version {
-    uint64_t since;
-    vclock *clock;
-} clock_version;
-
-struct capture;
 
 struct stream {
     cudaStream_t handle;
@@ -151,25 +130,20 @@ struct stream {
     int device, priority;
     unsigned flags;
     bool is_destroyed;
-    bool is_running;     /* a host function of its, without the lock */
-    bool is_history_cut; /* there were more versions than are kept */
-    bool is_ahead;       /* of what the host knows: in the list of those */
+    bool is_open; /* the host does not know of all its work that it is over */
+    uint32_t open_index;
     uint64_t head, tail;
-    uint64_t known;           /* the host is ordered after its work up to here */
-    uint64_t need;            /* must be complete up to here before a synchronising call returns */
+    uint64_t known; /* the host knows that all up to here is over, and all that is before it */
+    past *before;   /* what lies before the next entry besides the stream's own and what is known */
+    uint64_t need;  /* must be complete up to here before a synchronising call returns */
     uint64_t need_followed;   /* GMD_SIM_LAZY: waits up to here have passed the need on */
     uint64_t end_ns;          /* when entry `head` ended */
-    uint64_t saw_default;     /* this stream already waits for the default stream up to here */
-    uint64_t seen_by_default; /* the default stream already waits for this one up to here */
-    uint64_t changes;         /* of its tail and clock, to see whether there was one */
+    uint64_t saw_default;     /* the default stream's tail when this one was ordered after it */
+    uint64_t seen_by_default; /* this one's tail when the default stream was ordered after it */
+    uint64_t saw_blocking;    /* of the default stream: blocking_entries at that time */
     entry *ring;              /* of entries head+1 to tail, at (ticket - 1) % ring_size */
     uint64_t ring_size;
-    clock_version *versions; /* ascending; the last one holds for what is queued next */
-    uint32_t version_count, version_capacity;
-    uint32_t active_index, ahead_index;
-    struct capture *capture; /* NULL: what is queued runs */
-    uint32_t *capture_after; /* the nodes that the next captured one depends on */
-    uint32_t capture_after_count, capture_after_capacity;
+    uint32_t active_index;
     stream *next; /* in the list of free or of unnamed structures */
 };
 
@@ -179,92 +153,95 @@ stream *stream_find(sim_thread *thread, cudaStream_t handle); /* likewise, witho
 
 stream *stream_by_id(uint32_t id); /* any structure, in use or not; NULL: none */
 
-/* Makes what is queued next on `s` wait for what the default stream's rules demand. False, here and
+/* Queues `e` behind everything on `s`; with GMD_SIM_EAGER it completes at once. False, here and
  * below: the host has no memory. */
-bool stream_order_default(stream *s);
-
-/* Queues `e` behind everything on `s`, or adds it to the capture that `s` is in; with GMD_SIM_EAGER
- * it completes at once. It owns what the entry owns, also when it fails. */
 bool stream_push(stream *s, entry e);
 
-/* Makes time pass until `s` is complete up to `ticket`, until all of a device's or every stream is;
- * the host then knows of it. Host functions run meanwhile, without the lock: what was looked up
- * before must be looked up again. */
+/* Which streams of a device the host waits for or asks about. */
+typedef enum stream_group { STREAMS_ALL, STREAMS_BLOCKING } stream_group;
+
+/* Makes time pass until `s` is complete up to `ticket`, or until all of a group is. The host then
+ * knows only what host_learn is told. */
 void stream_force(stream *s, uint64_t ticket);
-void streams_force_device(int device);                 /* -1: every device */
-void stream_force_unknown(stream *s, uint64_t ticket); /* likewise; what is known is the caller's */
+/* At the begin of an API call: lets work complete where the schedule decides that now. */
+void schedule_progress(void);
+
+bool streams_are_idle(int device, stream_group group);
+void streams_force_group(int device, stream_group group); /* -1: every device */
 
 bool streams_reset(void);              /* every stream and its work is gone */
 void streams_reset_device(int device); /* of one device, work unfinished */
 uint64_t stream_pending(const stream *s);
 
-static inline point stream_point(stream *s)
+/* A place in a stream's work: all that is queued up to `ticket`. `before` is what lies before it on
+ * other streams; it is needed to follow the point or to learn that it is over. */
+typedef struct point {
+    stream *on; /* NULL: nothing */
+    uint64_t ticket;
+    past *before;
+} point;
+
+/* For whoever stores a point: what it had is given up, and what lies before the new one kept. */
+static inline void point_store(point *at, point p)
 {
-    return (point){.on = s, .ticket = s->tail};
+    past_keep(p.before);
+    past_drop(at->before);
+    *at = p;
+}
+
+/* What is queued on `s` now; to be passed on, not to be stored. */
+static inline point stream_point(const stream *s)
+{
+    return (point){.on = (stream *)s, .ticket = s->tail, .before = s->before};
 }
 
 /* happens_before.c: everything queued on `s` from now on runs after `p` in every schedule. */
 bool stream_is_after(const stream *s, point p);
 bool host_is_after(point p); /* likewise, whatever the host does */
-/* Makes it so: queues a wait where one is needed. False: the host has no memory. */
+
+/* Makes it so: queues a wait where one is needed. */
 bool stream_follow(stream *s, point p);
 
-/* What is queued next on the stream is ordered after: NULL, nothing that the host does not know. */
-vclock *stream_clock(const stream *s);
-vclock *clock_share(vclock *c);
-void clock_release(vclock *c);
-/* What is queued on `s` from now on, or whatever the host does, is ordered after `p` and `known`.
- */
-bool stream_join(stream *s, point p, const vclock *known);
-void host_join(point p, const vclock *known);
-void host_join_stream(stream *s);  /* all that is queued on it */
-void host_join_device(int device); /* on all of a device's streams; -1: every device's */
-void host_join_at(stream *s, uint64_t ticket); /* one entry and what it was ordered after */
-void stream_mark_ahead(stream *s); /* something was queued that the host does not know */
-void stream_forget_clock(stream *s);
+/* Makes what is queued next on `s` wait for what the default stream's rules demand. */
+bool stream_order_default(stream *s);
 
-/* schedule.c: work may get on, where the schedule chooses at each call how far. */
-void schedule_step(void);
-/* The device's context is broken, as by the real device's error, until the device is reset. */
-void device_break(int device, cudaError_t error, const char *misuse);
+/* The host has waited for a point, or was told that it is complete: what it does from now on, and
+ * all work that it queues, is after it. */
+void host_learn(point p);
+void host_learn_group(int device, stream_group group); /* all that is queued; -1: every device */
+
+/* The host waits for all work of a device; -1: of every device. */
+static inline void host_wait_device(int device)
+{
+    streams_force_group(device, STREAMS_ALL);
+    host_learn_group(device, STREAMS_ALL);
+}
+
+/* pools.c: stream-ordered memory. */
+bool pool_free(uint32_t piece, point freed_at); /* false: it is free already */
+void pools_synchronised(void);                  /* the host has synchronised with some work */
+void pools_reset(void);
+void pools_reset_device(int device);
 
 /* events.c */
 void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns);
-int event_record_by_graph(cudaEvent_t handle, stream *s); /* nodes of a launched graph */
-int event_wait_by_graph(cudaEvent_t handle, stream *s);
 void events_reset(void);
 void events_reset_device(int device);
 
-/* capture.c, graphs.c */
-bool capture_is_any(void);
-/* A call that is unsafe while something captures: the error, with the captures stopped, or 0. */
-int capture_check_unsafe(sim_call *call);
-int capture_check_device(sim_call *call);                          /* cudaDeviceSynchronize */
-int capture_check_event_wait(sim_call *call, uint64_t capture_id); /* the host asks for an event */
-int capture_check_stream(sim_call *call, stream *s);               /* the host asks for a stream */
-int capture_refuse(sim_call *call, stream *s, int error, const char *sentence);
-int capture_check_legacy(sim_call *call, const stream *s); /* work on a stream: 906 on the legacy */
-uint64_t capture_id_of(const stream *s);
-bool capture_push(stream *s, entry e);
-/* A wait of `s` for an event recorded in a capture: joins it. */
-int capture_wait(sim_call *call, stream *s, uint64_t capture_id, const uint32_t *after,
-                 uint32_t count);
-void capture_leave_stream(stream *s); /* it is destroyed */
-void captures_reset(void);
-void graphs_reset(void);
-
-/* copies.c: what an entry does to memory when it completes. */
-void copy_complete(entry *e, int device);
-bool copy_value_holds(const entry *e); /* WAIT_VALUE */
-/* queue.c: what an entry owns. */
-void entry_drop(entry *e);
-bool entry_copy(entry *to, const entry *from);
+/* copies.c: what an entry does to memory when it completes, or when it is dropped. */
+void copy_complete(entry *e);
+void copy_drop(entry *e);
 
 /* Handles are numbers that are no addresses, so that following one faults: a kind (4 bits), the
  * reset that they belong to (18 bits) and a serial number (38 bits), so that a stale one is
  * recognised. */
-enum { HANDLE_STREAM = 5, HANDLE_EVENT = 6, HANDLE_CONTEXT = 7 };
-enum { HANDLE_GRAPH = 12, HANDLE_GRAPH_NODE = 13, HANDLE_GRAPH_EXEC = 14 };
+enum {
+    HANDLE_STREAM = 5,
+    HANDLE_EVENT = 6,
+    HANDLE_CONTEXT = 7,
+    HANDLE_MEMORY = 8,
+    HANDLE_POOL = 9
+};
 enum { HANDLE_SERIAL_BITS = 38 };
 
 static inline uint64_t handle_make(int kind, uint64_t serial)

@@ -1,9 +1,6 @@
 /* The functions on streams, and kernels. */
 #include "queue.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* Hopper's range: 0 is the lowest priority, -5 the highest; others are clamped to it. */
 enum { PRIORITY_LEAST = 0, PRIORITY_GREATEST = -5 };
 
@@ -76,12 +73,9 @@ cudaError_t gmd_sim_cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 
 static int get_flags(sim_call *call, cudaStream_t handle, unsigned *flags)
 {
-    stream *s = stream_of(call, handle);
+    const stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
-    }
-    if (s->capture) {
-        return capture_check_stream(call, s);
     }
     if (!flags) {
         return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's flags");
@@ -146,45 +140,23 @@ cudaError_t gmd_sim_cudaStreamDestroy(cudaStream_t handle)
 }
 
 /* Asking about the default stream asks about all that its next work would wait for. */
-static bool is_done(const stream *s)
-{
-    if (!stream_is_legacy(s)) {
-        return s->head == s->tail;
-    }
-    for (uint32_t i = 0; i < streams.active_count; i++) {
-        const stream *other = streams.active[i];
-        if (other->device == s->device && stream_is_blocking(other)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void host_knows(stream *s)
-{
-    host_join_stream(s);
-    for (uint32_t i = streams.ahead_count; stream_is_legacy(s) && i-- > 0;) {
-        stream *other = i < streams.ahead_count ? streams.ahead[i] : s;
-        if (other->device == s->device && stream_is_blocking(other)) {
-            host_join_stream(other);
-        }
-    }
-}
-
 static int query(sim_call *call, cudaStream_t handle)
 {
-    stream *s = stream_of(call, handle);
+    const stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
-    int refused = capture_is_any() ? capture_check_stream(call, s) : 0;
-    if (refused) {
-        return refused;
+    if (!stream_is_legacy(s)) {
+        if (s->head < s->tail) {
+            return cudaErrorNotReady;
+        }
+        host_learn(stream_point(s));
+        return cudaSuccess;
     }
-    if (!is_done(s)) {
+    if (!streams_are_idle(s->device, STREAMS_BLOCKING)) {
         return cudaErrorNotReady;
     }
-    host_knows(s);
+    host_learn_group(s->device, STREAMS_BLOCKING);
     return cudaSuccess;
 }
 
@@ -194,14 +166,13 @@ static int synchronize(sim_call *call, cudaStream_t handle)
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
-    int refused = capture_is_any() ? capture_check_stream(call, s) : 0;
-    if (refused) {
-        return refused;
+    if (stream_is_legacy(s)) {
+        streams_force_group(s->device, STREAMS_BLOCKING);
+        host_learn_group(s->device, STREAMS_BLOCKING);
+    } else {
+        stream_force(s, s->tail);
+        host_learn(stream_point(s));
     }
-    if (stream_is_legacy(s) && !stream_order_default(s)) {
-        return cudaErrorMemoryAllocation;
-    }
-    stream_force(s, s->tail);
     return cudaSuccess;
 }
 
@@ -247,165 +218,20 @@ cudaError_t gmd_sim_cudaDeviceSynchronize(void)
 {
     sim_call call;
     if (call_enter(&call, CALL_cudaDeviceSynchronize)) {
-        call.record.result = capture_is_any() ? capture_check_device(&call) : 0;
-        if (!call.record.result) {
-            streams_force_device(call.thread->device);
-        }
+        host_wait_device(call.thread->device);
     }
     return (cudaError_t)call_leave(&call);
 }
-
-/* --- what a stream is -------------------------------------------------------------------- */
-
-/* The legacy streams are the first structures, so that ids start with them. */
-static int get_id(sim_call *call, cudaStream_t handle, unsigned long long *id)
-{
-    stream *s = stream_of(call, handle);
-    if (!s) {
-        return cudaErrorInvalidResourceHandle;
-    }
-    if (s->capture) {
-        return capture_check_stream(call, s);
-    }
-    if (!id) {
-        return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's id");
-    }
-    *id = s->handle ? (unsigned long long)(uintptr_t)s->handle : s->id + 1;
-    return cudaSuccess;
-}
-
-static int get_device(sim_call *call, cudaStream_t handle, int *device)
-{
-    const stream *s = stream_of(call, handle);
-    if (!s) {
-        return cudaErrorInvalidResourceHandle;
-    }
-    if (!device) {
-        return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's device");
-    }
-    *device = s->device;
-    return cudaSuccess;
-}
-
-/* The attributes that can be copied are hints for caches and scheduling: nothing here. */
-static int copy_attributes(sim_call *call, cudaStream_t to, cudaStream_t from)
-{
-    return stream_of(call, to) && stream_of(call, from) ? cudaSuccess
-                                                        : cudaErrorInvalidResourceHandle;
-}
-
-static int attach(sim_call *call)
-{
-    return call_misuse(call, cudaErrorInvalidValue,
-                       "memory is attached to a stream that is not managed memory");
-}
-
-SIM_CALL(cudaStreamGetId, (cudaStream_t handle, unsigned long long *id), get_id(&call, handle, id))
-SIM_CALL(cudaStreamGetDevice, (cudaStream_t handle, int *device), get_device(&call, handle, device))
-SIM_CALL(cudaStreamCopyAttributes, (cudaStream_t to, cudaStream_t from),
-         copy_attributes(&call, to, from))
-
-cudaError_t gmd_sim_cudaStreamAttachMemAsync(cudaStream_t handle, void *pointer, size_t size,
-                                             unsigned flags)
-{
-    sim_call call;
-    (void)handle, (void)pointer, (void)size, (void)flags;
-    if (call_enter(&call, CALL_cudaStreamAttachMemAsync)) {
-        call.record.result = attach(&call);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-/* --- host functions ---------------------------------------------------------------------- */
-
-static int launch_host(sim_call *call, cudaStream_t handle, cudaHostFn_t function,
-                       cudaStreamCallback_t callback, void *data)
-{
-    stream *s = stream_of(call, handle);
-    if (!s) {
-        return cudaErrorInvalidResourceHandle;
-    }
-    if (!function && !callback) {
-        return call_misuse(call, cudaErrorInvalidValue, "no host function");
-    }
-    int refused = capture_check_legacy(call, s);
-    if (refused) {
-        return refused;
-    }
-    if (callback && s->capture) {
-        return capture_refuse(call, s, cudaErrorStreamCaptureUnsupported,
-                              "a callback cannot be captured; cudaLaunchHostFunc can");
-    }
-    entry e = {
-        .kind = ENTRY_HOST,
-        .host = {.function = function, .callback = callback, .data = data, .stream = handle}};
-    return stream_order_default(s) && stream_push(s, e) ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
-static int add_callback(sim_call *call, cudaStream_t handle, cudaStreamCallback_t callback,
-                        void *data, unsigned flags)
-{
-    return flags ? call_misuse(call, cudaErrorInvalidValue, "unknown flags of a callback")
-                 : launch_host(call, handle, NULL, callback, data);
-}
-
-SIM_CALL(cudaLaunchHostFunc, (cudaStream_t handle, cudaHostFn_t function, void *data),
-         launch_host(&call, handle, function, NULL, data))
-SIM_CALL(cudaStreamAddCallback,
-         (cudaStream_t handle, cudaStreamCallback_t callback, void *data, unsigned flags),
-         add_callback(&call, handle, callback, data, flags))
-
-/* --- the driver's forms ------------------------------------------------------------------ */
-
-static int get_context(sim_call *call, cudaStream_t handle, CUcontext *context)
-{
-    const stream *s = stream_of(call, handle);
-    if (!s) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
-    if (!context) {
-        return call_misuse(call, CUDA_ERROR_INVALID_VALUE, "no place for the context");
-    }
-    *context = context_of(s->device);
-    return CUDA_SUCCESS;
-}
-
-SIM_DRIVER_CALL(cuStreamCreate, (CUstream * out, unsigned flags), create(&call, out, flags, 0))
-SIM_DRIVER_CALL(cuStreamCreateWithPriority, (CUstream * out, unsigned flags, int priority),
-                create(&call, out, flags, priority))
-SIM_DRIVER_CALL(cuStreamDestroy_v2, (CUstream handle), destroy(&call, handle))
-SIM_DRIVER_CALL(cuStreamGetFlags, (CUstream handle, unsigned *flags),
-                get_flags(&call, handle, flags))
-SIM_DRIVER_CALL(cuStreamGetPriority, (CUstream handle, int *priority),
-                get_priority(&call, handle, priority))
-SIM_DRIVER_CALL(cuStreamGetId, (CUstream handle, unsigned long long *id), get_id(&call, handle, id))
-SIM_DRIVER_CALL(cuStreamGetDevice, (CUstream handle, CUdevice *device),
-                get_device(&call, handle, device))
-SIM_DRIVER_CALL(cuStreamGetCtx, (CUstream handle, CUcontext *context),
-                get_context(&call, handle, context))
-SIM_DRIVER_CALL(cuLaunchHostFunc, (CUstream handle, CUhostFn function, void *data),
-                launch_host(&call, handle, function, NULL, data))
-SIM_DRIVER_CALL(cuStreamAddCallback,
-                (CUstream handle, CUstreamCallback callback, void *data, unsigned flags),
-                add_callback(&call, handle, (cudaStreamCallback_t)callback, data, flags))
 
 /* --- control ----------------------------------------------------------------------------- */
 
-/* An entry for the kernel; false: the host has no memory. */
-static bool kernel_of(entry *e, uint64_t duration_ns, const gmd_sim_access *accesses, size_t count)
+static bool are_live(const gmd_sim_access *accesses, size_t count, int device)
 {
-    *e = (entry){.kind = ENTRY_KERNEL, .duration_ns = duration_ns, .count = (uint32_t)count};
-    if (count > ACCESSES_INLINE) {
-        e->accesses = malloc(count * sizeof *accesses);
-        if (!e->accesses) {
+    uint64_t bad;
+    for (size_t i = 0; i < count; i++) {
+        if (!memory_is_usable(accesses[i].address, accesses[i].size, device, &bad)) {
             return false;
         }
-        memcpy(e->accesses, accesses, count * sizeof *accesses);
-        return true;
-    }
-    for (size_t i = 0; i < count; i++) {
-        e->access[i].address = accesses[i].address;
-        e->access[i].size = accesses[i].size;
     }
     return true;
 }
@@ -413,22 +239,20 @@ static bool kernel_of(entry *e, uint64_t duration_ns, const gmd_sim_access *acce
 static int launch(sim_call *call, cudaStream_t handle, uint64_t duration_ns,
                   const gmd_sim_access *accesses, size_t count)
 {
-    if ((!accesses && count) || count > UINT32_MAX) {
+    if (!accesses && count) {
         return call_misuse(call, cudaErrorInvalidValue, "accesses are counted but not given");
     }
     stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
-    int refused = capture_check_legacy(call, s);
-    if (refused) {
-        return refused;
+    if (!stream_order_default(s) ||
+        !stream_push(s, (entry){.kind = ENTRY_KERNEL, .duration_ns = duration_ns})) {
+        return cudaErrorMemoryAllocation;
     }
-    entry e;
-    return stream_order_default(s) && kernel_of(&e, duration_ns, accesses, count) &&
-                   stream_push(s, e)
+    return are_live(accesses, count, s->device)
                ? cudaSuccess
-               : cudaErrorMemoryAllocation;
+               : call_misuse(call, cudaSuccess, "a kernel touches memory that is not allocated");
 }
 
 cudaError_t gmd_sim_launch(cudaStream_t handle, uint64_t duration_ns,

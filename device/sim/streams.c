@@ -14,35 +14,35 @@ static void *grow_array(void *array, uint32_t *capacity, size_t item)
     }
     return moved;
 }
-/* Room for every structure to be in each list. */
-static bool grow_tables(void)
+
+/* Room for every structure to be in every list is made when it is made, so that queueing and
+ * learning cannot fail for it. */
+static bool grow_table(void)
 {
-    uint32_t capacity = streams.active_capacity ? streams.active_capacity * 2 : 32;
-    stream ***tables[] = {&streams.active, &streams.ahead, &streams.all};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        void *moved = realloc(*tables[i], capacity * sizeof(stream *));
+    uint32_t capacity = streams.active_capacity;
+    stream ***lists[] = {&streams.all, &streams.active, &streams.open};
+    for (size_t i = 0; i < 3; i++) {
+        capacity = streams.active_capacity;
+        void *moved = grow_array(*lists[i], &capacity, sizeof(stream *));
         if (!moved) {
             return false;
         }
-        *tables[i] = moved;
+        *lists[i] = moved;
     }
     streams.active_capacity = capacity;
     return true;
 }
 
-/* A new or recycled structure. Tickets go on where its earlier life ended, so that what still
- * refers to that life finds it complete. Room for every structure to be active is made here, so
- * that queueing cannot fail for it. */
+/* A new or recycled structure. Tickets go on where its earlier life ended, all of which the host
+ * knows to be over: so what still refers to that life finds it complete, and before everything. */
 static stream *new_stream(int device, unsigned flags, int priority)
 {
     stream *s = streams.free_list;
     if (s) {
         streams.free_list = s->next;
     } else {
-        if (streams.stream_structs == streams.active_capacity) {
-            if (!grow_tables()) {
-                return NULL;
-            }
+        if (streams.stream_structs == streams.active_capacity && !grow_table()) {
+            return NULL;
         }
         s = calloc(1, sizeof *s);
         if (!s) {
@@ -56,8 +56,7 @@ static stream *new_stream(int device, unsigned flags, int priority)
     s->flags = flags;
     s->priority = priority;
     s->is_destroyed = false;
-    s->saw_default = s->seen_by_default = 0;
-    s->changes = 1;
+    s->saw_default = s->seen_by_default = s->saw_blocking = 0;
     s->end_ns = 0;
     return s;
 }
@@ -70,9 +69,16 @@ static void recycle(stream *s)
 
 void stream_recycle_unused(stream *s)
 {
-    if (s->is_destroyed && s->head == s->tail && !s->is_ahead) {
-        recycle(s);
+    if (!s->is_destroyed || s->head != s->tail) {
+        return;
     }
+    if (!s->is_open) {
+        recycle(s);
+        return;
+    }
+    free(s->ring); /* it may be long until the host learns of its end */
+    s->ring = NULL;
+    s->ring_size = 0;
 }
 
 stream *stream_create(int device, unsigned flags, int priority)
@@ -144,31 +150,20 @@ void stream_destroy(stream *s)
     streams.by_serial[handle_serial((uintptr_t)s->handle, HANDLE_STREAM)] = NULL;
     sim.devices[s->device].stream_count--;
     s->is_destroyed = true;
-    capture_leave_stream(s);
     stream_recycle_unused(s);
 }
 
 /* --- reset ------------------------------------------------------------------------------- */
 
-/* Nothing is left to be known or done: what refers to the stream's work finds it complete. */
-static void forget_work(stream *s)
-{
-    queue_drop(s);
-    s->known = s->tail;
-    s->is_ahead = false;
-    stream_forget_clock(s);
-}
-
 bool streams_reset(void)
 {
-    for (uint32_t i = 0; i < streams.ahead_count; i++) {
-        stream *s = streams.ahead[i];
-        forget_work(s);
-        if (s->is_destroyed) {
-            recycle(s);
-        }
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        queue_drop(streams.active[i]);
     }
-    streams.active_count = streams.ahead_count = 0;
+    streams.active_count = 0;
+    while (streams.open_count) {
+        stream_close(streams.open[streams.open_count - 1]);
+    }
     for (uint32_t i = 1; i < streams.serials; i++) {
         if (streams.by_serial[i]) {
             recycle(streams.by_serial[i]);
@@ -196,23 +191,20 @@ bool streams_reset(void)
 
 void streams_reset_device(int device)
 {
-    while (sim.running) {
-        sim_wait_for_host();
-    }
     for (uint32_t i = streams.active_count; i-- > 0;) {
-        if (streams.active[i]->device == device) {
-            stream *s = streams.active[i];
+        stream *s = streams.active[i];
+        if (s->device == device) {
             queue_drop(s);
             queue_deactivate(s);
         }
     }
-    host_join_device(device); /* what is left has nothing unfinished */
+    host_learn_group(device, STREAMS_ALL);
     for (uint32_t i = 1; i < streams.serials; i++) {
         stream *s = streams.by_serial[i];
         if (s && s->device == device) {
-            stream_destroy(s);
+            streams.by_serial[i] = NULL;
+            recycle(s);
         }
     }
     sim.devices[device].stream_count = 0;
-    sim.devices[device].broken = cudaSuccess;
 }

@@ -262,7 +262,7 @@ static void a_stream_knows_its_flags_and_clamped_priority(void **state)
     assert_int_equal(cudaStreamCreate(NULL), cudaErrorInvalidValue);
 }
 
-static void a_kernel_on_unallocated_memory_is_misuse_when_it_runs(void **state)
+static void a_kernel_on_unallocated_memory_is_misuse(void **state)
 {
     (void)state;
     uint64_t address = device_malloc_address(4096);
@@ -271,10 +271,8 @@ static void a_kernel_on_unallocated_memory_is_misuse_when_it_runs(void **state)
     assert_success(gmd_sim_launch(NULL, 1, &inside, 1));
     assert_int_equal(gmd_sim_misuse_count(), 0);
     assert_success(gmd_sim_launch(NULL, 1, &beyond, 1));
-    assert_int_equal(gmd_sim_misuse_count(), 0);
-    assert_int_equal(gmd_sim_call_count("kernel"), 2);
-    assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
     assert_int_equal(gmd_sim_misuse_count(), 1);
+    assert_int_equal(gmd_sim_call_count("kernel"), 2);
 }
 
 static void endless_work_saturates_the_clock(void **state)
@@ -310,7 +308,7 @@ int main(void)
         fresh(unusable_stream_handles_are_refused),
         fresh(later_streams_have_higher_handles),
         fresh(a_stream_knows_its_flags_and_clamped_priority),
-        fresh(a_kernel_on_unallocated_memory_is_misuse_when_it_runs),
+        fresh(a_kernel_on_unallocated_memory_is_misuse),
         fresh(endless_work_saturates_the_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

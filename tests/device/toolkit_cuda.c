@@ -7,11 +7,11 @@
 
 const toolkit_value toolkit_values[] = TOOLKIT_TABLE;
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* some users call the older ones */
 #define SAME_SIGNATURE(result, name, parameters, arguments)                                        \
     _Static_assert(__builtin_types_compatible_p(__typeof__(name), result parameters),              \
                    #name " has another signature in the toolkit");
 GMD_CUDART_FUNCTIONS(SAME_SIGNATURE)
-GMD_CUDART_STREAM_FUNCTIONS(SAME_SIGNATURE)
+GMD_CUDART_FURTHER_FUNCTIONS(SAME_SIGNATURE)
 GMD_CUDART_TEXT_FUNCTIONS(SAME_SIGNATURE)
 GMD_CUDA_DRIVER_FUNCTIONS(SAME_SIGNATURE)
-GMD_CUDA_DRIVER_STREAM_FUNCTIONS(SAME_SIGNATURE)

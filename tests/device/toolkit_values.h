@@ -41,28 +41,17 @@ extern const toolkit_value gmd_values[], toolkit_values[];
     VALUE(cudaHostAllocPortable)                                                                   \
     VALUE(cudaHostAllocMapped)                                                                     \
     VALUE(cudaHostAllocWriteCombined)                                                              \
-    VALUE(cudaStreamCaptureStatusNone)                                                             \
-    VALUE(cudaStreamCaptureStatusActive)                                                           \
-    VALUE(cudaStreamCaptureStatusInvalidated)                                                      \
-    VALUE(cudaStreamCaptureModeGlobal)                                                             \
-    VALUE(cudaStreamCaptureModeThreadLocal)                                                        \
-    VALUE(cudaStreamCaptureModeRelaxed)                                                            \
-    VALUE(CU_STREAM_CAPTURE_STATUS_INVALIDATED)                                                    \
-    VALUE(CU_STREAM_CAPTURE_MODE_RELAXED)                                                          \
-    VALUE(cudaGraphNodeTypeKernel)                                                                 \
-    VALUE(cudaGraphNodeTypeMemcpy)                                                                 \
-    VALUE(cudaGraphNodeTypeMemset)                                                                 \
-    VALUE(cudaGraphNodeTypeHost)                                                                   \
-    VALUE(cudaGraphNodeTypeEmpty)                                                                  \
-    VALUE(cudaGraphNodeTypeWaitEvent)                                                              \
-    VALUE(cudaGraphNodeTypeEventRecord)                                                            \
-    VALUE(sizeof(cudaGraphEdgeData))                                                               \
-    VALUE(cudaStreamAddCaptureDependencies)                                                        \
-    VALUE(cudaStreamSetCaptureDependencies)                                                        \
-    VALUE(CU_STREAM_WAIT_VALUE_GEQ)                                                                \
-    VALUE(CU_STREAM_WAIT_VALUE_EQ)                                                                 \
-    VALUE(CU_STREAM_WAIT_VALUE_AND)                                                                \
-    VALUE(CU_STREAM_WAIT_VALUE_NOR)                                                                \
+    VALUE(sizeof(struct cudaDeviceProp))                                                           \
+    VALUE(offsetof(struct cudaDeviceProp, totalGlobalMem))                                         \
+    VALUE(offsetof(struct cudaDeviceProp, multiProcessorCount))                                    \
+    VALUE(offsetof(struct cudaDeviceProp, memoryPoolsSupported))                                   \
+    VALUE(offsetof(struct cudaDeviceProp, reserved))                                               \
+    VALUE(sizeof(CUmemAllocationProp))                                                             \
+    VALUE(sizeof(CUmemAccessDesc))                                                                 \
+    VALUE(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)                                                      \
+    VALUE(CU_MEM_HANDLE_TYPE_FABRIC)                                                               \
+    VALUE(cudaMemPoolAttrUsedMemHigh)                                                              \
+    VALUE(sizeof(cudaIpcMemHandle_t))                                                              \
     VALUE(cudaInvalidDeviceId)                                                                     \
     VALUE(sizeof(cudaError_t))                                                                     \
     VALUE(sizeof(CUresult))                                                                        \

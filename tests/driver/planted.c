@@ -102,7 +102,9 @@ uint64_t gmd_device_request(size_t size)
 void gmd_set_memory_fraction(double fraction, int device)
 {
     size_t free_bytes, total;
-    if (cudaMemGetInfo(&free_bytes, &total) == cudaSuccess && !is_planted("over_limit")) {
+    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) {
+        cudaGetLastError();
+    } else if (!is_planted("over_limit")) {
         limits[device] = (uint64_t)(fraction * (double)total);
     }
 }
@@ -115,6 +117,7 @@ static void *device_malloc(size_t size, int device)
         return NULL;
     }
     if (cudaGetDevice(&previous) != cudaSuccess || cudaSetDevice(device) != cudaSuccess) {
+        cudaGetLastError();
         return NULL;
     }
     if (cudaMalloc(&memory, size) != cudaSuccess) {
@@ -123,8 +126,8 @@ static void *device_malloc(size_t size, int device)
             cudaGetLastError();
         }
     }
-    if (!is_planted("wrong_device")) {
-        cudaSetDevice(previous);
+    if (!is_planted("wrong_device") && cudaSetDevice(previous) != cudaSuccess) {
+        cudaGetLastError();
     }
     return memory;
 }
@@ -239,9 +242,13 @@ void gmd_empty_cache(void)
             blocks[kept++] = b;
             continue;
         }
+        if (cudaFree(b.memory) != cudaSuccess) {
+            cudaGetLastError();
+            blocks[kept++] = b;
+            continue;
+        }
         stats[b.device].reserved_bytes -= b.size;
         stats[b.device].segment_count--;
-        cudaFree(b.memory);
         if (is_planted("double_free")) {
             cudaFree(b.memory);
             cudaGetLastError();

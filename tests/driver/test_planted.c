@@ -29,6 +29,8 @@ static const char workload_text[] = "gmd-trace 1\n"
                                     "free b\n"
                                     "empty_cache\n";
 
+static bool oracles_off;
+
 static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                         const char *case_directory)
 {
@@ -43,6 +45,7 @@ static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                .capacity_bytes =
                                    trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
                                .schedule = &trace.schedule,
+                               .oracles_off = oracles_off,
                                .call_budget_s = 1};
     gmd_workload workload = {
         .name = "planted", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
@@ -128,6 +131,21 @@ static void a_correct_allocator_passes_on_a_tight_device(void **state)
     free(o);
 }
 
+/* Refused twice, and asked again each time, in a child of fork. */
+static void asking_again_leaves_the_run_as_it_would_be_without(void **state)
+{
+    (void)state;
+    gmd_outcome *asked = run_text("reference", tight_text);
+    oracles_off = true;
+    gmd_outcome *left_alone = run_text("reference", tight_text);
+    oracles_off = false;
+    assert_true(asked->stats.num_ooms >= 2);
+    assert_memory_equal(&asked->stats, &left_alone->stats, sizeof asked->stats);
+    assert_int_equal(asked->device_calls, left_alone->device_calls);
+    free(asked);
+    free(left_alone);
+}
+
 static void the_reference_passes(void **state)
 {
     (void)state;
@@ -162,6 +180,8 @@ PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
 
 TIGHT_PLANT_TEST(spurious_oom, oom_retry, "the limit and the device leave 8388608 B")
 TIGHT_PLANT_TEST(keep_cache, oom_retry, "cache")
+TIGHT_PLANT_TEST(any_stream, stream_order,
+                 "nothing makes stream 2 wait for the work that request 1")
 TIGHT_PLANT_TEST(over_limit, peak_bound, "above the memory limit of 8388608 B")
 TIGHT_PLANT_TEST(double_free, api_misuse, "cudaFree(0x")
 TIGHT_PLANT_TEST(stale_error, device_state, "last CUDA error was 0 and is 2")
@@ -257,6 +277,20 @@ static void a_destroyed_stream_is_made_anew_by_its_next_use(void **state)
     free(o);
 }
 
+static void a_budget_is_the_devices_end_until_it_is_lifted(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
+                                           "capacity 64MiB\n"
+                                           "budget 24MiB\n"
+                                           "expect alloc a 5MiB s1\n"
+                                           "expect oom b 16MiB s1\n"
+                                           "budget none\n"
+                                           "expect alloc b 16MiB s1\n");
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    free(o);
+}
+
 /* The retry is served on the right device; the allocation that failed was made on none. */
 static void a_device_that_cannot_be_made_current_gets_no_allocation(void **state)
 {
@@ -322,9 +356,11 @@ int main(void)
         cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
         cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
         cmocka_unit_test(a_correct_allocator_passes_on_a_tight_device),
+        cmocka_unit_test(asking_again_leaves_the_run_as_it_would_be_without),
         cmocka_unit_test(planted_spurious_oom_is_found_by_oom_retry),
         cmocka_unit_test(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again),
         cmocka_unit_test(planted_keep_cache_is_found_by_oom_retry),
+        cmocka_unit_test(planted_any_stream_is_found_by_stream_order),
         cmocka_unit_test(planted_over_limit_is_found_by_peak_bound),
         cmocka_unit_test(planted_double_free_is_found_by_api_misuse),
         cmocka_unit_test(planted_stale_error_is_found_by_device_state),
@@ -340,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_helper_process_is_no_defect_and_does_not_survive),
         cmocka_unit_test(every_operation_looks_at_its_own_device),
         cmocka_unit_test(a_destroyed_stream_is_made_anew_by_its_next_use),
+        cmocka_unit_test(a_budget_is_the_devices_end_until_it_is_lifted),
         cmocka_unit_test(a_device_that_cannot_be_made_current_gets_no_allocation),
         cmocka_unit_test(a_failed_run_leaves_a_case_that_replays_it),
         cmocka_unit_test(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name),

@@ -350,6 +350,40 @@ static void a_once_routine_that_is_interrupted_is_waited_for(void **state)
     }
 }
 
+/* What a C++ compiler makes of a function's static variable. */
+int __cxa_guard_acquire(uint64_t *guard);
+void __cxa_guard_release(uint64_t *guard);
+static uint64_t guard;
+
+static void make_static_variable(run *r, unsigned thread)
+{
+    if (__cxa_guard_acquire(&guard)) {
+        make_slowly();
+        __cxa_guard_release(&guard);
+    }
+    r->results[thread] = made;
+}
+
+static void a_static_variable_is_made_once_and_waited_for(void **state)
+{
+    (void)state;
+    if (!gmd_interpose_is_on()) {
+        skip();
+    }
+    for (uint64_t seed = 0; seed < seed_count(); seed++) {
+        guard = 0;
+        made = 0;
+        run *r = new_run(3, make_static_variable);
+        r->config.seed = seed;
+        carry_out(r);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(r->results[i], 1);
+        }
+        assert_int_equal(r->lapses, 0);
+        end_run(r);
+    }
+}
+
 static void spin_politely(run *r, unsigned thread)
 {
     if (thread == 0) {
@@ -495,6 +529,31 @@ static void a_lost_signal_is_a_deadlock(void **state)
     expect_deadlock(wait_for_a_lost_signal, "thread a waits for a signal that nobody gives", "");
 }
 
+static void *sleep_a_little(void *unused)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
+    return unused;
+}
+
+static void wait_for_a_helper_that_ends(run *r, unsigned thread)
+{
+    if (thread == 0) {
+        pthread_t helper;
+        if (pthread_create(&helper, NULL, sleep_a_little, NULL) != 0 ||
+            pthread_detach(helper) != 0) {
+            _exit(9);
+        }
+    }
+    wait_for_a_lost_signal(r, thread);
+}
+
+static void a_signal_that_only_a_thread_that_has_ended_could_give_is_a_deadlock(void **state)
+{
+    (void)state;
+    expect_deadlock(wait_for_a_helper_that_ends, "thread a waits for a signal that nobody gives",
+                    "");
+}
+
 static void a_mutex_taken_twice_is_a_deadlock(void **state)
 {
     (void)state;
@@ -513,11 +572,13 @@ int main(void)
         cmocka_unit_test(a_condition_variable_wakes_its_waiter),
         cmocka_unit_test(a_wait_with_a_time_limit_ends_when_nobody_else_can_run),
         cmocka_unit_test(a_once_routine_that_is_interrupted_is_waited_for),
+        cmocka_unit_test(a_static_variable_is_made_once_and_waited_for),
         cmocka_unit_test(who_asks_again_and_again_lets_the_others_run),
         cmocka_unit_test(a_thread_that_blocks_out_of_sight_loses_its_turn),
         cmocka_unit_test(a_thread_that_spins_loses_its_turn),
         cmocka_unit_test(locks_taken_in_two_orders_are_a_deadlock_that_names_both),
         cmocka_unit_test(a_lost_signal_is_a_deadlock),
+        cmocka_unit_test(a_signal_that_only_a_thread_that_has_ended_could_give_is_a_deadlock),
         cmocka_unit_test(a_mutex_taken_twice_is_a_deadlock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

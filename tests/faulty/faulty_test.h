@@ -20,13 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline void read_case(gmd_trace *trace, const char *name)
+static inline void read_trace(gmd_trace *trace, const char *path)
 {
-    char path[500];
     uint8_t *text = NULL;
     size_t size = 0;
     gmd_error error = {""};
-    snprintf(path, sizeof path, "%s/%s.gmd", GMD_TEST_CASES, name);
     assert_int_equal(gmd_file_read(path, &text, &size, &error), GMD_OK);
     if (gmd_trace_parse(trace, (const char *)text, size, path, &error) != GMD_OK) {
         fail_msg("%s", error.text);
@@ -46,36 +44,47 @@ static inline void need_oracle(const char *name)
     }
 }
 
-/* `interleave` NULL: one request after the other; `seeds` over 0: that many seeds, from
- * interleave's on. The outcome is the caller's to free. */
-static inline gmd_outcome *run_case(const char *allocator, const char *defect, const char *name,
-                                    const gmd_schedule *interleave, uint64_t seeds)
+/* `interleave` NULL: as the trace says; `seeds` over 0: that many seeds, from interleave's on;
+ * `cases`: where a case goes, or NULL. The outcome is the caller's to free. */
+static inline gmd_outcome *run_trace(const char *allocator, const char *defect,
+                                     const gmd_trace *trace, const gmd_schedule *interleave,
+                                     uint64_t seeds, const char *cases)
 {
-    gmd_trace trace = {0};
     gmd_error error = {""};
-    read_case(&trace, name);
     gmd_run_options options = {.allocator = allocator,
                                .lib_directory = GMD_TEST_LIB_DIR,
+                               .case_directory = cases,
                                .device = GMD_DEVICE_SIM,
-                               .device_count = trace.device_count ? trace.device_count : 1,
+                               .device_count = trace->device_count ? trace->device_count : 1,
                                .capacity_bytes =
-                                   trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
-                               .schedule = &trace.schedule,
+                                   trace->capacity_bytes ? trace->capacity_bytes : GMD_GIB,
+                               .schedule = &trace->schedule,
                                .interleave = interleave,
                                .interleave_seeds = seeds,
                                .call_budget_s = 20};
     gmd_workload workload = {
-        .name = name, .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+        .name = "case", .kind = "trace", .trace = trace, .body = gmd_play_trace};
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
     assert_non_null(outcome);
     setenv("GMD_DEFECT", defect ? defect : "", 1);
     gmd_status status = seeds ? gmd_run_interleavings(&options, &workload, outcome, &error)
                               : gmd_run_isolated(&options, &workload, outcome, &error);
     unsetenv("GMD_DEFECT");
-    gmd_trace_free(&trace);
     if (status != GMD_OK) {
         fail_msg("%s", error.text);
     }
+    return outcome;
+}
+
+static inline gmd_outcome *run_case(const char *allocator, const char *defect, const char *name,
+                                    const gmd_schedule *interleave, uint64_t seeds)
+{
+    char path[500];
+    gmd_trace trace = {0};
+    snprintf(path, sizeof path, "%s/%s.gmd", GMD_TEST_CASES, name);
+    read_trace(&trace, path);
+    gmd_outcome *outcome = run_trace(allocator, defect, &trace, interleave, seeds, NULL);
+    gmd_trace_free(&trace);
     return outcome;
 }
 

@@ -2,6 +2,8 @@
  * finds it again, every time. */
 #include "faulty_test.h"
 
+#include <unistd.h>
+
 enum { SEEDS = 100, REPEATS = 20 };
 
 static void expect_race(const char *allocator, const char *defect, const char *oracle)
@@ -50,6 +52,34 @@ static void locks_taken_in_two_orders_are_found_as_a_deadlock(void **state)
     expect_race(GMD_TEST_EVENT_CACHE, "lock_order", "progress");
 }
 
+static void the_case_that_is_left_finds_the_race_again(void **state)
+{
+    (void)state;
+    if (!gmd_interpose_is_on()) {
+        skip();
+    }
+    char folder[] = "gmd-test-cases-XXXXXX", path[500];
+    assert_non_null(mkdtemp(folder));
+    gmd_trace trace = {0}, left = {0};
+    gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    snprintf(path, sizeof path, "%s/lock_order.gmd", GMD_TEST_CASES);
+    read_trace(&trace, path);
+    gmd_outcome *found =
+        run_trace(GMD_TEST_EVENT_CACHE, "lock_order", &trace, &first, SEEDS, folder);
+    expect_found(found, "progress");
+    read_trace(&left, found->violations[0].case_path);
+    assert_int_equal(left.interleave.kind, GMD_SCHEDULE_SEEDED);
+    gmd_outcome *again = run_trace(GMD_TEST_EVENT_CACHE, "lock_order", &left, NULL, 0, NULL);
+    expect_found(again, "progress");
+    assert_string_equal(again->violations[0].message, found->violations[0].message);
+    assert_int_equal(unlink(found->violations[0].case_path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    gmd_trace_free(&trace);
+    gmd_trace_free(&left);
+    free(found);
+    free(again);
+}
+
 static void without_the_defects_hundreds_of_seeds_find_nothing(void **state)
 {
     (void)state;
@@ -89,6 +119,7 @@ int main(void)
         cmocka_unit_test(a_chunk_merged_while_another_thread_takes_it_is_found),
         cmocka_unit_test(a_limit_checked_before_it_is_counted_is_found),
         cmocka_unit_test(locks_taken_in_two_orders_are_found_as_a_deadlock),
+        cmocka_unit_test(the_case_that_is_left_finds_the_race_again),
         cmocka_unit_test(without_the_defects_hundreds_of_seeds_find_nothing),
         cmocka_unit_test(requests_that_are_left_out_are_no_finding),
         cmocka_unit_test(the_reference_passes_all_of_them),

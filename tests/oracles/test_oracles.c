@@ -304,8 +304,10 @@ static void leak_finds_what_the_device_still_holds(void **state)
     leaking.allocated_bytes += 512;
     leaking.allocation_count++;
     gmd_judge good = {0}, bad = {0};
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.figures = &clean, .baseline = &baseline}, &good);
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.figures = &leaking, .baseline = &baseline}, &bad);
+    void *leak = gmd_oracle_leak.create();
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &clean, .baseline = &baseline}, &good);
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &leaking, .baseline = &baseline}, &bad);
+    gmd_oracle_leak.destroy(leak);
     assert_int_equal(good.count, 0);
     assert_int_equal(bad.count, 1);
 }
@@ -334,9 +336,9 @@ static void an_oracle_that_cannot_see_says_why(void **state)
 static void names_are_those_of_the_contract_and_unique(void **state)
 {
     (void)state;
-    static const char *const contract[] = {"overlap",    "backing",    "alignment",   "size",
-                                           "accounting", "leak",       "progress",    "oom_retry",
-                                           "peak_bound", "api_misuse", "device_state"};
+    static const char *const contract[] = {
+        "overlap",  "backing",   "alignment",  "size",       "accounting",   "leak",
+        "progress", "oom_retry", "peak_bound", "api_misuse", "device_state", "stream_order"};
     size_t count = 0;
     while (gmd_oracles[count]) {
         count++;

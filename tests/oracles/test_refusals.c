@@ -111,7 +111,7 @@ static void the_cache_must_be_given_back_before_the_refusal(void **state)
     refuse(&r);
     r.refusal.held_emptied = 2048;
     assert_int_equal(judge_refusal(&r, 0, "a cache of 2048 B"), 1);
-    r.request.bytes = 8193; /* can never be served: nothing would be won */
+    r.request.bytes = 8192 - 2048 + 1; /* does not fit beside what stays: nothing would be won */
     assert_int_equal(judge_refusal(&r, 0, NULL), 0);
 }
 
@@ -121,6 +121,28 @@ static void what_fitted_once_must_fit_when_all_is_free(void **state)
     refused r;
     refuse(&r);
     assert_int_equal(judge_refusal(&r, 1000, "with everything freed"), 1);
+}
+
+static void with_all_free_nothing_may_be_held(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal.when_all_is_free = GMD_SERVED_NOW;
+    r.refusal.held_free = 300;
+    r.refusal.held_at_start = 100;
+    assert_int_equal(judge_refusal(&r, 0, "still holds 200 B"), 1);
+    r.refusal.held_at_start = 300;
+    assert_int_equal(judge_refusal(&r, 0, NULL), 0);
+}
+
+static void a_smaller_request_may_need_more_of_the_device(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.view.device_request = 2000;
+    assert_int_equal(judge_refusal(&r, 1500, NULL), 0);
 }
 
 static void room_on_the_device_makes_a_refusal_false(void **state)
@@ -215,6 +237,19 @@ static void what_the_device_handed_out_is_judged_as_well(void **state)
     assert_int_equal(bound_violations(&b), 1);
 }
 
+static void what_is_given_back_within_the_request_counts(void **state)
+{
+    (void)state;
+    bound b;
+    open_bound(&b, 100);
+    gmd_device_call calls[] = {{.size = 101}, {.is_free = true, .size = 101}};
+    b.view.calls = calls;
+    b.view.call_count = 2;
+    assert_int_equal(bound_violations(&b), 1);
+    calls[0].device = calls[1].device = 1;
+    assert_int_equal(bound_violations(&b), 0);
+}
+
 static void the_device_is_a_bound_where_no_limit_was_set(void **state)
 {
     (void)state;
@@ -235,12 +270,15 @@ int main(void)
         cmocka_unit_test(emptying_the_cache_must_not_help),
         cmocka_unit_test(the_cache_must_be_given_back_before_the_refusal),
         cmocka_unit_test(what_fitted_once_must_fit_when_all_is_free),
+        cmocka_unit_test(with_all_free_nothing_may_be_held),
+        cmocka_unit_test(a_smaller_request_may_need_more_of_the_device),
         cmocka_unit_test(room_on_the_device_makes_a_refusal_false),
         cmocka_unit_test(a_crash_or_another_failure_when_asked_again_is_found),
         cmocka_unit_test(reserved_may_reach_the_limit_and_not_pass_it),
         cmocka_unit_test(a_peak_within_a_request_counts),
         cmocka_unit_test(what_was_held_before_the_limit_may_stay),
         cmocka_unit_test(what_the_device_handed_out_is_judged_as_well),
+        cmocka_unit_test(what_is_given_back_within_the_request_counts),
         cmocka_unit_test(the_device_is_a_bound_where_no_limit_was_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

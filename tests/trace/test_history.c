@@ -34,7 +34,7 @@ static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t
 {
     gmd_snapshot snapshot = {
         .events = events, .event_count = count, .device_count = 1, .has_events = true};
-    const gmd_history_hints hints = {limit, retries};
+    const gmd_history_hints hints = {limit, retries, false};
     return gmd_history_build(history, &snapshot, &hints, "job", error);
 }
 
@@ -62,10 +62,34 @@ static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t
         }                                                                                          \
     } while (0)
 
+/* What the snapshot says beside its events. */
+static void build_with(gmd_history *history, gmd_snapshot_event *events, size_t count,
+                       const char *conf, bool waits_again)
+{
+    gmd_snapshot snapshot = {.events = events,
+                             .event_count = count,
+                             .device_count = 1,
+                             .conf = (char *)(uintptr_t)conf, /* it is only read */
+                             .has_events = true};
+    const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN,
+                                     .waits_again = waits_again};
+    gmd_error error = {""};
+    if (gmd_history_build(history, &snapshot, &hints, "job", &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+}
+
+#define BUILD_WITH(history, conf, waits_again, ...)                                                \
+    do {                                                                                           \
+        gmd_snapshot_event events_[] = {__VA_ARGS__};                                              \
+        build_with(history, events_, sizeof events_ / sizeof *events_, conf, waits_again);         \
+    } while (0)
+
 static void expect_ops(const gmd_history *h, const char *ops)
 {
     static const char letters[] = {
-        [GMD_OP_ALLOC] = 'a', [GMD_OP_FREE] = 'f', [GMD_OP_EMPTY_CACHE] = 'e'};
+        [GMD_OP_ALLOC] = 'a',   [GMD_OP_FREE] = 'f', [GMD_OP_EMPTY_CACHE] = 'e',
+        [GMD_OP_ADVANCE] = '>', [GMD_OP_USE] = 'u',  [GMD_OP_RECORD] = 'r'};
     char got[64] = "";
     for (size_t i = 0; i < h->trace.count && i < sizeof got - 1; i++) {
         got[i] = letters[h->trace.requests[i].op];
@@ -290,6 +314,134 @@ static void contradictions_are_refused_with_event_and_request(void **state)
     REFUSE("without its free_requested", MADE(0), ALLOC(0), COMPLETED(0));
 }
 
+/* --- settings ---------------------------------------------------------------------------- */
+
+static void
+with_settings_what_is_given_back_before_a_new_segment_is_the_allocators_doing(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, "garbage_collection_threshold:0.6", false, MADE(0), ALLOC(0), REQUESTED(0),
+               COMPLETED(0), GIVEN(0), MADE(0), ALLOC(0));
+    expect_ops(&h, "afa");
+    assert_int_equal(h.recorded[2].call_count, 2);
+    gmd_history_free(&h);
+}
+
+/* --- expandable segments ------------------------------------------------------------------ */
+
+#define PAGES(kind, first, n)                                                                      \
+    {                                                                                              \
+        .action = GMD_ACTION_SEGMENT_##kind, .address = AT(first), .size = (n)*SEGMENT             \
+    }
+#define OF_PAGE(kind, n)                                                                           \
+    {                                                                                              \
+        .action = GMD_ACTION_##kind, .address = AT(n), .size = 5 * GMD_MIB                         \
+    }
+#define EXPANDABLE "expandable_segments:True"
+
+static void pages_belong_to_the_allocation_after_them(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), PAGES(MAP, 1, 2), OF_PAGE(ALLOC, 0));
+    expect_ops(&h, "a");
+    assert_int_equal(h.recorded[0].call_count, 2);
+    assert_true(h.calls[1].is_mapping && !h.calls[1].is_free);
+    gmd_history_free(&h);
+}
+
+static void pages_unmapped_for_a_retry_belong_to_it(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1),
+               PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0));
+    expect_ops(&h, "afa");
+    assert_true(h.calls[h.recorded[2].first_call].is_free);
+    gmd_history_free(&h);
+}
+
+static void pages_unmapped_on_their_own_are_an_empty_cache(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1));
+    expect_ops(&h, "afe");
+    gmd_history_free(&h);
+}
+
+static void the_first_page_of_a_segment_tells_where_it_begins(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 1, 1),
+               OF_PAGE(ALLOC, 1), PAGES(MAP, 50, 1), OF_PAGE(ALLOC, 50));
+    assert_true(h.calls[0].opens_segment);
+    assert_false(h.calls[1].opens_segment);
+    assert_true(h.calls[2].opens_segment);
+    gmd_history_free(&h);
+}
+
+static void a_segment_whose_last_page_is_unmapped_begins_anew(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1),
+               PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0));
+    assert_true(h.calls[2].opens_segment);
+    gmd_history_free(&h);
+}
+
+/* --- frees that waited -------------------------------------------------------------------- */
+
+static void a_free_that_waited_waits_again_until_the_allocation_that_completed_it(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), MADE(2),
+               ALLOC(2), COMPLETED(0), ALLOC(0));
+    expect_ops(&h, "aaurfa>a");
+    assert_int_equal(h.trace.requests[2].stream, h.trace.streams.count - 1);
+    assert_int_equal(h.trace.requests[2].duration_ns, h.trace.requests[6].duration_ns);
+    assert_int_equal(h.recorded[5].call_count, 1);
+    assert_int_equal(h.recorded[6].call_count, 0);
+    gmd_history_free(&h);
+}
+
+static void frees_that_overtake_each_other_wait_for_different_streams(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), REQUESTED(1),
+               MADE(2), ALLOC(2), COMPLETED(1), ALLOC(1), COMPLETED(0), ALLOC(0));
+    expect_ops(&h, "aaurfurfa>a>a");
+    assert_int_not_equal(h.trace.requests[2].stream, h.trace.requests[5].stream);
+    gmd_history_free(&h);
+}
+
+static void a_wait_that_a_retry_ended_cannot_be_brought_about(void **state)
+{
+    (void)state;
+    gmd_snapshot_event events[] = {
+        MADE(0),          ALLOC(0),     MADE(1),      ALLOC(1), REQUESTED(0),
+        COMPLETED(0 + 1), REQUESTED(1), COMPLETED(0), GIVEN(0), OOM};
+    events[5] = (gmd_snapshot_event)REQUESTED(1);
+    events[6] = (gmd_snapshot_event)COMPLETED(1);
+    gmd_snapshot snapshot = {.events = events,
+                             .event_count = sizeof events / sizeof *events,
+                             .device_count = 1,
+                             .has_events = true};
+    const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN, .waits_again = true};
+    gmd_history h;
+    gmd_error error = {""};
+    assert_int_equal(gmd_history_build(&h, &snapshot, &hints, "job", &error), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "completed by a retry or an empty_cache()"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +461,16 @@ int main(void)
         cmocka_unit_test(a_free_from_before_the_recording_is_left_out_and_counted),
         cmocka_unit_test(a_segment_from_before_the_recording_is_counted),
         cmocka_unit_test(contradictions_are_refused_with_event_and_request),
+        cmocka_unit_test(
+            with_settings_what_is_given_back_before_a_new_segment_is_the_allocators_doing),
+        cmocka_unit_test(pages_belong_to_the_allocation_after_them),
+        cmocka_unit_test(pages_unmapped_for_a_retry_belong_to_it),
+        cmocka_unit_test(pages_unmapped_on_their_own_are_an_empty_cache),
+        cmocka_unit_test(the_first_page_of_a_segment_tells_where_it_begins),
+        cmocka_unit_test(a_segment_whose_last_page_is_unmapped_begins_anew),
+        cmocka_unit_test(a_free_that_waited_waits_again_until_the_allocation_that_completed_it),
+        cmocka_unit_test(frees_that_overtake_each_other_wait_for_different_streams),
+        cmocka_unit_test(a_wait_that_a_retry_ended_cannot_be_brought_about),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,588 @@
+/* Virtual memory management: address ranges, physical memory, what is mapped where, and who may
+ * touch it, each with a life of its own as in the driver. Physical memory lives until its handle is
+ * released as often as it was given and nothing of it is mapped. Every reservation has one small
+ * record for each of its pages. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#include "state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct page {
+    uint32_t physical;     /* slot; 0: nothing is mapped */
+    uint32_t index : 31;   /* of this page in the physical memory */
+    uint32_t is_first : 1; /* of a mapping */
+    uint32_t access;       /* two bits a device: CUmemAccess_flags */
+} page;
+
+typedef struct reservation {
+    uint64_t address, size; /* size 0: the slot is free */
+    page *pages;
+    uint64_t mapped_count;
+    int device; /* current when it was made: whose statistics it counts in */
+    uint32_t next_free;
+} reservation;
+
+typedef struct physical {
+    CUmemGenericAllocationHandle handle; /* 0: the slot is free */
+    CUmemAllocationProp properties;
+    uint64_t size;
+    unsigned char *data; /* NULL when unbacked */
+    uint32_t references; /* by the handle: created, retained */
+    uint32_t mapped;     /* pages of it that are mapped, each as often as it is */
+    uint32_t next_free;
+} physical;
+
+static struct {
+    reservation *reservations; /* [0] is not used, as below */
+    uint32_t reservation_count, reservation_capacity, free_reservation;
+    physical *memory;
+    uint32_t memory_count, memory_capacity, free_memory;
+    uint64_t creations; /* of the process: tells the lives of a slot apart */
+} vm;
+
+enum { SLOT_BITS = 20, SLOT_MAX = 1 << SLOT_BITS, LIFE_BITS = HANDLE_SERIAL_BITS - SLOT_BITS };
+
+/* A free slot of a table; 0: the host has no memory, or there are too many. */
+static uint32_t grow_table(void **table, uint32_t *count, uint32_t *capacity, size_t item)
+{
+    if (*count == 0) {
+        *count = 1;
+    }
+    if (*count >= *capacity) {
+        uint32_t larger = *capacity ? *capacity * 2 : 64;
+        void *moved = larger > SLOT_MAX ? NULL : realloc(*table, larger * item);
+        if (!moved) {
+            return 0;
+        }
+        *table = moved;
+        *capacity = larger;
+    }
+    return (*count)++;
+}
+
+static bool is_whole_pages(uint64_t value)
+{
+    return value % GMD_SIM_PAGE_BYTES == 0;
+}
+
+static void *host_pages(uint64_t bytes)
+{
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static uint64_t table_bytes(uint64_t reserved)
+{
+    return reserved / GMD_SIM_PAGE_BYTES * sizeof(page);
+}
+
+/* --- physical memory --------------------------------------------------------------------- */
+
+static physical *physical_find(CUmemGenericAllocationHandle handle)
+{
+    uint64_t slot = handle_serial(handle, HANDLE_MEMORY) & (SLOT_MAX - 1);
+    return slot && slot < vm.memory_count && vm.memory[slot].handle == handle ? &vm.memory[slot]
+                                                                              : NULL;
+}
+
+static void forget_if_unused(physical *p)
+{
+    if (p->references || p->mapped) {
+        return;
+    }
+    sim_device *d = &sim.devices[p->properties.location.id];
+    d->physical_bytes -= p->size;
+    d->handle_count--;
+    if (p->data) {
+        munmap(p->data, p->size);
+    }
+    p->handle = 0;
+    p->next_free = vm.free_memory;
+    vm.free_memory = (uint32_t)(p - vm.memory);
+}
+
+static const char *wrong_properties(const CUmemAllocationProp *p)
+{
+    if (!p) {
+        return "no properties are given";
+    }
+    if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        p->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        return "memory other than pinned memory of a device is not simulated";
+    }
+    return NULL;
+}
+
+static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size,
+                  const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    const char *wrong = wrong_properties(properties);
+    if (wrong || !out || flags || size == 0 || !is_whole_pages(size)) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           wrong ? wrong
+                                 : "no place for the handle, unknown flags, or a size that is not "
+                                   "whole pages of 2 MiB");
+    }
+    if (!device_exists(properties->location.id)) {
+        return call_misuse(call, CUDA_ERROR_INVALID_DEVICE, "there is no device of this number");
+    }
+    if (properties->requestedHandleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    sim_device *d = &sim.devices[properties->location.id];
+    if (size > memory_left(properties->location.id)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    uint32_t slot = vm.free_memory;
+    if (slot) {
+        vm.free_memory = vm.memory[slot].next_free;
+    } else if (!(slot = grow_table((void **)&vm.memory, &vm.memory_count, &vm.memory_capacity,
+                                   sizeof *vm.memory))) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    uint64_t life = ++vm.creations & ((1u << LIFE_BITS) - 1);
+    physical *p = &vm.memory[slot];
+    *p = (physical){.handle = handle_make(HANDLE_MEMORY, life << SLOT_BITS | slot),
+                    .properties = *properties,
+                    .size = size,
+                    .data = sim.config.backed ? host_pages(size) : NULL,
+                    .references = 1};
+    d->physical_bytes += size;
+    d->handle_count++;
+    *out = p->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult gmd_sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                             const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemCreate)) {
+        call.record.result = create(&call, handle, size, properties, flags);
+        call.record.size = size;
+    }
+    return (CUresult)call_leave(&call);
+}
+
+static int no_memory_handle(sim_call *call)
+{
+    return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                       "the memory handle was never given, or is released");
+}
+
+CUresult gmd_sim_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemRelease)) {
+        physical *p = physical_find(handle);
+        if (p && p->references) {
+            p->references--;
+            forget_if_unused(p);
+        } else {
+            call.record.result = no_memory_handle(&call);
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
+CUresult gmd_sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
+                                                        CUmemGenericAllocationHandle handle)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemGetAllocationPropertiesFromHandle)) {
+        const physical *p = physical_find(handle);
+        if (p && properties) {
+            *properties = p->properties;
+        } else {
+            call.record.result = no_memory_handle(&call);
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
+CUresult gmd_sim_cuMemGetAllocationGranularity(size_t *granularity,
+                                               const CUmemAllocationProp *properties,
+                                               CUmemAllocationGranularity_flags which)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemGetAllocationGranularity)) {
+        const char *wrong = wrong_properties(properties);
+        if (wrong || !granularity || which > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
+            call.record.result =
+                call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
+                            wrong ? wrong : "no place for the answer, or an unknown option");
+        } else {
+            *granularity = GMD_SIM_PAGE_BYTES;
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
+/* --- address ranges ---------------------------------------------------------------------- */
+
+/* The reservation that holds the whole range, which begins and ends at pages; NULL: none. */
+static reservation *reservation_of(uint64_t address, uint64_t size)
+{
+    const allocation *a = memory_find_range(address, size);
+    if (!a || !a->reservation || size == 0 || !is_whole_pages(address) || !is_whole_pages(size)) {
+        return NULL;
+    }
+    return &vm.reservations[a->reservation];
+}
+
+static page *page_at(const reservation *r, uint64_t address)
+{
+    return &r->pages[(address - r->address) / GMD_SIM_PAGE_BYTES];
+}
+
+static bool insert(uint64_t address, uint64_t size, int device)
+{
+    uint32_t slot = vm.free_reservation;
+    page *pages = host_pages(table_bytes(size));
+    if (!pages) {
+        return false;
+    }
+    if (!slot) {
+        slot = grow_table((void **)&vm.reservations, &vm.reservation_count,
+                          &vm.reservation_capacity, sizeof *vm.reservations);
+    }
+    allocation *a = slot ? map_insert(address, size) : NULL;
+    if (!a) {
+        munmap(pages, table_bytes(size));
+        return false;
+    }
+    if (slot == vm.free_reservation) {
+        vm.free_reservation = vm.reservations[slot].next_free;
+    }
+    a->size = size;
+    a->device = device;
+    a->reservation = slot;
+    vm.reservations[slot] =
+        (reservation){.address = address, .size = size, .pages = pages, .device = device};
+    sim.devices[device].reservation_count++;
+    sim.devices[device].reservation_bytes += size;
+    return true;
+}
+
+static int reserve(sim_call *call, CUdeviceptr *out, size_t size, size_t alignment,
+                   CUdeviceptr wanted, unsigned long long flags)
+{
+    if (!out || flags || size == 0 || !is_whole_pages(size) || (alignment & (alignment - 1))) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "no place for the address, unknown flags, an alignment that is no power "
+                           "of two, or a size that is not whole pages of 2 MiB");
+    }
+    if (size > ADDRESS_SPACE_END || alignment > ADDRESS_SPACE_END) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    alignment = alignment < GMD_SIM_PAGE_BYTES ? GMD_SIM_PAGE_BYTES : alignment;
+    uint64_t address = placement_reserve(size, alignment, wanted);
+    if (!address || !insert(address, size, call->thread->device)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = address;
+    call->record.address = address;
+    return CUDA_SUCCESS;
+}
+
+CUresult gmd_sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t alignment,
+                                     CUdeviceptr wanted, unsigned long long flags)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemAddressReserve)) {
+        call.record.result = reserve(&call, pointer, size, alignment, wanted, flags);
+        call.record.size = size;
+    }
+    return (CUresult)call_leave(&call);
+}
+
+static void unmap_page(page *p)
+{
+    physical *memory = &vm.memory[p->physical];
+    memory->mapped--;
+    sim.devices[memory->properties.location.id].mapped_bytes -= GMD_SIM_PAGE_BYTES;
+    forget_if_unused(memory);
+    *p = (page){0};
+}
+
+void virtual_release(allocation *a)
+{
+    reservation *r = &vm.reservations[a->reservation];
+    for (uint64_t i = 0; r->mapped_count; i++) {
+        if (r->pages[i].physical) {
+            unmap_page(&r->pages[i]);
+            r->mapped_count--;
+        }
+    }
+    munmap(r->pages, table_bytes(r->size));
+    sim.devices[r->device].reservation_count--;
+    sim.devices[r->device].reservation_bytes -= r->size;
+    r->size = 0;
+    r->next_free = vm.free_reservation;
+    vm.free_reservation = a->reservation;
+    map_remove(a->address);
+}
+
+static int address_free(sim_call *call, uint64_t address, uint64_t size)
+{
+    allocation *a = map_find(address);
+    if (!a || !a->reservation || a->address != address || a->size != size) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "what is freed is not exactly a reserved address range");
+    }
+    if (vm.reservations[a->reservation].mapped_count) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "an address range is freed while something is mapped in it");
+    }
+    virtual_release(a);
+    return CUDA_SUCCESS;
+}
+
+CUresult gmd_sim_cuMemAddressFree(CUdeviceptr pointer, size_t size)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemAddressFree)) {
+        call.record.result = address_free(&call, pointer, size);
+        call.record.address = pointer;
+        call.record.size = size;
+    }
+    return (CUresult)call_leave(&call);
+}
+
+/* --- mapping ----------------------------------------------------------------------------- */
+
+static void note_mapping(sim_call *call, gmd_sim_call_kind kind, uint64_t address, uint64_t size)
+{
+    call->record.kind = kind;
+    call->record.address = address;
+    call->record.size = size;
+}
+
+static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
+               CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    reservation *r = reservation_of(address, size);
+    physical *memory = physical_find(handle);
+    if (!memory || !memory->references) {
+        return no_memory_handle(call);
+    }
+    if (!r || flags || !is_whole_pages(offset) || offset > memory->size ||
+        size > memory->size - offset) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "what is mapped is not within one reserved range, not within the "
+                           "memory, or not whole pages of 2 MiB");
+    }
+    page *first = page_at(r, address);
+    uint64_t count = size / GMD_SIM_PAGE_BYTES;
+    for (uint64_t i = 0; i < count; i++) {
+        if (first[i].physical) {
+            return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                               "memory is mapped where something is mapped already");
+        }
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        first[i] = (page){.physical = (uint32_t)(memory - vm.memory),
+                          .index = (uint32_t)(offset / GMD_SIM_PAGE_BYTES + i) & INT32_MAX,
+                          .is_first = i == 0};
+    }
+    r->mapped_count += count;
+    memory->mapped += (uint32_t)count;
+    sim.devices[memory->properties.location.id].mapped_bytes += size;
+    call->record.device = memory->properties.location.id;
+    return CUDA_SUCCESS;
+}
+
+CUresult gmd_sim_cuMemMap(CUdeviceptr pointer, size_t size, size_t offset,
+                          CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemMap)) {
+        call.record.result = map(&call, pointer, size, offset, handle, flags);
+        note_mapping(&call, GMD_SIM_CALL_MAP, pointer, size);
+    }
+    return (CUresult)call_leave(&call);
+}
+
+/* Mappings are taken down whole: the range begins with one and ends with one. Unlike cudaFree this
+ * waits for no work. */
+static int unmap(sim_call *call, uint64_t address, uint64_t size)
+{
+    reservation *r = reservation_of(address, size);
+    page *first = r ? page_at(r, address) : NULL;
+    uint64_t count = size / GMD_SIM_PAGE_BYTES;
+    bool is_whole = r && first->is_first;
+    for (uint64_t i = 0; is_whole && i < count; i++) {
+        is_whole = first[i].physical != 0;
+    }
+    bool is_at_end = is_whole && address + size == r->address + r->size;
+    if (is_whole && !is_at_end && first[count].physical && !first[count].is_first) {
+        is_whole = false;
+    }
+    if (!is_whole) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "what is unmapped is not exactly what was mapped");
+    }
+    call->record.device = vm.memory[first->physical].properties.location.id;
+    for (uint64_t i = 0; i < count; i++) {
+        unmap_page(&first[i]);
+    }
+    r->mapped_count -= count;
+    return CUDA_SUCCESS;
+}
+
+CUresult gmd_sim_cuMemUnmap(CUdeviceptr pointer, size_t size)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemUnmap)) {
+        call.record.result = unmap(&call, pointer, size);
+        note_mapping(&call, GMD_SIM_CALL_UNMAP, pointer, size);
+    }
+    return (CUresult)call_leave(&call);
+}
+
+/* --- access ------------------------------------------------------------------------------ */
+
+static uint32_t access_of(const page *p, int device)
+{
+    return p->access >> (2 * device) & 3;
+}
+
+static const char *wrong_access(const CUmemAccessDesc *access, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const CUmemAccessDesc *a = &access[i];
+        if (a->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device_exists(a->location.id)) {
+            return "access is for devices that exist";
+        }
+        if (a->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+            a->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+            a->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+            return "access flags are none, read, or read and write";
+        }
+    }
+    return access && count ? NULL : "no access is given";
+}
+
+static int set_access(sim_call *call, uint64_t address, uint64_t size,
+                      const CUmemAccessDesc *access, size_t count)
+{
+    const char *wrong = wrong_access(access, count);
+    reservation *r = reservation_of(address, size);
+    if (wrong || !r) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           wrong ? wrong : "the range is not within one reserved range");
+    }
+    page *first = page_at(r, address);
+    uint64_t pages = size / GMD_SIM_PAGE_BYTES;
+    for (uint64_t i = 0; i < pages; i++) {
+        if (!first[i].physical) {
+            return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                               "access is given to addresses where nothing is mapped");
+        }
+    }
+    for (uint64_t i = 0; i < pages; i++) {
+        for (size_t k = 0; k < count; k++) {
+            unsigned shift = 2 * (unsigned)access[k].location.id;
+            first[i].access = (first[i].access & ~(3u << shift)) | (uint32_t)access[k].flags
+                                                                       << shift;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult gmd_sim_cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAccessDesc *access,
+                                size_t count)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemSetAccess)) {
+        call.record.result = set_access(&call, pointer, size, access, count);
+        call.record.address = pointer;
+        call.record.size = size;
+    }
+    return (CUresult)call_leave(&call);
+}
+
+static const page *mapped_page(uint64_t address)
+{
+    const allocation *a = map_find(address);
+    const page *p = a && a->reservation ? page_at(&vm.reservations[a->reservation], address) : NULL;
+    return p && p->physical ? p : NULL;
+}
+
+CUresult gmd_sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
+                                CUdeviceptr pointer)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemGetAccess)) {
+        const page *p = mapped_page(pointer);
+        if (p && flags && location && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
+            device_exists(location->id)) {
+            *flags = access_of(p, location->id);
+        } else {
+            call.record.result =
+                call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
+                            "nothing is mapped there, or the question is incomplete");
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
+CUresult gmd_sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *pointer)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemRetainAllocationHandle)) {
+        const page *p = mapped_page((uintptr_t)pointer);
+        if (p && handle) {
+            vm.memory[p->physical].references++;
+            *handle = vm.memory[p->physical].handle;
+        } else {
+            call.record.result = call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
+                                             "nothing is mapped there, or no place for the handle");
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
+/* --- what others ask --------------------------------------------------------------------- */
+
+bool virtual_is_usable(const allocation *a, uint64_t address, uint64_t size, int device,
+                       uint64_t *bad)
+{
+    const reservation *r = &vm.reservations[a->reservation];
+    uint64_t end = size ? address + size : address + 1;
+    for (uint64_t at = address; at < end; at = (at / GMD_SIM_PAGE_BYTES + 1) * GMD_SIM_PAGE_BYTES) {
+        if (access_of(page_at(r, at), device) != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+            *bad = at;
+            return false;
+        }
+    }
+    return true;
+}
+
+unsigned char *virtual_data(const allocation *a, uint64_t address, uint64_t *contiguous)
+{
+    const page *p = page_at(&vm.reservations[a->reservation], address);
+    unsigned char *data = p->physical ? vm.memory[p->physical].data : NULL;
+    *contiguous = GMD_SIM_PAGE_BYTES - address % GMD_SIM_PAGE_BYTES;
+    return data ? data + (uint64_t)p->index * GMD_SIM_PAGE_BYTES + address % GMD_SIM_PAGE_BYTES
+                : NULL;
+}
+
+void virtual_reset(void)
+{
+    for (uint32_t i = 1; i < vm.reservation_count; i++) {
+        if (vm.reservations[i].size) {
+            munmap(vm.reservations[i].pages, table_bytes(vm.reservations[i].size));
+        }
+    }
+    for (uint32_t i = 1; i < vm.memory_count; i++) {
+        if (vm.memory[i].handle && vm.memory[i].data) {
+            munmap(vm.memory[i].data, vm.memory[i].size);
+        }
+    }
+    vm.reservation_count = vm.memory_count = 1;
+    vm.free_reservation = vm.free_memory = 0;
+}

@@ -1,0 +1,77 @@
+/* The uses of blocks: the latest on each stream, in lists that share one array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "uses.h"
+
+static void note(gmd_uses *uses, uint32_t *head, uint32_t stream, uint32_t place, uint64_t ticket)
+{
+    assert_true(
+        gmd_uses_note(uses, head, &(gmd_use){.ticket = ticket, .place = place, .stream = stream}));
+}
+
+static size_t take(gmd_uses *uses, uint32_t *head, const gmd_use **taken)
+{
+    size_t count;
+    assert_true(gmd_uses_take(uses, head, taken, &count));
+    return count;
+}
+
+static void the_latest_use_on_a_stream_is_kept(void **state)
+{
+    (void)state;
+    gmd_uses uses = {0};
+    const gmd_use *taken;
+    uint32_t head = 0;
+    note(&uses, &head, 1, 7, 1);
+    note(&uses, &head, 1, 7, 5);
+    assert_int_equal(take(&uses, &head, &taken), 1);
+    assert_int_equal(taken[0].ticket, 5);
+    gmd_uses_free(&uses);
+}
+
+static void a_stream_made_anew_is_another_one(void **state)
+{
+    (void)state;
+    gmd_uses uses = {0};
+    const gmd_use *taken;
+    uint32_t head = 0;
+    note(&uses, &head, 1, 7, 9);
+    note(&uses, &head, 1, 8, 1);
+    assert_int_equal(take(&uses, &head, &taken), 2);
+    gmd_uses_free(&uses);
+}
+
+static void lists_do_not_mix_and_their_nodes_are_used_again(void **state)
+{
+    (void)state;
+    gmd_uses uses = {0};
+    const gmd_use *taken;
+    uint32_t heads[2] = {0, 0};
+    for (int round = 0; round < 100; round++) {
+        for (uint32_t stream = 0; stream < 40; stream++) {
+            note(&uses, &heads[0], stream, stream, 1);
+            note(&uses, &heads[1], stream, stream, 2);
+        }
+        assert_int_equal(take(&uses, &heads[0], &taken), 40);
+        assert_int_equal(taken[39].ticket, 1);
+        assert_int_equal(take(&uses, &heads[1], &taken), 40);
+        assert_int_equal(taken[0].ticket, 2);
+    }
+    assert_int_equal(uses.used, 80);
+    gmd_uses_free(&uses);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_latest_use_on_a_stream_is_kept),
+        cmocka_unit_test(a_stream_made_anew_is_another_one),
+        cmocka_unit_test(lists_do_not_mix_and_their_nodes_are_used_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
