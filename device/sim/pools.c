@@ -56,16 +56,18 @@ static void open_pool(uint32_t slot, int device, uint64_t max_bytes)
                               .max_bytes = max_bytes};
 }
 
-static void forget_free(piece *it)
+static void drop_piece(uint32_t slot)
 {
-    past_drop(it->freed_at.before);
-    it->freed_at = (point){0};
+    point_store(&pools.pieces[slot].freed_at, (point){.on = NULL});
+    pools.pieces[slot].span = 0;
+    pools.pieces[slot].next = pools.free_piece;
+    pools.free_piece = slot;
 }
 
 void pools_reset(void)
 {
     for (uint32_t i = 1; i < pools.piece_count; i++) {
-        forget_free(&pools.pieces[i]);
+        point_store(&pools.pieces[i].freed_at, (point){.on = NULL});
     }
     pools.count = sim.config.device_count + 1;
     pools.piece_count = 1;
@@ -82,10 +84,7 @@ void pools_reset_device(int device)
         piece *it = &pools.pieces[i];
         if (it->span && pools.list[it->pool].device == device) {
             pools.cached_count -= !it->is_live;
-            forget_free(it);
-            it->span = 0;
-            it->next = pools.free_piece;
-            pools.free_piece = i;
+            drop_piece(i);
         }
     }
     for (uint32_t i = 1; i < pools.count; i++) {
@@ -131,16 +130,8 @@ static uint32_t new_piece(void)
         pools.pieces = moved;
         pools.piece_capacity = capacity;
     }
-    pools.pieces[pools.piece_count] = (piece){0};
+    pools.pieces[pools.piece_count] = (piece){.span = 0};
     return pools.piece_count++;
-}
-
-static void drop_piece(uint32_t slot)
-{
-    forget_free(&pools.pieces[slot]);
-    pools.pieces[slot].span = 0;
-    pools.pieces[slot].next = pools.free_piece;
-    pools.free_piece = slot;
 }
 
 static void cache(pool *p, uint32_t slot)
@@ -191,18 +182,20 @@ static uint32_t *find_cached(pool *p, uint64_t size, const stream *s)
 static void release_piece(pool *p, uint32_t *link)
 {
     uint32_t slot = *link;
-    uint64_t before = sim.devices[p->device].physical_bytes;
+    piece *it = &pools.pieces[slot];
     take_from_cache(link);
-    memory_release_at(pools.pieces[slot].address);
-    uint64_t given_back = before - sim.devices[p->device].physical_bytes;
-    p->reserved -= given_back < p->reserved ? given_back : p->reserved;
+    /* Small pieces share pages: the last of a page gives it back, whichever of them took it. */
+    uint64_t before = sim.devices[p->device].physical_bytes;
+    memory_release_at(it->address);
+    uint64_t given = before - sim.devices[p->device].physical_bytes;
+    p->reserved -= given < p->reserved ? given : p->reserved;
     drop_piece(slot);
 }
 
 /* Gives back what is free and done, largest last, until no more than `keep` bytes are reserved. */
 static void trim(pool *p, uint64_t keep)
 {
-    for (uint32_t *link = &p->cached; *link && p->reserved > keep;) {
+    for (uint32_t *link = &p->cached; *link && (p->reserved > keep || keep == 0);) {
         const piece *it = &pools.pieces[*link];
         if (!it->freed_at.on || it->freed_at.on->head >= it->freed_at.ticket) {
             release_piece(p, link);
@@ -242,8 +235,8 @@ static uint32_t take_cached(pool *p, uint64_t size, stream *s)
     if (!stream_follow(s, pools.pieces[slot].freed_at)) {
         return 0;
     }
+    point_store(&pools.pieces[slot].freed_at, (point){.on = NULL});
     take_from_cache(link);
-    forget_free(&pools.pieces[slot]);
     return slot;
 }
 
@@ -337,8 +330,7 @@ bool pool_free(uint32_t slot, point freed_at)
     }
     pool *p = &pools.list[it->pool];
     it->is_live = false;
-    it->freed_at = freed_at;
-    past_keep(freed_at.before);
+    point_store(&it->freed_at, freed_at);
     p->live_count--;
     p->used -= it->size;
     cache(p, slot);
@@ -361,6 +353,7 @@ static int free_async(sim_call *call, uint64_t address, cudaStream_t handle)
     call->record.device = a->device;
     if (!a->pool_piece) { /* of cudaMalloc: it is gone once the stream has come here */
         stream_force(s, s->tail);
+        host_learn(stream_point(s));
         memory_release_at(address);
         return cudaSuccess;
     }
