@@ -143,6 +143,9 @@ bool call_enter(sim_call *call, call_id id)
     if (!call->thread->has_context && needs_context(id)) {
         device_use(call->thread, call->thread->device);
     }
+    if (call->thread->has_context) {
+        schedule_progress();
+    }
     return true;
 }
 

@@ -32,6 +32,8 @@ typedef struct sim_state {
     uint64_t now_ns; /* the virtual clock */
     uint64_t random; /* state of the generator of GMD_SIM_RANDOM */
     uint64_t forced_waits;
+    uint64_t schedule_random; /* state of the generator of GMD_SIM_SEEDED */
+    size_t choices_used;
     size_t recorded_next, recorded_next_reservation;
     bool recorded_broken;       /* the recorded list no longer matches */
     bool is_driver_initialized; /* cuInit or any runtime call; stays, like the process's state */
@@ -161,6 +163,9 @@ typedef enum stream_group { STREAMS_ALL, STREAMS_BLOCKING } stream_group;
 /* Makes time pass until `s` is complete up to `ticket`, or until all of a group is. The host then
  * knows only what host_learn is told. */
 void stream_force(stream *s, uint64_t ticket);
+/* At the begin of an API call: lets work complete where the schedule decides that now. */
+void schedule_progress(void);
+
 bool streams_are_idle(int device, stream_group group);
 void streams_force_group(int device, stream_group group); /* -1: every device */
 
@@ -176,7 +181,15 @@ typedef struct point {
     past *before;
 } point;
 
-/* What is queued on `s` now. Whoever stores the point keeps `before`. */
+/* For whoever stores a point: what it had is given up, and what lies before the new one kept. */
+static inline void point_store(point *at, point p)
+{
+    past_keep(p.before);
+    past_drop(at->before);
+    *at = p;
+}
+
+/* What is queued on `s` now; to be passed on, not to be stored. */
 static inline point stream_point(const stream *s)
 {
     return (point){.on = (stream *)s, .ticket = s->tail, .before = s->before};
