@@ -51,6 +51,8 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
     config.placement = o->placement;
     config.recorded = o->recorded;
     config.recorded_count = o->recorded_count;
+    config.recorded_reservations = o->recorded_reservations;
+    config.recorded_reservation_count = o->recorded_reservation_count;
     if (s->runtime.sim->gmd_sim_reset(&config) == 0) {
         return GMD_OK;
     }

@@ -13,8 +13,7 @@
 typedef struct piece {
     uint64_t address, span; /* span 0: the slot is free */
     uint64_t size;          /* of the live owner */
-    uint64_t physical;      /* bytes that it took from the device */
-    point freed_at;
+    point freed_at;         /* its past is kept */
     uint32_t pool;
     bool is_live;
     uint32_t next; /* free slots, or cached pieces of the pool, by ascending span */
@@ -119,6 +118,7 @@ static uint32_t new_piece(void)
     uint32_t slot = pools.free_piece;
     if (slot) {
         pools.free_piece = pools.pieces[slot].next;
+        pools.pieces[slot] = (piece){0};
         return slot;
     }
     if (pools.piece_count >= pools.piece_capacity) {
@@ -183,16 +183,19 @@ static void release_piece(pool *p, uint32_t *link)
 {
     uint32_t slot = *link;
     piece *it = &pools.pieces[slot];
-    p->reserved -= it->physical < p->reserved ? it->physical : p->reserved;
     take_from_cache(link);
+    /* Small pieces share pages: the last of a page gives it back, whichever of them took it. */
+    uint64_t before = sim.devices[p->device].physical_bytes;
     memory_release_at(it->address);
+    uint64_t given = before - sim.devices[p->device].physical_bytes;
+    p->reserved -= given < p->reserved ? given : p->reserved;
     drop_piece(slot);
 }
 
 /* Gives back what is free and done, largest last, until no more than `keep` bytes are reserved. */
 static void trim(pool *p, uint64_t keep)
 {
-    for (uint32_t *link = &p->cached; *link && p->reserved > keep;) {
+    for (uint32_t *link = &p->cached; *link && (p->reserved > keep || keep == 0);) {
         const piece *it = &pools.pieces[*link];
         if (!it->freed_at.on || it->freed_at.on->head >= it->freed_at.ticket) {
             release_piece(p, link);
@@ -256,11 +259,9 @@ static uint32_t take_fresh(pool *p, uint64_t size)
     if (!slot) {
         return 0;
     }
-    pools.pieces[slot] = (piece){.address = address,
-                                 .span = size,
-                                 .physical = sim.devices[p->device].physical_bytes - before,
-                                 .pool = (uint32_t)(p - pools.list)};
-    p->reserved += pools.pieces[slot].physical;
+    pools.pieces[slot] =
+        (piece){.address = address, .span = size, .pool = (uint32_t)(p - pools.list)};
+    p->reserved += sim.devices[p->device].physical_bytes - before; /* small pieces share a page */
     return slot;
 }
 
