@@ -624,7 +624,7 @@ cudaError_t gmd_sim_cudaMemPoolSetAccess(cudaMemPool_t handle,
             call.record.result =
                 call_misuse(&call, cudaErrorInvalidValue, "no such pool, or no access is given");
         }
-        for (size_t i = 0; !call.record.result && i < count; i++) {
+        for (size_t i = 0; access && !call.record.result && i < count; i++) {
             bool is_own = access[i].location.type == cudaMemLocationTypeDevice &&
                           access[i].location.id == p->device;
             call.record.result =
