@@ -129,7 +129,134 @@
       (enum cudaMemAccessFlags * flags, cudaMemPool_t pool, struct cudaMemLocation * location),    \
       (flags, pool, location))                                                                     \
     X(cudaError_t, cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), (pool, device))       \
-    X(cudaError_t, cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), (device, pool))
+    X(cudaError_t, cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), (device, pool))         \
+    GMD_CUDART_STREAM_FUNCTIONS(X)
+
+/* Those on streams, host functions, copies, captures and graphs; part of the list above. */
+#define GMD_CUDART_STREAM_FUNCTIONS(X)                                                             \
+    X(cudaError_t, cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), (stream, id))   \
+    X(cudaError_t, cudaStreamGetDevice, (cudaStream_t stream, int *device), (stream, device))      \
+    X(cudaError_t, cudaStreamCopyAttributes, (cudaStream_t to, cudaStream_t from), (to, from))     \
+    X(cudaError_t, cudaStreamAttachMemAsync,                                                       \
+      (cudaStream_t stream, void *pointer, size_t size, unsigned int flags),                       \
+      (stream, pointer, size, flags))                                                              \
+    X(cudaError_t, cudaStreamAddCallback,                                                          \
+      (cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags),        \
+      (stream, callback, data, flags))                                                             \
+    X(cudaError_t, cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data),   \
+      (stream, function, data))                                                                    \
+    X(cudaError_t, cudaMemcpyPeer,                                                                 \
+      (void *to, int to_device, const void *from, int from_device, size_t size),                   \
+      (to, to_device, from, from_device, size))                                                    \
+    X(cudaError_t, cudaMemcpy2D,                                                                   \
+      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,               \
+       size_t height, enum cudaMemcpyKind kind),                                                   \
+      (to, to_pitch, from, from_pitch, width, height, kind))                                       \
+    X(cudaError_t, cudaMemcpy2DAsync,                                                              \
+      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,               \
+       size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),                              \
+      (to, to_pitch, from, from_pitch, width, height, kind, stream))                               \
+    X(cudaError_t, cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height), \
+      (to, pitch, value, width, height))                                                           \
+    X(cudaError_t, cudaMemset2DAsync,                                                              \
+      (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),       \
+      (to, pitch, value, width, height, stream))                                                   \
+    X(cudaError_t, cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode), \
+      (stream, mode))                                                                              \
+    X(cudaError_t, cudaStreamBeginCaptureToGraph,                                                  \
+      (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *dependencies,                \
+       const cudaGraphEdgeData *edges, size_t count, enum cudaStreamCaptureMode mode),             \
+      (stream, graph, dependencies, edges, count, mode))                                           \
+    X(cudaError_t, cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t * graph),               \
+      (stream, graph))                                                                             \
+    X(cudaError_t, cudaStreamUpdateCaptureDependencies,                                            \
+      (cudaStream_t stream, cudaGraphNode_t * dependencies, const cudaGraphEdgeData *edges,        \
+       size_t count, unsigned int flags),                                                          \
+      (stream, dependencies, edges, count, flags))                                                 \
+    X(cudaError_t, cudaGraphCreate, (cudaGraph_t * graph, unsigned int flags), (graph, flags))     \
+    X(cudaError_t, cudaGraphDestroy, (cudaGraph_t graph), (graph))                                 \
+    X(cudaError_t, cudaGraphGetNodes,                                                              \
+      (cudaGraph_t graph, cudaGraphNode_t * nodes, size_t * count), (graph, nodes, count))         \
+    X(cudaError_t, cudaGraphGetRootNodes,                                                          \
+      (cudaGraph_t graph, cudaGraphNode_t * nodes, size_t * count), (graph, nodes, count))         \
+    X(cudaError_t, cudaGraphNodeGetType, (cudaGraphNode_t node, enum cudaGraphNodeType * type),    \
+      (node, type))                                                                                \
+    X(cudaError_t, cudaGraphDebugDotPrint,                                                         \
+      (cudaGraph_t graph, const char *path, unsigned int flags), (graph, path, flags))             \
+    X(cudaError_t, cudaGraphInstantiate,                                                           \
+      (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags), (exec, graph, flags)) \
+    X(cudaError_t, cudaGraphInstantiateWithFlags,                                                  \
+      (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags), (exec, graph, flags)) \
+    X(cudaError_t, cudaGraphUpload, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream))   \
+    X(cudaError_t, cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream))   \
+    X(cudaError_t, cudaGraphExecDestroy, (cudaGraphExec_t exec), (exec))
+
+/* Functions with a variant for code that is compiled with per-thread default streams, which
+ * libcudart exports beside them: X(result, name, suffix, (parameters), (arguments)), where OWN()
+ * makes the calling thread's default stream of NULL. */
+#define GMD_CUDART_PER_THREAD_FUNCTIONS(X)                                                         \
+    X(cudaError_t, cudaStreamGetFlags, _ptsz, (cudaStream_t stream, unsigned int *flags),          \
+      (OWN(stream), flags))                                                                        \
+    X(cudaError_t, cudaStreamGetPriority, _ptsz, (cudaStream_t stream, int *priority),             \
+      (OWN(stream), priority))                                                                     \
+    X(cudaError_t, cudaStreamQuery, _ptsz, (cudaStream_t stream), (OWN(stream)))                   \
+    X(cudaError_t, cudaStreamSynchronize, _ptsz, (cudaStream_t stream), (OWN(stream)))             \
+    X(cudaError_t, cudaStreamWaitEvent, _ptsz,                                                     \
+      (cudaStream_t stream, cudaEvent_t event, unsigned int flags), (OWN(stream), event, flags))   \
+    X(cudaError_t, cudaEventRecord, _ptsz, (cudaEvent_t event, cudaStream_t stream),               \
+      (event, OWN(stream)))                                                                        \
+    X(cudaError_t, cudaEventRecordWithFlags, _ptsz,                                                \
+      (cudaEvent_t event, cudaStream_t stream, unsigned int flags), (event, OWN(stream), flags))   \
+    X(cudaError_t, cudaMemsetAsync, _ptsz,                                                         \
+      (void *pointer, int value, size_t size, cudaStream_t stream),                                \
+      (pointer, value, size, OWN(stream)))                                                         \
+    X(cudaError_t, cudaMemcpyAsync, _ptsz,                                                         \
+      (void *to, const void *from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream),    \
+      (to, from, size, kind, OWN(stream)))                                                         \
+    X(cudaError_t, cudaStreamGetId, _ptsz, (cudaStream_t stream, unsigned long long *id),          \
+      (OWN(stream), id))                                                                           \
+    X(cudaError_t, cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device),                 \
+      (OWN(stream), device))                                                                       \
+    X(cudaError_t, cudaStreamCopyAttributes, _ptsz, (cudaStream_t to, cudaStream_t from),          \
+      (OWN(to), OWN(from)))                                                                        \
+    X(cudaError_t, cudaStreamAttachMemAsync, _ptsz,                                                \
+      (cudaStream_t stream, void *pointer, size_t size, unsigned int flags),                       \
+      (OWN(stream), pointer, size, flags))                                                         \
+    X(cudaError_t, cudaStreamAddCallback, _ptsz,                                                   \
+      (cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags),        \
+      (OWN(stream), callback, data, flags))                                                        \
+    X(cudaError_t, cudaLaunchHostFunc, _ptsz,                                                      \
+      (cudaStream_t stream, cudaHostFn_t function, void *data), (OWN(stream), function, data))     \
+    X(cudaError_t, cudaMemcpy2DAsync, _ptsz,                                                       \
+      (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,               \
+       size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),                              \
+      (to, to_pitch, from, from_pitch, width, height, kind, OWN(stream)))                          \
+    X(cudaError_t, cudaMemset2DAsync, _ptsz,                                                       \
+      (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),       \
+      (to, pitch, value, width, height, OWN(stream)))                                              \
+    X(cudaError_t, cudaStreamBeginCapture, _ptsz,                                                  \
+      (cudaStream_t stream, enum cudaStreamCaptureMode mode), (OWN(stream), mode))                 \
+    X(cudaError_t, cudaStreamBeginCaptureToGraph, _ptsz,                                           \
+      (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *dependencies,                \
+       const cudaGraphEdgeData *edges, size_t count, enum cudaStreamCaptureMode mode),             \
+      (OWN(stream), graph, dependencies, edges, count, mode))                                      \
+    X(cudaError_t, cudaStreamEndCapture, _ptsz, (cudaStream_t stream, cudaGraph_t * graph),        \
+      (OWN(stream), graph))                                                                        \
+    X(cudaError_t, cudaStreamIsCapturing, _ptsz,                                                   \
+      (cudaStream_t stream, enum cudaStreamCaptureStatus * status), (OWN(stream), status))         \
+    X(cudaError_t, cudaStreamGetCaptureInfo, _ptsz,                                                \
+      (cudaStream_t stream, enum cudaStreamCaptureStatus * status, unsigned long long *id,         \
+       cudaGraph_t *graph, const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,  \
+       size_t *count),                                                                             \
+      (OWN(stream), status, id, graph, dependencies, edges, count))                                \
+    X(cudaError_t, cudaStreamUpdateCaptureDependencies, _ptsz,                                     \
+      (cudaStream_t stream, cudaGraphNode_t * dependencies, const cudaGraphEdgeData *edges,        \
+       size_t count, unsigned int flags),                                                          \
+      (OWN(stream), dependencies, edges, count, flags))                                            \
+    X(cudaError_t, cudaGraphUpload, _ptsz, (cudaGraphExec_t exec, cudaStream_t stream),            \
+      (exec, OWN(stream)))                                                                         \
+    X(cudaError_t, cudaGraphLaunch, _ptsz, (cudaGraphExec_t exec, cudaStream_t stream),            \
+      (exec, OWN(stream)))
 
 /* Runtime functions that cannot fail. */
 #define GMD_CUDART_TEXT_FUNCTIONS(X)                                                               \
@@ -226,7 +353,65 @@
        CUdriverProcAddressQueryResult *status),                                                    \
       (symbol, function, version, flags, status))                                                  \
     X(CUresult, cuGetErrorName, (CUresult error, const char **text), (error, text))                \
-    X(CUresult, cuGetErrorString, (CUresult error, const char **text), (error, text))
+    X(CUresult, cuGetErrorString, (CUresult error, const char **text), (error, text))              \
+    GMD_CUDA_DRIVER_STREAM_FUNCTIONS(X)
+
+/* Those on streams, events, copies and memsets; part of the list above. */
+#define GMD_CUDA_DRIVER_STREAM_FUNCTIONS(X)                                                        \
+    X(CUresult, cuStreamCreate, (CUstream * stream, unsigned int flags), (stream, flags))          \
+    X(CUresult, cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority), \
+      (stream, flags, priority))                                                                   \
+    X(CUresult, cuStreamDestroy_v2, (CUstream stream), (stream))                                   \
+    X(CUresult, cuStreamGetFlags, (CUstream stream, unsigned int *flags), (stream, flags))         \
+    X(CUresult, cuStreamGetPriority, (CUstream stream, int *priority), (stream, priority))         \
+    X(CUresult, cuStreamGetId, (CUstream stream, unsigned long long *id), (stream, id))            \
+    X(CUresult, cuStreamGetDevice, (CUstream stream, CUdevice * device), (stream, device))         \
+    X(CUresult, cuStreamGetCtx, (CUstream stream, CUcontext * context), (stream, context))         \
+    X(CUresult, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags),           \
+      (stream, event, flags))                                                                      \
+    X(CUresult, cuStreamAddCallback,                                                               \
+      (CUstream stream, CUstreamCallback callback, void *data, unsigned int flags),                \
+      (stream, callback, data, flags))                                                             \
+    X(CUresult, cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *data),                \
+      (stream, function, data))                                                                    \
+    X(CUresult, cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus * status),            \
+      (stream, status))                                                                            \
+    X(CUresult, cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode), (mode))           \
+    X(CUresult, cuEventCreate, (CUevent * event, unsigned int flags), (event, flags))              \
+    X(CUresult, cuEventRecord, (CUevent event, CUstream stream), (event, stream))                  \
+    X(CUresult, cuEventRecordWithFlags, (CUevent event, CUstream stream, unsigned int flags),      \
+      (event, stream, flags))                                                                      \
+    X(CUresult, cuEventSynchronize, (CUevent event), (event))                                      \
+    X(CUresult, cuEventDestroy_v2, (CUevent event), (event))                                       \
+    X(CUresult, cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end),             \
+      (milliseconds, start, end))                                                                  \
+    X(CUresult, cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent end),          \
+      (milliseconds, start, end))                                                                  \
+    X(CUresult, cuStreamWaitValue32_v2,                                                            \
+      (CUstream stream, CUdeviceptr address, unsigned int value, unsigned int flags),              \
+      (stream, address, value, flags))                                                             \
+    X(CUresult, cuMemsetD8_v2, (CUdeviceptr to, unsigned char value, size_t count),                \
+      (to, value, count))                                                                          \
+    X(CUresult, cuMemsetD32_v2, (CUdeviceptr to, unsigned int value, size_t count),                \
+      (to, value, count))                                                                          \
+    X(CUresult, cuMemsetD8Async,                                                                   \
+      (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),                        \
+      (to, value, count, stream))                                                                  \
+    X(CUresult, cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t size), (to, from, size))       \
+    X(CUresult, cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream),   \
+      (to, from, size, stream))                                                                    \
+    X(CUresult, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size),                  \
+      (to, from, size))                                                                            \
+    X(CUresult, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size), (to, from, size))      \
+    X(CUresult, cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t size),                  \
+      (to, from, size))                                                                            \
+    X(CUresult, cuMemcpyHtoDAsync_v2,                                                              \
+      (CUdeviceptr to, const void *from, size_t size, CUstream stream), (to, from, size, stream))  \
+    X(CUresult, cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size, CUstream stream),  \
+      (to, from, size, stream))                                                                    \
+    X(CUresult, cuMemcpyDtoDAsync_v2,                                                              \
+      (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream), (to, from, size, stream))  \
+    X(CUresult, cuGraphLaunch, (CUgraphExec exec, CUstream stream), (exec, stream))
 
 /* X(name, value, text): runtime errors, with the texts of cudaGetErrorString. */
 #define GMD_CUDA_ERRORS(X)                                                                         \
@@ -269,6 +454,20 @@
     X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")  \
     X(cudaErrorStreamCaptureInvalidated, 901,                                                      \
       "operation failed due to a previous error during capture")                                   \
+    X(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                                    \
+    X(cudaErrorStreamCaptureMerge, 902,                                                            \
+      "operation would result in a merge of separate capture sequences")                           \
+    X(cudaErrorStreamCaptureUnmatched, 903,                                                        \
+      "capture was not ended in the same stream as it began")                                      \
+    X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                   \
+    X(cudaErrorStreamCaptureIsolation, 905,                                                        \
+      "dependency created on uncaptured work in another stream")                                   \
+    X(cudaErrorStreamCaptureImplicit, 906,                                                         \
+      "operation would make the legacy stream depend on a capturing blocking stream")              \
+    X(cudaErrorCapturedEvent, 907,                                                                 \
+      "operation not permitted on an event last recorded in a capturing stream")                   \
+    X(cudaErrorStreamCaptureWrongThread, 908,                                                      \
+      "attempt to terminate a thread-local capture sequence from another thread")                  \
     X(cudaErrorUnknown, 999, "unknown error")
 
 /* X(name, value): driver errors; the texts are those of the runtime's error of the same value. */
@@ -299,6 +498,15 @@
     X(CUDA_ERROR_LAUNCH_FAILED, 719)                                                               \
     X(CUDA_ERROR_NOT_PERMITTED, 800)                                                               \
     X(CUDA_ERROR_NOT_SUPPORTED, 801)                                                               \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                                                  \
+    X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901)                                                  \
+    X(CUDA_ERROR_STREAM_CAPTURE_MERGE, 902)                                                        \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, 903)                                                    \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, 904)                                                     \
+    X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, 905)                                                    \
+    X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906)                                                     \
+    X(CUDA_ERROR_CAPTURED_EVENT, 907)                                                              \
+    X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908)                                                 \
     X(CUDA_ERROR_UNKNOWN, 999)
 
 /* X(driver's name, value): device attributes that only the driver has. */

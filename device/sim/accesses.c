@@ -31,7 +31,7 @@ void accesses_drop(access_list *list)
     list->more = NULL;
 }
 
-void accesses_carry_out(access_list *list, int device)
+void accesses_carry_out(const access_list *list, int device)
 {
     const access_range *ranges = list->more ? list->more : list->few;
     uint64_t bad;
@@ -40,7 +40,6 @@ void accesses_carry_out(access_list *list, int device)
             device_break(device);
         }
     }
-    accesses_drop(list);
 }
 
 /* As a real device: the context is lost, and all that is done with it fails alike. */

@@ -33,6 +33,9 @@ static void *_Atomic yield_context;
 /* Initial-exec: the libraries are loaded early and this is small, and every call looks at it. */
 static _Thread_local sim_thread this_thread __attribute__((tls_model("initial-exec")));
 
+static pthread_cond_t host_function_ended = PTHREAD_COND_INITIALIZER;
+static _Thread_local bool is_in_host_function __attribute__((tls_model("initial-exec")));
+
 static _Thread_local bool is_harness __attribute__((tls_model("initial-exec")));
 
 static const char *const call_names[CALL_COUNT] = {
@@ -115,11 +118,11 @@ static bool take_fault(call_id id, int *error)
 /* On a device that is broken, all that needs its context fails. */
 static bool fails_on_broken(call_id id)
 {
-    static const char *const prefixes[] = {"cuMem", "cuStream", "cuEvent"};
+    static const char *const prefixes[] = {"cuMem", "cuStream", "cuEvent", "cuLaunch", "cuGraph"};
     if (!is_driver_call(id)) {
-        return needs_context(id);
+        return needs_context(id) && id != CALL_cudaPointerGetAttributes;
     }
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (strncmp(call_names[id], prefixes[i], strlen(prefixes[i])) == 0) {
             return true;
         }
@@ -141,6 +144,39 @@ static bool fail_if_broken(sim_call *call)
                               "the device is lost until it is reset";
     }
     return true;
+}
+
+/* What a host function may call. */
+static bool works_in_host_function(call_id id)
+{
+    return id == CALL_cudaEventQuery || id == CALL_cuEventQuery || id == CALL_cudaGetLastError ||
+           id == CALL_cudaPeekAtLastError;
+}
+
+/* Calls that a capture in another stream forbids, whatever they are given. */
+static bool is_unsafe_in_capture(call_id id)
+{
+    switch (id) {
+    case CALL_cudaMalloc:
+    case CALL_cudaFree:
+    case CALL_cudaMallocHost:
+    case CALL_cudaHostAlloc:
+    case CALL_cudaFreeHost:
+    case CALL_cuMemAlloc_v2:
+    case CALL_cuMemFree_v2:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The error of a call that may not be made where it is made; 0: it may. */
+static int forbidden(sim_call *call)
+{
+    if (is_in_host_function && !works_in_host_function(call->id)) {
+        return call_misuse(call, cudaErrorNotPermitted, "a CUDA call within a host function");
+    }
+    return capture_is_any() && is_unsafe_in_capture(call->id) ? capture_check_unsafe(call) : 0;
 }
 
 /* Counts the call; true when a planted fault answers it. */
@@ -177,10 +213,11 @@ bool call_enter(sim_call *call, call_id id)
     if (fail_if_broken(call)) {
         return false;
     }
-    if (call->thread->has_context) {
+    if (call->thread->has_context && !is_in_host_function) {
         schedule_progress();
     }
-    return true;
+    call->record.result = forbidden(call);
+    return call->record.result == 0;
 }
 
 int call_misuse(sim_call *call, int result, const char *sentence)
@@ -211,6 +248,29 @@ int call_leave(sim_call *call)
     return result;
 }
 
+void sim_run_host(cudaHostFn_t function, cudaStreamCallback_t callback, cudaStream_t on, void *data)
+{
+    cudaError_t last_error = sim_this_thread()->last_error; /* the real one has its own thread */
+    sim.running++;
+    sim_unlock();
+    is_in_host_function = true;
+    if (callback) {
+        callback(on, cudaSuccess, data);
+    } else {
+        function(data);
+    }
+    is_in_host_function = false;
+    sim_lock();
+    sim_this_thread()->last_error = last_error;
+    sim.running--;
+    pthread_cond_broadcast(&host_function_ended);
+}
+
+void sim_wait_for_host(void)
+{
+    pthread_cond_wait(&host_function_ended, &lock);
+}
+
 void calls_reset(void)
 {
     memset(calls.counts, 0, sizeof calls.counts);
@@ -218,18 +278,11 @@ void calls_reset(void)
     calls.fault_count = 0;
 }
 
-/* That of a broken device stays, however often it is asked for. */
-static int last_error(const sim_call *call)
-{
-    int sticky = sim.devices[call->thread->device].error;
-    return sticky ? sticky : (int)call->thread->last_error;
-}
-
 cudaError_t gmd_sim_cudaGetLastError(void)
 {
     sim_call call;
     if (call_enter(&call, CALL_cudaGetLastError)) {
-        call.record.result = last_error(&call);
+        call.record.result = (int)call.thread->last_error;
         call.thread->last_error = cudaSuccess;
     }
     return (cudaError_t)call_leave(&call);
@@ -239,7 +292,7 @@ cudaError_t gmd_sim_cudaPeekAtLastError(void)
 {
     sim_call call;
     if (call_enter(&call, CALL_cudaPeekAtLastError)) {
-        call.record.result = last_error(&call);
+        call.record.result = (int)call.thread->last_error;
     }
     return (cudaError_t)call_leave(&call);
 }

@@ -63,6 +63,34 @@ int call_leave(sim_call *call);
 /* For a call that broke the API's rules: notes the static sentence and returns `result`. */
 int call_misuse(sim_call *call, int result, const char *sentence);
 
+/* A whole API function: `...` is what it answers, an expression that may use `call`. */
+#define SIM_CALL(name, parameters, ...)                                                            \
+    cudaError_t gmd_sim_##name parameters                                                          \
+    {                                                                                              \
+        sim_call call;                                                                             \
+        if (call_enter(&call, CALL_##name)) {                                                      \
+            call.record.result = (int)(__VA_ARGS__);                                               \
+        }                                                                                          \
+        return (cudaError_t)call_leave(&call);                                                     \
+    }
+
+/* Likewise a driver function that needs a current context. */
+#define SIM_DRIVER_CALL(name, parameters, ...)                                                     \
+    CUresult gmd_sim_##name parameters                                                             \
+    {                                                                                              \
+        sim_call call;                                                                             \
+        if (call_enter(&call, CALL_##name)) {                                                      \
+            call.record.result =                                                                   \
+                call.thread->has_context ? (int)(__VA_ARGS__) : (int)CUDA_ERROR_INVALID_CONTEXT;   \
+        }                                                                                          \
+        return (CUresult)call_leave(&call);                                                        \
+    }
+
+/* Runs a host function: without the lock, and CUDA calls in it are refused. */
+void sim_run_host(cudaHostFn_t function, cudaStreamCallback_t callback, cudaStream_t on,
+                  void *data);
+void sim_wait_for_host(void); /* until a host function that runs in another thread has ended */
+
 /* Forgets counters, faults and misuse; makes every thread's state stale. */
 void calls_reset(void);
 

@@ -73,6 +73,8 @@ static bool reset(const gmd_sim_config *config)
     }
     calls_reset();
     pools_reset();
+    captures_reset();
+    graphs_reset();
     events_reset();
     return pages_init() && map_reset() && streams_reset();
 }

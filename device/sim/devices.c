@@ -330,7 +330,7 @@ CUresult gmd_sim_cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUde
     return (CUresult)call_leave(&call);
 }
 
-static CUcontext context_of(int device)
+CUcontext context_of(int device)
 {
     return (CUcontext)(uintptr_t)handle_make(HANDLE_CONTEXT, (uint64_t)device + 1);
 }

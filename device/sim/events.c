@@ -8,8 +8,11 @@ typedef struct event {
     cudaEvent_t handle; /* NULL: free */
     int device;
     unsigned flags;
-    point at;        /* on nothing: never recorded */
-    uint64_t end_ns; /* when it completed; meaningful once it has */
+    point at;                /* on nothing: never recorded */
+    uint64_t end_ns;         /* when it completed; meaningful once it has */
+    uint64_t capture_id;     /* 0: not recorded in a capture */
+    uint32_t *capture_after; /* the nodes that it stands for there, owned */
+    uint32_t capture_count;
     uint32_t next_free;
 } event;
 
@@ -68,6 +71,15 @@ static bool learn_if_complete(const event *e)
     return is_over;
 }
 
+static void forget(event *e)
+{
+    point_store(&e->at, (point){.on = NULL});
+    free(e->capture_after);
+    e->capture_after = NULL;
+    e->capture_id = 0;
+    e->capture_count = 0;
+}
+
 static bool keeps_time(const event *e)
 {
     return !(e->flags & cudaEventDisableTiming);
@@ -84,7 +96,7 @@ void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64
 void events_reset(void)
 {
     for (uint32_t slot = 1; slot < events.count; slot++) {
-        past_drop(events.slots[slot].at.before);
+        forget(&events.slots[slot]);
     }
     events.count = 1;
     events.free_list = 0;
@@ -94,7 +106,7 @@ static void release(uint32_t slot)
 {
     event *e = &events.slots[slot];
     sim.devices[e->device].event_count--;
-    point_store(&e->at, (point){.on = NULL});
+    forget(e);
     e->handle = NULL;
     e->next_free = events.free_list;
     events.free_list = slot;
@@ -175,6 +187,38 @@ cudaError_t gmd_sim_cudaEventDestroy(cudaEvent_t handle)
     return (cudaError_t)call_leave(&call);
 }
 
+/* The event stands for the nodes that the capture's next work would depend on. */
+static int record_in_capture(event *e, const stream *s)
+{
+    uint32_t *after = malloc((s->capture_after_count + 1) * sizeof *after);
+    if (!after) {
+        return cudaErrorMemoryAllocation;
+    }
+    for (uint32_t i = 0; i < s->capture_after_count; i++) {
+        after[i] = s->capture_after[i];
+    }
+    forget(e);
+    e->capture_id = capture_id_of(s);
+    e->capture_after = after;
+    e->capture_count = s->capture_after_count;
+    return cudaSuccess;
+}
+
+static int record_on(event *e, stream *s)
+{
+    if (!stream_order_default(s) ||
+        (s->head < s->tail && keeps_time(e) &&
+         !stream_push(s, (entry){.kind = ENTRY_RECORD, .event = e->handle}))) {
+        return cudaErrorMemoryAllocation;
+    }
+    if (e->capture_id) {
+        forget(e);
+    }
+    point_store(&e->at, stream_point(s));
+    e->end_ns = sim.now_ns;
+    return cudaSuccess;
+}
+
 static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle, unsigned flags)
 {
     event *e = event_of(call, handle);
@@ -182,7 +226,8 @@ static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (flags != cudaEventRecordDefault) {
+    if (flags & ~(unsigned)cudaEventRecordExternal ||
+        (flags == cudaEventRecordExternal && !s->capture)) {
         return call_misuse(call, cudaErrorInvalidValue,
                            "cudaEventRecordExternal outside of a capture, or unknown flags");
     }
@@ -190,14 +235,29 @@ static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle
         return call_misuse(call, cudaErrorInvalidResourceHandle,
                            "the event and the stream belong to different devices");
     }
-    if (!stream_order_default(s) ||
-        (s->head < s->tail && keeps_time(e) &&
-         !stream_push(s, (entry){.kind = ENTRY_RECORD, .event = handle}))) {
-        return cudaErrorMemoryAllocation;
+    int refused = capture_check_work(call, s);
+    if (refused) {
+        return refused;
     }
-    point_store(&e->at, stream_point(s));
-    e->end_ns = sim.now_ns;
-    return cudaSuccess;
+    if (flags == cudaEventRecordExternal) {
+        entry node = {.kind = ENTRY_RECORD, .event = handle};
+        return stream_push(s, node) ? cudaSuccess : cudaErrorMemoryAllocation;
+    }
+    return s->capture ? record_in_capture(e, s) : record_on(e, s);
+}
+
+/* A node of a launched graph records the event on `s`. */
+int event_record_by_graph(cudaEvent_t handle, stream *s)
+{
+    event *e = event_find(handle);
+    return e ? record_on(e, s) : cudaSuccess;
+}
+
+/* A node of a launched graph makes `s` wait for what the event stands for now. */
+int event_wait_by_graph(cudaEvent_t handle, stream *s)
+{
+    const event *e = event_find(handle);
+    return !e || stream_follow(s, e->at) ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 cudaError_t gmd_sim_cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle)
@@ -219,11 +279,21 @@ cudaError_t gmd_sim_cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t st
     return (cudaError_t)call_leave(&call);
 }
 
+/* The host may not ask for an event that a capture holds, nor for any while one forbids it. */
+static int check_asking(sim_call *call, const event *e)
+{
+    return e->capture_id || capture_is_any() ? capture_check_event(call, e->capture_id) : 0;
+}
+
 static int query(sim_call *call, cudaEvent_t handle)
 {
     const event *e = event_of(call, handle);
     if (!e) {
         return cudaErrorInvalidResourceHandle;
+    }
+    int refused = check_asking(call, e);
+    if (refused) {
+        return refused;
     }
     return learn_if_complete(e) ? cudaSuccess : cudaErrorNotReady;
 }
@@ -253,10 +323,15 @@ static int synchronize(sim_call *call, cudaEvent_t handle)
     if (!e) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (e->at.on) {
-        stream_force(e->at.on, e->at.ticket);
-        host_learn(e->at);
+    int refused = check_asking(call, e);
+    if (refused || !e->at.on) {
+        return refused;
     }
+    point recorded = {.on = NULL};
+    point_store(&recorded, e->at); /* another thread may record the event anew meanwhile */
+    stream_force(recorded.on, recorded.ticket);
+    host_learn(recorded);
+    past_drop(recorded.before);
     return cudaSuccess;
 }
 
@@ -275,6 +350,9 @@ static int elapsed(sim_call *call, float *milliseconds, cudaEvent_t start, cudaE
     const event *last = first ? event_of(call, end) : NULL;
     if (!last) {
         return cudaErrorInvalidResourceHandle;
+    }
+    if (first->capture_id || last->capture_id) {
+        return call_misuse(call, cudaErrorCapturedEvent, "an event was recorded in a capture");
     }
     if (!milliseconds) {
         return call_misuse(call, cudaErrorInvalidValue, "no place for the time");
@@ -308,9 +386,25 @@ static int wait_event(sim_call *call, cudaStream_t stream_handle, cudaEvent_t ha
     if (!e) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (flags != cudaEventWaitDefault) {
+    if (flags & ~(unsigned)cudaEventWaitExternal ||
+        (flags == cudaEventWaitExternal && !s->capture)) {
         return call_misuse(call, cudaErrorInvalidValue,
                            "cudaEventWaitExternal outside of a capture, or unknown flags");
+    }
+    if (flags == cudaEventWaitExternal) {
+        entry node = {.kind = ENTRY_WAIT_EVENT, .event = handle};
+        return stream_push(s, node) ? cudaSuccess : cudaErrorMemoryAllocation;
+    }
+    int refused = capture_check_work(call, s);
+    if (refused) {
+        return refused;
+    }
+    if (e->capture_id) {
+        return capture_wait(call, s, e->capture_id, e->capture_after, e->capture_count);
+    }
+    if (s->capture && e->at.on) {
+        return capture_refuse(call, s, cudaErrorStreamCaptureIsolation,
+                              "a capturing stream waits for an event of work outside the capture");
     }
     return stream_order_default(s) && stream_follow(s, e->at) ? cudaSuccess
                                                               : cudaErrorMemoryAllocation;
@@ -325,6 +419,25 @@ cudaError_t gmd_sim_cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t 
     }
     return (cudaError_t)call_leave(&call);
 }
+
+/* --- the driver's forms ------------------------------------------------------------------ */
+
+SIM_DRIVER_CALL(cuEventCreate, (CUevent * out, unsigned flags), create(&call, out, flags))
+SIM_DRIVER_CALL(cuEventDestroy_v2, (CUevent handle), destroy(&call, handle))
+SIM_DRIVER_CALL(cuEventRecord, (CUevent handle, CUstream on), record(&call, handle, on, 0))
+SIM_DRIVER_CALL(cuEventRecordWithFlags, (CUevent handle, CUstream on, unsigned flags),
+                record(&call, handle, on, flags))
+SIM_DRIVER_CALL(cuEventSynchronize, (CUevent handle), synchronize(&call, handle))
+SIM_DRIVER_CALL(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end),
+                elapsed(&call, milliseconds, start, end))
+SIM_DRIVER_CALL(cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent end),
+                milliseconds
+                    ? elapsed(&call, milliseconds, start, end)
+                    : call_misuse(&call, CUDA_ERROR_INVALID_HANDLE, "no place for the time"))
+SIM_DRIVER_CALL(cuStreamWaitEvent, (CUstream on, CUevent handle, unsigned flags),
+                wait_event(&call, on, handle, flags))
+
+/* --- control ----------------------------------------------------------------------------- */
 
 bool gmd_sim_event_complete(cudaEvent_t handle)
 {

@@ -11,6 +11,11 @@ GMD_CUDART_TEXT_FUNCTIONS(FRONT_DECLARE)
 GMD_CUDA_DRIVER_FUNCTIONS(FRONT_DECLARE)
 #undef FRONT_DECLARE
 
+/* cudaMemset and cudaMemcpy on another stream than the legacy one. */
+cudaError_t gmd_sim_memset_on(cudaStream_t on, void *to, int value, size_t size);
+cudaError_t gmd_sim_memcpy_on(cudaStream_t on, void *to, const void *from, size_t size,
+                              enum cudaMemcpyKind kind);
+
 /* cudaRuntimeGetVersion of a front, which knows which runtime it is. */
 cudaError_t gmd_sim_runtime_version(int *version, int of_library);
 

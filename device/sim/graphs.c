@@ -351,7 +351,17 @@ static bool queue_node(const graph_node *node, stream *s)
         return event_wait_by_graph(node->work.event, s) == cudaSuccess;
     default: {
         entry work;
-        return entry_copy(&work, &node->work) && stream_push(s, work);
+        if (!entry_copy(&work, &node->work)) {
+            return false;
+        }
+        if (work.kind == ENTRY_HOST) {
+            work.host.before = past_keep(s->before);
+        }
+        bool is_queued = stream_push(s, work);
+        if (!is_queued) {
+            entry_drop(&work);
+        }
+        return is_queued;
     }
     }
 }
@@ -368,7 +378,7 @@ static int check_launch(sim_call *call, const graph *exec, stream *s)
         return capture_refuse(call, s, cudaErrorStreamCaptureUnsupported,
                               "a graph cannot be launched or uploaded in a capturing stream");
     }
-    return capture_check_legacy(call, s);
+    return capture_check_work(call, s);
 }
 
 static int launch(sim_call *call, cudaGraphExec_t handle, cudaStream_t on)

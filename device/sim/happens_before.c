@@ -120,7 +120,7 @@ static bool order_default_after_all(stream *s)
 /* ... and work on those starts after all earlier work of the default stream. */
 bool stream_order_default(stream *s)
 {
-    if (!stream_is_blocking(s)) {
+    if (!stream_is_blocking(s) || s->capture) {
         return true;
     }
     stream *first = sim.devices[s->device].legacy;

@@ -2,6 +2,7 @@
 #include "queue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool grow_ring(stream *s)
 {
@@ -33,21 +34,91 @@ void queue_deactivate(stream *s)
     stream_recycle_unused(s);
 }
 
+/* --- entries ----------------------------------------------------------------------------- */
+
+void entry_drop(entry *e)
+{
+    switch (e->kind) {
+    case ENTRY_COPY:
+        free(e->move.staged);
+        break;
+    case ENTRY_KERNEL:
+        accesses_drop(&e->accesses);
+        break;
+    case ENTRY_HOST:
+        past_drop(e->host.before);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A node's work, for a graph to queue: it is not queued yet, so that it is after nothing. */
+bool entry_copy(entry *to, const entry *from)
+{
+    *to = *from;
+    if (from->kind == ENTRY_KERNEL && from->accesses.more) {
+        size_t bytes = from->accesses.count * sizeof *from->accesses.more;
+        to->accesses.more = malloc(bytes);
+        if (!to->accesses.more) {
+            return false;
+        }
+        memcpy(to->accesses.more, from->accesses.more, bytes);
+    } else if (from->kind == ENTRY_HOST) {
+        to->host.before = NULL;
+    }
+    return true;
+}
+
+/* What host code sees when it runs, it knows. The lock is released meanwhile. */
+static void run_host(stream *s)
+{
+    entry e = *entry_at(s, s->head + 1);
+    point at = {.on = s, .ticket = s->head + 1, .before = e.host.before};
+    s->is_running = true;
+    sim_run_host(e.host.function, e.host.callback, e.host.stream, e.host.data);
+    s->is_running = false;
+    if (at.ticket < s->tail) {
+        host_learn(at); /* else when its entry is complete, below: the last one closes the stream */
+    }
+}
+
+/* What the entry does. */
+static void run(stream *s, entry *e)
+{
+    switch (e->kind) {
+    case ENTRY_RECORD:
+        event_recorded(e->event, s, s->head, s->end_ns);
+        break;
+    case ENTRY_KERNEL:
+        accesses_carry_out(&e->accesses, s->device);
+        break;
+    case ENTRY_FILL:
+    case ENTRY_COPY:
+        copy_complete(e, s->device);
+        break;
+    default:
+        break;
+    }
+}
+
 void queue_complete_first(stream *s, uint64_t end_ns)
 {
-    entry *e = entry_at(s, s->head + 1);
+    bool is_host = entry_at(s, s->head + 1)->kind == ENTRY_HOST;
+    if (is_host && !sim.devices[s->device].error) {
+        run_host(s);
+    }
+    entry e = *entry_at(s, s->head + 1); /* the ring may have grown while a host function ran */
     s->end_ns = end_ns;
     s->head++;
-    if (e->kind == ENTRY_RECORD) {
-        event_recorded(e->event, s, s->head, end_ns);
-    } else if (e->kind == ENTRY_KERNEL) {
-        accesses_carry_out(&e->accesses, s->device);
-    } else if (e->kind != ENTRY_WAIT) {
-        copy_complete(e, s->device);
-    }
+    run(s, &e);
     if (s->head == s->tail) {
         queue_deactivate(s);
+        if (is_host && !sim.devices[s->device].error) {
+            host_learn((point){.on = s, .ticket = s->head, .before = e.host.before});
+        }
     }
+    entry_drop(&e);
 }
 
 static void take_ticket(stream *s)
@@ -63,6 +134,9 @@ static void take_ticket(stream *s)
 
 bool stream_push(stream *s, entry e)
 {
+    if (s->capture) {
+        return capture_push(s, e);
+    }
     if (s->tail - s->head == s->ring_size && !grow_ring(s)) {
         return false;
     }
@@ -74,8 +148,7 @@ bool stream_push(stream *s, entry e)
     take_ticket(s);
     *entry_at(s, s->tail) = e;
     if (sim.config.schedule == GMD_SIM_EAGER) {
-        /* Nothing is ever pending here, so neither is what it waits for. */
-        queue_complete_first(s, sim.now_ns);
+        schedule_eager();
     }
     return true;
 }
@@ -100,12 +173,7 @@ uint64_t stream_pending(const stream *s)
 void queue_drop(stream *s)
 {
     for (uint64_t t = s->head + 1; t <= s->tail; t++) {
-        entry *e = entry_at(s, t);
-        if (e->kind == ENTRY_KERNEL) {
-            accesses_drop(&e->accesses);
-        } else {
-            copy_drop(e);
-        }
+        entry_drop(entry_at(s, t));
     }
     s->head = s->tail;
 }

@@ -53,6 +53,9 @@ void queue_complete_first(stream *s, uint64_t end_ns);   /* the effect of the fi
 void queue_drop(stream *s);                              /* the work is gone without effect */
 void queue_deactivate(stream *s);
 
+/* schedule.c: with GMD_SIM_EAGER, completes what can be. */
+void schedule_eager(void);
+
 /* happens_before.c */
 void stream_open(stream *s);  /* something was queued that the host does not know to be over */
 void stream_close(stream *s); /* it knows now, or need not */

@@ -27,6 +27,3 @@ REFUSE(cuMulticastUnbind,
        (CUmemGenericAllocationHandle handle, CUdevice device, size_t offset, size_t size))
 REFUSE(cuCtxPushCurrent_v2, (CUcontext context))
 REFUSE(cuCtxPopCurrent_v2, (CUcontext * context))
-REFUSE(cuMemsetD32Async, (CUdeviceptr pointer, unsigned int value, size_t count, CUstream handle))
-REFUSE(cuStreamWriteValue32_v2,
-       (CUstream handle, CUdeviceptr address, uint32_t value, unsigned int flags))

@@ -18,9 +18,12 @@ static bool can_complete(const stream *s, uint64_t *end_ns)
 {
     const entry *e = entry_at(s, s->head + 1);
     uint64_t start = s->end_ns > e->queued_ns ? s->end_ns : e->queued_ns;
+    if (s->is_running) {
+        return false;
+    }
     if (e->kind != ENTRY_WAIT) {
         *end_ns = add_saturating(start, e->duration_ns);
-        return true;
+        return e->kind != ENTRY_WAIT_VALUE || copy_value_holds(e);
     }
     *end_ns = start > e->wait.on->end_ns ? start : e->wait.on->end_ns;
     return e->wait.on->head >= e->wait.ticket;
@@ -91,6 +94,14 @@ static void follow_all_waits(void)
     }
 }
 
+void schedule_eager(void)
+{
+    uint64_t end;
+    for (stream *s; (s = next_to_complete(false, &end));) {
+        queue_complete_first(s, sim.now_ns);
+    }
+}
+
 /* --- schedules that choose --------------------------------------------------------------- */
 
 static bool is_choosing(void)
@@ -152,6 +163,9 @@ void schedule_progress(void)
 {
     while (streams.active_count && is_choosing()) {
         uint64_t end, count = count_completable(false);
+        if (count == 0) {
+            return;
+        }
         if (sim.config.schedule == GMD_SIM_SEEDED) {
             if (device_is_slow()) {
                 return;
@@ -175,11 +189,27 @@ static stream *choose_next(uint64_t *end_ns)
 {
     bool needed_only = sim.config.schedule == GMD_SIM_LAZY ||
                        (sim.config.schedule == GMD_SIM_SEEDED && device_is_slow());
+    /* What is needed may wait for a value that other work writes. */
+    needed_only = needed_only && count_completable(true) > 0;
     if (!is_choosing()) {
         return next_to_complete(needed_only, end_ns);
     }
     uint32_t count = count_completable(needed_only);
     return count ? nth_completable(choose_below(count), needed_only, end_ns) : NULL;
+}
+
+/* Nothing can complete: what is needed waits for values that no queued work writes. A real device
+ * would hang; here one of the waits ends. */
+static void give_up_a_wait(void)
+{
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        entry *e = entry_at(streams.active[i], streams.active[i]->head + 1);
+        if (e->kind == ENTRY_WAIT_VALUE) {
+            e->kind = ENTRY_NOTHING;
+            return;
+        }
+    }
+    abort(); /* a cycle of waits: the simulator itself is broken */
 }
 
 /* --- forcing ----------------------------------------------------------------------------- */
@@ -201,8 +231,13 @@ static void force_needed(void)
     while (anything_needed()) {
         uint64_t end;
         stream *s = choose_next(&end);
+        if (!s && sim.running) {
+            sim_wait_for_host();
+            continue;
+        }
         if (!s) {
-            abort(); /* a cycle of waits: the simulator itself is broken */
+            give_up_a_wait();
+            continue;
         }
         end = end > sim.now_ns || is_timed() ? end : sim.now_ns;
         queue_complete_first(s, end);

@@ -36,6 +36,7 @@ typedef struct sim_state {
     uint64_t forced_waits;
     uint64_t schedule_random; /* state of the generator of GMD_SIM_SEEDED */
     size_t choices_used;
+    uint32_t running; /* host functions, without the lock */
     size_t recorded_next, recorded_next_reservation;
     bool recorded_broken;       /* the recorded list no longer matches */
     bool is_driver_initialized; /* cuInit or any runtime call; stays, like the process's state */
@@ -56,6 +57,7 @@ static inline void sim_start(void)
 
 /* devices.c: makes the device's primary context current on the thread. */
 void device_use(sim_thread *thread, int device);
+CUcontext context_of(int device);
 static inline bool device_exists(int device)
 {
     return device >= 0 && (uint32_t)device < sim.config.device_count;
@@ -123,29 +125,50 @@ typedef struct access_list {
 bool accesses_keep(access_list *list, const gmd_sim_access *accesses, size_t count);
 void accesses_drop(access_list *list);
 /* The work runs now: on memory that is gone it breaks the device. */
-void accesses_carry_out(access_list *list, int device);
+void accesses_carry_out(const access_list *list, int device);
 void device_break(int device);
 
 /* streams.c: queues and clock. A ticket is a position in a stream's queue: entries are numbered
  * from 1, and are complete up to `head` and queued up to `tail`. */
 typedef struct entry {
-    enum { ENTRY_KERNEL, ENTRY_FILL, ENTRY_COPY, ENTRY_WAIT, ENTRY_RECORD } kind;
-    int value;            /* FILL */
+    enum {
+        ENTRY_KERNEL,
+        ENTRY_FILL,
+        ENTRY_COPY,
+        ENTRY_WAIT,
+        ENTRY_RECORD,
+        ENTRY_HOST,
+        ENTRY_WAIT_VALUE,
+        ENTRY_WAIT_EVENT, /* only as a node of a graph */
+        ENTRY_NOTHING
+    } kind;
+    uint32_t value;       /* FILL, WAIT_VALUE */
+    uint32_t count;       /* FILL: bytes of the pattern, 1 or 4; WAIT_VALUE: how it compares */
     uint64_t duration_ns; /* KERNEL, FILL, COPY */
     uint64_t queued_ns, sequence;
     union {
         struct {
-            uint64_t to, from, size;
+            uint64_t to, from, width, height; /* rows of `width` bytes */
+            uint64_t to_pitch, from_pitch;
             void *staged; /* a copy of pageable source memory, owned */
-        } move;           /* FILL, COPY */
+        } move;           /* FILL, COPY, WAIT_VALUE (to) */
         struct {
             stream *on;
             uint64_t ticket;
         } wait;
-        cudaEvent_t event;    /* RECORD */
+        cudaEvent_t event; /* RECORD, WAIT_EVENT */
+        struct {
+            cudaHostFn_t function;
+            cudaStreamCallback_t callback; /* instead of it */
+            void *data;
+            cudaStream_t stream;
+            past *before;     /* what its stream's work was after when it was queued, counted */
+        } host;               /* HOST */
         access_list accesses; /* KERNEL */
     };
 } entry;
+
+struct capture;
 
 struct stream {
     cudaStream_t handle;
@@ -153,7 +176,8 @@ struct stream {
     int device, priority;
     unsigned flags;
     bool is_destroyed;
-    bool is_open; /* the host does not know of all its work that it is over */
+    bool is_running; /* a host function of its, without the lock */
+    bool is_open;    /* the host does not know of all its work that it is over */
     uint32_t open_index;
     uint64_t head, tail;
     uint64_t known; /* the host knows that all up to here is over, and all that is before it */
@@ -167,6 +191,9 @@ struct stream {
     entry *ring;              /* of entries head+1 to tail, at (ticket - 1) % ring_size */
     uint64_t ring_size;
     uint32_t active_index;
+    struct capture *capture; /* NULL: what is queued runs */
+    uint32_t *capture_after; /* the nodes that the next captured one depends on */
+    uint32_t capture_after_count, capture_after_capacity;
     stream *next; /* in the list of free or of unnamed structures */
 };
 
@@ -176,15 +203,17 @@ stream *stream_find(sim_thread *thread, cudaStream_t handle); /* likewise, witho
 
 stream *stream_by_id(uint32_t id); /* any structure, in use or not; NULL: none */
 
-/* Queues `e` behind everything on `s`; with GMD_SIM_EAGER it completes at once. False, here and
- * below: the host has no memory. */
+/* Queues `e` behind everything on `s`, or adds it to the capture that `s` is in; with GMD_SIM_EAGER
+ * it completes at once. False, here and below: the host has no memory; what the entry owns is then
+ * still the caller's. */
 bool stream_push(stream *s, entry e);
 
 /* Which streams of a device the host waits for or asks about. */
 typedef enum stream_group { STREAMS_ALL, STREAMS_BLOCKING } stream_group;
 
 /* Makes time pass until `s` is complete up to `ticket`, or until all of a group is. The host then
- * knows only what host_learn is told. */
+ * knows only what host_learn is told. Host functions run meanwhile, without the lock: what was
+ * looked up before must be looked up again. */
 void stream_force(stream *s, uint64_t ticket);
 /* At the begin of an API call: lets work complete where the schedule decides that now. */
 void schedule_progress(void);
@@ -248,12 +277,37 @@ void pools_reset_device(int device);
 
 /* events.c */
 void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns);
+int event_record_by_graph(cudaEvent_t handle, stream *s); /* nodes of a launched graph */
+int event_wait_by_graph(cudaEvent_t handle, stream *s);
 void events_reset(void);
 void events_reset_device(int device);
 
 /* copies.c: what an entry does to memory when it completes, or when it is dropped. */
 void copy_complete(entry *e, int device);
-void copy_drop(entry *e);
+bool copy_value_holds(const entry *e); /* WAIT_VALUE */
+
+/* queue.c: what an entry owns. */
+void entry_drop(entry *e);
+bool entry_copy(entry *to, const entry *from);
+
+/* capture.c: checks that answer with the error of a call that a capture forbids, after stopping the
+ * capture where that is what a real device does; 0: it may go on. */
+bool capture_is_any(void);
+int capture_check_unsafe(sim_call *call); /* may synchronise, whatever it is given */
+int capture_check_device(sim_call *call); /* cudaDeviceSynchronize */
+int capture_check_event(sim_call *call, uint64_t capture_id); /* the host asks for an event */
+int capture_check_stream(sim_call *call, stream *s);          /* the host asks for a stream */
+int capture_check_work(sim_call *call, const stream *s);      /* work on a stream */
+/* Stops the capture of `s`; returns `error` with the sentence noted. */
+int capture_refuse(sim_call *call, stream *s, int error, const char *sentence);
+uint64_t capture_id_of(const stream *s); /* 0: it does not capture */
+bool capture_push(stream *s, entry e);
+/* `s` waits for an event recorded in a capture: joins it. */
+int capture_wait(sim_call *call, stream *s, uint64_t capture_id, const uint32_t *after,
+                 uint32_t count);
+void capture_leave_stream(stream *s); /* it is destroyed */
+void captures_reset(void);
+void graphs_reset(void); /* graphs.c */
 
 /* Handles are numbers that are no addresses, so that following one faults: a kind (4 bits), the
  * reset that they belong to (18 bits) and a serial number (38 bits), so that a stale one is
@@ -263,7 +317,10 @@ enum {
     HANDLE_EVENT = 6,
     HANDLE_CONTEXT = 7,
     HANDLE_MEMORY = 8,
-    HANDLE_POOL = 9
+    HANDLE_POOL = 9,
+    HANDLE_GRAPH = 12,
+    HANDLE_GRAPH_NODE = 13,
+    HANDLE_GRAPH_EXEC = 14
 };
 enum { HANDLE_SERIAL_BITS = 38 };
 

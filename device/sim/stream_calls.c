@@ -73,9 +73,12 @@ cudaError_t gmd_sim_cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 
 static int get_flags(sim_call *call, cudaStream_t handle, unsigned *flags)
 {
-    const stream *s = stream_of(call, handle);
+    stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
+    }
+    if (s->capture) {
+        return capture_check_stream(call, s);
     }
     if (!flags) {
         return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's flags");
@@ -142,9 +145,13 @@ cudaError_t gmd_sim_cudaStreamDestroy(cudaStream_t handle)
 /* Asking about the default stream asks about all that its next work would wait for. */
 static int query(sim_call *call, cudaStream_t handle)
 {
-    const stream *s = stream_of(call, handle);
+    stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
+    }
+    int refused = capture_is_any() ? capture_check_stream(call, s) : 0;
+    if (refused) {
+        return refused;
     }
     if (!stream_is_legacy(s)) {
         if (s->head < s->tail) {
@@ -165,6 +172,10 @@ static int synchronize(sim_call *call, cudaStream_t handle)
     stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
+    }
+    int refused = capture_is_any() ? capture_check_stream(call, s) : 0;
+    if (refused) {
+        return refused;
     }
     if (stream_is_legacy(s)) {
         streams_force_group(s->device, STREAMS_BLOCKING);
@@ -218,10 +229,158 @@ cudaError_t gmd_sim_cudaDeviceSynchronize(void)
 {
     sim_call call;
     if (call_enter(&call, CALL_cudaDeviceSynchronize)) {
-        host_wait_device(call.thread->device);
+        call.record.result = capture_is_any() ? capture_check_device(&call) : 0;
+        if (!call.record.result) {
+            host_wait_device(call.thread->device);
+        }
     }
     return (cudaError_t)call_leave(&call);
 }
+
+/* --- what a stream is -------------------------------------------------------------------- */
+
+/* The legacy streams are the first structures, so that ids start with them. */
+static int get_id(sim_call *call, cudaStream_t handle, unsigned long long *id)
+{
+    stream *s = stream_of(call, handle);
+    if (!s) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    if (s->capture) {
+        return capture_check_stream(call, s);
+    }
+    if (!id) {
+        return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's id");
+    }
+    *id = s->handle ? (unsigned long long)(uintptr_t)s->handle : s->id + 1;
+    return cudaSuccess;
+}
+
+static int get_device(sim_call *call, cudaStream_t handle, int *device)
+{
+    stream *s = stream_of(call, handle);
+    if (!s) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    if (s->capture) {
+        return capture_check_stream(call, s);
+    }
+    if (!device) {
+        return call_misuse(call, cudaErrorInvalidValue, "no place for the stream's device");
+    }
+    *device = s->device;
+    return cudaSuccess;
+}
+
+/* The attributes that can be copied are hints for caches and scheduling: nothing here. */
+static int copy_attributes(sim_call *call, cudaStream_t to, cudaStream_t from)
+{
+    return stream_of(call, to) && stream_of(call, from) ? cudaSuccess
+                                                        : cudaErrorInvalidResourceHandle;
+}
+
+static int attach(sim_call *call)
+{
+    return call_misuse(call, cudaErrorInvalidValue,
+                       "memory is attached to a stream that is not managed memory");
+}
+
+SIM_CALL(cudaStreamGetId, (cudaStream_t handle, unsigned long long *id), get_id(&call, handle, id))
+SIM_CALL(cudaStreamGetDevice, (cudaStream_t handle, int *device), get_device(&call, handle, device))
+SIM_CALL(cudaStreamCopyAttributes, (cudaStream_t to, cudaStream_t from),
+         copy_attributes(&call, to, from))
+
+cudaError_t gmd_sim_cudaStreamAttachMemAsync(cudaStream_t handle, void *pointer, size_t size,
+                                             unsigned flags)
+{
+    sim_call call;
+    (void)handle, (void)pointer, (void)size, (void)flags;
+    if (call_enter(&call, CALL_cudaStreamAttachMemAsync)) {
+        call.record.result = attach(&call);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+/* --- host functions ---------------------------------------------------------------------- */
+
+static int launch_host(sim_call *call, cudaStream_t handle, cudaHostFn_t function,
+                       cudaStreamCallback_t callback, void *data)
+{
+    stream *s = stream_of(call, handle);
+    if (!s) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    if (!function && !callback) {
+        return call_misuse(call, cudaErrorInvalidValue, "no host function");
+    }
+    int refused = capture_check_work(call, s);
+    if (refused) {
+        return refused;
+    }
+    if (callback && s->capture) {
+        return capture_refuse(call, s, cudaErrorStreamCaptureUnsupported,
+                              "a callback cannot be captured; cudaLaunchHostFunc can");
+    }
+    entry e = {
+        .kind = ENTRY_HOST,
+        .host = {.function = function, .callback = callback, .data = data, .stream = handle}};
+    bool is_queued = s->capture != NULL || stream_order_default(s);
+    if (is_queued && !s->capture) {
+        e.host.before = past_keep(s->before);
+    }
+    is_queued = is_queued && stream_push(s, e);
+    if (!is_queued) {
+        entry_drop(&e);
+    }
+    return is_queued ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static int add_callback(sim_call *call, cudaStream_t handle, cudaStreamCallback_t callback,
+                        void *data, unsigned flags)
+{
+    return flags ? call_misuse(call, cudaErrorInvalidValue, "unknown flags of a callback")
+                 : launch_host(call, handle, NULL, callback, data);
+}
+
+SIM_CALL(cudaLaunchHostFunc, (cudaStream_t handle, cudaHostFn_t function, void *data),
+         launch_host(&call, handle, function, NULL, data))
+SIM_CALL(cudaStreamAddCallback,
+         (cudaStream_t handle, cudaStreamCallback_t callback, void *data, unsigned flags),
+         add_callback(&call, handle, callback, data, flags))
+
+/* --- the driver's forms ------------------------------------------------------------------ */
+
+static int get_context(sim_call *call, cudaStream_t handle, CUcontext *context)
+{
+    const stream *s = stream_of(call, handle);
+    if (!s) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!context) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE, "no place for the context");
+    }
+    *context = context_of(s->device);
+    return CUDA_SUCCESS;
+}
+
+SIM_DRIVER_CALL(cuStreamCreate, (CUstream * out, unsigned flags), create(&call, out, flags, 0))
+SIM_DRIVER_CALL(cuStreamCreateWithPriority, (CUstream * out, unsigned flags, int priority),
+                create(&call, out, flags, priority))
+SIM_DRIVER_CALL(cuStreamDestroy_v2, (CUstream handle), destroy(&call, handle))
+SIM_DRIVER_CALL(cuStreamGetFlags, (CUstream handle, unsigned *flags),
+                get_flags(&call, handle, flags))
+SIM_DRIVER_CALL(cuStreamGetPriority, (CUstream handle, int *priority),
+                get_priority(&call, handle, priority))
+SIM_DRIVER_CALL(cuStreamGetId, (CUstream handle, unsigned long long *id), get_id(&call, handle, id))
+SIM_DRIVER_CALL(cuStreamGetDevice, (CUstream handle, CUdevice *device),
+                get_device(&call, handle, device))
+SIM_DRIVER_CALL(cuStreamGetCtx, (CUstream handle, CUcontext *context),
+                get_context(&call, handle, context))
+SIM_DRIVER_CALL(cuLaunchHostFunc, (CUstream handle, CUhostFn function, void *data),
+                launch_host(&call, handle, function, NULL, data))
+SIM_DRIVER_CALL(cuStreamAddCallback,
+                (CUstream handle, CUstreamCallback callback, void *data, unsigned flags),
+                add_callback(&call, handle, (cudaStreamCallback_t)callback, data, flags))
 
 /* --- control ----------------------------------------------------------------------------- */
 
@@ -245,6 +404,10 @@ static int launch(sim_call *call, cudaStream_t handle, uint64_t duration_ns,
     stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
+    }
+    int refused = capture_check_work(call, s);
+    if (refused) {
+        return refused;
     }
     bool were_live = are_live(accesses, count, s->device); /* before it may run, and break more */
     entry e = {.kind = ENTRY_KERNEL, .duration_ns = duration_ns};

@@ -150,6 +150,7 @@ void stream_destroy(stream *s)
     streams.by_serial[handle_serial((uintptr_t)s->handle, HANDLE_STREAM)] = NULL;
     sim.devices[s->device].stream_count--;
     s->is_destroyed = true;
+    capture_leave_stream(s);
     stream_recycle_unused(s);
 }
 
@@ -191,6 +192,9 @@ bool streams_reset(void)
 
 void streams_reset_device(int device)
 {
+    while (sim.running) {
+        sim_wait_for_host();
+    }
     for (uint32_t i = streams.active_count; i-- > 0;) {
         stream *s = streams.active[i];
         if (s->device == device) {

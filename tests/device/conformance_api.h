@@ -15,9 +15,8 @@
 #define API_FIELD(result, name, parameters, arguments) __typeof__(&name) name;
 typedef struct conformance_api {
     GMD_CUDART_FUNCTIONS(API_FIELD)
-    GMD_CUDART_STREAM_FUNCTIONS(API_FIELD)
+    GMD_CUDART_FURTHER_FUNCTIONS(API_FIELD)
     GMD_CUDA_DRIVER_FUNCTIONS(API_FIELD)
-    GMD_CUDA_DRIVER_STREAM_FUNCTIONS(API_FIELD)
     __typeof__(&cudaStreamQuery) cudaStreamQuery_ptsz;
     __typeof__(&cudaMemsetAsync) cudaMemsetAsync_ptsz;
     __typeof__(&cudaMemset) cudaMemset_ptds;

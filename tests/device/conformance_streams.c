@@ -469,9 +469,8 @@ static void resolve_all(void)
 #define FROM_DRIVER(result, name, parameters, arguments)                                           \
     *(void **)&api.name = resolve(driver, #name);
     GMD_CUDART_FUNCTIONS(FROM_RUNTIME)
-    GMD_CUDART_STREAM_FUNCTIONS(FROM_RUNTIME)
+    GMD_CUDART_FURTHER_FUNCTIONS(FROM_RUNTIME)
     GMD_CUDA_DRIVER_FUNCTIONS(FROM_DRIVER)
-    GMD_CUDA_DRIVER_STREAM_FUNCTIONS(FROM_DRIVER)
     *(void **)&api.cudaStreamQuery_ptsz = resolve(runtime, "cudaStreamQuery_ptsz");
     *(void **)&api.cudaMemsetAsync_ptsz = resolve(runtime, "cudaMemsetAsync_ptsz");
     *(void **)&api.cudaMemset_ptds = resolve(runtime, "cudaMemset_ptds");

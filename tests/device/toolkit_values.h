@@ -52,6 +52,28 @@ extern const toolkit_value gmd_values[], toolkit_values[];
     VALUE(CU_MEM_HANDLE_TYPE_FABRIC)                                                               \
     VALUE(cudaMemPoolAttrUsedMemHigh)                                                              \
     VALUE(sizeof(cudaIpcMemHandle_t))                                                              \
+    VALUE(cudaStreamCaptureStatusNone)                                                             \
+    VALUE(cudaStreamCaptureStatusActive)                                                           \
+    VALUE(cudaStreamCaptureStatusInvalidated)                                                      \
+    VALUE(cudaStreamCaptureModeGlobal)                                                             \
+    VALUE(cudaStreamCaptureModeThreadLocal)                                                        \
+    VALUE(cudaStreamCaptureModeRelaxed)                                                            \
+    VALUE(CU_STREAM_CAPTURE_STATUS_INVALIDATED)                                                    \
+    VALUE(CU_STREAM_CAPTURE_MODE_RELAXED)                                                          \
+    VALUE(cudaGraphNodeTypeKernel)                                                                 \
+    VALUE(cudaGraphNodeTypeMemcpy)                                                                 \
+    VALUE(cudaGraphNodeTypeMemset)                                                                 \
+    VALUE(cudaGraphNodeTypeHost)                                                                   \
+    VALUE(cudaGraphNodeTypeEmpty)                                                                  \
+    VALUE(cudaGraphNodeTypeWaitEvent)                                                              \
+    VALUE(cudaGraphNodeTypeEventRecord)                                                            \
+    VALUE(sizeof(cudaGraphEdgeData))                                                               \
+    VALUE(cudaStreamAddCaptureDependencies)                                                        \
+    VALUE(cudaStreamSetCaptureDependencies)                                                        \
+    VALUE(CU_STREAM_WAIT_VALUE_GEQ)                                                                \
+    VALUE(CU_STREAM_WAIT_VALUE_EQ)                                                                 \
+    VALUE(CU_STREAM_WAIT_VALUE_AND)                                                                \
+    VALUE(CU_STREAM_WAIT_VALUE_NOR)                                                                \
     VALUE(cudaInvalidDeviceId)                                                                     \
     VALUE(sizeof(cudaError_t))                                                                     \
     VALUE(sizeof(CUresult))                                                                        \
