@@ -452,7 +452,7 @@ static uint32_t access_of(const page *p, int device)
 
 static const char *wrong_access(const CUmemAccessDesc *access, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; access && i < count; i++) {
         const CUmemAccessDesc *a = &access[i];
         if (a->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device_exists(a->location.id)) {
             return "access is for devices that exist";
