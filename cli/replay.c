@@ -142,21 +142,50 @@ static gmd_status read_truth(const replay_arguments *a, gmd_truth *truth, gmd_er
 
 /* --- a snapshot -------------------------------------------------------------------------- */
 
-/* Segments in the order in which the history has them: where the simulated device must put them. Of
- * an expandable segment it is the reservation that is placed: its size is not recorded (0). */
+/* Segments in the order in which the history has them: where the simulated device must put them. */
 static gmd_sim_recorded *list_placements(const gmd_history *history, size_t *count)
 {
     gmd_sim_recorded *list = malloc((history->call_count + 1) * sizeof *list);
     *count = 0;
     for (size_t i = 0; list && i < history->call_count; i++) {
         const gmd_recorded_call *call = &history->calls[i];
-        if (call->is_mapping ? call->opens_segment : !call->is_free) {
-            list[(*count)++] = (gmd_sim_recorded){.address = call->address,
-                                                  .size = call->is_mapping ? 0 : call->size,
-                                                  .device = call->device};
+        if (!call->is_mapping && !call->is_free) {
+            list[(*count)++] = (gmd_sim_recorded){
+                .address = call->address, .size = call->size, .device = call->device};
         }
     }
     return list;
+}
+
+/* Of an expandable segment it is the reservation that is placed: where its first pages are. */
+static uint64_t *list_reservations(const gmd_history *history, size_t *count)
+{
+    uint64_t *list = malloc((history->call_count + 1) * sizeof *list);
+    *count = 0;
+    for (size_t i = 0; list && i < history->call_count; i++) {
+        if (history->calls[i].opens_segment) {
+            list[(*count)++] = history->calls[i].address;
+        }
+    }
+    return list;
+}
+
+/* PyTorch reserves addresses for nine eighths of the device's memory, in pages of up to 20 MiB: the
+ * simulated device must have no more memory than the recorded one, or the reservations would
+ * overlap where the recorded ones lay side by side. 0: they tell nothing. */
+static uint64_t most_memory(const uint64_t *reservations, size_t count)
+{
+    uint64_t nearest = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < count; k++) {
+            uint64_t gap = reservations[k] - reservations[i];
+            if (reservations[k] > reservations[i] && gap < nearest) {
+                nearest = gap;
+            }
+        }
+    }
+    bool is_told = nearest != UINT64_MAX && nearest > 100 * GMD_MIB;
+    return is_told ? (nearest - 20 * GMD_MIB) / 9 * 8 / (2 * GMD_MIB) * (2 * GMD_MIB) : 0;
 }
 
 typedef struct replay_body {
@@ -231,9 +260,12 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     options.oracles_off = a->oracles_off;
     options.is_compared = a->checks;
     choose_limit(a, history, &options);
-    size_t placement_count;
+    size_t placement_count, reservation_count;
     gmd_sim_recorded *placements = list_placements(history, &placement_count);
-    if (!placements) {
+    uint64_t *reservations = list_reservations(history, &reservation_count);
+    if (!placements || !reservations) {
+        free(placements);
+        free(reservations);
         return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", a->input);
     }
     if (a->checks && !options.conf) {
@@ -245,6 +277,12 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         options.placement = GMD_SIM_RECORDED;
         options.recorded = placements;
         options.recorded_count = placement_count;
+        options.recorded_reservations = reservations;
+        options.recorded_reservation_count = reservation_count;
+        uint64_t most = most_memory(reservations, reservation_count);
+        if (most && most < options.capacity_bytes && !a->common.has_capacity) {
+            options.capacity_bytes = most;
+        }
     }
     if (history->trace.device_count && !a->common.has_devices) {
         options.device_count = history->trace.device_count;
@@ -257,6 +295,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     gmd_status status = a->sweep ? sweep_history(a, history, &options, results, error)
                                  : cli_results_run(results, &options, &workload, error);
     free(placements);
+    free(reservations);
     return status;
 }
 

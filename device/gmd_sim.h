@@ -29,11 +29,15 @@ typedef enum gmd_sim_placement {
 } gmd_sim_placement;
 
 /* How far queued work gets without being forced. A synchronising call always completes what it
- * waits for. (More schedules, by seed and explicit, come with the schedule module.) */
+ * waits for, and never breaks the order of a stream or of waits. The last two decide at every API
+ * call that may look at the device or queue work, and at gmd_sim_advance, how much of what could
+ * complete does, and while a call waits, in which order: so that they reach every legal order. */
 typedef enum gmd_sim_schedule {
-    GMD_SIM_TIMED, /* work takes its duration on the virtual clock */
-    GMD_SIM_EAGER, /* work is complete as soon as it is queued, if its waits are */
-    GMD_SIM_LAZY,  /* work completes only when a synchronising call forces it */
+    GMD_SIM_TIMED,    /* work takes its duration on the virtual clock */
+    GMD_SIM_EAGER,    /* work is complete as soon as it is queued, if its waits are */
+    GMD_SIM_LAZY,     /* work completes only when a synchronising call forces it */
+    GMD_SIM_SEEDED,   /* gmd_sim_config.schedule_seed decides */
+    GMD_SIM_EXPLICIT, /* gmd_sim_config.choices decide; when they are used up: timed */
 } gmd_sim_schedule;
 
 typedef struct gmd_sim_recorded {
@@ -60,6 +64,12 @@ typedef struct gmd_sim_config {
      * free; beyond the list and for any other placement: the lowest free ones of a window. */
     const uint64_t *recorded_reservations;
     size_t recorded_reservation_count;
+    uint64_t schedule_seed; /* of GMD_SIM_SEEDED */
+    /* GMD_SIM_EXPLICIT, kept by reference until the next reset, as fuzz input. One choice is used
+     * wherever there are several: with n streams whose next work can complete, a choice modulo n +
+     * 1 gives 0 to leave it at that, or which of them goes on; modulo n while a call waits. */
+    const uint8_t *choices;
+    size_t choice_count;
 } gmd_sim_config;
 
 /* The configuration that holds before the first reset: 1 device of 80 GiB, ascending, timed,

@@ -68,7 +68,8 @@ static void keep_path(gmd_runtime *rt, const char *fallback)
 static gmd_status open_simulated(gmd_runtime *rt, const char *lib_directory, gmd_error *error)
 {
     static gmd_sim_api api;
-    static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcuda.so.1"};
+    static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcuda.so.1",
+                                        "libnvidia-ml.so.1"};
     void *cudart = NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[PATH_MAX];

@@ -34,6 +34,8 @@ typedef struct gmd_run_options {
     uint64_t interleave_seeds;        /* gmd_run_interleavings: how many to try */
     const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
     size_t recorded_count;
+    const uint64_t *recorded_reservations; /* likewise, of addresses */
+    size_t recorded_reservation_count;
     const gmd_known *known; /* NULL: nothing is known */
     bool is_compared;    /* with a recording: nothing is asked that would show in the statistics */
     bool shows_progress; /* on standard error, while it runs */

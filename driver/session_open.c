@@ -15,27 +15,27 @@ static gmd_status blame_header(const gmd_session *s, bool is_from_header, gmd_st
     return status;
 }
 
-static gmd_status choose_schedule(const gmd_session *s, gmd_sim_config *config, gmd_error *error)
+static void choose_schedule(const gmd_session *s, gmd_sim_config *config)
 {
     const gmd_schedule *schedule = s->options->schedule;
-    const gmd_trace *t = s->workload->trace;
     switch (schedule ? schedule->kind : GMD_SCHEDULE_UNSTATED) {
     case GMD_SCHEDULE_EAGER:
         config->schedule = GMD_SIM_EAGER;
-        return GMD_OK;
+        return;
     case GMD_SCHEDULE_LAZY:
         config->schedule = GMD_SIM_LAZY;
-        return GMD_OK;
+        return;
     case GMD_SCHEDULE_SEEDED:
+        config->schedule = GMD_SIM_SEEDED;
+        config->schedule_seed = schedule->seed;
+        return;
     case GMD_SCHEDULE_EXPLICIT:
-        return blame_header(s, t && schedule == &t->schedule,
-                            gmd_fail(error, GMD_BAD_INPUT,
-                                     "this version's simulated device has the schedules 'timed', "
-                                     "'eager' and 'lazy' only"),
-                            error);
+        config->schedule = GMD_SIM_EXPLICIT;
+        config->choices = schedule->choices;
+        config->choice_count = schedule->choice_count;
+        return;
     default:
         config->schedule = GMD_SIM_TIMED;
-        return GMD_OK;
     }
 }
 
@@ -47,13 +47,12 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
     config.device_count = o->device_count;
     config.capacity_bytes = o->capacity_bytes;
     config.seed = o->seed;
-    gmd_status status = choose_schedule(s, &config, error);
-    if (status != GMD_OK) {
-        return status;
-    }
+    choose_schedule(s, &config);
     config.placement = o->placement;
     config.recorded = o->recorded;
     config.recorded_count = o->recorded_count;
+    config.recorded_reservations = o->recorded_reservations;
+    config.recorded_reservation_count = o->recorded_reservation_count;
     if (s->runtime.sim->gmd_sim_reset(&config) == 0) {
         return GMD_OK;
     }

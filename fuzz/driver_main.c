@@ -1,6 +1,9 @@
 /* Makes a fuzz target a program that replays files, and folders of files, one after the other: the
- * regression test where there is no libFuzzer. Usage: fuzz_NAME PATH... */
+ * regression test where there is no libFuzzer; and a bounded search, with inputs from a fixed seed.
+ * Usage: fuzz_NAME PATH... | fuzz_NAME --random COUNT */
 #include "fuzz.h"
+
+#include "random.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -68,14 +71,39 @@ static bool replay(const char *path)
     return S_ISDIR(info.st_mode) ? replay_folder(path) : replay_file(path, (size_t)info.st_size);
 }
 
+/* The last line names the seed of the input that aborts the program. */
+static int run_random(const char *count)
+{
+    enum { LONGEST = 2000 };
+    for (uint64_t seed = 1, last = strtoull(count, NULL, 10); seed <= last; seed++) {
+        gmd_random random = {gmd_random_derive(0, seed)};
+        size_t size = gmd_random_below(&random, LONGEST);
+        uint8_t *data = malloc(size ? size : 1);
+        if (!data) {
+            return 2;
+        }
+        for (size_t i = 0; i < size; i++) {
+            data[i] = (uint8_t)gmd_random_next(&random);
+        }
+        printf("random input %llu\n", (unsigned long long)seed);
+        fflush(stdout);
+        LLVMFuzzerTestOneInput(data, size);
+        free(data);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--random") == 0) {
+        return run_random(argv[2]);
+    }
     bool ok = true;
     for (int i = 1; i < argc; i++) {
         ok = replay(argv[i]) && ok;
     }
     if (argc < 2) {
-        fprintf(stderr, "usage: %s FILE|FOLDER...\n", argv[0]);
+        fprintf(stderr, "usage: %s FILE|FOLDER... | --random COUNT\n", argv[0]);
         return 2;
     }
     printf("%zu inputs replayed\n", replayed);

@@ -75,12 +75,16 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-/* What could never be served may be refused without giving anything back. */
+/* What does not fit beside what stays may be refused without giving anything back. */
 static void check_cache(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
-    bool could_be_served = view->request->bytes <= view->limit_bytes &&
-                           (!view->device_bytes || view->request->bytes <= view->device_bytes);
+    uint64_t bound = view->limit_bytes;
+    if (view->device_bytes && view->device_bytes < bound) {
+        bound = view->device_bytes;
+    }
+    bool could_be_served =
+        r->held_emptied <= bound && view->request->bytes <= bound - r->held_emptied;
     if (r->when_emptied == GMD_REFUSED && could_be_served && r->held_emptied < r->held_idle) {
         gmd_violation_add(judge,
                           "%" PRIu64 " B were refused with a cache of %" PRIu64

@@ -64,6 +64,16 @@ static uint64_t highest(const gmd_view *view, uint64_t before, uint64_t now)
     return most;
 }
 
+/* Emptying the cache gives back memory of devices that this look is not at. */
+static void forget_other_devices(heights *h, const gmd_view *view)
+{
+    for (int device = 0; device < GMD_MAX_DEVICES; device++) {
+        if (device != view->device) {
+            h->asked[device] = GMD_STAT_UNKNOWN;
+        }
+    }
+}
+
 static void check_device(heights *h, const gmd_view *view, uint64_t bound, gmd_judge *judge)
 {
     uint64_t *before = &h->asked[view->device];
@@ -90,6 +100,9 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
     if (view->figures) {
         check_device(state, view, bound, judge);
+        if (view->request && view->request->op == GMD_OP_EMPTY_CACHE) {
+            forget_other_devices(state, view);
+        }
     }
 }
 

@@ -112,6 +112,37 @@ static bool take_fault(call_id id, int *error)
     return false;
 }
 
+/* On a device that is broken, all that needs its context fails. */
+static bool fails_on_broken(call_id id)
+{
+    static const char *const prefixes[] = {"cuMem", "cuStream", "cuEvent"};
+    if (!is_driver_call(id)) {
+        return needs_context(id);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        if (strncmp(call_names[id], prefixes[i], strlen(prefixes[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Gives the call the error of its device. The first that the observer sees says why. */
+static bool fail_if_broken(sim_call *call)
+{
+    sim_device *d = &sim.devices[call->thread->device];
+    if (__builtin_expect(d->error == 0, 1) || !fails_on_broken(call->id)) {
+        return false;
+    }
+    call->record.result = d->error;
+    if (!d->is_error_noted && !is_harness) {
+        d->is_error_noted = true;
+        call->record.misuse = "queued work touched memory that is not allocated any more; "
+                              "the device is lost until it is reset";
+    }
+    return true;
+}
+
 /* Counts the call; true when a planted fault answers it. */
 static bool count_call(sim_call *call)
 {
@@ -143,6 +174,12 @@ bool call_enter(sim_call *call, call_id id)
     if (!call->thread->has_context && needs_context(id)) {
         device_use(call->thread, call->thread->device);
     }
+    if (fail_if_broken(call)) {
+        return false;
+    }
+    if (call->thread->has_context) {
+        schedule_progress();
+    }
     return true;
 }
 
@@ -154,6 +191,10 @@ int call_misuse(sim_call *call, int result, const char *sentence)
 
 int call_leave(sim_call *call)
 {
+    if (!call->record.misuse &&
+        (call->record.result == cudaSuccess || call->record.result == cudaErrorNotReady)) {
+        fail_if_broken(call); /* by work that completed meanwhile */
+    }
     int result = call->record.result;
     if (result && result != cudaErrorNotReady && !is_driver_call(call->id) &&
         call->id != CALL_cudaGetLastError && call->id != CALL_cudaPeekAtLastError) {
@@ -177,11 +218,18 @@ void calls_reset(void)
     calls.fault_count = 0;
 }
 
+/* That of a broken device stays, however often it is asked for. */
+static int last_error(const sim_call *call)
+{
+    int sticky = sim.devices[call->thread->device].error;
+    return sticky ? sticky : (int)call->thread->last_error;
+}
+
 cudaError_t gmd_sim_cudaGetLastError(void)
 {
     sim_call call;
     if (call_enter(&call, CALL_cudaGetLastError)) {
-        call.record.result = (int)call.thread->last_error;
+        call.record.result = last_error(&call);
         call.thread->last_error = cudaSuccess;
     }
     return (cudaError_t)call_leave(&call);
@@ -191,7 +239,7 @@ cudaError_t gmd_sim_cudaPeekAtLastError(void)
 {
     sim_call call;
     if (call_enter(&call, CALL_cudaPeekAtLastError)) {
-        call.record.result = (int)call.thread->last_error;
+        call.record.result = last_error(&call);
     }
     return (cudaError_t)call_leave(&call);
 }

@@ -52,8 +52,9 @@ static bool is_possible(const gmd_sim_config *c)
            c->device_count <= GMD_SIM_DEVICE_MAX && c->capacity_bytes >= GMD_SIM_PAGE_BYTES &&
            c->capacity_bytes <= CAPACITY_MAX &&
            placement_can_hold(c->device_count, c->capacity_bytes) &&
-           (unsigned)c->placement <= GMD_SIM_RECORDED && (unsigned)c->schedule <= GMD_SIM_LAZY &&
-           (c->recorded || c->recorded_count == 0);
+           (unsigned)c->placement <= GMD_SIM_RECORDED &&
+           (unsigned)c->schedule <= GMD_SIM_EXPLICIT && (c->recorded || c->recorded_count == 0) &&
+           (c->choices || c->choice_count == 0);
 }
 
 /* False: the host has no memory for the first tables. */
@@ -65,6 +66,7 @@ static bool reset(const gmd_sim_config *config)
     sim = (sim_state){.config = *config,
                       .epoch = sim.epoch + 1,
                       .random = config->seed,
+                      .schedule_random = config->schedule_seed,
                       .is_driver_initialized = sim.is_driver_initialized};
     for (uint32_t d = 0; d < config->device_count; d++) {
         placement_reset_device((int)d);

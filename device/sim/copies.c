@@ -42,9 +42,23 @@ static unsigned char *bytes_at(uint64_t address, uint64_t size)
     return a && a->data ? a->data + (address - a->address) : NULL;
 }
 
-void copy_complete(entry *e)
+static bool is_gone(uint64_t address, uint64_t size, int device)
 {
-    if (e->kind != ENTRY_FILL && e->kind != ENTRY_COPY) {
+    if (!placement_owns(address)) {
+        return false; /* the host's */
+    }
+    uint64_t bad;
+    const allocation *a = memory_find_range(address, size);
+    return !a || (a->reservation && !virtual_is_usable(a, address, size, device, &bad));
+}
+
+void copy_complete(entry *e, int device)
+{
+    bool reads_memory = e->kind == ENTRY_COPY && !e->move.staged;
+    if (is_gone(e->move.to, e->move.size, device) ||
+        (reads_memory && is_gone(e->move.from, e->move.size, device))) {
+        device_break(device);
+        copy_drop(e);
         return;
     }
     unsigned char *to = bytes_at(e->move.to, e->move.size);

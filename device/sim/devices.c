@@ -154,6 +154,8 @@ static void reset_device(int device)
     memory_release_device(device);
     placement_reset_device(device);
     sim.devices[device].is_active = false;
+    sim.devices[device].error = 0;
+    sim.devices[device].is_error_noted = false;
 }
 
 cudaError_t gmd_sim_cudaDeviceReset(void)

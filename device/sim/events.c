@@ -94,8 +94,7 @@ static void release(uint32_t slot)
 {
     event *e = &events.slots[slot];
     sim.devices[e->device].event_count--;
-    past_drop(e->at.before);
-    e->at = (point){.on = NULL};
+    point_store(&e->at, (point){.on = NULL});
     e->handle = NULL;
     e->next_free = events.free_list;
     events.free_list = slot;
@@ -176,13 +175,6 @@ cudaError_t gmd_sim_cudaEventDestroy(cudaEvent_t handle)
     return (cudaError_t)call_leave(&call);
 }
 
-static void place_at(event *e, point p)
-{
-    past_keep(p.before);
-    past_drop(e->at.before);
-    e->at = p;
-}
-
 static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle, unsigned flags)
 {
     event *e = event_of(call, handle);
@@ -203,7 +195,7 @@ static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle
          !stream_push(s, (entry){.kind = ENTRY_RECORD, .event = handle}))) {
         return cudaErrorMemoryAllocation;
     }
-    place_at(e, stream_point(s));
+    point_store(&e->at, stream_point(s));
     e->end_ns = sim.now_ns;
     return cudaSuccess;
 }

@@ -13,8 +13,7 @@
 typedef struct piece {
     uint64_t address, span; /* span 0: the slot is free */
     uint64_t size;          /* of the live owner */
-    uint64_t physical;      /* bytes that it took from the device */
-    point freed_at;
+    point freed_at;         /* its past is kept */
     uint32_t pool;
     bool is_live;
     uint32_t next; /* free slots, or cached pieces of the pool, by ascending span */
@@ -57,8 +56,19 @@ static void open_pool(uint32_t slot, int device, uint64_t max_bytes)
                               .max_bytes = max_bytes};
 }
 
+static void drop_piece(uint32_t slot)
+{
+    point_store(&pools.pieces[slot].freed_at, (point){.on = NULL});
+    pools.pieces[slot].span = 0;
+    pools.pieces[slot].next = pools.free_piece;
+    pools.free_piece = slot;
+}
+
 void pools_reset(void)
 {
+    for (uint32_t i = 1; i < pools.piece_count; i++) {
+        point_store(&pools.pieces[i].freed_at, (point){.on = NULL});
+    }
     pools.count = sim.config.device_count + 1;
     pools.piece_count = 1;
     pools.free_piece = pools.cached_count = 0;
@@ -74,9 +84,7 @@ void pools_reset_device(int device)
         piece *it = &pools.pieces[i];
         if (it->span && pools.list[it->pool].device == device) {
             pools.cached_count -= !it->is_live;
-            it->span = 0;
-            it->next = pools.free_piece;
-            pools.free_piece = i;
+            drop_piece(i);
         }
     }
     for (uint32_t i = 1; i < pools.count; i++) {
@@ -110,6 +118,7 @@ static uint32_t new_piece(void)
     uint32_t slot = pools.free_piece;
     if (slot) {
         pools.free_piece = pools.pieces[slot].next;
+        pools.pieces[slot] = (piece){0};
         return slot;
     }
     if (pools.piece_count >= pools.piece_capacity) {
@@ -121,14 +130,8 @@ static uint32_t new_piece(void)
         pools.pieces = moved;
         pools.piece_capacity = capacity;
     }
+    pools.pieces[pools.piece_count] = (piece){.span = 0};
     return pools.piece_count++;
-}
-
-static void drop_piece(uint32_t slot)
-{
-    pools.pieces[slot].span = 0;
-    pools.pieces[slot].next = pools.free_piece;
-    pools.free_piece = slot;
 }
 
 static void cache(pool *p, uint32_t slot)
@@ -180,16 +183,19 @@ static void release_piece(pool *p, uint32_t *link)
 {
     uint32_t slot = *link;
     piece *it = &pools.pieces[slot];
-    p->reserved -= it->physical < p->reserved ? it->physical : p->reserved;
     take_from_cache(link);
+    /* Small pieces share pages: the last of a page gives it back, whichever of them took it. */
+    uint64_t before = sim.devices[p->device].physical_bytes;
     memory_release_at(it->address);
+    uint64_t given = before - sim.devices[p->device].physical_bytes;
+    p->reserved -= given < p->reserved ? given : p->reserved;
     drop_piece(slot);
 }
 
 /* Gives back what is free and done, largest last, until no more than `keep` bytes are reserved. */
 static void trim(pool *p, uint64_t keep)
 {
-    for (uint32_t *link = &p->cached; *link && p->reserved > keep;) {
+    for (uint32_t *link = &p->cached; *link && (p->reserved > keep || keep == 0);) {
         const piece *it = &pools.pieces[*link];
         if (!it->freed_at.on || it->freed_at.on->head >= it->freed_at.ticket) {
             release_piece(p, link);
@@ -229,6 +235,7 @@ static uint32_t take_cached(pool *p, uint64_t size, stream *s)
     if (!stream_follow(s, pools.pieces[slot].freed_at)) {
         return 0;
     }
+    point_store(&pools.pieces[slot].freed_at, (point){.on = NULL});
     take_from_cache(link);
     return slot;
 }
@@ -252,11 +259,9 @@ static uint32_t take_fresh(pool *p, uint64_t size)
     if (!slot) {
         return 0;
     }
-    pools.pieces[slot] = (piece){.address = address,
-                                 .span = size,
-                                 .physical = sim.devices[p->device].physical_bytes - before,
-                                 .pool = (uint32_t)(p - pools.list)};
-    p->reserved += pools.pieces[slot].physical;
+    pools.pieces[slot] =
+        (piece){.address = address, .span = size, .pool = (uint32_t)(p - pools.list)};
+    p->reserved += sim.devices[p->device].physical_bytes - before; /* small pieces share a page */
     return slot;
 }
 
@@ -325,7 +330,7 @@ bool pool_free(uint32_t slot, point freed_at)
     }
     pool *p = &pools.list[it->pool];
     it->is_live = false;
-    it->freed_at = freed_at;
+    point_store(&it->freed_at, freed_at);
     p->live_count--;
     p->used -= it->size;
     cache(p, slot);
@@ -348,6 +353,7 @@ static int free_async(sim_call *call, uint64_t address, cudaStream_t handle)
     call->record.device = a->device;
     if (!a->pool_piece) { /* of cudaMalloc: it is gone once the stream has come here */
         stream_force(s, s->tail);
+        host_learn(stream_point(s));
         memory_release_at(address);
         return cudaSuccess;
     }
@@ -618,7 +624,7 @@ cudaError_t gmd_sim_cudaMemPoolSetAccess(cudaMemPool_t handle,
             call.record.result =
                 call_misuse(&call, cudaErrorInvalidValue, "no such pool, or no access is given");
         }
-        for (size_t i = 0; !call.record.result && i < count; i++) {
+        for (size_t i = 0; access && !call.record.result && i < count; i++) {
             bool is_own = access[i].location.type == cudaMemLocationTypeDevice &&
                           access[i].location.id == p->device;
             call.record.result =

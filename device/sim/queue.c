@@ -40,8 +40,10 @@ void queue_complete_first(stream *s, uint64_t end_ns)
     s->head++;
     if (e->kind == ENTRY_RECORD) {
         event_recorded(e->event, s, s->head, end_ns);
+    } else if (e->kind == ENTRY_KERNEL) {
+        accesses_carry_out(&e->accesses, s->device);
     } else if (e->kind != ENTRY_WAIT) {
-        copy_complete(e);
+        copy_complete(e, s->device);
     }
     if (s->head == s->tail) {
         queue_deactivate(s);
@@ -98,7 +100,12 @@ uint64_t stream_pending(const stream *s)
 void queue_drop(stream *s)
 {
     for (uint64_t t = s->head + 1; t <= s->tail; t++) {
-        copy_drop(entry_at(s, t));
+        entry *e = entry_at(s, t);
+        if (e->kind == ENTRY_KERNEL) {
+            accesses_drop(&e->accesses);
+        } else {
+            copy_drop(e);
+        }
     }
     s->head = s->tail;
 }

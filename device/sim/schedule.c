@@ -91,25 +91,124 @@ static void follow_all_waits(void)
     }
 }
 
+/* --- schedules that choose --------------------------------------------------------------- */
+
+static bool is_choosing(void)
+{
+    return sim.config.schedule == GMD_SIM_SEEDED ||
+           (sim.config.schedule == GMD_SIM_EXPLICIT && sim.choices_used < sim.config.choice_count);
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_random(void)
+{
+    uint64_t z = sim.schedule_random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* Seeds differ in how slow their device is: most defects need work that stays unfinished for long.
+ */
+static bool device_is_slow(void)
+{
+    uint64_t mask = (2u << sim.config.schedule_seed % 6) - 1;
+    return (next_random() & mask) != 0;
+}
+
+static uint64_t choose_below(uint64_t options)
+{
+    if (options == 1) {
+        return 0;
+    }
+    uint64_t choice = sim.config.schedule == GMD_SIM_SEEDED
+                          ? next_random()
+                          : sim.config.choices[sim.choices_used++];
+    return choice % options;
+}
+
+static uint32_t count_completable(bool needed_only)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < streams.active_count; i++) {
+        const stream *s = streams.active[i];
+        uint64_t end;
+        count += (!needed_only || s->need > s->head) && can_complete(s, &end);
+    }
+    return count;
+}
+
+static stream *nth_completable(uint64_t nth, bool needed_only, uint64_t *end_ns)
+{
+    for (uint32_t i = 0;; i++) {
+        stream *s = streams.active[i];
+        if ((!needed_only || s->need > s->head) && can_complete(s, end_ns) && nth-- == 0) {
+            return s;
+        }
+    }
+}
+
+void schedule_progress(void)
+{
+    while (streams.active_count && is_choosing()) {
+        uint64_t end, count = count_completable(false);
+        if (sim.config.schedule == GMD_SIM_SEEDED) {
+            if (device_is_slow()) {
+                return;
+            }
+            queue_complete_first(nth_completable(choose_below(count), false, &end), sim.now_ns);
+            continue;
+        }
+        uint64_t choice = choose_below(count + 1);
+        if (choice == 0) {
+            return;
+        }
+        queue_complete_first(nth_completable(choice - 1, false, &end), sim.now_ns);
+    }
+    if (streams.active_count && sim.config.schedule == GMD_SIM_EXPLICIT) {
+        complete_until(sim.now_ns); /* the choices are used up */
+    }
+}
+
+/* What completes next while a call waits. */
+static stream *choose_next(uint64_t *end_ns)
+{
+    bool needed_only = sim.config.schedule == GMD_SIM_LAZY ||
+                       (sim.config.schedule == GMD_SIM_SEEDED && device_is_slow());
+    if (!is_choosing()) {
+        return next_to_complete(needed_only, end_ns);
+    }
+    uint32_t count = count_completable(needed_only);
+    return count ? nth_completable(choose_below(count), needed_only, end_ns) : NULL;
+}
+
+/* --- forcing ----------------------------------------------------------------------------- */
+
+static bool is_timed(void)
+{
+    return sim.config.schedule == GMD_SIM_TIMED ||
+           (sim.config.schedule == GMD_SIM_EXPLICIT && !is_choosing());
+}
+
 /* Makes time pass until nothing is needed any more. A wait refers to a ticket that was queued
  * before it, so something can always complete. */
 static void force_needed(void)
 {
-    bool is_lazy = sim.config.schedule == GMD_SIM_LAZY;
     sim.forced_waits++;
-    if (is_lazy) {
+    if (sim.config.schedule != GMD_SIM_TIMED) {
         follow_all_waits();
     }
     while (anything_needed()) {
         uint64_t end;
-        stream *s = next_to_complete(is_lazy, &end);
+        stream *s = choose_next(&end);
         if (!s) {
             abort(); /* a cycle of waits: the simulator itself is broken */
         }
+        end = end > sim.now_ns || is_timed() ? end : sim.now_ns;
         queue_complete_first(s, end);
         sim.now_ns = end > sim.now_ns ? end : sim.now_ns;
     }
-    if (!is_lazy) {
+    if (is_timed()) {
         complete_until(sim.now_ns);
     }
 }
@@ -164,10 +263,11 @@ void gmd_sim_advance(uint64_t duration_ns)
     sim_lock();
     sim_start();
     uint64_t to = add_saturating(sim.now_ns, duration_ns);
-    if (sim.config.schedule == GMD_SIM_TIMED) {
+    if (is_timed()) {
         complete_until(to);
     }
     sim.now_ns = to;
+    schedule_progress();
     sim_unlock();
 }
 

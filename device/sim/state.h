@@ -23,6 +23,8 @@ typedef struct sim_device {
     stream *legacy;                  /* the default stream */
     unsigned context_count;          /* cuDevicePrimaryCtxRetain without release */
     bool is_active;                  /* its primary context exists */
+    int error;                       /* sticky: every call returns it until a reset */
+    bool is_error_noted;             /* some call has said so as misuse */
     uint64_t blocking_entries;       /* ever queued on blocking streams other than the default */
 } sim_device;
 
@@ -32,6 +34,8 @@ typedef struct sim_state {
     uint64_t now_ns; /* the virtual clock */
     uint64_t random; /* state of the generator of GMD_SIM_RANDOM */
     uint64_t forced_waits;
+    uint64_t schedule_random; /* state of the generator of GMD_SIM_SEEDED */
+    size_t choices_used;
     size_t recorded_next, recorded_next_reservation;
     bool recorded_broken;       /* the recorded list no longer matches */
     bool is_driver_initialized; /* cuInit or any runtime call; stays, like the process's state */
@@ -102,6 +106,26 @@ unsigned char *virtual_data(const allocation *reservation, uint64_t address, uin
 void virtual_release(allocation *reservation); /* with what is mapped in it */
 void virtual_reset(void);
 
+/* accesses.c: what queued work touches. A kernel keeps its ranges until it completes, a few of them
+ * without an allocation. */
+typedef struct access_range {
+    uint64_t address, size;
+} access_range;
+
+enum { ACCESSES_INLINE = 2 };
+
+typedef struct access_list {
+    uint32_t count;
+    access_range *more; /* all of them, owned, where they are more than fit here */
+    access_range few[ACCESSES_INLINE];
+} access_list;
+
+bool accesses_keep(access_list *list, const gmd_sim_access *accesses, size_t count);
+void accesses_drop(access_list *list);
+/* The work runs now: on memory that is gone it breaks the device. */
+void accesses_carry_out(access_list *list, int device);
+void device_break(int device);
+
 /* streams.c: queues and clock. A ticket is a position in a stream's queue: entries are numbered
  * from 1, and are complete up to `head` and queued up to `tail`. */
 typedef struct entry {
@@ -118,7 +142,8 @@ typedef struct entry {
             stream *on;
             uint64_t ticket;
         } wait;
-        cudaEvent_t event; /* RECORD */
+        cudaEvent_t event;    /* RECORD */
+        access_list accesses; /* KERNEL */
     };
 } entry;
 
@@ -161,6 +186,9 @@ typedef enum stream_group { STREAMS_ALL, STREAMS_BLOCKING } stream_group;
 /* Makes time pass until `s` is complete up to `ticket`, or until all of a group is. The host then
  * knows only what host_learn is told. */
 void stream_force(stream *s, uint64_t ticket);
+/* At the begin of an API call: lets work complete where the schedule decides that now. */
+void schedule_progress(void);
+
 bool streams_are_idle(int device, stream_group group);
 void streams_force_group(int device, stream_group group); /* -1: every device */
 
@@ -176,7 +204,15 @@ typedef struct point {
     past *before;
 } point;
 
-/* What is queued on `s` now. Whoever stores the point keeps `before`. */
+/* For whoever stores a point: what it had is given up, and what lies before the new one kept. */
+static inline void point_store(point *at, point p)
+{
+    past_keep(p.before);
+    past_drop(at->before);
+    *at = p;
+}
+
+/* What is queued on `s` now; to be passed on, not to be stored. */
 static inline point stream_point(const stream *s)
 {
     return (point){.on = (stream *)s, .ticket = s->tail, .before = s->before};
@@ -216,7 +252,7 @@ void events_reset(void);
 void events_reset_device(int device);
 
 /* copies.c: what an entry does to memory when it completes, or when it is dropped. */
-void copy_complete(entry *e);
+void copy_complete(entry *e, int device);
 void copy_drop(entry *e);
 
 /* Handles are numbers that are no addresses, so that following one faults: a kind (4 bits), the

@@ -246,11 +246,16 @@ static int launch(sim_call *call, cudaStream_t handle, uint64_t duration_ns,
     if (!s) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (!stream_order_default(s) ||
-        !stream_push(s, (entry){.kind = ENTRY_KERNEL, .duration_ns = duration_ns})) {
+    bool were_live = are_live(accesses, count, s->device); /* before it may run, and break more */
+    entry e = {.kind = ENTRY_KERNEL, .duration_ns = duration_ns};
+    if (!accesses_keep(&e.accesses, accesses, count)) {
         return cudaErrorMemoryAllocation;
     }
-    return are_live(accesses, count, s->device)
+    if (!stream_order_default(s) || !stream_push(s, e)) {
+        accesses_drop(&e.accesses);
+        return cudaErrorMemoryAllocation;
+    }
+    return were_live
                ? cudaSuccess
                : call_misuse(call, cudaSuccess, "a kernel touches memory that is not allocated");
 }

@@ -180,6 +180,8 @@ PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
 
 TIGHT_PLANT_TEST(spurious_oom, oom_retry, "the limit and the device leave 8388608 B")
 TIGHT_PLANT_TEST(keep_cache, oom_retry, "cache")
+TIGHT_PLANT_TEST(any_stream, stream_order,
+                 "nothing makes stream 2 wait for the work that request 1")
 TIGHT_PLANT_TEST(over_limit, peak_bound, "above the memory limit of 8388608 B")
 TIGHT_PLANT_TEST(double_free, api_misuse, "cudaFree(0x")
 TIGHT_PLANT_TEST(stale_error, device_state, "last CUDA error was 0 and is 2")
@@ -358,6 +360,7 @@ int main(void)
         cmocka_unit_test(planted_spurious_oom_is_found_by_oom_retry),
         cmocka_unit_test(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again),
         cmocka_unit_test(planted_keep_cache_is_found_by_oom_retry),
+        cmocka_unit_test(planted_any_stream_is_found_by_stream_order),
         cmocka_unit_test(planted_over_limit_is_found_by_peak_bound),
         cmocka_unit_test(planted_double_free_is_found_by_api_misuse),
         cmocka_unit_test(planted_stale_error_is_found_by_device_state),

@@ -12,7 +12,6 @@
 
 #include "gmd_driver.h"
 #include "gmd_file.h"
-#include "gmd_oracle.h"
 #include "gmd_size.h"
 #include "interpose.h"
 
@@ -30,18 +29,6 @@ static inline void read_trace(gmd_trace *trace, const char *path)
         fail_msg("%s", error.text);
     }
     free(text);
-}
-
-/* A test of what no oracle of this build judges is skipped, visibly. */
-static inline void need_oracle(const char *name)
-{
-    size_t i = 0;
-    while (gmd_oracles[i] && strcmp(gmd_oracles[i]->name, name) != 0) {
-        i++;
-    }
-    if (!gmd_oracles[i]) {
-        skip();
-    }
 }
 
 /* `interleave` NULL: as the trace says; `seeds` over 0: that many seeds, from interleave's on;

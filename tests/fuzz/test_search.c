@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#define RUNS 120
+#define RUNS 50
 
 static gmd_search_result search(const char *allocator, const char *plant, uint64_t seed,
                                 gmd_findings *findings)
@@ -72,7 +72,7 @@ static void nothing_is_found_in_the_reference(void **state)
     gmd_search_result result = search("reference", "", 3, &findings);
     assert_string_equal(findings.count ? findings.items[0].violation.message : "", "");
     assert_string_equal(result.refusal, "");
-    assert_true(result.status.requests > 3000);
+    assert_true(result.status.requests > 1000);
 }
 
 static void the_same_seed_makes_the_same_campaign(void **state)

@@ -336,9 +336,9 @@ static void an_oracle_that_cannot_see_says_why(void **state)
 static void names_are_those_of_the_contract_and_unique(void **state)
 {
     (void)state;
-    static const char *const contract[] = {"overlap",    "backing",    "alignment",   "size",
-                                           "accounting", "leak",       "progress",    "oom_retry",
-                                           "peak_bound", "api_misuse", "device_state"};
+    static const char *const contract[] = {
+        "overlap",  "backing",   "alignment",  "size",       "accounting",   "leak",
+        "progress", "oom_retry", "peak_bound", "api_misuse", "device_state", "stream_order"};
     size_t count = 0;
     while (gmd_oracles[count]) {
         count++;
