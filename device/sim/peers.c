@@ -32,9 +32,9 @@ cudaError_t gmd_sim_cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
         if (flags) {
             call.record.result =
                 call_misuse(&call, cudaErrorInvalidValue, "flags for peer access are 0");
-        } else if (!device_exists(peer) || peer == call.thread->device) {
+        } else if (!device_exists(peer)) {
             call.record.result = call_misuse(&call, cudaErrorInvalidDevice, no_device);
-        } else {
+        } else { /* the device itself is no peer either */
             call.record.result = cudaErrorPeerAccessUnsupported;
         }
     }

@@ -200,16 +200,29 @@ static void mappings(void)
     SHOW(cudaMemset((void *)(uintptr_t)at, 1, 4 * PAGE));
     SHOW(cuMemUnmap(at, PAGE));
     SHOW(cuMemUnmap(at + PAGE, 3 * PAGE));
-    SHOW(cuMemUnmap(at, 5 * PAGE + PAGE));
+    SHOW(cuMemUnmap(at, MIB));
     SHOW(cuMemUnmap(at + 8 * PAGE, PAGE));
+    SHOW(cuMemUnmap(at + 32 * MIB, PAGE));
+    SHOW(cuMemUnmap(at, 32 * MIB + PAGE));
     SHOW(cuMemAddressFree(at, 32 * MIB));
-    SHOW(cuMemUnmap(at, 5 * PAGE));
+    SHOW(cuMemUnmap(at, 6 * PAGE));
     tell("unmapping gives the released memory back", free_memory() == before + 4 * PAGE);
     SHOW(cuMemUnmap(at, 5 * PAGE));
     SHOW(cuMemMap(at, PAGE, 0, b, 0));
     SHOW(cuMemMap(at + PAGE, PAGE, 0, b, 0));
     SHOW(cuMemUnmap(at, 2 * PAGE));
     SHOW(cuMemRelease(b));
+    SHOW(cuMemCreate(&a, 4 * PAGE, &p, 0));
+    SHOW(cuMemMap(at, PAGE, 0, a, 0));
+    SHOW(cuMemMap(at, 4 * PAGE, 0, a, 0));
+    SHOW(cuMemMap(at + 4 * PAGE, 4 * PAGE, 0, a, 0));
+    SHOW(cuMemSetAccess(at, 8 * PAGE, &access, 1));
+    SHOW(cuMemSetAccess(at, 5 * PAGE, &access, 1));
+    SHOW(cuMemUnmap(at, 5 * PAGE));
+    SHOW(cuMemRelease(a));
+    SHOW(cuMemRelease(a));
+    SHOW(cuMemMap(at + 8 * PAGE, 4 * PAGE, 0, a, 0));
+    SHOW(cuMemUnmap(at, 32 * MIB));
     SHOW(cudaFree((void *)(uintptr_t)at));
     SHOW(cuMemAddressFree(at, 32 * MIB));
 }
@@ -307,7 +320,6 @@ static void pool_access(void)
     tell("read and write", flags == cudaMemAccessFlagsProtReadWrite);
     SHOW(cudaMemPoolSetAccess(pool, &access, 1));
     SHOW(cudaMemPoolSetAccess(pool, &access, 0));
-    SHOW(cudaMemPoolSetAccess(pool, NULL, 1));
     access.flags = cudaMemAccessFlagsProtNone;
     SHOW(cudaMemPoolSetAccess(pool, &access, 1));
     access.flags = cudaMemAccessFlagsProtRead;
@@ -360,7 +372,10 @@ static void pool_memory(void)
     SHOW(cudaMemPoolTrimTo(NULL, 0));
     SHOW(cudaMallocFromPoolAsync(&first, MIB, pool, a));
     SHOW(cudaFree(first));
-    tell("cudaFree frees it, too", pool_figure(pool, cudaMemPoolAttrUsedMemCurrent) == 0);
+    tell("cudaFree frees it at once", pool_figure(pool, cudaMemPoolAttrUsedMemCurrent) == 0);
+    SHOW(cudaFree(first));
+    SHOW(cudaDeviceSynchronize());
+    tell("or when the host synchronises", pool_figure(pool, cudaMemPoolAttrUsedMemCurrent) == 0);
     most = 0;
     api.cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most);
     SHOW(cudaMallocFromPoolAsync(&first, MIB, pool, a));
@@ -396,10 +411,8 @@ static void other_processes(void)
     printf("# other processes\n");
     memset(&handle, 0, sizeof handle);
     api.cudaMalloc(&memory, MIB);
-    SHOW(cudaIpcGetMemHandle(NULL, memory));
     SHOW(cudaIpcGetMemHandle(&handle, NULL));
     SHOW(cudaIpcGetMemHandle(&handle, &handle));
-    SHOW(cudaIpcOpenMemHandle(NULL, handle, 1));
     SHOW(cudaIpcOpenMemHandle(&opened, handle, 99));
     SHOW(cudaIpcCloseMemHandle(NULL));
     SHOW(cudaIpcCloseMemHandle(memory));
@@ -439,16 +452,20 @@ static void entry_points(void)
     SHOW(cudaGetDriverEntryPointByVersion("cuMemMap", &function, 12000, 0, NULL));
     SHOW(cudaGetDriverEntryPointByVersion("cuMemMap", &function, 5000, 0, &found));
     tell("too new for the version", found == cudaDriverEntryPointVersionNotSufficent);
-    SHOW(cudaGetDriverEntryPointByVersion("cuMemMap", NULL, 12000, 0, &found));
-    SHOW(cudaGetDriverEntryPointByVersion(NULL, &function, 12000, 0, &found));
+    SHOW(cudaGetDriverEntryPointByVersion("cuMemMap", &function, 10020, 0, &found));
+    tell("new enough", found == cudaDriverEntryPointSuccess);
+    SHOW(cudaGetDriverEntryPointByVersion("cuMemAllocAsync", &function, 11010, 0, &found));
+    tell("too new for the version", found == cudaDriverEntryPointVersionNotSufficent);
+    SHOW(cudaGetDriverEntryPointByVersion("cuMemAlloc", &function, 2000, 0, &found));
+    tell("there from the start", found == cudaDriverEntryPointSuccess);
+    SHOW(cudaGetDriverEntryPointByVersion("cuMemAlloc_v2", &function, 12000, 0, &found));
+    tell("a name with its version is there", found == cudaDriverEntryPointSuccess);
     SHOW(cudaGetDriverEntryPointByVersion("", &function, 12000, 0, &found));
     SHOW(cuGetProcAddress_v2("cuMemMap", &function, 12000, 0, &status));
     tell("it is there", function && status == CU_GET_PROC_ADDRESS_SUCCESS);
     SHOW(cuGetProcAddress_v2("cuNothingOfThatName", &function, 12000, 0, &status));
     tell("nothing", status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
     SHOW(cuGetProcAddress_v2("cuNothingOfThatName", &function, 12000, 0, NULL));
-    SHOW(cuGetProcAddress_v2("cuMemMap", NULL, 12000, 0, &status));
-    SHOW(cuGetProcAddress_v2(NULL, &function, 12000, 0, &status));
 }
 
 static void properties(void)
