@@ -95,6 +95,7 @@ static void make_buffer(buffer *b, buffer_kind kind)
         b->memory = pageable[next_pageable++ % BUFFERS];
         memset(b->memory, 0, BYTES);
     }
+    FUZZ_REQUIRE(b->memory);
 }
 
 static void set_up(program *p)
@@ -288,8 +289,8 @@ static void step(program *p)
         replace_memory(p);
         break;
     case 8:
-        FUZZ_REQUIRE(gmd_sim_launch(p->streams[take_below(p, STREAMS)], take(p) * 100u, NULL, 0) ==
-                     cudaSuccess);
+        FUZZ_REQUIRE(gmd_sim_launch(p->streams[take_below(p, STREAMS)], (uint64_t)take(p) * 100,
+                                    NULL, 0) == cudaSuccess);
         break;
     default:
         copy(p);

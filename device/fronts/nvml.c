@@ -64,7 +64,7 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link, 
 {
     (void)device;
     (void)link;
-    (void)type;
+    *type = 255; /* unknown */
     return NVML_ERROR_NOT_SUPPORTED;
 }
 

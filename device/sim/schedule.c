@@ -118,7 +118,7 @@ static bool device_is_slow(void)
 
 static uint64_t choose_below(uint64_t options)
 {
-    if (options == 1) {
+    if (options <= 1) {
         return 0;
     }
     uint64_t choice = sim.config.schedule == GMD_SIM_SEEDED

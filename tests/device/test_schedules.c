@@ -107,15 +107,17 @@ static void run_explicit(const uint8_t *choices, size_t count, char order[8])
     assert_success(cudaStreamWaitEvent(b, event, 0));
     launch(b, 10);
     uint64_t left_a = 2, left_b = 3;
+    size_t length = 0;
     for (int poll = 0; poll < POLLS; poll++) {
         cudaPeekAtLastError();
         uint64_t now_a = gmd_sim_pending(a), now_b = gmd_sim_pending(b);
         if (now_a < left_a) {
-            strcat(order, "a");
+            order[length++] = 'a';
         }
         if (now_b < left_b && left_b != 2) { /* the wait does not count */
-            strcat(order, "b");
+            order[length++] = 'b';
         }
+        order[length] = '\0';
         left_a = now_a;
         left_b = now_b;
     }
