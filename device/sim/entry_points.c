@@ -31,7 +31,8 @@ static int version_of(const char *name)
     return 0;
 }
 
-/* A driver function under its plain name: cuMemAlloc is cuMemAlloc_v2. */
+/* A driver function under its plain name: cuMemAlloc gives cuMemAlloc_v2, which itself is no name
+ * to ask for. */
 static function *find_driver_function(const char *name)
 {
     static const struct {
@@ -44,10 +45,13 @@ static function *find_driver_function(const char *name)
 #undef ENTRY_POINT
     };
     size_t length = strlen(name);
+    if (length < 4) {
+        return NULL;
+    }
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         const char *rest = functions[i].name + length;
         if (strncmp(functions[i].name, name, length) == 0 &&
-            (*rest == '\0' || strcmp(rest, "_v2") == 0)) {
+            strcmp(name + length - 3, "_v2") != 0 && (*rest == '\0' || strcmp(rest, "_v2") == 0)) {
             return functions[i].address;
         }
     }
@@ -57,7 +61,7 @@ static function *find_driver_function(const char *name)
 static int look_up(sim_call *call, const char *symbol, void **out, int version,
                    enum cudaDriverEntryPointQueryResult *status)
 {
-    if (!symbol || !*symbol || !out) {
+    if (!symbol || !out) {
         return call_misuse(call, cudaErrorInvalidValue, "no name, or no place for the function");
     }
     function *found = find_driver_function(symbol);
@@ -106,9 +110,6 @@ CUresult gmd_sim_cuGetProcAddress_v2(const char *symbol, void **out, int version
         call.record.result = look_up(&call, symbol, out, version, &found);
         if (status) {
             *status = (CUdriverProcAddressQueryResult)found;
-        }
-        if (call.record.result == 0 && found != cudaDriverEntryPointSuccess) {
-            call.record.result = CUDA_ERROR_NOT_FOUND;
         }
     }
     return (CUresult)call_leave(&call);

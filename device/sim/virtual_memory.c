@@ -210,10 +210,7 @@ CUresult gmd_sim_cuMemGetAllocationGranularity(size_t *granularity,
     sim_call call;
     if (call_enter(&call, CALL_cuMemGetAllocationGranularity)) {
         bool is_complete = granularity && properties;
-        if (is_complete && !device_exists(properties->location.id)) {
-            call.record.result =
-                call_misuse(&call, CUDA_ERROR_INVALID_DEVICE, "there is no device of this number");
-        } else if (!is_complete || which > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
+        if (!is_complete || which > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
             call.record.result =
                 call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
                             "no properties, no place for the answer, or an unknown option");
@@ -369,7 +366,7 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
 {
     reservation *r = reservation_of(address, size);
     physical *memory = physical_find(handle);
-    if (!memory || !memory->references) {
+    if (!memory) { /* a released one is still good while something of it is mapped */
         return no_memory_handle(call);
     }
     if (flags || size == 0 || !is_whole_pages(address)) {
