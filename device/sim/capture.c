@@ -334,7 +334,11 @@ static int begin_to_graph(sim_call *call, cudaStream_t handle, cudaGraph_t graph
     if (!refused) {
         refused = begin(call, s, g, mode);
     }
-    if (!refused && (refused = set_nodes(call, s, nodes, count)) != 0) {
+    if (refused) {
+        return refused;
+    }
+    refused = set_nodes(call, s, nodes, count);
+    if (refused) {
         abandon(s->capture);
     }
     return refused;
