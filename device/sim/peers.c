@@ -32,9 +32,9 @@ cudaError_t gmd_sim_cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
         if (flags) {
             call.record.result =
                 call_misuse(&call, cudaErrorInvalidValue, "flags for peer access are 0");
-        } else if (!device_exists(peer) || peer == call.thread->device) {
+        } else if (!device_exists(peer)) {
             call.record.result = call_misuse(&call, cudaErrorInvalidDevice, no_device);
-        } else {
+        } else { /* the device itself is no peer either */
             call.record.result = cudaErrorPeerAccessUnsupported;
         }
     }
@@ -56,11 +56,13 @@ cudaError_t gmd_sim_cudaDeviceDisablePeerAccess(int peer)
 cudaError_t gmd_sim_cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer)
 {
     sim_call call;
-    (void)pointer;
     if (call_enter(&call, CALL_cudaIpcGetMemHandle)) {
+        const allocation *a = map_find((uintptr_t)pointer);
         call.record.result =
-            handle ? (int)cudaErrorNotSupported
-                   : call_misuse(&call, cudaErrorInvalidValue, "no place for the handle");
+            handle && a && !a->reservation && !a->pool_piece
+                ? (int)cudaErrorNotSupported
+                : call_misuse(&call, cudaErrorInvalidValue,
+                              "no place for the handle, or no memory of cudaMalloc");
     }
     return (cudaError_t)call_leave(&call);
 }
@@ -73,7 +75,8 @@ cudaError_t gmd_sim_cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t hand
     (void)handle;
     (void)flags;
     if (call_enter(&call, CALL_cudaIpcOpenMemHandle)) {
-        call.record.result = cudaErrorNotSupported;
+        call.record.result =
+            call_misuse(&call, cudaErrorInvalidValue, "the handle is not one of another process");
     }
     return (cudaError_t)call_leave(&call);
 }

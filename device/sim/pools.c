@@ -613,7 +613,19 @@ cudaError_t gmd_sim_cudaMemPoolSetAttribute(cudaMemPool_t handle, enum cudaMemPo
     return (cudaError_t)call_leave(&call);
 }
 
-/* Without links between devices a pool's memory is its own device's. */
+/* Without links between devices a pool's memory is its own device's, which keeps its access. */
+static int set_access(sim_call *call, const pool *p, const struct cudaMemAccessDesc *access)
+{
+    bool is_own =
+        access->location.type == cudaMemLocationTypeDevice && access->location.id == p->device;
+    if (is_own && access->flags == cudaMemAccessFlagsProtReadWrite) {
+        return cudaSuccess;
+    }
+    bool is_none = is_own && access->flags == cudaMemAccessFlagsProtNone;
+    return call_misuse(call, is_none || !is_own ? cudaErrorInvalidDevice : cudaErrorNotSupported,
+                       "a pool's memory is its own device's, to read and write");
+}
+
 cudaError_t gmd_sim_cudaMemPoolSetAccess(cudaMemPool_t handle,
                                          const struct cudaMemAccessDesc *access, size_t count)
 {
@@ -625,14 +637,7 @@ cudaError_t gmd_sim_cudaMemPoolSetAccess(cudaMemPool_t handle,
                 call_misuse(&call, cudaErrorInvalidValue, "no such pool, or no access is given");
         }
         for (size_t i = 0; access && !call.record.result && i < count; i++) {
-            bool is_own = access[i].location.type == cudaMemLocationTypeDevice &&
-                          access[i].location.id == p->device;
-            call.record.result =
-                is_own ? (access[i].flags == cudaMemAccessFlagsProtReadWrite
-                              ? (int)cudaSuccess
-                              : call_misuse(&call, cudaErrorInvalidValue,
-                                            "a device's access to its own pool stays"))
-                       : (int)cudaErrorInvalidDevice;
+            call.record.result = set_access(&call, p, &access[i]);
         }
     }
     return (cudaError_t)call_leave(&call);

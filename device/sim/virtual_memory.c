@@ -209,11 +209,11 @@ CUresult gmd_sim_cuMemGetAllocationGranularity(size_t *granularity,
 {
     sim_call call;
     if (call_enter(&call, CALL_cuMemGetAllocationGranularity)) {
-        const char *wrong = wrong_properties(properties);
-        if (wrong || !granularity || which > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
+        bool is_complete = granularity && properties;
+        if (!is_complete || which > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
             call.record.result =
                 call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
-                            wrong ? wrong : "no place for the answer, or an unknown option");
+                            "no properties, no place for the answer, or an unknown option");
         } else {
             *granularity = GMD_SIM_PAGE_BYTES;
         }
@@ -366,14 +366,20 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
 {
     reservation *r = reservation_of(address, size);
     physical *memory = physical_find(handle);
-    if (!memory || !memory->references) {
+    if (!memory) { /* a released one is still good while something of it is mapped */
         return no_memory_handle(call);
     }
-    if (!r || flags || !is_whole_pages(offset) || offset > memory->size ||
-        size > memory->size - offset) {
+    if (flags || size == 0 || !is_whole_pages(address)) {
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                           "what is mapped is not within one reserved range, not within the "
-                           "memory, or not whole pages of 2 MiB");
+                           "unknown flags, nothing to map, or an address inside a page of 2 MiB");
+    }
+    if (offset != 0 || size != memory->size) {
+        return call_misuse(call, CUDA_ERROR_NOT_SUPPORTED,
+                           "part of a physical memory is mapped: the driver maps it whole only");
+    }
+    if (!r) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "what is mapped is not within one reserved range");
     }
     page *first = page_at(r, address);
     uint64_t count = size / GMD_SIM_PAGE_BYTES;
@@ -406,30 +412,36 @@ CUresult gmd_sim_cuMemMap(CUdeviceptr pointer, size_t size, size_t offset,
     return (CUresult)call_leave(&call);
 }
 
-/* Mappings are taken down whole: the range begins with one and ends with one. Unlike cudaFree this
+/* The range cuts no mapping in two, and from its first page to its last something is mapped. */
+static bool is_of_whole_mappings(const reservation *r, uint64_t address, uint64_t size)
+{
+    const page *first = page_at(r, address);
+    uint64_t count = size / GMD_SIM_PAGE_BYTES;
+    if (first->physical && !first->is_first) {
+        return false;
+    }
+    bool is_at_end = address + size == r->address + r->size;
+    return is_at_end || !first[count].physical || first[count].is_first;
+}
+
+/* Mappings are taken down whole; what is not mapped in the range does no harm. Unlike cudaFree this
  * waits for no work. */
 static int unmap(sim_call *call, uint64_t address, uint64_t size)
 {
     reservation *r = reservation_of(address, size);
-    page *first = r ? page_at(r, address) : NULL;
-    uint64_t count = size / GMD_SIM_PAGE_BYTES;
-    bool is_whole = r && first->is_first;
-    for (uint64_t i = 0; is_whole && i < count; i++) {
-        is_whole = first[i].physical != 0;
-    }
-    bool is_at_end = is_whole && address + size == r->address + r->size;
-    if (is_whole && !is_at_end && first[count].physical && !first[count].is_first) {
-        is_whole = false;
-    }
-    if (!is_whole) {
+    if (!r || !is_of_whole_mappings(r, address, size)) {
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                           "what is unmapped is not exactly what was mapped");
+                           "what is unmapped is not within one reserved range, or part of a "
+                           "mapping only");
     }
-    call->record.device = vm.memory[first->physical].properties.location.id;
-    for (uint64_t i = 0; i < count; i++) {
-        unmap_page(&first[i]);
+    page *first = page_at(r, address);
+    for (uint64_t i = 0; i < size / GMD_SIM_PAGE_BYTES; i++) {
+        if (first[i].physical) {
+            call->record.device = vm.memory[first[i].physical].properties.location.id;
+            unmap_page(&first[i]);
+            r->mapped_count--;
+        }
     }
-    r->mapped_count -= count;
     return CUDA_SUCCESS;
 }
 
@@ -452,7 +464,7 @@ static uint32_t access_of(const page *p, int device)
 
 static const char *wrong_access(const CUmemAccessDesc *access, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; access && i < count; i++) {
         const CUmemAccessDesc *a = &access[i];
         if (a->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device_exists(a->location.id)) {
             return "access is for devices that exist";
@@ -474,6 +486,10 @@ static int set_access(sim_call *call, uint64_t address, uint64_t size,
     if (wrong || !r) {
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
                            wrong ? wrong : "the range is not within one reserved range");
+    }
+    if (!is_of_whole_mappings(r, address, size)) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           "access is given to part of a mapping only");
     }
     page *first = page_at(r, address);
     uint64_t pages = size / GMD_SIM_PAGE_BYTES;
