@@ -279,9 +279,12 @@ static int check_begin(sim_call *call, const stream *s, enum cudaStreamCaptureMo
 static int begin(sim_call *call, stream *s, graph *into, enum cudaStreamCaptureMode mode)
 {
     capture *c = calloc(1, sizeof *c);
-    graph *g = c && !into ? graph_new() : into;
-    if (!g) {
+    graph *g = into ? into : graph_new();
+    if (!c || !g) {
         free(c);
+        if (g && !into) {
+            graph_delete(g);
+        }
         return cudaErrorMemoryAllocation;
     }
     *c = (capture){.id = ++captures.ids,
