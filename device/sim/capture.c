@@ -279,9 +279,12 @@ static int check_begin(sim_call *call, const stream *s, enum cudaStreamCaptureMo
 static int begin(sim_call *call, stream *s, graph *into, enum cudaStreamCaptureMode mode)
 {
     capture *c = calloc(1, sizeof *c);
-    graph *g = c && !into ? graph_new() : into;
-    if (!g) {
+    graph *g = into ? into : graph_new();
+    if (!c || !g) {
         free(c);
+        if (g && !into) {
+            graph_delete(g);
+        }
         return cudaErrorMemoryAllocation;
     }
     *c = (capture){.id = ++captures.ids,
@@ -334,7 +337,11 @@ static int begin_to_graph(sim_call *call, cudaStream_t handle, cudaGraph_t graph
     if (!refused) {
         refused = begin(call, s, g, mode);
     }
-    if (!refused && (refused = set_nodes(call, s, nodes, count)) != 0) {
+    if (refused) {
+        return refused;
+    }
+    refused = set_nodes(call, s, nodes, count);
+    if (refused) {
         abandon(s->capture);
     }
     return refused;

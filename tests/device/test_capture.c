@@ -1,0 +1,129 @@
+/* Captures and graphs, beyond what the transcript of the real device shows. */
+#include "device_test.h"
+
+static cudaStream_t begun(enum cudaStreamCaptureMode mode)
+{
+    cudaStream_t stream = new_stream(cudaStreamNonBlocking);
+    assert_success(cudaStreamBeginCapture(stream, mode));
+    return stream;
+}
+
+static cudaGraphExec_t instantiated(cudaStream_t stream)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    assert_success(cudaStreamEndCapture(stream, &graph));
+    assert_success(cudaGraphInstantiate(&exec, graph, 0));
+    assert_success(cudaGraphDestroy(graph));
+    return exec;
+}
+
+static void captured_work_is_not_queued(void **state)
+{
+    (void)state;
+    cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
+    assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
+    assert_int_equal(gmd_sim_pending(stream), 0);
+}
+
+static void a_launch_queues_each_captured_entry(void **state)
+{
+    (void)state;
+    cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
+    assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
+    assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
+    cudaGraphExec_t exec = instantiated(stream);
+    assert_success(cudaGraphLaunch(exec, stream));
+    assert_int_equal(gmd_sim_pending(stream), 2);
+}
+
+static void a_launched_kernel_touches_what_was_captured(void **state)
+{
+    (void)state;
+    void *memory = device_malloc(4096);
+    cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
+    gmd_sim_access ranges[5];
+    for (int i = 0; i < 5; i++) { /* more than an entry holds itself */
+        ranges[i] = (gmd_sim_access){.address = (uintptr_t)memory, .size = 4096};
+    }
+    assert_success(gmd_sim_launch(stream, 1000, ranges, 5));
+    cudaGraphExec_t exec = instantiated(stream);
+    assert_success(cudaFree(memory));
+    assert_success(cudaGraphLaunch(exec, stream));
+    assert_int_equal(cudaStreamSynchronize(stream), cudaErrorIllegalAddress);
+}
+
+static void an_executable_graph_outlives_its_graph(void **state)
+{
+    (void)state;
+    cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
+    assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
+    cudaGraphExec_t exec = instantiated(stream); /* destroys the graph */
+    assert_success(cudaGraphLaunch(exec, stream));
+    assert_success(cudaGraphLaunch(exec, stream));
+    assert_success(cudaStreamSynchronize(stream));
+}
+
+static void a_refused_call_is_misuse(void **state)
+{
+    (void)state;
+    void *memory;
+    begun(cudaStreamCaptureModeGlobal);
+    assert_int_equal(cudaMalloc(&memory, 512), cudaErrorStreamCaptureUnsupported);
+    assert_int_equal(gmd_sim_misuse_count(), 1);
+}
+
+static void a_refused_allocation_allocates_nothing(void **state)
+{
+    (void)state;
+    void *memory;
+    gmd_sim_device_state device;
+    begun(cudaStreamCaptureModeThreadLocal);
+    assert_int_equal(cudaMalloc(&memory, 512), cudaErrorStreamCaptureUnsupported);
+    assert_int_equal(gmd_sim_device(0, &device), 0);
+    assert_int_equal(device.allocation_count, 0);
+}
+
+static void a_reset_ends_captures_and_graphs(void **state)
+{
+    (void)state;
+    cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
+    assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
+    cudaGraphExec_t exec = instantiated(stream);
+    begun(cudaStreamCaptureModeGlobal);
+    gmd_sim_config config = device_config();
+    device_reset(&config);
+    void *memory;
+    assert_success(cudaMalloc(&memory, 512));
+    assert_int_equal(cudaGraphLaunch(exec, NULL), cudaErrorInvalidValue);
+}
+
+static void captured_work_is_no_order(void **state)
+{
+    (void)state;
+    cudaStream_t captured = begun(cudaStreamCaptureModeGlobal);
+    cudaStream_t other = new_stream(cudaStreamNonBlocking);
+    cudaEvent_t event;
+    assert_success(gmd_sim_launch(other, 1000, NULL, 0));
+    gmd_sim_point work;
+    assert_int_equal(gmd_sim_point_of(0, other, &work), 0);
+    assert_success(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    assert_success(cudaEventRecord(event, captured));
+    assert_success(cudaStreamWaitEvent(captured, event, 0));
+    assert_false(gmd_sim_is_ordered(work, 0, captured));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fresh(captured_work_is_not_queued),
+        fresh(a_launch_queues_each_captured_entry),
+        fresh(a_launched_kernel_touches_what_was_captured),
+        fresh(an_executable_graph_outlives_its_graph),
+        fresh(a_refused_call_is_misuse),
+        fresh(a_refused_allocation_allocates_nothing),
+        fresh(a_reset_ends_captures_and_graphs),
+        fresh(captured_work_is_no_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
