@@ -12,9 +12,9 @@ int driver_check(sim_call *call, CUdevice device)
     if (!sim.is_driver_initialized) {
         return call_misuse(call, CUDA_ERROR_NOT_INITIALIZED, "cuInit has not been called");
     }
-    return device_exists(device) ? (int)CUDA_SUCCESS
-                                 : call_misuse(call, CUDA_ERROR_INVALID_DEVICE,
-                                               "there is no device of this number");
+    return device_exists(device)
+               ? (int)CUDA_SUCCESS
+               : call_misuse(call, CUDA_ERROR_INVALID_DEVICE, "there is no device of this number");
 }
 
 /* The device of a context; -1, with misuse noted: it is none. */
@@ -77,6 +77,9 @@ static int push(sim_call *call, CUcontext context)
 {
     sim_thread *thread = call->thread;
     int refused = driver_check(call, 0);
+    if (!refused && !context) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE, "no context is given");
+    }
     int device = refused ? -1 : device_of(call, context);
     if (device < 0) {
         return refused ? refused : (int)CUDA_ERROR_INVALID_CONTEXT;

@@ -120,28 +120,19 @@ static int host_free(sim_call *call, void *pointer)
                            "a free of what is not page-locked host memory");
     }
     host_wait_device(-1);
-    free(p->memory);
-    take_out(p);
+    p = find_pinned(pointer, 1); /* waiting may have run a host function, beside other threads */
+    if (p && p->memory == pointer) {
+        take_out(p);
+        free(pointer);
+    }
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaMallocHost(void **pointer, size_t size)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMallocHost)) {
-        call.record.result = host_alloc(&call, pointer, size, cudaHostAllocDefault);
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaMallocHost, (void **pointer, size_t size),
+         host_alloc(&call, pointer, size, cudaHostAllocDefault))
 
-cudaError_t gmd_sim_cudaHostAlloc(void **pointer, size_t size, unsigned int flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaHostAlloc)) {
-        call.record.result = host_alloc(&call, pointer, size, flags);
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaHostAlloc, (void **pointer, size_t size, unsigned int flags),
+         host_alloc(&call, pointer, size, flags))
 
 cudaError_t gmd_sim_cudaFreeHost(void *pointer)
 {
@@ -152,41 +143,12 @@ cudaError_t gmd_sim_cudaFreeHost(void *pointer)
     return (cudaError_t)call_leave(&call);
 }
 
-CUresult gmd_sim_cuMemHostAlloc(void **pointer, size_t size, unsigned int flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemHostAlloc)) {
-        call.record.result = call.thread->has_context ? host_alloc(&call, pointer, size, flags)
-                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
-        if (!call.record.result && size == 0) {
-            call.record.result = CUDA_ERROR_INVALID_VALUE;
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
+SIM_DRIVER_CALL(cuMemHostAlloc, (void **pointer, size_t size, unsigned int flags),
+                host_alloc(&call, pointer, size, flags))
+SIM_DRIVER_CALL(cuMemAllocHost_v2, (void **pointer, size_t size),
+                host_alloc(&call, pointer, size, cudaHostAllocDefault))
 
-CUresult gmd_sim_cuMemAllocHost_v2(void **pointer, size_t size)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemAllocHost_v2)) {
-        call.record.result = call.thread->has_context ? host_alloc(&call, pointer, size, 0)
-                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
-        if (!call.record.result && size == 0) {
-            call.record.result = CUDA_ERROR_INVALID_VALUE;
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
-CUresult gmd_sim_cuMemFreeHost(void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemFreeHost)) {
-        call.record.result = call.thread->has_context ? host_free(&call, pointer)
-                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
-    }
-    return (CUresult)call_leave(&call);
-}
+SIM_DRIVER_CALL(cuMemFreeHost, (void *pointer), host_free(&call, pointer))
 
 /* --- registering ------------------------------------------------------------------------- */
 
@@ -210,6 +172,11 @@ static int host_register(sim_call *call, void *pointer, size_t size, unsigned fl
     if (flags & cudaHostRegisterIoMemory) {
         return cudaErrorNotSupported;
     }
+    const pinned *allocated = find_pinned(pointer, 1);
+    if (allocated && !allocated->is_registered) {
+        return call_misuse(call, cudaErrorInvalidValue,
+                           "the memory is page-locked by its allocation");
+    }
     if (overlaps_pinned(pointer, size)) {
         return call_misuse(call, cudaErrorHostMemoryAlreadyRegistered,
                            "part of the memory is page-locked already");
@@ -225,55 +192,31 @@ static int host_register(sim_call *call, void *pointer, size_t size, unsigned fl
 static int host_unregister(sim_call *call, void *pointer)
 {
     pinned *p = find_pinned(pointer, 1);
-    if (!pointer) {
-        return call_misuse(call, cudaErrorInvalidValue, "nothing to unregister");
+    if (!pointer || (p && !p->is_registered)) {
+        return call_misuse(call, cudaErrorInvalidValue,
+                           "nothing to unregister, or memory that was allocated page-locked");
     }
-    if (!p || p->memory != pointer || !p->is_registered) {
+    if (!p || p->memory != pointer) {
         return call_misuse(call, cudaErrorHostMemoryNotRegistered,
                            "the address is not the start of registered memory");
     }
     host_wait_device(-1);
-    take_out(p);
+    p = find_pinned(pointer, 1); /* as above */
+    if (p && p->memory == pointer) {
+        take_out(p);
+    }
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaHostRegister(void *pointer, size_t size, unsigned int flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaHostRegister)) {
-        call.record.result = host_register(&call, pointer, size, flags);
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaHostRegister, (void *pointer, size_t size, unsigned int flags),
+         host_register(&call, pointer, size, flags))
 
-cudaError_t gmd_sim_cudaHostUnregister(void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaHostUnregister)) {
-        call.record.result = host_unregister(&call, pointer);
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaHostUnregister, (void *pointer), host_unregister(&call, pointer))
 
-CUresult gmd_sim_cuMemHostRegister_v2(void *pointer, size_t size, unsigned int flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemHostRegister_v2)) {
-        call.record.result = call.thread->has_context ? host_register(&call, pointer, size, flags)
-                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
-    }
-    return (CUresult)call_leave(&call);
-}
+SIM_DRIVER_CALL(cuMemHostRegister_v2, (void *pointer, size_t size, unsigned int flags),
+                host_register(&call, pointer, size, flags))
 
-CUresult gmd_sim_cuMemHostUnregister(void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemHostUnregister)) {
-        call.record.result = call.thread->has_context ? host_unregister(&call, pointer)
-                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
-    }
-    return (CUresult)call_leave(&call);
-}
+SIM_DRIVER_CALL(cuMemHostUnregister, (void *pointer), host_unregister(&call, pointer))
 
 /* --- asking ------------------------------------------------------------------------------ */
 
@@ -288,14 +231,8 @@ static int device_pointer(sim_call *call, void **out, void *pointer, unsigned fl
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaHostGetDevicePointer(void **out, void *pointer, unsigned int flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaHostGetDevicePointer)) {
-        call.record.result = device_pointer(&call, out, pointer, flags);
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaHostGetDevicePointer, (void **out, void *pointer, unsigned int flags),
+         device_pointer(&call, out, pointer, flags))
 
 CUresult gmd_sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *pointer, unsigned int flags)
 {
@@ -312,7 +249,7 @@ CUresult gmd_sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *pointer, u
     return (CUresult)call_leave(&call);
 }
 
-/* With unified addressing all page-locked memory is portable and mapped. */
+/* With unified addressing all page-locked memory is mapped, and what is allocated portable. */
 static int flags_of(sim_call *call, unsigned *flags, void *pointer)
 {
     const pinned *p = find_pinned(pointer, 1);
@@ -320,25 +257,11 @@ static int flags_of(sim_call *call, unsigned *flags, void *pointer)
         return call_misuse(call, cudaErrorInvalidValue,
                            "no place for the flags, or host memory that is not page-locked");
     }
-    *flags = p->flags | cudaHostAllocPortable | cudaHostAllocMapped;
+    *flags = p->flags | cudaHostAllocMapped | (p->is_registered ? 0 : cudaHostAllocPortable);
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaHostGetFlags(unsigned int *flags, void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaHostGetFlags)) {
-        call.record.result = flags_of(&call, flags, pointer);
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaHostGetFlags, (unsigned int *flags, void *pointer), flags_of(&call, flags, pointer))
 
-CUresult gmd_sim_cuMemHostGetFlags(unsigned int *flags, void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemHostGetFlags)) {
-        call.record.result = call.thread->has_context ? flags_of(&call, flags, pointer)
-                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
-    }
-    return (CUresult)call_leave(&call);
-}
+SIM_DRIVER_CALL(cuMemHostGetFlags, (unsigned int *flags, void *pointer),
+                flags_of(&call, flags, pointer))

@@ -120,6 +120,31 @@ cudaError_t gmd_sim_cudaMalloc(void **pointer, size_t size)
     return (cudaError_t)call_leave(&call);
 }
 
+/* Rows are as far apart as Hopper wants them. */
+static int allocate_rows(sim_call *call, void **pointer, size_t *pitch, size_t width, size_t height)
+{
+    enum { ROW_UNIT = 512 };
+    size_t row, size;
+    if (!pointer || !pitch) {
+        return call_misuse(call, cudaErrorInvalidValue, "no place for the new pointer or pitch");
+    }
+    if (__builtin_add_overflow(width, (size_t)ROW_UNIT - 1, &row) ||
+        __builtin_mul_overflow(row / ROW_UNIT * ROW_UNIT, height, &size)) {
+        return cudaErrorInvalidValue;
+    }
+    uint64_t address = 0;
+    if (size && !memory_allocate(call->thread->device, size, 0, &address)) {
+        return cudaErrorMemoryAllocation;
+    }
+    *pitch = size ? row / ROW_UNIT * ROW_UNIT : 0;
+    *pointer = (void *)(uintptr_t)address;
+    note_allocation(call, address, size);
+    return cudaSuccess;
+}
+
+SIM_CALL(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height),
+         allocate_rows(&call, pointer, pitch, width, height))
+
 CUresult gmd_sim_cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
 {
     sim_call call;
@@ -156,6 +181,10 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.device = a->device;
     if (!sim.config.free_is_lenient) {
         host_wait_device(a->device);
+        a = map_find(address); /* a host function may have run meanwhile, beside other threads */
+        if (!a || a->address != address) {
+            return cudaSuccess;
+        }
     }
     if (!a->pool_piece) {
         release(a);
@@ -306,8 +335,11 @@ void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_
 /* The host memory behind a device range, NULL when it is not one live, backed range. */
 static unsigned char *backed_range(uint64_t address, uint64_t size)
 {
+    uint64_t bad;
     allocation *a = memory_find_range(address, size);
-    return a && a->data ? a->data + (address - a->address) : NULL;
+    bool is_there =
+        a && a->data && (!a->reservation || virtual_is_usable(a, address, size, a->device, &bad));
+    return is_there ? a->data + (address - a->address) : NULL;
 }
 
 int gmd_sim_peek(uint64_t address, void *to, size_t size)

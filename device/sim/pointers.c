@@ -28,14 +28,8 @@ static int describe(sim_call *call, struct cudaPointerAttributes *out, const voi
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaPointerGetAttributes)) {
-        call.record.result = describe(&call, out, pointer);
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes * out, const void *pointer),
+         describe(&call, out, pointer))
 
 /* What the driver's questions are answered from. */
 typedef struct memory_facts {
@@ -129,12 +123,5 @@ static int address_range(sim_call *call, CUdeviceptr *base, size_t *size, CUdevi
     return CUDA_SUCCESS;
 }
 
-CUresult gmd_sim_cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemGetAddressRange_v2)) {
-        call.record.result = call.thread->has_context ? address_range(&call, base, size, pointer)
-                                                      : (int)CUDA_ERROR_INVALID_CONTEXT;
-    }
-    return (CUresult)call_leave(&call);
-}
+SIM_DRIVER_CALL(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t *size, CUdeviceptr pointer),
+                address_range(&call, base, size, pointer))

@@ -97,7 +97,7 @@ cudaError_t gmd_sim_cudaDeviceGetLimit(size_t *value, enum cudaLimit which)
             *value = *limit;
         } else {
             call.record.result =
-                call_misuse(&call, value ? cudaErrorUnsupportedLimit : cudaErrorInvalidValue,
+                call_misuse(&call, cudaErrorInvalidValue,
                             "no place for the limit, or one that is not simulated");
         }
     }
@@ -113,7 +113,7 @@ cudaError_t gmd_sim_cudaDeviceSetLimit(enum cudaLimit which, size_t value)
             *limit = value;
         } else {
             call.record.result =
-                call_misuse(&call, cudaErrorUnsupportedLimit, "a limit that is not simulated");
+                call_misuse(&call, cudaErrorInvalidValue, "a limit that is not simulated");
         }
     }
     return (cudaError_t)call_leave(&call);
@@ -129,8 +129,8 @@ cudaError_t gmd_sim_cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr
                                              "these are not the numbers of two devices");
         } else if (!value || which < cudaDevP2PAttrPerformanceRank ||
                    which > cudaDevP2PAttrCudaArrayAccessSupported) {
-            call.record.result =
-                call_misuse(&call, cudaErrorInvalidValue, "no place for the answer, or no question");
+            call.record.result = call_misuse(&call, cudaErrorInvalidValue,
+                                             "no place for the answer, or no question");
         } else {
             *value = 0; /* no links */
         }
