@@ -94,6 +94,17 @@ typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
 #define CU_STREAM_WAIT_VALUE_AND 2
 #define CU_STREAM_WAIT_VALUE_NOR 3
 
+#define cudaHostRegisterDefault  0x00
+#define cudaHostRegisterPortable 0x01
+#define cudaHostRegisterMapped   0x02
+#define cudaHostRegisterIoMemory 0x04
+#define cudaHostRegisterReadOnly 0x08
+
+#define cudaDeviceScheduleMask    0x07
+#define cudaDeviceMapHost         0x08
+#define cudaDeviceLmemResizeToMax 0x10
+#define cudaDeviceSyncMemops      0x80
+
 #define cudaInvalidDeviceId ((int)-2)
 
 enum cudaDriverEntryPointQueryResult {
@@ -305,6 +316,45 @@ struct cudaDeviceProp {
     unsigned int gpuPciSubsystemID;
     int hostNumaMultinodeIpcSupported;
     int reserved[56];
+};
+
+typedef struct cudaIpcEventHandle_st {
+    char reserved[64];
+} cudaIpcEventHandle_t;
+
+/* --- pointers, limits, advice --- */
+typedef enum CUpointer_attribute_enum {
+    CU_POINTER_ATTRIBUTE_CONTEXT = 1,
+    CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
+    CU_POINTER_ATTRIBUTE_HOST_POINTER = 4,
+    CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
+    CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
+    CU_POINTER_ATTRIBUTE_MAPPED = 13,
+} CUpointer_attribute;
+
+typedef enum CUmemorytype_enum {
+    CU_MEMORYTYPE_HOST = 1,
+    CU_MEMORYTYPE_DEVICE = 2,
+} CUmemorytype;
+
+enum cudaLimit {
+    cudaLimitStackSize = 0,
+    cudaLimitPrintfFifoSize = 1,
+    cudaLimitMallocHeapSize = 2,
+};
+
+enum cudaDeviceP2PAttr {
+    cudaDevP2PAttrPerformanceRank = 1,
+    cudaDevP2PAttrAccessSupported = 2,
+    cudaDevP2PAttrNativeAtomicSupported = 3,
+    cudaDevP2PAttrCudaArrayAccessSupported = 4,
+};
+
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1,
 };
 
 /* --- virtual memory management --- */

@@ -106,6 +106,45 @@
       (const char *symbol, void **function, unsigned int version, unsigned long long flags,        \
        enum cudaDriverEntryPointQueryResult *status),                                              \
       (symbol, function, version, flags, status))                                                  \
+    X(cudaError_t, cudaHostRegister, (void *pointer, size_t size, unsigned int flags),             \
+      (pointer, size, flags))                                                                      \
+    X(cudaError_t, cudaHostUnregister, (void *pointer), (pointer))                                 \
+    X(cudaError_t, cudaHostGetDevicePointer, (void **out, void *pointer, unsigned int flags),      \
+      (out, pointer, flags))                                                                       \
+    X(cudaError_t, cudaHostGetFlags, (unsigned int *flags, void *pointer), (flags, pointer))       \
+    X(cudaError_t, cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height),  \
+      (pointer, pitch, width, height))                                                             \
+    X(cudaError_t, cudaMallocManaged, (void **pointer, size_t size, unsigned int flags),           \
+      (pointer, size, flags))                                                                      \
+    X(cudaError_t, cudaMemAdvise,                                                                  \
+      (const void *pointer, size_t size, enum cudaMemoryAdvise advice,                             \
+       struct cudaMemLocation location),                                                           \
+      (pointer, size, advice, location))                                                           \
+    X(cudaError_t, cudaMemPrefetchAsync,                                                           \
+      (const void *pointer, size_t size, struct cudaMemLocation location, unsigned int flags,      \
+       cudaStream_t stream),                                                                       \
+      (pointer, size, location, flags, stream))                                                    \
+    X(cudaError_t, cudaIpcGetEventHandle, (cudaIpcEventHandle_t * handle, cudaEvent_t event),      \
+      (handle, event))                                                                             \
+    X(cudaError_t, cudaIpcOpenEventHandle, (cudaEvent_t * event, cudaIpcEventHandle_t handle),     \
+      (event, handle))                                                                             \
+    X(cudaError_t, cudaMemPoolExportToShareableHandle,                                             \
+      (void *shareable, cudaMemPool_t pool, enum cudaMemAllocationHandleType type,                 \
+       unsigned int flags),                                                                        \
+      (shareable, pool, type, flags))                                                              \
+    X(cudaError_t, cudaMemPoolImportFromShareableHandle,                                           \
+      (cudaMemPool_t * pool, void *shareable, enum cudaMemAllocationHandleType type,               \
+       unsigned int flags),                                                                        \
+      (pool, shareable, type, flags))                                                              \
+    X(cudaError_t, cudaSetDeviceFlags, (unsigned int flags), (flags))                              \
+    X(cudaError_t, cudaGetDeviceFlags, (unsigned int *flags), (flags))                             \
+    X(cudaError_t, cudaDeviceGetPCIBusId, (char *text, int length, int device),                    \
+      (text, length, device))                                                                      \
+    X(cudaError_t, cudaDeviceGetByPCIBusId, (int *device, const char *text), (device, text))       \
+    X(cudaError_t, cudaDeviceGetLimit, (size_t * value, enum cudaLimit which), (value, which))     \
+    X(cudaError_t, cudaDeviceSetLimit, (enum cudaLimit which, size_t value), (which, value))       \
+    X(cudaError_t, cudaDeviceGetP2PAttribute,                                                      \
+      (int *value, enum cudaDeviceP2PAttr which, int from, int to), (value, which, from, to))      \
     X(cudaError_t, cudaMallocAsync, (void **pointer, size_t size, cudaStream_t stream),            \
       (pointer, size, stream))                                                                     \
     X(cudaError_t, cudaFreeAsync, (void *pointer, cudaStream_t stream), (pointer, stream))         \
@@ -340,6 +379,25 @@
     X(CUresult, cuMulticastUnbind,                                                                 \
       (CUmemGenericAllocationHandle handle, CUdevice device, size_t offset, size_t size),          \
       (handle, device, offset, size))                                                              \
+    X(CUresult, cuMemAllocManaged, (CUdeviceptr * pointer, size_t size, unsigned int flags),       \
+      (pointer, size, flags))                                                                      \
+    X(CUresult, cuMemHostAlloc, (void **pointer, size_t size, unsigned int flags),                 \
+      (pointer, size, flags))                                                                      \
+    X(CUresult, cuMemAllocHost_v2, (void **pointer, size_t size), (pointer, size))                 \
+    X(CUresult, cuMemFreeHost, (void *pointer), (pointer))                                         \
+    X(CUresult, cuMemHostRegister_v2, (void *pointer, size_t size, unsigned int flags),            \
+      (pointer, size, flags))                                                                      \
+    X(CUresult, cuMemHostUnregister, (void *pointer), (pointer))                                   \
+    X(CUresult, cuMemHostGetDevicePointer_v2,                                                      \
+      (CUdeviceptr * out, void *pointer, unsigned int flags), (out, pointer, flags))               \
+    X(CUresult, cuMemHostGetFlags, (unsigned int *flags, void *pointer), (flags, pointer))         \
+    X(CUresult, cuPointerGetAttribute,                                                             \
+      (void *out, CUpointer_attribute which, CUdeviceptr pointer), (out, which, pointer))          \
+    X(CUresult, cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * size, CUdeviceptr pointer), \
+      (base, size, pointer))                                                                       \
+    X(CUresult, cuCtxGetDevice, (CUdevice * device), (device))                                     \
+    X(CUresult, cuCtxGetFlags, (unsigned int *flags), (flags))                                     \
+    X(CUresult, cuCtxSynchronize, (void), ())                                                      \
     X(CUresult, cuCtxPushCurrent_v2, (CUcontext context), (context))                               \
     X(CUresult, cuCtxPopCurrent_v2, (CUcontext * context), (context))                              \
     X(CUresult, cuMemsetD32Async,                                                                  \
@@ -429,6 +487,7 @@
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                       \
     X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                 \
     X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                       \
+    X(cudaErrorUnsupportedLimit, 215, "limit is not supported on this architecture")               \
     X(cudaErrorPeerAccessUnsupported, 217,                                                         \
       "peer access is not supported between these two devices")                                    \
     X(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported on this OS")       \
@@ -481,6 +540,7 @@
     X(CUDA_ERROR_INVALID_DEVICE, 101)                                                              \
     X(CUDA_ERROR_INVALID_CONTEXT, 201)                                                             \
     X(CUDA_ERROR_ECC_UNCORRECTABLE, 214)                                                           \
+    X(CUDA_ERROR_UNSUPPORTED_LIMIT, 215)                                                           \
     X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217)                                                     \
     X(CUDA_ERROR_OPERATING_SYSTEM, 304)                                                            \
     X(CUDA_ERROR_INVALID_HANDLE, 400)                                                              \

@@ -164,6 +164,10 @@ static bool is_unsafe_in_capture(call_id id)
     case CALL_cudaFreeHost:
     case CALL_cuMemAlloc_v2:
     case CALL_cuMemFree_v2:
+    case CALL_cuMemHostAlloc:
+    case CALL_cuMemAllocHost_v2:
+    case CALL_cuMemFreeHost:
+    case CALL_cudaMallocPitch:
         return true;
     default:
         return false;

@@ -41,6 +41,8 @@ typedef enum call_id {
 
 struct stream;
 
+enum { CONTEXT_STACK_MAX = 16, NO_CONTEXT = -1 };
+
 /* What the CUDA runtime keeps for each thread. */
 typedef struct sim_thread {
     uint64_t epoch; /* of the reset that it belongs to; stale state is dropped at the next call */
@@ -48,6 +50,8 @@ typedef struct sim_thread {
     bool has_context; /* the device's context is current */
     cudaError_t last_error;
     enum cudaStreamCaptureMode capture_mode;
+    int8_t pushed[CONTEXT_STACK_MAX]; /* below the current context: devices, or NO_CONTEXT */
+    uint8_t pushed_count;
     struct stream *default_stream[GMD_SIM_DEVICE_MAX]; /* cudaStreamPerThread, made when used */
 } sim_thread;
 

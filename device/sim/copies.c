@@ -23,8 +23,8 @@ static side side_of(uint64_t address, uint64_t size)
     if (map_find(address)) {
         return memory_find_range(address, size) ? SIDE_DEVICE : SIDE_NONE;
     }
-    if (memory_is_pinned(pointer, 1, NULL)) {
-        return memory_is_pinned(pointer, size, NULL) ? SIDE_PINNED : SIDE_NONE;
+    if (host_find(pointer, 1, NULL)) {
+        return host_find(pointer, size, NULL) ? SIDE_PINNED : SIDE_NONE;
     }
     return placement_owns(address) ? SIDE_NONE : SIDE_PAGEABLE;
 }
@@ -49,8 +49,11 @@ static unsigned char *bytes_at(uint64_t address, uint64_t size)
     if (!a) {
         return placement_owns(address) ? NULL : (unsigned char *)(uintptr_t)address;
     }
+    uint64_t bad;
     a = memory_find_range(address, size);
-    return a && a->data ? a->data + (address - a->address) : NULL;
+    bool is_there =
+        a && a->data && (!a->reservation || virtual_is_usable(a, address, size, a->device, &bad));
+    return is_there ? a->data + (address - a->address) : NULL;
 }
 
 static bool is_gone(uint64_t address, uint64_t size, int device)

@@ -236,17 +236,6 @@ CUresult gmd_sim_cuGetErrorString(CUresult error, const char **text)
 
 /* --- the driver -------------------------------------------------------------------------- */
 
-/* The driver's own checks before any use of a device: 0, or the error. */
-static int driver_check(sim_call *call, int device)
-{
-    if (!sim.is_driver_initialized) {
-        return call_misuse(call, CUDA_ERROR_NOT_INITIALIZED, "a driver call before cuInit");
-    }
-    return device_exists(device)
-               ? CUDA_SUCCESS
-               : call_misuse(call, CUDA_ERROR_INVALID_DEVICE, "there is no device of this number");
-}
-
 CUresult gmd_sim_cuInit(unsigned int flags)
 {
     sim_call call;
@@ -326,54 +315,6 @@ CUresult gmd_sim_cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUde
     if (call_enter(&call, CALL_cuDeviceGetAttribute)) {
         int refused = driver_check(&call, device);
         call.record.result = refused ? refused : attribute(&call, value, (int)which, device);
-    }
-    return (CUresult)call_leave(&call);
-}
-
-CUcontext context_of(int device)
-{
-    return (CUcontext)(uintptr_t)handle_make(HANDLE_CONTEXT, (uint64_t)device + 1);
-}
-
-CUresult gmd_sim_cuCtxGetCurrent(CUcontext *context)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuCtxGetCurrent)) {
-        call.record.result = driver_check(&call, 0);
-        if (!call.record.result && !context) {
-            call.record.result =
-                call_misuse(&call, CUDA_ERROR_INVALID_VALUE, "no place for the context");
-        } else if (!call.record.result) {
-            *context = call.thread->has_context ? context_of(call.thread->device) : NULL;
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
-static int set_context(sim_call *call, CUcontext context)
-{
-    int refused = driver_check(call, 0);
-    if (refused) {
-        return refused;
-    }
-    if (!context) {
-        call->thread->has_context = false;
-        return CUDA_SUCCESS;
-    }
-    uint64_t serial = handle_serial((uintptr_t)context, HANDLE_CONTEXT);
-    if (serial == 0 || serial > sim.config.device_count) {
-        return call_misuse(call, CUDA_ERROR_INVALID_CONTEXT,
-                           "the context is not a device's primary context, or from before a reset");
-    }
-    device_use(call->thread, (int)serial - 1);
-    return CUDA_SUCCESS;
-}
-
-CUresult gmd_sim_cuCtxSetCurrent(CUcontext context)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuCtxSetCurrent)) {
-        call.record.result = set_context(&call, context);
     }
     return (CUresult)call_leave(&call);
 }

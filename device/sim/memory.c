@@ -1,4 +1,4 @@
-/* Device memory and page-locked host memory: allocation, accounting, and finding. */
+/* Device memory: allocation, accounting, and finding. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
 #include "pages.h"
 #include "state.h"
@@ -120,6 +120,31 @@ cudaError_t gmd_sim_cudaMalloc(void **pointer, size_t size)
     return (cudaError_t)call_leave(&call);
 }
 
+/* Rows are as far apart as Hopper wants them. */
+static int allocate_rows(sim_call *call, void **pointer, size_t *pitch, size_t width, size_t height)
+{
+    enum { ROW_UNIT = 512 };
+    size_t row, size;
+    if (!pointer || !pitch) {
+        return call_misuse(call, cudaErrorInvalidValue, "no place for the new pointer or pitch");
+    }
+    if (__builtin_add_overflow(width, (size_t)ROW_UNIT - 1, &row) ||
+        __builtin_mul_overflow(row / ROW_UNIT * ROW_UNIT, height, &size)) {
+        return cudaErrorInvalidValue;
+    }
+    uint64_t address = 0;
+    if (size && !memory_allocate(call->thread->device, size, 0, &address)) {
+        return cudaErrorMemoryAllocation;
+    }
+    *pitch = size ? row / ROW_UNIT * ROW_UNIT : 0;
+    *pointer = (void *)(uintptr_t)address;
+    note_allocation(call, address, size);
+    return cudaSuccess;
+}
+
+SIM_CALL(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height),
+         allocate_rows(&call, pointer, pitch, width, height))
+
 CUresult gmd_sim_cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
 {
     sim_call call;
@@ -156,6 +181,10 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.device = a->device;
     if (!sim.config.free_is_lenient) {
         host_wait_device(a->device);
+        a = map_find(address); /* a host function may have run meanwhile, beside other threads */
+        if (!a || a->address != address) {
+            return cudaSuccess;
+        }
     }
     if (!a->pool_piece) {
         release(a);
@@ -218,39 +247,6 @@ CUresult gmd_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
     return (CUresult)call_leave(&call);
 }
 
-/* --- page-locked host memory ------------------------------------------------------------- */
-
-typedef struct pinned {
-    unsigned char *memory;
-    uint64_t size;
-    int device; /* current when it was allocated */
-} pinned;
-
-static struct {
-    pinned *list;
-    size_t count, capacity;
-} host;
-
-static const pinned *find_pinned(const void *pointer, uint64_t size)
-{
-    for (size_t i = 0; i < host.count; i++) {
-        uint64_t offset = (uint64_t)(uintptr_t)pointer - (uintptr_t)host.list[i].memory;
-        if (offset < host.list[i].size && size <= host.list[i].size - offset) {
-            return &host.list[i];
-        }
-    }
-    return NULL;
-}
-
-bool memory_is_pinned(const void *pointer, uint64_t size, int *device)
-{
-    const pinned *p = find_pinned(pointer, size);
-    if (p && device) {
-        *device = p->device;
-    }
-    return p != NULL;
-}
-
 /* The map is emptied at once afterwards, so nothing is removed from it one by one. */
 void memory_reset(void)
 {
@@ -261,115 +257,7 @@ void memory_reset(void)
         }
     }
     virtual_reset();
-    while (host.count) {
-        free(host.list[--host.count].memory);
-    }
-}
-
-static bool pin(int device, uint64_t size, void **out)
-{
-    if (host.count == host.capacity) {
-        size_t capacity = host.capacity ? host.capacity * 2 : 16;
-        pinned *list = realloc(host.list, capacity * sizeof *list);
-        if (!list) {
-            return false;
-        }
-        host.list = list;
-        host.capacity = capacity;
-    }
-    void *memory;
-    if (size > PTRDIFF_MAX || posix_memalign(&memory, 512, size) != 0) {
-        return false;
-    }
-    host.list[host.count++] = (pinned){.memory = memory, .size = size, .device = device};
-    *out = memory;
-    return true;
-}
-
-static int host_alloc(sim_call *call, void **pointer, size_t size, unsigned flags)
-{
-    const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
-    if (!pointer || (flags & ~known)) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "no place for the new pointer, or unknown flags");
-    }
-    if (size == 0) {
-        *pointer = NULL;
-        return cudaSuccess;
-    }
-    return pin(call->thread->device, size, pointer) ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
-cudaError_t gmd_sim_cudaMallocHost(void **pointer, size_t size)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMallocHost)) {
-        call.record.result = host_alloc(&call, pointer, size, cudaHostAllocDefault);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-cudaError_t gmd_sim_cudaHostAlloc(void **pointer, size_t size, unsigned int flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaHostAlloc)) {
-        call.record.result = host_alloc(&call, pointer, size, flags);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-/* Queued copies may still use the memory, so all work is waited for. */
-static int host_free(sim_call *call, void *pointer)
-{
-    const pinned *p = find_pinned(pointer, 1);
-    if (!p || p->memory != pointer) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "a free of what is not page-locked host memory");
-    }
-    host_wait_device(-1);
-    free(p->memory);
-    host.list[p - host.list] = host.list[--host.count];
-    return cudaSuccess;
-}
-
-cudaError_t gmd_sim_cudaFreeHost(void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaFreeHost) && pointer) {
-        call.record.result = host_free(&call, pointer);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-static int describe(sim_call *call, struct cudaPointerAttributes *out, const void *pointer)
-{
-    if (!out) {
-        return call_misuse(call, cudaErrorInvalidValue, "no place for the attributes");
-    }
-    memset(out, 0, sizeof *out);
-    const allocation *a = map_find((uintptr_t)pointer);
-    if (a) {
-        out->type = cudaMemoryTypeDevice;
-        out->device = a->device;
-        out->devicePointer = (void *)(uintptr_t)pointer;
-    } else if (memory_is_pinned(pointer, 1, &out->device)) {
-        out->type = cudaMemoryTypeHost;
-        out->devicePointer = out->hostPointer = (void *)(uintptr_t)pointer;
-    } else {
-        out->type = cudaMemoryTypeUnregistered;
-        out->device = cudaInvalidDeviceId;
-        out->hostPointer = (void *)(uintptr_t)pointer;
-    }
-    return cudaSuccess;
-}
-
-cudaError_t gmd_sim_cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *pointer)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaPointerGetAttributes)) {
-        call.record.result = describe(&call, out, pointer);
-    }
-    return (cudaError_t)call_leave(&call);
+    host_reset();
 }
 
 /* --- control ----------------------------------------------------------------------------- */
@@ -447,8 +335,11 @@ void gmd_sim_each_allocation(int device, void (*visit)(void *context, const gmd_
 /* The host memory behind a device range, NULL when it is not one live, backed range. */
 static unsigned char *backed_range(uint64_t address, uint64_t size)
 {
+    uint64_t bad;
     allocation *a = memory_find_range(address, size);
-    return a && a->data ? a->data + (address - a->address) : NULL;
+    bool is_there =
+        a && a->data && (!a->reservation || virtual_is_usable(a, address, size, a->device, &bad));
+    return is_there ? a->data + (address - a->address) : NULL;
 }
 
 int gmd_sim_peek(uint64_t address, void *to, size_t size)

@@ -272,6 +272,9 @@ static int allocate(sim_call *call, pool *p, void **out, uint64_t size, cudaStre
         return out ? (int)cudaErrorInvalidResourceHandle
                    : call_misuse(call, cudaErrorInvalidValue, "no place for the new pointer");
     }
+    if (s->capture) { /* graphs with memory of their own are not simulated */
+        return cudaErrorNotSupported;
+    }
     if (!p || size == 0) {
         *out = NULL;
         return p ? (int)cudaSuccess : (int)cudaErrorInvalidValue;
@@ -342,6 +345,9 @@ static int free_async(sim_call *call, uint64_t address, cudaStream_t handle)
     stream *s = stream_of(call, handle);
     if (!s) {
         return cudaErrorInvalidResourceHandle;
+    }
+    if (s->capture) {
+        return cudaErrorNotSupported;
     }
     const allocation *a = map_find(address);
     call->record.address = address;

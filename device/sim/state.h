@@ -15,17 +15,21 @@
 
 typedef struct stream stream;
 
+enum { LIMIT_COUNT = 3 }; /* stack, printf and malloc heap */
+
 typedef struct sim_device {
     uint64_t physical_bytes, allocated_bytes, allocation_count, stream_count, event_count;
     uint64_t budget_bytes; /* gmd_sim_budget; UINT64_MAX: none */
     uint64_t reservation_count, reservation_bytes, handle_count, mapped_bytes;
     uint64_t next_large, next_small; /* GMD_SIM_ASCENDING: where the next allocation may begin */
     stream *legacy;                  /* the default stream */
-    unsigned context_count;          /* cuDevicePrimaryCtxRetain without release */
-    bool is_active;                  /* its primary context exists */
-    int error;                       /* sticky: every call returns it until a reset */
-    bool is_error_noted;             /* some call has said so as misuse */
-    uint64_t blocking_entries;       /* ever queued on blocking streams other than the default */
+    unsigned flags;                  /* cudaSetDeviceFlags */
+    size_t limits[LIMIT_COUNT];
+    unsigned context_count;    /* cuDevicePrimaryCtxRetain without release */
+    bool is_active;            /* its primary context exists */
+    int error;                 /* sticky: every call returns it until a reset */
+    bool is_error_noted;       /* some call has said so as misuse */
+    uint64_t blocking_entries; /* ever queued on blocking streams other than the default */
 } sim_device;
 
 typedef struct sim_state {
@@ -57,7 +61,10 @@ static inline void sim_start(void)
 
 /* devices.c: makes the device's primary context current on the thread. */
 void device_use(sim_thread *thread, int device);
+/* contexts.c */
 CUcontext context_of(int device);
+/* CUDA_SUCCESS, or why a driver call that names this device cannot be made. */
+int driver_check(sim_call *call, CUdevice device);
 static inline bool device_exists(int device)
 {
     return device >= 0 && (uint32_t)device < sim.config.device_count;
@@ -96,16 +103,12 @@ bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *a
 void memory_release_at(uint64_t address); /* an allocation begins there */
 void memory_reset(void);                  /* nothing is allocated */
 void memory_release_device(int device);   /* what one device has given */
-/* Page-locked host memory of cudaMallocHost that holds the whole range. */
-bool memory_is_pinned(const void *pointer, uint64_t size, int *device);
 
 /* virtual_memory.c: address ranges, physical memory and what is mapped where. */
 bool virtual_is_usable(const allocation *reservation, uint64_t address, uint64_t size, int device,
                        uint64_t *bad);
-/* The host memory behind an address of a reservation, as far as one mapping goes; NULL: not mapped,
- * or not backed. */
-unsigned char *virtual_data(const allocation *reservation, uint64_t address, uint64_t *contiguous);
 void virtual_release(allocation *reservation); /* with what is mapped in it */
+bool virtual_is_mapped(const allocation *reservation, uint64_t address, uint64_t *start);
 void virtual_reset(void);
 
 /* accesses.c: what queued work touches. A kernel keeps its ranges until it completes, a few of them
@@ -127,6 +130,14 @@ void accesses_drop(access_list *list);
 /* The work runs now: on memory that is gone it breaks the device. */
 void accesses_carry_out(const access_list *list, int device);
 void device_break(int device);
+
+/* host_memory.c: page-locked host memory that holds the whole range; `out` may be NULL. */
+typedef struct host_range {
+    uint64_t address, size;
+    int device;
+} host_range;
+bool host_find(const void *pointer, uint64_t size, host_range *out);
+void host_reset(void);
 
 /* streams.c: queues and clock. A ticket is a position in a stream's queue: entries are numbered
  * from 1, and are complete up to `head` and queued up to `tail`. */

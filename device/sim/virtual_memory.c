@@ -2,23 +2,24 @@
  * touch it, each with a life of its own as in the driver. Physical memory lives until its handle is
  * released as often as it was given and nothing of it is mapped. Every reservation has one small
  * record for each of its pages. */
-#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE, memfd_create */
 #include "state.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 typedef struct page {
-    uint32_t physical;     /* slot; 0: nothing is mapped */
-    uint32_t index : 31;   /* of this page in the physical memory */
-    uint32_t is_first : 1; /* of a mapping */
-    uint32_t access;       /* two bits a device: CUmemAccess_flags */
+    uint32_t physical; /* slot; 0: nothing is mapped */
+    bool is_first;     /* of a mapping */
+    uint32_t access;   /* two bits a device: CUmemAccess_flags */
 } page;
 
 typedef struct reservation {
     uint64_t address, size; /* size 0: the slot is free */
     page *pages;
+    unsigned char *data; /* host addresses, inaccessible where nothing is mapped; NULL: unbacked */
     uint64_t mapped_count;
     int device; /* current when it was made: whose statistics it counts in */
     uint32_t next_free;
@@ -28,7 +29,7 @@ typedef struct physical {
     CUmemGenericAllocationHandle handle; /* 0: the slot is free */
     CUmemAllocationProp properties;
     uint64_t size;
-    unsigned char *data; /* NULL when unbacked */
+    int file;            /* that holds the data: what maps it twice sees it twice; -1: unbacked */
     uint32_t references; /* by the handle: created, retained */
     uint32_t mapped;     /* pages of it that are mapped, each as often as it is */
     uint32_t next_free;
@@ -96,12 +97,23 @@ static void forget_if_unused(physical *p)
     sim_device *d = &sim.devices[p->properties.location.id];
     d->physical_bytes -= p->size;
     d->handle_count--;
-    if (p->data) {
-        munmap(p->data, p->size);
+    if (p->file >= 0) {
+        close(p->file);
     }
     p->handle = 0;
     p->next_free = vm.free_memory;
     vm.free_memory = (uint32_t)(p - vm.memory);
+}
+
+/* An anonymous file of this size; -1: the host has none to give. */
+static int new_file(uint64_t size)
+{
+    int file = memfd_create("gmd physical memory", MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, (off_t)size) != 0) {
+        close(file);
+        file = -1;
+    }
+    return file;
 }
 
 static const char *wrong_properties(const CUmemAllocationProp *p)
@@ -143,12 +155,18 @@ static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size
                                    sizeof *vm.memory))) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    int file = sim.config.backed ? new_file(size) : -1;
+    if (sim.config.backed && file < 0) {
+        vm.memory[slot] = (physical){.next_free = vm.free_memory};
+        vm.free_memory = slot;
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     uint64_t life = ++vm.creations & ((1u << LIFE_BITS) - 1);
     physical *p = &vm.memory[slot];
     *p = (physical){.handle = handle_make(HANDLE_MEMORY, life << SLOT_BITS | slot),
                     .properties = *properties,
                     .size = size,
-                    .data = sim.config.backed ? host_pages(size) : NULL,
+                    .file = file,
                     .references = 1};
     d->physical_bytes += size;
     d->handle_count++;
@@ -238,11 +256,30 @@ static page *page_at(const reservation *r, uint64_t address)
     return &r->pages[(address - r->address) / GMD_SIM_PAGE_BYTES];
 }
 
+/* As many host addresses, which nobody can touch yet. */
+static unsigned char *host_addresses(uint64_t size)
+{
+    void *data = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return data == MAP_FAILED ? NULL : data;
+}
+
+static void give_back(page *pages, unsigned char *data, uint64_t reserved)
+{
+    if (pages) {
+        munmap(pages, table_bytes(reserved));
+    }
+    if (data) {
+        munmap(data, reserved);
+    }
+}
+
 static bool insert(uint64_t address, uint64_t size, int device)
 {
     uint32_t slot = vm.free_reservation;
     page *pages = host_pages(table_bytes(size));
-    if (!pages) {
+    unsigned char *data = sim.config.backed ? host_addresses(size) : NULL;
+    if (!pages || (sim.config.backed && !data)) {
+        give_back(pages, data, size);
         return false;
     }
     if (!slot) {
@@ -251,7 +288,7 @@ static bool insert(uint64_t address, uint64_t size, int device)
     }
     allocation *a = slot ? map_insert(address, size) : NULL;
     if (!a) {
-        munmap(pages, table_bytes(size));
+        give_back(pages, data, size);
         return false;
     }
     if (slot == vm.free_reservation) {
@@ -260,8 +297,9 @@ static bool insert(uint64_t address, uint64_t size, int device)
     a->size = size;
     a->device = device;
     a->reservation = slot;
-    vm.reservations[slot] =
-        (reservation){.address = address, .size = size, .pages = pages, .device = device};
+    a->data = data;
+    vm.reservations[slot] = (reservation){
+        .address = address, .size = size, .pages = pages, .data = data, .device = device};
     sim.devices[device].reservation_count++;
     sim.devices[device].reservation_bytes += size;
     return true;
@@ -317,7 +355,7 @@ void virtual_release(allocation *a)
             r->mapped_count--;
         }
     }
-    munmap(r->pages, table_bytes(r->size));
+    give_back(r->pages, r->data, r->size);
     sim.devices[r->device].reservation_count--;
     sim.devices[r->device].reservation_bytes -= r->size;
     r->size = 0;
@@ -361,6 +399,22 @@ static void note_mapping(sim_call *call, gmd_sim_call_kind kind, uint64_t addres
     call->record.size = size;
 }
 
+/* The host addresses of a range show a physical memory, or nothing again. */
+static bool show(const reservation *r, uint64_t address, const physical *memory)
+{
+    return mmap(r->data + (address - r->address), memory->size, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_FIXED, memory->file, 0) != MAP_FAILED;
+}
+
+static void hide(const reservation *r, uint64_t address, uint64_t size)
+{
+    if (r->data &&
+        mmap(r->data + (address - r->address), size, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        abort(); /* the data of freed memory would stay in reach */
+    }
+}
+
 static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
                CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
@@ -389,10 +443,11 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
                                "memory is mapped where something is mapped already");
         }
     }
+    if (r->data && !show(r, address, memory)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     for (uint64_t i = 0; i < count; i++) {
-        first[i] = (page){.physical = (uint32_t)(memory - vm.memory),
-                          .index = (uint32_t)(offset / GMD_SIM_PAGE_BYTES + i) & INT32_MAX,
-                          .is_first = i == 0};
+        first[i] = (page){.physical = (uint32_t)(memory - vm.memory), .is_first = i == 0};
     }
     r->mapped_count += count;
     memory->mapped += (uint32_t)count;
@@ -435,6 +490,7 @@ static int unmap(sim_call *call, uint64_t address, uint64_t size)
                            "mapping only");
     }
     page *first = page_at(r, address);
+    hide(r, address, size);
     for (uint64_t i = 0; i < size / GMD_SIM_PAGE_BYTES; i++) {
         if (first[i].physical) {
             call->record.device = vm.memory[first[i].physical].properties.location.id;
@@ -578,25 +634,24 @@ bool virtual_is_usable(const allocation *a, uint64_t address, uint64_t size, int
     return true;
 }
 
-unsigned char *virtual_data(const allocation *a, uint64_t address, uint64_t *contiguous)
+bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start)
 {
-    const page *p = page_at(&vm.reservations[a->reservation], address);
-    unsigned char *data = p->physical ? vm.memory[p->physical].data : NULL;
-    *contiguous = GMD_SIM_PAGE_BYTES - address % GMD_SIM_PAGE_BYTES;
-    return data ? data + (uint64_t)p->index * GMD_SIM_PAGE_BYTES + address % GMD_SIM_PAGE_BYTES
-                : NULL;
+    const reservation *r = &vm.reservations[a->reservation];
+    *start = r->address;
+    return page_at(r, address)->physical != 0;
 }
 
 void virtual_reset(void)
 {
     for (uint32_t i = 1; i < vm.reservation_count; i++) {
         if (vm.reservations[i].size) {
-            munmap(vm.reservations[i].pages, table_bytes(vm.reservations[i].size));
+            reservation *r = &vm.reservations[i];
+            give_back(r->pages, r->data, r->size);
         }
     }
     for (uint32_t i = 1; i < vm.memory_count; i++) {
-        if (vm.memory[i].handle && vm.memory[i].data) {
-            munmap(vm.memory[i].data, vm.memory[i].size);
+        if (vm.memory[i].handle && vm.memory[i].file >= 0) {
+            close(vm.memory[i].file);
         }
     }
     vm.reservation_count = vm.memory_count = 1;

@@ -396,6 +396,185 @@ static void pool_memory(void)
     SHOW(cudaStreamDestroy(b));
 }
 
+/* --- host memory, pointers, contexts ----------------------------------------------------- */
+
+static char own_memory[4 * 65536];
+
+static void host_memory(void)
+{
+    void *allocated = NULL, *out = NULL;
+    unsigned flags = 99;
+    printf("# host memory\n");
+    SHOW(cudaHostRegister(own_memory, 65536, 0));
+    SHOW(cudaHostRegister(own_memory, 65536, 0));
+    SHOW(cudaHostRegister(own_memory + 65536, 65536, 16));
+    SHOW(cudaHostRegister(NULL, 65536, 0));
+    SHOW(cudaHostRegister(own_memory + 2 * 65536, 0, 0));
+    SHOW(cudaHostGetDevicePointer(&out, own_memory, 0));
+    tell("the device has it at the same address", out == own_memory);
+    SHOW(cudaHostGetDevicePointer(&out, own_memory + 5, 0));
+    SHOW(cudaHostGetDevicePointer(NULL, own_memory, 0));
+    SHOW(cudaHostGetDevicePointer(&out, own_memory, 1));
+    SHOW(cudaHostGetDevicePointer(&out, &out, 0));
+    SHOW(cudaHostGetFlags(&flags, own_memory));
+    tell("mapped", (flags & cudaHostAllocMapped) != 0);
+    tell("portable", (flags & cudaHostAllocPortable) != 0);
+    SHOW(cudaHostGetFlags(NULL, own_memory));
+    SHOW(cudaHostGetFlags(&flags, &flags));
+    SHOW(cudaFreeHost(own_memory));
+    SHOW(cudaHostUnregister(own_memory + 65536));
+    SHOW(cudaHostUnregister(NULL));
+    SHOW(cudaHostUnregister(own_memory));
+    SHOW(cudaHostUnregister(own_memory));
+    SHOW(cudaHostAlloc(&allocated, 65536, cudaHostAllocMapped | cudaHostAllocPortable));
+    SHOW(cudaHostGetDevicePointer(&out, allocated, 0));
+    SHOW(cudaHostGetFlags(&flags, allocated));
+    tell("portable and mapped", (flags & 3) == 3);
+    SHOW(cudaHostUnregister(allocated));
+    SHOW(cudaHostRegister(allocated, 65536, 0));
+    SHOW(cudaFreeHost(allocated));
+    SHOW(cuMemHostAlloc(&allocated, 65536, 0));
+    SHOW(cuMemHostAlloc(NULL, 65536, 0));
+    SHOW(cuMemHostAlloc(&out, 0, 0));
+    SHOW(cuMemHostAlloc(&out, 65536, 99));
+    CUdeviceptr mapped = 0;
+    SHOW(cuMemHostGetDevicePointer_v2(&mapped, allocated, 0));
+    SHOW(cuMemHostGetFlags(&flags, allocated));
+    SHOW(cuMemFreeHost(allocated));
+    SHOW(cuMemAllocHost_v2(&allocated, 65536));
+    SHOW(cuMemFreeHost(allocated));
+    SHOW(cuMemFreeHost(own_memory));
+    SHOW(cuMemHostRegister_v2(own_memory, 65536, 0));
+    SHOW(cuMemHostUnregister(own_memory));
+    SHOW(cuMemHostUnregister(own_memory));
+}
+
+static void pitched_memory(void)
+{
+    void *rows = NULL;
+    size_t pitch = 0;
+    printf("# rows\n");
+    SHOW(cudaMallocPitch(&rows, &pitch, 1000, 10));
+    tell("rows are 1024 bytes apart", pitch == 1024);
+    SHOW(cudaFree(rows));
+    SHOW(cudaMallocPitch(NULL, &pitch, 1000, 10));
+    SHOW(cudaMallocPitch(&rows, NULL, 1000, 10));
+    SHOW(cudaMallocPitch(&rows, &pitch, 0, 10));
+    tell("no rows", rows == NULL);
+    SHOW(cudaMallocPitch(&rows, &pitch, (size_t)1 << 40, (size_t)1 << 40));
+}
+
+static void pointers(void)
+{
+    void *memory = NULL;
+    CUcontext context = NULL, current = NULL;
+    unsigned type = 99;
+    int ordinal = 99;
+    bool is_managed = true;
+    CUdeviceptr start = 0;
+    size_t size = 0;
+    printf("# pointers\n");
+    api.cudaMalloc(&memory, MIB);
+    CUdeviceptr inside = (uintptr_t)memory + 1000;
+    SHOW(cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, inside));
+    api.cuCtxGetCurrent(&current);
+    tell("the current context", context == current);
+    SHOW(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, inside));
+    tell("device memory", type == CU_MEMORYTYPE_DEVICE);
+    SHOW(cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, inside));
+    tell("itself", start == inside);
+    SHOW(cuPointerGetAttribute(&memory, CU_POINTER_ATTRIBUTE_HOST_POINTER, inside));
+    SHOW(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, inside));
+    tell("not managed", !is_managed);
+    SHOW(cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, inside));
+    tell("device 0", ordinal == 0);
+    SHOW(cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, inside));
+    tell("where it begins", start == inside - 1000);
+    SHOW(cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, inside));
+    tell("1 MiB", size == MIB);
+    SHOW(cuPointerGetAttribute(NULL, CU_POINTER_ATTRIBUTE_RANGE_SIZE, inside));
+    SHOW(cuPointerGetAttribute(&size, (CUpointer_attribute)99, inside));
+    SHOW(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)&size));
+    SHOW(cuMemGetAddressRange_v2(&start, &size, inside));
+    tell("where it begins, 1 MiB", start == inside - 1000 && size == MIB);
+    SHOW(cuMemGetAddressRange_v2(NULL, NULL, inside));
+    SHOW(cuMemGetAddressRange_v2(&start, &size, (uintptr_t)&size));
+    SHOW(cudaFree((void *)(uintptr_t)(inside - 1000)));
+    SHOW(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, inside));
+    SHOW(cuMemGetAddressRange_v2(&start, &size, inside));
+}
+
+static void contexts(void)
+{
+    CUcontext own = NULL, seen = NULL;
+    CUdevice device = 9;
+    unsigned flags = 0;
+    printf("# contexts\n");
+    SHOW(cuDevicePrimaryCtxRetain(&own, 0));
+    SHOW(cuCtxGetDevice(&device));
+    tell("device 0", device == 0);
+    SHOW(cuCtxGetDevice(NULL));
+    SHOW(cuCtxGetFlags(&flags));
+    SHOW(cuCtxGetFlags(NULL));
+    SHOW(cuCtxSynchronize());
+    SHOW(cuCtxPushCurrent_v2(own));
+    SHOW(cuCtxPopCurrent_v2(&seen));
+    tell("the one that was pushed", seen == own);
+    SHOW(cuCtxGetCurrent(&seen));
+    tell("the runtime's is current again", seen == own);
+    SHOW(cuCtxPopCurrent_v2(&seen));
+    SHOW(cuCtxGetCurrent(&seen));
+    tell("none is current", seen == NULL);
+    SHOW(cuCtxPopCurrent_v2(&seen));
+    SHOW(cuCtxGetDevice(&device));
+    SHOW(cuCtxSynchronize());
+    CUdeviceptr memory = 0;
+    SHOW(cuMemAlloc_v2(&memory, MIB));
+    SHOW(cuCtxPushCurrent_v2(NULL));
+    SHOW(cuCtxSetCurrent(own));
+    SHOW(cuCtxGetDevice(&device));
+    SHOW(cuDevicePrimaryCtxRelease_v2(0));
+}
+
+static void settings(void)
+{
+    unsigned flags = 0;
+    char text[32] = "";
+    int device = 9, answer = 9;
+    size_t value = 0;
+    printf("# settings\n");
+    SHOW(cudaGetDeviceFlags(&flags));
+    tell("mapped host memory", (flags & cudaDeviceMapHost) != 0);
+    SHOW(cudaGetDeviceFlags(NULL));
+    SHOW(cudaSetDeviceFlags(4));
+    SHOW(cudaGetDeviceFlags(&flags));
+    tell("blocking", (flags & cudaDeviceScheduleMask) == 4);
+    SHOW(cudaSetDeviceFlags(3));
+    SHOW(cudaSetDeviceFlags(1u << 20));
+    SHOW(cudaSetDeviceFlags(0));
+    SHOW(cudaDeviceGetPCIBusId(text, 32, 0));
+    SHOW(cudaDeviceGetByPCIBusId(&device, text));
+    tell("it is device 0", device == 0);
+    SHOW(cudaDeviceGetPCIBusId(text, 5, 0));
+    SHOW(cudaDeviceGetPCIBusId(NULL, 32, 0));
+    SHOW(cudaDeviceGetPCIBusId(text, 32, 99));
+    SHOW(cudaDeviceGetByPCIBusId(NULL, "0000:00:00.0"));
+    SHOW(cudaDeviceGetByPCIBusId(&device, NULL));
+    SHOW(cudaDeviceGetByPCIBusId(&device, "ffff:ff:1f.7"));
+    SHOW(cudaDeviceGetLimit(&value, cudaLimitStackSize));
+    tell("1024 bytes of stack", value == 1024);
+    SHOW(cudaDeviceGetLimit(&value, cudaLimitMallocHeapSize));
+    tell("a heap of 8 MiB", value == 8 * MIB);
+    SHOW(cudaDeviceGetLimit(NULL, cudaLimitStackSize));
+    SHOW(cudaDeviceGetLimit(&value, (enum cudaLimit)99));
+    SHOW(cudaDeviceSetLimit((enum cudaLimit)99, 1));
+    SHOW(cudaDeviceSetLimit(cudaLimitStackSize, 2048));
+    SHOW(cudaDeviceGetLimit(&value, cudaLimitStackSize));
+    tell("2048 bytes of stack", value == 2048);
+    SHOW(cudaDeviceGetP2PAttribute(&answer, cudaDevP2PAttrAccessSupported, 0, 0));
+    SHOW(cudaDeviceGetP2PAttribute(&answer, cudaDevP2PAttrAccessSupported, 0, 99));
+}
+
 /* --- other processes, peers, entry points ------------------------------------------------ */
 
 static void other_processes(void)
@@ -521,8 +700,9 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     api.cudaFree(NULL);
     static void (*const sections[])(void) = {
-        granularity, reservations, physical_memory, mappings, pool_objects, pool_attributes,
-        pool_access, pool_memory,  other_processes, peers,    entry_points, properties};
+        granularity, reservations,   physical_memory, mappings, pool_objects, pool_attributes,
+        pool_access, pool_memory,    other_processes, peers,    entry_points, properties,
+        host_memory, pitched_memory, pointers,        contexts, settings};
     int only = argc > 3 ? atoi(argv[3]) : -1; /* one crash must not hide the others */
     for (int i = 0; i < (int)(sizeof sections / sizeof *sections); i++) {
         if (only < 0 || only == i) {

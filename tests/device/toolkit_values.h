@@ -51,6 +51,15 @@ extern const toolkit_value gmd_values[], toolkit_values[];
     VALUE(CU_MEM_ACCESS_FLAGS_PROT_READWRITE)                                                      \
     VALUE(CU_MEM_HANDLE_TYPE_FABRIC)                                                               \
     VALUE(cudaMemPoolAttrUsedMemHigh)                                                              \
+    VALUE(sizeof(cudaIpcEventHandle_t))                                                            \
+    VALUE(CU_POINTER_ATTRIBUTE_MAPPED)                                                             \
+    VALUE(CU_POINTER_ATTRIBUTE_RANGE_SIZE)                                                         \
+    VALUE(CU_MEMORYTYPE_DEVICE)                                                                    \
+    VALUE(cudaLimitMallocHeapSize)                                                                 \
+    VALUE(cudaDevP2PAttrCudaArrayAccessSupported)                                                  \
+    VALUE(cudaHostRegisterReadOnly)                                                                \
+    VALUE(cudaDeviceScheduleMask)                                                                  \
+    VALUE(cudaDeviceSyncMemops)                                                                    \
     VALUE(sizeof(cudaIpcMemHandle_t))                                                              \
     VALUE(cudaStreamCaptureStatusNone)                                                             \
     VALUE(cudaStreamCaptureStatusActive)                                                           \

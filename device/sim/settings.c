@@ -1,0 +1,139 @@
+/* Settings of devices that an allocator or a framework asks for and sets, and that change nothing
+ * here: scheduling flags, limits, names on the bus. */
+#include "state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char no_device[] = "there is no device of this number";
+
+cudaError_t gmd_sim_cudaSetDeviceFlags(unsigned int flags)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaSetDeviceFlags)) {
+        const unsigned known = cudaDeviceScheduleMask | cudaDeviceMapHost |
+                               cudaDeviceLmemResizeToMax | cudaDeviceSyncMemops;
+        unsigned schedule = flags & cudaDeviceScheduleMask;
+        if ((flags & ~known) || (schedule & (schedule - 1))) {
+            call.record.result =
+                call_misuse(&call, cudaErrorInvalidValue, "unknown or contradictory device flags");
+        } else {
+            sim.devices[call.thread->device].flags = flags;
+        }
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+cudaError_t gmd_sim_cudaGetDeviceFlags(unsigned int *flags)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaGetDeviceFlags)) {
+        if (flags) {
+            *flags = sim.devices[call.thread->device].flags | cudaDeviceMapHost;
+        } else {
+            call.record.result =
+                call_misuse(&call, cudaErrorInvalidValue, "no place for the device's flags");
+        }
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+enum { BUS_ID_BYTES = 13 };
+
+cudaError_t gmd_sim_cudaDeviceGetPCIBusId(char *text, int length, int device)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaDeviceGetPCIBusId)) {
+        if (!device_exists(device)) {
+            call.record.result = call_misuse(&call, cudaErrorInvalidDevice, no_device);
+        } else if (!text || length < BUS_ID_BYTES) {
+            call.record.result =
+                call_misuse(&call, cudaErrorInvalidValue, "no place for 13 characters");
+        } else {
+            snprintf(text, (size_t)length, "0000:%02X:00.0", (unsigned)device + 1);
+        }
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+cudaError_t gmd_sim_cudaDeviceGetByPCIBusId(int *device, const char *text)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaDeviceGetByPCIBusId)) {
+        unsigned domain = 1, bus = 0, slot = 1;
+        bool is_form = device && text && sscanf(text, "%x:%x:%x", &domain, &bus, &slot) == 3;
+        if (is_form && domain == 0 && slot == 0 && bus >= 1 && device_exists((int)bus - 1)) {
+            *device = (int)bus - 1;
+        } else {
+            call.record.result =
+                call_misuse(&call, device && text ? cudaErrorInvalidDevice : cudaErrorInvalidValue,
+                            "no device is at this place of the bus");
+        }
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+/* --- limits ------------------------------------------------------------------------------ */
+
+static size_t *limit_of(sim_call *call, enum cudaLimit which)
+{
+    static const size_t at_first[LIMIT_COUNT] = {1024, 1 << 20, 8 << 20};
+    size_t *limits = sim.devices[call->thread->device].limits;
+    if ((unsigned)which >= LIMIT_COUNT) {
+        return NULL;
+    }
+    if (!limits[which]) {
+        limits[which] = at_first[which];
+    }
+    return &limits[which];
+}
+
+cudaError_t gmd_sim_cudaDeviceGetLimit(size_t *value, enum cudaLimit which)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaDeviceGetLimit)) {
+        const size_t *limit = limit_of(&call, which);
+        if (value && limit) {
+            *value = *limit;
+        } else {
+            call.record.result =
+                call_misuse(&call, cudaErrorInvalidValue,
+                            "no place for the limit, or one that is not simulated");
+        }
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+cudaError_t gmd_sim_cudaDeviceSetLimit(enum cudaLimit which, size_t value)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaDeviceSetLimit)) {
+        size_t *limit = limit_of(&call, which);
+        if (limit) {
+            *limit = value;
+        } else {
+            call.record.result =
+                call_misuse(&call, cudaErrorInvalidValue, "a limit that is not simulated");
+        }
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+cudaError_t gmd_sim_cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which, int from,
+                                              int to)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cudaDeviceGetP2PAttribute)) {
+        if (!device_exists(from) || !device_exists(to) || from == to) {
+            call.record.result = call_misuse(&call, cudaErrorInvalidDevice,
+                                             "these are not the numbers of two devices");
+        } else if (!value || which < cudaDevP2PAttrPerformanceRank ||
+                   which > cudaDevP2PAttrCudaArrayAccessSupported) {
+            call.record.result = call_misuse(&call, cudaErrorInvalidValue,
+                                             "no place for the answer, or no question");
+        } else {
+            *value = 0; /* no links */
+        }
+    }
+    return (cudaError_t)call_leave(&call);
+}
