@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* To the end of the stream: a program whose output nobody reads would wait for ever. */
 static void read_all(int from, char *text, size_t size)
 {

@@ -242,7 +242,7 @@ CUresult gmd_sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *pointer, u
         call.record.result = call.thread->has_context
                                  ? device_pointer(&call, out ? &found : NULL, pointer, flags)
                                  : (int)CUDA_ERROR_INVALID_CONTEXT;
-        if (!call.record.result) {
+        if (!call.record.result && out) {
             *out = (uintptr_t)found;
         }
     }

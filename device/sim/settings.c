@@ -2,8 +2,8 @@
  * here: scheduling flags, limits, names on the bus. */
 #include "state.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char no_device[] = "there is no device of this number";
 
@@ -56,14 +56,24 @@ cudaError_t gmd_sim_cudaDeviceGetPCIBusId(char *text, int length, int device)
     return (cudaError_t)call_leave(&call);
 }
 
+/* The device at "domain:bus:slot.function", hexadecimal; -1: there is none. */
+static int device_at(const char *text)
+{
+    char *rest;
+    unsigned long domain = strtoul(text, &rest, 16);
+    unsigned long bus = *rest == ':' ? strtoul(rest + 1, &rest, 16) : 0;
+    bool is_first_slot = *rest == ':' && strtoul(rest + 1, &rest, 16) == 0;
+    bool is_there = is_first_slot && domain == 0 && bus >= 1 && bus <= GMD_SIM_DEVICE_MAX;
+    return is_there && device_exists((int)bus - 1) ? (int)bus - 1 : -1;
+}
+
 cudaError_t gmd_sim_cudaDeviceGetByPCIBusId(int *device, const char *text)
 {
     sim_call call;
     if (call_enter(&call, CALL_cudaDeviceGetByPCIBusId)) {
-        unsigned domain = 1, bus = 0, slot = 1;
-        bool is_form = device && text && sscanf(text, "%x:%x:%x", &domain, &bus, &slot) == 3;
-        if (is_form && domain == 0 && slot == 0 && bus >= 1 && device_exists((int)bus - 1)) {
-            *device = (int)bus - 1;
+        int found = device && text ? device_at(text) : -1;
+        if (found >= 0) {
+            *device = found;
         } else {
             call.record.result =
                 call_misuse(&call, device && text ? cudaErrorInvalidDevice : cudaErrorInvalidValue,

@@ -104,11 +104,12 @@ void memory_release_at(uint64_t address); /* an allocation begins there */
 void memory_reset(void);                  /* nothing is allocated */
 void memory_release_device(int device);   /* what one device has given */
 
-/* virtual_memory.c: address ranges, physical memory and what is mapped where. */
-bool virtual_is_usable(const allocation *reservation, uint64_t address, uint64_t size, int device,
+/* virtual_memory.c: address ranges, physical memory and what is mapped where. `a` is the address
+ * range of a reservation in the map. */
+bool virtual_is_usable(const allocation *a, uint64_t address, uint64_t size, int device,
                        uint64_t *bad);
-void virtual_release(allocation *reservation); /* with what is mapped in it */
-bool virtual_is_mapped(const allocation *reservation, uint64_t address, uint64_t *start);
+void virtual_release(allocation *a); /* with what is mapped in it */
+bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start);
 void virtual_reset(void);
 
 /* accesses.c: what queued work touches. A kernel keeps its ranges until it completes, a few of them

@@ -398,18 +398,19 @@ static void pool_memory(void)
 
 /* --- host memory, pointers, contexts ----------------------------------------------------- */
 
-static char own_memory[4 * 65536];
+#define BLOCK ((size_t)64 << 10)
+static char own_memory[4 * BLOCK];
 
 static void host_memory(void)
 {
     void *allocated = NULL, *out = NULL;
     unsigned flags = 99;
     printf("# host memory\n");
-    SHOW(cudaHostRegister(own_memory, 65536, 0));
-    SHOW(cudaHostRegister(own_memory, 65536, 0));
-    SHOW(cudaHostRegister(own_memory + 65536, 65536, 16));
-    SHOW(cudaHostRegister(NULL, 65536, 0));
-    SHOW(cudaHostRegister(own_memory + 2 * 65536, 0, 0));
+    SHOW(cudaHostRegister(own_memory, BLOCK, 0));
+    SHOW(cudaHostRegister(own_memory, BLOCK, 0));
+    SHOW(cudaHostRegister(own_memory + BLOCK, BLOCK, 16));
+    SHOW(cudaHostRegister(NULL, BLOCK, 0));
+    SHOW(cudaHostRegister(own_memory + 2 * BLOCK, 0, 0));
     SHOW(cudaHostGetDevicePointer(&out, own_memory, 0));
     tell("the device has it at the same address", out == own_memory);
     SHOW(cudaHostGetDevicePointer(&out, own_memory + 5, 0));
@@ -422,29 +423,29 @@ static void host_memory(void)
     SHOW(cudaHostGetFlags(NULL, own_memory));
     SHOW(cudaHostGetFlags(&flags, &flags));
     SHOW(cudaFreeHost(own_memory));
-    SHOW(cudaHostUnregister(own_memory + 65536));
+    SHOW(cudaHostUnregister(own_memory + BLOCK));
     SHOW(cudaHostUnregister(NULL));
     SHOW(cudaHostUnregister(own_memory));
     SHOW(cudaHostUnregister(own_memory));
-    SHOW(cudaHostAlloc(&allocated, 65536, cudaHostAllocMapped | cudaHostAllocPortable));
+    SHOW(cudaHostAlloc(&allocated, BLOCK, cudaHostAllocMapped | cudaHostAllocPortable));
     SHOW(cudaHostGetDevicePointer(&out, allocated, 0));
     SHOW(cudaHostGetFlags(&flags, allocated));
     tell("portable and mapped", (flags & 3) == 3);
     SHOW(cudaHostUnregister(allocated));
-    SHOW(cudaHostRegister(allocated, 65536, 0));
+    SHOW(cudaHostRegister(allocated, BLOCK, 0));
     SHOW(cudaFreeHost(allocated));
-    SHOW(cuMemHostAlloc(&allocated, 65536, 0));
-    SHOW(cuMemHostAlloc(NULL, 65536, 0));
+    SHOW(cuMemHostAlloc(&allocated, BLOCK, 0));
+    SHOW(cuMemHostAlloc(NULL, BLOCK, 0));
     SHOW(cuMemHostAlloc(&out, 0, 0));
-    SHOW(cuMemHostAlloc(&out, 65536, 99));
+    SHOW(cuMemHostAlloc(&out, BLOCK, 99));
     CUdeviceptr mapped = 0;
     SHOW(cuMemHostGetDevicePointer_v2(&mapped, allocated, 0));
     SHOW(cuMemHostGetFlags(&flags, allocated));
     SHOW(cuMemFreeHost(allocated));
-    SHOW(cuMemAllocHost_v2(&allocated, 65536));
+    SHOW(cuMemAllocHost_v2(&allocated, BLOCK));
     SHOW(cuMemFreeHost(allocated));
     SHOW(cuMemFreeHost(own_memory));
-    SHOW(cuMemHostRegister_v2(own_memory, 65536, 0));
+    SHOW(cuMemHostRegister_v2(own_memory, BLOCK, 0));
     SHOW(cuMemHostUnregister(own_memory));
     SHOW(cuMemHostUnregister(own_memory));
 }
@@ -703,7 +704,8 @@ int main(int argc, char **argv)
         granularity, reservations,   physical_memory, mappings, pool_objects, pool_attributes,
         pool_access, pool_memory,    other_processes, peers,    entry_points, properties,
         host_memory, pitched_memory, pointers,        contexts, settings};
-    int only = argc > 3 ? atoi(argv[3]) : -1; /* one crash must not hide the others */
+    int only =
+        argc > 3 ? (int)strtol(argv[3], NULL, 10) : -1; /* one crash must not hide the others */
     for (int i = 0; i < (int)(sizeof sections / sizeof *sections); i++) {
         if (only < 0 || only == i) {
             sections[i]();
