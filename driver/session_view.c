@@ -172,8 +172,11 @@ void gmd_session_refresh(gmd_session *s)
     if (s->view.is_busy) {
         return; /* the allocator may be in the middle of a change, and hold its lock */
     }
-    for (int d = 0; s->view.is_overlapped && d < s->device_count; d++) {
-        if (d != device) { /* requests on other devices have ended while it was busy */
+    /* Requests on other devices have ended while it was busy; emptying the cache is about all. */
+    const gmd_request *r = s->view.request;
+    bool concerns_all = s->view.is_overlapped || (r && r->op == GMD_OP_EMPTY_CACHE);
+    for (int d = 0; concerns_all && d < s->device_count; d++) {
+        if (d != device) {
             read_device(s, d);
         }
     }

@@ -141,8 +141,11 @@ static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size
     if (!device_exists(properties->location.id)) {
         return call_misuse(call, CUDA_ERROR_INVALID_DEVICE, "there is no device of this number");
     }
+    if (properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_FABRIC) {
+        return CUDA_ERROR_NOT_PERMITTED; /* as without the fabric's manager: allocators fall back */
+    }
     if (properties->requestedHandleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE, "a handle type of another system");
     }
     sim_device *d = &sim.devices[properties->location.id];
     if (size > memory_left(properties->location.id)) {

@@ -145,6 +145,14 @@ static void physical_memory(void)
     SHOW(cuMemCreate(&b, PAGE, &p, 0));
     SHOW(cuMemRelease(a));
     tell("it is free again", free_memory() == before);
+    p = pinned_memory();
+    p.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    SHOW(cuMemCreate(&a, PAGE, &p, 0));
+    SHOW(cuMemRelease(a));
+    p.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
+    SHOW(cuMemCreate(&b, PAGE, &p, 0));
+    p.requestedHandleTypes = CU_MEM_HANDLE_TYPE_WIN32;
+    SHOW(cuMemCreate(&b, PAGE, &p, 0));
     SHOW(cuMemRelease(0));
 }
 
