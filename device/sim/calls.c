@@ -1,10 +1,14 @@
+#define _GNU_SOURCE /* syscall */
 #include "calls.h"
 
 #include "state.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define FAULTS_MAX 64
 
@@ -24,7 +28,9 @@ static struct {
     void *observer_context;
 } calls;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* A futex of our own: half of what a call costs would be a mutex, and gmd interposes the mutexes of
+ * the allocator under test. */
+static _Atomic uint32_t lock; /* 0: free, 1: held, 2: held, and waited for */
 
 /* Looked at before the lock is taken: a hook that waits for another thread must not hold it. */
 static _Atomic(gmd_sim_yield *) yield_hook;
@@ -33,7 +39,7 @@ static void *_Atomic yield_context;
 /* Initial-exec: the libraries are loaded early and this is small, and every call looks at it. */
 static _Thread_local sim_thread this_thread __attribute__((tls_model("initial-exec")));
 
-static pthread_cond_t host_function_ended = PTHREAD_COND_INITIALIZER;
+static _Atomic uint32_t host_functions_ended; /* so many, modulo 2^32: a futex to wait on */
 static _Thread_local bool is_in_host_function __attribute__((tls_model("initial-exec")));
 
 static _Thread_local bool is_harness __attribute__((tls_model("initial-exec")));
@@ -50,14 +56,33 @@ __attribute__((constructor)) static void keep_lock_across_fork(void)
     pthread_atfork(sim_lock, sim_unlock, sim_unlock);
 }
 
+static void futex_wait(_Atomic uint32_t *word, uint32_t while_it_is)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_it_is, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int threads)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
+}
+
 void sim_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    uint32_t seen = 0;
+    if (atomic_compare_exchange_strong_explicit(&lock, &seen, 1, memory_order_acquire,
+                                                memory_order_relaxed)) {
+        return;
+    }
+    while (atomic_exchange_explicit(&lock, 2, memory_order_acquire) != 0) {
+        futex_wait(&lock, 2);
+    }
 }
 
 void sim_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    if (atomic_exchange_explicit(&lock, 0, memory_order_release) == 2) {
+        futex_wake(&lock, 1);
+    }
 }
 
 sim_thread *sim_this_thread(void)
@@ -267,12 +292,16 @@ void sim_run_host(cudaHostFn_t function, cudaStreamCallback_t callback, cudaStre
     sim_lock();
     sim_this_thread()->last_error = last_error;
     sim.running--;
-    pthread_cond_broadcast(&host_function_ended);
+    atomic_fetch_add(&host_functions_ended, 1);
+    futex_wake(&host_functions_ended, INT32_MAX);
 }
 
 void sim_wait_for_host(void)
 {
-    pthread_cond_wait(&host_function_ended, &lock);
+    uint32_t ended = atomic_load(&host_functions_ended);
+    sim_unlock();
+    futex_wait(&host_functions_ended, ended);
+    sim_lock();
 }
 
 void calls_reset(void)
