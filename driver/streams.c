@@ -95,11 +95,15 @@ static gmd_status add_streams(gmd_streams *s, int device, uint32_t index, gmd_er
     return GMD_OK;
 }
 
+enum { ALREADY_THERE = -1 }; /* no device to go back to */
+
 gmd_status gmd_streams_enter(gmd_streams *streams, int device, int *previous, gmd_error *error)
 {
     gmd_status status =
         demand(streams, streams->runtime->cudaGetDevice(previous), "cudaGetDevice", error);
-    if (status == GMD_OK && *previous != device) {
+    if (status == GMD_OK && *previous == device) {
+        *previous = ALREADY_THERE;
+    } else if (status == GMD_OK) {
         status = demand(streams, streams->runtime->cudaSetDevice(device), "cudaSetDevice", error);
     }
     return status;
@@ -107,7 +111,9 @@ gmd_status gmd_streams_enter(gmd_streams *streams, int device, int *previous, gm
 
 gmd_status gmd_streams_leave(gmd_streams *streams, int previous, gmd_error *error)
 {
-    return demand(streams, streams->runtime->cudaSetDevice(previous), "cudaSetDevice", error);
+    return previous == ALREADY_THERE
+               ? GMD_OK
+               : demand(streams, streams->runtime->cudaSetDevice(previous), "cudaSetDevice", error);
 }
 
 bool gmd_streams_find(const gmd_streams *s, int device, uint32_t index, cudaStream_t *handle)

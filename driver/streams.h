@@ -43,8 +43,8 @@ uint32_t gmd_streams_index(const gmd_streams *streams, int device, cudaStream_t 
 
 void gmd_streams_close(gmd_streams *streams); /* destroys the streams it made */
 
-/* Makes `device` current in this thread and gives the one to go back to. Events are made on the
- * current device and can only be recorded on its streams. */
+/* Makes `device` current in this thread and gives what gmd_streams_leave needs to go back. Events
+ * are made on the current device and can only be recorded on its streams. */
 gmd_status gmd_streams_enter(gmd_streams *streams, int device, int *previous, gmd_error *error);
 gmd_status gmd_streams_leave(gmd_streams *streams, int previous, gmd_error *error);
 
