@@ -18,11 +18,11 @@
  *                                             0: accepted; else a message; before the first request
  *     int  gmd_order_segments(int device, const uint64_t *given, size_t count);
  *                                             0: accepted; see gmd_allocator_order_segments
- *     uint64_t gmd_device_request(size_t size);                what it asks of the device for a
- *                                             request of `size` bytes that no cached block can
- * serve const char *gmd_last_error(void);                        what went wrong in the thread's
- * last call but being out of memory; NULL: nothing did int  gmd_walk(int device, gmd_walk_fn
- * *visit, void *context);           0: all visited
+ *     int  gmd_walk(int device, gmd_walk_fn *visit, void *context);           0: all visited
+ *     uint64_t gmd_device_request(size_t size);
+ *                       bytes that it asks of the device for a request that no cached block serves
+ *     const char *gmd_last_error(void);
+ *                       what went wrong in the thread's last call but being out of memory, or NULL
  *
  * This header declares types only, so that a plugin may be written without it. Sizes are bytes. */
 #ifndef GMD_ABI_H

@@ -14,6 +14,7 @@
 
 typedef struct served {
     uint64_t largest; /* request served under the present limits */
+    bool has_budget;  /* or had one */
     uint64_t limit;
 } served;
 
@@ -26,20 +27,35 @@ static void *create(void)
     return calloc(1, sizeof(history));
 }
 
+static bool asked_device(const gmd_view *view)
+{
+    for (size_t i = 0; i < view->call_count; i++) {
+        if (!view->calls[i].is_free && view->calls[i].device == view->device) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)judge;
     served *s = &((history *)state)->devices[view->device];
     if (s->limit != view->limit_bytes) {
-        *s = (served){.limit = view->limit_bytes};
+        *s = (served){.limit = view->limit_bytes, .has_budget = s->has_budget};
     }
-    s->largest = view->block->bytes > s->largest ? view->block->bytes : s->largest;
+    /* What the cache serves was had before the budget came. */
+    if (!s->has_budget || asked_device(view)) {
+        s->largest = view->block->bytes > s->largest ? view->block->bytes : s->largest;
+    }
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     if (view->request->op == GMD_OP_BUDGET) {
-        ((history *)state)->devices[view->device].largest = 0;
+        served *s = &((history *)state)->devices[view->device];
+        s->largest = 0;
+        s->has_budget = true;
     }
     if (view->out_of_memory && !view->faults_hit && !view->is_overlapped &&
         view->device_request != GMD_STAT_UNKNOWN && view->room != GMD_STAT_UNKNOWN &&

@@ -7,16 +7,6 @@
 #include "list.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-
-typedef struct heights {
-    uint64_t asked[GMD_MAX_DEVICES]; /* of the device, after the request before */
-} heights;
-
-static void *create(void)
-{
-    return calloc(1, sizeof(heights));
-}
 
 static const char *blind_spot(const gmd_view *view)
 {
@@ -50,47 +40,43 @@ static void check_stats(const gmd_view *view, uint64_t bound, gmd_judge *judge)
     }
 }
 
-/* The most that the device had handed out within the request. */
-static uint64_t highest(const gmd_view *view, uint64_t before, uint64_t now)
+/* What the device had handed out before the request and at most within it, from what it is now and
+ * the calls in between, so that nothing that other requests did can be taken for this one's. */
+static void trace_back(const gmd_view *view, uint64_t now, uint64_t *before, uint64_t *most)
 {
-    uint64_t height = before, most = now > before ? now : before;
-    for (size_t i = 0; i < view->call_count; i++) {
+    uint64_t height = now;
+    *most = now;
+    for (size_t i = view->call_count; i-- > 0;) {
         const gmd_device_call *c = &view->calls[i];
-        if (c->device == view->device) {
-            height += c->is_free ? 0 - c->size : c->size;
+        if (c->device != view->device) {
+            continue;
         }
-        most = height > most ? height : most;
+        if (!c->is_free && c->size > height) {
+            break; /* not all calls are noted */
+        }
+        height = c->is_free ? height + c->size : height - c->size;
+        *most = height > *most ? height : *most;
     }
-    return most;
+    *before = height;
 }
 
-/* Emptying the cache gives back memory of devices that this look is not at. */
-static void forget_other_devices(heights *h, const gmd_view *view)
+static void check_device(const gmd_view *view, uint64_t bound, gmd_judge *judge)
 {
-    for (int device = 0; device < GMD_MAX_DEVICES; device++) {
-        if (device != view->device) {
-            h->asked[device] = GMD_STAT_UNKNOWN;
-        }
-    }
-}
-
-static void check_device(heights *h, const gmd_view *view, uint64_t bound, gmd_judge *judge)
-{
-    uint64_t *before = &h->asked[view->device];
     uint64_t now = view->figures->allocated_bytes + view->figures->mapped_bytes -
                    view->untouched->allocated_bytes - view->untouched->mapped_bytes;
-    uint64_t most = highest(view, *before, now);
-    if (rose_above(most, *before, bound)) {
+    uint64_t before, most;
+    trace_back(view, now, &before, &most);
+    if (rose_above(most, before, bound)) {
         gmd_violation_add(judge,
                           "what the device handed out rose from %" PRIu64 " to %" PRIu64
                           " B, above %s of %" PRIu64 " B",
-                          *before, most, name_of(view, bound), bound);
+                          before, most, name_of(view, bound), bound);
     }
-    *before = now;
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
+    (void)state;
     uint64_t bound = view->limit_bytes;
     if (view->device_bytes && view->device_bytes < bound) {
         bound = view->device_bytes;
@@ -99,10 +85,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         check_stats(view, bound, judge);
     }
     if (view->figures) {
-        check_device(state, view, bound, judge);
-        if (view->request && view->request->op == GMD_OP_EMPTY_CACHE) {
-            forget_other_devices(state, view);
-        }
+        check_device(view, bound, judge);
     }
 }
 
@@ -111,7 +94,5 @@ const gmd_oracle gmd_oracle_peak_bound = {
     .holds_when = "reserved memory passes neither the limit that was set nor the device",
     .needs_quiet = true,
     .blind_spot = blind_spot,
-    .create = create,
-    .destroy = free,
     .after_request = after_request,
 };

@@ -220,6 +220,9 @@ uint64_t round_request(uint64_t size)
 uint64_t segment_for(uint64_t size)
 {
     using namespace c10::CachingAllocator;
+    if (size > UINT64_MAX / 2) { // rounding must not wrap around; no device has as much
+        return size;
+    }
     const uint64_t rounded = round_request(size);
     const uint64_t large = AcceleratorAllocatorConfig::large_segment_size();
     if (rounded <= kSmallSize) {

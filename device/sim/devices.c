@@ -89,6 +89,9 @@ static bool attribute_value(int attribute, int device, int *value)
     case cudaDevAttrMultiProcessorCount:
         *value = 132;
         return true;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+        *value = 2048;
+        return true;
     case cudaDevAttrL2CacheSize:
         *value = 60 << 20;
         return true;
@@ -106,6 +109,7 @@ static bool attribute_value(int attribute, int device, int *value)
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrStreamPrioritiesSupported:
     case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrHostRegisterSupported:
     case (int)CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
         *value = 1;
         return true;
@@ -113,6 +117,10 @@ static bool attribute_value(int attribute, int device, int *value)
     case cudaDevAttrComputeCapabilityMinor:
     case cudaDevAttrPciDeviceId:
     case cudaDevAttrPciDomainId:
+    case cudaDevAttrPageableMemoryAccess:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrGPUDirectRDMASupported:
+    case cudaDevAttrMemoryPoolSupportedHandleTypes:
     case cudaDevAttrManagedMemory: /* not simulated */
     case (int)CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
     case (int)CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
@@ -129,9 +137,11 @@ static int attribute(sim_call *call, int *value, int which, int device)
     if (!device_exists(device)) {
         return call_misuse(call, cudaErrorInvalidDevice, "there is no device of this number");
     }
-    if (!value || !attribute_value(which, device, &found)) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "no place for the answer, or an attribute that is not simulated");
+    if (!value) {
+        return call_misuse(call, cudaErrorInvalidValue, "no place for the answer");
+    }
+    if (!attribute_value(which, device, &found)) {
+        return cudaErrorInvalidValue; /* not simulated, which is not the caller's fault */
     }
     *value = found;
     return cudaSuccess;

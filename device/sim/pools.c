@@ -88,8 +88,13 @@ void pools_reset_device(int device)
         }
     }
     for (uint32_t i = 1; i < pools.count; i++) {
-        if (pools.list[i].handle && pools.list[i].device == device) {
-            open_pool(i, device, pools.list[i].max_bytes);
+        if (pools.list[i].device != device) {
+            continue;
+        }
+        if (i == (uint32_t)device + 1) {
+            open_pool(i, device, UINT64_MAX);
+        } else {
+            pools.list[i].handle = NULL;
         }
     }
     pools.current[device] = (uint32_t)device + 1;
@@ -205,12 +210,21 @@ static void trim(pool *p, uint64_t keep)
     }
 }
 
+/* A destroyed pool's place is free again once nothing of it is left. */
+static void close_if_empty(pool *p)
+{
+    if (p->is_destroyed && p->live_count == 0 && p->cached == 0) {
+        p->handle = NULL;
+    }
+}
+
 void pools_synchronised(void)
 {
     for (uint32_t i = 1; pools.cached_count && i < pools.count; i++) {
         pool *p = &pools.list[i];
         if (p->cached && (p->is_destroyed || p->reserved > p->threshold)) {
             trim(p, p->is_destroyed ? 0 : p->threshold);
+            close_if_empty(p);
         }
     }
 }
@@ -243,7 +257,13 @@ static uint32_t take_cached(pool *p, uint64_t size, stream *s)
 static uint32_t take_fresh(pool *p, uint64_t size)
 {
     size = (size + PIECE_UNIT - 1) / PIECE_UNIT * PIECE_UNIT;
-    if (size > p->max_bytes || p->reserved > p->max_bytes - size) {
+    if (size > p->max_bytes) {
+        return 0;
+    }
+    if (p->reserved > p->max_bytes - size) {
+        trim(p, 0);
+    }
+    if (p->reserved > p->max_bytes - size) {
         return 0;
     }
     uint32_t slot = new_piece();
@@ -461,6 +481,7 @@ cudaError_t gmd_sim_cudaMemPoolDestroy(cudaMemPool_t handle)
                 pools.current[d] = pools.current[d] == slot ? d + 1 : pools.current[d];
             }
             trim(p, 0);
+            close_if_empty(p);
         }
     }
     return (cudaError_t)call_leave(&call);

@@ -193,9 +193,7 @@ static void open_bound(bound *b, uint64_t limit)
 static int bound_violations(const bound *b)
 {
     gmd_judge judge = {0};
-    void *oracle = gmd_oracle_peak_bound.create();
-    gmd_oracle_peak_bound.after_request(oracle, &b->view, &judge);
-    gmd_oracle_peak_bound.destroy(oracle);
+    gmd_oracle_peak_bound.after_request(NULL, &b->view, &judge);
     return judge.count;
 }
 
@@ -232,9 +230,21 @@ static void what_the_device_handed_out_is_judged_as_well(void **state)
     (void)state;
     bound b;
     open_bound(&b, 100);
+    gmd_device_call call = {.is_mapping = true, .size = 41};
     b.figures.allocated_bytes = 60;
     b.figures.mapped_bytes = 41;
+    b.view.calls = &call;
+    b.view.call_count = 1;
     assert_int_equal(bound_violations(&b), 1);
+}
+
+static void what_other_requests_took_is_not_this_ones(void **state)
+{
+    (void)state;
+    bound b;
+    open_bound(&b, 100);
+    b.figures.allocated_bytes = 101;
+    assert_int_equal(bound_violations(&b), 0);
 }
 
 static void what_is_given_back_within_the_request_counts(void **state)
@@ -278,6 +288,7 @@ int main(void)
         cmocka_unit_test(a_peak_within_a_request_counts),
         cmocka_unit_test(what_was_held_before_the_limit_may_stay),
         cmocka_unit_test(what_the_device_handed_out_is_judged_as_well),
+        cmocka_unit_test(what_other_requests_took_is_not_this_ones),
         cmocka_unit_test(what_is_given_back_within_the_request_counts),
         cmocka_unit_test(the_device_is_a_bound_where_no_limit_was_set),
     };
