@@ -168,10 +168,9 @@ static bool may_follow(const pool *p, const piece *it, const stream *s, bool wai
 }
 
 /* The smallest cached piece that serves, without a wait where there is one; 0: none. It is at most
- * an eighth larger than what is asked for, or what remains of it would be lost. */
-static uint32_t *find_cached(pool *p, uint64_t size, const stream *s)
+ * `most` bytes: what remains of a larger one is lost until it is freed. */
+static uint32_t *find_cached(pool *p, uint64_t size, uint64_t most, const stream *s)
 {
-    uint64_t most = size + size / 8 + PIECE_UNIT - 1;
     for (int waits = 0; waits < 2; waits++) {
         for (uint32_t *link = &p->cached; *link && pools.pieces[*link].span <= most;
              link = &pools.pieces[*link].next) {
@@ -239,9 +238,9 @@ static void count_use(pool *p, uint64_t size)
     p->reserved_high = p->reserved > p->reserved_high ? p->reserved : p->reserved_high;
 }
 
-static uint32_t take_cached(pool *p, uint64_t size, stream *s)
+static uint32_t take_cached(pool *p, uint64_t size, uint64_t most, stream *s)
 {
-    uint32_t *link = find_cached(p, size, s);
+    uint32_t *link = find_cached(p, size, most, s);
     if (!link) {
         return 0;
     }
@@ -305,8 +304,9 @@ static int allocate(sim_call *call, pool *p, void **out, uint64_t size, cudaStre
     if (!stream_order_default(s)) {
         return cudaErrorMemoryAllocation;
     }
-    uint32_t slot = take_cached(p, size, s);
+    uint32_t slot = take_cached(p, size, size + size / 8 + PIECE_UNIT - 1, s);
     slot = slot ? slot : take_fresh(p, size);
+    slot = slot ? slot : take_cached(p, size, UINT64_MAX, s); /* rather waste than refuse */
     if (!slot) {
         return cudaErrorMemoryAllocation;
     }
