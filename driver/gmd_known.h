@@ -25,6 +25,9 @@ typedef struct gmd_known { /* zero-initialised: nothing is known */
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error);
 void gmd_known_free(gmd_known *known);
 
+/* Adds one entry; `cause` may be empty. */
+gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause, gmd_error *error);
+
 /* `known` may be NULL. */
 bool gmd_known_has(const gmd_known *known, const char *oracle, const char *message);
 

@@ -47,6 +47,13 @@ typedef struct gmd_phase {
     uint64_t allocated, max_allocated, reserved, max_reserved;
 } gmd_phase;
 
+/* A deviation of the recorded version that the allocator kept to, and where it mattered. */
+typedef struct gmd_check_quirk {
+    char name[24];
+    uint64_t count;        /* requests */
+    uint64_t requests[16]; /* indices of the first ones */
+} gmd_check_quirk;
+
 /* replay --check: the allocator against what was recorded. */
 typedef struct gmd_check {
     bool present;
@@ -66,6 +73,8 @@ typedef struct gmd_check {
     uint64_t figures_compared; /* statistics: figures of NAME.json, or of the operations file */
     uint64_t limit_bytes;      /* the memory limit that was set; 0: none */
     bool limit_inferred;
+    gmd_check_quirk quirks[8]; /* those that mattered */
+    uint32_t quirk_count;
 } gmd_check;
 
 typedef struct gmd_outcome {

@@ -27,8 +27,7 @@ static char *trim(char *text)
     return text;
 }
 
-static gmd_status add_entry(gmd_known *known, const char *oracle, const char *cause,
-                            gmd_error *error)
+gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause, gmd_error *error)
 {
     gmd_known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
     if (entries) {
@@ -61,7 +60,7 @@ static gmd_status read_line(gmd_known *known, char *line, const char *path, size
             "%s:%zu: expected 'ORACLE' or 'ORACLE: CAUSE', found the unknown oracle '%.80s'", path,
             number, oracle);
     }
-    return add_entry(known, oracle, cause, error);
+    return gmd_known_add(known, oracle, cause, error);
 }
 
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
@@ -86,7 +85,7 @@ gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
         status = read_line(&added, line, path, number, error);
     }
     for (size_t i = 0; status == GMD_OK && i < added.count; i++) {
-        status = add_entry(known, added.entries[i].oracle, added.entries[i].cause, error);
+        status = gmd_known_add(known, added.entries[i].oracle, added.entries[i].cause, error);
     }
     gmd_known_free(&added);
     free(text);

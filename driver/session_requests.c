@@ -252,8 +252,21 @@ static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
     return false;
 }
 
+static void tell_of_destroy(gmd_session *s, const gmd_request *r)
+{
+    cudaStream_t handle = NULL;
+    gmd_call_frame frame;
+    if (s->subject.forget_stream && r->stream &&
+        gmd_streams_find(&s->streams, r->device, r->stream, &handle)) {
+        gmd_session_give_floor(s, &frame);
+        s->subject.forget_stream(r->device, handle);
+        gmd_session_take_floor(s, &frame);
+    }
+}
+
 static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
+    tell_of_destroy(s, r);
     gmd_status status = GMD_OK;
     if (is_stream_in_use(s, r)) {
         gmd_holds_release(s->holds);

@@ -53,7 +53,7 @@ static gmd_sim_recorded *placements_of(const gmd_history *h, size_t *count)
 /* Runs the check with segments placed at `placed`, and closes the recording. */
 static gmd_outcome *check(recording *r, gmd_sim_recorded *placed, size_t count)
 {
-    gmd_check_input input = {&r->history, &r->snapshot, &r->truth};
+    gmd_check_input input = {&r->history, &r->snapshot, &r->truth, 0};
     gmd_run_options options = {.allocator = "reference",
                                .lib_directory = GMD_TEST_LIB_DIR,
                                .device_count = 1,
@@ -215,12 +215,12 @@ static void what_cannot_be_judged_is_said_beforehand(void **state)
     gmd_error error = {""};
     r->history.deferred_frees = 3;
     r->history.first_deferred = 17;
-    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "reference", "job", &error),
+    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "job", &error),
                      GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "3 frees waited for other streams"));
     assert_non_null(strstr(error.text, "request 17"));
     r->history.deferred_frees = 0;
-    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "reference", "job", &error),
+    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "job", &error),
                      GMD_OK);
     free(check_as_recorded(r));
 }
