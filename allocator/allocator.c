@@ -180,7 +180,7 @@ bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction
 uint64_t gmd_allocator_device_request(const gmd_allocator *allocator, size_t size)
 {
     const settings *s = &allocator->settings;
-    return settings_segment_size(s, settings_block_size(s, size));
+    return settings_device_request(s, settings_block_size(s, size));
 }
 
 bool gmd_allocator_on_low_memory(gmd_allocator *allocator, gmd_free_memory_callback *release,
@@ -244,9 +244,9 @@ bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint
 
 const char *gmd_quirk_name(gmd_quirk which)
 {
-    static const char *const names[GMD_QUIRK_COUNT] = {
-        [GMD_QUIRK_SPURIOUS_OOM] = "spurious_oom",
-        [GMD_QUIRK_EXPANDABLE_LIMIT] = "expandable_limit"};
+    static const char *const names[GMD_QUIRK_COUNT] = {[GMD_QUIRK_SPURIOUS_OOM] = "spurious_oom",
+                                                       [GMD_QUIRK_EXPANDABLE_LIMIT] =
+                                                           "expandable_limit"};
     return (unsigned)which < GMD_QUIRK_COUNT ? names[which] : NULL;
 }
 
@@ -292,8 +292,8 @@ bool gmd_allocator_order_segments(gmd_allocator *allocator, int device, const ui
         return false;
     }
     device_enter(d);
-    bool is_set = !statistics_reserved(&d->stats) && !d->segments &&
-                  places_set(&d->places, given, count);
+    bool is_set =
+        !statistics_reserved(&d->stats) && !d->segments && places_set(&d->places, given, count);
     device_leave(d);
     return is_set;
 }

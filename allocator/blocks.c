@@ -137,8 +137,8 @@ bool blocks_have_room_to_release(const heap *h, const block *b)
     release_changes(b, &splits, &bytes);
     pool_kind kind = set_kind(block_set(b));
     return (splits <= 0 || statistics_has_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT, 1)) &&
-           (bytes <= 0 || statistics_has_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES,
-                                              (uint64_t)bytes));
+           (bytes <= 0 ||
+            statistics_has_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, (uint64_t)bytes));
 }
 
 void blocks_make_room_to_release(statistics *all, heap *h, const block *b)

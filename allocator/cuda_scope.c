@@ -10,8 +10,8 @@ bool cuda_succeeded(cudaError_t result)
 
 bool cuda_scope_enter(cuda_scope *scope, int device)
 {
-    *scope = (cuda_scope){
-        .device = device, .previous = device, .mode = cudaStreamCaptureModeRelaxed};
+    *scope =
+        (cuda_scope){.device = device, .previous = device, .mode = cudaStreamCaptureModeRelaxed};
     if (!cuda_succeeded(cudaGetDevice(&scope->previous)) ||
         (scope->previous != device && !cuda_succeeded(cudaSetDevice(device)))) {
         return false;

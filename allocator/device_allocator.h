@@ -29,10 +29,11 @@ enum {
 
 struct pool {
     pool *next;
-    uint64_t id[2];                  /* {0, 0}: the default pool */
-    heap *heaps;                     /* in ascending order of their streams' handles */
+    uint64_t id[2];   /* {0, 0}: the default pool */
+    heap *heaps;      /* in ascending order of their streams' handles */
     uint32_t holders; /* private: how often it was begun and not released */
-    bool is_captured; /* graphs hold addresses of its blocks: segments stay while there are holders */
+    bool is_captured; /* graphs hold addresses of its blocks: segments stay while there are holders
+                       */
     uint64_t lookups[POOL_KINDS]; /* for garbage collection */
 };
 

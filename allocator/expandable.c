@@ -49,12 +49,10 @@ static block *add_segment(device_allocator *d, free_set *set, segment *s)
 static block *reserve_addresses(device_allocator *d, free_set *set, uint64_t size)
 {
     uint64_t total;
-    uint64_t page = set->is_small ? SMALL_SEGMENT_BYTES : d->settings->large_segment_bytes;
-    page = (page + SEGMENT_ROUND_BYTES - 1) / SEGMENT_ROUND_BYTES * SEGMENT_ROUND_BYTES;
+    uint64_t page = settings_page_size(d->settings, set->is_small);
     cuda_scope scope;
-    if (!segments_device_total(d->device, &total) || size > total ||
-        !places_reserve(&d->places) || !block_pool_reserve(&set->heap->blocks, 2) ||
-        !cuda_scope_enter(&scope, d->device)) {
+    if (!segments_device_total(d->device, &total) || size > total || !places_reserve(&d->places) ||
+        !block_pool_reserve(&set->heap->blocks, 2) || !cuda_scope_enter(&scope, d->device)) {
         return NULL;
     }
     segment *s = segment_reserve(d->device, total + total / 8, page);

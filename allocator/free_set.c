@@ -106,9 +106,8 @@ block *free_set_before(const free_set *set, uint64_t size, uint64_t address)
         return found;
     }
     bin = previous_bin(set, bin);
-    return bin < FREE_SET_BINS
-               ? block_tree_before(set->bins[bin], BY_SIZE, UINT64_MAX, UINT64_MAX)
-               : NULL;
+    return bin < FREE_SET_BINS ? block_tree_before(set->bins[bin], BY_SIZE, UINT64_MAX, UINT64_MAX)
+                               : NULL;
 }
 
 void free_set_each(const free_set *set, void (*visit)(void *context, block *b), void *context)

@@ -1,6 +1,6 @@
 /* gmd_allocator.h - the reference caching allocator: PyTorch's CUDACachingAllocator algorithm with
- * all its settings, written against the CUDA API only, so that the same object runs on the simulated
- * device and on a real one.
+ * all its settings, written against the CUDA API only, so that the same object runs on the
+ * simulated device and on a real one.
  *
  * Source of the algorithm: the behaviour of torch 2.11 (c10/cuda/CUDACachingAllocator.cpp), checked
  * against histories recorded on an H200 and against torch's own library on the simulated device
@@ -47,10 +47,10 @@ void gmd_allocator_destroy(gmd_allocator *allocator);
  * to `stream`: work queued there may use it with no further call. */
 void *gmd_allocator_malloc(gmd_allocator *allocator, size_t size, int device, cudaStream_t stream);
 
-/* Returns a block to its stream's free list, or, where it was recorded on other streams, has it wait
- * for what is queued on them now. `stream` is the one that it was allocated on, as far as the caller
- * knows: a wrong one costs time only. NULL is ignored. False: `ptr` is not a live block of this
- * allocator (a foreign pointer, or freed already); nothing is changed. */
+/* Returns a block to its stream's free list, or, where it was recorded on other streams, has it
+ * wait for what is queued on them now. `stream` is the one that it was allocated on, as far as the
+ * caller knows: a wrong one costs time only. NULL is ignored. False: `ptr` is not a live block of
+ * this allocator (a foreign pointer, or freed already); nothing is changed. */
 bool gmd_allocator_free(gmd_allocator *allocator, void *ptr, int device, cudaStream_t stream);
 
 /* The live block is used by work on `stream`, too, up to its free. False: no live block of this
@@ -74,8 +74,9 @@ bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction
 uint64_t gmd_allocator_device_request(const gmd_allocator *allocator, size_t size);
 
 /* Called when no cached block serves a request, before memory is asked of the device: it may free
- * blocks, of this allocator too, and says whether it did. Callbacks stay for good, and are called in
- * the reverse order of their adding, by the thread whose request it is. False: no host memory. */
+ * blocks, of this allocator too, and says whether it did. Callbacks stay for good, and are called
+ * in the reverse order of their adding, by the thread whose request it is. False: no host memory.
+ */
 typedef bool gmd_free_memory_callback(void *context);
 bool gmd_allocator_on_low_memory(gmd_allocator *allocator, gmd_free_memory_callback *release,
                                  void *context);

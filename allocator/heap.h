@@ -30,7 +30,7 @@ struct heap {
     heap *next;           /* of the pool, in ascending order of the stream handles */
     heap *next_of_device; /* in the order of their making */
     block_pool blocks;
-    block_map allocated; /* the allocated blocks, by address */
+    block_map allocated;   /* the allocated blocks, by address */
     history_ring *history; /* NULL: not kept */
     heap_statistics stats;
     free_set sets[POOL_KINDS];

@@ -23,10 +23,10 @@ struct stream_use {
 };
 
 typedef struct pending {
-    event_queue *queues;         /* one for each stream that was ever recorded */
-    uint64_t event_count;        /* in all queues */
-    block *deferred;             /* blocks without events yet, linked by block.right */
-    cudaEvent_t *events;         /* not in use, to be recorded again */
+    event_queue *queues;  /* one for each stream that was ever recorded */
+    uint64_t event_count; /* in all queues */
+    block *deferred;      /* blocks without events yet, linked by block.right */
+    cudaEvent_t *events;  /* not in use, to be recorded again */
     size_t spare_events, event_capacity;
     stream_use *spare_uses;
     pending_event *spare_entries;

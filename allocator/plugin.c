@@ -198,7 +198,6 @@ int gmd_set_quirk(const char *name, int is_on)
 int64_t gmd_quirk_count(const char *name)
 {
     gmd_quirk which = quirk_named(name);
-    return which == GMD_QUIRK_COUNT || !get()
-               ? -1
-               : (int64_t)gmd_allocator_quirk_count(instance, which);
+    return which == GMD_QUIRK_COUNT || !get() ? -1
+                                              : (int64_t)gmd_allocator_quirk_count(instance, which);
 }

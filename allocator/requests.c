@@ -67,12 +67,12 @@ static block *take_cached(request *r)
 static block *take_new(request *r)
 {
     const settings *s = r->d->settings;
-    return s->expandable_segments
-               ? expandable_add(r->d, r->set, r->size)
-               : segments_add(r->d, r->set, settings_segment_size(s, r->size));
+    return s->expandable_segments ? expandable_add(r->d, r->set, r->size)
+                                  : segments_add(r->d, r->set, settings_segment_size(s, r->size));
 }
 
-/* Pools first whose turn it is in torch: the default one, its large blocks before its small ones. */
+/* Pools first whose turn it is in torch: the default one, its large blocks before its small ones.
+ */
 static void release_cache(device_allocator *d)
 {
     segments_release_pool(d, &d->default_pool);
@@ -299,7 +299,8 @@ bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)
     return is_recorded;
 }
 
-/* A new stream may get the same handle, and with it the blocks that the old one's work still used. */
+/* A new stream may get the same handle, and with it the blocks that the old one's work still used.
+ */
 void requests_forget_stream(device_allocator *d, cudaStream_t stream)
 {
     device_enter(d);

@@ -60,6 +60,18 @@ uint64_t settings_segment_size(const settings *s, uint64_t block_size)
     return round_up(block_size, SEGMENT_ROUND_BYTES);
 }
 
+uint64_t settings_page_size(const settings *s, bool is_small)
+{
+    return is_small ? SMALL_SEGMENT_BYTES : round_up(s->large_segment_bytes, SEGMENT_ROUND_BYTES);
+}
+
+uint64_t settings_device_request(const settings *s, uint64_t block_size)
+{
+    return s->expandable_segments
+               ? round_up(block_size, settings_page_size(s, block_size <= SMALL_REQUEST_BYTES))
+               : settings_segment_size(s, block_size);
+}
+
 /* --- reading ----------------------------------------------------------------------------- */
 
 /* A token is one of , : [ ] or what lies between them, without blanks. */
@@ -189,10 +201,11 @@ static gmd_status take_interval(reader *r, settings *s, unsigned *last, bool is_
         advance(r);
     } else if ((status = take_number(r, &bound, "a size in MiB or '>'")) == GMD_OK &&
                !is_power_of_2(bound)) {
-        status = gmd_fail(r->error, GMD_BAD_INPUT,
-                          "allocator settings: roundup_power2_divisions: the bound %llu MiB is not a "
-                          "power of two in '%.200s'",
-                          (unsigned long long)bound, r->conf);
+        status =
+            gmd_fail(r->error, GMD_BAD_INPUT,
+                     "allocator settings: roundup_power2_divisions: the bound %llu MiB is not a "
+                     "power of two in '%.200s'",
+                     (unsigned long long)bound, r->conf);
     }
     if (status != GMD_OK || (status = take_mark(r, ':')) != GMD_OK ||
         (status = take_divisions(r, &divisions, true)) != GMD_OK) {
@@ -243,8 +256,8 @@ static gmd_status take_backend(reader *r)
 /* --- settings by name -------------------------------------------------------------------- */
 
 static const char *const of_pinned_memory[] = {
-    "pinned_use_cuda_host_register", "pinned_num_register_threads",
-    "pinned_use_background_threads", "pinned_reserve_segment_size_mb"};
+    "pinned_use_cuda_host_register", "pinned_num_register_threads", "pinned_use_background_threads",
+    "pinned_reserve_segment_size_mb"};
 
 /* Settings that have no say in what is allocated on the device: read over. */
 static bool is_of_host_memory(const char *name)
@@ -300,8 +313,8 @@ static gmd_status take_setting(reader *r, settings *s)
     char name[sizeof r->token];
     memcpy(name, r->token, sizeof name);
     advance(r);
-    gmd_status status = is_mark(name[0]) || !name[0] ? refuse(&before, "the name of a setting")
-                                                     : take_mark(r, ':');
+    gmd_status status =
+        is_mark(name[0]) || !name[0] ? refuse(&before, "the name of a setting") : take_mark(r, ':');
     if (status == GMD_OK) {
         status = take_value(r, s, name);
     }

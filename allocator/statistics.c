@@ -86,8 +86,8 @@ static void share_out(statistics *s, int row, int which, uint64_t left)
     double part = want <= left ? 1 : (double)left / (double)want;
     for (heap_statistics *h = s->heaps; h; h = h->next) {
         heap_count *c = &h->counts[row][which];
-        uint64_t share = want <= left ? c->high - c->current
-                                      : (uint64_t)((double)(c->high - c->current) * part);
+        uint64_t share =
+            want <= left ? c->high - c->current : (uint64_t)((double)(c->high - c->current) * part);
         share = share < left ? share : left;
         left -= share;
         uint64_t more = extra < left ? extra : left;

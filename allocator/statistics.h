@@ -96,8 +96,7 @@ static inline void statistics_raise(heap_statistics *h, pool_kind kind, heap_fig
     heap_count *of_kind = &h->counts[kind][which], *of_all = &h->counts[POOL_ALL][which];
     of_kind->current += amount;
     of_kind->allocated += amount;
-    of_kind->ceiling =
-        of_kind->current > of_kind->ceiling ? of_kind->current : of_kind->ceiling;
+    of_kind->ceiling = of_kind->current > of_kind->ceiling ? of_kind->current : of_kind->ceiling;
     of_all->current += amount;
     of_all->ceiling = of_all->current > of_all->ceiling ? of_all->current : of_all->ceiling;
 }

@@ -31,8 +31,8 @@ static void *entry_point(const char *name)
 {
     void *function = NULL;
     enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-    bool is_asked = cuda_succeeded(cudaGetDriverEntryPointByVersion(
-        name, &function, DRIVER_VERSION, 0, &found));
+    bool is_asked = cuda_succeeded(
+        cudaGetDriverEntryPointByVersion(name, &function, DRIVER_VERSION, 0, &found));
     return is_asked && found == cudaDriverEntryPointSuccess ? function : NULL;
 }
 

@@ -61,17 +61,17 @@ static void visit_segment(const block *head, gmd_walk_fn *visit, void *context)
     }
     for (const block *b = head; b && !block_is_unmapped(b); b = b->next) {
         const free_set *set = block_set(b);
-        visit(context, &(gmd_block_info){.segment_address = head->address,
-                                         .segment_size = segment_size,
-                                         .address = b->address,
-                                         .size = b->size,
-                                         .requested_size = b->requested_size,
-                                         .stream = set->heap->stream,
-                                         .state = state_of(b),
-                                         .is_large = !set->is_small,
-                                         .is_expandable = block_is_expandable(b),
-                                         .pool_id = {set->heap->pool->id[0],
-                                                     set->heap->pool->id[1]}});
+        visit(context,
+              &(gmd_block_info){.segment_address = head->address,
+                                .segment_size = segment_size,
+                                .address = b->address,
+                                .size = b->size,
+                                .requested_size = b->requested_size,
+                                .stream = set->heap->stream,
+                                .state = state_of(b),
+                                .is_large = !set->is_small,
+                                .is_expandable = block_is_expandable(b),
+                                .pool_id = {set->heap->pool->id[0], set->heap->pool->id[1]}});
     }
 }
 

@@ -289,7 +289,8 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     if (a->checks && !options.conf) {
         options.conf = snapshot->conf; /* "" where there were none */
     }
-    gmd_check_input check = {.history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
+    gmd_check_input check = {
+        .history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
     replay_body body = {.history = history, .check = a->checks ? &check : NULL};
     if (a->checks) {
         options.placement = GMD_SIM_RECORDED;

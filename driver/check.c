@@ -18,8 +18,8 @@ typedef struct checker {
     bool sees_addresses; /* simulated device */
     bool knows_places;   /* the allocator's walk gives recorded addresses: true on both devices */
     bool has_quirks;
-    size_t next_op; /* of the operations file */
-    size_t next_phase;   /* of NAME.json */
+    size_t next_op;    /* of the operations file */
+    size_t next_phase; /* of NAME.json */
     int64_t quirk_counts[GMD_QUIRK_KINDS];
 } checker;
 

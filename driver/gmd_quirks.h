@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct gmd_quirk_kind {
-    const char *name;          /* as the allocator knows it, too: gmd_set_quirk */
+    const char *name;           /* as the allocator knows it, too: gmd_set_quirk */
     const char *oracle, *cause; /* the verdict on it, which is no news while it is on */
 } gmd_quirk_kind;
 

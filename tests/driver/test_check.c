@@ -215,13 +215,11 @@ static void what_cannot_be_judged_is_said_beforehand(void **state)
     gmd_error error = {""};
     r->history.deferred_frees = 3;
     r->history.first_deferred = 17;
-    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "job", &error),
-                     GMD_BAD_INPUT);
+    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "job", &error), GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "3 frees waited for other streams"));
     assert_non_null(strstr(error.text, "request 17"));
     r->history.deferred_frees = 0;
-    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "job", &error),
-                     GMD_OK);
+    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "job", &error), GMD_OK);
     free(check_as_recorded(r));
 }
 
