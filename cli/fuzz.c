@@ -1,5 +1,6 @@
 /* fuzz.c - gmd fuzz: a campaign that looks for defects of an allocator. */
 #include "commands.h"
+#include "probe.h"
 #include "results.h"
 
 #include "gmd_size.h"
@@ -49,6 +50,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
 {
     fuzz_arguments *a = state->input;
     uint64_t jobs;
+    gmd_error error = {""};
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
@@ -81,6 +83,9 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         if (a->common.run.device != GMD_DEVICE_SIM) {
             argp_error(state, "the search needs the simulated device; its cases can then be run "
                               "with --device cuda");
+        }
+        if (cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
+            argp_error(state, "--out %s", error.text);
         }
         return 0;
     default:

@@ -3,6 +3,7 @@
 #define GMD_SESSION_INTERNAL_H
 
 #include "call_log.h"
+#include "faults.h"
 #include "gmd_session.h"
 #include "hold.h"
 #include "judge.h"
@@ -53,6 +54,7 @@ struct gmd_session {
     gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
     char error_text[500];                         /* what it said went wrong there */
 
+    gmd_faults faults;
     bool limit_is_unknown[GMD_MAX_DEVICES];
     uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */

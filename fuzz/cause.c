@@ -47,6 +47,23 @@ static const char *end_of_interest(const char *message)
     return end;
 }
 
+static bool is_driver_function(const char *word)
+{
+    return word[0] == 'c' && word[1] == 'u' && isupper((unsigned char)word[2]);
+}
+
+/* Which of the driver's functions is missing, or is looked for first, is chance: "Can't find
+ * cuMemMap", and PyTorch's "r.cuMemMap_ INTERNAL ASSERT FAILED". */
+static bool is_missing_symbol(const char *message, const char *word, size_t word_length)
+{
+    static const char before[] = "Can't find ";
+    size_t length = strlen(before);
+    bool is_looked_for = word >= message + length && strncmp(word - length, before, length) == 0;
+    const char *member = memchr(word, '.', word_length);
+    return (is_looked_for && is_driver_function(word)) ||
+           (member && is_driver_function(member + 1) && word[word_length - 1] == '_');
+}
+
 void gmd_cause_normalise(const char *message, char *out, size_t size)
 {
     const char *at = message, *end = end_of_interest(message);
@@ -65,7 +82,7 @@ void gmd_cause_normalise(const char *message, char *out, size_t size)
             word_length--;
             at--;
         }
-        if (is_number(word, word_length)) {
+        if (is_number(word, word_length) || is_missing_symbol(message, word, word_length)) {
             out[length++] = '#';
             at += unit_length(at);
             continue;

@@ -43,6 +43,14 @@ static void of_a_request_only_the_first_word_counts(void **state)
                       "crashed with signal # (Segmentation fault) in request #: alloc");
 }
 
+static void which_symbol_is_missing_does_not_count(void **state)
+{
+    (void)state;
+    expect_normalised("Can't find cuMemMap: not found", "Can't find #: not found");
+    expect_normalised("r.cuMemCreate_ INTERNAL ASSERT FAILED", "# INTERNAL ASSERT FAILED");
+    expect_normalised("cuMemMap(0x1, 2 B) returned 400", "cuMemMap(#, #) returned #");
+}
+
 static void a_long_message_is_cut(void **state)
 {
     (void)state;
@@ -73,6 +81,7 @@ int main(void)
         cmocka_unit_test(names_of_blocks_streams_and_threads_do_not_count),
         cmocka_unit_test(other_words_with_digits_do),
         cmocka_unit_test(of_a_request_only_the_first_word_counts),
+        cmocka_unit_test(which_symbol_is_missing_does_not_count),
         cmocka_unit_test(a_long_message_is_cut),
         cmocka_unit_test(the_oracle_is_part_of_the_cause),
     };
