@@ -192,6 +192,18 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " rounds were refused: %.180s", result->refused, result->refusal);
     }
+    if (result->faults_planted) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "of %" PRIu64 " planted faults %" PRIu64 " never fired", result->faults_planted,
+                 result->faults_unfired);
+    }
+    if (result->unconfirmed) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " sequences showed something only after others in one process, first: "
+                 "%s: %.120s",
+                 result->unconfirmed, result->unconfirmed_first.oracle,
+                 result->unconfirmed_first.message);
+    }
     for (size_t i = 0; i < findings->count && o->violation_count < GMD_VIOLATION_MAX; i++) {
         o->violations[o->violation_count++] = findings->items[i].violation;
     }

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static void free_everything(gmd_session *s)
+void gmd_session_free_everything(gmd_session *s)
 {
     for (uint32_t id = 0; id < s->block_capacity && !s->is_over; id++) {
         if (s->blocks[id].live.address) {
@@ -77,7 +77,7 @@ void gmd_session_finish(gmd_session *session)
     if (session->runtime.sim) {
         session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
     }
-    free_everything(session);
+    gmd_session_free_everything(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
         gmd_status status =

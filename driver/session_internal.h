@@ -67,6 +67,10 @@ struct gmd_session {
                         is not that of the indexes where threads are interleaved */
     struct gmd_interleaving *interleaving; /* NULL: one request at a time */
     uint64_t last_refused;                 /* request index of the latest out-of-memory */
+    /* One of many inputs in one process (scout.h): no fork; the allocator is asked again in place,
+     * after this refusal, and the input ends with the answers. 0: never. */
+    bool is_scouting, ends_here;
+    uint64_t scouted_refusal;
     bool is_over;
 };
 
@@ -132,9 +136,15 @@ uint64_t gmd_session_room(const gmd_session *session, int device);
 /* Asks the oracles about the request that was carried out, or about the end. */
 void gmd_session_judge(gmd_session *session);
 
+/* Frees what is live, as its owners would, each free judged. */
+void gmd_session_free_everything(gmd_session *session);
+
 /* The end of a run: statistics for the report, then everything is freed and the cache emptied, and
  * the oracles judge what is left. */
 void gmd_session_finish(gmd_session *session);
 void gmd_session_close(gmd_session *session);
+
+/* session_restart.c: after a run that ended cleanly, as before its first request. */
+gmd_status gmd_session_restart(gmd_session *session, gmd_error *error);
 
 #endif
