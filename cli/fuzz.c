@@ -197,6 +197,14 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
                  "of %" PRIu64 " planted faults %" PRIu64 " never fired", result->faults_planted,
                  result->faults_unfired);
     }
+    if (result->spins_since) {
+        snprintf(
+            o->notes[o->note_count++], sizeof o->notes[0],
+            "the allocator's threads spin or block out of the scheduler's sight: from sequence "
+            "%" PRIu64 " on few are interleaved (%" PRIu64 " turns lost in %" PRIu64
+            " interleaved sequences)",
+            result->spins_since, result->lapses, result->interleaved);
+    }
     if (result->unconfirmed) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " sequences showed something only after others in one process, first: "

@@ -52,7 +52,7 @@ typedef struct gmd_check {
     bool present;
     bool exact; /* every request, device event, the end state, and the statistics that were there */
     uint64_t requests, matched;
-    bool is_cut_off;     /* not exact only because a violation ended it, with no difference so far */
+    bool is_cut_off; /* not exact only because a violation ended it, with no difference so far */
     uint64_t cut_off_at; /* then: the request that the violation came with */
     struct {
         bool present;

@@ -440,7 +440,9 @@ static void hand_over_all(nursery_shared *s, const gmd_scout_trace *traces, size
     gmd_scout_list *list = &s->scouted;
     size_t used = 0;
     list->count = s->function_count = s->request_count = 0;
-    list->requests = list->faults_planted = list->faults_unfired = 0;
+    list->requests = list->faults_planted = list->faults_unfired = list->lapses = 0;
+    list->has_stopped = false;
+    list->expects_lapses = traces[0].expects_lapses;
     atomic_store(&list->passed, 0);
     for (size_t i = 0; i < count && i < GMD_SCOUT_MAX; i++) {
         const gmd_trace *t = &traces[i].trace;
@@ -492,8 +494,9 @@ gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size
     const gmd_outcome *o = result->outcome;
     bool shows_something = o->violation_count || o->verdict != GMD_PASS;
     result->passed = shows_something ? last : passed; /* a process may end badly after its last */
-    result->is_suspect = shows_something || passed < list->count;
+    result->is_suspect = shows_something || (passed < list->count && !list->has_stopped);
     result->requests = list->requests;
+    result->lapses = list->lapses;
     result->faults_planted = list->faults_planted;
     result->faults_unfired = list->faults_unfired;
     return GMD_OK;

@@ -27,6 +27,9 @@ static void forget_outcome(gmd_outcome *o)
     o->violation_count = o->phase_count = o->phases_dropped = o->note_count = 0;
 }
 
+#define LAPSE_MAX                                                                                  \
+    8 /* a third of a second each, at worst: then the parent decides what comes next */
+
 /* False: it shows something, or cannot be run. */
 static bool play_next(gmd_session *s, gmd_scout_list *list)
 {
@@ -40,6 +43,8 @@ static bool play_next(gmd_session *s, gmd_scout_list *list)
             return false;
         }
     }
+    s->lapses = 0;
+    s->expects_lapses = list->expects_lapses;
     gmd_child_play(s);
     if (o->violation_count || o->verdict != GMD_PASS) {
         return false;
@@ -47,8 +52,10 @@ static bool play_next(gmd_session *s, gmd_scout_list *list)
     list->requests += o->requests;
     list->faults_planted += o->faults_planted;
     list->faults_unfired += o->faults_unfired;
+    list->lapses += s->lapses;
     atomic_fetch_add(&list->passed, 1);
-    return true;
+    list->has_stopped = !list->expects_lapses && list->lapses >= LAPSE_MAX;
+    return !list->has_stopped;
 }
 
 void gmd_scout_inputs(gmd_session *s, gmd_trace *trace, gmd_request *requests, gmd_scout_list *list)

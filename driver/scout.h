@@ -15,7 +15,7 @@ typedef struct gmd_scout_input {
     size_t first, count; /* of the requests of all inputs */
     uint32_t thread_count, block_count, stream_count;
     uint32_t first_function, function_count; /* of the names of all inputs */
-    gmd_schedule interleave; /* by a seed, or unstated */
+    gmd_schedule interleave;                 /* by a seed, or unstated */
     uint64_t probed_refusal; /* after which the allocator is asked again, from 1; 0: never */
 } gmd_scout_input;
 
@@ -25,6 +25,8 @@ typedef struct gmd_scout_list {
     size_t count;
     _Atomic uint32_t passed; /* inputs that showed nothing: also the one under way */
     uint64_t requests, faults_planted, faults_unfired; /* of those, together */
+    bool expects_lapses; /* given: threads that spin or block out of sight lose their turn soon */
+    bool has_stopped;    /* before the next input: the threads lost their turn too often */
     uint64_t lapses;
 } gmd_scout_list;
 

@@ -172,6 +172,30 @@ static bool generate(campaign *c, const gmd_profile *profile, uint64_t seed, gmd
     return c->status == GMD_OK;
 }
 
+/* --- threads that spin ------------------------------------------------------------------- */
+
+/* Each turn that a thread loses to the watchdog takes as long as a thousand requests. From then on
+ * one round in some interleaves one sequence: a livelock is still found. */
+#define SPINNING_SEQUENCES 4
+#define SPINNING_LAPSES    2 /* in each, on average */
+#define SPINNING_SPACING   4
+
+static void note_lapses(campaign *c, const gmd_profile *profile, const gmd_scouted *scouted)
+{
+    gmd_search_result *r = c->result;
+    if (!profile->interleaves) {
+        return;
+    }
+    r->interleaved += scouted->passed;
+    r->lapses += scouted->lapses;
+    if (!r->spins_since && r->lapses >= SPINNING_SEQUENCES * SPINNING_LAPSES &&
+        r->lapses >= r->interleaved * SPINNING_LAPSES) {
+        r->spins_since = c->sequences;
+    }
+}
+
+/* --- batches ----------------------------------------------------------------------------- */
+
 typedef struct batch {
     gmd_scout_trace traces[BATCH];
     size_t count, known;
@@ -201,6 +225,7 @@ static bool generate_batch(campaign *c, const gmd_profile *profile, uint64_t see
         uint64_t own = gmd_random_derive(seed, first + b->count);
         gmd_scout_trace *t = &b->traces[b->count++];
         t->probed_refusal = choose_refusal(~own);
+        t->expects_lapses = c->result->spins_since != 0;
         if (!generate(c, profile, own, &t->trace)) {
             return false;
         }
@@ -217,7 +242,7 @@ static void note_scouted(campaign *c, const gmd_scouted *scouted)
 
 /* Runs a batch to its end: each suspect ends the process that it ran in. What shows a defect that
  * was found already needs no second look. */
-static bool run_batch(campaign *c, batch *b)
+static bool run_batch(campaign *c, const gmd_profile *profile, batch *b)
 {
     bool goes_on = true;
     for (size_t at = 0; at < b->count && goes_on && !is_over(c);) {
@@ -234,6 +259,10 @@ static bool run_batch(campaign *c, batch *b)
             return false;
         }
         note_scouted(c, &scouted);
+        note_lapses(c, profile, &scouted);
+        if (profile->interleaves && c->result->spins_since && !b->traces[at].expects_lapses) {
+            return false; /* the rest of the round would go on like this */
+        }
         at += scouted.passed;
         if (scouted.is_suspect) {
             gmd_violation suspicion = {.oracle = "progress", .message = "it did not end"};
@@ -250,8 +279,11 @@ static bool run_batch(campaign *c, batch *b)
 }
 
 /* Short ones at first: a campaign of a minute is to see many kinds of sequences. */
-static uint64_t sequences_of(const gmd_profile *profile, uint64_t round)
+static uint64_t sequences_of(const campaign *c, const gmd_profile *profile, uint64_t round)
 {
+    if (profile->interleaves && c->result->spins_since) {
+        return 1;
+    }
     uint64_t count = round < 8 ? 16 : round < 32 ? 64 : 256;
     uint64_t most = profile->interleaves        ? INTERLEAVED_MAX
                     : profile->thread_count > 1 ? THREADED_MAX
@@ -263,7 +295,7 @@ static uint64_t sequences_of(const gmd_profile *profile, uint64_t round)
  * anywhere else. */
 static void search_round(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t round)
 {
-    uint64_t count = sequences_of(profile, round);
+    uint64_t count = sequences_of(c, profile, round);
     uint64_t left = c->options->runs ? c->options->runs - c->sequences : count;
     count = left < count ? left : count;
     batch *b = calloc(1, sizeof *b);
@@ -273,7 +305,7 @@ static void search_round(campaign *c, const gmd_profile *profile, uint64_t seed,
     }
     for (uint64_t i = 0; i < count && goes_on && !is_over(c); i += BATCH) {
         size_t size = count - i < BATCH ? (size_t)(count - i) : BATCH;
-        goes_on = generate_batch(c, profile, seed, i, size, b) && run_batch(c, b);
+        goes_on = generate_batch(c, profile, seed, i, size, b) && run_batch(c, profile, b);
         free_batch(b);
         goes_on = goes_on && (b->known < 6 || b->known * 2 < i + size);
         tell(c, "searching");
@@ -353,6 +385,9 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
         uint64_t seed = gmd_random_derive(options->seed, round);
         gmd_profile_draw(&profile, &options->space, seed);
         result->status.rounds++;
+        if (result->spins_since && round % SPINNING_SPACING != 0) {
+            profile.interleaves = false;
+        }
         if (options->space.has_faults && round % 4 == 3) {
             sweep_round(&c, &profile, seed);
         } else {

@@ -29,7 +29,8 @@ static void add(scouting *s, const char *requests, uint64_t probed_refusal)
 {
     char text[1024];
     snprintf(text, sizeof text, "gmd-trace 1\ndevices 2\ncapacity 64MiB\n%s", requests);
-    s->inputs[s->count++] = (gmd_scout_trace){parse_or_fail(text), probed_refusal};
+    s->inputs[s->count++] =
+        (gmd_scout_trace){.trace = parse_or_fail(text), .probed_refusal = probed_refusal};
 }
 
 static void scout(scouting *s, const char *plant)
