@@ -44,7 +44,8 @@ static uint64_t processor_time_ns(clockid_t clock)
 typedef struct observation {
     unsigned current;
     uint64_t operations, since_ns; /* processor time of the current thread at the start */
-    unsigned asleep;               /* ticks in a row */
+    unsigned asleep;               /* ticks in a row, without any work in between */
+    uint64_t latest_ns;            /* processor time at the latest of them */
 } observation;
 
 /* The holder of the turn is in the allocator, and neither comes by nor works, or only spins. */
@@ -58,10 +59,13 @@ static bool stands_still(observation *o, unsigned current, bool is_in_subject)
             current == GMD_NOBODY ? 0 : processor_time_ns(gmd_turns.threads[current].clock);
         return false;
     }
-    o->asleep = task_state(gmd_turns.threads[current].id) == 'S' ? o->asleep + 1 : 0;
+    uint64_t now_ns = processor_time_ns(gmd_turns.threads[current].clock);
+    bool has_slept =
+        task_state(gmd_turns.threads[current].id) == 'S' && (!o->asleep || now_ns == o->latest_ns);
+    o->asleep = has_slept ? o->asleep + 1 : 0;
+    o->latest_ns = now_ns;
     return o->asleep >= SLEEP_TICKS ||
-           processor_time_ns(gmd_turns.threads[current].clock) - o->since_ns >
-               (is_impatient() ? IMPATIENT_SPIN_NS : SPIN_NS);
+           now_ns - o->since_ns > (is_impatient() ? IMPATIENT_SPIN_NS : SPIN_NS);
 }
 
 static void take_turn_from(gmd_turns_thread *t)
