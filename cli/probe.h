@@ -1,4 +1,4 @@
-/* probe.h - whether a result can be written where it is to go, found out before the work is done. */
+/* probe.h - whether a result can be written where it is to go, found out before the work. */
 #ifndef GMD_CLI_PROBE_H
 #define GMD_CLI_PROBE_H
 

@@ -176,8 +176,8 @@ static bool generate(campaign *c, const gmd_profile *profile, uint64_t seed, gmd
 
 /* Each turn that a thread loses to the watchdog takes as long as a thousand requests. From then on
  * one round in some interleaves one sequence: a livelock is still found. */
-#define SPINNING_SEQUENCES 4
-#define SPINNING_LAPSES    2 /* in each, on average */
+#define SPINNING_SEQUENCES UINT64_C(4)
+#define SPINNING_LAPSES    UINT64_C(2) /* in each, on average */
 #define SPINNING_SPACING   4
 
 static void note_lapses(campaign *c, const gmd_profile *profile, const gmd_scouted *scouted)
