@@ -118,7 +118,7 @@ static bool is_empty(const pool *p)
 static void drop_heap(device_allocator *d, heap *h)
 {
     heap **link = &d->heaps;
-    while (*link != h) {
+    while (*link && *link != h) {
         link = &(*link)->next_of_device;
     }
     *link = h->next_of_device;

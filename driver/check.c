@@ -625,6 +625,8 @@ static bool check_request(checker *c, size_t i)
     }
     if (served == GMD_STOP) {
         c->result->exact = false;
+        c->result->is_cut_off = gmd_session_outcome(c->session)->violation_count > 0;
+        c->result->cut_off_at = i;
         return false;
     }
     if ((r->op == GMD_OP_ALLOC && !check_answer(c, i, served)) ||

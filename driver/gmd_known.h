@@ -31,4 +31,8 @@ gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause
 /* `known` may be NULL. */
 bool gmd_known_has(const gmd_known *known, const char *oracle, const char *message);
 
+/* Whether a verdict can be of that name; and all such names, separated by commas. */
+bool gmd_oracle_is_named(const char *name);
+void gmd_oracle_names(char *text, size_t size);
+
 #endif

@@ -59,6 +59,8 @@ typedef struct gmd_check {
     bool present;
     bool exact; /* every request, device event, the end state, and the statistics that were there */
     uint64_t requests, matched;
+    bool is_cut_off; /* not exact only because a violation ended it, with no difference so far */
+    uint64_t cut_off_at; /* then: the request that the violation came with */
     struct {
         bool present;
         uint64_t request; /* index from 0; `requests`: at the end */
@@ -90,6 +92,7 @@ typedef struct gmd_outcome {
     uint64_t seed;
     gmd_violation violations[GMD_VIOLATION_MAX];
     uint32_t violation_count;
+    uint32_t faults_planted, faults_unfired; /* `fault` requests carried out; that hit no call */
     uint64_t known_count; /* violations that are known (--known): not among the above */
     gmd_oracle_result oracles[GMD_ORACLE_MAX];
     uint32_t oracle_count;

@@ -3,17 +3,32 @@
 #include "gmd_file.h"
 #include "gmd_oracle.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_oracle(const char *name)
+static const char expectation[] = "expect"; /* not an oracle's, but judged like one */
+
+bool gmd_oracle_is_named(const char *name)
 {
     for (size_t i = 0; gmd_oracles[i]; i++) {
         if (strcmp(gmd_oracles[i]->name, name) == 0) {
             return true;
         }
     }
-    return strcmp(name, "expect") == 0;
+    return strcmp(name, expectation) == 0;
+}
+
+void gmd_oracle_names(char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; gmd_oracles[i] && length < size; i++) {
+        length += (size_t)snprintf(text + length, size - length, "%s, ", gmd_oracles[i]->name);
+    }
+    if (length < size) {
+        snprintf(text + length, size - length, "%s", expectation);
+    }
 }
 
 /* Cuts leading and trailing white space off, in place. */
@@ -54,7 +69,7 @@ static gmd_status read_line(gmd_known *known, char *line, const char *path, size
         *colon = '\0';
         oracle = trim(oracle);
     }
-    if (!is_oracle(oracle)) {
+    if (!gmd_oracle_is_named(oracle)) {
         return gmd_fail(
             error, GMD_BAD_INPUT,
             "%s:%zu: expected 'ORACLE' or 'ORACLE: CAUSE', found the unknown oracle '%.80s'", path,

@@ -149,6 +149,7 @@ static void write_check(gmd_json *json, const gmd_check *check)
     gmd_json_u64(json, "requests", check->requests);
     gmd_json_u64(json, "matched", check->matched);
     gmd_json_bool(json, "exact", check->exact);
+    gmd_json_bool(json, "stopped_by_violation", check->is_cut_off);
     write_first_difference(json, check);
     write_quirks(json, check);
     gmd_json_u64(json, "device_events", check->device_events);

@@ -275,11 +275,23 @@ static void put_quirks(const screen *on, const gmd_check *check)
     }
 }
 
+static void put_cut_off(const screen *on, const gmd_check *check)
+{
+    char matched[32], requests[32];
+    fputs("  ", on->out);
+    put_colored(on, red, "stopped by a violation");
+    fprintf(on->out, " at request %" PRIu64 ": no difference in the %s of %s requests before it\n",
+            check->cut_off_at, gmd_format_count(check->matched, matched),
+            gmd_format_count(check->requests, requests));
+}
+
 static void put_check(const screen *on, const gmd_check *check)
 {
     put_quirks(on, check);
     if (check->present && check->exact) {
         put_exact(on, check);
+    } else if (check->present && check->is_cut_off) {
+        put_cut_off(on, check);
     } else if (check->present) {
         put_difference(on, check);
     }
