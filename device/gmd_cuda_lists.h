@@ -252,6 +252,17 @@
     X(cudaError_t, cudaMemcpyAsync, _ptsz,                                                         \
       (void *to, const void *from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream),    \
       (to, from, size, kind, OWN(stream)))                                                         \
+    X(cudaError_t, cudaMallocAsync, _ptsz, (void **pointer, size_t size, cudaStream_t stream),     \
+      (pointer, size, OWN(stream)))                                                                \
+    X(cudaError_t, cudaFreeAsync, _ptsz, (void *pointer, cudaStream_t stream),                     \
+      (pointer, OWN(stream)))                                                                      \
+    X(cudaError_t, cudaMallocFromPoolAsync, _ptsz,                                                 \
+      (void **pointer, size_t size, cudaMemPool_t pool, cudaStream_t stream),                      \
+      (pointer, size, pool, OWN(stream)))                                                          \
+    X(cudaError_t, cudaMemPrefetchAsync, _ptsz,                                                    \
+      (const void *pointer, size_t size, struct cudaMemLocation location, unsigned int flags,      \
+       cudaStream_t stream),                                                                       \
+      (pointer, size, location, flags, OWN(stream)))                                               \
     X(cudaError_t, cudaStreamGetId, _ptsz, (cudaStream_t stream, unsigned long long *id),          \
       (OWN(stream), id))                                                                           \
     X(cudaError_t, cudaStreamGetDevice, _ptsz, (cudaStream_t stream, int *device),                 \

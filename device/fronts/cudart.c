@@ -10,53 +10,27 @@
 /* The one function that tells the two libraries apart. */
 #define gmd_sim_cudaRuntimeGetVersion(version) gmd_sim_runtime_version(version, FRONT_VERSION)
 
-/* Three functions had other parameters before CUDA 13, and their present ones under other names. */
+/* CUDA 12 has the present forms of these under other names, and of two of them none: those stay
+ * inside the library. Its own forms are in cudart12.c. */
 #if FRONT_VERSION < 13000
-#define cudaStreamGetCaptureInfo            cudaStreamGetCaptureInfo_v3
-#define cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_v2
-#define cudaGraphNodeGetDependencies        cudaGraphNodeGetDependencies_v2
+#define cudaMemAdvise                            cudaMemAdvise_v2
+#define cudaMemPrefetchAsync                     cudaMemPrefetchAsync_v2
+#define cudaMemPrefetchAsync_ptsz                cudaMemPrefetchAsync_v2_ptsz
+#define cudaStreamGetCaptureInfo                 cudaStreamGetCaptureInfo_v3
+#define cudaStreamGetCaptureInfo_ptsz            cudaStreamGetCaptureInfo_v3_ptsz
+#define cudaStreamUpdateCaptureDependencies      cudaStreamUpdateCaptureDependencies_v2
+#define cudaStreamUpdateCaptureDependencies_ptsz cudaStreamUpdateCaptureDependencies_v2_ptsz
+#define cudaGraphNodeGetDependencies             cudaGraphNodeGetDependencies_v2
+#define cudaGetDeviceProperties                  front_properties_of_13
+#define cudaPointerGetAttributes                 front_attributes_of_13
 #endif
 
 #define DECLARE(result, name, parameters, arguments) result name parameters;
+GMD_CUDART_FUNCTIONS(DECLARE)
 GMD_CUDART_FURTHER_FUNCTIONS(DECLARE)
 GMD_CUDART_FUNCTIONS(FORWARD)
 GMD_CUDART_FURTHER_FUNCTIONS(FORWARD)
 GMD_CUDART_TEXT_FUNCTIONS(FORWARD)
-
-#if FRONT_VERSION < 13000
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                                        unsigned long long *id, cudaGraph_t *graph,
-                                        const cudaGraphNode_t **dependencies, size_t *count);
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                                        unsigned long long *id, cudaGraph_t *graph,
-                                        const cudaGraphNode_t **dependencies, size_t *count)
-{
-    return gmd_sim_cudaStreamGetCaptureInfo(stream, status, id, graph, dependencies, NULL, count);
-}
-
-cudaError_t front_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                               unsigned long long *id) __asm__("cudaStreamGetCaptureInfo");
-cudaError_t front_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
-                               unsigned long long *id)
-{
-    return gmd_sim_cudaStreamGetCaptureInfo(stream, status, id, NULL, NULL, NULL, NULL);
-}
-
-cudaError_t front_update_capture(cudaStream_t stream, cudaGraphNode_t *dependencies, size_t count,
-                                 unsigned int flags) __asm__("cudaStreamUpdateCaptureDependencies");
-cudaError_t front_update_capture(cudaStream_t stream, cudaGraphNode_t *dependencies, size_t count,
-                                 unsigned int flags)
-{
-    return gmd_sim_cudaStreamUpdateCaptureDependencies(stream, dependencies, NULL, count, flags);
-}
-
-cudaError_t front_dependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies,
-                               size_t *count) __asm__("cudaGraphNodeGetDependencies");
-cudaError_t front_dependencies(cudaGraphNode_t node, cudaGraphNode_t *dependencies, size_t *count)
-{
-    return gmd_sim_cudaGraphNodeGetDependencies(node, dependencies, NULL, count);
-}
-#endif
 
 /* --- for code compiled with --default-stream per-thread ---------------------------------- */
 

@@ -4,8 +4,8 @@
  * be done, or behind a wait that the pool queues itself. Each of these but the first can be
  * switched off by the pool's attributes. Pieces are not split or merged; a synchronising call gives
  * free ones back to the device, down to the pool's release threshold. */
+#include "pools.h"
 #include "pages.h"
-#include "state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -335,15 +335,15 @@ cudaError_t gmd_sim_cudaMallocAsync(void **pointer, size_t size, cudaStream_t ha
     return (cudaError_t)call_leave(&call);
 }
 
-cudaError_t gmd_sim_cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t from,
-                                            cudaStream_t handle)
+int pool_allocate_from(sim_call *call, cudaMemPool_t from, void **out, uint64_t size,
+                       cudaStream_t on)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMallocFromPoolAsync)) {
-        call.record.result = allocate(&call, pool_of(&call, from), pointer, size, handle);
-    }
-    return (cudaError_t)call_leave(&call);
+    return allocate(call, pool_of(call, from), out, size, on);
 }
+
+SIM_CALL(cudaMallocFromPoolAsync,
+         (void **pointer, size_t size, cudaMemPool_t from, cudaStream_t handle),
+         pool_allocate_from(&call, from, pointer, size, handle))
 
 bool pool_free(uint32_t slot, point freed_at)
 {
@@ -430,7 +430,7 @@ CUresult gmd_sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
 
 /* --- pools ------------------------------------------------------------------------------- */
 
-static int create(sim_call *call, cudaMemPool_t *out, const struct cudaMemPoolProps *properties)
+int pool_create(sim_call *call, cudaMemPool_t *out, const struct cudaMemPoolProps *properties)
 {
     if (!out || !properties || properties->allocType != cudaMemAllocationTypePinned ||
         properties->location.type != cudaMemLocationTypeDevice ||
@@ -456,38 +456,38 @@ static int create(sim_call *call, cudaMemPool_t *out, const struct cudaMemPoolPr
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaMemPoolCreate(cudaMemPool_t *out, const struct cudaMemPoolProps *properties)
+int pool_destroy(sim_call *call, cudaMemPool_t handle)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMemPoolCreate)) {
-        call.record.result = create(&call, out, properties);
+    pool *p = pool_of(call, handle);
+    uint32_t slot = p ? (uint32_t)(p - pools.list) : 0;
+    if (!p || slot <= sim.config.device_count) {
+        return call_misuse(call, cudaErrorInvalidValue,
+                           "the pool is none, or a device's default pool, which stays");
     }
-    return (cudaError_t)call_leave(&call);
+    p->is_destroyed = true;
+    for (uint32_t d = 0; d < sim.config.device_count; d++) {
+        pools.current[d] = pools.current[d] == slot ? d + 1 : pools.current[d];
+    }
+    trim(p, 0);
+    close_if_empty(p);
+    return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaMemPoolDestroy(cudaMemPool_t handle)
+int pool_trim(sim_call *call, cudaMemPool_t handle, uint64_t keep)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMemPoolDestroy)) {
-        pool *p = pool_of(&call, handle);
-        uint32_t slot = p ? (uint32_t)(p - pools.list) : 0;
-        if (!p || slot <= sim.config.device_count) {
-            call.record.result =
-                call_misuse(&call, cudaErrorInvalidValue,
-                            "the pool is none, or a device's default pool, which stays");
-        } else {
-            p->is_destroyed = true;
-            for (uint32_t d = 0; d < sim.config.device_count; d++) {
-                pools.current[d] = pools.current[d] == slot ? d + 1 : pools.current[d];
-            }
-            trim(p, 0);
-            close_if_empty(p);
-        }
+    pool *p = pool_of(call, handle);
+    if (p) {
+        trim(p, keep);
     }
-    return (cudaError_t)call_leave(&call);
+    return p ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-static int tell_pool(sim_call *call, cudaMemPool_t *out, int device, bool is_default)
+SIM_CALL(cudaMemPoolCreate, (cudaMemPool_t * out, const struct cudaMemPoolProps *properties),
+         pool_create(&call, out, properties))
+SIM_CALL(cudaMemPoolDestroy, (cudaMemPool_t handle), pool_destroy(&call, handle))
+SIM_CALL(cudaMemPoolTrimTo, (cudaMemPool_t handle, size_t keep), pool_trim(&call, handle, keep))
+
+int pool_tell(sim_call *call, cudaMemPool_t *out, int device, bool is_default)
 {
     if (!out) {
         return call_misuse(call, cudaErrorInvalidValue, "no place for the pool");
@@ -499,52 +499,22 @@ static int tell_pool(sim_call *call, cudaMemPool_t *out, int device, bool is_def
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaDeviceGetDefaultMemPool(cudaMemPool_t *out, int device)
+int pool_make_current(sim_call *call, int device, cudaMemPool_t handle)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaDeviceGetDefaultMemPool)) {
-        call.record.result = tell_pool(&call, out, device, true);
+    const pool *p = pool_of(call, handle);
+    if (!p || p->device != device) {
+        return call_misuse(call, cudaErrorInvalidValue, "the pool is not one of this device");
     }
-    return (cudaError_t)call_leave(&call);
+    pools.current[device] = (uint32_t)(p - pools.list);
+    return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaDeviceGetMemPool(cudaMemPool_t *out, int device)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaDeviceGetMemPool)) {
-        call.record.result = tell_pool(&call, out, device, false);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-cudaError_t gmd_sim_cudaDeviceSetMemPool(int device, cudaMemPool_t handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaDeviceSetMemPool)) {
-        const pool *p = pool_of(&call, handle);
-        if (p && device_exists(device) && p->device == device) {
-            pools.current[device] = (uint32_t)(p - pools.list);
-        } else {
-            call.record.result =
-                call_misuse(&call, cudaErrorInvalidValue, "the pool is not one of this device");
-        }
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
-cudaError_t gmd_sim_cudaMemPoolTrimTo(cudaMemPool_t handle, size_t keep)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMemPoolTrimTo)) {
-        pool *p = pool_of(&call, handle);
-        if (p) {
-            trim(p, keep);
-        } else {
-            call.record.result = cudaErrorInvalidValue;
-        }
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * out, int device),
+         pool_tell(&call, out, device, true))
+SIM_CALL(cudaDeviceGetMemPool, (cudaMemPool_t * out, int device),
+         pool_tell(&call, out, device, false))
+SIM_CALL(cudaDeviceSetMemPool, (int device, cudaMemPool_t handle),
+         pool_make_current(&call, device, handle))
 
 /* --- attributes -------------------------------------------------------------------------- */
 
@@ -580,8 +550,8 @@ static uint64_t *figure_of(pool *p, enum cudaMemPoolAttr attribute)
     }
 }
 
-static int get_attribute(sim_call *call, cudaMemPool_t handle, enum cudaMemPoolAttr attribute,
-                         void *value)
+int pool_get_attribute(sim_call *call, cudaMemPool_t handle, enum cudaMemPoolAttr attribute,
+                       void *value)
 {
     pool *p = value ? pool_of(call, handle) : NULL;
     const bool *is_on = p ? switch_of(p, attribute) : NULL;
@@ -597,19 +567,9 @@ static int get_attribute(sim_call *call, cudaMemPool_t handle, enum cudaMemPoolA
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaMemPoolGetAttribute(cudaMemPool_t handle, enum cudaMemPoolAttr attribute,
-                                            void *value)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMemPoolGetAttribute)) {
-        call.record.result = get_attribute(&call, handle, attribute, value);
-    }
-    return (cudaError_t)call_leave(&call);
-}
-
 /* The two peaks can be reset, to 0 only, and then start from the current value. */
-static int set_attribute(sim_call *call, cudaMemPool_t handle, enum cudaMemPoolAttr attribute,
-                         const void *value)
+int pool_set_attribute(sim_call *call, cudaMemPool_t handle, enum cudaMemPoolAttr attribute,
+                       const void *value)
 {
     pool *p = value ? pool_of(call, handle) : NULL;
     bool *is_on = p ? switch_of(p, attribute) : NULL;
@@ -630,18 +590,15 @@ static int set_attribute(sim_call *call, cudaMemPool_t handle, enum cudaMemPoolA
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaMemPoolSetAttribute(cudaMemPool_t handle, enum cudaMemPoolAttr attribute,
-                                            void *value)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMemPoolSetAttribute)) {
-        call.record.result = set_attribute(&call, handle, attribute, value);
-    }
-    return (cudaError_t)call_leave(&call);
-}
+SIM_CALL(cudaMemPoolGetAttribute,
+         (cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value),
+         pool_get_attribute(&call, handle, attribute, value))
+SIM_CALL(cudaMemPoolSetAttribute,
+         (cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value),
+         pool_set_attribute(&call, handle, attribute, value))
 
 /* Without links between devices a pool's memory is its own device's, which keeps its access. */
-static int set_access(sim_call *call, const pool *p, const struct cudaMemAccessDesc *access)
+static int give_access(sim_call *call, const pool *p, const struct cudaMemAccessDesc *access)
 {
     bool is_own =
         access->location.type == cudaMemLocationTypeDevice && access->location.id == p->device;
@@ -653,37 +610,37 @@ static int set_access(sim_call *call, const pool *p, const struct cudaMemAccessD
                        "a pool's memory is its own device's, to read and write");
 }
 
-cudaError_t gmd_sim_cudaMemPoolSetAccess(cudaMemPool_t handle,
-                                         const struct cudaMemAccessDesc *access, size_t count)
+int pool_set_access(sim_call *call, cudaMemPool_t handle, const struct cudaMemAccessDesc *access,
+                    size_t count)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMemPoolSetAccess)) {
-        const pool *p = pool_of(&call, handle);
-        if (!p || (!access && count)) {
-            call.record.result =
-                call_misuse(&call, cudaErrorInvalidValue, "no such pool, or no access is given");
-        }
-        for (size_t i = 0; access && !call.record.result && i < count; i++) {
-            call.record.result = set_access(&call, p, &access[i]);
-        }
+    const pool *p = pool_of(call, handle);
+    if (!p || (!access && count)) {
+        return call_misuse(call, cudaErrorInvalidValue, "no such pool, or no access is given");
     }
-    return (cudaError_t)call_leave(&call);
+    int result = cudaSuccess;
+    for (size_t i = 0; !result && i < count; i++) {
+        result = give_access(call, p, &access[i]);
+    }
+    return result;
 }
 
-cudaError_t gmd_sim_cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t handle,
-                                         struct cudaMemLocation *location)
+int pool_get_access(sim_call *call, cudaMemPool_t handle, enum cudaMemAccessFlags *flags,
+                    const struct cudaMemLocation *location)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaMemPoolGetAccess)) {
-        const pool *p = pool_of(&call, handle);
-        if (p && flags && location && location->type == cudaMemLocationTypeDevice &&
-            device_exists(location->id)) {
-            *flags = location->id == p->device ? cudaMemAccessFlagsProtReadWrite
-                                               : cudaMemAccessFlagsProtNone;
-        } else {
-            call.record.result = call_misuse(&call, cudaErrorInvalidValue,
-                                             "no such pool, or the question is incomplete");
-        }
+    const pool *p = pool_of(call, handle);
+    if (!p || !flags || !location || location->type != cudaMemLocationTypeDevice ||
+        !device_exists(location->id)) {
+        return call_misuse(call, cudaErrorInvalidValue,
+                           "no such pool, or the question is incomplete");
     }
-    return (cudaError_t)call_leave(&call);
+    *flags =
+        location->id == p->device ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
+    return cudaSuccess;
 }
+
+SIM_CALL(cudaMemPoolSetAccess,
+         (cudaMemPool_t handle, const struct cudaMemAccessDesc *access, size_t count),
+         pool_set_access(&call, handle, access, count))
+SIM_CALL(cudaMemPoolGetAccess,
+         (enum cudaMemAccessFlags * flags, cudaMemPool_t handle, struct cudaMemLocation *location),
+         pool_get_access(&call, handle, flags, location))
