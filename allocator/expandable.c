@@ -131,10 +131,14 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Memory that has to be mapped so that `size` bytes from b on have some. */
-static uint64_t missing_bytes(const block *b, uint64_t size)
+/* Memory that has to be mapped so that `size` bytes from b on have some; NULL: in a new segment. */
+static uint64_t missing_bytes(const settings *conf, const free_set *set, const block *b,
+                              uint64_t size)
 {
-    uint64_t missing = 0;
+    uint64_t missing = 0, page = settings_page_size(conf, set->is_small);
+    if (!b) {
+        return (size + page - 1) / page * page;
+    }
     for (; size && b; b = b->next) {
         uint64_t part = lesser(size, b->size);
         const segment *s = block_detail_seen(b)->expandable;
@@ -146,9 +150,9 @@ static uint64_t missing_bytes(const block *b, uint64_t size)
 
 /* The limit holds for what is mapped. As a quirk: for the segment that the request would get if
  * there were no expandable ones, as torch 2.11 has it. */
-static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
+static bool is_within_limit(device_allocator *d, const free_set *set, const block *b, uint64_t size)
 {
-    bool is_within = device_is_within_limit(d, missing_bytes(b, size));
+    bool is_within = device_is_within_limit(d, missing_bytes(d->settings, set, b, size));
     if (!(d->quirks & 1u << GMD_QUIRK_EXPANDABLE_LIMIT)) {
         return is_within;
     }
@@ -162,9 +166,11 @@ static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
 block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
 {
     block *b = find_addresses(set, size);
+    if (!is_within_limit(d, set, b, size)) {
+        return NULL; /* before addresses are reserved, which a refused request would leave behind */
+    }
     b = b ? b : reserve_addresses(d, set, size);
-    if (!b || !is_within_limit(d, b, size) ||
-        (block_is_unmapped(b) && !map_front(d, set, b, lesser(b->size, size)))) {
+    if (!b || (block_is_unmapped(b) && !map_front(d, set, b, lesser(b->size, size)))) {
         return NULL;
     }
     while (b->size < size) { /* what follows is unmapped: free neighbours are merged */
