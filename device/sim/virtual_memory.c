@@ -300,6 +300,7 @@ static bool insert(uint64_t address, uint64_t size, int device)
     a->size = size;
     a->device = device;
     a->reservation = slot;
+    a->buffer_id = ++sim.buffers;
     a->data = data;
     vm.reservations[slot] = (reservation){
         .address = address, .size = size, .pages = pages, .data = data, .device = device};

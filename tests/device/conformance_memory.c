@@ -479,7 +479,7 @@ static void pointers(void)
     CUcontext context = NULL, current = NULL;
     unsigned type = 99;
     int ordinal = 99;
-    bool is_managed = true;
+    unsigned is_managed = 1;
     CUdeviceptr start = 0;
     size_t size = 0;
     printf("# pointers\n");
