@@ -1,47 +1,37 @@
 #include "block.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define SLAB_BLOCKS 1023 /* 64 KiB a slab, its header included */
+#define SLAB_BLOCKS (BLOCK_DETAIL_OFFSET / sizeof(block) - 1)
 
+/* The first half holds a header and the blocks, the second one their details at the same places.
+ * Nothing of it is touched before it is used, so a stream with few blocks costs few pages. */
 struct block_slab {
     block_slab *next;
-    char padding[64 - sizeof(block_slab *)]; /* keeps every block on a cache line of its own */
+    char padding[sizeof(block) - sizeof(block_slab *)]; /* a cache line for each block */
     block blocks[SLAB_BLOCKS];
+    block_detail unused; /* the header's */
+    block_detail details[SLAB_BLOCKS];
 };
 
-static bool add_slab(block_pool *pool)
+_Static_assert(offsetof(struct block_slab, details) - offsetof(struct block_slab, blocks) ==
+                   BLOCK_DETAIL_OFFSET,
+               "a block finds its detail");
+
+bool block_pool_add(block_pool *pool)
 {
     block_slab *slab = aligned_alloc(64, sizeof *slab);
     if (!slab) {
         return false;
     }
+    while (pool->fresh < pool->fresh_end) {
+        block_pool_give(pool, pool->fresh++);
+    }
     slab->next = pool->slabs;
     pool->slabs = slab;
-    /* Ascending order in the spare list, so that consecutive requests get neighbouring lines. */
-    for (size_t i = SLAB_BLOCKS; i-- > 0;) {
-        slab->blocks[i].next = pool->spare;
-        pool->spare = &slab->blocks[i];
-    }
+    pool->fresh = slab->blocks;
+    pool->fresh_end = slab->blocks + SLAB_BLOCKS;
     return true;
-}
-
-block *block_pool_take(block_pool *pool)
-{
-    if (!pool->spare && !add_slab(pool)) {
-        return NULL;
-    }
-    block *b = pool->spare;
-    pool->spare = b->next;
-    memset(b, 0, sizeof *b);
-    return b;
-}
-
-void block_pool_give(block_pool *pool, block *b)
-{
-    b->next = pool->spare;
-    pool->spare = b;
 }
 
 void block_pool_release(block_pool *pool)
@@ -50,6 +40,5 @@ void block_pool_release(block_pool *pool)
         next = slab->next;
         free(slab);
     }
-    pool->slabs = NULL;
-    pool->spare = NULL;
+    *pool = (block_pool){0};
 }

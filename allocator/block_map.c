@@ -2,12 +2,7 @@
 
 #include <stdlib.h>
 
-static uint64_t home_of(const block_map *map, uint64_t address)
-{
-    return address * 0x9e3779b97f4a7c15u >> map->shift;
-}
-
-static bool grow(block_map *map)
+bool block_map_grow(block_map *map)
 {
     unsigned bits = map->slots ? 64 - map->shift + 1 : 10;
     block_map larger = {.slots = calloc((size_t)1 << bits, sizeof *larger.slots),
@@ -26,15 +21,9 @@ static bool grow(block_map *map)
     return true;
 }
 
-bool block_map_reserve(block_map *map)
-{
-    /* At most half full: probes stay within a cache line or two. */
-    return (map->slots && (map->count + 1) * 2 <= map->mask + 1) || grow(map);
-}
-
 void block_map_insert(block_map *map, block *b)
 {
-    uint64_t at = home_of(map, b->address);
+    uint64_t at = block_map_home(map, b->address);
     while (map->slots[at].address) {
         at = (at + 1) & map->mask;
     }
@@ -43,32 +32,18 @@ void block_map_insert(block_map *map, block *b)
 }
 
 /* Moves later entries of the probe run back over the hole, so that no lookup is cut short. */
-static void close_hole(block_map *map, uint64_t hole)
+void block_map_remove(block_map *map, block_map_slot *slot)
 {
+    uint64_t hole = (uint64_t)(slot - map->slots);
     for (uint64_t at = (hole + 1) & map->mask; map->slots[at].address; at = (at + 1) & map->mask) {
-        uint64_t home = home_of(map, map->slots[at].address);
+        uint64_t home = block_map_home(map, map->slots[at].address);
         if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
             map->slots[hole] = map->slots[at];
             hole = at;
         }
     }
     map->slots[hole].address = 0;
-}
-
-block *block_map_take(block_map *map, uint64_t address)
-{
-    if (!map->slots || !address) {
-        return NULL;
-    }
-    for (uint64_t at = home_of(map, address); map->slots[at].address; at = (at + 1) & map->mask) {
-        if (map->slots[at].address == address) {
-            block *b = map->slots[at].block;
-            close_hole(map, at);
-            map->count--;
-            return b;
-        }
-    }
-    return NULL;
+    map->count--;
 }
 
 void block_map_release(block_map *map)

@@ -20,9 +20,36 @@ typedef struct block_map {
 } block_map;
 
 /* Makes room for one more entry, so that the following insert cannot fail. */
-bool block_map_reserve(block_map *map);
+bool block_map_grow(block_map *map);
+static inline bool block_map_reserve(block_map *map)
+{
+    /* At most half full: probes stay within a cache line or two. */
+    return (map->slots && (map->count + 1) * 2 <= map->mask + 1) || block_map_grow(map);
+}
+
 void block_map_insert(block_map *map, block *b);
-block *block_map_take(block_map *map, uint64_t address); /* removes it; NULL: not there */
+
+static inline uint64_t block_map_home(const block_map *map, uint64_t address)
+{
+    return address * 0x9e3779b97f4a7c15u >> map->shift;
+}
+
+/* NULL: not there. */
+static inline block_map_slot *block_map_find(const block_map *map, uint64_t address)
+{
+    if (!map->count || !address) {
+        return NULL;
+    }
+    for (uint64_t at = block_map_home(map, address); map->slots[at].address;
+         at = (at + 1) & map->mask) {
+        if (map->slots[at].address == address) {
+            return &map->slots[at];
+        }
+    }
+    return NULL;
+}
+
+void block_map_remove(block_map *map, block_map_slot *slot); /* what block_map_find gave */
 void block_map_release(block_map *map);
 
 #endif

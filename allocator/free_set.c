@@ -1,7 +1,8 @@
 #include "free_set.h"
 
-/* The small pool's sizes are the multiples of 512 B up to a 2 MiB segment: one bin each. The large
- * pool's start at 1 MiB: 128 bins for each power of two. */
+/* The small pool's sizes are the multiples of 512 B up to a 2 MiB segment: one bin each, what is
+ * larger (expandable segments merge without end) in the last. The large pool's start at 1 MiB: 128
+ * bins for each power of two, what is smaller (rests of expandable segments) in the first. */
 static unsigned bin_of(const free_set *set, uint64_t size)
 {
     if (set->is_small) {
@@ -14,28 +15,6 @@ static unsigned bin_of(const free_set *set, uint64_t size)
     unsigned exponent = 63 - (unsigned)__builtin_clzll(size);
     unsigned bin = (exponent - 20) << 7 | (unsigned)(size >> (exponent - 7) & 127);
     return bin < FREE_SET_BINS ? bin : FREE_SET_BINS - 1;
-}
-
-static uint32_t priority(const block *b)
-{
-    return (uint32_t)(b->address * 0x9e3779b97f4a7c15u >> 32);
-}
-
-/* Two blocks never share an address, so hash ties between different addresses need a rule too. */
-static bool outranks(const block *a, const block *b)
-{
-    uint32_t pa = priority(a), pb = priority(b);
-    return pa != pb ? pa > pb : a->address < b->address;
-}
-
-static bool key_less(uint64_t size_a, uint64_t address_a, uint64_t size_b, uint64_t address_b)
-{
-    return size_a != size_b ? size_a < size_b : address_a < address_b;
-}
-
-static bool precedes(const block *a, const block *b)
-{
-    return key_less(a->size, a->address, b->size, b->address);
 }
 
 static void mark_bin(free_set *set, unsigned bin)
@@ -52,87 +31,28 @@ static void unmark_bin(free_set *set, unsigned bin)
     }
 }
 
-/* Splits the tree into what precedes b and the rest, which become b's children. */
-static void adopt_subtrees(block *tree, block *b)
-{
-    block **lower = &b->left, **upper = &b->right;
-    while (tree) {
-        if (precedes(tree, b)) {
-            *lower = tree;
-            lower = &tree->right;
-            tree = tree->right;
-        } else {
-            *upper = tree;
-            upper = &tree->left;
-            tree = tree->left;
-        }
-    }
-    *lower = NULL;
-    *upper = NULL;
-}
-
 void free_set_insert(free_set *set, block *b)
 {
     unsigned bin = bin_of(set, b->size);
     set->block_count++;
-    block **link = &set->bins[bin];
-    if (!*link) {
+    if (!set->bins[bin]) {
         b->left = NULL;
         b->right = NULL;
-        *link = b;
+        set->bins[bin] = b;
         mark_bin(set, bin);
         return;
     }
-    while (*link && outranks(*link, b)) {
-        link = precedes(b, *link) ? &(*link)->left : &(*link)->right;
-    }
-    adopt_subtrees(*link, b);
-    *link = b;
-}
-
-/* Joins two trees of which every block of `lower` precedes every block of `upper`. */
-static void join(block **link, block *lower, block *upper)
-{
-    while (lower && upper) {
-        if (outranks(lower, upper)) {
-            *link = lower;
-            link = &lower->right;
-            lower = lower->right;
-        } else {
-            *link = upper;
-            link = &upper->left;
-            upper = upper->left;
-        }
-    }
-    *link = lower ? lower : upper;
+    block_tree_insert(&set->bins[bin], BY_SIZE, b);
 }
 
 void free_set_remove(free_set *set, block *b)
 {
     unsigned bin = bin_of(set, b->size);
-    block **link = &set->bins[bin];
-    while (*link != b) {
-        link = precedes(b, *link) ? &(*link)->left : &(*link)->right;
-    }
-    join(link, b->left, b->right);
+    block_tree_remove(&set->bins[bin], BY_SIZE, b);
     set->block_count--;
     if (!set->bins[bin]) {
         unmark_bin(set, bin);
     }
-}
-
-static block *tree_lower_bound(block *tree, uint64_t size, uint64_t address)
-{
-    block *found = NULL;
-    while (tree) {
-        if (key_less(tree->size, tree->address, size, address)) {
-            tree = tree->right;
-        } else {
-            found = tree;
-            tree = tree->left;
-        }
-    }
-    return found;
 }
 
 /* The first bin after `bin` that holds something; FREE_SET_BINS: none. */
@@ -151,23 +71,48 @@ static unsigned next_bin(const free_set *set, unsigned bin)
     return word * 64 + (unsigned)__builtin_ctzll(set->bitmap[word]);
 }
 
+/* The last bin before `bin` that holds something; FREE_SET_BINS: none. */
+static unsigned previous_bin(const free_set *set, unsigned bin)
+{
+    unsigned word = bin / 64;
+    uint64_t rest = set->bitmap[word] & (((uint64_t)1 << bin % 64) - 1);
+    if (rest) {
+        return word * 64 + 63 - (unsigned)__builtin_clzll(rest);
+    }
+    uint64_t words = set->summary & (((uint64_t)1 << word) - 1);
+    if (!words) {
+        return FREE_SET_BINS;
+    }
+    word = 63 - (unsigned)__builtin_clzll(words);
+    return word * 64 + 63 - (unsigned)__builtin_clzll(set->bitmap[word]);
+}
+
 block *free_set_lower_bound(const free_set *set, uint64_t size, uint64_t address)
 {
     unsigned bin = bin_of(set, size);
-    block *found = tree_lower_bound(set->bins[bin], size, address);
+    block *found = block_tree_lower_bound(set->bins[bin], BY_SIZE, size, address);
     if (found) {
         return found;
     }
     bin = next_bin(set, bin);
-    return bin < FREE_SET_BINS ? tree_lower_bound(set->bins[bin], 0, 0) : NULL;
+    return bin < FREE_SET_BINS ? block_tree_lower_bound(set->bins[bin], BY_SIZE, 0, 0) : NULL;
+}
+
+block *free_set_before(const free_set *set, uint64_t size, uint64_t address)
+{
+    unsigned bin = bin_of(set, size);
+    block *found = block_tree_before(set->bins[bin], BY_SIZE, size, address);
+    if (found) {
+        return found;
+    }
+    bin = previous_bin(set, bin);
+    return bin < FREE_SET_BINS ? block_tree_before(set->bins[bin], BY_SIZE, UINT64_MAX, UINT64_MAX)
+                               : NULL;
 }
 
 void free_set_each(const free_set *set, void (*visit)(void *context, block *b), void *context)
 {
-    uint64_t size = 512, address = 0;
-    for (block *b; (b = free_set_lower_bound(set, size, address)) != NULL;) {
-        size = b->size;
-        address = b->address + 1;
+    for (block *b = free_set_lower_bound(set, 512, 0); b; b = free_set_after(set, b)) {
         visit(context, b);
     }
 }
@@ -178,11 +123,13 @@ static bool tree_is_valid(const free_set *set, unsigned bin, const block *tree, 
     if (!tree) {
         return true;
     }
-    if (bin_of(set, tree->size) != bin || block_is_allocated(tree) || block_set(tree) != set) {
+    if (bin_of(set, tree->size) != bin || !block_is_idle(tree) || block_set(tree) != set) {
         return false;
     }
-    if ((tree->left && (!precedes(tree->left, tree) || outranks(tree->left, tree))) ||
-        (tree->right && (!precedes(tree, tree->right) || outranks(tree->right, tree)))) {
+    if ((tree->left && (!block_tree_precedes(BY_SIZE, tree->left, tree) ||
+                        block_tree_outranks(tree->left, tree))) ||
+        (tree->right && (!block_tree_precedes(BY_SIZE, tree, tree->right) ||
+                         block_tree_outranks(tree->right, tree)))) {
         return false;
     }
     (*count)++;

@@ -1,25 +1,27 @@
-/* free_set.h - the free blocks of one stream and pool, ordered by size, then by address.
+/* free_set.h - the blocks of one stream and pool that are nobody's: the free ones, ordered by size,
+ * then by address, and the ranges of expandable segments without memory, ordered by address.
  *
  * Best fit with ties broken by the lower address is the first block at or after (size, 0) in that
- * order. Blocks are spread over size bins with a two-level bitmap; each bin is a treap that lives
- * in the blocks themselves, its priorities a hash of the address: deterministic, no allocation,
- * expected O(log n) with n the blocks of one bin. In the small pool a bin is one exact size. */
+ * order. Free blocks are spread over size bins with a two-level bitmap; each bin is a block_tree,
+ * with n the blocks of one bin. In the small pool a bin is one exact size. */
 #ifndef GMD_FREE_SET_H
 #define GMD_FREE_SET_H
 
-#include "block.h"
-#include "gmd_cuda.h"
+#include "block_tree.h"
 
 #define FREE_SET_BINS 4096
 
+typedef struct heap heap;
+
 struct free_set {
-    cudaStream_t stream; /* the allocation stream of all blocks in here */
-    free_set *next;      /* the set of the next higher stream of the same pool */
-    uint64_t block_count;
+    _Alignas(64) heap *heap; /* whose stream all blocks in here belong to; blocks' tags need the
+                                alignment */
     bool is_small;
+    uint64_t block_count;
     uint64_t summary;                    /* bit w: bitmap[w] is not 0 */
     uint64_t bitmap[FREE_SET_BINS / 64]; /* bit b: bins[b] is not empty */
     block *bins[FREE_SET_BINS];          /* roots */
+    block *unmapped;                     /* root, by address; see expandable.h */
 };
 
 void free_set_insert(free_set *set, block *b);
@@ -28,7 +30,16 @@ void free_set_remove(free_set *set, block *b); /* b must be in the set */
 /* The first block of at least (size, address) in the set's order; NULL: none. */
 block *free_set_lower_bound(const free_set *set, uint64_t size, uint64_t address);
 
-/* Visits all blocks in order; `visit` must not change the set. */
+/* The last block before (size, address) in the set's order; NULL: none. */
+block *free_set_before(const free_set *set, uint64_t size, uint64_t address);
+
+/* The block after `b` in the set's order; NULL: none. */
+static inline block *free_set_after(const free_set *set, const block *b)
+{
+    return free_set_lower_bound(set, b->size, b->address + 1);
+}
+
+/* Visits all free blocks in order; `visit` must not change the set. */
 void free_set_each(const free_set *set, void (*visit)(void *context, block *b), void *context);
 
 /* The whole structure is consistent: order, heap property, bitmaps, count. For tests; O(n). */

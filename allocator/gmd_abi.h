@@ -21,6 +21,15 @@
  *     int  gmd_walk(int device, gmd_walk_fn *visit, void *context);           0: all visited
  *     uint64_t gmd_device_request(size_t size);
  *                       bytes that it asks of the device for a request that no cached block serves
+ *     void gmd_forget_stream(int device, cudaStream_t stream);
+ *                       before a stream is destroyed that blocks were allocated or recorded on
+ *     int  gmd_set_quirk(const char *name, int is_on);                        0: known
+ *     int64_t gmd_quirk_count(const char *name);                             -1: not known
+ *                       deviations of a recorded version; see gmd_quirk in gmd_allocator.h
+ *     int  gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *, void *context);
+ *     int  gmd_end_pool(int device, const uint64_t id[2], void **context);
+ *     int  gmd_release_pool(int device, const uint64_t id[2]);
+ *                       private pools; see gmd_allocator_begin_pool
  *     const char *gmd_last_error(void);
  *                       what went wrong in the thread's last call but being out of memory, or NULL
  *
@@ -54,6 +63,8 @@ typedef struct gmd_block_info {
     struct CUstream_st *stream;             /* the allocation stream */
     int state;                              /* 0 free, 1 allocated, 2 freed but still pending */
     int is_large;                           /* the pool */
+    int is_expandable;                      /* the segment is a mapped part of an expandable one */
+    uint64_t pool_id[2];                    /* {0, 0}: the default pool */
 } gmd_block_info;
 
 typedef void gmd_walk_fn(void *context, const gmd_block_info *block);

@@ -1,17 +1,18 @@
-/* gmd_allocator.h - the reference caching allocator: PyTorch's CUDACachingAllocator algorithm,
- * default settings, written against the CUDA runtime API only, so that the same object runs on the
+/* gmd_allocator.h - the reference caching allocator: PyTorch's CUDACachingAllocator algorithm with
+ * all its settings, written against the CUDA API only, so that the same object runs on the
  * simulated device and on a real one.
  *
  * Source of the algorithm: the behaviour of torch 2.11 (c10/cuda/CUDACachingAllocator.cpp), checked
- * against histories recorded on an H200 (docs/reference-allocator.md). In short: requests are
- * rounded up to 512 B; up to 1 MiB they are served from 2 MiB segments (small pool), above that
- * from segments of 20 MiB or of the request rounded up to 2 MiB (large pool); best fit among the
- * free blocks of the same stream, ties broken by the lower address; blocks split and merge within
- * their segment; when the device or the memory fraction refuses, the cache is given back and the
- * device is asked once more.
+ * against histories recorded on an H200 and against torch's own library on the simulated device
+ * (docs/reference-allocator.md). In short: requests are rounded up to 512 B; up to 1 MiB they are
+ * served from 2 MiB segments (small pool), above that from segments of 20 MiB or of the request
+ * rounded up to 2 MiB (large pool); best fit among the free blocks of the same stream, ties broken
+ * by the lower address; blocks split and merge within their segment; when the device or the memory
+ * fraction refuses, pending frees are waited for, the cache is given back and the device is asked
+ * once more.
  *
- * All sizes are bytes. Thread safety: every function may be called from any thread, except destroy.
- */
+ * All sizes are bytes. Thread safety: every function may be called from any thread, except destroy;
+ * requests on different streams do not wait for each other as long as cached blocks serve them. */
 #ifndef GMD_ALLOCATOR_H
 #define GMD_ALLOCATOR_H
 
@@ -23,8 +24,17 @@
 
 typedef struct gmd_allocator gmd_allocator;
 
-/* `conf` is in PYTORCH_CUDA_ALLOC_CONF syntax, NULL or "" for the defaults; a token that is not
- * supported is GMD_BAD_INPUT and named. Makes no CUDA call. */
+/* Known deviations of torch 2.11, which this allocator has only when told to. */
+typedef enum gmd_quirk {
+    GMD_QUIRK_SPURIOUS_OOM,     /* pytorch#189504: after waiting for pending frees, the pool is not
+                                   looked in again */
+    GMD_QUIRK_EXPANDABLE_LIMIT, /* the limit is held against the request, not against the pages that
+                                   are mapped for it */
+    GMD_QUIRK_COUNT
+} gmd_quirk;
+
+/* `conf` is in PYTORCH_CUDA_ALLOC_CONF syntax, NULL or "" for the defaults; a token that is unknown
+ * or malformed is GMD_BAD_INPUT and named. Makes no CUDA call. */
 gmd_status gmd_allocator_create(gmd_allocator **allocator, int device_count, const char *conf,
                                 gmd_error *error);
 
@@ -37,11 +47,23 @@ void gmd_allocator_destroy(gmd_allocator *allocator);
  * to `stream`: work queued there may use it with no further call. */
 void *gmd_allocator_malloc(gmd_allocator *allocator, size_t size, int device, cudaStream_t stream);
 
-/* Returns a block to its stream's free list. NULL is ignored. False: `ptr` is not a live block of
+/* Returns a block to its stream's free list, or, where it was recorded on other streams, has it
+ * wait for what is queued on them now. `stream` is the one that it was allocated on, as far as the
+ * caller knows: a wrong one costs time only. NULL is ignored. False: `ptr` is not a live block of
  * this allocator (a foreign pointer, or freed already); nothing is changed. */
-bool gmd_allocator_free(gmd_allocator *allocator, void *ptr);
+bool gmd_allocator_free(gmd_allocator *allocator, void *ptr, int device, cudaStream_t stream);
 
-/* Gives every segment that is wholly free back to the device. */
+/* The live block is used by work on `stream`, too, up to its free. False: no live block of this
+ * allocator, or no host memory. */
+bool gmd_allocator_record_stream(gmd_allocator *allocator, void *ptr, cudaStream_t stream);
+
+/* To be called before a stream of `device` is destroyed that blocks were allocated or recorded on:
+ * waits for its work, so that no block depends on the handle afterwards. CUDA does not say of a
+ * handle whether its stream is there (a call with one that is not crashes, and the next stream has
+ * the same handle), so nobody else can tell the allocator (pytorch#66936). */
+void gmd_allocator_forget_stream(gmd_allocator *allocator, int device, cudaStream_t stream);
+
+/* Waits for pending frees and gives everything that is wholly free back to the device. */
 void gmd_allocator_empty_cache(gmd_allocator *allocator);
 
 /* Caps reserved memory of `device` at `fraction` (0..1) of its total memory. False: out of range,
@@ -49,7 +71,44 @@ void gmd_allocator_empty_cache(gmd_allocator *allocator);
 bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction, int device);
 
 /* What is asked of the device for a request of `size` bytes that no cached block can serve. */
-uint64_t gmd_allocator_device_request(size_t size);
+uint64_t gmd_allocator_device_request(const gmd_allocator *allocator, size_t size);
+
+/* Called when no cached block serves a request, before memory is asked of the device: it may free
+ * blocks, of this allocator too, and says whether it did. Callbacks stay for good, and are called
+ * in the reverse order of their adding, by the thread whose request it is. False: no host memory.
+ */
+typedef bool gmd_free_memory_callback(void *context);
+bool gmd_allocator_on_low_memory(gmd_allocator *allocator, gmd_free_memory_callback *release,
+                                 void *context);
+
+/* --- private pools ----------------------------------------------------------------------- */
+
+/* Whether a stream's requests are meant; called with the device's lock held: it must not call back.
+ */
+typedef bool gmd_stream_filter(void *context, cudaStream_t stream);
+
+/* From now on requests on the streams that `accepts` (NULL: all) go to the pool of that name, which
+ * is made where there is none, and held once more. False: they do already, no host memory, or no
+ * such device. `context` is the caller's until gmd_allocator_end_pool gives it back. */
+bool gmd_allocator_begin_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
+                              gmd_stream_filter *accepts, void *context);
+bool gmd_allocator_end_pool(gmd_allocator *allocator, int device, const uint64_t id[2],
+                            void **context);
+
+/* Takes back one begin's hold: once nobody holds the pool, its memory is given back when it is free
+ * and the cache is emptied. False: nobody holds it. */
+bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint64_t id[2]);
+
+/* --- quirks ------------------------------------------------------------------------------ */
+
+/* "spurious_oom", "expandable_limit"; NULL beyond the last. */
+const char *gmd_quirk_name(gmd_quirk which);
+void gmd_allocator_set_quirk(gmd_allocator *allocator, gmd_quirk which, bool is_on);
+
+/* How often it made a difference so far, on all devices. */
+uint64_t gmd_allocator_quirk_count(gmd_allocator *allocator, gmd_quirk which);
+
+/* --- figures ----------------------------------------------------------------------------- */
 
 /* Sets the peaks to the current values: torch.cuda.reset_peak_memory_stats(). */
 void gmd_allocator_reset_peak_stats(gmd_allocator *allocator, int device);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define GMD_EXPORT __attribute__((visibility("default")))
 
@@ -13,6 +14,8 @@ GMD_EXPORT int gmd_configure(const char *conf, char *message, size_t message_siz
 GMD_EXPORT void gmd_init(int device_count);
 GMD_EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
 GMD_EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
+GMD_EXPORT void gmd_record_stream(void *ptr, cudaStream_t stream);
+GMD_EXPORT void gmd_forget_stream(int device, cudaStream_t stream);
 GMD_EXPORT void gmd_empty_cache(void);
 GMD_EXPORT void gmd_set_memory_fraction(double fraction, int device);
 GMD_EXPORT uint64_t gmd_device_request(size_t size);
@@ -21,9 +24,16 @@ GMD_EXPORT int gmd_order_segments(int device, const uint64_t *given, size_t coun
 GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
 GMD_EXPORT int gmd_memory_stats(int device, gmd_stat_fn *emit, void *context);
 GMD_EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context);
+GMD_EXPORT int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *accepts,
+                              void *context);
+GMD_EXPORT int gmd_end_pool(int device, const uint64_t id[2], void **context);
+GMD_EXPORT int gmd_release_pool(int device, const uint64_t id[2]);
+GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
+GMD_EXPORT int64_t gmd_quirk_count(const char *name);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static gmd_allocator *instance;
+static char conf[4096]; /* of gmd_configure */
 
 static void make_instance(void)
 {
@@ -33,7 +43,7 @@ static void make_instance(void)
         fprintf(stderr, "gmd_allocator: no CUDA device\n");
         return;
     }
-    if (gmd_allocator_create(&instance, device_count, NULL, &error) != GMD_OK) {
+    if (gmd_allocator_create(&instance, device_count, conf, &error) != GMD_OK) {
         fprintf(stderr, "gmd_allocator: %s\n", error.text);
     }
 }
@@ -45,15 +55,24 @@ static gmd_allocator *get(void)
 }
 
 /* Settings in PYTORCH_CUDA_ALLOC_CONF syntax, before the first allocation. 0: accepted. */
-int gmd_configure(const char *conf, char *message, size_t message_size)
+int gmd_configure(const char *text, char *message, size_t message_size)
 {
     gmd_error error = {""};
     gmd_allocator *probe = NULL;
-    if (gmd_allocator_create(&probe, 1, conf, &error) != GMD_OK) {
+    if (instance) {
+        snprintf(message, message_size, "the settings come too late: the allocator is in use");
+        return -1;
+    }
+    if (strlen(text) >= sizeof conf) {
+        snprintf(message, message_size, "the settings are too long");
+        return -1;
+    }
+    if (gmd_allocator_create(&probe, 1, text, &error) != GMD_OK) {
         snprintf(message, message_size, "%s", error.text);
         return -1;
     }
     gmd_allocator_destroy(probe);
+    snprintf(conf, sizeof conf, "%s", text);
     return 0;
 }
 
@@ -72,10 +91,22 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
     (void)size;
-    (void)device;
-    (void)stream;
-    if (get() && !gmd_allocator_free(instance, ptr)) {
+    if (get() && !gmd_allocator_free(instance, ptr, device, stream)) {
         fprintf(stderr, "gmd_allocator: free of %p, which is not a live block, was refused\n", ptr);
+    }
+}
+
+void gmd_record_stream(void *ptr, cudaStream_t stream)
+{
+    if (get() && !gmd_allocator_record_stream(instance, ptr, stream)) {
+        fprintf(stderr, "gmd_allocator: record_stream of %p, which is not a live block\n", ptr);
+    }
+}
+
+void gmd_forget_stream(int device, cudaStream_t stream)
+{
+    if (get()) {
+        gmd_allocator_forget_stream(instance, device, stream);
     }
 }
 
@@ -96,7 +127,7 @@ void gmd_set_memory_fraction(double fraction, int device)
 
 uint64_t gmd_device_request(size_t size)
 {
-    return gmd_allocator_device_request(size);
+    return get() ? gmd_allocator_device_request(instance, size) : 0;
 }
 
 void gmd_reset_peak_stats(int device)
@@ -124,4 +155,49 @@ int gmd_memory_stats(int device, gmd_stat_fn *emit, void *context)
 int gmd_walk(int device, gmd_walk_fn *visit, void *context)
 {
     return get() && gmd_allocator_walk(instance, device, visit, context) ? 0 : -1;
+}
+
+/* --- private pools ----------------------------------------------------------------------- */
+
+int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *accepts, void *context)
+{
+    return get() && gmd_allocator_begin_pool(instance, device, id, accepts, context) ? 0 : -1;
+}
+
+int gmd_end_pool(int device, const uint64_t id[2], void **context)
+{
+    return get() && gmd_allocator_end_pool(instance, device, id, context) ? 0 : -1;
+}
+
+int gmd_release_pool(int device, const uint64_t id[2])
+{
+    return get() && gmd_allocator_release_pool(instance, device, id) ? 0 : -1;
+}
+
+/* --- quirks ------------------------------------------------------------------------------ */
+
+static gmd_quirk quirk_named(const char *name)
+{
+    gmd_quirk which = 0;
+    while (which < GMD_QUIRK_COUNT && strcmp(gmd_quirk_name(which), name) != 0) {
+        which++;
+    }
+    return which;
+}
+
+int gmd_set_quirk(const char *name, int is_on)
+{
+    gmd_quirk which = quirk_named(name);
+    if (which == GMD_QUIRK_COUNT || !get()) {
+        return -1;
+    }
+    gmd_allocator_set_quirk(instance, which, is_on);
+    return 0;
+}
+
+int64_t gmd_quirk_count(const char *name)
+{
+    gmd_quirk which = quirk_named(name);
+    return which == GMD_QUIRK_COUNT || !get() ? -1
+                                              : (int64_t)gmd_allocator_quirk_count(instance, which);
 }

@@ -1,5 +1,14 @@
 /* statistics.h - the figures of torch.cuda.memory_stats(): one list makes the storage, the updates
- * and the names. Values are counts or bytes, as the name says. Sync: the owner's lock. */
+ * and the names. Values are counts or bytes, as the name says.
+ *
+ * Streams' heaps are worked on at the same time (heap.h), yet peaks over all of them are exact.
+ * What every request changes is counted in its heap, against a ceiling that is the heap's share of
+ * the device's peak: while each heap stays under its ceiling, their sum stays under the peak, and
+ * nobody needs to look at another's figures. A request that would pass its ceiling is carried out
+ * alone (device.h), where the sum is known; the peak moves, or what is unused of it is shared out
+ * anew. A heap that is the only one has the peak as its ceiling and moves it by itself.
+ *
+ * Sync: a heap's figures belong to who has entered the heap, the device's to who has it alone. */
 #ifndef GMD_STATISTICS_H
 #define GMD_STATISTICS_H
 
@@ -8,16 +17,23 @@
 #include <stdbool.h>
 
 /* Kept for each pool and over all of them: current, peak, allocated (summed ups), freed (downs). */
-#define POOLED_FIGURES(X)                                                                          \
+#define HEAP_FIGURES(X)                                                                            \
     X(ALLOCATION, "allocation")                                                                    \
-    X(SEGMENT, "segment")                                                                          \
     X(ACTIVE, "active")                                                                            \
     X(INACTIVE_SPLIT, "inactive_split")                                                            \
     X(ALLOCATED_BYTES, "allocated_bytes")                                                          \
-    X(RESERVED_BYTES, "reserved_bytes")                                                            \
     X(ACTIVE_BYTES, "active_bytes")                                                                \
     X(INACTIVE_SPLIT_BYTES, "inactive_split_bytes")                                                \
     X(REQUESTED_BYTES, "requested_bytes")
+
+#define DEVICE_FIGURES(X)                                                                          \
+    X(SEGMENT, "segment")                                                                          \
+    X(RESERVED_BYTES, "reserved_bytes")
+
+/* Over all pools only: blocks and segments of at least max_split_size_mb. */
+#define OVERSIZE_FIGURES(X)                                                                        \
+    X(OVERSIZE_ALLOCATION, "oversize_allocations")                                                 \
+    X(OVERSIZE_SEGMENT, "oversize_segments")
 
 #define COUNTED_FIGURES(X)                                                                         \
     X(num_alloc_retries)                                                                           \
@@ -26,12 +42,11 @@
     X(num_device_alloc)                                                                            \
     X(num_device_free)
 
-typedef enum pooled_figure {
 #define X(id, name) FIGURE_##id,
-    POOLED_FIGURES(X)
+typedef enum heap_figure { HEAP_FIGURES(X) HEAP_FIGURE_COUNT } heap_figure;
+typedef enum device_figure { DEVICE_FIGURES(X) DEVICE_FIGURE_COUNT } device_figure;
+typedef enum oversize_figure { OVERSIZE_FIGURES(X) OVERSIZE_FIGURE_COUNT } oversize_figure;
 #undef X
-        FIGURE_COUNT
-} pooled_figure;
 
 typedef enum pool_kind { POOL_LARGE, POOL_SMALL, POOL_KINDS, POOL_ALL = POOL_KINDS } pool_kind;
 
@@ -40,43 +55,87 @@ typedef struct figure {
     uint64_t allocated; /* freed is allocated - current */
 } figure;
 
+typedef struct heap_count {
+    uint64_t current;
+    uint64_t ceiling;
+    uint64_t allocated; /* of POOL_ALL: not kept, the sum of the kinds */
+    uint64_t high;      /* of current, as far as it was looked at: what the heap may need again */
+} heap_count;
+
+typedef struct heap_statistics {
+    heap_count counts[POOL_KINDS + 1][HEAP_FIGURE_COUNT];
+    struct heap_statistics *next; /* of the same device */
+} heap_statistics;
+
 typedef struct statistics {
-    figure pooled[POOL_KINDS + 1][FIGURE_COUNT];
+    heap_statistics *heaps;
+    uint64_t peaks[POOL_KINDS + 1][HEAP_FIGURE_COUNT]; /* of the heaps' sums; see statistics_sum */
+    uint64_t removed[POOL_KINDS][HEAP_FIGURE_COUNT];   /* allocated by heaps that are gone */
+    figure pooled[POOL_KINDS + 1][DEVICE_FIGURE_COUNT];
+    figure oversize[OVERSIZE_FIGURE_COUNT];
 #define X(name) uint64_t name;
     COUNTED_FIGURES(X)
 #undef X
 } statistics;
 
-static inline void figure_raise(figure *f, uint64_t amount)
+/* --- a heap's figures -------------------------------------------------------------------- */
+
+/* A request may raise a figure by `amount` with no look at other heaps. */
+static inline bool statistics_has_room(const heap_statistics *h, pool_kind kind, heap_figure which,
+                                       uint64_t amount)
 {
-    f->current += amount;
-    f->allocated += amount;
-    if (f->current > f->peak) {
-        f->peak = f->current;
-    }
+    const heap_count *of_kind = &h->counts[kind][which], *of_all = &h->counts[POOL_ALL][which];
+    return of_kind->current + amount <= of_kind->ceiling &&
+           of_all->current + amount <= of_all->ceiling;
 }
 
-static inline void statistics_raise(statistics *s, pool_kind kind, pooled_figure which,
+/* The caller has made sure of the room, or the heap is the only one. */
+static inline void statistics_raise(heap_statistics *h, pool_kind kind, heap_figure which,
                                     uint64_t amount)
 {
-    figure_raise(&s->pooled[kind][which], amount);
-    figure_raise(&s->pooled[POOL_ALL][which], amount);
+    heap_count *of_kind = &h->counts[kind][which], *of_all = &h->counts[POOL_ALL][which];
+    of_kind->current += amount;
+    of_kind->allocated += amount;
+    of_kind->ceiling = of_kind->current > of_kind->ceiling ? of_kind->current : of_kind->ceiling;
+    of_all->current += amount;
+    of_all->ceiling = of_all->current > of_all->ceiling ? of_all->current : of_all->ceiling;
 }
 
-static inline void statistics_lower(statistics *s, pool_kind kind, pooled_figure which,
+static inline void statistics_lower(heap_statistics *h, pool_kind kind, heap_figure which,
                                     uint64_t amount)
 {
-    s->pooled[kind][which].current -= amount;
-    s->pooled[POOL_ALL][which].current -= amount;
+    h->counts[kind][which].current -= amount;
+    h->counts[POOL_ALL][which].current -= amount;
 }
 
-static inline uint64_t statistics_current(const statistics *s, pooled_figure which)
+/* --- the device's ------------------------------------------------------------------------ */
+
+void statistics_add_heap(statistics *s, heap_statistics *heap);
+
+/* Of which nothing is current; what it has counted goes on counting. */
+void statistics_remove_heap(statistics *s, heap_statistics *heap);
+
+/* Makes room for raising a figure of `heap` by `amount`: the peak moves if it must. */
+void statistics_make_room(statistics *s, heap_statistics *heap, pool_kind kind, heap_figure which,
+                          uint64_t amount);
+
+void statistics_raise_device(statistics *s, pool_kind kind, device_figure which, uint64_t amount);
+void statistics_lower_device(statistics *s, pool_kind kind, device_figure which, uint64_t amount);
+void statistics_raise_oversize(statistics *s, oversize_figure which);
+void statistics_lower_oversize(statistics *s, oversize_figure which);
+
+static inline uint64_t statistics_reserved(const statistics *s)
 {
-    return s->pooled[POOL_ALL][which].current;
+    return s->pooled[POOL_ALL][FIGURE_RESERVED_BYTES].current;
 }
+
+/* A figure over all heaps. */
+figure statistics_sum(const statistics *s, pool_kind kind, heap_figure which);
 
 void statistics_reset_peaks(statistics *s);
-void statistics_summary(const statistics *s, gmd_stats *out); /* all but struct_size */
+
+/* Everything under its name in torch.cuda.memory_stats(). */
 void statistics_emit(const statistics *s, gmd_stat_fn *emit, void *context);
+void statistics_summary(const statistics *s, gmd_stats *out); /* all but struct_size */
 
 #endif

@@ -1,5 +1,6 @@
 /* fuzz.c - gmd fuzz: a campaign that looks for defects of an allocator. */
 #include "commands.h"
+#include "probe.h"
 #include "results.h"
 
 #include "gmd_size.h"
@@ -49,6 +50,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
 {
     fuzz_arguments *a = state->input;
     uint64_t jobs;
+    gmd_error error = {""};
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
@@ -81,6 +83,9 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         if (a->common.run.device != GMD_DEVICE_SIM) {
             argp_error(state, "the search needs the simulated device; its cases can then be run "
                               "with --device cuda");
+        }
+        if (cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
+            argp_error(state, "--out %s", error.text);
         }
         return 0;
     default:
@@ -186,6 +191,26 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
     if (result->refused) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " rounds were refused: %.180s", result->refused, result->refusal);
+    }
+    if (result->faults_planted) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "of %" PRIu64 " planted faults %" PRIu64 " never fired", result->faults_planted,
+                 result->faults_unfired);
+    }
+    if (result->spins_since) {
+        snprintf(
+            o->notes[o->note_count++], sizeof o->notes[0],
+            "the allocator's threads spin or block out of the scheduler's sight: from sequence "
+            "%" PRIu64 " on few are interleaved (%" PRIu64 " turns lost in %" PRIu64
+            " interleaved sequences)",
+            result->spins_since, result->lapses, result->interleaved);
+    }
+    if (result->unconfirmed) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " sequences showed something only after others in one process, first: "
+                 "%s: %.120s",
+                 result->unconfirmed, result->unconfirmed_first.oracle,
+                 result->unconfirmed_first.message);
     }
     for (size_t i = 0; i < findings->count && o->violation_count < GMD_VIOLATION_MAX; i++) {
         o->violations[o->violation_count++] = findings->items[i].violation;

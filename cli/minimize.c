@@ -2,8 +2,10 @@
 #include "commands.h"
 #include "inputs.h"
 #include "options.h"
+#include "probe.h"
 
 #include "findings.h"
+#include "gmd_known.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
@@ -28,9 +30,32 @@ static const struct argp_option minimize_options[] = {
     {0},
 };
 
+/* Where the result goes: by default beside the case. */
+static const char *output_of(const minimize_arguments *a, char *path, size_t size)
+{
+    if (a->output) {
+        return a->output;
+    }
+    size_t stem = strlen(a->input);
+    stem -= stem > 4 && strcmp(a->input + stem - 4, ".gmd") == 0 ? 4 : 0;
+    snprintf(path, size, "%.*s.min.gmd", (int)stem, a->input);
+    return path;
+}
+
+static void need_oracle(struct argp_state *state, const char *name)
+{
+    char names[600];
+    if (!gmd_oracle_is_named(name)) {
+        gmd_oracle_names(names, sizeof names);
+        argp_error(state, "--oracle %s: there is no such oracle; there are %s", name, names);
+    }
+}
+
 static error_t parse_minimize(int key, char *text, struct argp_state *state)
 {
     minimize_arguments *a = state->input;
+    char path[4200];
+    gmd_error error = {""};
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
@@ -39,6 +64,7 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
         a->output = text;
         return 0;
     case KEY_ORACLE:
+        need_oracle(state, text);
         a->oracle = text;
         return 0;
     case KEY_TIME:
@@ -55,6 +81,8 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
     case ARGP_KEY_END:
         if (!a->input) {
             argp_error(state, "expected a .gmd case");
+        } else if (cli_probe_file(output_of(a, path, sizeof path), &error) != GMD_OK) {
+            argp_error(state, "%s", error.text);
         }
         return 0;
     default:
@@ -108,11 +136,8 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
 {
     char path[4200], origin[4300];
     const char *base = strrchr(a->input, '/');
-    size_t stem = strlen(a->input);
-    stem -= stem > 4 && strcmp(a->input + stem - 4, ".gmd") == 0 ? 4 : 0;
-    snprintf(path, sizeof path, "%.*s.min.gmd", (int)stem, a->input);
     snprintf(origin, sizeof origin, "minimised from %s", base ? base + 1 : a->input);
-    const char *output = a->output ? a->output : path;
+    const char *output = output_of(a, path, sizeof path);
     bool is_stdout = strcmp(output, "-") == 0;
     gmd_status status =
         gmd_case_file_write(trace, &result->violation, origin, a->common.run.allocator,

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include "probe.h"
+
 #include "gmd_size.h"
 #include "gmd_torch.h"
 
@@ -159,7 +161,16 @@ static void need_interleaving(struct argp_state *state, const char *text, cli_op
         need_number(state, "--interleave seeds", text + strlen("seeds "), 1, UINT32_MAX,
                     &o->run.interleave_seeds);
     } else if (gmd_interleave_parse(&o->interleave, text, strlen(text), &error) != GMD_OK) {
-        argp_error(state, "--interleave: %s", error.text);
+        argp_error(state, "--interleave: %s (or 'seeds N', to try N of them)", error.text);
+    }
+}
+
+/* Before anything runs: hours of a campaign must not end in a report that cannot be written. */
+static void need_writable(struct argp_state *state, const char *option, const char *path)
+{
+    gmd_error error = {""};
+    if (path && cli_probe_file(path, &error) != GMD_OK) {
+        argp_error(state, "%s %s", option, error.text);
     }
 }
 
@@ -192,9 +203,9 @@ int cli_stdout_reports(const cli_options *options)
     return count;
 }
 
-static error_t parse_common(int key, char *text, struct argp_state *state)
+/* What is run, and on what. */
+static error_t parse_run_option(int key, char *text, struct argp_state *state, cli_options *o)
 {
-    cli_options *o = state->input;
     uint64_t number = 0;
     switch (key) {
     case KEY_ALLOCATOR:
@@ -221,9 +232,6 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     case KEY_CONF:
         o->run.conf = text;
         return 0;
-    case KEY_KNOWN:
-        need_known(state, text, &o->known);
-        return 0;
     case KEY_SEED:
         need_number(state, "--seed", text, 0, UINT64_MAX, &o->run.seed);
         return 0;
@@ -236,6 +244,18 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     case KEY_TIMEOUT:
         need_number(state, "--timeout", text, 1, 86400, &number);
         o->run.call_budget_s = (double)number;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* What counts, and where it is told. */
+static error_t parse_report_option(int key, char *text, struct argp_state *state, cli_options *o)
+{
+    switch (key) {
+    case KEY_KNOWN:
+        need_known(state, text, &o->known);
         return 0;
     case KEY_CASES:
         o->run.case_directory = text;
@@ -253,18 +273,29 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
         o->quiet = true;
         o->run.shows_progress = false;
         return 0;
-    case ARGP_KEY_END:
-        if (o->run.interleave_seeds) {
-            o->interleave.seed = o->run.seed;
-        }
-        if (cli_stdout_reports(o) > 1) {
-            argp_error(state, "only one report can go to standard output");
-        }
-        need_torch(state, o);
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+static error_t parse_common(int key, char *text, struct argp_state *state)
+{
+    cli_options *o = state->input;
+    if (key != ARGP_KEY_END) {
+        error_t result = parse_run_option(key, text, state, o);
+        return result == ARGP_ERR_UNKNOWN ? parse_report_option(key, text, state, o) : result;
+    }
+    if (o->run.interleave_seeds) {
+        o->interleave.seed = o->run.seed;
+    }
+    if (cli_stdout_reports(o) > 1) {
+        argp_error(state, "only one report can go to standard output");
+    }
+    need_writable(state, "--json", o->json_path);
+    need_writable(state, "--junit", o->junit_path);
+    need_writable(state, "--markdown", o->markdown_path);
+    need_torch(state, o);
+    return 0;
 }
 
 const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};

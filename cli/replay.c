@@ -6,6 +6,7 @@
 
 #include "gmd_check.h"
 #include "gmd_history.h"
+#include "gmd_quirks.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_CHECK = 0x200, KEY_NO_ORACLES, KEY_TRUTH, KEY_WRITE_TRACE, KEY_SWEEP };
+enum { KEY_CHECK = 0x200, KEY_NO_ORACLES, KEY_TRUTH, KEY_WRITE_TRACE, KEY_SWEEP, KEY_QUIRKS };
 
 typedef struct replay_arguments {
     cli_options common;
@@ -26,6 +27,7 @@ typedef struct replay_arguments {
     const char *truth;      /* "none": no side files */
     const char *trace_path; /* where the requests are written as .gmd */
     bool checks, oracles_off;
+    uint32_t quirks; /* set of gmd_quirk_kinds */
     cli_sweep sweep;
 } replay_arguments;
 
@@ -34,6 +36,10 @@ static const struct argp_option replay_options[] = {
     {"truth", KEY_TRUTH, "FILE", 0,
      "with --check: the recorder's statistics (NAME.json); by default the file of that name beside "
      "the history, with NAME.ops.jsonl.gz; none: no such file",
+     1},
+    {"quirks", KEY_QUIRKS, "none|all|NAME,...", 0,
+     "with --check: the recorded version's known deviations that the reference allocator keeps to; "
+     "all unless told",
      1},
     {"sweep", KEY_SWEEP, "all|memory", OPTION_ARG_OPTIONAL,
      "each call that the allocator makes to the device, or each that takes memory, fails in a run "
@@ -44,18 +50,30 @@ static const struct argp_option replay_options[] = {
     {0},
 };
 
+static void need_quirks(struct argp_state *state, const char *text, uint32_t *set)
+{
+    gmd_error error;
+    if (gmd_quirks_parse(text, set, &error) != GMD_OK) {
+        argp_error(state, "--quirks: %s", error.text);
+    }
+}
+
 static error_t parse_replay(int key, char *text, struct argp_state *state)
 {
     replay_arguments *a = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        a->quirks = GMD_QUIRKS_ALL;
         return 0;
     case KEY_CHECK:
         a->checks = true;
         return 0;
     case KEY_TRUTH:
         a->truth = text;
+        return 0;
+    case KEY_QUIRKS:
+        need_quirks(state, text, &a->quirks);
         return 0;
     case KEY_SWEEP:
         if (!cli_sweep_parse(text, &a->sweep)) {
@@ -271,7 +289,8 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
     if (a->checks && !options.conf) {
         options.conf = snapshot->conf; /* "" where there were none */
     }
-    gmd_check_input check = {.history = history, .snapshot = snapshot, .truth = truth};
+    gmd_check_input check = {
+        .history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
     replay_body body = {.history = history, .check = a->checks ? &check : NULL};
     if (a->checks) {
         options.placement = GMD_SIM_RECORDED;
@@ -335,12 +354,11 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         if (!hints.limit_bytes && has_settings(&snapshot)) {
             hints.limit_bytes = truth.cap_bytes ? truth.cap_bytes : truth.ops_cap_bytes;
         }
-        hints.waits_again = a->checks && a->common.run.device == GMD_DEVICE_SIM &&
-                            strcmp(a->common.run.allocator, "reference") != 0;
+        hints.waits_again = a->checks && a->common.run.device == GMD_DEVICE_SIM;
         status = gmd_history_build(&history, &snapshot, &hints, a->input, error);
     }
     if (status == GMD_OK && a->checks) {
-        status = gmd_check_possible(&history, &snapshot, a->common.run.allocator, a->input, error);
+        status = gmd_check_possible(&history, &snapshot, a->input, error);
     }
     if (status == GMD_OK && !history.trace.count) {
         status =
@@ -403,8 +421,12 @@ int cli_replay(int argc, char **argv)
     }
     cli_results results = {0};
     gmd_error error = {""};
-    gmd_status status = is_trace_name(a.input) ? replay_trace(&a, &results, &error)
-                                               : replay_snapshot(&a, &results, &error);
+    bool keeps_quirks = a.checks && strcmp(a.common.run.allocator, "reference") == 0;
+    gmd_status status = gmd_quirks_mask(&a.common.known, keeps_quirks ? a.quirks : 0, &error);
+    if (status == GMD_OK) {
+        status = is_trace_name(a.input) ? replay_trace(&a, &results, &error)
+                                        : replay_snapshot(&a, &results, &error);
+    }
     if (status != GMD_OK) {
         cli_results_add_error(&results, a.input, "input", status, &error);
     }

@@ -45,6 +45,15 @@ static void show_progress(void *context, uint64_t done, uint64_t all, const char
     }
 }
 
+static void show_minimising(void *context, size_t requests, uint64_t tries)
+{
+    const sweeping *s = context;
+    if (s->shows_progress) {
+        fprintf(stderr, "\rsweep: minimising finding %zu: %zu requests, %" PRIu64 " tries\033[K",
+                s->findings.count, requests, tries);
+    }
+}
+
 static void fill_in(gmd_outcome *o, const gmd_sweep_result *result, const sweeping *s)
 {
     o->requests = s->runner->requests;
@@ -93,7 +102,9 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
     sweeping s = {.findings = {.out_directory = options->case_directory,
                                .origin = origin,
                                .allocator = options->allocator,
-                               .minimize_seconds = MINIMIZE_SECONDS},
+                               .minimize_seconds = MINIMIZE_SECONDS,
+                               .progress = show_minimising,
+                               .context = &s},
                   .runner = &runner,
                   .error = error,
                   .shows_progress = options->shows_progress};

@@ -31,6 +31,7 @@ typedef enum gmd_device_kind { GMD_DEVICE_SIM, GMD_DEVICE_CUDA } gmd_device_kind
     X(gmd_sim_peek)                                                                                \
     X(gmd_sim_poke)                                                                                \
     X(gmd_sim_launch)                                                                              \
+    X(gmd_sim_restart_schedule)                                                                    \
     X(gmd_sim_now)                                                                                 \
     X(gmd_sim_advance)                                                                             \
     X(gmd_sim_pending)                                                                             \

@@ -180,6 +180,10 @@ typedef struct gmd_sim_access {
 cudaError_t gmd_sim_launch(cudaStream_t handle, uint64_t duration_ns,
                            const gmd_sim_access *accesses, size_t access_count);
 
+/* The choices of a seeded or explicit schedule begin again, as after a reset: for several runs one
+ * after the other on a device that is idle. */
+void gmd_sim_restart_schedule(void);
+
 uint64_t gmd_sim_now(void);
 void gmd_sim_advance(uint64_t duration_ns);     /* work that ends in that time completes */
 uint64_t gmd_sim_pending(cudaStream_t handle);  /* queued entries not complete; 0 idle */

@@ -1,5 +1,7 @@
 #include "gmd_check.h"
 
+#include "gmd_quirks.h"
+
 #include "gmd_size.h"
 #include "session_internal.h"
 
@@ -15,8 +17,10 @@ typedef struct checker {
     gmd_check *result;
     bool sees_addresses; /* simulated device */
     bool knows_places;   /* the allocator's walk gives recorded addresses: true on both devices */
-    size_t next_op;      /* of the operations file */
-    size_t next_phase;   /* of NAME.json */
+    bool has_quirks;
+    size_t next_op;    /* of the operations file */
+    size_t next_phase; /* of NAME.json */
+    int64_t quirk_counts[GMD_QUIRK_KINDS];
 } checker;
 
 __attribute__((format(printf, 5, 6))) static void differ(checker *c, uint64_t request,
@@ -515,7 +519,7 @@ static gmd_status check_end_state(checker *c, gmd_error *error)
     return status;
 }
 
-/* --- all of it --------------------------------------------------------------------------- */
+/* --- whether it can be checked ------------------------------------------------------------ */
 
 /* What no allocator can be checked with: the history itself does not hold it. */
 static gmd_status check_is_whole(const gmd_history *history, const gmd_snapshot *snapshot,
@@ -547,35 +551,11 @@ static gmd_status check_is_whole(const gmd_history *history, const gmd_snapshot 
     return GMD_OK;
 }
 
-static gmd_status check_reference_has(const gmd_history *history, const gmd_snapshot *snapshot,
-                                      const char *name, gmd_error *error)
-{
-    static const char *const other = "--allocator torch has all that PyTorch has";
-    if (history->mapped_events) {
-        return gmd_fail(
-            error, GMD_BAD_INPUT,
-            "%s: recorded with expandable_segments, which this version of the reference "
-            "allocator does not have: --check cannot judge it; %s",
-            name, other);
-    }
-    bool has_conf = snapshot->conf && *snapshot->conf;
-    if (has_conf || snapshot->setting) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "%s: recorded with '%s'; this version of the reference allocator has the "
-                        "default settings only: --check cannot judge it; %s",
-                        name, has_conf ? snapshot->conf : snapshot->setting, other);
-    }
-    return GMD_OK;
-}
-
 gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *snapshot,
-                              const char *allocator, const char *name, gmd_error *error)
+                              const char *name, gmd_error *error)
 {
     bool has_conf = snapshot->conf && *snapshot->conf;
     gmd_status status = check_is_whole(history, snapshot, name, error);
-    if (status == GMD_OK && strcmp(allocator, "reference") == 0) {
-        status = check_reference_has(history, snapshot, name, error);
-    }
     if (status == GMD_OK && snapshot->setting && !has_conf) {
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "%s: recorded with '%s', set while the job ran: the snapshot does not "
@@ -592,12 +572,61 @@ gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *sn
     return status;
 }
 
+/* --- quirks ------------------------------------------------------------------------------ */
+
+static bool set_quirks(checker *c)
+{
+    const gmd_subject *subject = gmd_session_subject(c->session);
+    bool has_quirks = subject->set_quirk && subject->quirk_count;
+    for (size_t i = 0; has_quirks && i < GMD_QUIRK_KINDS; i++) {
+        subject->set_quirk(gmd_quirk_kinds[i].name, (c->input->quirks >> i & 1) != 0);
+    }
+    return has_quirks;
+}
+
+static gmd_check_quirk *quirk_of(gmd_check *result, const char *name)
+{
+    uint32_t i = 0;
+    while (i < result->quirk_count && strcmp(result->quirks[i].name, name) != 0) {
+        i++;
+    }
+    if (i == result->quirk_count) {
+        snprintf(result->quirks[i].name, sizeof result->quirks[i].name, "%s", name);
+        result->quirk_count++;
+    }
+    return &result->quirks[i];
+}
+
+/* Which of the quirks mattered in this request. */
+static void note_quirks(checker *c, size_t request)
+{
+    const gmd_subject *subject = gmd_session_subject(c->session);
+    for (size_t i = 0; i < GMD_QUIRK_KINDS; i++) {
+        int64_t count = subject->quirk_count(gmd_quirk_kinds[i].name);
+        if (count > c->quirk_counts[i]) {
+            gmd_check_quirk *q = quirk_of(c->result, gmd_quirk_kinds[i].name);
+            if (q->count < sizeof q->requests / sizeof *q->requests) {
+                q->requests[q->count] = request;
+            }
+            q->count++;
+            c->quirk_counts[i] = count;
+        }
+    }
+}
+
+/* --- all of it --------------------------------------------------------------------------- */
+
 static bool check_request(checker *c, size_t i)
 {
     const gmd_request *r = &c->input->history->trace.requests[i];
     gmd_served served = gmd_session_request(c->session, r);
+    if (c->has_quirks && r->op == GMD_OP_ALLOC) {
+        note_quirks(c, i);
+    }
     if (served == GMD_STOP) {
         c->result->exact = false;
+        c->result->is_cut_off = gmd_session_outcome(c->session)->violation_count > 0;
+        c->result->cut_off_at = i;
         return false;
     }
     if ((r->op == GMD_OP_ALLOC && !check_answer(c, i, served)) ||
@@ -624,6 +653,7 @@ gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *err
                  .session = session,
                  .result = result,
                  .sees_addresses = gmd_session_runtime(session)->sim != NULL};
+    c.has_quirks = set_quirks(&c);
     c.knows_places = c.sees_addresses || gmd_session_subject(session)->order_segments;
     for (size_t i = 0; i < trace->count; i++) {
         if (!check_request(&c, i)) {

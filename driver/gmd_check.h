@@ -16,14 +16,15 @@ typedef struct gmd_check_input {
     const gmd_history *history;
     const gmd_snapshot *snapshot; /* its segments are the end state */
     const gmd_truth *truth;       /* the recorder's side files; NULL: none */
+    uint32_t quirks; /* deviations of the recorded version that the allocator keeps to, where it
+                        can: a set of gmd_quirk_kinds */
 } gmd_check_input;
 
 /* The body for gmd_workload: `context` is a gmd_check_input. Stops at the first difference. */
 gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *error);
 
-/* Why this history cannot be checked with the allocator of this SPEC, as a complete message; GMD_OK
- * when it can: the reference does not have all that PyTorch's own has. */
+/* Why this history cannot be checked, as a complete message; GMD_OK when it can. */
 gmd_status gmd_check_possible(const gmd_history *history, const gmd_snapshot *snapshot,
-                              const char *allocator, const char *name, gmd_error *error);
+                              const char *name, gmd_error *error);
 
 #endif

@@ -25,7 +25,14 @@ typedef struct gmd_known { /* zero-initialised: nothing is known */
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error);
 void gmd_known_free(gmd_known *known);
 
+/* Adds one entry; `cause` may be empty. */
+gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause, gmd_error *error);
+
 /* `known` may be NULL. */
 bool gmd_known_has(const gmd_known *known, const char *oracle, const char *message);
+
+/* Whether a verdict can be of that name; and all such names, separated by commas. */
+bool gmd_oracle_is_named(const char *name);
+void gmd_oracle_names(char *text, size_t size);
 
 #endif

@@ -40,6 +40,28 @@ gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
                            const gmd_outcome **outcome, const gmd_logged_call **calls,
                            size_t *call_count, bool *is_complete, gmd_error *error);
 
+/* One of many inputs for a process. Its header lines are not looked at, but for an `interleave` by
+ * a seed. */
+typedef struct gmd_scout_trace {
+    gmd_trace trace;
+    uint64_t probed_refusal; /* the refusal after which it ends with questions, from 1; 0: none */
+    bool expects_lapses;     /* of the first: its threads are known to spin or block out of sight */
+} gmd_scout_trace;
+
+typedef struct gmd_scouted {
+    size_t passed;   /* inputs, from the first, that showed nothing */
+    bool is_suspect; /* the next one did, or ended the process; if not, there was no room for it, or
+                        its threads lost their turn to the watchdog too often */
+    const gmd_outcome *outcome;                        /* of that; valid until the next call */
+    uint64_t requests, faults_planted, faults_unfired; /* of the inputs that passed */
+    uint64_t lapses; /* likewise: turns lost to the watchdog (docs/interleaving.md) */
+} gmd_scouted;
+
+/* Runs many inputs in one process, up to the first that shows something. That is a suspicion: it
+ * may come of an earlier input, and counts when gmd_nursery_run shows it. */
+gmd_status gmd_nursery_scout(gmd_nursery *nursery, const gmd_scout_trace *traces, size_t count,
+                             gmd_scouted *result, gmd_error *error);
+
 void gmd_nursery_close(gmd_nursery *nursery); /* NULL is allowed */
 
 #endif

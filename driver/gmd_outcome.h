@@ -47,11 +47,20 @@ typedef struct gmd_phase {
     uint64_t allocated, max_allocated, reserved, max_reserved;
 } gmd_phase;
 
+/* A deviation of the recorded version that the allocator kept to, and where it mattered. */
+typedef struct gmd_check_quirk {
+    char name[24];
+    uint64_t count;        /* requests */
+    uint64_t requests[16]; /* indices of the first ones */
+} gmd_check_quirk;
+
 /* replay --check: the allocator against what was recorded. */
 typedef struct gmd_check {
     bool present;
     bool exact; /* every request, device event, the end state, and the statistics that were there */
     uint64_t requests, matched;
+    bool is_cut_off; /* not exact only because a violation ended it, with no difference so far */
+    uint64_t cut_off_at; /* then: the request that the violation came with */
     struct {
         bool present;
         uint64_t request; /* index from 0; `requests`: at the end */
@@ -66,6 +75,8 @@ typedef struct gmd_check {
     uint64_t figures_compared; /* statistics: figures of NAME.json, or of the operations file */
     uint64_t limit_bytes;      /* the memory limit that was set; 0: none */
     bool limit_inferred;
+    gmd_check_quirk quirks[8]; /* those that mattered */
+    uint32_t quirk_count;
 } gmd_check;
 
 typedef struct gmd_outcome {
@@ -81,6 +92,7 @@ typedef struct gmd_outcome {
     uint64_t seed;
     gmd_violation violations[GMD_VIOLATION_MAX];
     uint32_t violation_count;
+    uint32_t faults_planted, faults_unfired; /* `fault` requests carried out; that hit no call */
     uint64_t known_count; /* violations that are known (--known): not among the above */
     gmd_oracle_result oracles[GMD_ORACLE_MAX];
     uint32_t oracle_count;

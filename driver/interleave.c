@@ -352,6 +352,7 @@ static gmd_status play(struct gmd_interleaving *in, gmd_error *error)
         .choices = which->choices,
         .choice_count = which->choice_count,
         .seed = which->seed,
+        .expects_lapses = s->expects_lapses,
         .context = in,
         .resumed = resumed,
         .deadlocked = deadlocked,
@@ -376,6 +377,7 @@ static gmd_status play(struct gmd_interleaving *in, gmd_error *error)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     }
+    s->lapses = gmd_scheduler_lapses();
     gmd_scheduler_stop();
     return GMD_OK;
 }

@@ -203,10 +203,33 @@ gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workl
     return status;
 }
 
+/* Before the first request: not after a million of them. */
+static gmd_status check_faults(const gmd_session *session, const gmd_trace *trace, gmd_error *error)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        const gmd_request *r = &trace->requests[i];
+        const char *function = r->op == GMD_OP_FAULT && r->function < trace->functions.count
+                                   ? trace->functions.items[r->function]
+                                   : NULL;
+        if (function && gmd_fault_check(r, function, error) != GMD_OK) {
+            char place[600];
+            snprintf(place, sizeof place, "%.500s:%u", session->workload->name, r->line);
+            if (r->line) {
+                gmd_error_prefix(error, place);
+            }
+            return GMD_BAD_INPUT;
+        }
+    }
+    return GMD_OK;
+}
+
 gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error)
 {
     (void)context;
     const gmd_trace *trace = session->workload->trace;
+    if (check_faults(session, trace, error) != GMD_OK) {
+        return GMD_BAD_INPUT;
+    }
     if (gmd_interleaving_of(session->options, trace)) {
         return gmd_play_interleaved(session, error);
     }

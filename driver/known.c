@@ -3,17 +3,32 @@
 #include "gmd_file.h"
 #include "gmd_oracle.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_oracle(const char *name)
+static const char expectation[] = "expect"; /* not an oracle's, but judged like one */
+
+bool gmd_oracle_is_named(const char *name)
 {
     for (size_t i = 0; gmd_oracles[i]; i++) {
         if (strcmp(gmd_oracles[i]->name, name) == 0) {
             return true;
         }
     }
-    return strcmp(name, "expect") == 0;
+    return strcmp(name, expectation) == 0;
+}
+
+void gmd_oracle_names(char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; gmd_oracles[i] && length < size; i++) {
+        length += (size_t)snprintf(text + length, size - length, "%s, ", gmd_oracles[i]->name);
+    }
+    if (length < size) {
+        snprintf(text + length, size - length, "%s", expectation);
+    }
 }
 
 /* Cuts leading and trailing white space off, in place. */
@@ -27,8 +42,7 @@ static char *trim(char *text)
     return text;
 }
 
-static gmd_status add_entry(gmd_known *known, const char *oracle, const char *cause,
-                            gmd_error *error)
+gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause, gmd_error *error)
 {
     gmd_known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
     if (entries) {
@@ -55,13 +69,13 @@ static gmd_status read_line(gmd_known *known, char *line, const char *path, size
         *colon = '\0';
         oracle = trim(oracle);
     }
-    if (!is_oracle(oracle)) {
+    if (!gmd_oracle_is_named(oracle)) {
         return gmd_fail(
             error, GMD_BAD_INPUT,
             "%s:%zu: expected 'ORACLE' or 'ORACLE: CAUSE', found the unknown oracle '%.80s'", path,
             number, oracle);
     }
-    return add_entry(known, oracle, cause, error);
+    return gmd_known_add(known, oracle, cause, error);
 }
 
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
@@ -86,7 +100,7 @@ gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
         status = read_line(&added, line, path, number, error);
     }
     for (size_t i = 0; status == GMD_OK && i < added.count; i++) {
-        status = add_entry(known, added.entries[i].oracle, added.entries[i].cause, error);
+        status = gmd_known_add(known, added.entries[i].oracle, added.entries[i].cause, error);
     }
     gmd_known_free(&added);
     free(text);

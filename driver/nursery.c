@@ -7,6 +7,7 @@
 
 #include "call_log.h"
 #include "child.h"
+#include "scout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@ typedef struct nursery_shared {
     gmd_schedule interleave;
     uint8_t choices[CHOICE_MAX];
     gmd_request requests[GMD_NURSERY_REQUEST_MAX];
+    gmd_scout_list scouted;
     gmd_call_log log;
 } nursery_shared;
 
@@ -74,24 +76,46 @@ static uint32_t largest(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-static void run_input(gmd_session *session, nursery_shared *shared, gmd_trace *trace)
+static uint32_t most_names(const nursery_shared *shared)
 {
-    char *functions[FUNCTION_MAX];
     uint32_t most =
         largest(largest(shared->thread_count, shared->block_count), shared->stream_count);
-    char **nameless = calloc((size_t)most + 1, sizeof *nameless);
-    gmd_child_prepare();
-    if (!nameless) {
-        abort(); /* as an allocator would end for want of host memory */
+    for (size_t i = 0; i < shared->scouted.count; i++) {
+        const gmd_scout_input *input = &shared->scouted.inputs[i];
+        most = largest(
+            most, largest(largest(input->thread_count, input->block_count), input->stream_count));
     }
-    view_input(shared, trace, functions, nameless);
-    gmd_run_options options = *session->options;
+    return most;
+}
+
+static void play_input(gmd_session *session, nursery_shared *shared, gmd_trace *trace)
+{
+    const gmd_run_options *given = session->options;
+    gmd_run_options options = *given;
     if (shared->interleave.kind != GMD_SCHEDULE_UNSTATED) {
         options.interleave = &trace->interleave;
     }
     session->options = &options;
     session->call_log = shared->logs ? &shared->log : NULL;
     gmd_child_play(session);
+    session->options = given;
+}
+
+__attribute__((noreturn)) static void be_the_child(gmd_session *session, nursery_shared *shared,
+                                                   gmd_trace *trace)
+{
+    char *functions[FUNCTION_MAX];
+    char **nameless = calloc((size_t)most_names(shared) + 1, sizeof *nameless);
+    gmd_child_prepare();
+    if (!nameless) {
+        abort(); /* as an allocator would end for want of host memory */
+    }
+    view_input(shared, trace, functions, nameless);
+    if (shared->scouted.count) {
+        gmd_scout_inputs(session, trace, shared->requests, &shared->scouted);
+    } else {
+        play_input(session, shared, trace);
+    }
     gmd_session_close(session);
     free(nameless);
     atomic_store(&shared->run.stage, GMD_STAGE_UNLOADING);
@@ -117,7 +141,7 @@ static void serve(gmd_session *session, nursery_shared *shared, gmd_trace *trace
         pid_t child = fork();
         if (child == 0) {
             close(channel);
-            run_input(session, shared, trace);
+            be_the_child(session, shared, trace);
         }
         atomic_store(&shared->child, child);
         while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR) {
@@ -305,6 +329,7 @@ static gmd_status hand_over(gmd_nursery *n, const gmd_trace *trace, bool logs, g
         memcpy(s->requests, trace->requests, trace->count * sizeof *trace->requests);
     }
     s->request_count = trace->count;
+    s->scouted.count = 0;
     s->logs = logs;
     gmd_call_log_clear(&s->log);
     n->input = *trace; /* borrowed: for messages about the end of this run */
@@ -346,25 +371,134 @@ static void judge_run(gmd_nursery *n, int how, answer end)
     }
 }
 
+/* Has the nursery run what was handed over. */
+static gmd_status give_order(gmd_nursery *n, int *how, answer *end, gmd_error *error)
+{
+    forget_last_run(n);
+    *end = write(n->channel, "r", 1) == 1 ? await(n, how) : GONE;
+    if (*end == GONE || *how == -1) {
+        return gmd_fail(error, GMD_FAILED, "the process that runs the inputs %s",
+                        *end == GONE ? "is gone" : "could not fork");
+    }
+    return GMD_OK;
+}
+
 static gmd_status run(gmd_nursery *n, const gmd_trace *trace, bool logs,
                       const gmd_outcome **outcome, gmd_error *error)
 {
+    int how = 0;
+    answer end = ANSWERED;
     *outcome = &n->shared->run.outcome;
     if (n->is_dead) {
         return GMD_OK;
     }
     gmd_status status = hand_over(n, trace, logs, error);
+    if (status == GMD_OK) {
+        status = give_order(n, &how, &end, error);
+    }
+    if (status == GMD_OK) {
+        judge_run(n, how, end);
+    }
+    return status;
+}
+
+static bool has_last_functions(const nursery_shared *s, const gmd_scout_input *last,
+                               const gmd_names *names)
+{
+    bool are_equal = last->function_count == names->count;
+    for (uint32_t i = 0; i < names->count && are_equal; i++) {
+        const char *name = names->items[i] ? names->items[i] : "";
+        are_equal = strcmp(s->functions[last->first_function + i], name) == 0;
+    }
+    return are_equal;
+}
+
+/* Mostly they are those of the input before. False: no room. */
+static bool hand_over_functions(nursery_shared *s, const gmd_names *names, gmd_scout_input *input)
+{
+    size_t index = s->scouted.count;
+    if (index && has_last_functions(s, &s->scouted.inputs[index - 1], names)) {
+        input->first_function = s->scouted.inputs[index - 1].first_function;
+        input->function_count = names->count;
+        return true;
+    }
+    if (names->count > FUNCTION_MAX - s->function_count) {
+        return false;
+    }
+    input->first_function = s->function_count;
+    input->function_count = names->count;
+    for (uint32_t i = 0; i < names->count; i++) {
+        const char *name = names->items[i] ? names->items[i] : "";
+        snprintf(s->functions[s->function_count++], sizeof s->functions[0], "%s", name);
+    }
+    return true;
+}
+
+/* As many as there is room for. */
+static void hand_over_all(nursery_shared *s, const gmd_scout_trace *traces, size_t count)
+{
+    gmd_scout_list *list = &s->scouted;
+    size_t used = 0;
+    list->count = s->function_count = s->request_count = 0;
+    list->requests = list->faults_planted = list->faults_unfired = list->lapses = 0;
+    list->has_stopped = false;
+    list->expects_lapses = traces[0].expects_lapses;
+    atomic_store(&list->passed, 0);
+    for (size_t i = 0; i < count && i < GMD_SCOUT_MAX; i++) {
+        const gmd_trace *t = &traces[i].trace;
+        gmd_scout_input input = {.first = used,
+                                 .count = t->count,
+                                 .thread_count = t->threads.count,
+                                 .block_count = t->blocks.count,
+                                 .stream_count = t->streams.count,
+                                 .interleave = t->interleave,
+                                 .probed_refusal = traces[i].probed_refusal};
+        if (t->count > GMD_NURSERY_REQUEST_MAX - used || t->interleave.choice_count ||
+            !hand_over_functions(s, &t->functions, &input)) {
+            break;
+        }
+        if (t->count) {
+            memcpy(&s->requests[used], t->requests, t->count * sizeof *t->requests);
+        }
+        list->inputs[list->count++] = input;
+        used += t->count;
+    }
+    s->logs = false;
+    s->interleave = (gmd_schedule){0};
+}
+
+gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size_t count,
+                             gmd_scouted *result, gmd_error *error)
+{
+    int how = 0;
+    answer end = ANSWERED;
+    *result = (gmd_scouted){.outcome = &n->shared->run.outcome, .is_suspect = n->is_dead};
+    if (n->is_dead || !count) {
+        return GMD_OK;
+    }
+    hand_over_all(n->shared, traces, count);
+    if (!n->shared->scouted.count) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "an input has more requests, or functions to fail, "
+                        "than a process of many inputs takes");
+    }
+    gmd_status status = give_order(n, &how, &end, error);
     if (status != GMD_OK) {
         return status;
     }
-    forget_last_run(n);
-    int how = 0;
-    answer end = write(n->channel, "r", 1) == 1 ? await(n, &how) : GONE;
-    if (end == GONE || how == -1) {
-        return gmd_fail(error, GMD_FAILED, "the process that runs the inputs %s",
-                        end == GONE ? "is gone" : "could not fork");
-    }
+    const gmd_scout_list *list = &n->shared->scouted;
+    size_t passed = atomic_load(&list->passed);
+    size_t last = passed < list->count ? passed : list->count - 1;
+    n->input = traces[last].trace;
     judge_run(n, how, end);
+    const gmd_outcome *o = result->outcome;
+    bool shows_something = o->violation_count || o->verdict != GMD_PASS;
+    result->passed = shows_something ? last : passed; /* a process may end badly after its last */
+    result->is_suspect = shows_something || (passed < list->count && !list->has_stopped);
+    result->requests = list->requests;
+    result->lapses = list->lapses;
+    result->faults_planted = list->faults_planted;
+    result->faults_unfired = list->faults_unfired;
     return GMD_OK;
 }
 

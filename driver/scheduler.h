@@ -34,6 +34,7 @@ typedef struct gmd_scheduler_config {
     const uint8_t *choices;
     size_t choice_count;
     uint64_t seed;
+    bool expects_lapses; /* the watchdog waits for milliseconds, as it else does after three */
     void *context;
     /* The thread has got the turn again. Called in that thread. May be NULL. */
     void (*resumed)(void *context, unsigned thread);

@@ -65,7 +65,7 @@ static gmd_served serve_on_its_thread(gmd_session *s, const gmd_request *r)
 
 gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
 {
-    if (session->is_over) {
+    if (session->is_over || session->ends_here) {
         return GMD_STOP;
     }
     record_request(session, request);
@@ -78,7 +78,7 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
     session->request_index++;
     session->shared->outcome.requests = session->request_index;
     session->is_over = session->is_over || session->shared->outcome.violation_count > 0;
-    return session->is_over ? GMD_STOP : served;
+    return session->is_over || session->ends_here ? GMD_STOP : served;
 }
 
 /* --- what others ask of a session -------------------------------------------------------- */

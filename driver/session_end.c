@@ -1,9 +1,10 @@
 /* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
 #include "session_internal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
-static void free_everything(gmd_session *s)
+void gmd_session_free_everything(gmd_session *s)
 {
     for (uint32_t id = 0; id < s->block_capacity && !s->is_over; id++) {
         if (s->blocks[id].live.address) {
@@ -35,12 +36,39 @@ static void judge_the_end(gmd_session *s)
     }
 }
 
+#define UNFIRED_NOTES 3
+
+/* A fault that hits nothing tests nothing: who wrote it should know. */
+static void note_unfired_faults(gmd_session *s)
+{
+    gmd_outcome *o = &s->shared->outcome;
+    o->faults_planted = s->faults.count;
+    o->faults_unfired = 0;
+    for (uint32_t i = 0; i < s->faults.count; i++) {
+        const gmd_planted_fault *f = &s->faults.planted[i];
+        if (!gmd_fault_is_unfired(f, &s->runtime)) {
+            continue;
+        }
+        if (o->faults_unfired++ < UNFIRED_NOTES) {
+            uint64_t calls = s->runtime.sim->gmd_sim_call_count(f->function) - f->calls_then;
+            gmd_session_note(s,
+                             "the fault of request %" PRIu64 " never fired: the allocator called "
+                             "%s %" PRIu64 " times after it, and call %u was to fail",
+                             f->request, f->function, calls, f->nth);
+        }
+    }
+    if (o->faults_unfired > UNFIRED_NOTES) {
+        gmd_session_note(s, "%u faults in all never fired", o->faults_unfired);
+    }
+}
+
 void gmd_session_finish(gmd_session *session)
 {
     gmd_outcome *o = &session->shared->outcome;
     o->has_stats = session->has_stats;
     o->stats = session->stats[0];
     o->device_calls = session->device_calls;
+    note_unfired_faults(session);
     if (session->is_over) {
         return; /* after a violation the rest would only be its consequences */
     }
@@ -49,7 +77,7 @@ void gmd_session_finish(gmd_session *session)
     if (session->runtime.sim) {
         session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
     }
-    free_everything(session);
+    gmd_session_free_everything(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
         gmd_status status =

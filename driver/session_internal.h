@@ -3,6 +3,7 @@
 #define GMD_SESSION_INTERNAL_H
 
 #include "call_log.h"
+#include "faults.h"
 #include "gmd_session.h"
 #include "hold.h"
 #include "judge.h"
@@ -53,6 +54,7 @@ struct gmd_session {
     gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
     char error_text[500];                         /* what it said went wrong there */
 
+    gmd_faults faults;
     bool limit_is_unknown[GMD_MAX_DEVICES];
     uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
@@ -65,6 +67,12 @@ struct gmd_session {
                         is not that of the indexes where threads are interleaved */
     struct gmd_interleaving *interleaving; /* NULL: one request at a time */
     uint64_t last_refused;                 /* request index of the latest out-of-memory */
+    /* One of many inputs in one process (scout.h): no fork; the allocator is asked again in place,
+     * after this refusal, and the input ends with the answers. 0: never. */
+    bool is_scouting, ends_here;
+    uint64_t scouted_refusal;
+    bool expects_lapses; /* of the scheduler (scheduler.h) */
+    unsigned lapses;     /* of its latest run */
     bool is_over;
 };
 
@@ -130,9 +138,15 @@ uint64_t gmd_session_room(const gmd_session *session, int device);
 /* Asks the oracles about the request that was carried out, or about the end. */
 void gmd_session_judge(gmd_session *session);
 
+/* Frees what is live, as its owners would, each free judged. */
+void gmd_session_free_everything(gmd_session *session);
+
 /* The end of a run: statistics for the report, then everything is freed and the cache emptied, and
  * the oracles judge what is left. */
 void gmd_session_finish(gmd_session *session);
 void gmd_session_close(gmd_session *session);
+
+/* session_restart.c: after a run that ended cleanly, as before its first request. */
+gmd_status gmd_session_restart(gmd_session *session, gmd_error *error);
 
 #endif

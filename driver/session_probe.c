@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,8 +64,21 @@ static uint64_t held(gmd_session *s, int device)
     return gmd_session_held(s, device);
 }
 
+static void refresh_all(gmd_session *s)
+{
+    for (int device = 0; device < s->device_count; device++) {
+        gmd_session_look_at(s, device);
+        gmd_session_refresh(s);
+    }
+}
+
 static void free_all(gmd_session *s)
 {
+    if (s->is_scouting) { /* nobody forks: the run's own blocks are freed, and the oracles know */
+        refresh_all(s);
+        gmd_session_free_everything(s);
+        return;
+    }
     for (uint32_t id = 0; id < s->block_capacity; id++) {
         const gmd_live_block *b = &s->blocks[id].live;
         cudaStream_t stream = NULL;
@@ -95,6 +109,7 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
         return;
     }
     free_all(s);
+    gmd_session_look_at(s, r->device);
     empty_cache(s);
     out->held_at_start = s->held_at_start[r->device];
     out->held_free = held(s, r->device);
@@ -162,9 +177,32 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     return true;
 }
 
+/* Without a fork, which costs more than the whole input: what is asked ends it. Only what is said
+ * of an input that runs by itself counts, so that this may be rougher. */
+static void scout_refusal(gmd_session *s, const gmd_request *r)
+{
+    gmd_refusal refusal = {.room = GMD_STAT_UNKNOWN};
+    gmd_view refused = s->view;
+    s->runtime.sim->gmd_sim_clear_faults();
+    ask_all(s, r, true, &refusal);
+    s->view = refused;
+    s->view.refusal = &refusal;
+    gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);
+    s->view.refusal = NULL;
+    refresh_all(s);
+    s->ends_here = true;
+}
+
 void gmd_session_probe(gmd_session *s, const gmd_request *r)
 {
     bool is_alone = !s->view.is_busy && !s->view.is_overlapped; /* no thread frees in between */
+    if (s->is_scouting) {
+        bool is_wanted = ++s->refusals == s->scouted_refusal && !s->interleaving;
+        if (is_wanted && !s->is_over && s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL]) {
+            scout_refusal(s, r);
+        }
+        return;
+    }
     if (!is_alone || s->is_over || s->shared->outcome.violation_count > 0 || !is_due(s)) {
         return;
     }

@@ -199,14 +199,7 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
     const gmd_trace *t = s->workload->trace;
     const char *function =
         t && r->function < t->functions.count ? t->functions.items[r->function] : "";
-    if (s->runtime.sim->gmd_sim_fault(function, r->count, r->every_later, (int)r->error) != 0) {
-        return gmd_fail(
-            error, GMD_BAD_INPUT,
-            "fault %s %u %u: the simulated device has no such function, or the count or "
-            "the error is 0",
-            function, r->count, r->error);
-    }
-    return GMD_OK;
+    return gmd_fault_plant(&s->faults, &s->runtime, r, function, s->request_index, error);
 }
 
 /* Where a fault hit, the allocator may have kept its earlier limit. */
@@ -252,8 +245,21 @@ static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
     return false;
 }
 
+static void tell_of_destroy(gmd_session *s, const gmd_request *r)
+{
+    cudaStream_t handle = NULL;
+    gmd_call_frame frame;
+    if (s->subject.forget_stream && r->stream &&
+        gmd_streams_find(&s->streams, r->device, r->stream, &handle)) {
+        gmd_session_give_floor(s, &frame);
+        s->subject.forget_stream(r->device, handle);
+        gmd_session_take_floor(s, &frame);
+    }
+}
+
 static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
+    tell_of_destroy(s, r);
     gmd_status status = GMD_OK;
     if (is_stream_in_use(s, r)) {
         gmd_holds_release(s->holds);

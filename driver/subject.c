@@ -196,6 +196,7 @@ static void bind_optional(gmd_subject *s)
     bind(s->library, "gmd_init", &s->init);
     bind(s->library, "gmd_empty_cache", &s->empty_cache);
     bind(s->library, "gmd_record_stream", &s->record_stream);
+    bind(s->library, "gmd_forget_stream", &s->forget_stream);
     bind(s->library, "gmd_set_memory_fraction", &s->set_memory_fraction);
     bind(s->library, "gmd_get_stats", &s->get_stats);
     bind(s->library, "gmd_memory_stats", &s->memory_stats);
@@ -204,6 +205,8 @@ static void bind_optional(gmd_subject *s)
     bind(s->library, "gmd_reset_peak_stats", &s->reset_peak_stats);
     bind(s->library, "gmd_order_segments", &s->order_segments);
     bind(s->library, "gmd_device_request", &s->device_request);
+    bind(s->library, "gmd_set_quirk", &s->set_quirk);
+    bind(s->library, "gmd_quirk_count", &s->quirk_count);
     bind(s->library, "gmd_last_error", &s->last_error);
 }
 

@@ -17,6 +17,7 @@ typedef struct gmd_subject {
     void (*init)(int device_count);
     void (*empty_cache)(void);
     void (*record_stream)(void *ptr, cudaStream_t stream);
+    void (*forget_stream)(int device, cudaStream_t stream);
     void (*set_memory_fraction)(double fraction, int device);
     int (*get_stats)(int device, gmd_stats *out);
     int (*memory_stats)(int device, gmd_stat_fn *emit, void *context);
@@ -25,6 +26,8 @@ typedef struct gmd_subject {
     void (*reset_peak_stats)(int device);
     int (*order_segments)(int device, const uint64_t *given, size_t count);
     uint64_t (*device_request)(size_t size);
+    int (*set_quirk)(const char *name, int is_on);
+    int64_t (*quirk_count)(const char *name);
     const char *(*last_error)(void);
     uint64_t promised_alignment; /* bytes */
 } gmd_subject;

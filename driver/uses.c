@@ -61,6 +61,11 @@ bool gmd_uses_take(gmd_uses *uses, uint32_t *head, const gmd_use **taken, size_t
     return true;
 }
 
+void gmd_uses_clear(gmd_uses *uses)
+{
+    uses->used = uses->spare = 0;
+}
+
 void gmd_uses_free(gmd_uses *uses)
 {
     free(uses->nodes);

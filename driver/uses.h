@@ -25,6 +25,7 @@ bool gmd_uses_note(gmd_uses *uses, uint32_t *head, const gmd_use *use);
 /* Empties the list and gives what was in it, valid until the next call; false: no host memory. */
 bool gmd_uses_take(gmd_uses *uses, uint32_t *head, const gmd_use **taken, size_t *count);
 
+void gmd_uses_clear(gmd_uses *uses); /* all lists are empty; their heads must be set to 0 */
 void gmd_uses_free(gmd_uses *uses);
 
 #endif

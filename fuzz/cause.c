@@ -47,6 +47,23 @@ static const char *end_of_interest(const char *message)
     return end;
 }
 
+static bool is_driver_function(const char *word)
+{
+    return word[0] == 'c' && word[1] == 'u' && isupper((unsigned char)word[2]);
+}
+
+/* Which of the driver's functions is missing, or is looked for first, is chance: "Can't find
+ * cuMemMap", and PyTorch's "r.cuMemMap_ INTERNAL ASSERT FAILED". */
+static bool is_missing_symbol(const char *message, const char *word, size_t word_length)
+{
+    static const char before[] = "Can't find ";
+    size_t length = strlen(before);
+    bool is_looked_for = word >= message + length && strncmp(word - length, before, length) == 0;
+    const char *member = memchr(word, '.', word_length);
+    return (is_looked_for && is_driver_function(word)) ||
+           (member && is_driver_function(member + 1) && word[word_length - 1] == '_');
+}
+
 void gmd_cause_normalise(const char *message, char *out, size_t size)
 {
     const char *at = message, *end = end_of_interest(message);
@@ -65,7 +82,7 @@ void gmd_cause_normalise(const char *message, char *out, size_t size)
             word_length--;
             at--;
         }
-        if (is_number(word, word_length)) {
+        if (is_number(word, word_length) || is_missing_symbol(message, word, word_length)) {
             out[length++] = '#';
             at += unit_length(at);
             continue;
@@ -78,10 +95,41 @@ void gmd_cause_normalise(const char *message, char *out, size_t size)
     out[length] = '\0';
 }
 
+/* Which threads came into a deadlock, and by which requests, is chance: the locks are the cause, in
+ * the order of their names. */
+static bool name_locks(const char *message, char *out, size_t size)
+{
+    static const char marker[] = "the lock at ";
+    char locks[4][80];
+    size_t count = 0;
+    for (const char *at = message; (at = strstr(at, marker)) && count < 4;) {
+        at += strlen(marker);
+        size_t length = strcspn(at, ", ;"), i = 0;
+        char lock[80];
+        snprintf(lock, sizeof lock, "%.*s", (int)length, at);
+        while (i < count && strcmp(locks[i], lock) < 0) {
+            i++;
+        }
+        if (i == count || strcmp(locks[i], lock) != 0) {
+            memmove(locks + i + 1, locks + i, (count - i) * sizeof locks[0]);
+            memcpy(locks[i], lock, sizeof lock);
+            count++;
+        }
+    }
+    size_t used = (size_t)snprintf(out, size, "deadlock");
+    for (size_t i = 0; i < count && used < size; i++) {
+        used += (size_t)snprintf(out + used, size - used, " %s", locks[i]);
+    }
+    return count > 0;
+}
+
 void gmd_cause_of(const gmd_violation *violation, gmd_cause *cause)
 {
     snprintf(cause->oracle, sizeof cause->oracle, "%s", violation->oracle);
-    gmd_cause_normalise(violation->message, cause->text, sizeof cause->text);
+    bool is_deadlock = strncmp(violation->message, "deadlock: ", strlen("deadlock: ")) == 0;
+    if (!is_deadlock || !name_locks(violation->message, cause->text, sizeof cause->text)) {
+        gmd_cause_normalise(violation->message, cause->text, sizeof cause->text);
+    }
 }
 
 bool gmd_cause_equal(const gmd_cause *a, const gmd_cause *b)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PAGE_BYTES (2 * GMD_MIB)
+#define BATCH      32
 
 /* --- what fails, and how ----------------------------------------------------------------- */
 
@@ -51,6 +52,8 @@ typedef struct sweep {
     const gmd_sweep_options *options;
     gmd_sweep_result *result;
     gmd_trace tried; /* the case with one request more */
+    gmd_scout_trace waiting[BATCH];
+    size_t waiting_count;
     uint64_t planned;
     bool is_over;
     gmd_error *error;
@@ -71,23 +74,63 @@ static void insert(sweep *s, size_t at, const gmd_request *request)
     }
 }
 
-static gmd_status run_one(sweep *s, const char *what)
+static gmd_status run_alone(sweep *s, const gmd_trace *trace)
 {
     const gmd_outcome *outcome;
-    if (s->options->progress) {
-        s->options->progress(s->options->context, s->result->runs, s->planned, what);
-    }
-    gmd_status status = gmd_runner_run(s->runner, &s->tried, &outcome, s->error);
+    gmd_status status = gmd_runner_run(s->runner, trace, &outcome, s->error);
     if (status != GMD_OK) {
         return status;
     }
-    s->result->runs++;
     s->result->not_judged += outcome->verdict == GMD_ERROR && !outcome->violation_count;
     if (outcome->violation_count && s->options->found &&
-        !s->options->found(s->options->context, &s->tried, &outcome->violations[0])) {
+        !s->options->found(s->options->context, trace, &outcome->violations[0])) {
         s->is_over = true;
     }
     return GMD_OK;
+}
+
+static bool is_known(const sweep *s, const gmd_outcome *outcome)
+{
+    return outcome->violation_count && s->options->is_known &&
+           s->options->is_known(s->options->context, &outcome->violations[0]);
+}
+
+/* Runs those that wait; each suspect ends the process that it ran in. */
+static gmd_status scout_waiting(sweep *s)
+{
+    gmd_status status = GMD_OK;
+    for (size_t at = 0; at < s->waiting_count && status == GMD_OK && !s->is_over;) {
+        gmd_scouted scouted;
+        status =
+            gmd_runner_scout(s->runner, &s->waiting[at], s->waiting_count - at, &scouted, s->error);
+        at += scouted.passed;
+        if (status == GMD_OK && scouted.is_suspect) {
+            status = is_known(s, scouted.outcome) ? GMD_OK : run_alone(s, &s->waiting[at].trace);
+            at++;
+        }
+    }
+    while (s->waiting_count) {
+        gmd_trace_free(&s->waiting[--s->waiting_count].trace);
+    }
+    return status;
+}
+
+static gmd_status run_one(sweep *s, const char *what)
+{
+    if (s->options->progress) {
+        s->options->progress(s->options->context, s->result->runs, s->planned, what);
+    }
+    s->result->runs++;
+    if (!s->options->scouts) {
+        return run_alone(s, &s->tried);
+    }
+    gmd_scout_trace *t = &s->waiting[s->waiting_count];
+    gmd_status status = gmd_trace_copy(&t->trace, &s->tried, s->error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    t->probed_refusal = s->result->runs % 4; /* in every fourth run none */
+    return ++s->waiting_count == BATCH ? scout_waiting(s) : GMD_OK;
 }
 
 /* The function's entry in the names of the tried case. */
@@ -203,6 +246,8 @@ gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep
     if (status == GMD_OK && options->has_budgets && peak != GMD_STAT_UNKNOWN) {
         status = try_budgets(&s, peak);
     }
+    gmd_status scouted = scout_waiting(&s);
+    status = status == GMD_OK ? scouted : status;
     free(calls);
     gmd_trace_free(&s.tried);
     return status;

@@ -17,11 +17,15 @@ static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
     return NULL;
 }
 
-bool gmd_findings_have(const gmd_findings *findings, const gmd_violation *violation)
+bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation)
 {
     gmd_cause cause;
     gmd_cause_of(violation, &cause);
-    return find(findings, &cause) != NULL;
+    gmd_finding *finding = find(findings, &cause);
+    if (finding) {
+        finding->hits++;
+    }
+    return finding != NULL;
 }
 
 static gmd_finding *add(gmd_findings *findings)
@@ -141,12 +145,10 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
 {
     gmd_cause cause;
     gmd_cause_of(violation, &cause);
-    gmd_finding *finding = find(findings, &cause);
-    if (finding) {
-        finding->hits++;
+    if (gmd_findings_hit(findings, violation)) {
         return GMD_OK;
     }
-    finding = add(findings);
+    gmd_finding *finding = add(findings);
     if (!finding) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the findings");
     }

@@ -28,7 +28,8 @@ typedef struct gmd_findings { /* zero-initialised: none; the settings are the ca
 gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gmd_trace *trace,
                             const gmd_violation *violation, uint64_t run, gmd_error *error);
 
-bool gmd_findings_have(const gmd_findings *findings, const gmd_violation *violation);
+/* Whether it is found already; if so, it counts once more. */
+bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation);
 void gmd_findings_free(gmd_findings *findings);
 
 /* A trace as a case file: what it shows in comments after the first line. */

@@ -43,7 +43,8 @@ typedef struct gmd_profile_space {
     bool conf_is_fixed; /* always confs[0] */
     bool has_fraction, has_record_stream;
     bool has_seeded_schedules, has_budgets, has_interleaving, has_faults;
-    bool has_virtual_memory;      /* faults may be of cuMem calls */
+    bool has_threads_only;   /* every sequence has threads, interleaved where that is possible */
+    bool has_virtual_memory; /* faults may be of cuMem calls */
     const gmd_schedule *schedule; /* always this kind; NULL: drawn */
 } gmd_profile_space;
 

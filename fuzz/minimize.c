@@ -59,12 +59,21 @@ static gmd_status take_over_header(gmd_trace *to, const gmd_trace *header, gmd_e
 }
 
 /* A candidate that the device or the allocator refuses is only a bad candidate. */
-bool gmd_minimizer_try(gmd_minimizer *m, size_t count, const gmd_trace *header)
+static const gmd_violation *run_candidate(gmd_minimizer *m, const gmd_trace *candidate)
 {
-    if (m->is_over || is_at_limit(m)) {
+    const gmd_outcome *outcome;
+    gmd_error error;
+    m->result->tries++;
+    gmd_status status = gmd_runner_run(m->runner, candidate, &outcome, &error);
+    if (status != GMD_OK && status != GMD_BAD_INPUT) {
         m->is_over = true;
-        return false;
+        m->status = gmd_fail(m->error, status, "%s", error.text);
     }
+    return status == GMD_OK ? gmd_cause_find(outcome, m->cause) : NULL;
+}
+
+static gmd_trace make_candidate(const gmd_minimizer *m, size_t count, const gmd_trace *header)
+{
     gmd_trace candidate = header ? *header : *m->best; /* borrows all of it */
     candidate.blocks = m->best->blocks;
     candidate.streams = m->best->streams;
@@ -78,25 +87,29 @@ bool gmd_minimizer_try(gmd_minimizer *m, size_t count, const gmd_trace *header)
             candidate.threads.count = m->spare[i].thread + 1u;
         }
     }
-    const gmd_outcome *outcome;
-    gmd_error error;
-    m->result->tries++;
-    gmd_status status = gmd_runner_run(m->runner, &candidate, &outcome, &error);
-    if (status == GMD_BAD_INPUT) {
-        return false;
-    }
-    if (status != GMD_OK) {
+    return candidate;
+}
+
+bool gmd_minimizer_try(gmd_minimizer *m, size_t count, const gmd_trace *header)
+{
+    if (m->is_over || is_at_limit(m)) {
         m->is_over = true;
-        m->status = gmd_fail(m->error, status, "%s", error.text);
         return false;
     }
-    const gmd_violation *found = gmd_cause_find(outcome, m->cause);
+    gmd_trace candidate = make_candidate(m, count, header);
+    const gmd_violation *found = run_candidate(m, &candidate);
+    bool is_first = m->result->tries == 1; /* of the case as it is */
+    uint64_t seed;
+    if (!found && !m->is_over && !is_first && gmd_minimizer_find_seed(m, &candidate, &seed)) {
+        candidate.interleave.seed = seed;
+        found = run_candidate(m, &candidate);
+    }
     if (!found) {
         return false;
     }
     accept(m, count, found);
-    if (header) {
-        m->status = take_over_header(m->best, header, m->error);
+    if (header || m->best->interleave.seed != candidate.interleave.seed) {
+        m->status = take_over_header(m->best, &candidate, m->error);
         m->is_over = m->status != GMD_OK;
     }
     return true;
@@ -210,7 +223,8 @@ static void reduce(gmd_minimizer *m)
 {
     bool has_changed = true;
     for (int round = 0; has_changed && round < ROUND_MAX && !m->is_over; round++) {
-        has_changed = gmd_minimizer_drop(m);
+        has_changed = gmd_minimizer_untangle(m);
+        has_changed = gmd_minimizer_drop(m) || has_changed;
         has_changed = gmd_minimizer_simplify(m) || has_changed;
     }
 }

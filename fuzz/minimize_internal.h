@@ -24,7 +24,11 @@ bool gmd_minimizer_try(gmd_minimizer *m, size_t count, const gmd_trace *header);
 /* Copies the requests of `best` to `spare`. */
 void gmd_minimizer_begin(gmd_minimizer *m);
 
+/* An interleaving under which the candidate seems to show the cause. */
+bool gmd_minimizer_find_seed(gmd_minimizer *m, const gmd_trace *candidate, uint64_t *seed);
+
 /* Each gives true where it changed something. */
+bool gmd_minimizer_untangle(gmd_minimizer *m); /* interleaved threads: none, or for less long */
 bool gmd_minimizer_drop(gmd_minimizer *m);     /* blocks and requests: fewer of them */
 bool gmd_minimizer_simplify(gmd_minimizer *m); /* what is left: simpler */
 

@@ -116,8 +116,10 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     bool has_devices = space->device_max > 1 && gmd_random_chance(&r, 25);
     p->device_count = has_devices ? 2 + (uint32_t)gmd_random_below(&r, space->device_max - 1) : 1;
     p->stream_count = 1 + (uint32_t)gmd_random_below(&r, 4);
-    p->thread_count = gmd_random_chance(&r, 75) ? 1 : 2 + (uint32_t)gmd_random_below(&r, 2);
-    p->interleaves = space->has_interleaving && p->thread_count > 1 && gmd_random_chance(&r, 70);
+    bool has_threads = !gmd_random_chance(&r, 75) || space->has_threads_only;
+    p->thread_count = has_threads ? 2 + (uint32_t)gmd_random_below(&r, 2) : 1;
+    p->interleaves = space->has_interleaving && has_threads &&
+                     (gmd_random_chance(&r, 70) || space->has_threads_only);
     p->live_max = 2 + (uint32_t)gmd_random_below(&r, gmd_random_chance(&r, 70) ? 12 : 50);
     draw_memory(p, space, &r);
     p->schedule = draw_schedule(space, &r);

@@ -196,3 +196,16 @@ gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_
     }
     return status;
 }
+
+gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, size_t count,
+                            gmd_scouted *result, gmd_error *error)
+{
+    *result = (gmd_scouted){0};
+    gmd_status status = take_header(runner, &traces[0].trace, error);
+    if (status == GMD_OK) {
+        status = gmd_nursery_scout(runner->nursery, traces, count, result, error);
+        runner->runs += result->passed;
+        runner->requests += result->requests;
+    }
+    return status;
+}

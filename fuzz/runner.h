@@ -27,6 +27,10 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
                           const gmd_logged_call **calls, size_t *call_count, bool *is_complete,
                           gmd_error *error);
 
+/* Many traces with the header of the first (gmd_nursery_scout). */
+gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, size_t count,
+                            gmd_scouted *result, gmd_error *error);
+
 /* The next run starts a new process: `given` or what it points to has changed. */
 void gmd_runner_renew(gmd_runner *runner);
 

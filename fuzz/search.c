@@ -9,11 +9,13 @@
 #include <string.h>
 #include <time.h>
 
-#define SEQUENCES_A_ROUND 32
-#define SWEEPS_A_ROUND    2
-#define SWEEP_RUNS        200
-#define SWEEP_REQUESTS    30
-#define PROGRESS_RUNS     16
+#define BATCH           32
+#define INTERLEAVED_MAX 16 /* sequences of a round: each takes as long as fifty others */
+#define THREADED_MAX    32 /* likewise, ten */
+#define SWEEPS_A_ROUND  2
+#define SWEEP_RUNS      200
+#define SWEEP_REQUESTS  30
+#define PROGRESS_RUNS   16
 
 static double now_s(void)
 {
@@ -126,30 +128,41 @@ static void note_refusal(campaign *c, const char *reason)
     }
 }
 
-/* False: the round is not worth going on with. */
-static bool run_sequence(campaign *c, const gmd_trace *trace, bool *was_known)
+/* What a run that ended badly, by itself, tells. False: the round is not worth going on with. */
+static bool take_outcome(campaign *c, const gmd_trace *trace, const gmd_outcome *outcome,
+                         const gmd_violation *suspicion)
+{
+    if (outcome->violation_count) {
+        gmd_violation violation = outcome->violations[0]; /* the next run overwrites it */
+        c->status =
+            gmd_findings_add(c->findings, &c->runner, trace, &violation, c->sequences, c->error);
+        return c->status == GMD_OK;
+    }
+    if (outcome->verdict == GMD_ERROR) {
+        note_refusal(c, outcome->error);
+        return false;
+    }
+    if (!c->result->unconfirmed++) {
+        c->result->unconfirmed_first = *suspicion;
+    }
+    return true;
+}
+
+/* A sequence that was suspected counts for what it shows by itself. */
+static bool run_sequence(campaign *c, const gmd_trace *trace, const gmd_violation *suspicion)
 {
     const gmd_outcome *outcome;
     gmd_error error;
     gmd_status status = gmd_runner_run(&c->runner, trace, &outcome, &error);
-    c->sequences++;
-    *was_known = false;
-    if (status == GMD_BAD_INPUT ||
-        (status == GMD_OK && outcome->verdict == GMD_ERROR && !outcome->violation_count)) {
-        note_refusal(c, status == GMD_BAD_INPUT ? error.text : outcome->error);
+    if (status == GMD_BAD_INPUT) {
+        note_refusal(c, error.text);
         return false;
     }
     if (status != GMD_OK) {
         c->status = gmd_fail(c->error, status, "%s", error.text);
         return false;
     }
-    if (outcome->violation_count) {
-        gmd_violation violation = outcome->violations[0]; /* the next run overwrites it */
-        *was_known = gmd_findings_have(c->findings, &violation);
-        c->status =
-            gmd_findings_add(c->findings, &c->runner, trace, &violation, c->sequences, c->error);
-    }
-    return c->status == GMD_OK;
+    return take_outcome(c, trace, outcome, suspicion);
 }
 
 static bool generate(campaign *c, const gmd_profile *profile, uint64_t seed, gmd_trace *trace)
@@ -159,24 +172,145 @@ static bool generate(campaign *c, const gmd_profile *profile, uint64_t seed, gmd
     return c->status == GMD_OK;
 }
 
-/* A round that only comes upon what is found already is left: its inputs end too early to get
- * anywhere else. */
-static void search_round(campaign *c, const gmd_profile *profile, uint64_t seed)
+/* --- threads that spin ------------------------------------------------------------------- */
+
+/* Each turn that a thread loses to the watchdog takes as long as a thousand requests. From then on
+ * one round in some interleaves one sequence: a livelock is still found. */
+#define SPINNING_SEQUENCES UINT64_C(4)
+#define SPINNING_LAPSES    UINT64_C(2) /* in each, on average */
+#define SPINNING_SPACING   4
+
+static void note_lapses(campaign *c, const gmd_profile *profile, const gmd_scouted *scouted)
 {
-    uint64_t known = 0;
-    bool goes_on = true;
-    for (uint64_t i = 0; i < SEQUENCES_A_ROUND && goes_on && !is_over(c); i++) {
-        gmd_trace trace;
-        bool was_known = false;
-        goes_on = generate(c, profile, gmd_random_derive(seed, i), &trace) &&
-                  run_sequence(c, &trace, &was_known);
-        gmd_trace_free(&trace);
-        known += was_known;
-        goes_on = goes_on && (known < 6 || known * 2 < i);
-        if (i % PROGRESS_RUNS == 0) {
-            tell(c, "searching");
+    gmd_search_result *r = c->result;
+    if (!profile->interleaves) {
+        return;
+    }
+    r->interleaved += scouted->passed;
+    r->lapses += scouted->lapses;
+    if (!r->spins_since && r->lapses >= SPINNING_SEQUENCES * SPINNING_LAPSES &&
+        r->lapses >= r->interleaved * SPINNING_LAPSES) {
+        r->spins_since = c->sequences;
+    }
+}
+
+/* --- batches ----------------------------------------------------------------------------- */
+
+typedef struct batch {
+    gmd_scout_trace traces[BATCH];
+    size_t count, known;
+} batch;
+
+static void free_batch(batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        gmd_trace_free(&b->traces[i].trace);
+    }
+    b->count = 0;
+}
+
+/* The questions after a refusal end a sequence: after which one is drawn, the first ones more often
+ * than the later ones, and for some it is none. */
+static uint64_t choose_refusal(uint64_t seed)
+{
+    gmd_random r = {seed};
+    return gmd_random_chance(&r, 30) ? 0 : 1 + gmd_random_below(&r, 1 + gmd_random_below(&r, 12));
+}
+
+static bool generate_batch(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t first,
+                           size_t count, batch *b)
+{
+    b->count = 0;
+    while (b->count < count) {
+        uint64_t own = gmd_random_derive(seed, first + b->count);
+        gmd_scout_trace *t = &b->traces[b->count++];
+        t->probed_refusal = choose_refusal(~own);
+        t->expects_lapses = c->result->spins_since != 0;
+        if (!generate(c, profile, own, &t->trace)) {
+            return false;
         }
     }
+    return true;
+}
+
+static void note_scouted(campaign *c, const gmd_scouted *scouted)
+{
+    c->sequences += scouted->passed + scouted->is_suspect;
+    c->result->faults_planted += scouted->faults_planted;
+    c->result->faults_unfired += scouted->faults_unfired;
+}
+
+/* Runs a batch to its end: each suspect ends the process that it ran in. What shows a defect that
+ * was found already needs no second look. */
+static bool run_batch(campaign *c, const gmd_profile *profile, batch *b)
+{
+    bool goes_on = true;
+    for (size_t at = 0; at < b->count && goes_on && !is_over(c);) {
+        gmd_scouted scouted;
+        gmd_error error;
+        gmd_status status =
+            gmd_runner_scout(&c->runner, &b->traces[at], b->count - at, &scouted, &error);
+        if (status == GMD_BAD_INPUT) {
+            note_refusal(c, error.text);
+            return false;
+        }
+        if (status != GMD_OK) {
+            c->status = gmd_fail(c->error, status, "%s", error.text);
+            return false;
+        }
+        note_scouted(c, &scouted);
+        note_lapses(c, profile, &scouted);
+        if (profile->interleaves && c->result->spins_since && !b->traces[at].expects_lapses) {
+            return false; /* the rest of the round would go on like this */
+        }
+        at += scouted.passed;
+        if (scouted.is_suspect) {
+            gmd_violation suspicion = {.oracle = "progress", .message = "it did not end"};
+            if (scouted.outcome->violation_count) {
+                suspicion = scouted.outcome->violations[0]; /* the next run overwrites it */
+            }
+            bool is_known = gmd_findings_hit(c->findings, &suspicion);
+            b->known += is_known;
+            goes_on = is_known || run_sequence(c, &b->traces[at].trace, &suspicion);
+            at++;
+        }
+    }
+    return goes_on;
+}
+
+/* Short ones at first: a campaign of a minute is to see many kinds of sequences. */
+static uint64_t sequences_of(const campaign *c, const gmd_profile *profile, uint64_t round)
+{
+    if (profile->interleaves && c->result->spins_since) {
+        return 1;
+    }
+    uint64_t count = round < 8 ? 16 : round < 32 ? 64 : 256;
+    uint64_t most = profile->interleaves        ? INTERLEAVED_MAX
+                    : profile->thread_count > 1 ? THREADED_MAX
+                                                : count;
+    return count < most ? count : most;
+}
+
+/* A round that only comes upon what is found already is left: its inputs end too early to get
+ * anywhere else. */
+static void search_round(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t round)
+{
+    uint64_t count = sequences_of(c, profile, round);
+    uint64_t left = c->options->runs ? c->options->runs - c->sequences : count;
+    count = left < count ? left : count;
+    batch *b = calloc(1, sizeof *b);
+    bool goes_on = b != NULL;
+    if (!b) {
+        c->status = gmd_fail(c->error, GMD_NO_MEMORY, "no host memory for sequences");
+    }
+    for (uint64_t i = 0; i < count && goes_on && !is_over(c); i += BATCH) {
+        size_t size = count - i < BATCH ? (size_t)(count - i) : BATCH;
+        goes_on = generate_batch(c, profile, seed, i, size, b) && run_batch(c, profile, b);
+        free_batch(b);
+        goes_on = goes_on && (b->known < 6 || b->known * 2 < i + size);
+        tell(c, "searching");
+    }
+    free(b);
 }
 
 static bool note_swept(void *context, const gmd_trace *trace, const gmd_violation *violation)
@@ -185,6 +319,12 @@ static bool note_swept(void *context, const gmd_trace *trace, const gmd_violatio
     gmd_violation copy = *violation;
     c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->sequences, c->error);
     return !is_over(c);
+}
+
+static bool was_found(void *context, const gmd_violation *violation)
+{
+    campaign *c = context;
+    return gmd_findings_hit(c->findings, violation);
 }
 
 static void tell_sweeping(void *context, uint64_t done, uint64_t all, const char *what)
@@ -201,6 +341,8 @@ static void tell_sweeping(void *context, uint64_t done, uint64_t all, const char
 static void sweep_round(campaign *c, gmd_profile *profile, uint64_t seed)
 {
     gmd_sweep_options options = {.memory_only = true,
+                                 .scouts = true,
+                                 .is_known = was_found,
                                  .has_budgets = c->options->space.has_budgets,
                                  .runs = SWEEP_RUNS,
                                  .progress = tell_sweeping,
@@ -209,6 +351,7 @@ static void sweep_round(campaign *c, gmd_profile *profile, uint64_t seed)
     profile->request_count =
         profile->request_count < SWEEP_REQUESTS ? profile->request_count : SWEEP_REQUESTS;
     profile->weights[GMD_OP_FAULT] = profile->weights[GMD_OP_BUDGET] = 0;
+    profile->interleaves = false; /* a call that is to fail is found by its number */
     for (uint64_t i = 0; i < SWEEPS_A_ROUND && !is_over(c); i++) {
         gmd_trace trace;
         gmd_sweep_result result;
@@ -242,10 +385,13 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
         uint64_t seed = gmd_random_derive(options->seed, round);
         gmd_profile_draw(&profile, &options->space, seed);
         result->status.rounds++;
+        if (result->spins_since && round % SPINNING_SPACING != 0) {
+            profile.interleaves = false;
+        }
         if (options->space.has_faults && round % 4 == 3) {
             sweep_round(&c, &profile, seed);
         } else {
-            search_round(&c, &profile, seed);
+            search_round(&c, &profile, seed, round);
         }
     }
     tell(&c, "done");

@@ -33,8 +33,13 @@ typedef struct gmd_search_options {
 
 typedef struct gmd_search_result {
     gmd_search_status status;
-    uint64_t refused;  /* rounds whose settings the allocator or the device refuses */
-    char refusal[512]; /* why, the first time */
+    uint64_t refused;     /* rounds whose settings the allocator or the device refuses */
+    char refusal[512];    /* why, the first time */
+    uint64_t unconfirmed; /* sequences that showed something only after others in one process */
+    gmd_violation unconfirmed_first; /* what the first of them showed there */
+    uint64_t interleaved, lapses;    /* sequences; turns that the watchdog took from a thread */
+    uint64_t spins_since;            /* sequence from which on few are interleaved; 0: never */
+    uint64_t faults_planted, faults_unfired; /* in the sequences that passed */
 } gmd_search_result;
 
 /* What can be asked of the allocator and the device, found out by asking. */

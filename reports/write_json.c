@@ -125,15 +125,33 @@ static void write_first_difference(gmd_json *json, const gmd_check *check)
     gmd_json_end(json);
 }
 
+static void write_quirks(gmd_json *json, const gmd_check *check)
+{
+    gmd_json_array(json, "quirks");
+    for (uint32_t i = 0; i < check->quirk_count; i++) {
+        const gmd_check_quirk *q = &check->quirks[i];
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "name", q->name);
+        gmd_json_u64(json, "count", q->count);
+        gmd_json_array(json, "requests");
+        for (uint64_t k = 0; k < q->count && k < sizeof q->requests / sizeof *q->requests; k++) {
+            gmd_json_u64(json, NULL, q->requests[k]);
+        }
+        gmd_json_end(json);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
 static void write_check(gmd_json *json, const gmd_check *check)
 {
     gmd_json_object(json, "check");
     gmd_json_u64(json, "requests", check->requests);
     gmd_json_u64(json, "matched", check->matched);
     gmd_json_bool(json, "exact", check->exact);
+    gmd_json_bool(json, "stopped_by_violation", check->is_cut_off);
     write_first_difference(json, check);
-    gmd_json_array(json, "quirks");
-    gmd_json_end(json);
+    write_quirks(json, check);
     gmd_json_u64(json, "device_events", check->device_events);
     gmd_json_bool(json, "end_state_checked", check->end_state_checked);
     gmd_json_bool(json, "statistics_checked", check->statistics_checked);

@@ -163,8 +163,9 @@ static void put_check_case(const gmd_outcome *outcome, FILE *out)
     if (!check->exact) {
         fprintf(out,
                 "      <failure message=\"%" PRIu64 " of %" PRIu64
-                " requests matched\" type=\"exact\">",
-                check->matched, check->requests);
+                " requests matched%s\" type=\"exact\">",
+                check->matched, check->requests,
+                check->is_cut_off ? ", then a violation ended it" : "");
         if (check->first_difference.present) {
             fprintf(out, "request %" PRIu64 ": ", check->first_difference.request);
             put_xml(check->first_difference.text, out);

@@ -123,11 +123,16 @@ static void put_difference(const gmd_check *check, FILE *out)
     if (!check->present || check->exact) {
         return;
     }
-    fputs("- **not exact**: ", out);
+    if (check->is_cut_off) {
+        fprintf(out, "- **stopped by a violation** at request %" PRIu64 ": no difference in the ",
+                check->cut_off_at);
+    } else {
+        fputs("- **not exact**: ", out);
+    }
     put_count(check->matched, out);
     fputs(" of ", out);
     put_count(check->requests, out);
-    fputs(" requests matched\n", out);
+    fputs(check->is_cut_off ? " requests before it\n" : " requests matched\n", out);
     if (check->first_difference.present) {
         fprintf(out, "  - first difference at request %" PRIu64 ", ",
                 check->first_difference.request);

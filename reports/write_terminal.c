@@ -257,10 +257,41 @@ static void put_difference(const screen *on, const gmd_check *check)
     put_labelled(on, "got", check->first_difference.got);
 }
 
+/* "spurious_oom mattered in 3 requests: 11502, 16002, 16003" */
+static void put_quirks(const screen *on, const gmd_check *check)
+{
+    for (uint32_t i = 0; i < check->quirk_count; i++) {
+        const gmd_check_quirk *q = &check->quirks[i];
+        uint64_t shown = sizeof q->requests / sizeof *q->requests;
+        char count[32];
+        fputs("  quirk ", on->out);
+        gmd_put_line_text(q->name, on->out);
+        fprintf(on->out, " mattered in %s request%s:", gmd_format_count(q->count, count),
+                q->count == 1 ? "" : "s");
+        for (uint64_t k = 0; k < q->count && k < shown; k++) {
+            fprintf(on->out, "%s %" PRIu64, k ? "," : "", q->requests[k]);
+        }
+        fputs(q->count > shown ? ", ...\n" : "\n", on->out);
+    }
+}
+
+static void put_cut_off(const screen *on, const gmd_check *check)
+{
+    char matched[32], requests[32];
+    fputs("  ", on->out);
+    put_colored(on, red, "stopped by a violation");
+    fprintf(on->out, " at request %" PRIu64 ": no difference in the %s of %s requests before it\n",
+            check->cut_off_at, gmd_format_count(check->matched, matched),
+            gmd_format_count(check->requests, requests));
+}
+
 static void put_check(const screen *on, const gmd_check *check)
 {
+    put_quirks(on, check);
     if (check->present && check->exact) {
         put_exact(on, check);
+    } else if (check->present && check->is_cut_off) {
+        put_cut_off(on, check);
     } else if (check->present) {
         put_difference(on, check);
     }

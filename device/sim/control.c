@@ -100,6 +100,14 @@ int gmd_sim_reset(const gmd_sim_config *config)
     return done ? 0 : -1;
 }
 
+void gmd_sim_restart_schedule(void)
+{
+    sim_lock();
+    sim.schedule_random = sim.config.schedule_seed;
+    sim.choices_used = 0;
+    sim_unlock();
+}
+
 size_t gmd_sim_recorded_left(void)
 {
     sim_lock();

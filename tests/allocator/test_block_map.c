@@ -12,6 +12,16 @@
 
 #define COUNT 3000
 
+static block *block_map_take(block_map *map, uint64_t address)
+{
+    block_map_slot *slot = block_map_find(map, address);
+    block *b = slot ? slot->block : NULL;
+    if (slot) {
+        block_map_remove(map, slot);
+    }
+    return b;
+}
+
 static void finds_exactly_what_was_inserted_and_not_taken(void **state)
 {
     (void)state;

@@ -32,8 +32,9 @@ static void open_model(model *m, bool is_small)
 {
     memset(m, 0, sizeof *m);
     m->random = 0x123456789abcdef;
-    m->set = calloc(1, sizeof *m->set);
+    m->set = aligned_alloc(_Alignof(free_set), sizeof *m->set);
     assert_non_null(m->set);
+    memset(m->set, 0, sizeof *m->set);
     m->set->is_small = is_small;
 }
 

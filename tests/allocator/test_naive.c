@@ -191,7 +191,7 @@ static void every_answer_is_that_of_the_naive_model(void **state)
         uint64_t *slot = &live[(random >> 20) % LIVE];
         log = (call_log){0};
         if (*slot) {
-            assert_true(gmd_allocator_free(a, (void *)(uintptr_t)*slot));
+            assert_true(gmd_allocator_free(a, (void *)(uintptr_t)*slot, 0, NULL));
             naive_free(&model, *slot);
             *slot = 0;
         } else {

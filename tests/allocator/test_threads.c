@@ -32,7 +32,7 @@ static void *churn(void *argument)
         w->random = w->random * 6364136223846793005u + 1442695040888963407u;
         void **slot = &live[(w->random >> 40) % LIVE];
         if (*slot) {
-            w->refused += !gmd_allocator_free(w->a, *slot);
+            w->refused += !gmd_allocator_free(w->a, *slot, 0, w->stream);
             *slot = NULL;
         } else {
             *slot = gmd_allocator_malloc(w->a, (w->random >> 30) % (4 * GMD_MIB), 0, w->stream);
@@ -42,7 +42,7 @@ static void *churn(void *argument)
         }
     }
     for (int i = 0; i < LIVE; i++) {
-        w->refused += !gmd_allocator_free(w->a, live[i]);
+        w->refused += !gmd_allocator_free(w->a, live[i], 0, w->stream);
     }
     return NULL;
 }

@@ -7,6 +7,7 @@
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,8 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
 
 static size_t round_size(size_t size)
 {
+    size =
+        size > SIZE_MAX / 2 ? SIZE_MAX / 2 : size; /* more than any device has, without wrapping */
     return size ? (size + 511) / 512 * 512 : 512;
 }
 
@@ -186,7 +189,32 @@ static void misbehave(void)
     }
 }
 
+/* A lock that asks again and again, out of any scheduler's sight; "livelock": who finds it taken
+ * never comes out. */
+static atomic_flag spin_lock = ATOMIC_FLAG_INIT;
+
+static void take_spin_lock(void)
+{
+    while (atomic_flag_test_and_set(&spin_lock)) {
+        while (is_planted("livelock")) {
+        }
+    }
+}
+
+static void *serve(size_t size, int device, cudaStream_t stream);
+
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
+{
+    if (!is_planted("spin") && !is_planted("livelock")) {
+        return serve(size, device, stream);
+    }
+    take_spin_lock();
+    void *memory = serve(size, device, stream);
+    atomic_flag_clear(&spin_lock);
+    return memory;
+}
+
+static void *serve(size_t size, int device, cudaStream_t stream)
 {
     allocation_calls++;
     misbehave();

@@ -51,10 +51,11 @@ static gmd_sim_recorded *placements_of(const gmd_history *h, size_t *count)
 }
 
 /* Runs the check with segments placed at `placed`, and closes the recording. */
-static gmd_outcome *check(recording *r, gmd_sim_recorded *placed, size_t count)
+static gmd_outcome *check_of(const char *allocator, recording *r, gmd_sim_recorded *placed,
+                             size_t count)
 {
-    gmd_check_input input = {&r->history, &r->snapshot, &r->truth};
-    gmd_run_options options = {.allocator = "reference",
+    gmd_check_input input = {&r->history, &r->snapshot, &r->truth, 0};
+    gmd_run_options options = {.allocator = allocator,
                                .lib_directory = GMD_TEST_LIB_DIR,
                                .device_count = 1,
                                .capacity_bytes = 80 * GMD_GIB,
@@ -79,6 +80,11 @@ static gmd_outcome *check(recording *r, gmd_sim_recorded *placed, size_t count)
     free(r);
     assert_string_equal(outcome->error, "");
     return outcome;
+}
+
+static gmd_outcome *check(recording *r, gmd_sim_recorded *placed, size_t count)
+{
+    return check_of("reference", r, placed, count);
 }
 
 static gmd_outcome *check_as_recorded(recording *r)
@@ -215,14 +221,32 @@ static void what_cannot_be_judged_is_said_beforehand(void **state)
     gmd_error error = {""};
     r->history.deferred_frees = 3;
     r->history.first_deferred = 17;
-    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "reference", "job", &error),
-                     GMD_BAD_INPUT);
+    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "job", &error), GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "3 frees waited for other streams"));
     assert_non_null(strstr(error.text, "request 17"));
     r->history.deferred_frees = 0;
-    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "reference", "job", &error),
-                     GMD_OK);
+    assert_int_equal(gmd_check_possible(&r->history, &r->snapshot, "job", &error), GMD_OK);
     free(check_as_recorded(r));
+}
+
+static void a_violation_that_ends_it_is_no_difference(void **state)
+{
+    (void)state;
+    recording *r = open_recording();
+    r->history.limit_bytes = 0;
+    size_t count;
+    gmd_sim_recorded *placed = placements_of(&r->history, &count);
+    setenv("GMD_PLANT", "misaligned", 1); /* in the third allocation */
+    gmd_outcome *o = check_of(GMD_TEST_PLANTED, r, placed, count);
+    unsetenv("GMD_PLANT");
+    if (o->check.first_difference.present) { /* the planted one is no caching allocator */
+        fail_msg("request %d: %s", (int)o->check.first_difference.request,
+                 o->check.first_difference.got);
+    }
+    assert_true(o->check.is_cut_off);
+    assert_int_equal(o->check.cut_off_at, o->violations[0].request);
+    assert_int_equal(o->check.matched, o->check.cut_off_at);
+    free(o);
 }
 
 int main(void)
@@ -239,6 +263,7 @@ int main(void)
         cmocka_unit_test(another_statistic_is_noticed_at_the_end),
         cmocka_unit_test(a_phase_that_never_was_is_noticed_at_the_end),
         cmocka_unit_test(what_cannot_be_judged_is_said_beforehand),
+        cmocka_unit_test(a_violation_that_ends_it_is_no_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "gmd_driver.h"
 #include "gmd_size.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static const char requests[] = "alloc a 1000 s1\n"
                                "alloc k 40MiB s3 device 1\n"
                                "alloc l 5MiB s3 device 1\n";
 
-static void expect_clean(const char *fault)
+static gmd_outcome *run_with(const char *fault)
 {
     char text[2048];
     int length = snprintf(text, sizeof text, "gmd-trace 1\ndevices 2\ncapacity 64MiB\n%s\n%s",
@@ -57,10 +58,16 @@ static void expect_clean(const char *fault)
                                .capacity_bytes = trace.capacity_bytes,
                                .call_budget_s = 20};
     gmd_workload workload = {
-        .name = "faults", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+        .name = "faults.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
     gmd_outcome *o = calloc(1, sizeof *o);
     assert_int_equal(gmd_run_isolated(&options, &workload, o, &error), GMD_OK);
     gmd_trace_free(&trace);
+    return o;
+}
+
+static void expect_clean(const char *fault)
+{
+    gmd_outcome *o = run_with(fault);
     if (o->verdict != GMD_PASS) {
         fail_msg("%s: %s %s", fault, o->violation_count ? o->violations[0].oracle : "",
                  o->violation_count ? o->violations[0].message : o->error);
@@ -105,6 +112,62 @@ static void a_run_without_a_fault_is_clean(void **state)
     expect_clean("");
 }
 
+static bool has_note(const gmd_outcome *o, const char *text)
+{
+    for (uint32_t i = 0; i < o->note_count; i++) {
+        if (strstr(o->notes[i], text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void a_fault_that_never_fired_is_said(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_with("fault cudaMalloc 1000 2");
+    assert_int_equal(o->faults_planted, 1);
+    assert_int_equal(o->faults_unfired, 1);
+    assert_true(has_note(o, "the fault of request 0 never fired: the allocator called cudaMalloc"));
+    free(o);
+}
+
+static void of_a_fault_that_fired_nothing_is_said(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_with("fault cudaMalloc 2 2");
+    assert_int_equal(o->faults_planted, 1);
+    assert_int_equal(o->faults_unfired, 0);
+    assert_false(has_note(o, "never fired"));
+    free(o);
+}
+
+static void expect_refused(const char *fault, const char *why)
+{
+    gmd_outcome *o = run_with(fault);
+    assert_int_equal(o->verdict, GMD_ERROR);
+    assert_int_equal(o->error_status, GMD_BAD_INPUT);
+    assert_int_equal(o->requests, 0);
+    if (!strstr(o->error, why) || !strstr(o->error, "faults.gmd:4: ")) {
+        fail_msg("%s", o->error);
+    }
+    free(o);
+}
+
+static void an_error_that_there_is_not_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    expect_refused("fault cudaMalloc 1 77", "77 is no cudaError_t");
+    expect_refused("fault cuMemMap 1 9", "9 is no CUresult"); /* of the runtime only */
+}
+
+static void not_ready_is_an_answer_of_queries_only(void **state)
+{
+    (void)state;
+    expect_refused("fault cudaMalloc 1 600", "'not ready' is an answer of queries only");
+    expect_clean("fault cudaEventQuery 1 600");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +179,10 @@ int main(void)
         cmocka_unit_test(any_cudaSetDevice_may_fail),
         cmocka_unit_test(any_cudaMemGetInfo_may_fail),
         cmocka_unit_test(any_cudaGetLastError_may_fail),
+        cmocka_unit_test(a_fault_that_never_fired_is_said),
+        cmocka_unit_test(of_a_fault_that_fired_nothing_is_said),
+        cmocka_unit_test(an_error_that_there_is_not_is_refused_with_its_line),
+        cmocka_unit_test(not_ready_is_an_answer_of_queries_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static inline gmd_run_options options_for(const char *allocator)
                              .device = GMD_DEVICE_SIM,
                              .device_count = 1,
                              .capacity_bytes = GMD_GIB,
-                             .call_budget_s = 20};
+                             .call_budget_s = 120};
 }
 
 static inline gmd_trace parse_or_fail(const char *text)

@@ -43,6 +43,14 @@ static void of_a_request_only_the_first_word_counts(void **state)
                       "crashed with signal # (Segmentation fault) in request #: alloc");
 }
 
+static void which_symbol_is_missing_does_not_count(void **state)
+{
+    (void)state;
+    expect_normalised("Can't find cuMemMap: not found", "Can't find #: not found");
+    expect_normalised("r.cuMemCreate_ INTERNAL ASSERT FAILED", "# INTERNAL ASSERT FAILED");
+    expect_normalised("cuMemMap(0x1, 2 B) returned 400", "cuMemMap(#, #) returned #");
+}
+
 static void a_long_message_is_cut(void **state)
 {
     (void)state;
@@ -65,6 +73,29 @@ static void the_oracle_is_part_of_the_cause(void **state)
     assert_true(gmd_cause_equal(&x, &z));
 }
 
+static void a_deadlock_is_its_locks(void **state)
+{
+    (void)state;
+    gmd_violation a = {.oracle = "progress",
+                       .message = "deadlock: main in request 1 (free b0) waits for the lock at "
+                                  "x.so+0x20, held by t1 in request 2 (alloc b1 1 s1); t1 in "
+                                  "request 2 (alloc b1 1 s1) waits for the lock at x.so+0x10, held "
+                                  "by main in request 1 (free b0)"};
+    gmd_violation b = {.oracle = "progress",
+                       .message = "deadlock: t1 in request 7 (free b0) waits for the lock at "
+                                  "x.so+0x10, held by t2; t2 waits for the lock at x.so+0x20, "
+                                  "held by t1"};
+    gmd_violation c = {.oracle = "progress",
+                       .message = "deadlock: t1 waits for the lock at x.so+0x30, held by t1"};
+    gmd_cause x, y, z;
+    gmd_cause_of(&a, &x);
+    gmd_cause_of(&b, &y);
+    gmd_cause_of(&c, &z);
+    assert_string_equal(x.text, "deadlock x.so+0x10 x.so+0x20");
+    assert_true(gmd_cause_equal(&x, &y));
+    assert_false(gmd_cause_equal(&x, &z));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,6 +104,8 @@ int main(void)
         cmocka_unit_test(names_of_blocks_streams_and_threads_do_not_count),
         cmocka_unit_test(other_words_with_digits_do),
         cmocka_unit_test(of_a_request_only_the_first_word_counts),
+        cmocka_unit_test(which_symbol_is_missing_does_not_count),
+        cmocka_unit_test(a_deadlock_is_its_locks),
         cmocka_unit_test(a_long_message_is_cut),
         cmocka_unit_test(the_oracle_is_part_of_the_cause),
     };

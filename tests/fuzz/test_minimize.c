@@ -8,9 +8,10 @@
 static const gmd_minimize_limits no_limits = {0};
 
 /* Minimises `trace` for the first violation that it shows; the result as text. */
-static char *minimized_text(gmd_trace *trace, const char *plant, gmd_minimized *result)
+static char *minimized_on(const char *allocator, gmd_trace *trace, const char *plant,
+                          gmd_minimized *result)
 {
-    gmd_run_options options = options_for(GMD_TEST_PLANTED);
+    gmd_run_options options = options_for(allocator);
     gmd_runner runner;
     gmd_cause cause;
     const gmd_outcome *outcome;
@@ -24,6 +25,11 @@ static char *minimized_text(gmd_trace *trace, const char *plant, gmd_minimized *
     gmd_runner_close(&runner);
     unsetenv("GMD_PLANT");
     return text_of(trace);
+}
+
+static char *minimized_text(gmd_trace *trace, const char *plant, gmd_minimized *result)
+{
+    return minimized_on(GMD_TEST_PLANTED, trace, plant, result);
 }
 
 static gmd_trace five_hundred_requests(uint64_t seed)
@@ -147,6 +153,65 @@ static void a_case_without_the_verdict_is_refused(void **state)
     gmd_trace_free(&trace);
 }
 
+static void threads_that_do_not_matter_go_at_once(void **state)
+{
+    (void)state;
+    gmd_trace trace = parse_or_fail("gmd-trace 1\n"
+                                    "interleave seed 3\n"
+                                    "alloc a 1 s1\n"
+                                    "thread t1\n"
+                                    "alloc b 1 s1\n"
+                                    "thread t2\n"
+                                    "alloc c 1 s1\n"
+                                    "alloc d 1 s1\n");
+    gmd_minimized result;
+    char *text = minimized_text(&trace, "misaligned", &result);
+    assert_null(strstr(text, "interleave"));
+    assert_null(strstr(text, "thread"));
+    assert_int_equal(trace.count, 3);
+    free(text);
+    gmd_trace_free(&trace);
+}
+
+/* Two threads find room for one, under a seed that nobody knows for the shorter case. */
+static void a_race_shrinks_to_the_requests_that_race(void **state)
+{
+    (void)state;
+    static const char noise[] = "alloc %c%d 1MiB s1\nuse %c%d s2 10us\nfree %c%d\nsync s1\n";
+    char text[4096];
+    int length = snprintf(text, sizeof text,
+                          "gmd-trace 1\ncapacity 64MiB\nconf defect:rmm868\ninterleave seed 0\n"
+                          "fraction 0.5\n");
+    for (int i = 0; i < 16; i++) {
+        char name = (char)('a' + i % 2);
+        length += snprintf(text + length, sizeof text - (size_t)length, "thread t%d\n", 1 + i % 2);
+        length +=
+            snprintf(text + length, sizeof text - (size_t)length, noise, name, i, name, i, name, i);
+        if (i == 7 || i == 8) {
+            length += snprintf(text + length, sizeof text - (size_t)length,
+                               "alloc big%d 20MiB s1\nfree big%d\n", i, i);
+        }
+    }
+    gmd_trace trace = parse_or_fail(text);
+    gmd_run_options options = options_for(GMD_TEST_LIMITED);
+    gmd_runner runner;
+    const gmd_outcome *outcome;
+    gmd_error error = {""};
+    gmd_runner_init(&runner, &options);
+    for (trace.interleave.seed = 0; trace.interleave.seed < 1000; trace.interleave.seed++) {
+        demand_ok(gmd_runner_run(&runner, &trace, &outcome, &error), &error);
+        if (outcome->violation_count) {
+            break;
+        }
+    }
+    gmd_runner_close(&runner);
+    gmd_minimized result;
+    free(minimized_on(GMD_TEST_LIMITED, &trace, "", &result));
+    assert_string_equal(result.violation.oracle, "peak_bound");
+    assert_true(trace.count <= 4); /* of 69 */
+    gmd_trace_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +219,8 @@ int main(void)
         cmocka_unit_test(the_same_input_gives_the_same_result_after_as_many_tries),
         cmocka_unit_test(what_matters_stays),
         cmocka_unit_test(a_crash_is_minimised_like_any_other_verdict),
+        cmocka_unit_test(threads_that_do_not_matter_go_at_once),
+        cmocka_unit_test(a_race_shrinks_to_the_requests_that_race),
         cmocka_unit_test(a_limit_ends_it_with_the_smallest_so_far),
         cmocka_unit_test(a_case_without_the_verdict_is_refused),
     };

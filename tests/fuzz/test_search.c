@@ -14,10 +14,10 @@ static gmd_search_result search(const char *allocator, const char *plant, uint64
     gmd_run_options run = options_for(allocator);
     run.call_budget_s = strcmp(plant, "hang") == 0 ? 0.3 : 20;
     bool is_slow = strcmp(plant, "hang") == 0; /* each run that finds it takes the budget */
-    gmd_search_options options = {.run = &run, .seed = seed, .runs = is_slow ? 4 : RUNS};
+    gmd_search_options options = {.run = &run, .seed = seed, .runs = is_slow ? 2 : RUNS};
     gmd_search_result result;
     gmd_error error = {""};
-    findings->minimize_seconds = findings->out_directory ? 60 : 0.5;
+    findings->minimize_seconds = findings->out_directory ? 60 : 0.01; /* test_minimize.c's */
     setenv("GMD_PLANT", plant, 1);
     demand_ok(gmd_search_find_space(&options.space, &run, &error), &error);
     demand_ok(gmd_search(&options, findings, &result, &error), &error);
@@ -92,6 +92,44 @@ static void the_same_seed_makes_the_same_campaign(void **state)
     gmd_findings_free(&second);
 }
 
+/* Threads that are interleaved come in few rounds of a campaign: here in each. */
+static gmd_search_result search_with_threads(const char *plant, uint64_t runs,
+                                             gmd_findings *findings)
+{
+    static const gmd_profile_space threaded = {.has_interleaving = true, .has_threads_only = true};
+    gmd_run_options run = options_for(GMD_TEST_PLANTED);
+    run.call_budget_s = strcmp(plant, "livelock") == 0 ? 0.5 : 120; /* who spins is only slow */
+    gmd_search_options options = {.run = &run, .seed = 1, .runs = runs, .space = threaded};
+    gmd_search_result result;
+    gmd_error error = {""};
+    findings->minimize_seconds = 0.01;
+    setenv("GMD_PLANT", plant, 1);
+    demand_ok(gmd_search(&options, findings, &result, &error), &error);
+    unsetenv("GMD_PLANT");
+    return result;
+}
+
+static void threads_that_spin_are_interleaved_less(void **state)
+{
+    (void)state;
+    gmd_findings findings = {0};
+    gmd_search_result result = search_with_threads("spin", 300, &findings);
+    assert_string_equal(findings.count ? findings.items[0].violation.message : "", "");
+    assert_int_equal(result.status.runs, 300);
+    assert_true(result.spins_since > 0);
+    assert_true(result.interleaved < 60);
+    gmd_findings_free(&findings);
+}
+
+static void a_livelock_is_found_as_progress(void **state)
+{
+    (void)state;
+    gmd_findings findings = {0};
+    search_with_threads("livelock", 2, &findings);
+    assert_true(has_oracle(&findings, "progress"));
+    gmd_findings_free(&findings);
+}
+
 static void each_defect_is_one_finding_with_one_case_that_replays_it(void **state)
 {
     (void)state;
@@ -132,6 +170,8 @@ int main(void)
         cmocka_unit_test(hang_is_found_as_progress),
         cmocka_unit_test(crash_init_is_found_as_progress),
         cmocka_unit_test(crash_exit_is_found_as_progress),
+        cmocka_unit_test(threads_that_spin_are_interleaved_less),
+        cmocka_unit_test(a_livelock_is_found_as_progress),
         cmocka_unit_test(nothing_is_found_in_the_reference),
         cmocka_unit_test(the_same_seed_makes_the_same_campaign),
         cmocka_unit_test(each_defect_is_one_finding_with_one_case_that_replays_it),

@@ -82,6 +82,7 @@ static void a_planted_fault_does_not_excuse_what_it_leaves_behind(void **state)
     refused r;
     refuse(&r);
     r.view.faults_hit = 1;
+    r.refusal.room = 4096;
     assert_int_equal(judge_refusal(&r, 1000, "1000 B were served before"), 1);
 }
 
@@ -120,7 +121,16 @@ static void what_fitted_once_must_fit_when_all_is_free(void **state)
     (void)state;
     refused r;
     refuse(&r);
+    r.refusal.room = 4096;
     assert_int_equal(judge_refusal(&r, 1000, "with everything freed"), 1);
+}
+
+static void what_fitted_before_the_budget_may_not_fit_now(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r); /* with room for 512 B */
+    assert_int_equal(judge_refusal(&r, 1000, NULL), 0);
 }
 
 static void with_all_free_nothing_may_be_held(void **state)
@@ -280,6 +290,7 @@ int main(void)
         cmocka_unit_test(emptying_the_cache_must_not_help),
         cmocka_unit_test(the_cache_must_be_given_back_before_the_refusal),
         cmocka_unit_test(what_fitted_once_must_fit_when_all_is_free),
+        cmocka_unit_test(what_fitted_before_the_budget_may_not_fit_now),
         cmocka_unit_test(with_all_free_nothing_may_be_held),
         cmocka_unit_test(a_smaller_request_may_need_more_of_the_device),
         cmocka_unit_test(room_on_the_device_makes_a_refusal_false),

@@ -1,0 +1,77 @@
+#include "device_allocator.h"
+
+#include "segments.h"
+
+void device_enter(device_allocator *d)
+{
+    pthread_mutex_lock(&d->lock);
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        heap_close(h);
+    }
+}
+
+void device_leave(device_allocator *d)
+{
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        heap_leave(h);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+void device_set_limit(device_allocator *d, uint64_t bytes)
+{
+    d->limit_bytes = bytes;
+    d->is_limit_known = true;
+    device_attend(d, ATTEND_AGES, d->settings->gc_threshold > 0 && bytes != UINT64_MAX);
+}
+
+void device_resolve_limit(device_allocator *d)
+{
+    uint64_t total;
+    if (!d->is_limit_known && d->settings->memory_fraction < 1 &&
+        segments_device_total(d->device, &total)) {
+        device_set_limit(d, (uint64_t)(d->settings->memory_fraction * (double)total));
+    }
+}
+
+static void remember(device_allocator *d, heap *h)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)h->stream * 0x9e3779b97f4a7c15u;
+    atomic_store_explicit(&d->heap_cache[hash >> 58], h, memory_order_release);
+}
+
+static heap *add_heap(device_allocator *d, pool *of, heap **link, cudaStream_t stream)
+{
+    heap *h = heap_create(d, of, stream);
+    if (!h) {
+        return NULL;
+    }
+    h->is_only = !d->heaps;
+    if (d->heaps) {
+        d->heaps->is_only = false;
+    }
+    atomic_store_explicit(&h->entry, HEAP_CLOSED, memory_order_relaxed);
+    statistics_add_heap(&d->stats, &h->stats);
+    h->next = *link;
+    *link = h;
+    h->next_of_device = d->heaps;
+    d->heaps = h;
+    return h;
+}
+
+heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream)
+{
+    heap *cached = of == &d->default_pool ? device_cached_heap(d, stream) : NULL;
+    if (cached) {
+        return cached;
+    }
+    heap **link = &of->heaps;
+    while (*link && (uintptr_t)(*link)->stream < (uintptr_t)stream) {
+        link = &(*link)->next;
+    }
+    heap *h = *link && (*link)->stream == stream ? *link : add_heap(d, of, link, stream);
+    if (h && of == &d->default_pool) {
+        remember(d, h);
+    }
+    return h;
+}

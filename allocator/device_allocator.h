@@ -1,0 +1,115 @@
+/* device_allocator.h - all that the reference allocator keeps of one device.
+ *
+ * Two ways to work on it. A request that a cached block serves enters its stream's heap and nothing
+ * else (heap.h). Everything else has the device alone: device_enter takes the lock and closes every
+ * heap, and only then may segments, pools, pending frees, the device's statistics and other heaps
+ * be touched. `attention` says that even a cached request must come that way. */
+#ifndef GMD_DEVICE_ALLOCATOR_H
+#define GMD_DEVICE_ALLOCATOR_H
+
+#include "gmd_allocator.h"
+#include "heap.h"
+#include "pending.h"
+#include "places.h"
+#include "settings.h"
+#include "statistics.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define HEAP_CACHE_SIZE 64 /* direct-mapped: stream -> heap of the default pool */
+
+/* Why a request that a cached block could serve must have the device alone. */
+enum {
+    ATTEND_PENDING = 1, /* frees wait for other streams: they are looked at by each request */
+    ATTEND_ROUTES = 2,  /* some streams' requests go to private pools */
+    ATTEND_AGES = 4,    /* lookups are counted, for garbage collection */
+    ATTEND_YIELDED = 8, /* the memory is lent: nothing can be served */
+};
+
+struct pool {
+    pool *next;
+    uint64_t id[2];   /* {0, 0}: the default pool */
+    heap *heaps;      /* in ascending order of their streams' handles */
+    uint32_t holders; /* private: how often it was begun and not released */
+    bool is_captured; /* graphs hold addresses of its blocks: segments stay while there are holders
+                       */
+    uint64_t lookups[POOL_KINDS]; /* for garbage collection */
+};
+
+typedef struct route { /* while it stands, requests on streams that it accepts go to its pool */
+    struct route *next;
+    pool *to;
+    gmd_stream_filter *accepts;
+    void *context;
+} route;
+
+typedef struct memory_callback {
+    struct memory_callback *next;
+    gmd_free_memory_callback *release;
+    void *context;
+} memory_callback;
+
+struct device_allocator {
+    pthread_mutex_t lock;
+    int device;
+    const settings *settings;
+    _Atomic uint32_t attention; /* ATTEND_ bits */
+    heap *_Atomic heap_cache[HEAP_CACHE_SIZE];
+    heap *heaps;       /* of all pools */
+    pool default_pool; /* first of the list of pools */
+    route *routes;
+    memory_callback *callbacks;
+    uint64_t limit_bytes; /* of reserved memory; UINT64_MAX: none is set */
+    bool is_limit_known;  /* the settings' fraction was looked at, or another one was set */
+    segment *segments;    /* the expandable ones */
+    places places;        /* blocks' addresses are places, see places.h */
+    pending pending;
+    uint32_t quirks;
+    uint64_t quirk_counts[GMD_QUIRK_COUNT];
+    statistics stats;
+};
+
+void device_enter(device_allocator *d);
+void device_leave(device_allocator *d);
+
+/* Sets the limit that the settings ask for, once: the device's total is not known before a first
+ * request. */
+void device_resolve_limit(device_allocator *d);
+void device_set_limit(device_allocator *d, uint64_t bytes);
+
+/* The heap of a stream in a pool, made where there is none. NULL: no host memory. The device is
+ * the caller's alone. */
+heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream);
+
+/* The default pool's heap of a stream, where it was used of late; NULL: ask device_heap. Any time.
+ */
+static inline heap *device_cached_heap(device_allocator *d, cudaStream_t stream)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u;
+    heap *h = atomic_load_explicit(&d->heap_cache[hash >> 58], memory_order_acquire);
+    return h && h->stream == stream ? h : NULL;
+}
+
+static inline void device_attend(device_allocator *d, uint32_t why, bool is_on)
+{
+    uint32_t now = atomic_load_explicit(&d->attention, memory_order_relaxed);
+    atomic_store_explicit(&d->attention, is_on ? now | why : now & ~why, memory_order_relaxed);
+}
+
+/* Torch 2.11's deviation is to be kept to, and matters here: counted. */
+static inline bool quirk_holds(device_allocator *d, gmd_quirk which)
+{
+    bool holds = d->quirks & 1u << which;
+    d->quirk_counts[which] += holds;
+    return holds;
+}
+
+/* So many more bytes may be reserved. */
+static inline bool device_is_within_limit(const device_allocator *d, uint64_t more)
+{
+    uint64_t reserved = statistics_reserved(&d->stats);
+    return more <= d->limit_bytes && reserved <= d->limit_bytes - more;
+}
+
+#endif

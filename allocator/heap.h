@@ -1,0 +1,63 @@
+/* heap.h - the blocks of one stream in one pool, and what is counted of them.
+ *
+ * In this algorithm a block never leaves its stream, so streams share nothing that a cached request
+ * needs: each heap is worked on by whoever has entered it, threads on different streams at the same
+ * time. Entering never waits: who finds a heap taken goes through the device's lock instead
+ * (device.h), which keeps all heaps closed while it is held. So a heap is never held across a call
+ * of CUDA, nor while waiting for anything. */
+#ifndef GMD_HEAP_H
+#define GMD_HEAP_H
+
+#include "block_map.h"
+#include "free_set.h"
+#include "gmd_cuda.h"
+#include "statistics.h"
+
+#include <stdatomic.h>
+
+typedef struct device_allocator device_allocator;
+typedef struct pool pool;
+typedef struct history_ring history_ring;
+
+typedef enum heap_entry { HEAP_OPEN, HEAP_ENTERED, HEAP_CLOSED } heap_entry;
+
+struct heap {
+    _Atomic uint32_t entry; /* heap_entry */
+    bool is_only;           /* of its device: see statistics.h */
+    cudaStream_t stream;
+    device_allocator *device;
+    pool *pool;
+    heap *next;           /* of the pool, in ascending order of the stream handles */
+    heap *next_of_device; /* in the order of their making */
+    block_pool blocks;
+    block_map allocated;   /* the allocated blocks, by address */
+    history_ring *history; /* NULL: not kept */
+    heap_statistics stats;
+    free_set sets[POOL_KINDS];
+};
+
+/* NULL: no host memory. */
+heap *heap_create(device_allocator *device, pool *of, cudaStream_t stream);
+void heap_destroy(heap *h);
+
+static inline bool heap_try_enter(heap *h)
+{
+    uint32_t open = HEAP_OPEN;
+    return atomic_compare_exchange_strong_explicit(&h->entry, &open, HEAP_ENTERED,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void heap_leave(heap *h)
+{
+    atomic_store_explicit(&h->entry, HEAP_OPEN, memory_order_release);
+}
+
+/* Waits until nobody is in it; nobody comes in before heap_leave. */
+void heap_close(heap *h);
+
+static inline pool_kind set_kind(const free_set *set)
+{
+    return set->is_small ? POOL_SMALL : POOL_LARGE;
+}
+
+#endif

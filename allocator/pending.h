@@ -1,0 +1,63 @@
+/* pending.h - blocks that were freed while other streams' work may still use them.
+ *
+ * A block knows the streams that it was recorded on. When it is freed, an event is recorded on each
+ * of them; it is free when all are complete. Events of one stream complete in order, so each stream
+ * has a queue of its own, of which only the front is asked about: nothing waits behind another
+ * stream's work. A stream that is being captured must not have events recorded on it: such blocks
+ * are deferred until it is not, and so are those for which the device refused an event.
+ *
+ * The device is the caller's alone. */
+#ifndef GMD_PENDING_H
+#define GMD_PENDING_H
+
+#include "block.h"
+#include "gmd_cuda.h"
+
+typedef struct device_allocator device_allocator;
+typedef struct event_queue event_queue;
+typedef struct pending_event pending_event;
+
+struct stream_use {
+    stream_use *next;
+    cudaStream_t stream;
+};
+
+typedef struct pending {
+    event_queue *queues;  /* one for each stream that was ever recorded */
+    uint64_t event_count; /* in all queues */
+    block *deferred;      /* blocks without events yet, linked by block.right */
+    cudaEvent_t *events;  /* not in use, to be recorded again */
+    size_t spare_events, event_capacity;
+    stream_use *spare_uses;
+    pending_event *spare_entries;
+} pending;
+
+/* The allocated block is used by work on `stream`, too. False: no host memory. */
+bool pending_record(device_allocator *d, block *b, cudaStream_t stream);
+
+/* A block with recorded streams was freed: it waits for them. */
+void pending_add(device_allocator *d, block *b);
+
+/* Releases what is free by now, without waiting. */
+void pending_poll(device_allocator *d);
+
+/* Waits for all, and releases them. False: some had to be left (the device refused, or their
+ * stream is being captured). */
+bool pending_settle(device_allocator *d);
+
+static inline bool pending_is_empty(const pending *p)
+{
+    return !p->event_count && !p->deferred;
+}
+
+/* The stream is about to be destroyed, and all its work is done: no block waits for it any more. */
+void pending_forget(device_allocator *d, cudaStream_t stream);
+
+/* Visits every pending block, some more than once. */
+void pending_each(const pending *p, void (*visit)(void *context, block *b), void *context);
+
+/* Destroys the events that are not in use. */
+void pending_drop_events(device_allocator *d);
+void pending_release(device_allocator *d); /* frees all it has; nothing may be pending */
+
+#endif

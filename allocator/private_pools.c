@@ -1,0 +1,177 @@
+#include "private_pools.h"
+
+#include "segments.h"
+
+#include <stdlib.h>
+
+static bool is_same(const uint64_t a[2], const uint64_t b[2])
+{
+    return a[0] == b[0] && a[1] == b[1];
+}
+
+static pool *find_pool(device_allocator *d, const uint64_t id[2])
+{
+    pool *p = d->default_pool.next;
+    while (p && !is_same(p->id, id)) {
+        p = p->next;
+    }
+    return p;
+}
+
+/* The pool of that name, made where there is none; NULL: no host memory. */
+static pool *hold_pool(device_allocator *d, const uint64_t id[2])
+{
+    pool *p = find_pool(d, id);
+    if (!p && (p = calloc(1, sizeof *p))) {
+        *p = (pool){.next = d->default_pool.next, .id = {id[0], id[1]}};
+        d->default_pool.next = p;
+    }
+    if (p) {
+        p->holders++;
+    }
+    return p;
+}
+
+pool *private_pools_route(device_allocator *d, cudaStream_t stream)
+{
+    for (route *r = d->routes; r; r = r->next) {
+        if (!r->accepts || r->accepts(r->context, stream)) {
+            return r->to;
+        }
+    }
+    return &d->default_pool;
+}
+
+bool private_pools_begin(device_allocator *d, const uint64_t id[2], gmd_stream_filter *accepts,
+                         void *context)
+{
+    route **link = &d->routes;
+    for (; *link; link = &(*link)->next) { /* the route that was made first is asked first */
+        if (is_same((*link)->to->id, id)) {
+            return false;
+        }
+    }
+    route *r = calloc(1, sizeof *r);
+    pool *p = r ? hold_pool(d, id) : NULL;
+    if (!p) {
+        free(r);
+        return false;
+    }
+    *r = (route){.to = p, .accepts = accepts, .context = context};
+    *link = r;
+    device_attend(d, ATTEND_ROUTES, true);
+    return true;
+}
+
+bool private_pools_end(device_allocator *d, const uint64_t id[2], void **context)
+{
+    for (route **link = &d->routes; *link; link = &(*link)->next) {
+        route *r = *link;
+        if (is_same(r->to->id, id)) {
+            *link = r->next;
+            *context = r->context;
+            free(r);
+            device_attend(d, ATTEND_ROUTES, d->routes != NULL);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool private_pools_let_go(device_allocator *d, const uint64_t id[2])
+{
+    pool *p = find_pool(d, id);
+    if (!p || !p->holders) {
+        return false;
+    }
+    p->holders--;
+    return true;
+}
+
+bool private_pools_are_captured(const device_allocator *d)
+{
+    for (const route *r = d->routes; r; r = r->next) {
+        if (r->to->is_captured) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- the end of a pool ------------------------------------------------------------------- */
+
+static bool is_empty(const pool *p)
+{
+    for (const heap *h = p->heaps; h; h = h->next) {
+        if (h->stats.counts[POOL_ALL][FIGURE_ACTIVE].current) {
+            return false;
+        }
+        for (int kind = 0; kind < POOL_KINDS; kind++) {
+            if (h->sets[kind].block_count || h->sets[kind].unmapped) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void drop_heap(device_allocator *d, heap *h)
+{
+    heap **link = &d->heaps;
+    while (*link && *link != h) {
+        link = &(*link)->next_of_device;
+    }
+    *link = h->next_of_device;
+    statistics_remove_heap(&d->stats, &h->stats);
+    if (d->heaps && !d->heaps->next_of_device) {
+        d->heaps->is_only = true;
+    }
+    heap_destroy(h);
+}
+
+static void drop_pool(device_allocator *d, pool **link)
+{
+    pool *p = *link;
+    *link = p->next;
+    for (heap *h = p->heaps, *next; h; h = next) {
+        next = h->next;
+        drop_heap(d, h);
+    }
+    free(p);
+}
+
+static bool is_routed_to(const device_allocator *d, const pool *p)
+{
+    const route *r = d->routes;
+    while (r && r->to != p) {
+        r = r->next;
+    }
+    return r;
+}
+
+void private_pools_release_free(device_allocator *d)
+{
+    for (pool **link = &d->default_pool.next; *link;) {
+        pool *p = *link;
+        if (!p->is_captured || !p->holders) {
+            segments_release_pool(d, p);
+        }
+        if (!p->holders && !is_routed_to(d, p) && is_empty(p)) {
+            drop_pool(d, link);
+        } else {
+            link = &p->next;
+        }
+    }
+}
+
+void private_pools_destroy(device_allocator *d)
+{
+    for (route *r = d->routes, *next; r; r = next) {
+        next = r->next;
+        free(r);
+    }
+    d->routes = NULL;
+    while (d->default_pool.next) {
+        drop_pool(d, &d->default_pool.next);
+    }
+}

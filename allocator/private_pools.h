@@ -1,0 +1,34 @@
+/* private_pools.h - pools that some streams' requests go to instead of the default one: those of
+ * captured graphs, whose addresses must stay, and users' own. The device is the caller's alone.
+ *
+ * A pool is captured when a request went to it while its stream was being captured. Only then are
+ * its segments kept for as long as somebody holds it; any other pool's cache is given back like the
+ * default one's (torch 2.11 keeps both, pytorch#175015). */
+#ifndef GMD_PRIVATE_POOLS_H
+#define GMD_PRIVATE_POOLS_H
+
+#include "device_allocator.h"
+
+/* Where requests on a stream go: the default pool unless a route accepts the stream. */
+pool *private_pools_route(device_allocator *d, cudaStream_t stream);
+
+/* False: no host memory, or requests go to that pool already. */
+bool private_pools_begin(device_allocator *d, const uint64_t id[2], gmd_stream_filter *accepts,
+                         void *context);
+
+/* Gives the context of the route that ends; false: there is none. */
+bool private_pools_end(device_allocator *d, const uint64_t id[2], void **context);
+
+/* One holder less. False: there is no such pool, or nobody holds it. */
+bool private_pools_let_go(device_allocator *d, const uint64_t id[2]);
+
+/* Gives back what is free in pools that may give back, and drops those that nobody needs. */
+void private_pools_release_free(device_allocator *d);
+
+/* Requests go to a captured pool: a capture may be under way. */
+bool private_pools_are_captured(const device_allocator *d);
+
+/* Frees all pools but the default one; their blocks must be gone. */
+void private_pools_destroy(device_allocator *d);
+
+#endif

@@ -1,0 +1,330 @@
+#include "requests.h"
+
+#include "blocks.h"
+#include "cuda_scope.h"
+#include "expandable.h"
+#include "history.h"
+#include "private_pools.h"
+#include "segments.h"
+
+typedef struct request {
+    device_allocator *d;
+    uint64_t requested, size; /* as asked for, and as the block must be */
+    cudaStream_t stream;
+    pool *pool;
+    free_set *set;
+} request;
+
+/* --- a cached block, while other streams work -------------------------------------------- */
+
+static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_t requested)
+{
+    const settings *s = d->settings;
+    free_set *set = &h->sets[size <= SMALL_REQUEST_BYTES ? POOL_SMALL : POOL_LARGE];
+    block *b = blocks_find(s, set, size);
+    if (!b || !blocks_have_room_to_occupy(s, h, b, size, requested) ||
+        !block_map_reserve(&h->allocated) || !block_pool_reserve(&h->blocks, 1)) {
+        return NULL;
+    }
+    free_set_remove(set, b);
+    b = blocks_occupy(s, h, b, size, requested);
+    history_add(h, HISTORY_ALLOC, b->address, requested, 0);
+    return b;
+}
+
+static void *malloc_cached(device_allocator *d, uint64_t requested, cudaStream_t stream)
+{
+    heap *h = device_cached_heap(d, stream);
+    uint64_t size = settings_block_size(d->settings, requested);
+    if (!h || size >= d->settings->max_split_bytes || !heap_try_enter(h)) {
+        return NULL;
+    }
+    uint64_t address = 0;
+    if (!atomic_load_explicit(&d->attention, memory_order_relaxed)) {
+        block *b = occupy_cached(d, h, size, requested);
+        address = b ? places_address(&d->places, b->address) : 0;
+    }
+    heap_leave(h);
+    return (void *)(uintptr_t)address;
+}
+
+/* --- any request, alone ------------------------------------------------------------------ */
+
+static block *take_cached(request *r)
+{
+    pool_kind kind = set_kind(r->set);
+    if (atomic_load_explicit(&r->d->attention, memory_order_relaxed) & ATTEND_AGES) {
+        r->pool->lookups[kind]++;
+    }
+    block *b = blocks_find(r->d->settings, r->set, r->size);
+    if (b) {
+        free_set_remove(r->set, b);
+    }
+    return b;
+}
+
+/* A block with memory that the device gives now; NULL: the limit or the device refuses. */
+static block *take_new(request *r)
+{
+    const settings *s = r->d->settings;
+    return s->expandable_segments ? expandable_add(r->d, r->set, r->size)
+                                  : segments_add(r->d, r->set, settings_segment_size(s, r->size));
+}
+
+/* Pools first whose turn it is in torch: the default one, its large blocks before its small ones.
+ */
+static void release_cache(device_allocator *d)
+{
+    segments_release_pool(d, &d->default_pool);
+    private_pools_release_free(d);
+}
+
+/* Waits for pending frees, which may be all that it takes; then gives back the cache. */
+static block *take_after_release(request *r)
+{
+    device_allocator *d = r->d;
+    d->stats.num_sync_all_streams++;
+    pending_settle(d);
+    block *b = blocks_find(d->settings, r->set, r->size);
+    if (b && !quirk_holds(d, GMD_QUIRK_SPURIOUS_OOM)) {
+        free_set_remove(r->set, b);
+        return b;
+    }
+    release_cache(d);
+    d->stats.num_alloc_retries++;
+    return take_new(r);
+}
+
+/* What is done where no cached block serves, from the cheapest step on. While the stream is being
+ * captured nothing may be given back or waited for: the graph would be invalid. */
+static block *take_by_all_means(request *r)
+{
+    device_allocator *d = r->d;
+    bool is_captured = r->pool != &d->default_pool && cuda_is_capturing(r->stream);
+    r->pool->is_captured = r->pool->is_captured || is_captured;
+    bool collects = d->settings->gc_threshold > 0 && d->limit_bytes != UINT64_MAX;
+    if (collects && !is_captured) {
+        segments_collect_garbage(d, &d->default_pool);
+    }
+    block *b = take_new(r);
+    if (b || is_captured || cuda_is_capturing(r->stream)) {
+        return b;
+    }
+    if (segments_release_oversize(d, r->set, r->size)) {
+        b = take_new(r);
+    }
+    return b ? b : take_after_release(r);
+}
+
+/* Callbacks may free blocks of this very device: they run while nobody has it. */
+static bool run_callbacks(device_allocator *d)
+{
+    bool any = false;
+    memory_callback *c = d->callbacks;
+    device_leave(d);
+    for (; c; c = c->next) {
+        any = c->release(c->context) || any;
+    }
+    device_enter(d);
+    return any;
+}
+
+static bool find_set(request *r)
+{
+    r->pool = private_pools_route(r->d, r->stream);
+    heap *h = device_heap(r->d, r->pool, r->stream);
+    if (!h || !block_map_reserve(&h->allocated) || !block_pool_reserve(&h->blocks, 2)) {
+        return false;
+    }
+    r->set = &h->sets[r->size <= SMALL_REQUEST_BYTES ? POOL_SMALL : POOL_LARGE];
+    return true;
+}
+
+static block *find_block(request *r)
+{
+    device_allocator *d = r->d;
+    pending_poll(d);
+    if (!find_set(r)) {
+        return NULL;
+    }
+    block *b = take_cached(r);
+    if (!b && d->callbacks && run_callbacks(d)) {
+        if (!find_set(r)) { /* all may have changed meanwhile */
+            return NULL;
+        }
+        b = take_cached(r);
+    }
+    return b ? b : take_by_all_means(r);
+}
+
+static void note_refusal(request *r)
+{
+    r->d->stats.num_ooms++;
+    if (r->set && r->set->heap->history) {
+        size_t free_bytes = 0, total;
+        cuda_scope scope;
+        if (cuda_scope_enter(&scope, r->d->device)) {
+            cuda_succeeded(cudaMemGetInfo(&free_bytes, &total));
+            cuda_scope_leave(&scope);
+        }
+        history_add(r->set->heap, HISTORY_OOM, free_bytes, r->size, 0);
+    }
+}
+
+static uint64_t serve(request *r)
+{
+    device_allocator *d = r->d;
+    if (atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED) {
+        return 0;
+    }
+    device_resolve_limit(d);
+    block *b = find_block(r);
+    if (!b || !block_map_reserve(&r->set->heap->allocated) ||
+        !block_pool_reserve(&r->set->heap->blocks, 1)) {
+        if (b) {
+            blocks_insert(d->settings, b);
+        }
+        note_refusal(r);
+        return 0;
+    }
+    heap *h = r->set->heap;
+    blocks_make_room_to_occupy(d->settings, &d->stats, h, b, r->size, r->requested);
+    b = blocks_occupy(d->settings, h, b, r->size, r->requested);
+    if (b->size >= d->settings->max_split_bytes) {
+        statistics_raise_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
+    }
+    history_add(h, HISTORY_ALLOC, b->address, r->requested, 0);
+    return places_address(&d->places, b->address);
+}
+
+void *requests_malloc(device_allocator *d, size_t size, cudaStream_t stream)
+{
+    void *cached = malloc_cached(d, size, stream);
+    if (cached) {
+        return cached;
+    }
+    request r = {.d = d,
+                 .requested = size,
+                 .size = settings_block_size(d->settings, size),
+                 .stream = stream};
+    device_enter(d);
+    uint64_t address = serve(&r);
+    device_leave(d);
+    return (void *)(uintptr_t)address;
+}
+
+/* --- frees ------------------------------------------------------------------------------- */
+
+static bool is_simple_free(const device_allocator *d, const heap *h, const block *b)
+{
+    return !(b->set_and_state & BLOCK_USED) && b->size < d->settings->max_split_bytes &&
+           blocks_have_room_to_release(h, b);
+}
+
+static void free_block(const settings *s, heap *h, block_map_slot *slot, block *b)
+{
+    block_map_remove(&h->allocated, slot);
+    history_add(h, HISTORY_FREE_REQUESTED, b->address, b->requested_size, 0);
+    blocks_disown(h, b);
+    if (!(b->set_and_state & BLOCK_USED)) {
+        history_add(h, HISTORY_FREE_COMPLETED, b->address, b->requested_size, 0);
+        blocks_release(s, h, b);
+    }
+}
+
+static bool free_cached(device_allocator *d, uint64_t address, cudaStream_t stream)
+{
+    heap *h = device_cached_heap(d, stream);
+    if (!h || !heap_try_enter(h)) {
+        return false;
+    }
+    bool is_freed = false;
+    if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED)) {
+        block_map_slot *slot = block_map_find(&h->allocated, places_place(&d->places, address));
+        is_freed = slot && is_simple_free(d, h, slot->block);
+        if (is_freed) {
+            free_block(d->settings, h, slot, slot->block);
+        }
+    }
+    heap_leave(h);
+    return is_freed;
+}
+
+static block_map_slot *find_live(device_allocator *d, uint64_t address, heap **in)
+{
+    uint64_t place = places_place(&d->places, address);
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        block_map_slot *slot = block_map_find(&h->allocated, place);
+        if (slot) {
+            *in = h;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+bool requests_free(device_allocator *d, void *ptr, cudaStream_t stream)
+{
+    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    if (free_cached(d, address, stream)) {
+        return true;
+    }
+    heap *h = NULL;
+    device_enter(d);
+    bool is_yielded = atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED;
+    block_map_slot *slot = is_yielded ? NULL : find_live(d, address, &h);
+    if (slot) {
+        block *b = slot->block;
+        if (b->size >= d->settings->max_split_bytes) {
+            statistics_lower_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
+        }
+        blocks_make_room_to_release(&d->stats, h, b);
+        free_block(d->settings, h, slot, b);
+        if (b->set_and_state & BLOCK_USED) {
+            pending_add(d, b);
+        }
+    }
+    device_leave(d);
+    return slot;
+}
+
+bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)
+{
+    heap *h = NULL;
+    device_enter(d);
+    block_map_slot *slot = find_live(d, (uint64_t)(uintptr_t)ptr, &h);
+    /* Work on the allocation stream needs no further care. */
+    bool is_recorded = slot && (h->stream == stream || pending_record(d, slot->block, stream));
+    device_leave(d);
+    return is_recorded;
+}
+
+/* A new stream may get the same handle, and with it the blocks that the old one's work still used.
+ */
+void requests_forget_stream(device_allocator *d, cudaStream_t stream)
+{
+    device_enter(d);
+    cuda_scope scope;
+    if (cuda_scope_enter(&scope, d->device)) {
+        bool is_done = cuda_succeeded(cudaStreamSynchronize(stream));
+        cuda_scope_leave(&scope);
+        if (is_done) {
+            pending_forget(d, stream);
+        }
+    }
+    device_leave(d);
+}
+
+void requests_empty_cache(device_allocator *d)
+{
+    device_enter(d);
+    if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED) &&
+        !private_pools_are_captured(d)) {
+        d->stats.num_sync_all_streams++;
+        pending_settle(d);
+        release_cache(d);
+        expandable_release_empty(d);
+        pending_drop_events(d);
+    }
+    device_leave(d);
+}

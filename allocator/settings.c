@@ -1,0 +1,352 @@
+#include "settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- sizes ------------------------------------------------------------------------------- */
+
+static uint64_t round_up(uint64_t size, uint64_t multiple)
+{
+    uint64_t padded;
+    if (__builtin_add_overflow(size, multiple - 1, &padded)) {
+        padded = UINT64_MAX;
+    }
+    return padded / multiple * multiple;
+}
+
+static unsigned log2_floor(uint64_t value)
+{
+    return 63 - (unsigned)__builtin_clzll(value);
+}
+
+static uint64_t divisions_for(const settings *s, uint64_t size)
+{
+    unsigned log = log2_floor(size);
+    unsigned index = log > 20 ? log - 20 : 0;
+    return s->roundup_divisions[index < ROUNDUP_INTERVALS ? index : ROUNDUP_INTERVALS - 1];
+}
+
+/* The range between two powers of two is cut into `divisions` equal parts. */
+static uint64_t round_to_division(uint64_t size, uint64_t divisions)
+{
+    uint64_t part = ((uint64_t)1 << log2_floor(size)) >> log2_floor(divisions);
+    return part ? round_up(size, part) : (uint64_t)1 << log2_floor(size) << 1;
+}
+
+uint64_t settings_block_size(const settings *s, uint64_t requested)
+{
+    if (requested < BLOCK_BYTES) {
+        return BLOCK_BYTES;
+    }
+    if (__builtin_expect(s->rounds_up, 0)) {
+        uint64_t divisions = divisions_for(s, requested);
+        if (divisions > 1 && (requested - 1) / divisions >= BLOCK_BYTES) {
+            return round_to_division(requested, divisions);
+        }
+    }
+    return round_up(requested, BLOCK_BYTES);
+}
+
+uint64_t settings_segment_size(const settings *s, uint64_t block_size)
+{
+    if (block_size <= SMALL_REQUEST_BYTES) {
+        return SMALL_SEGMENT_BYTES;
+    }
+    if (block_size < LARGE_REQUEST_BYTES) {
+        return s->large_segment_bytes;
+    }
+    return round_up(block_size, SEGMENT_ROUND_BYTES);
+}
+
+uint64_t settings_page_size(const settings *s, bool is_small)
+{
+    return is_small ? SMALL_SEGMENT_BYTES : round_up(s->large_segment_bytes, SEGMENT_ROUND_BYTES);
+}
+
+uint64_t settings_device_request(const settings *s, uint64_t block_size)
+{
+    return s->expandable_segments
+               ? round_up(block_size, settings_page_size(s, block_size <= SMALL_REQUEST_BYTES))
+               : settings_segment_size(s, block_size);
+}
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+/* A token is one of , : [ ] or what lies between them, without blanks. */
+typedef struct reader {
+    const char *conf, *at;
+    char token[128]; /* cut off where it is longer; "" at the end */
+    size_t offset;   /* of the token in conf */
+    gmd_error *error;
+} reader;
+
+static bool is_mark(char c)
+{
+    return c == ',' || c == ':' || c == '[' || c == ']';
+}
+
+static void advance(reader *r)
+{
+    while (isspace((unsigned char)*r->at)) {
+        r->at++;
+    }
+    r->offset = (size_t)(r->at - r->conf);
+    size_t length = 0;
+    if (is_mark(*r->at)) {
+        r->token[length++] = *r->at++;
+    } else {
+        for (; *r->at && !is_mark(*r->at); r->at++) {
+            if (!isspace((unsigned char)*r->at) && length < sizeof r->token - 1) {
+                r->token[length++] = *r->at;
+            }
+        }
+    }
+    r->token[length] = '\0';
+}
+
+static gmd_status refuse(const reader *r, const char *expected)
+{
+    return gmd_fail(r->error, GMD_BAD_INPUT,
+                    "allocator settings: %s expected instead of '%s' at character %zu of '%.200s'",
+                    expected, *r->token ? r->token : "the end", r->offset + 1, r->conf);
+}
+
+static gmd_status take_mark(reader *r, char mark)
+{
+    char quoted[] = {'\'', mark, '\'', '\0'};
+    if (r->token[0] != mark) {
+        return refuse(r, quoted);
+    }
+    advance(r);
+    return GMD_OK;
+}
+
+static gmd_status take_number(reader *r, uint64_t *out, const char *expected)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(r->token, &end, 10);
+    if (!isdigit((unsigned char)r->token[0]) || *end || errno) {
+        return refuse(r, expected);
+    }
+    *out = value;
+    advance(r);
+    return GMD_OK;
+}
+
+static gmd_status take_fraction(reader *r, double *out, const char *expected, bool with_ends)
+{
+    char *end;
+    double value = strtod(r->token, &end);
+    bool is_number = (isdigit((unsigned char)r->token[0]) || r->token[0] == '.') && !*end;
+    if (!is_number || !(with_ends ? value >= 0 && value <= 1 : value > 0 && value < 1)) {
+        return refuse(r, expected);
+    }
+    *out = value;
+    advance(r);
+    return GMD_OK;
+}
+
+static gmd_status take_bool(reader *r, bool *out)
+{
+    *out = strcmp(r->token, "True") == 0;
+    if (!*out && strcmp(r->token, "False") != 0) {
+        return refuse(r, "'True' or 'False'");
+    }
+    advance(r);
+    return GMD_OK;
+}
+
+/* A number of MiB; what passes the range of bytes is as good as no bound. */
+static gmd_status take_mib(reader *r, uint64_t *out, uint64_t least_mib, const char *expected)
+{
+    reader before = *r;
+    uint64_t mib = 0;
+    gmd_status status = take_number(r, &mib, expected);
+    if (status == GMD_OK && mib < least_mib) {
+        return refuse(&before, expected);
+    }
+    *out = status == GMD_OK && mib <= UINT64_MAX / GMD_MIB ? mib * GMD_MIB
+                                                           : UINT64_MAX / GMD_MIB * GMD_MIB;
+    return status;
+}
+
+static bool is_power_of_2(uint64_t value)
+{
+    return value && !(value & (value - 1));
+}
+
+static gmd_status take_divisions(reader *r, uint64_t *out, bool may_be_0)
+{
+    reader before = *r;
+    const char *expected =
+        may_be_0 ? "a number of divisions, 0 or a power of two," : "a power of two";
+    gmd_status status = take_number(r, out, expected);
+    if (status == GMD_OK && !is_power_of_2(*out) && !(may_be_0 && *out == 0)) {
+        return refuse(&before, expected);
+    }
+    return status;
+}
+
+/* [256:1,512:2,>:4]: requests up to a bound (MiB, a power of two) are rounded with its divisions;
+ * `>` stands for all that is larger than the bound before it. */
+static gmd_status take_interval(reader *r, settings *s, unsigned *last, bool is_first)
+{
+    bool is_rest = strcmp(r->token, ">") == 0;
+    uint64_t bound = 1, divisions = 0;
+    gmd_status status = GMD_OK;
+    if (is_rest) {
+        advance(r);
+    } else if ((status = take_number(r, &bound, "a size in MiB or '>'")) == GMD_OK &&
+               !is_power_of_2(bound)) {
+        status =
+            gmd_fail(r->error, GMD_BAD_INPUT,
+                     "allocator settings: roundup_power2_divisions: the bound %llu MiB is not a "
+                     "power of two in '%.200s'",
+                     (unsigned long long)bound, r->conf);
+    }
+    if (status != GMD_OK || (status = take_mark(r, ':')) != GMD_OK ||
+        (status = take_divisions(r, &divisions, true)) != GMD_OK) {
+        return status;
+    }
+    unsigned index = log2_floor(bound);
+    index = index < ROUNDUP_INTERVALS ? index : ROUNDUP_INTERVALS - 1;
+    unsigned from = is_rest ? *last + 1 : is_first ? 0 : index;
+    unsigned to = is_rest ? ROUNDUP_INTERVALS : index + 1;
+    for (unsigned i = from; i < to; i++) {
+        s->roundup_divisions[i] = divisions;
+    }
+    *last = is_rest ? *last : index;
+    return GMD_OK;
+}
+
+static gmd_status take_roundup(reader *r, settings *s)
+{
+    if (r->token[0] != '[') {
+        uint64_t divisions = 0;
+        gmd_status status = take_divisions(r, &divisions, false);
+        for (int i = 0; i < ROUNDUP_INTERVALS; i++) {
+            s->roundup_divisions[i] = divisions;
+        }
+        return status;
+    }
+    advance(r);
+    unsigned last = 0;
+    for (bool is_first = true; r->token[0] != ']'; is_first = false) {
+        gmd_status status = take_interval(r, s, &last, is_first);
+        if (status != GMD_OK || (r->token[0] != ']' && (status = take_mark(r, ',')) != GMD_OK)) {
+            return status;
+        }
+    }
+    advance(r);
+    return GMD_OK;
+}
+
+static gmd_status take_backend(reader *r)
+{
+    if (strcmp(r->token, "native") != 0) {
+        return refuse(r, "backend 'native', which is the one that this allocator is,");
+    }
+    advance(r);
+    return GMD_OK;
+}
+
+/* --- settings by name -------------------------------------------------------------------- */
+
+static const char *const of_pinned_memory[] = {
+    "pinned_use_cuda_host_register", "pinned_num_register_threads", "pinned_use_background_threads",
+    "pinned_reserve_segment_size_mb"};
+
+/* Settings that have no say in what is allocated on the device: read over. */
+static bool is_of_host_memory(const char *name)
+{
+    for (size_t i = 0; i < sizeof of_pinned_memory / sizeof *of_pinned_memory; i++) {
+        if (strcmp(name, of_pinned_memory[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static gmd_status take_value(reader *r, settings *s, const char *name)
+{
+    bool ignored;
+    if (strcmp(name, "max_split_size_mb") == 0) {
+        return take_mib(r, &s->max_split_bytes, 20, "a size in MiB of at least 20");
+    }
+    if (strcmp(name, "max_non_split_rounding_mb") == 0) {
+        return take_mib(r, &s->max_non_split_rounding_bytes, 20, "a size in MiB of at least 20");
+    }
+    if (strcmp(name, "large_segment_size_mb") == 0) {
+        return take_mib(r, &s->large_segment_bytes, 11, "a size in MiB above 10");
+    }
+    if (strcmp(name, "roundup_power2_divisions") == 0) {
+        return take_roundup(r, s);
+    }
+    if (strcmp(name, "garbage_collection_threshold") == 0) {
+        return take_fraction(r, &s->gc_threshold, "a fraction between 0 and 1", false);
+    }
+    if (strcmp(name, "per_process_memory_fraction") == 0) {
+        return take_fraction(r, &s->memory_fraction, "a fraction from 0 to 1", true);
+    }
+    if (strcmp(name, "expandable_segments") == 0) {
+        return take_bool(r, &s->expandable_segments);
+    }
+    if (strcmp(name, "release_lock_on_cudamalloc") == 0) {
+        return take_bool(r, &ignored); /* other streams' requests never wait for cudaMalloc here */
+    }
+    if (strcmp(name, "backend") == 0) {
+        return take_backend(r);
+    }
+    if (is_of_host_memory(name)) {
+        advance(r);
+        return GMD_OK;
+    }
+    return GMD_BAD_INPUT;
+}
+
+static gmd_status take_setting(reader *r, settings *s)
+{
+    reader before = *r;
+    char name[sizeof r->token];
+    memcpy(name, r->token, sizeof name);
+    advance(r);
+    gmd_status status =
+        is_mark(name[0]) || !name[0] ? refuse(&before, "the name of a setting") : take_mark(r, ':');
+    if (status == GMD_OK) {
+        status = take_value(r, s, name);
+    }
+    if (status != GMD_OK && !r->error->text[0]) {
+        return refuse(&before, "a setting of torch 2.11's native allocator");
+    }
+    return status;
+}
+
+gmd_status settings_parse(settings *out, const char *conf, gmd_error *error)
+{
+    settings s = {.max_split_bytes = UINT64_MAX,
+                  .max_non_split_rounding_bytes = 20 * GMD_MIB,
+                  .large_segment_bytes = 20 * GMD_MIB,
+                  .memory_fraction = 1};
+    gmd_error unread = {.text = ""};
+    reader r = {.conf = conf ? conf : "", .error = error ? error : &unread};
+    r.at = r.conf;
+    r.error->text[0] = '\0'; /* a name that is not known is told by its being empty */
+    advance(&r);
+    while (r.token[0]) {
+        gmd_status status = take_setting(&r, &s);
+        if (status == GMD_OK && r.token[0]) {
+            status = take_mark(&r, ',');
+        }
+        if (status != GMD_OK) {
+            return status;
+        }
+    }
+    for (int i = 0; i < ROUNDUP_INTERVALS; i++) {
+        s.rounds_up = s.rounds_up || s.roundup_divisions[i] > 1;
+    }
+    *out = s;
+    return GMD_OK;
+}

@@ -1,0 +1,34 @@
+/* virtual_memory.h - the pages of one expandable segment: a range of addresses, reserved once, in
+ * which pages of physical memory come and go. A call that fails midway is undone (pytorch#188008).
+ * Addresses and sizes are bytes. Sync: the device is the caller's alone. */
+#ifndef GMD_VIRTUAL_MEMORY_H
+#define GMD_VIRTUAL_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct segment {
+    struct segment *next;
+    uint64_t address;    /* as the device gave it */
+    uint64_t place;      /* for the order of blocks, see places.h */
+    uint64_t size;       /* reserved addresses, a multiple of page_bytes */
+    uint64_t page_bytes; /* 2 MiB in the small pool */
+    uint64_t mapped_pages;
+    struct free_set *set; /* whose blocks lie in it */
+    int device;
+    unsigned long long *handles; /* of each page's memory; 0: not mapped */
+};
+
+/* Reserves addresses, no memory. NULL: not supported here, or refused. */
+struct segment *segment_reserve(int device, uint64_t size, uint64_t page_bytes);
+void segment_release(struct segment *s); /* nothing of it is mapped */
+
+/* Maps what is not mapped yet of pages [first, first + count). False: refused, nothing changed. */
+bool segment_map(struct segment *s, uint64_t first, uint64_t count);
+
+/* Gives the memory of pages back; the caller has waited for the work that uses it. Gives the number
+ * of pages from `first` on that are unmapped now: all, unless the driver refused. */
+uint64_t segment_unmap(struct segment *s, uint64_t first, uint64_t count);
+
+#endif

@@ -1,0 +1,92 @@
+#include "walk.h"
+
+#include <stdlib.h>
+
+typedef struct head_list { /* the first block of every mapped range, maybe more than once */
+    const block **heads;
+    size_t count, capacity;
+    bool is_short; /* of host memory */
+} head_list;
+
+static void add_head(void *context, block *b)
+{
+    head_list *list = context;
+    if (b->previous && !block_is_unmapped(b->previous)) {
+        return;
+    }
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 256;
+        const block **larger = realloc(list->heads, capacity * sizeof *larger);
+        if (!larger) {
+            list->is_short = true;
+            return;
+        }
+        list->heads = larger;
+        list->capacity = capacity;
+    }
+    list->heads[list->count++] = b;
+}
+
+static int compare_heads(const void *a, const void *b)
+{
+    const block *const *x = a, *const *y = b;
+    return ((*x)->address > (*y)->address) - ((*x)->address < (*y)->address);
+}
+
+static void find_heads(device_allocator *d, head_list *list)
+{
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
+            if (h->allocated.slots[i].address) {
+                add_head(list, h->allocated.slots[i].block);
+            }
+        }
+        for (int kind = 0; kind < POOL_KINDS; kind++) {
+            free_set_each(&h->sets[kind], add_head, list);
+        }
+    }
+    pending_each(&d->pending, add_head, list);
+}
+
+static int state_of(const block *b)
+{
+    return block_is_allocated(b) ? 1 : b->set_and_state & BLOCK_PENDING ? 2 : 0;
+}
+
+static void visit_segment(const block *head, gmd_walk_fn *visit, void *context)
+{
+    uint64_t segment_size = 0;
+    for (const block *b = head; b && !block_is_unmapped(b); b = b->next) {
+        segment_size += b->size;
+    }
+    for (const block *b = head; b && !block_is_unmapped(b); b = b->next) {
+        const free_set *set = block_set(b);
+        visit(context,
+              &(gmd_block_info){.segment_address = head->address,
+                                .segment_size = segment_size,
+                                .address = b->address,
+                                .size = b->size,
+                                .requested_size = b->requested_size,
+                                .stream = set->heap->stream,
+                                .state = state_of(b),
+                                .is_large = !set->is_small,
+                                .is_expandable = block_is_expandable(b),
+                                .pool_id = {set->heap->pool->id[0], set->heap->pool->id[1]}});
+    }
+}
+
+bool walk_device(device_allocator *d, gmd_walk_fn *visit, void *context)
+{
+    head_list list = {0};
+    find_heads(d, &list);
+    if (list.count) {
+        qsort(list.heads, list.count, sizeof *list.heads, compare_heads);
+    }
+    for (size_t i = 0; !list.is_short && i < list.count; i++) {
+        if (i == 0 || list.heads[i] != list.heads[i - 1]) {
+            visit_segment(list.heads[i], visit, context);
+        }
+    }
+    free(list.heads);
+    return !list.is_short;
+}

@@ -1,0 +1,10 @@
+/* walk.h - every block of a device in address order, as a snapshot shows them. */
+#ifndef GMD_WALK_H
+#define GMD_WALK_H
+
+#include "device_allocator.h"
+
+/* The device is the caller's alone. False: no host memory. */
+bool walk_device(device_allocator *d, gmd_walk_fn *visit, void *context);
+
+#endif

@@ -1,0 +1,182 @@
+/* Many inputs in one process: what shows nothing passes, what shows something is told by its place,
+ * and an input finds nothing of what the one before it set. */
+#include "fuzz_test.h"
+
+#include "generate.h"
+#include "runner.h"
+
+#define INPUT_MAX 40
+
+typedef struct scouting {
+    gmd_runner runner;
+    gmd_run_options options;
+    gmd_scout_trace inputs[INPUT_MAX];
+    size_t count;
+    gmd_scouted result;
+    char oracle[24], message[600]; /* what the suspect showed */
+} scouting;
+
+static scouting *scouting_of(const char *allocator)
+{
+    scouting *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    s->options = options_for(allocator);
+    gmd_runner_init(&s->runner, &s->options);
+    return s;
+}
+
+static void add(scouting *s, const char *requests, uint64_t probed_refusal)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "gmd-trace 1\ndevices 2\ncapacity 64MiB\n%s", requests);
+    s->inputs[s->count++] =
+        (gmd_scout_trace){.trace = parse_or_fail(text), .probed_refusal = probed_refusal};
+}
+
+static void scout(scouting *s, const char *plant)
+{
+    gmd_error error = {""};
+    setenv("GMD_PLANT", plant, 1);
+    demand_ok(gmd_runner_scout(&s->runner, s->inputs, s->count, &s->result, &error), &error);
+    unsetenv("GMD_PLANT");
+    const gmd_outcome *o = s->result.outcome;
+    if (o->violation_count) {
+        snprintf(s->oracle, sizeof s->oracle, "%s", o->violations[0].oracle);
+        snprintf(s->message, sizeof s->message, "%s", o->violations[0].message);
+    }
+}
+
+static void end(scouting *s)
+{
+    gmd_runner_close(&s->runner);
+    for (size_t i = 0; i < s->count; i++) {
+        gmd_trace_free(&s->inputs[i].trace);
+    }
+    free(s);
+}
+
+static void expect_all_pass(scouting *s)
+{
+    scout(s, "");
+    assert_string_equal(s->message, "");
+    assert_string_equal(s->result.outcome->error, "");
+    assert_false(s->result.is_suspect);
+    assert_int_equal(s->result.passed, s->count);
+    end(s);
+}
+
+static void inputs_that_show_nothing_all_pass(void **state)
+{
+    (void)state;
+    static const gmd_profile_space space = {.capacity_bytes = GMD_GIB,
+                                            .device_max = 2,
+                                            .has_fraction = true,
+                                            .has_record_stream = true,
+                                            .has_seeded_schedules = true,
+                                            .has_budgets = true,
+                                            .has_faults = true};
+    scouting *s = scouting_of("reference");
+    gmd_profile profile;
+    gmd_error error = {""};
+    gmd_profile_draw(&profile, &space, 11);
+    while (s->count < INPUT_MAX) {
+        gmd_scout_trace *t = &s->inputs[s->count];
+        t->probed_refusal = s->count % 5;
+        gmd_trace_init(&t->trace);
+        demand_ok(gmd_generate(&profile, &space, s->count++, &t->trace, &error), &error);
+    }
+    expect_all_pass(s);
+}
+
+static void what_an_input_sets_does_not_concern_the_next(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"fraction 0.1\n",
+                                           "budget 0\n",
+                                           "fault cudaMalloc 2 2 every\n",
+                                           "device 1\n",
+                                           "alloc x 60MiB s1\nuse x s2 1s\n",
+                                           "thread t1\ndevice 1\nalloc y 1 s1\n"};
+    scouting *s = scouting_of("reference");
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        add(s, settings[i], 0);
+        add(s, "expect alloc a 60MiB s1\nthread t1\nexpect alloc b 60MiB s1 device 1\n", 0);
+    }
+    expect_all_pass(s);
+}
+
+static void the_questions_after_a_refusal_leave_nothing_either(void **state)
+{
+    (void)state;
+    scouting *s = scouting_of("reference");
+    for (int i = 0; i < 5; i++) {
+        add(s, "alloc a 30MiB s1\nalloc b 50MiB s1\nalloc c 60MiB s1\nalloc d 20MiB s2\n", 1);
+        add(s, "expect alloc a 60MiB s1\n", 1);
+    }
+    expect_all_pass(s);
+}
+
+/* The planted allocator crashes in the third allocation of a process. */
+static void an_input_that_ends_the_process_is_suspected(void **state)
+{
+    (void)state;
+    scouting *s = scouting_of(GMD_TEST_PLANTED);
+    add(s, "alloc a 1 s1\n", 0);
+    add(s, "alloc a 1 s1\nalloc b 1 s1\n", 0);
+    add(s, "alloc a 1 s1\n", 0);
+    scout(s, "crash");
+    assert_true(s->result.is_suspect);
+    assert_int_equal(s->result.passed, 1);
+    assert_non_null(strstr(s->message, "crashed with signal 11"));
+    end(s);
+}
+
+static void what_an_input_shows_only_after_others_it_does_not_show_alone(void **state)
+{
+    (void)state;
+    scouting *s = scouting_of(GMD_TEST_PLANTED);
+    const gmd_outcome *outcome;
+    gmd_error error = {""};
+    add(s, "alloc a 1 s1\nalloc b 1 s1\n", 0);
+    add(s, "alloc a 1 s1\nalloc b 1 s1\n", 0);
+    scout(s, "misaligned");
+    assert_true(s->result.is_suspect);
+    assert_string_equal(s->oracle, "alignment");
+    setenv("GMD_PLANT", "misaligned", 1);
+    demand_ok(gmd_runner_run(&s->runner, &s->inputs[1].trace, &outcome, &error), &error);
+    unsetenv("GMD_PLANT");
+    assert_int_equal(outcome->violation_count, 0);
+    end(s);
+}
+
+/* It keeps its cache when the device is full. */
+static void expect_suspect_with_question(uint64_t probed_refusal, bool is_suspect)
+{
+    scouting *s = scouting_of(GMD_TEST_PLANTED);
+    add(s, "alloc a 40MiB s1\nfree a\nalloc b 50MiB s1\n", probed_refusal);
+    scout(s, "keep_cache");
+    assert_int_equal(s->result.is_suspect, is_suspect);
+    assert_string_equal(s->oracle, is_suspect ? "oom_retry" : "");
+    end(s);
+}
+
+static void a_refusal_is_looked_into_where_that_is_wanted(void **state)
+{
+    (void)state;
+    expect_suspect_with_question(1, true);
+    expect_suspect_with_question(2, false);
+    expect_suspect_with_question(0, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inputs_that_show_nothing_all_pass),
+        cmocka_unit_test(what_an_input_sets_does_not_concern_the_next),
+        cmocka_unit_test(the_questions_after_a_refusal_leave_nothing_either),
+        cmocka_unit_test(an_input_that_ends_the_process_is_suspected),
+        cmocka_unit_test(what_an_input_shows_only_after_others_it_does_not_show_alone),
+        cmocka_unit_test(a_refusal_is_looked_into_where_that_is_wanted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
