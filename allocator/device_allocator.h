@@ -97,10 +97,15 @@ static inline void device_attend(device_allocator *d, uint32_t why, bool is_on)
     atomic_store_explicit(&d->attention, is_on ? now | why : now & ~why, memory_order_relaxed);
 }
 
+static inline bool quirk_is_on(const device_allocator *d, gmd_quirk which)
+{
+    return d->quirks & 1u << which;
+}
+
 /* Torch 2.11's deviation is to be kept to, and matters here: counted. */
 static inline bool quirk_holds(device_allocator *d, gmd_quirk which)
 {
-    bool holds = d->quirks & 1u << which;
+    bool holds = quirk_is_on(d, which);
     d->quirk_counts[which] += holds;
     return holds;
 }

@@ -48,11 +48,13 @@ static block *add_segment(device_allocator *d, free_set *set, segment *s)
 
 static block *reserve_addresses(device_allocator *d, free_set *set, uint64_t size)
 {
-    uint64_t total;
+    uint64_t total = 0;
     uint64_t page = settings_page_size(d->settings, set->is_small);
     cuda_scope scope;
-    if (!segments_device_total(d->device, &total) || size > total || !places_reserve(&d->places) ||
-        !block_pool_reserve(&set->heap->blocks, 2) || !cuda_scope_enter(&scope, d->device)) {
+    bool is_hopeless = segments_device_total(d->device, &total) && size > total;
+    if (!total || (is_hopeless && !quirk_is_on(d, GMD_QUIRK_RESERVATION_LEFT)) ||
+        !places_reserve(&d->places) || !block_pool_reserve(&set->heap->blocks, 2) ||
+        !cuda_scope_enter(&scope, d->device)) {
         return NULL;
     }
     segment *s = segment_reserve(d->device, total + total / 8, page);
@@ -131,14 +133,10 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Memory that has to be mapped so that `size` bytes from b on have some; NULL: in a new segment. */
-static uint64_t missing_bytes(const settings *conf, const free_set *set, const block *b,
-                              uint64_t size)
+/* Memory that has to be mapped so that `size` bytes from b on have some. */
+static uint64_t missing_bytes(const block *b, uint64_t size)
 {
-    uint64_t missing = 0, page = settings_page_size(conf, set->is_small);
-    if (!b) {
-        return (size + page - 1) / page * page;
-    }
+    uint64_t missing = 0;
     for (; size && b; b = b->next) {
         uint64_t part = lesser(size, b->size);
         const segment *s = block_detail_seen(b)->expandable;
@@ -148,12 +146,13 @@ static uint64_t missing_bytes(const settings *conf, const free_set *set, const b
     return missing;
 }
 
-/* The limit holds for what is mapped. As a quirk: for the segment that the request would get if
- * there were no expandable ones, as torch 2.11 has it. */
-static bool is_within_limit(device_allocator *d, const free_set *set, const block *b, uint64_t size)
+/* The limit holds for what is mapped; from b on, or, where that is NULL, in a new segment. As a
+ * quirk: for the segment that the request would get if there were no expandable ones. */
+static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
 {
-    bool is_within = device_is_within_limit(d, missing_bytes(d->settings, set, b, size));
-    if (!(d->quirks & 1u << GMD_QUIRK_EXPANDABLE_LIMIT)) {
+    uint64_t missing = b ? missing_bytes(b, size) : settings_device_request(d->settings, size);
+    bool is_within = device_is_within_limit(d, missing);
+    if (!quirk_is_on(d, GMD_QUIRK_EXPANDABLE_LIMIT)) {
         return is_within;
     }
     bool in_torch = device_is_within_limit(d, settings_segment_size(d->settings, size));
@@ -166,8 +165,8 @@ static bool is_within_limit(device_allocator *d, const free_set *set, const bloc
 block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
 {
     block *b = find_addresses(set, size);
-    if (!is_within_limit(d, set, b, size)) {
-        return NULL; /* before addresses are reserved, which a refused request would leave behind */
+    if (!is_within_limit(d, b, size)) {
+        return NULL;
     }
     b = b ? b : reserve_addresses(d, set, size);
     if (!b || (block_is_unmapped(b) && !map_front(d, set, b, lesser(b->size, size)))) {
@@ -175,7 +174,7 @@ block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
     }
     while (b->size < size) { /* what follows is unmapped: free neighbours are merged */
         block *next = b->next;
-        if (!map_front(d, set, next, lesser(next->size, size - b->size))) {
+        if (!next || !map_front(d, set, next, lesser(next->size, size - b->size))) {
             return NULL;
         }
         b = next;
@@ -266,7 +265,7 @@ void expandable_release_empty(device_allocator *d)
 {
     for (segment *s = d->segments, *next; s; s = next) {
         next = s->next;
-        if (!s->mapped_pages) {
+        if (!s->mapped_pages && !quirk_holds(d, GMD_QUIRK_RESERVATION_LEFT)) {
             release_addresses(d, s);
         }
     }
