@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { HELPER_MAX = 64 };
+enum { HELPER_MAX = 64, SETTLING_US = 4 };
 
 /* Times are counted in steps of the clock. */
 #define NEVER (UINT64_MAX / GMD_DEFERRED_STEP_NS / 2)
@@ -21,6 +21,7 @@ typedef struct planner {
     const gmd_snapshot *snapshot;
     const free_runs *runs;
     size_t next_run; /* the first that ends later */
+    bool has_late;
     const char *name;
     deferred_plan *plan;
     address_table waiting; /* address -> its free_requested */
@@ -36,11 +37,42 @@ typedef struct planner {
     gmd_error *error;
 } planner;
 
-static bool is_prompt(const gmd_snapshot *s, size_t requested)
+static bool is_completed_next(const gmd_snapshot *s, size_t requested)
 {
     const gmd_snapshot_event *e = &s->events[requested];
     return requested + 1 < s->event_count && e[1].action == GMD_ACTION_FREE_COMPLETED &&
            e[1].address == e->address;
+}
+
+/* Whether the job has used blocks on other streams, for certain. */
+static bool has_late_frees(const gmd_snapshot *s)
+{
+    for (size_t i = 0; i < s->event_count; i++) {
+        if (s->events[i].action == GMD_ACTION_FREE_REQUESTED && !is_completed_next(s, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A free and its completion come from one call, unless it waited and the next call completed it.
+ * The clock tells: a call that waits takes its time. It matters where that was a retry or an
+ * empty_cache(); an allocation that found the work done might as well have had the block at once.
+ */
+static bool is_prompt(const gmd_snapshot *s, size_t requested)
+{
+    const gmd_snapshot_event *e = &s->events[requested];
+    if (!is_completed_next(s, requested)) {
+        return false;
+    }
+    size_t at = requested + 2;
+    while (at < s->event_count && s->events[at].action == GMD_ACTION_FREE_COMPLETED &&
+           s->events[at].device == e->device) {
+        at++;
+    }
+    bool is_settled = at < s->event_count && s->events[at].device == e->device &&
+                      (event_gives(&s->events[at]) || s->events[at].action == GMD_ACTION_OOM);
+    return !is_settled || e[1].time_us < e->time_us + SETTLING_US;
 }
 
 /* --- when the work ends -------------------------------------------------------------------- */
@@ -194,7 +226,8 @@ static gmd_status time_frees(planner *p)
             }
             continue;
         }
-        if (e->action == GMD_ACTION_FREE_REQUESTED && e->address && !is_prompt(s, i)) {
+        if (p->has_late && e->action == GMD_ACTION_FREE_REQUESTED && e->address &&
+            !is_prompt(s, i)) {
             p->plan->events[i].is_deferred = true;
             p->frees[i] = (waiting_free){.from = p->now, .until = NEVER};
             p->open[p->open_count++] = i;
@@ -260,6 +293,7 @@ gmd_status deferred_plan_make(deferred_plan *plan, const gmd_snapshot *snapshot,
     *plan = (deferred_plan){.events = calloc(count, sizeof *plan->events)};
     planner p = {.snapshot = snapshot,
                  .runs = runs,
+                 .has_late = has_late_frees(snapshot),
                  .name = name,
                  .plan = plan,
                  .frees = calloc(count, sizeof *p.frees),

@@ -155,6 +155,30 @@ static void read_retries(const walk *w, run_facts *facts)
     }
 }
 
+static bool gives_next(const gmd_snapshot *s, size_t at, int device)
+{
+    while (at < s->event_count && event_gives(&s->events[at])) {
+        if (s->events[at++].device == device) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An empty_cache() goes through all devices in turn: those before the run's have nothing left, and
+ * those after it give back what they have right then. */
+static bool leaves_other_devices(const walk *w, const free_run *run)
+{
+    int own = w->snapshot->events[run->first].device;
+    for (int device = 0; device < (int)w->snapshot->device_count; device++) {
+        if (device != own && recorded_cache_has_any(&w->cache, device) &&
+            (device < own || !gives_next(w->snapshot, run->end, device))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool survey_run(walk *w, free_run *run)
 {
     const gmd_snapshot_event *events = w->snapshot->events, *request = request_of(w, run);
@@ -163,7 +187,7 @@ static bool survey_run(walk *w, free_run *run)
     if (!recorded_cache_plan_all(&w->cache, events[run->first].device, &all)) {
         return false;
     }
-    f->is_all = has_pages(w, run) || is_run_of(w, run, &all);
+    f->is_all = (has_pages(w, run) || is_run_of(w, run, &all)) && !leaves_other_devices(w, run);
     free(all.addresses);
     f->is_between_pages = run->first > 0 && event_takes(&events[run->first - 1]);
     const free_run *before = w->runs->count ? &w->runs->items[w->runs->count - 1] : NULL;
@@ -202,6 +226,7 @@ static bool take_run(walk *w, size_t *at)
     }
     *run = (free_run){.first = *at,
                       .end = end_of_run(w->snapshot, *at),
+                      .device = w->snapshot->events[*at].device,
                       .reserved = w->reserved[w->snapshot->events[*at].device]};
     if (!survey_run(w, run)) {
         return false;
@@ -256,7 +281,7 @@ static void weigh(walk *w, size_t at)
     uint64_t total = needed > UINT64_MAX - before ? UINT64_MAX : needed + before;
     free_runs *r = w->runs;
     if (e->action == GMD_ACTION_OOM) {
-        r->ooms++;
+        r->ooms[e->device]++;
         r->below = total < r->below ? total : r->below;
     } else if (has_new) {
         r->at_least = total > r->at_least ? total : r->at_least;
@@ -332,23 +357,30 @@ static bool judge(walk *w)
 /* The recorder's count of retries decides: each refusal had one, and those runs that nothing else
  * explains. Without it the proportions do: a job that calls empty_cache() all the time also does so
  * near its limit now and then, and a job at its limit retries again and again. */
-static void settle(free_runs *runs, uint64_t recorded_retries)
+static uint64_t count_own(const free_runs *runs, int device, uint64_t recorded_retries)
 {
-    uint64_t certain = runs->ooms, either = 0, own = 0;
+    uint64_t certain = runs->ooms[device], either = 0, emptied = 0;
     for (size_t i = 0; i < runs->count; i++) {
         const free_run *run = &runs->items[i];
-        either += run->verdict == RUN_EITHER;
-        own += run->verdict == RUN_EMPTY_CACHE;
-        certain += run->verdict == RUN_OF_REQUEST && run->facts.plan_has_retry &&
-                   run->facts.follower == FOLLOWED_BY_NEW_MEMORY;
+        if (run->device == device) {
+            either += run->verdict == RUN_EITHER;
+            emptied += run->verdict == RUN_EMPTY_CACHE;
+            certain += run->verdict == RUN_OF_REQUEST && run->facts.plan_has_retry &&
+                       run->facts.follower == FOLLOWED_BY_NEW_MEMORY;
+        }
     }
-    uint64_t left = either * 4 > own ? either : 0;
     if (recorded_retries != GMD_RETRIES_UNKNOWN) {
-        left = recorded_retries > certain ? recorded_retries - certain : 0;
+        return recorded_retries > certain ? recorded_retries - certain : 0;
     }
+    return either * 4 > emptied ? either : 0;
+}
+
+static void settle(free_runs *runs, int device, uint64_t recorded_retries)
+{
+    uint64_t left = count_own(runs, device, recorded_retries);
     for (size_t i = 0; i < runs->count; i++) {
         free_run *run = &runs->items[i];
-        if (run->verdict == RUN_EITHER) {
+        if (run->device == device && run->verdict == RUN_EITHER) {
             run->verdict = left ? RUN_OF_REQUEST : RUN_EMPTY_CACHE;
             left -= left > 0;
         }
@@ -375,7 +407,9 @@ bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_his
     recorded_cache_free(&first.cache);
     recorded_cache_free(&second.cache);
     if (ok) {
-        settle(runs, hints->recorded_retries);
+        for (int device = 0; device < GMD_MAX_DEVICES; device++) { /* the recorder's are of 0 */
+            settle(runs, device, device ? GMD_RETRIES_UNKNOWN : hints->recorded_retries);
+        }
     } else {
         free_runs_free(runs);
     }

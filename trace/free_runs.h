@@ -51,7 +51,8 @@ typedef enum run_verdict {
 run_verdict run_judge(const run_facts *facts);
 
 typedef struct free_run {
-    size_t first, end;         /* events; completed frees may be among them */
+    size_t first, end; /* events; completed frees may be among them */
+    uint8_t device;
     uint64_t reserved, needed; /* bytes reserved before it, and those of the segment asked for */
     bool is_oversize; /* it may be what a refused request gives back for max_split_size_mb's sake */
     run_facts facts;
@@ -65,7 +66,7 @@ typedef struct free_runs {
     size_t count, capacity;
     uint64_t at_least; /* reserved and asked for in a request that was served: within the limit */
     uint64_t below;    /* the same of one that was refused: above it */
-    uint64_t ooms;
+    uint64_t ooms[GMD_MAX_DEVICES];
     uint64_t limit_bytes; /* 0: none */
     bool limit_inferred;
 } free_runs;

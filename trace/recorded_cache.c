@@ -119,15 +119,25 @@ bool recorded_cache_is_small(const recorded_cache *c, uint64_t address)
     return s && s->is_small;
 }
 
-bool recorded_cache_has_garbage(const recorded_cache *c, int device)
+static bool has_cached(const recorded_cache *c, int device, bool with_small)
 {
     for (size_t i = 0; i < c->segments.count; i++) {
         const cache_segment *s = &c->segments.items[i];
-        if (!s->blocks && !s->is_small && s->device == device) {
+        if (!s->blocks && s->device == device && (with_small || !s->is_small)) {
             return true;
         }
     }
     return false;
+}
+
+bool recorded_cache_has_any(const recorded_cache *c, int device)
+{
+    return has_cached(c, device, true);
+}
+
+bool recorded_cache_has_garbage(const recorded_cache *c, int device)
+{
+    return has_cached(c, device, false);
 }
 
 void recorded_cache_free(recorded_cache *c)

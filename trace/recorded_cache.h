@@ -39,6 +39,8 @@ void recorded_cache_free(recorded_cache *c);
 /* Whether the segment at an address is of the pool of small blocks. */
 bool recorded_cache_is_small(const recorded_cache *c, uint64_t address);
 
+bool recorded_cache_has_any(const recorded_cache *c, int device);
+
 /* Whether a garbage collection would find something to give back. */
 bool recorded_cache_has_garbage(const recorded_cache *c, int device);
 
