@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { HELPER_MAX = 64, SETTLING_US = 4 };
+enum { HELPER_MAX = 64 };
 
 /* Times are counted in steps of the clock. */
 #define NEVER (UINT64_MAX / GMD_DEFERRED_STEP_NS / 2)
@@ -55,10 +55,8 @@ static bool has_late_frees(const gmd_snapshot *s)
     return false;
 }
 
-/* A free and its completion come from one call, unless it waited and the next call completed it.
- * The clock tells: a call that waits takes its time. It matters where that was a retry or an
- * empty_cache(); an allocation that found the work done might as well have had the block at once.
- */
+/* It matters whether a free waited where a retry or an empty_cache() completed it; an allocation
+ * that found the work done might as well have had the block at once. */
 static bool is_prompt(const gmd_snapshot *s, size_t requested)
 {
     const gmd_snapshot_event *e = &s->events[requested];
@@ -72,7 +70,7 @@ static bool is_prompt(const gmd_snapshot *s, size_t requested)
     }
     bool is_settled = at < s->event_count && s->events[at].device == e->device &&
                       (event_gives(&s->events[at]) || s->events[at].action == GMD_ACTION_OOM);
-    return !is_settled || e[1].time_us < e->time_us + SETTLING_US;
+    return !is_settled || !free_was_late(s, requested + 1);
 }
 
 /* --- when the work ends -------------------------------------------------------------------- */
@@ -106,13 +104,13 @@ static size_t request_after(const gmd_snapshot *s, size_t at, uint8_t device)
     return s->event_count;
 }
 
+/* A retry collects garbage and releases oversize blocks before it waits for pending frees, and
+ * gives back all that is left after it. */
 static completer completer_in_run(const free_run *run, size_t at, bool is_all)
 {
-    bool is_retry = run->facts.is_all || run->facts.plan_has_retry ||
-                    run->facts.follower == FOLLOWED_BY_REFUSAL;
     bool is_within = run->first < at;
-    return is_within || run->verdict == RUN_EMPTY_CACHE || (is_retry && is_all) ? BY_SETTLE
-                                                                                : BY_POLL;
+    return is_within || run->verdict == RUN_EMPTY_CACHE || (run->is_whole && is_all) ? BY_SETTLE
+                                                                                     : BY_POLL;
 }
 
 /* Frees were completed right before event `at`; is_all: none waits any longer. A retry and an

@@ -110,7 +110,29 @@ static bool is_run_of(const walk *w, const free_run *run, const cache_plan *plan
     return k == plan->count;
 }
 
+enum { WAITING_US = 4 };
+
+bool free_was_late(const gmd_snapshot *s, size_t completed)
+{
+    const gmd_snapshot_event *e = &s->events[completed];
+    bool is_next =
+        completed && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
+    return !is_next || e->time_us >= e[-1].time_us + WAITING_US;
+}
+
 /* --- first pass: what is known without the limit ------------------------------------------ */
+
+/* Whether a block of the segment was completed right before the run, after it had waited: a retry
+ * that waited for it gives the segment back without looking whether it would serve now. */
+static bool was_settled(const gmd_snapshot *s, const free_run *run, const gmd_snapshot_event *given)
+{
+    for (size_t i = run->first; i-- > 0 && s->events[i].action == GMD_ACTION_FREE_COMPLETED;) {
+        if (s->events[i].address - given->address < given->size && free_was_late(s, i)) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static bool would_have_served(const walk *w, const free_run *run, const gmd_snapshot_event *request)
 {
@@ -119,7 +141,8 @@ static bool would_have_served(const walk *w, const free_run *run, const gmd_snap
         const gmd_snapshot_event *e = &w->snapshot->events[i];
         if (e->action == GMD_ACTION_SEGMENT_FREE && e->stream == request->stream &&
             recorded_cache_is_small(&w->cache, e->address) == is_small &&
-            recorded_serves(w->settings, e->size, request->size)) {
+            recorded_serves(w->settings, e->size, request->size) &&
+            !was_settled(w->snapshot, run, e)) {
             return true;
         }
     }
@@ -187,7 +210,8 @@ static bool survey_run(walk *w, free_run *run)
     if (!recorded_cache_plan_all(&w->cache, events[run->first].device, &all)) {
         return false;
     }
-    f->is_all = (has_pages(w, run) || is_run_of(w, run, &all)) && !leaves_other_devices(w, run);
+    run->is_whole = has_pages(w, run) || is_run_of(w, run, &all);
+    f->is_all = run->is_whole && !leaves_other_devices(w, run);
     free(all.addresses);
     f->is_between_pages = run->first > 0 && event_takes(&events[run->first - 1]);
     const free_run *before = w->runs->count ? &w->runs->items[w->runs->count - 1] : NULL;
@@ -372,7 +396,8 @@ static uint64_t count_own(const free_runs *runs, int device, uint64_t recorded_r
     if (recorded_retries != GMD_RETRIES_UNKNOWN) {
         return recorded_retries > certain ? recorded_retries - certain : 0;
     }
-    return either * 4 > emptied ? either : 0;
+    /* On several devices it is rare that an empty_cache() finds something on one of them alone. */
+    return either * 4 > emptied || runs->of_several_devices ? either : 0;
 }
 
 static void settle(free_runs *runs, int device, uint64_t recorded_retries)
@@ -396,7 +421,7 @@ bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_his
                   .runs = runs,
                   .cache = {.settings = &settings}};
     walk second = first;
-    *runs = (free_runs){.below = UINT64_MAX};
+    *runs = (free_runs){.below = UINT64_MAX, .of_several_devices = snapshot->device_count > 1};
     bool ok = survey(&first);
     if (ok) {
         runs->limit_bytes =

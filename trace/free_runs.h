@@ -19,6 +19,11 @@ static inline bool event_gives(const gmd_snapshot_event *e)
     return e->action == GMD_ACTION_SEGMENT_FREE || e->action == GMD_ACTION_SEGMENT_UNMAP;
 }
 
+/* Whether the free that was completed in an event had waited for other streams. A free and its
+ * completion come from one call, unless the next call completed it: the clock tells, for a call
+ * that waits takes its time. */
+bool free_was_late(const gmd_snapshot *snapshot, size_t completed);
+
 /* --- one run ------------------------------------------------------------------------------ */
 
 typedef enum run_follower {
@@ -54,6 +59,7 @@ typedef struct free_run {
     size_t first, end; /* events; completed frees may be among them */
     uint8_t device;
     uint64_t reserved, needed; /* bytes reserved before it, and those of the segment asked for */
+    bool is_whole;             /* all that was cached on its device */
     bool is_oversize; /* it may be what a refused request gives back for max_split_size_mb's sake */
     run_facts facts;
     run_verdict verdict; /* in the end never RUN_EITHER */
@@ -69,6 +75,7 @@ typedef struct free_runs {
     uint64_t ooms[GMD_MAX_DEVICES];
     uint64_t limit_bytes; /* 0: none */
     bool limit_inferred;
+    bool of_several_devices;
 } free_runs;
 
 /* Finds the runs in a snapshot whose events are grouped (history.c), the limit that the job ran
