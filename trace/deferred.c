@@ -109,8 +109,9 @@ static size_t request_after(const gmd_snapshot *s, size_t at, uint8_t device)
 static completer completer_in_run(const free_run *run, size_t at, bool is_all)
 {
     bool is_within = run->first < at;
-    return is_within || run->verdict == RUN_EMPTY_CACHE || (run->is_whole && is_all) ? BY_SETTLE
-                                                                                     : BY_POLL;
+    bool is_retry = run->is_whole || run->has_waited;
+    return is_within || run->verdict == RUN_EMPTY_CACHE || (is_retry && is_all) ? BY_SETTLE
+                                                                                : BY_POLL;
 }
 
 /* Frees were completed right before event `at`; is_all: none waits any longer. A retry and an

@@ -35,6 +35,18 @@ run_verdict run_judge(const run_facts *f)
     return f->plan_has_retry ? RUN_EITHER : RUN_OF_REQUEST;
 }
 
+/* --- frees that waited ------------------------------------------------------------------------ */
+
+enum { WAITING_US = 4 };
+
+bool free_was_late(const gmd_snapshot *s, size_t completed)
+{
+    const gmd_snapshot_event *e = &s->events[completed];
+    bool is_next =
+        completed && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
+    return !is_next || e->time_us >= e[-1].time_us + WAITING_US;
+}
+
 /* --- going through a history -------------------------------------------------------------- */
 
 typedef struct walk {
@@ -48,15 +60,17 @@ typedef struct walk {
     size_t next_op;           /* of the operations; SIZE_MAX: they do not fit the history */
 } walk;
 
-static bool note(walk *w, const gmd_snapshot_event *e)
+static bool note(walk *w, size_t at)
 {
+    const gmd_snapshot_event *e = &w->snapshot->events[at];
     uint64_t *reserved = &w->reserved[e->device];
     if (event_takes(e)) {
         *reserved += e->size;
     } else if (event_gives(e)) { /* one from before the recording counts for 0 */
         *reserved -= e->size < *reserved ? e->size : *reserved;
     }
-    return recorded_cache_note(&w->cache, e);
+    bool is_late = e->action == GMD_ACTION_FREE_COMPLETED && free_was_late(w->snapshot, at);
+    return recorded_cache_note(&w->cache, e, is_late);
 }
 
 static bool is_within_run(const gmd_snapshot *s, size_t at, uint8_t device)
@@ -91,9 +105,26 @@ static const gmd_snapshot_event *request_after(const gmd_snapshot *s, size_t at)
     return is_request ? e : NULL;
 }
 
+static bool has_pages(const walk *w, const free_run *run)
+{
+    return w->snapshot->events[run->first].action == GMD_ACTION_SEGMENT_UNMAP;
+}
+
+/* In an expandable segment a retry may find pages enough that frees left which it waited for. */
+static bool is_served_by_waiting(const walk *w, const free_run *run)
+{
+    const gmd_snapshot *s = w->snapshot;
+    return has_pages(w, run) && run->first && run->end < s->event_count &&
+           s->events[run->end].action == GMD_ACTION_ALLOC &&
+           s->events[run->first - 1].action == GMD_ACTION_FREE_COMPLETED &&
+           free_was_late(s, run->first - 1);
+}
+
 static const gmd_snapshot_event *request_of(const walk *w, const free_run *run)
 {
-    const gmd_snapshot_event *e = request_after(w->snapshot, run->end);
+    const gmd_snapshot_event *e = is_served_by_waiting(w, run)
+                                      ? &w->snapshot->events[run->end]
+                                      : request_after(w->snapshot, run->end);
     return e && e->device == w->snapshot->events[run->first].device ? e : NULL;
 }
 
@@ -108,16 +139,6 @@ static bool is_run_of(const walk *w, const free_run *run, const cache_plan *plan
         }
     }
     return k == plan->count;
-}
-
-enum { WAITING_US = 4 };
-
-bool free_was_late(const gmd_snapshot *s, size_t completed)
-{
-    const gmd_snapshot_event *e = &s->events[completed];
-    bool is_next =
-        completed && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
-    return !is_next || e->time_us >= e[-1].time_us + WAITING_US;
 }
 
 /* --- first pass: what is known without the limit ------------------------------------------ */
@@ -160,11 +181,6 @@ static bool is_oversize(const walk *w, const free_run *run, const gmd_snapshot_e
         }
     }
     return true;
-}
-
-static bool has_pages(const walk *w, const free_run *run)
-{
-    return w->snapshot->events[run->first].action == GMD_ACTION_SEGMENT_UNMAP;
 }
 
 /* The count of retries before and after a request, by the operations. */
@@ -257,7 +273,7 @@ static bool take_run(walk *w, size_t *at)
     }
     w->runs->count++;
     for (; *at < run->end; ++*at) {
-        if (!note(w, &w->snapshot->events[*at])) {
+        if (!note(w, *at)) {
             return false;
         }
     }
@@ -334,7 +350,7 @@ static bool survey(walk *w)
             e->action == GMD_ACTION_FREE_REQUESTED) {
             match_operation(w, e);
         }
-        if (!note(w, e)) {
+        if (!note(w, at)) {
             return false;
         }
         at++;
@@ -344,20 +360,35 @@ static bool survey(walk *w)
 
 /* --- second pass: under the limit ---------------------------------------------------------- */
 
+/* What the request gives back under the limit: with the frees right before it completed by itself,
+ * or by the retry. */
+static bool plan_run(walk *w, free_run *run, const gmd_snapshot_event *request, bool has_waited)
+{
+    cache_plan plan;
+    if (!recorded_cache_plan(&w->cache, request, run->reserved, w->runs->limit_bytes, has_waited,
+                             &plan)) {
+        return false;
+    }
+    run->facts.plan_has_retry = plan.is_retry;
+    run->facts.is_planned = has_pages(w, run) ? plan.is_retry : is_run_of(w, run, &plan);
+    free(plan.addresses);
+    return true;
+}
+
 static bool judge_run(walk *w, free_run *run)
 {
     const gmd_snapshot_event *request = request_of(w, run);
     run->facts.knows_limit = w->runs->limit_bytes != 0;
-    if (request) {
-        cache_plan plan;
-        if (!recorded_cache_plan(&w->cache, request, run->reserved, w->runs->limit_bytes, &plan)) {
+    for (int has_waited = 1; request && has_waited >= 0 && !run->facts.is_planned; has_waited--) {
+        if (!plan_run(w, run, request, has_waited)) {
             return false;
         }
-        run->facts.plan_has_retry = plan.is_retry;
-        run->facts.is_planned = has_pages(w, run) ? plan.is_retry : is_run_of(w, run, &plan);
-        free(plan.addresses);
+        run->has_waited = has_waited && run->facts.is_planned && run->facts.plan_has_retry;
     }
     run->verdict = run_judge(&run->facts);
+    if (run->verdict == RUN_EITHER && is_served_by_waiting(w, run)) {
+        run->verdict = RUN_OF_REQUEST; /* served from the cache it would have another address */
+    }
     return true;
 }
 
@@ -369,7 +400,7 @@ static bool judge(walk *w)
         if (run != end && run->first == at && !judge_run(w, run++)) {
             return false;
         }
-        if (!note(w, &s->events[at])) {
+        if (!note(w, at)) {
             return false;
         }
     }

@@ -61,6 +61,7 @@ typedef struct free_run {
     uint64_t reserved, needed; /* bytes reserved before it, and those of the segment asked for */
     bool is_whole;             /* all that was cached on its device */
     bool is_oversize; /* it may be what a refused request gives back for max_split_size_mb's sake */
+    bool has_waited; /* as its request's retry: for the frees that were completed right before it */
     run_facts facts;
     run_verdict verdict; /* in the end never RUN_EITHER */
 } free_run;
