@@ -158,12 +158,13 @@ static bool was_settled(const gmd_snapshot *s, const free_run *run, const gmd_sn
 static bool would_have_served(const walk *w, const free_run *run, const gmd_snapshot_event *request)
 {
     bool is_small = recorded_is_small(w->settings, request->size);
+    bool knows_limit = w->hints->limit_bytes != 0; /* else an empty_cache() is likelier */
     for (size_t i = run->first; i < run->end; i++) {
         const gmd_snapshot_event *e = &w->snapshot->events[i];
         if (e->action == GMD_ACTION_SEGMENT_FREE && e->stream == request->stream &&
             recorded_cache_is_small(&w->cache, e->address) == is_small &&
             recorded_serves(w->settings, e->size, request->size) &&
-            !was_settled(w->snapshot, run, e)) {
+            !(knows_limit && was_settled(w->snapshot, run, e))) {
             return true;
         }
     }
