@@ -413,6 +413,8 @@ int cli_replay(int argc, char **argv)
     cli_results results = {0};
     gmd_error error = {""};
     bool keeps_quirks = a.checks && strcmp(a.common.run.allocator, "reference") == 0;
+    gmd_known_count_fn *quirk_count = NULL;
+    a.common.known.quirk_count = &quirk_count;
     gmd_status status = gmd_quirks_mask(&a.common.known, keeps_quirks ? a.quirks : 0, &error);
     if (status == GMD_OK) {
         status = is_trace_name(a.input) ? replay_trace(&a, &results, &error)

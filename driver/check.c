@@ -383,6 +383,10 @@ static bool set_quirks(checker *c)
     for (size_t i = 0; has_quirks && i < GMD_QUIRK_KINDS; i++) {
         subject->set_quirk(gmd_quirk_kinds[i].name, (c->input->quirks >> i & 1) != 0);
     }
+    const gmd_known *known = c->session->options->known;
+    if (has_quirks && known && known->quirk_count) {
+        *known->quirk_count = subject->quirk_count;
+    }
     return has_quirks;
 }
 
