@@ -55,7 +55,7 @@ static gmd_sim_recorded *placements_of(const gmd_history *h, size_t *count)
 static gmd_outcome *check_of(const char *allocator, recording *r, gmd_sim_recorded *placed,
                              size_t count)
 {
-    gmd_check_input input = {&r->history, &r->snapshot, &r->truth, 0};
+    gmd_check_input input = {.history = &r->history, .snapshot = &r->snapshot, .truth = &r->truth};
     gmd_run_options options = {.allocator = allocator,
                                .lib_directory = GMD_TEST_LIB_DIR,
                                .device_count = 1,
