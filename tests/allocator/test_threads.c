@@ -68,8 +68,9 @@ static void *watch(void *argument)
     while (!c->is_over) {
         gmd_stats s = {.struct_size = sizeof s};
         uint64_t walked = 0;
-        c->unlawful += !gmd_allocator_get_stats(c->a, 0, &s) || s.allocated_bytes > s.active_bytes ||
-                       s.active_bytes > s.reserved_bytes || s.active_bytes > s.active_bytes_peak ||
+        c->unlawful += !gmd_allocator_get_stats(c->a, 0, &s) ||
+                       s.allocated_bytes > s.active_bytes || s.active_bytes > s.reserved_bytes ||
+                       s.active_bytes > s.active_bytes_peak ||
                        s.reserved_bytes > s.reserved_bytes_peak;
         c->unlawful += !gmd_allocator_walk(c->a, 0, add_size, &walked);
     }
