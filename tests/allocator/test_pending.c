@@ -184,7 +184,7 @@ static void destroying_the_allocator_waits_for_pending_frees(void **state)
 {
     (void)state;
     bench b = open_bench(GMD_GIB, "");
-    uint64_t first = free_in_use(&b, 512);
+    free_in_use(&b, 512);
     close_bench(&b);
     assert_int_equal(device_state().physical_bytes, 0);
     assert_int_equal(device_state().event_count, 0);
