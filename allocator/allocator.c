@@ -247,7 +247,8 @@ const char *gmd_quirk_name(gmd_quirk which)
     static const char *const names[GMD_QUIRK_COUNT] = {
         [GMD_QUIRK_SPURIOUS_OOM] = "spurious_oom",
         [GMD_QUIRK_EXPANDABLE_LIMIT] = "expandable_limit",
-        [GMD_QUIRK_RESERVATION_LEFT] = "reservation_left"};
+        [GMD_QUIRK_RESERVATION_LEFT] = "reservation_left",
+        [GMD_QUIRK_OVERSIZE_EXPANDABLE] = "oversize_expandable"};
     return (unsigned)which < GMD_QUIRK_COUNT ? names[which] : NULL;
 }
 

@@ -66,7 +66,7 @@ struct device_allocator {
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
     uint32_t quirks;
-    uint64_t quirk_counts[GMD_QUIRK_COUNT];
+    _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
 };
 

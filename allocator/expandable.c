@@ -162,6 +162,29 @@ static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
     return in_torch;
 }
 
+/* Of a segment without pages: one unmapped block. */
+static void release_addresses(device_allocator *d, segment *s)
+{
+    segment **link = &d->segments;
+    while (*link != s) {
+        link = &(*link)->next;
+    }
+    *link = s->next;
+    block *b = block_tree_lower_bound(s->set->unmapped, BY_ADDRESS, 0, s->place);
+    blocks_remove(b);
+    block_pool_give(&s->set->heap->blocks, b);
+    places_remove(&d->places, s->place);
+    segment_release(s);
+}
+
+/* Nothing could be mapped: the addresses would come before others that have pages, later on. */
+static void release_if_empty(device_allocator *d, segment *s)
+{
+    if (!s->mapped_pages && !quirk_holds(d, GMD_QUIRK_RESERVATION_LEFT)) {
+        release_addresses(d, s);
+    }
+}
+
 block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
 {
     block *b = find_addresses(set, size);
@@ -170,6 +193,9 @@ block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
     }
     b = b ? b : reserve_addresses(d, set, size);
     if (!b || (block_is_unmapped(b) && !map_front(d, set, b, lesser(b->size, size)))) {
+        if (b) {
+            release_if_empty(d, block_detail_of(b)->expandable);
+        }
         return NULL;
     }
     while (b->size < size) { /* what follows is unmapped: free neighbours are merged */
@@ -217,21 +243,6 @@ static void unmap_block(device_allocator *d, free_set *set, block *b)
     count_pages(d, set, false, place, bytes);
 }
 
-/* Of a segment without pages: one unmapped block. */
-static void release_addresses(device_allocator *d, segment *s)
-{
-    segment **link = &d->segments;
-    while (*link != s) {
-        link = &(*link)->next;
-    }
-    *link = s->next;
-    block *b = block_tree_lower_bound(s->set->unmapped, BY_ADDRESS, 0, s->place);
-    blocks_remove(b);
-    block_pool_give(&s->set->heap->blocks, b);
-    places_remove(&d->places, s->place);
-    segment_release(s);
-}
-
 static bool wait_for_device(const device_allocator *d)
 {
     cuda_scope scope;
@@ -265,7 +276,7 @@ void expandable_release_empty(device_allocator *d)
 {
     for (segment *s = d->segments, *next; s; s = next) {
         next = s->next;
-        if (!s->mapped_pages && !quirk_holds(d, GMD_QUIRK_RESERVATION_LEFT)) {
+        if (!s->mapped_pages) {
             release_addresses(d, s);
         }
     }

@@ -32,6 +32,9 @@ typedef enum gmd_quirk {
                                    are mapped for it */
     GMD_QUIRK_RESERVATION_LEFT, /* addresses of an expandable segment for which no page could be
                                    mapped are not given back */
+    GMD_QUIRK_OVERSIZE_EXPANDABLE, /* max_split_size_mb bars requests from larger blocks of
+                                      expandable segments, which any request can split
+                                      (pytorch#193400) */
     GMD_QUIRK_COUNT
 } gmd_quirk;
 

@@ -101,7 +101,8 @@ static void share_out(statistics *s, const heap_statistics *asking, int row, int
     for (heap_statistics *h = s->heaps; h; h = h->next) {
         heap_count *c = &h->counts[row][which];
         uint64_t want = h == asking ? 0 : c->high - c->current;
-        uint64_t share = lesser(extra + (all <= left ? want : (uint64_t)((double)want * part)), left);
+        uint64_t share =
+            lesser(extra + (all <= left ? want : (uint64_t)((double)want * part)), left);
         left -= share;
         c->ceiling += share;
     }
