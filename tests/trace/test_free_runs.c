@@ -282,6 +282,26 @@ static void other_streams_oversize_segments_are_left(void **state)
     expect(&f, "1");
 }
 
+/* A late free leaves the segment cached when the request has looked, collected and released
+ * already.
+ */
+static void what_the_retry_waited_for_is_no_oversize_segment_before(void **state)
+{
+    (void)state;
+    fixture f;
+    open_fixture(&f);
+    f.settings.max_split_bytes = 50 * GMD_MIB;
+    cache(&f, 0, 60, 1);
+    note(&f, GMD_ACTION_SEGMENT_ALLOC, 1, 90, 1);
+    note(&f, GMD_ACTION_ALLOC, 1, 90, 1);
+    const gmd_snapshot_event late = {.action = GMD_ACTION_FREE_COMPLETED, .address = AT(1)};
+    assert_true(recorded_cache_note(&f.cache, &late, true));
+    f.reserved += 90 * GMD_MIB;
+    plan(&f, 80, 1, 151);
+    assert_true(f.plan.is_retry); /* not just the one of 90 MiB, which would have been enough */
+    expect(&f, "01");
+}
+
 /* --- sizes under settings ------------------------------------------------------------------ */
 
 static void requests_are_rounded_as_the_settings_say(void **state)
@@ -289,7 +309,7 @@ static void requests_are_rounded_as_the_settings_say(void **state)
     (void)state;
     gmd_snapshot snapshot = {.settings = {.roundup_divisions = {4, 0}}};
     recorded_settings s = recorded_settings_of(&snapshot);
-    assert_int_equal(recorded_block_size(&s, 1200 * 1024), 1280 * 1024);
+    assert_int_equal(recorded_block_size(&s, GMD_MIB + 1), GMD_MIB / 4 * 5);
     assert_int_equal(recorded_block_size(&s, 5 * GMD_MIB + 1), 5 * GMD_MIB + 512);
 }
 
@@ -340,6 +360,7 @@ int main(void)
         cmocka_unit_test(the_smallest_oversize_segment_that_is_enough_is_released),
         cmocka_unit_test(else_the_largest_ones_until_they_are),
         cmocka_unit_test(other_streams_oversize_segments_are_left),
+        cmocka_unit_test(what_the_retry_waited_for_is_no_oversize_segment_before),
         cmocka_unit_test(requests_are_rounded_as_the_settings_say),
         cmocka_unit_test(the_string_of_settings_tells_what_the_values_do_not),
         cmocka_unit_test(an_oversize_segment_serves_no_request_below_that_size),

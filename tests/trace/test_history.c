@@ -250,6 +250,28 @@ static void events_of_two_devices_may_interleave(void **state)
     gmd_history_free(&h);
 }
 
+/* Device 1 keeps what it has cached: an empty_cache() would not have left it. */
+static void what_other_devices_keep_tells_a_retry(void **state)
+{
+    (void)state;
+    gmd_history h;
+    gmd_snapshot_event events[] = {MADE(5),  ALLOC(5), REQUESTED(5), COMPLETED(5), MADE(0),
+                                   ALLOC(0), MADE(1),  ALLOC(1),     REQUESTED(0), COMPLETED(0),
+                                   GIVEN(0), MADE(2),  ALLOC(2)};
+    for (int i = 0; i < 4; i++) {
+        events[i].device = 1;
+    }
+    gmd_snapshot snapshot = {.events = events,
+                             .event_count = sizeof events / sizeof *events,
+                             .device_count = 2,
+                             .has_events = true};
+    const gmd_history_hints hints = {.limit_bytes = 2 * SEGMENT, .recorded_retries = 0};
+    gmd_error error = {""};
+    assert_int_equal(gmd_history_build(&h, &snapshot, &hints, "job", &error), GMD_OK);
+    assert_int_equal(h.empty_cache_count, 0);
+    gmd_history_free(&h);
+}
+
 static void streams_are_numbered_by_their_handles(void **state)
 {
     (void)state;
@@ -442,6 +464,19 @@ static void a_segment_whose_last_page_is_unmapped_begins_anew(void **state)
     gmd_history_free(&h);
 }
 
+/* Served from the cache after an empty_cache() it would be no request that gave pages back. */
+static void a_retry_may_be_served_by_what_it_waited_for_with_no_new_page(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_UNDER(&h, EXPANDABLE, 2 * SEGMENT, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 1, 1),
+                OF_PAGE(ALLOC, 1), OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_REQUESTED, 1),
+                OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 1, 1), OF_PAGE(ALLOC, 0));
+    expect_ops(&h, "aaffa");
+    assert_int_equal(h.recorded[4].call_count, 1);
+    gmd_history_free(&h);
+}
+
 /* A segment that is gone left its addresses to others. */
 static void reservations_are_as_near_as_two_of_the_same_time(void **state)
 {
@@ -533,6 +568,7 @@ int main(void)
         cmocka_unit_test(the_recorders_count_of_retries_decides),
         cmocka_unit_test(without_that_count_the_proportions_decide),
         cmocka_unit_test(events_of_two_devices_may_interleave),
+        cmocka_unit_test(what_other_devices_keep_tells_a_retry),
         cmocka_unit_test(streams_are_numbered_by_their_handles),
         cmocka_unit_test(a_free_that_completes_later_is_counted_with_its_place),
         cmocka_unit_test(a_free_from_before_the_recording_is_left_out_and_counted),
@@ -541,6 +577,7 @@ int main(void)
         cmocka_unit_test(garbage_is_collected_above_the_threshold_of_the_limit),
         cmocka_unit_test(a_collection_tells_how_high_the_limit_is_at_most),
         cmocka_unit_test(the_operations_tell_a_retry_from_an_empty_cache),
+        cmocka_unit_test(a_retry_may_be_served_by_what_it_waited_for_with_no_new_page),
         cmocka_unit_test(reservations_are_as_near_as_two_of_the_same_time),
         cmocka_unit_test(pages_belong_to_the_allocation_after_them),
         cmocka_unit_test(pages_unmapped_for_a_retry_belong_to_it),
