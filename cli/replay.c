@@ -213,6 +213,14 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
         gmd_session_note(session, "memory limit inferred from the history: %s",
                          gmd_format_size(h->limit_bytes, size));
     }
+    if (h->limit_is_contradicted) {
+        gmd_session_note(
+            session,
+            "requests were served above the memory limit, or refused below it: "
+            "no one limit holds for all of the history (it or a setting was changed, or it was "
+            "set for one device of several, or other processes had the "
+            "device's memory)");
+    }
     if (h->empty_cache_count) {
         gmd_session_note(session, "%" PRIu64 " empty_cache() calls inferred from freed segments",
                          h->empty_cache_count);

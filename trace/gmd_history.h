@@ -42,6 +42,8 @@ typedef struct gmd_history {
     size_t call_count;
     uint64_t limit_bytes; /* of reserved memory; 0: none */
     bool limit_inferred;
+    bool limit_is_contradicted; /* a request was served above it, or refused below: it changed, it
+                                   is of one device of several, or the device itself had no more */
     uint64_t empty_cache_count; /* inferred calls */
     uint64_t oom_count;
     uint64_t

@@ -4,6 +4,7 @@
 #include "deferred.h"
 #include "expandable.h"
 #include "free_runs.h"
+#include "memory_limit.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -514,6 +515,7 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
     h->trace.device_count = b->snapshot->device_count;
     h->limit_bytes = b->runs.limit_bytes;
     h->limit_inferred = b->runs.limit_inferred;
+    h->limit_is_contradicted = memory_limit_is_contradicted(&b->runs);
     h->waits_again = hints->waits_again;
     gmd_status status = number_streams(&h->trace, b->snapshot, b->name, b->error);
     if (status == GMD_OK && hints->waits_again) {

@@ -99,3 +99,10 @@ uint64_t memory_limit_infer(const free_runs *runs, const recorded_settings *sett
     }
     return below == UINT64_MAX || below <= runs->at_least ? 0 : below - 1;
 }
+
+bool memory_limit_is_contradicted(const free_runs *runs)
+{
+    uint64_t limit = runs->limit_bytes;
+    return runs->below <= runs->at_least ||
+           (limit && (runs->at_least > limit || runs->below <= limit));
+}

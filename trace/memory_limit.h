@@ -10,4 +10,8 @@
 uint64_t memory_limit_infer(const free_runs *runs, const recorded_settings *settings,
                             const gmd_history_hints *hints);
 
+/* Whether one limit, the one that was given or any, cannot explain which requests were served and
+ * which were refused. */
+bool memory_limit_is_contradicted(const free_runs *runs);
+
 #endif

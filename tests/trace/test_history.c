@@ -183,6 +183,19 @@ static void an_out_of_memory_bounds_the_limit_from_above(void **state)
     gmd_history_free(&h);
 }
 
+static void a_limit_that_changed_is_told(void **state)
+{
+    (void)state;
+    gmd_history changed, steady;
+    BUILD(&changed, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
+          OOM);
+    BUILD(&steady, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), OOM);
+    assert_true(changed.limit_is_contradicted);
+    assert_false(steady.limit_is_contradicted);
+    gmd_history_free(&changed);
+    gmd_history_free(&steady);
+}
+
 static void freed_segments_before_an_out_of_memory_belong_to_it(void **state)
 {
     (void)state;
@@ -564,6 +577,7 @@ int main(void)
         cmocka_unit_test(with_room_below_the_limit_the_job_emptied_its_cache),
         cmocka_unit_test(a_limit_is_inferred_that_explains_the_retry),
         cmocka_unit_test(an_out_of_memory_bounds_the_limit_from_above),
+        cmocka_unit_test(a_limit_that_changed_is_told),
         cmocka_unit_test(freed_segments_before_an_out_of_memory_belong_to_it),
         cmocka_unit_test(the_recorders_count_of_retries_decides),
         cmocka_unit_test(without_that_count_the_proportions_decide),
