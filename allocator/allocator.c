@@ -172,7 +172,7 @@ bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction
         return false;
     }
     device_enter(d);
-    device_set_limit(d, (uint64_t)(fraction * (double)total_bytes));
+    device_set_limit(d, fraction < 1 ? (uint64_t)(fraction * (double)total_bytes) : UINT64_MAX);
     device_leave(d);
     return true;
 }
@@ -244,9 +244,11 @@ bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint
 
 const char *gmd_quirk_name(gmd_quirk which)
 {
-    static const char *const names[GMD_QUIRK_COUNT] = {[GMD_QUIRK_SPURIOUS_OOM] = "spurious_oom",
-                                                       [GMD_QUIRK_EXPANDABLE_LIMIT] =
-                                                           "expandable_limit"};
+    static const char *const names[GMD_QUIRK_COUNT] = {
+        [GMD_QUIRK_SPURIOUS_OOM] = "spurious_oom",
+        [GMD_QUIRK_EXPANDABLE_LIMIT] = "expandable_limit",
+        [GMD_QUIRK_RESERVATION_LEFT] = "reservation_left",
+        [GMD_QUIRK_OVERSIZE_EXPANDABLE] = "oversize_expandable"};
     return (unsigned)which < GMD_QUIRK_COUNT ? names[which] : NULL;
 }
 

@@ -21,6 +21,18 @@ static block *prefer_bounded(const free_set *set, block *b)
     return b;
 }
 
+/* An oversize block is not for a request below that size, and not for a much smaller one: it would
+ * be split for good. Blocks of expandable segments are split by any request anyway. */
+static bool is_barred(const settings *s, const free_set *set, const block *b, uint64_t size)
+{
+    bool is_for_larger = size < s->max_split_bytes && b->size >= s->max_split_bytes;
+    bool wastes = size >= s->max_split_bytes && b->size - size >= s->max_non_split_rounding_bytes;
+    if (!is_for_larger && !wastes) {
+        return false;
+    }
+    return !s->expandable_segments || quirk_holds(set->heap->device, GMD_QUIRK_OVERSIZE_EXPANDABLE);
+}
+
 block *blocks_find(const settings *s, const free_set *set, uint64_t size)
 {
     block *b = free_set_lower_bound(set, size, 0);
@@ -33,10 +45,7 @@ block *blocks_find(const settings *s, const free_set *set, uint64_t size)
     if (__builtin_expect(s->max_split_bytes == UINT64_MAX, 1)) {
         return b;
     }
-    /* An oversize block is not for a request below that size, and not for a much smaller one. */
-    bool is_for_larger = size < s->max_split_bytes && b->size >= s->max_split_bytes;
-    bool wastes = size >= s->max_split_bytes && b->size - size >= s->max_non_split_rounding_bytes;
-    return is_for_larger || wastes ? NULL : b;
+    return is_barred(s, set, b, size) ? NULL : b;
 }
 
 /* A large block keeps a remainder of up to 1 MiB: splitting it off would only litter the pool. */

@@ -66,7 +66,7 @@ struct device_allocator {
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
     uint32_t quirks;
-    uint64_t quirk_counts[GMD_QUIRK_COUNT];
+    _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
 };
 
@@ -97,10 +97,15 @@ static inline void device_attend(device_allocator *d, uint32_t why, bool is_on)
     atomic_store_explicit(&d->attention, is_on ? now | why : now & ~why, memory_order_relaxed);
 }
 
+static inline bool quirk_is_on(const device_allocator *d, gmd_quirk which)
+{
+    return d->quirks & 1u << which;
+}
+
 /* Torch 2.11's deviation is to be kept to, and matters here: counted. */
 static inline bool quirk_holds(device_allocator *d, gmd_quirk which)
 {
-    bool holds = d->quirks & 1u << which;
+    bool holds = quirk_is_on(d, which);
     d->quirk_counts[which] += holds;
     return holds;
 }

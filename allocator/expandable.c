@@ -48,11 +48,13 @@ static block *add_segment(device_allocator *d, free_set *set, segment *s)
 
 static block *reserve_addresses(device_allocator *d, free_set *set, uint64_t size)
 {
-    uint64_t total;
+    uint64_t total = 0;
     uint64_t page = settings_page_size(d->settings, set->is_small);
     cuda_scope scope;
-    if (!segments_device_total(d->device, &total) || size > total || !places_reserve(&d->places) ||
-        !block_pool_reserve(&set->heap->blocks, 2) || !cuda_scope_enter(&scope, d->device)) {
+    bool is_hopeless = segments_device_total(d->device, &total) && size > total;
+    if (!total || (is_hopeless && !quirk_is_on(d, GMD_QUIRK_RESERVATION_LEFT)) ||
+        !places_reserve(&d->places) || !block_pool_reserve(&set->heap->blocks, 2) ||
+        !cuda_scope_enter(&scope, d->device)) {
         return NULL;
     }
     segment *s = segment_reserve(d->device, total + total / 8, page);
@@ -144,12 +146,13 @@ static uint64_t missing_bytes(const block *b, uint64_t size)
     return missing;
 }
 
-/* The limit holds for what is mapped. As a quirk: for the segment that the request would get if
- * there were no expandable ones, as torch 2.11 has it. */
+/* The limit holds for what is mapped; from b on, or, where that is NULL, in a new segment. As a
+ * quirk: for the segment that the request would get if there were no expandable ones. */
 static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
 {
-    bool is_within = device_is_within_limit(d, missing_bytes(b, size));
-    if (!(d->quirks & 1u << GMD_QUIRK_EXPANDABLE_LIMIT)) {
+    uint64_t missing = b ? missing_bytes(b, size) : settings_device_request(d->settings, size);
+    bool is_within = device_is_within_limit(d, missing);
+    if (!quirk_is_on(d, GMD_QUIRK_EXPANDABLE_LIMIT)) {
         return is_within;
     }
     bool in_torch = device_is_within_limit(d, settings_segment_size(d->settings, size));
@@ -159,17 +162,45 @@ static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
     return in_torch;
 }
 
+/* Of a segment without pages: one unmapped block. */
+static void release_addresses(device_allocator *d, segment *s)
+{
+    segment **link = &d->segments;
+    while (*link != s) {
+        link = &(*link)->next;
+    }
+    *link = s->next;
+    block *b = block_tree_lower_bound(s->set->unmapped, BY_ADDRESS, 0, s->place);
+    blocks_remove(b);
+    block_pool_give(&s->set->heap->blocks, b);
+    places_remove(&d->places, s->place);
+    segment_release(s);
+}
+
+/* Nothing could be mapped: the addresses would come before others that have pages, later on. */
+static void release_if_empty(device_allocator *d, segment *s)
+{
+    if (!s->mapped_pages && !quirk_holds(d, GMD_QUIRK_RESERVATION_LEFT)) {
+        release_addresses(d, s);
+    }
+}
+
 block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
 {
     block *b = find_addresses(set, size);
+    if (!is_within_limit(d, b, size)) {
+        return NULL;
+    }
     b = b ? b : reserve_addresses(d, set, size);
-    if (!b || !is_within_limit(d, b, size) ||
-        (block_is_unmapped(b) && !map_front(d, set, b, lesser(b->size, size)))) {
+    if (!b || (block_is_unmapped(b) && !map_front(d, set, b, lesser(b->size, size)))) {
+        if (b) {
+            release_if_empty(d, block_detail_of(b)->expandable);
+        }
         return NULL;
     }
     while (b->size < size) { /* what follows is unmapped: free neighbours are merged */
         block *next = b->next;
-        if (!map_front(d, set, next, lesser(next->size, size - b->size))) {
+        if (!next || !map_front(d, set, next, lesser(next->size, size - b->size))) {
             return NULL;
         }
         b = next;
@@ -210,21 +241,6 @@ static void unmap_block(device_allocator *d, free_set *set, block *b)
     b->set_and_state |= BLOCK_UNMAPPED;
     merge_around(d, h, b);
     count_pages(d, set, false, place, bytes);
-}
-
-/* Of a segment without pages: one unmapped block. */
-static void release_addresses(device_allocator *d, segment *s)
-{
-    segment **link = &d->segments;
-    while (*link != s) {
-        link = &(*link)->next;
-    }
-    *link = s->next;
-    block *b = block_tree_lower_bound(s->set->unmapped, BY_ADDRESS, 0, s->place);
-    blocks_remove(b);
-    block_pool_give(&s->set->heap->blocks, b);
-    places_remove(&d->places, s->place);
-    segment_release(s);
 }
 
 static bool wait_for_device(const device_allocator *d)

@@ -30,6 +30,11 @@ typedef enum gmd_quirk {
                                    looked in again */
     GMD_QUIRK_EXPANDABLE_LIMIT, /* the limit is held against the request, not against the pages that
                                    are mapped for it */
+    GMD_QUIRK_RESERVATION_LEFT, /* addresses of an expandable segment for which no page could be
+                                   mapped are not given back */
+    GMD_QUIRK_OVERSIZE_EXPANDABLE, /* max_split_size_mb bars requests from larger blocks of
+                                      expandable segments, which any request can split
+                                      (pytorch#193400) */
     GMD_QUIRK_COUNT
 } gmd_quirk;
 
@@ -66,7 +71,8 @@ void gmd_allocator_forget_stream(gmd_allocator *allocator, int device, cudaStrea
 /* Waits for pending frees and gives everything that is wholly free back to the device. */
 void gmd_allocator_empty_cache(gmd_allocator *allocator);
 
-/* Caps reserved memory of `device` at `fraction` (0..1) of its total memory. False: out of range,
+/* Caps reserved memory of `device` at `fraction` (0..1) of its total memory; 1: no cap, and nothing
+ * for garbage_collection_threshold to be a part of, as in torch 2.11. False: out of range,
  * or the device did not tell its total; nothing is changed. */
 bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction, int device);
 
@@ -101,7 +107,7 @@ bool gmd_allocator_release_pool(gmd_allocator *allocator, int device, const uint
 
 /* --- quirks ------------------------------------------------------------------------------ */
 
-/* "spurious_oom", "expandable_limit"; NULL beyond the last. */
+/* "spurious_oom" and so on; NULL beyond the last. */
 const char *gmd_quirk_name(gmd_quirk which);
 void gmd_allocator_set_quirk(gmd_allocator *allocator, gmd_quirk which, bool is_on);
 

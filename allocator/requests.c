@@ -79,20 +79,31 @@ static void release_cache(device_allocator *d)
     private_pools_release_free(d);
 }
 
+/* A cached block that was not there, or not the best fit, when it was looked for first. */
+static block *take_settled(request *r)
+{
+    block *b = blocks_find(r->d->settings, r->set, r->size);
+    if (!b || quirk_holds(r->d, GMD_QUIRK_SPURIOUS_OOM)) {
+        return NULL;
+    }
+    free_set_remove(r->set, b);
+    return b;
+}
+
 /* Waits for pending frees, which may be all that it takes; then gives back the cache. */
 static block *take_after_release(request *r)
 {
     device_allocator *d = r->d;
     d->stats.num_sync_all_streams++;
     pending_settle(d);
-    block *b = blocks_find(d->settings, r->set, r->size);
-    if (b && !quirk_holds(d, GMD_QUIRK_SPURIOUS_OOM)) {
-        free_set_remove(r->set, b);
+    block *b = take_settled(r);
+    if (b) {
         return b;
     }
     release_cache(d);
     d->stats.num_alloc_retries++;
-    return take_new(r);
+    b = take_settled(r); /* with pages gone, another block may be the best fit, and serve */
+    return b ? b : take_new(r);
 }
 
 /* What is done where no cached block serves, from the cheapest step on. While the stream is being
@@ -323,7 +334,6 @@ void requests_empty_cache(device_allocator *d)
         d->stats.num_sync_all_streams++;
         pending_settle(d);
         release_cache(d);
-        expandable_release_empty(d);
         pending_drop_events(d);
     }
     device_leave(d);

@@ -35,6 +35,9 @@ void statistics_add_heap(statistics *s, heap_statistics *heap)
         for (int which = 0; which < HEAP_FIGURE_COUNT; which++) {
             s->peaks[row][which] = peak_of(s, row, which);
             heap->counts[row][which].ceiling = s->heaps ? 0 : s->peaks[row][which];
+            if (s->heaps && !s->heaps->next) {
+                s->heaps->counts[row][which].high = s->peaks[row][which];
+            }
         }
     }
     heap->next = s->heaps;
@@ -63,36 +66,45 @@ void statistics_remove_heap(statistics *s, heap_statistics *heap)
     }
 }
 
-/* What the heaps would need beyond what they have to come to their highest again. */
-static uint64_t wanted(const statistics *s, int row, int which)
+/* What a heap would need to come to its highest again. */
+static uint64_t wanted(heap_count *c)
 {
-    uint64_t all = 0;
-    for (heap_statistics *h = s->heaps; h; h = h->next) {
-        heap_count *c = &h->counts[row][which];
-        c->high = c->high > c->current ? c->high : c->current;
-        all += c->high - c->current;
-    }
-    return all;
+    c->high = c->high > c->current ? c->high : c->current;
+    return c->high - c->current;
 }
 
-/* Shares out what the peak leaves over: each gets what it wants, or as much of it as there is. */
-static void share_out(statistics *s, int row, int which, uint64_t left)
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
-    uint64_t want = wanted(s, row, which), heaps = 0;
-    for (const heap_statistics *h = s->heaps; h; h = h->next) {
-        heaps++;
-    }
-    uint64_t extra = want < left ? (left - want) / heaps : 0;
-    double part = want <= left ? 1 : (double)left / (double)want;
+    return a < b ? a : b;
+}
+
+/* Shares out what the peak leaves over. Who asks gets what it wants: two streams that take turns
+ * would else be held to half of it for ever. The others get as much of theirs as there is. */
+static void share_out(statistics *s, const heap_statistics *asking, int row, int which,
+                      uint64_t left)
+{
+    uint64_t all = 0, heaps = 0;
     for (heap_statistics *h = s->heaps; h; h = h->next) {
         heap_count *c = &h->counts[row][which];
+        uint64_t want = wanted(c);
+        c->ceiling = c->current;
+        if (h == asking) {
+            c->ceiling += lesser(want, left);
+            left -= lesser(want, left);
+        } else {
+            all += want;
+        }
+        heaps++;
+    }
+    double part = all <= left ? 1 : (double)left / (double)all;
+    uint64_t extra = all < left ? (left - all) / heaps : 0;
+    for (heap_statistics *h = s->heaps; h; h = h->next) {
+        heap_count *c = &h->counts[row][which];
+        uint64_t want = h == asking ? 0 : c->high - c->current;
         uint64_t share =
-            want <= left ? c->high - c->current : (uint64_t)((double)(c->high - c->current) * part);
-        share = share < left ? share : left;
+            lesser(extra + (all <= left ? want : (uint64_t)((double)want * part)), left);
         left -= share;
-        uint64_t more = extra < left ? extra : left;
-        left -= more;
-        c->ceiling = c->current + share + more;
+        c->ceiling += share;
     }
 }
 
@@ -107,7 +119,7 @@ static void make_room_in(statistics *s, heap_statistics *heap, int row, int whic
         s->peaks[row][which] = sum;
     }
     c->current += amount; /* as it is about to be */
-    share_out(s, row, which, s->peaks[row][which] - sum);
+    share_out(s, heap, row, which, s->peaks[row][which] - sum);
     c->current -= amount;
 }
 

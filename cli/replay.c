@@ -191,19 +191,12 @@ static uint64_t *list_reservations(const gmd_history *history, size_t *count)
 /* PyTorch reserves addresses for nine eighths of the device's memory, in pages of up to 20 MiB: the
  * simulated device must have no more memory than the recorded one, or the reservations would
  * overlap where the recorded ones lay side by side. 0: they tell nothing. */
-static uint64_t most_memory(const uint64_t *reservations, size_t count)
+static uint64_t most_memory(const gmd_history *history)
 {
-    uint64_t nearest = UINT64_MAX;
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < count; k++) {
-            uint64_t gap = reservations[k] - reservations[i];
-            if (reservations[k] > reservations[i] && gap < nearest) {
-                nearest = gap;
-            }
-        }
-    }
-    bool is_told = nearest != UINT64_MAX && nearest > 100 * GMD_MIB;
-    return is_told ? (nearest - 20 * GMD_MIB) / 9 * 8 / (2 * GMD_MIB) * (2 * GMD_MIB) : 0;
+    uint64_t nearest = history->nearest_reservations;
+    return nearest > 100 * GMD_MIB
+               ? (nearest - 20 * GMD_MIB) / 9 * 8 / (2 * GMD_MIB) * (2 * GMD_MIB)
+               : 0;
 }
 
 typedef struct replay_body {
@@ -298,7 +291,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         options.recorded_count = placement_count;
         options.recorded_reservations = reservations;
         options.recorded_reservation_count = reservation_count;
-        uint64_t most = most_memory(reservations, reservation_count);
+        uint64_t most = most_memory(history);
         if (most && most < options.capacity_bytes && !a->common.has_capacity) {
             options.capacity_bytes = most;
         }
@@ -331,13 +324,6 @@ static gmd_status write_trace(const char *path, const gmd_trace *trace, gmd_erro
     return status;
 }
 
-/* Then the limit cannot be told from the requests that failed, but the recorder may have left it.
- */
-static bool has_settings(const gmd_snapshot *snapshot)
-{
-    return (snapshot->conf && *snapshot->conf) || snapshot->setting;
-}
-
 static gmd_status replay_snapshot(const replay_arguments *a, cli_results *results, gmd_error *error)
 {
     gmd_snapshot snapshot = {0};
@@ -351,7 +337,9 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         gmd_history_hints hints = {.limit_bytes = a->common.run.limit_bytes,
                                    .recorded_retries = GMD_RETRIES_UNKNOWN};
         gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
-        if (!hints.limit_bytes && has_settings(&snapshot)) {
+        hints.ops = truth.ops;
+        hints.op_count = truth.op_count;
+        if (!hints.limit_bytes) {
             hints.limit_bytes = truth.cap_bytes ? truth.cap_bytes : truth.ops_cap_bytes;
         }
         hints.waits_again = a->checks && a->common.run.device == GMD_DEVICE_SIM;

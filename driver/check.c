@@ -1,9 +1,7 @@
-#include "gmd_check.h"
-
-#include "gmd_quirks.h"
+/* Plays a history and compares each request with what was recorded. */
+#include "checker.h"
 
 #include "gmd_size.h"
-#include "session_internal.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,21 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct checker {
-    const gmd_check_input *input;
-    gmd_session *session;
-    gmd_check *result;
-    bool sees_addresses; /* simulated device */
-    bool knows_places;   /* the allocator's walk gives recorded addresses: true on both devices */
-    bool has_quirks;
-    size_t next_op;    /* of the operations file */
-    size_t next_phase; /* of NAME.json */
-    int64_t quirk_counts[GMD_QUIRK_KINDS];
-} checker;
-
-__attribute__((format(printf, 5, 6))) static void differ(checker *c, uint64_t request,
-                                                         const char *what, const char *expected,
-                                                         const char *format, ...)
+void gmd_checker_differ(checker *c, uint64_t request, const char *what, const char *expected,
+                        const char *format, ...)
 {
     gmd_check *r = c->result;
     r->exact = false;
@@ -66,9 +51,9 @@ static bool check_answer(checker *c, size_t i, gmd_served served)
                 (is_oom || !c->sees_addresses || address == recorded->address);
     if (!same) {
         char expected[64], got[64];
-        differ(c, i, is_oom != recorded->is_oom ? "oom" : "address",
-               answer_text(recorded->address, recorded->is_oom, expected), "%s",
-               answer_text(address, is_oom, got));
+        gmd_checker_differ(c, i, is_oom != recorded->is_oom ? "oom" : "address",
+                           answer_text(recorded->address, recorded->is_oom, expected), "%s",
+                           answer_text(address, is_oom, got));
     }
     return same;
 }
@@ -156,9 +141,9 @@ static bool check_calls(checker *c, size_t i)
         }
         char expected[100], seen[100];
         bool is_free = has_want ? want.is_free : got.is_free;
-        differ(c, i, is_free ? "segment_free" : "segment_alloc",
-               has_want ? call_text(&want, expected) : "no further device call", "%s",
-               has_got ? call_text(&got, seen) : "no further device call");
+        gmd_checker_differ(c, i, is_free ? "segment_free" : "segment_alloc",
+                           has_want ? call_text(&want, expected) : "no further device call", "%s",
+                           has_got ? call_text(&got, seen) : "no further device call");
         return false;
     }
     c->result->device_events += recorded->is_oom;
@@ -176,7 +161,7 @@ static bool check_figure(checker *c, uint64_t request, const char *name, uint64_
     }
     char text[120];
     snprintf(text, sizeof text, "%s = %" PRIu64, name, expected);
-    differ(c, request, "statistics", text, "%s = %" PRIu64, name, got);
+    gmd_checker_differ(c, request, "statistics", text, "%s = %" PRIu64, name, got);
     return false;
 }
 
@@ -197,8 +182,9 @@ static bool is_operation_of(checker *c, size_t i, const gmd_truth_op *t)
     snprintf(expected, sizeof expected,
              "line %u of the operations file: %s of %" PRIu64 " B at 0x%" PRIx64, t->line,
              kinds[t->kind % 3], t->bytes, t->address);
-    differ(c, i, "operations", expected, "%s of %" PRIu64 " B at 0x%" PRIx64 " in the history",
-           kinds[kind], r->op == GMD_OP_FREE ? 0 : r->bytes, recorded->address);
+    gmd_checker_differ(c, i, "operations", expected,
+                       "%s of %" PRIu64 " B at 0x%" PRIx64 " in the history", kinds[kind],
+                       r->op == GMD_OP_FREE ? 0 : r->bytes, recorded->address);
     return false;
 }
 
@@ -212,7 +198,8 @@ static bool check_operation(checker *c, size_t i)
     }
     if (c->next_op == truth->op_count) {
         if (op == GMD_OP_ALLOC) { /* after its last line the recorder only freed what was left */
-            differ(c, i, "operations", "the end of the operations file", "an allocation");
+            gmd_checker_differ(c, i, "operations", "the end of the operations file",
+                               "an allocation");
         }
         return op == GMD_OP_FREE;
     }
@@ -327,196 +314,11 @@ static void check_final_statistics(checker *c)
                  "phase \"%.40s\": allocated %" PRIu64 ", max %" PRIu64 ", reserved %" PRIu64
                  ", max %" PRIu64,
                  p->label, p->allocated, p->max_allocated, p->reserved, p->max_reserved);
-        differ(c, c->result->requests, "statistics", expected, "no request after which it is so");
+        gmd_checker_differ(c, c->result->requests, "statistics", expected,
+                           "no request after which it is so");
     }
     c->result->figures_compared += 4 * c->next_phase;
     c->result->statistics_checked = true;
-}
-
-/* --- the end state ----------------------------------------------------------------------- */
-
-typedef struct end_block { /* of either side, in address order */
-    uint64_t address, size, requested_size, segment, segment_size;
-    uint32_t stream; /* index into the trace's streams; UINT32_MAX: none of them */
-    uint8_t state, is_large;
-} end_block;
-
-typedef struct end_state {
-    int device;
-    const gmd_trace *trace;
-    const gmd_streams *streams;
-    end_block *blocks;
-    size_t count, capacity;
-    bool is_out_of_memory;
-} end_state;
-
-static void add_end_block(end_state *e, const end_block *b)
-{
-    if (e->count == e->capacity) {
-        size_t capacity = e->capacity ? e->capacity * 2 : 256;
-        end_block *blocks = realloc(e->blocks, capacity * sizeof *blocks);
-        if (!blocks) {
-            e->is_out_of_memory = true;
-            return;
-        }
-        e->blocks = blocks;
-        e->capacity = capacity;
-    }
-    e->blocks[e->count++] = *b;
-}
-
-static uint32_t index_of_recorded_stream(const end_state *e, uint64_t handle)
-{
-    for (uint32_t i = 0; i < e->trace->streams.count; i++) {
-        if (e->trace->stream_handles[i] == handle) {
-            return i;
-        }
-    }
-    return UINT32_MAX;
-}
-
-static void add_walked(void *context, const gmd_block_info *b)
-{
-    const end_state *e = context;
-    add_end_block(context,
-                  &(end_block){.stream = gmd_streams_index(e->streams, e->device, b->stream),
-                               .address = b->address,
-                               .size = b->size,
-                               .requested_size = b->requested_size,
-                               .segment = b->segment_address,
-                               .segment_size = b->segment_size,
-                               .state = (uint8_t)b->state,
-                               .is_large = (uint8_t)b->is_large});
-}
-
-static void add_recorded_state(end_state *e, const gmd_snapshot *s)
-{
-    for (size_t i = 0; i < s->segment_count; i++) {
-        const gmd_snapshot_segment *segment = &s->segments[i];
-        uint32_t stream = index_of_recorded_stream(e, segment->stream);
-        for (size_t k = 0; k < segment->block_count && segment->device == e->device; k++) {
-            const gmd_snapshot_block *b = &s->blocks[segment->first_block + k];
-            add_end_block(e, &(end_block){.stream = stream,
-                                          .address = b->address,
-                                          .size = b->size,
-                                          .requested_size = b->requested_size,
-                                          .segment = segment->address,
-                                          .segment_size = segment->total_size,
-                                          .state = b->state,
-                                          .is_large = segment->is_large});
-        }
-    }
-}
-
-static int compare_end_blocks(const void *a, const void *b)
-{
-    const end_block *x = a, *y = b;
-    return (x->address > y->address) - (x->address < y->address);
-}
-
-static void describe(const end_block *b, char text[200])
-{
-    static const char *const states[] = {"free", "allocated", "pending"};
-    if (!b) {
-        snprintf(text, 200, "no further block");
-        return;
-    }
-    snprintf(text, 200,
-             "%s block 0x%" PRIx64 " of %" PRIu64 " B (last asked for: %" PRIu64
-             ") in the %s segment 0x%" PRIx64 " of %" PRIu64 " B of stream %u",
-             b->state < 3 ? states[b->state] : "unknown", b->address, b->size, b->requested_size,
-             b->is_large ? "large" : "small", b->segment, b->segment_size, b->stream);
-}
-
-static void sort_by_address(end_state *e)
-{
-    if (e->count) { /* qsort takes no NULL */
-        qsort(e->blocks, e->count, sizeof *e->blocks, compare_end_blocks);
-    }
-}
-
-static void compare_end_states(checker *c, end_state *want, end_state *got)
-{
-    sort_by_address(want);
-    sort_by_address(got);
-    for (size_t i = 0; i < want->count || i < got->count; i++) {
-        const end_block *w = i < want->count ? &want->blocks[i] : NULL;
-        const end_block *g = i < got->count ? &got->blocks[i] : NULL;
-        bool same = w && g && w->address == g->address && w->size == g->size &&
-                    w->segment == g->segment && w->segment_size == g->segment_size &&
-                    w->state == g->state && w->is_large == g->is_large &&
-                    w->requested_size == g->requested_size && w->stream == g->stream;
-        if (!same) {
-            char expected[200], seen[200];
-            describe(w, expected);
-            describe(g, seen);
-            differ(c, c->result->requests, "end_state", expected, "%s", seen);
-            return;
-        }
-        c->result->blocks_compared++;
-    }
-}
-
-/* The sums of a recorded segment are those of its blocks. */
-static bool check_recorded_sums(checker *c)
-{
-    const gmd_snapshot *s = c->input->snapshot;
-    for (size_t i = 0; i < s->segment_count; i++) {
-        const gmd_snapshot_segment *segment = &s->segments[i];
-        uint64_t allocated = 0, active = 0, requested = 0;
-        for (size_t k = 0; k < segment->block_count; k++) {
-            const gmd_snapshot_block *b = &s->blocks[segment->first_block + k];
-            allocated += b->state == GMD_BLOCK_ALLOCATED ? b->size : 0;
-            active += b->state != GMD_BLOCK_INACTIVE ? b->size : 0;
-            requested += b->state != GMD_BLOCK_INACTIVE ? b->requested_size : 0;
-        }
-        if (allocated != segment->allocated_size || active != segment->active_size ||
-            requested != segment->requested_size) {
-            char expected[200];
-            snprintf(expected, sizeof expected,
-                     "segment 0x%" PRIx64 ": allocated %" PRIu64 ", active %" PRIu64
-                     ", requested %" PRIu64,
-                     segment->address, segment->allocated_size, segment->active_size,
-                     segment->requested_size);
-            differ(c, c->result->requests, "end_state", expected,
-                   "its own blocks sum up to %" PRIu64 ", %" PRIu64 " and %" PRIu64, allocated,
-                   active, requested);
-            return false;
-        }
-    }
-    return true;
-}
-
-static gmd_status check_end_of_device(checker *c, int device, gmd_error *error)
-{
-    end_state want = {
-        .device = device, .trace = &c->input->history->trace, .streams = &c->session->streams};
-    end_state got = want;
-    add_recorded_state(&want, c->input->snapshot);
-    bool walked = gmd_session_subject(c->session)->walk(device, add_walked, &got) == 0;
-    gmd_status status = GMD_OK;
-    if (want.is_out_of_memory || got.is_out_of_memory || !walked) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for the end state");
-    } else {
-        compare_end_states(c, &want, &got);
-    }
-    free(want.blocks);
-    free(got.blocks);
-    return status;
-}
-
-static gmd_status check_end_state(checker *c, gmd_error *error)
-{
-    if (!gmd_session_subject(c->session)->walk || !c->knows_places || !check_recorded_sums(c)) {
-        return GMD_OK;
-    }
-    gmd_status status = GMD_OK;
-    for (int device = 0; device < c->session->device_count && c->result->exact && status == GMD_OK;
-         device++) {
-        status = check_end_of_device(c, device, error);
-    }
-    c->result->end_state_checked = status == GMD_OK;
-    return status;
 }
 
 /* --- whether it can be checked ------------------------------------------------------------ */
@@ -661,9 +463,9 @@ gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *err
         }
     }
     if (input->truth && c.next_op < input->truth->op_count) {
-        differ(&c, trace->count, "operations", "more lines in the operations file",
-               "the end of the history");
+        gmd_checker_differ(&c, trace->count, "operations", "more lines in the operations file",
+                           "the end of the history");
     }
     check_final_statistics(&c);
-    return result->exact ? check_end_state(&c, error) : GMD_OK;
+    return result->exact ? gmd_check_end_state(&c, error) : GMD_OK;
 }

@@ -12,7 +12,7 @@ typedef struct gmd_quirk_kind {
     const char *oracle, *cause; /* the verdict on it, which is no news while it is on */
 } gmd_quirk_kind;
 
-enum { GMD_QUIRK_KINDS = 2 };
+enum { GMD_QUIRK_KINDS = 4 };
 extern const gmd_quirk_kind gmd_quirk_kinds[GMD_QUIRK_KINDS];
 
 #define GMD_QUIRKS_ALL ((1u << GMD_QUIRK_KINDS) - 1)

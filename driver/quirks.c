@@ -6,6 +6,8 @@
 const gmd_quirk_kind gmd_quirk_kinds[GMD_QUIRK_KINDS] = {
     {"spurious_oom", "oom_retry", ""},
     {"expandable_limit", "peak_bound", "above the memory limit"},
+    {"reservation_left", "leak", "address reservations are left"},
+    {"oversize_expandable", "oom_retry", ""},
 };
 
 static bool is_name(const char *text, size_t length, const char *name)
@@ -27,7 +29,7 @@ gmd_status gmd_quirks_parse(const char *text, uint32_t *set, gmd_error *error)
         if (which == GMD_QUIRK_KINDS) {
             return gmd_fail(error, GMD_BAD_INPUT,
                             "'%.*s' is no quirk: expected all, none, or names out of spurious_oom, "
-                            "expandable_limit",
+                            "expandable_limit, reservation_left, oversize_expandable",
                             length < 60 ? (int)length : 60, at);
         }
         *set |= 1u << which;

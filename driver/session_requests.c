@@ -257,6 +257,18 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
     }
 }
 
+/* A stream that is made later under the same name is another one: nobody told of its work. */
+static void forget_records(gmd_session *s, const gmd_request *r)
+{
+    for (uint32_t i = 0; r->stream < GMD_TRACKED_STREAMS && i < s->block_capacity; i++) {
+        session_block *b = &s->blocks[i];
+        if (b->live.address && b->live.device == r->device) {
+            b->uses.recorded &= ~((uint64_t)1 << r->stream);
+            b->uses.streams &= ~((uint64_t)1 << r->stream); /* the host has waited for it */
+        }
+    }
+}
+
 static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
     tell_of_destroy(s, r);
@@ -265,8 +277,11 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
         gmd_holds_release(s->holds);
         status = gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
     }
-    return status == GMD_OK ? gmd_streams_destroy(&s->streams, r->device, r->stream, error)
-                            : status;
+    if (status == GMD_OK) {
+        status = gmd_streams_destroy(&s->streams, r->device, r->stream, error);
+        forget_records(s, r);
+    }
+    return status;
 }
 
 static gmd_status do_device(gmd_session *s, const gmd_request *r, gmd_error *error)

@@ -1,7 +1,7 @@
 #include "deferred.h"
 
 #include "address_table.h"
-#include "memory_limit.h"
+#include "free_runs.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -16,6 +16,15 @@ static expandable_segment *find(const expandable_segments *s, const gmd_snapshot
     return NULL;
 }
 
+static void note_distances(expandable_segments *s, uint64_t begin)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t other = s->items[i].begin;
+        uint64_t distance = begin > other ? begin - other : other - begin;
+        s->nearest = distance && (!s->nearest || distance < s->nearest) ? distance : s->nearest;
+    }
+}
+
 expandable_answer expandable_map(expandable_segments *s, const gmd_snapshot_event *e)
 {
     expandable_segment *found = find(s, e);
@@ -34,6 +43,7 @@ expandable_answer expandable_map(expandable_segments *s, const gmd_snapshot_even
         s->items = items;
         s->capacity = capacity;
     }
+    note_distances(s, e->address);
     s->items[s->count++] = (expandable_segment){.begin = e->address,
                                                 .end = e->address + e->size,
                                                 .mapped = e->size,

@@ -18,6 +18,8 @@ typedef struct expandable_segment {
 typedef struct expandable_segments { /* zero-initialised: none */
     expandable_segment *items;
     size_t count, capacity;
+    uint64_t nearest; /* bytes from one segment's beginning to another's, of those that were there
+                         at the same time; 0: there never were two */
 } expandable_segments;
 
 typedef enum expandable_answer {

@@ -12,6 +12,7 @@
 #include "gmd_error.h"
 #include "gmd_snapshot.h"
 #include "gmd_trace.h"
+#include "truth.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,6 +51,7 @@ typedef struct gmd_history {
     uint64_t orphan_segments;              /* given back, but from before the recording */
     uint64_t first_deferred, first_orphan; /* requests: where the first of each shows */
     uint64_t mapped_events;                /* segment_map and segment_unmap */
+    uint64_t nearest_reservations; /* bytes from one's beginning to the next one's; 0: none */
 } gmd_history;
 
 #define GMD_RETRIES_UNKNOWN UINT64_MAX
@@ -61,6 +63,9 @@ typedef struct gmd_history_hints {
     /* Frees that waited for other streams are to wait again, and as long: each gets work on a
      * stream of the replay's own before it, and the clock moves. For the simulated device. */
     bool waits_again;
+    const gmd_truth_op
+        *ops; /* the recorder's operations, with the retries after each; NULL: none */
+    size_t op_count;
 } gmd_history_hints;
 
 /* A history that contradicts itself (a free whose size or stream is not its block's, a segment

@@ -53,6 +53,16 @@ typedef struct gmd_snapshot_segment {
     bool is_large, is_expandable;
 } gmd_snapshot_segment;
 
+enum { GMD_ROUNDUP_INTERVALS = 16 }; /* from 1 MiB on, each twice the one before */
+
+/* The settings in force, as the snapshot has them beside the string; 0: off, or not in the file. */
+typedef struct gmd_snapshot_settings {
+    uint64_t max_split_bytes;
+    double gc_threshold;
+    uint64_t roundup_divisions[GMD_ROUNDUP_INTERVALS];
+    bool is_expandable;
+} gmd_snapshot_settings;
+
 typedef struct gmd_snapshot {
     gmd_snapshot_event *events; /* of all devices, merged by time; order within a device is kept */
     size_t event_count;
@@ -63,7 +73,8 @@ typedef struct gmd_snapshot {
     uint32_t device_count; /* number of device traces */
     char *conf;            /* allocator_settings: PYTORCH_CUDA_ALLOC_CONF; NULL: not in the file */
     const char *setting; /* the first allocator setting that is not PyTorch's default; NULL: none */
-    bool has_events;     /* false: recording was off (no "device_traces", or all empty) */
+    gmd_snapshot_settings settings;
+    bool has_events; /* false: recording was off (no "device_traces", or all empty) */
 } gmd_snapshot;
 
 /* Reads FILE (.pickle, .pickle.gz, any name: gzip is told by its magic). A segments-only snapshot

@@ -3,7 +3,7 @@
 #include "address_table.h"
 #include "deferred.h"
 #include "expandable.h"
-#include "memory_limit.h"
+#include "free_runs.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -184,10 +184,10 @@ typedef struct builder {
     uint32_t first_helper;   /* stream of the deferred plan's first */
     size_t *born;            /* by block: its allocation's request */
     uint64_t completed_late; /* free_completed events of deferred frees */
-    reserved_bytes reserved;
-    uint32_t first_call; /* calls from here on belong to the request to come */
-    int emptied_device;  /* of the last run that became an empty_cache() */
-    memory_limit limit;
+    uint32_t first_call;     /* calls from here on belong to the request to come */
+    int emptied_device;      /* of the last run that became an empty_cache() */
+    free_runs runs;
+    size_t next_run;
     gmd_error *error;
 } builder;
 
@@ -259,7 +259,6 @@ static gmd_status add_segment_alloc(builder *b, const gmd_snapshot_event *e, siz
                              e->address);
     }
     add_call(b, e);
-    reserved_count(&b->reserved, e);
     return GMD_OK;
 }
 
@@ -270,7 +269,6 @@ static gmd_status add_segment_map(builder *b, const gmd_snapshot_event *e)
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory", b->name);
     }
     add_call(b, e)->opens_segment = answer == EXPANDABLE_NEW;
-    reserved_count(&b->reserved, e);
     return GMD_OK;
 }
 
@@ -426,38 +424,19 @@ static gmd_status add_empty_cache(builder *b, size_t event, int device)
     return add_request(b, &(gmd_request){.op = GMD_OP_EMPTY_CACHE}, event, 0, false);
 }
 
-/* Whether the request to come has got memory from the device already: then whatever is given back
- * before it is given back for it (pages that could not all be mapped). */
-static bool has_taken(const builder *b)
-{
-    for (size_t i = b->first_call; i < b->history->call_count; i++) {
-        if (!b->history->calls[i].is_free) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Takes the run of events at *at that give memory back. */
 static gmd_status add_free_run(builder *b, size_t *at)
 {
     const gmd_snapshot_event *events = b->snapshot->events;
-    free_run run = free_run_read(b->snapshot, *at, &b->reserved);
-    bool is_own =
-        run.is_before_oom || has_taken(b) || (b->limit.explains_all && run.explained_below);
+    const free_run *run = &b->runs.items[b->next_run++];
     gmd_status status = GMD_OK;
-    for (size_t i = run.first; i < run.end && status == GMD_OK; i++) {
-        status = add_giving(b, &events[i], i);
+    for (; *at < run->end && status == GMD_OK; ++*at) {
+        status = event_gives(&events[*at]) ? add_giving(b, &events[*at], *at)
+                                           : complete_free(b, &events[*at], *at);
     }
-    *at = run.end;
-    if (is_own || status != GMD_OK) {
-        return status;
-    }
-    if (run.explained_below > b->limit.bytes && b->limit.explained_runs) {
-        b->limit.explained_runs--;
-        return GMD_OK;
-    }
-    return add_empty_cache(b, run.first, events[run.first].device);
+    return status == GMD_OK && run->verdict == RUN_EMPTY_CACHE
+               ? add_empty_cache(b, run->first, events[run->first].device)
+               : status;
 }
 
 static gmd_status add_event(builder *b, size_t at)
@@ -526,19 +505,21 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
     b->born = calloc(events + 1, sizeof *b->born);
     if (!h->recorded || !h->calls || !b->born || !address_table_make(&b->live, events + 1) ||
         !address_table_make(&b->segments, events + 1) ||
-        !memory_limit_find(b->snapshot, hints, &b->limit)) {
+        !free_runs_find(&b->runs, b->snapshot, hints)) {
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
                         events);
     }
     h->trace.device_count = b->snapshot->device_count;
-    h->limit_bytes = b->limit.bytes;
-    h->limit_inferred = b->limit.is_inferred;
+    h->limit_bytes = b->runs.limit_bytes;
+    h->limit_inferred = b->runs.limit_inferred;
     h->waits_again = hints->waits_again;
     gmd_status status = number_streams(&h->trace, b->snapshot, b->name, b->error);
     if (status == GMD_OK && hints->waits_again) {
         status = add_helpers(b);
     }
-    return status == GMD_OK ? add_all(b) : status;
+    status = status == GMD_OK ? add_all(b) : status;
+    h->nearest_reservations = b->expandable.nearest;
+    return status;
 }
 
 gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
@@ -556,6 +537,7 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     address_table_free(&b.segments);
     deferred_plan_free(&b.deferred);
     expandable_free(&b.expandable);
+    free_runs_free(&b.runs);
     free(b.born);
     if (status != GMD_OK) {
         gmd_history_free(history);

@@ -624,14 +624,50 @@ static bool is_set(const value *v)
     return false;
 }
 
+static uint64_t natural(const value *v)
+{
+    return v->kind == GMD_PICKLE_NATURAL || v->kind == GMD_PICKLE_BOOL ? v->number : 0;
+}
+
+/* Keys are the intervals' first sizes in MiB, as text. */
+static void read_roundup(gmd_snapshot_settings *settings, const value *v)
+{
+    for (size_t i = 0; v->kind == GMD_PICKLE_DICT && i + 1 < v->items->count; i += 2) {
+        const value *key = &v->items->values[i];
+        uint64_t mib = 0;
+        for (uint32_t k = 0; key->kind == GMD_PICKLE_STRING && k < key->length && mib < 65536;
+             k++) {
+            mib = mib * 10 + (uint64_t)(key->text[k] - '0') % 10;
+        }
+        for (int interval = 0; interval < GMD_ROUNDUP_INTERVALS; interval++) {
+            if (mib == (uint64_t)1 << interval) {
+                settings->roundup_divisions[interval] = natural(&v->items->values[i + 1]);
+            }
+        }
+    }
+}
+
+enum { MAX_SPLIT_SIZE, GC_THRESHOLD, EXPANDABLE, ROUNDUP, FLAGS };
+
+static void read_values(gmd_snapshot_settings *settings, const field flags[FLAGS])
+{
+    const value *split = flags[MAX_SPLIT_SIZE].found, *threshold = flags[GC_THRESHOLD].found;
+    const value *expandable = flags[EXPANDABLE].found, *roundup = flags[ROUNDUP].found;
+    settings->max_split_bytes = split && is_number_set(split) ? natural(split) : 0;
+    settings->gc_threshold = threshold && threshold->kind == GMD_PICKLE_FLOAT ? threshold->real : 0;
+    settings->is_expandable = expandable && natural(expandable) != 0;
+    if (roundup) {
+        read_roundup(settings, roundup);
+    }
+}
+
 /* The settings in force, which need not come from the environment's string. */
 static bool read_flags(converter *c, const value *settings)
 {
-    enum { FLAGS = 4 };
-    field flags[FLAGS] = {{"max_split_size", NULL},
-                          {"garbage_collection_threshold", NULL},
-                          {"expandable_segments", NULL},
-                          {"roundup_power2_divisions", NULL}};
+    field flags[FLAGS] = {[MAX_SPLIT_SIZE] = {"max_split_size", NULL},
+                          [GC_THRESHOLD] = {"garbage_collection_threshold", NULL},
+                          [EXPANDABLE] = {"expandable_segments", NULL},
+                          [ROUNDUP] = {"roundup_power2_divisions", NULL}};
     if (!find_fields(c, settings, flags, FLAGS)) {
         return false;
     }
@@ -640,6 +676,7 @@ static bool read_flags(converter *c, const value *settings)
             c->snapshot->setting = flags[i].key;
         }
     }
+    read_values(&c->snapshot->settings, flags);
     return true;
 }
 

@@ -24,6 +24,7 @@ typedef struct allocation {
     uint32_t pool_piece;  /* memory of a stream-ordered pool: its number there */
     uint32_t reservation; /* a range of cuMemAddressReserve: its number; 0: memory of cudaMalloc */
     int device;
+    uint64_t buffer_id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 } allocation;
 
 /* Empties the map. False: the host has no memory. */

@@ -193,6 +193,7 @@ static bool is_unsafe_in_capture(call_id id)
     case CALL_cuMemAllocHost_v2:
     case CALL_cuMemFreeHost:
     case CALL_cudaMallocPitch:
+    case CALL_cudaMalloc3D:
         return true;
     default:
         return false;
@@ -237,7 +238,7 @@ bool call_enter(sim_call *call, call_id id)
         return false;
     }
     if (!call->thread->has_context && needs_context(id)) {
-        device_use(call->thread, call->thread->device);
+        device_use(call->thread, call->thread->is_detached ? 0 : call->thread->device);
     }
     if (fail_if_broken(call)) {
         return false;

@@ -45,9 +45,11 @@ enum { CONTEXT_STACK_MAX = 16, NO_CONTEXT = -1 };
 
 /* What the CUDA runtime keeps for each thread. */
 typedef struct sim_thread {
-    uint64_t epoch; /* of the reset that it belongs to; stale state is dropped at the next call */
-    int device;
+    uint64_t epoch;   /* of the reset that it belongs to; stale state is dropped at the next call */
+    int device;       /* whose context is current, or what cudaGetDevice says without one */
     bool has_context; /* the device's context is current */
+    int chosen;       /* by cudaSetDevice */
+    bool is_detached; /* the driver has left no context current: the runtime then uses device 0 */
     cudaError_t last_error;
     enum cudaStreamCaptureMode capture_mode;
     int8_t pushed[CONTEXT_STACK_MAX]; /* below the current context: devices, or NO_CONTEXT */

@@ -18,7 +18,7 @@ int driver_check(sim_call *call, CUdevice device)
 }
 
 /* The device of a context; -1, with misuse noted: it is none. */
-static int device_of(sim_call *call, CUcontext context)
+int context_device(sim_call *call, CUcontext context)
 {
     uint64_t serial = handle_serial((uintptr_t)context, HANDLE_CONTEXT);
     if (serial == 0 || serial > sim.config.device_count) {
@@ -27,6 +27,15 @@ static int device_of(sim_call *call, CUcontext context)
         return -1;
     }
     return (int)serial - 1;
+}
+
+/* No context is current any more: the runtime says the device that cudaSetDevice chose, as an
+ * H200's does, and uses device 0 all the same. */
+static void detach(sim_thread *thread)
+{
+    thread->has_context = false;
+    thread->is_detached = true;
+    thread->device = thread->chosen;
 }
 
 CUresult gmd_sim_cuCtxGetCurrent(CUcontext *context)
@@ -51,10 +60,10 @@ static int set_context(sim_call *call, CUcontext context)
         return refused;
     }
     if (!context) {
-        call->thread->has_context = false;
+        detach(call->thread);
         return CUDA_SUCCESS;
     }
-    int device = device_of(call, context);
+    int device = context_device(call, context);
     if (device < 0) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
@@ -80,7 +89,7 @@ static int push(sim_call *call, CUcontext context)
     if (!refused && !context) {
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE, "no context is given");
     }
-    int device = refused ? -1 : device_of(call, context);
+    int device = refused ? -1 : context_device(call, context);
     if (device < 0) {
         return refused ? refused : (int)CUDA_ERROR_INVALID_CONTEXT;
     }
@@ -117,7 +126,7 @@ static int pop(sim_call *call, CUcontext *out)
     }
     int below = thread->pushed_count ? thread->pushed[--thread->pushed_count] : NO_CONTEXT;
     if (below == NO_CONTEXT) {
-        thread->has_context = false;
+        detach(thread);
     } else {
         device_use(thread, below);
     }

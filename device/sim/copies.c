@@ -152,6 +152,23 @@ static int fill(sim_call *call, entry e, cudaStream_t handle)
     return queue_work(s, e);
 }
 
+/* A driver function that takes no stream, and its form for per-thread default streams: `...` is
+ * what it answers on the stream `on`. */
+#define SIM_DRIVER_SYNCHRONOUS(name, parameters, ...)                                              \
+    SIM_DRIVER_ON(name, name, NULL, parameters, __VA_ARGS__)                                       \
+    SIM_DRIVER_ON(name, name##_ptds, cudaStreamPerThread, parameters, __VA_ARGS__)
+#define SIM_DRIVER_ON(name, symbol, default_stream, parameters, ...)                               \
+    CUresult gmd_sim_##symbol parameters                                                           \
+    {                                                                                              \
+        sim_call call;                                                                             \
+        if (call_enter(&call, CALL_##name)) {                                                      \
+            cudaStream_t on = default_stream;                                                      \
+            call.record.result =                                                                   \
+                call.thread->has_context ? (int)(__VA_ARGS__) : (int)CUDA_ERROR_INVALID_CONTEXT;   \
+        }                                                                                          \
+        return (CUresult)call_leave(&call);                                                        \
+    }
+
 static entry bytes(uint64_t to, int value, size_t width, size_t height, size_t pitch)
 {
     return (entry){.value = (unsigned char)value,
@@ -188,12 +205,12 @@ SIM_CALL(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t 
 SIM_CALL(cudaMemset2DAsync,
          (void *to, size_t pitch, int value, size_t width, size_t height, cudaStream_t on),
          fill(&call, bytes((uintptr_t)to, value, width, height, pitch), on))
-SIM_DRIVER_CALL(cuMemsetD8_v2, (CUdeviceptr to, unsigned char value, size_t count),
-                fill(&call, bytes(to, value, count, 1, count), NULL))
+SIM_DRIVER_SYNCHRONOUS(cuMemsetD8_v2, (CUdeviceptr to, unsigned char value, size_t count),
+                       fill(&call, bytes(to, value, count, 1, count), on))
 SIM_DRIVER_CALL(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t count, CUstream on),
                 fill(&call, bytes(to, value, count, 1, count), on))
-SIM_DRIVER_CALL(cuMemsetD32_v2, (CUdeviceptr to, unsigned value, size_t count),
-                fill(&call, words(to, value, count), NULL))
+SIM_DRIVER_SYNCHRONOUS(cuMemsetD32_v2, (CUdeviceptr to, unsigned value, size_t count),
+                       fill(&call, words(to, value, count), on))
 SIM_DRIVER_CALL(cuMemsetD32Async, (CUdeviceptr to, unsigned value, size_t count, CUstream on),
                 fill(&call, words(to, value, count), on))
 
@@ -343,22 +360,60 @@ SIM_CALL(cudaMemcpy2DAsync,
           size_t height, enum cudaMemcpyKind kind, cudaStream_t on),
          copy(&call, rows(to, to_pitch, from, from_pitch, width, height, kind, true), on))
 
-SIM_DRIVER_CALL(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t size),
-                copy(&call, flat(at(to), at(from), size, cudaMemcpyDefault, false), NULL))
+SIM_DRIVER_SYNCHRONOUS(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t size),
+                       copy(&call, flat(at(to), at(from), size, cudaMemcpyDefault, false), on))
 SIM_DRIVER_CALL(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream on),
                 copy(&call, flat(at(to), at(from), size, cudaMemcpyDefault, true), on))
-SIM_DRIVER_CALL(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size),
-                copy(&call, flat(at(to), from, size, cudaMemcpyHostToDevice, false), NULL))
-SIM_DRIVER_CALL(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size),
-                copy(&call, flat(to, at(from), size, cudaMemcpyDeviceToHost, false), NULL))
-SIM_DRIVER_CALL(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t size),
-                copy(&call, flat(at(to), at(from), size, cudaMemcpyDeviceToDevice, false), NULL))
+SIM_DRIVER_SYNCHRONOUS(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size),
+                       copy(&call, flat(at(to), from, size, cudaMemcpyHostToDevice, false), on))
+SIM_DRIVER_SYNCHRONOUS(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size),
+                       copy(&call, flat(to, at(from), size, cudaMemcpyDeviceToHost, false), on))
+SIM_DRIVER_SYNCHRONOUS(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, size_t size),
+                       copy(&call, flat(at(to), at(from), size, cudaMemcpyDeviceToDevice, false),
+                            on))
 SIM_DRIVER_CALL(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t size, CUstream on),
                 copy(&call, flat(at(to), from, size, cudaMemcpyHostToDevice, true), on))
 SIM_DRIVER_CALL(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t size, CUstream on),
                 copy(&call, flat(to, at(from), size, cudaMemcpyDeviceToHost, true), on))
 SIM_DRIVER_CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream on),
                 copy(&call, flat(at(to), at(from), size, cudaMemcpyDeviceToDevice, true), on))
+
+/* --- boxes ------------------------------------------------------------------------------- */
+
+static uintptr_t corner(const struct cudaPitchedPtr *box, const struct cudaPos *from)
+{
+    return (uintptr_t)box->ptr + (from->z * box->ysize + from->y) * box->pitch + from->x;
+}
+
+/* A box is queued slice by slice, or as one copy of rows where the slices follow each other. */
+static int copy_box(sim_call *call, const struct cudaMemcpy3DParms *box, cudaStream_t handle,
+                    bool is_async)
+{
+    if (!box || box->srcArray || box->dstArray || !box->srcPtr.ptr || !box->dstPtr.ptr) {
+        return call_misuse(call, cudaErrorInvalidValue,
+                           "a copy without parameters or a side, or of an array, which the "
+                           "simulated device has not");
+    }
+    struct cudaExtent size = box->extent;
+    const struct cudaPitchedPtr *to = &box->dstPtr, *from = &box->srcPtr;
+    bool is_slab = to->ysize == size.height && from->ysize == size.height;
+    size_t height = is_slab ? size.height * size.depth : size.height;
+    size_t slices = is_slab ? 1 : size.depth;
+    int result = cudaSuccess;
+    for (size_t i = 0; !result && i < slices; i++) {
+        uintptr_t target = corner(to, &box->dstPos) + i * to->ysize * to->pitch;
+        uintptr_t source = corner(from, &box->srcPos) + i * from->ysize * from->pitch;
+        result = copy(call,
+                      rows((void *)target, to->pitch, (const void *)source, from->pitch, size.width,
+                           height, box->kind, is_async),
+                      handle);
+    }
+    return result;
+}
+
+SIM_CALL(cudaMemcpy3D, (const struct cudaMemcpy3DParms *box), copy_box(&call, box, NULL, false))
+SIM_CALL(cudaMemcpy3DAsync, (const struct cudaMemcpy3DParms *box, cudaStream_t on),
+         copy_box(&call, box, on, true))
 
 /* --- between devices --------------------------------------------------------------------- */
 

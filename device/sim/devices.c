@@ -11,6 +11,7 @@ void device_use(sim_thread *thread, int device)
 {
     thread->device = device;
     thread->has_context = true;
+    thread->is_detached = false;
     sim.devices[device].is_active = true;
     sim.is_driver_initialized = true;
 }
@@ -50,6 +51,7 @@ cudaError_t gmd_sim_cudaSetDevice(int device)
     if (call_enter(&call, CALL_cudaSetDevice)) {
         if (device_exists(device)) {
             device_use(call.thread, device);
+            call.thread->chosen = device;
         } else {
             call.record.result =
                 call_misuse(&call, cudaErrorInvalidDevice, "there is no device of this number");
@@ -304,6 +306,28 @@ CUresult gmd_sim_cuDeviceGetName(char *name, int length, CUdevice device)
     return (CUresult)call_leave(&call);
 }
 
+static CUuuid uuid_of(int device)
+{
+    CUuuid id = {{0}};
+    id.bytes[0] = (char)(device + 1);
+    return id;
+}
+
+CUresult gmd_sim_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuDeviceGetUuid_v2)) {
+        call.record.result = driver_check(&call, device);
+        if (!call.record.result && !uuid) {
+            call.record.result =
+                call_misuse(&call, CUDA_ERROR_INVALID_VALUE, "no place for the answer");
+        } else if (!call.record.result) {
+            *uuid = uuid_of(device);
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
 CUresult gmd_sim_cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     sim_call call;
@@ -408,7 +432,7 @@ static void fill_properties(struct cudaDeviceProp *p, int device)
 {
     memset(p, 0, sizeof *p);
     snprintf(p->name, sizeof p->name, "%s", DEVICE_NAME);
-    p->uuid.bytes[0] = (char)(device + 1);
+    p->uuid = uuid_of(device);
     p->totalGlobalMem = sim.config.capacity_bytes;
     p->sharedMemPerBlock = 48 << 10;
     p->regsPerBlock = p->regsPerMultiprocessor = 64 << 10;

@@ -11,6 +11,12 @@ GMD_CUDART_TEXT_FUNCTIONS(FRONT_DECLARE)
 GMD_CUDA_DRIVER_FUNCTIONS(FRONT_DECLARE)
 #undef FRONT_DECLARE
 
+#define FRONT_DECLARE_OWN(result, name, suffix, parameters, arguments)                             \
+    result gmd_sim_##name##suffix parameters;
+GMD_CUDA_DRIVER_PER_THREAD_FUNCTIONS(FRONT_DECLARE_OWN)
+GMD_CUDA_DRIVER_PER_THREAD_SYNCHRONOUS(FRONT_DECLARE_OWN)
+#undef FRONT_DECLARE_OWN
+
 /* cudaMemset and cudaMemcpy on another stream than the legacy one. */
 cudaError_t gmd_sim_memset_on(cudaStream_t on, void *to, int value, size_t size);
 cudaError_t gmd_sim_memcpy_on(cudaStream_t on, void *to, const void *from, size_t size,

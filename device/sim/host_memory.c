@@ -6,7 +6,7 @@
 
 typedef struct pinned {
     unsigned char *memory;
-    uint64_t size;
+    uint64_t size, buffer_id;
     unsigned flags;
     int device; /* current when it was allocated or registered */
     bool is_registered;
@@ -44,7 +44,10 @@ bool host_find(const void *pointer, uint64_t size, host_range *out)
 {
     const pinned *p = find_pinned(pointer, size);
     if (p && out) {
-        *out = (host_range){.address = (uintptr_t)p->memory, .size = p->size, .device = p->device};
+        *out = (host_range){.address = (uintptr_t)p->memory,
+                            .size = p->size,
+                            .buffer_id = p->buffer_id,
+                            .device = p->device};
     }
     return p != NULL;
 }
@@ -63,6 +66,7 @@ static bool insert(const pinned *p)
     size_t at = rank_of(p->memory);
     memmove(&host.list[at + 1], &host.list[at], (host.count - at) * sizeof *host.list);
     host.list[at] = *p;
+    host.list[at].buffer_id = ++sim.buffers;
     host.count++;
     return true;
 }

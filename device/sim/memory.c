@@ -55,6 +55,7 @@ bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *a
     a->device = device;
     a->data = data;
     a->pool_piece = pool_piece;
+    a->buffer_id = ++sim.buffers;
     sim_device *d = &sim.devices[device];
     d->physical_bytes += pages_take(where.address, where.span, device);
     d->allocated_bytes += size;
@@ -142,6 +143,25 @@ static int allocate_rows(sim_call *call, void **pointer, size_t *pitch, size_t w
     return cudaSuccess;
 }
 
+static int allocate_box(sim_call *call, struct cudaPitchedPtr *out, struct cudaExtent size)
+{
+    size_t height;
+    if (!out) {
+        return call_misuse(call, cudaErrorInvalidValue, "no place for the new pointer");
+    }
+    if (__builtin_mul_overflow(size.height, size.depth, &height)) {
+        return cudaErrorInvalidValue;
+    }
+    int result = allocate_rows(call, &out->ptr, &out->pitch, size.width, height);
+    if (!result) {
+        out->xsize = size.width;
+        out->ysize = size.height;
+    }
+    return result;
+}
+
+SIM_CALL(cudaMalloc3D, (struct cudaPitchedPtr * out, struct cudaExtent size),
+         allocate_box(&call, out, size))
 SIM_CALL(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height),
          allocate_rows(&call, pointer, pitch, width, height))
 

@@ -16,78 +16,84 @@ static int can_access(sim_call *call, int *answer, int device, int peer)
     return cudaSuccess;
 }
 
-cudaError_t gmd_sim_cudaDeviceCanAccessPeer(int *answer, int device, int peer)
+static int enable(sim_call *call, int peer, unsigned flags)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaDeviceCanAccessPeer)) {
-        call.record.result = can_access(&call, answer, device, peer);
+    if (flags) {
+        return call_misuse(call, cudaErrorInvalidValue, "flags for peer access are 0");
     }
-    return (cudaError_t)call_leave(&call);
+    if (!device_exists(peer)) {
+        return call_misuse(call, cudaErrorInvalidDevice, no_device);
+    }
+    return cudaErrorPeerAccessUnsupported; /* the device itself is no peer either */
 }
 
-cudaError_t gmd_sim_cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
+static int disable(sim_call *call, int peer)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaDeviceEnablePeerAccess)) {
-        if (flags) {
-            call.record.result =
-                call_misuse(&call, cudaErrorInvalidValue, "flags for peer access are 0");
-        } else if (!device_exists(peer)) {
-            call.record.result = call_misuse(&call, cudaErrorInvalidDevice, no_device);
-        } else { /* the device itself is no peer either */
-            call.record.result = cudaErrorPeerAccessUnsupported;
-        }
-    }
-    return (cudaError_t)call_leave(&call);
+    return device_exists(peer)
+               ? call_misuse(call, cudaErrorPeerAccessNotEnabled, "peer access is not enabled")
+               : call_misuse(call, cudaErrorInvalidDevice, no_device);
 }
 
-cudaError_t gmd_sim_cudaDeviceDisablePeerAccess(int peer)
+SIM_CALL(cudaDeviceCanAccessPeer, (int *answer, int device, int peer),
+         can_access(&call, answer, device, peer))
+SIM_CALL(cudaDeviceEnablePeerAccess, (int peer, unsigned flags), enable(&call, peer, flags))
+SIM_CALL(cudaDeviceDisablePeerAccess, (int peer), disable(&call, peer))
+
+/* --- the driver's forms: peers are named by their contexts ------------------------------- */
+
+CUresult gmd_sim_cuDeviceCanAccessPeer(int *answer, CUdevice device, CUdevice peer)
 {
     sim_call call;
-    if (call_enter(&call, CALL_cudaDeviceDisablePeerAccess)) {
-        call.record.result =
-            device_exists(peer)
-                ? call_misuse(&call, cudaErrorPeerAccessNotEnabled, "peer access is not enabled")
-                : call_misuse(&call, cudaErrorInvalidDevice, no_device);
+    if (call_enter(&call, CALL_cuDeviceCanAccessPeer)) {
+        int refused = driver_check(&call, 0);
+        call.record.result = refused ? refused : can_access(&call, answer, device, peer);
     }
-    return (cudaError_t)call_leave(&call);
+    return (CUresult)call_leave(&call);
 }
 
-cudaError_t gmd_sim_cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer)
+static int enable_context(sim_call *call, CUcontext peer, unsigned flags)
 {
-    sim_call call;
-    if (call_enter(&call, CALL_cudaIpcGetMemHandle)) {
-        const allocation *a = map_find((uintptr_t)pointer);
-        call.record.result =
-            handle && a && !a->reservation && !a->pool_piece
-                ? (int)cudaErrorNotSupported
-                : call_misuse(&call, cudaErrorInvalidValue,
-                              "no place for the handle, or no memory of cudaMalloc");
-    }
-    return (cudaError_t)call_leave(&call);
+    int device = context_device(call, peer);
+    return device < 0 ? (int)CUDA_ERROR_INVALID_CONTEXT : enable(call, device, flags);
 }
 
-cudaError_t gmd_sim_cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
-                                         unsigned int flags)
+static int disable_context(sim_call *call, CUcontext peer)
 {
-    sim_call call;
-    (void)pointer;
-    (void)handle;
-    (void)flags;
-    if (call_enter(&call, CALL_cudaIpcOpenMemHandle)) {
-        call.record.result =
-            call_misuse(&call, cudaErrorInvalidValue, "the handle is not one of another process");
-    }
-    return (cudaError_t)call_leave(&call);
+    int device = context_device(call, peer);
+    return device < 0 ? (int)CUDA_ERROR_INVALID_CONTEXT : disable(call, device);
 }
 
-cudaError_t gmd_sim_cudaIpcCloseMemHandle(void *pointer)
+SIM_DRIVER_CALL(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags),
+                enable_context(&call, peer, flags))
+SIM_DRIVER_CALL(cuCtxDisablePeerAccess, (CUcontext peer), disable_context(&call, peer))
+
+/* --- other processes --------------------------------------------------------------------- */
+
+static int export_memory(sim_call *call, const void *handle, uint64_t address)
 {
-    sim_call call;
-    (void)pointer;
-    if (call_enter(&call, CALL_cudaIpcCloseMemHandle)) {
-        call.record.result = call_misuse(&call, cudaErrorInvalidValue,
-                                         "the memory was not opened from another process");
-    }
-    return (cudaError_t)call_leave(&call);
+    const allocation *a = map_find(address);
+    return handle && a && !a->reservation && !a->pool_piece
+               ? (int)cudaErrorNotSupported
+               : call_misuse(call, cudaErrorInvalidValue,
+                             "no place for the handle, or no memory of cudaMalloc");
 }
+
+static int not_from_elsewhere(sim_call *call, void *unused)
+{
+    (void)unused;
+    return call_misuse(call, cudaErrorInvalidValue,
+                       "the handle or memory is not one of another process");
+}
+
+SIM_CALL(cudaIpcGetMemHandle, (cudaIpcMemHandle_t * handle, void *pointer),
+         export_memory(&call, handle, (uintptr_t)pointer))
+SIM_CALL(cudaIpcOpenMemHandle, (void **pointer, cudaIpcMemHandle_t handle, unsigned flags),
+         ((void)handle, (void)flags, not_from_elsewhere(&call, pointer)))
+SIM_CALL(cudaIpcCloseMemHandle, (void *pointer), not_from_elsewhere(&call, pointer))
+SIM_DRIVER_CALL(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer),
+                export_memory(&call, handle, pointer))
+SIM_DRIVER_CALL(cuIpcOpenMemHandle_v2,
+                (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags),
+                ((void)handle, (void)flags, not_from_elsewhere(&call, pointer)))
+SIM_DRIVER_CALL(cuIpcCloseMemHandle, (CUdeviceptr pointer),
+                ((void)pointer, not_from_elsewhere(&call, NULL)))

@@ -516,6 +516,11 @@ SIM_CALL(cudaDeviceGetMemPool, (cudaMemPool_t * out, int device),
 SIM_CALL(cudaDeviceSetMemPool, (int device, cudaMemPool_t handle),
          pool_make_current(&call, device, handle))
 
+cudaMemPool_t pool_of_piece(uint32_t slot)
+{
+    return pools.list[pools.pieces[slot].pool].handle;
+}
+
 /* --- attributes -------------------------------------------------------------------------- */
 
 static bool *switch_of(pool *p, enum cudaMemPoolAttr attribute)

@@ -49,6 +49,13 @@ REFUSE_RUNTIME(cudaMemAdvise,
                (const void *pointer, size_t size, enum cudaMemoryAdvise advice,
                 struct cudaMemLocation location),
                pointer, size, advice, location)
+REFUSE(cuMemAdvise_v2,
+       (CUdeviceptr pointer, size_t size, CUmem_advise advice, CUmemLocation location), pointer,
+       size, advice, location)
+REFUSE(cuMemPrefetchAsync_v2,
+       (CUdeviceptr pointer, size_t size, CUmemLocation location, unsigned int flags,
+        CUstream handle),
+       pointer, size, location, flags, handle)
 REFUSE_RUNTIME(cudaMemPrefetchAsync,
                (const void *pointer, size_t size, struct cudaMemLocation location,
                 unsigned int flags, cudaStream_t handle),
@@ -66,3 +73,13 @@ REFUSE_RUNTIME(cudaMemPoolImportFromShareableHandle,
                (cudaMemPool_t * pool, void *shareable, enum cudaMemAllocationHandleType type,
                 unsigned int flags),
                pool, shareable, type, flags)
+REFUSE(cuIpcGetEventHandle, (CUipcEventHandle * handle, CUevent event), handle, event)
+REFUSE(cuIpcOpenEventHandle, (CUevent * event, CUipcEventHandle handle), event, handle)
+REFUSE(cuMemPoolExportToShareableHandle,
+       (void *shareable, CUmemoryPool pool, CUmemAllocationHandleType type,
+        unsigned long long flags),
+       shareable, pool, type, flags)
+REFUSE(cuMemPoolImportFromShareableHandle,
+       (CUmemoryPool * pool, void *shareable, CUmemAllocationHandleType type,
+        unsigned long long flags),
+       pool, shareable, type, flags)

@@ -129,21 +129,30 @@ cudaError_t gmd_sim_cudaDeviceSetLimit(enum cudaLimit which, size_t value)
     return (cudaError_t)call_leave(&call);
 }
 
-cudaError_t gmd_sim_cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which, int from,
-                                              int to)
+static int p2p_attribute(sim_call *call, int *value, int which, int from, int to)
+{
+    if (!device_exists(from) || !device_exists(to) || from == to) {
+        return call_misuse(call, cudaErrorInvalidDevice,
+                           "these are not the numbers of two devices");
+    }
+    if (!value || which < cudaDevP2PAttrPerformanceRank ||
+        which > cudaDevP2PAttrCudaArrayAccessSupported) {
+        return call_misuse(call, cudaErrorInvalidValue, "no place for the answer, or no question");
+    }
+    *value = 0; /* no links */
+    return cudaSuccess;
+}
+
+SIM_CALL(cudaDeviceGetP2PAttribute, (int *value, enum cudaDeviceP2PAttr which, int from, int to),
+         p2p_attribute(&call, value, (int)which, from, to))
+
+CUresult gmd_sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute which, CUdevice from,
+                                         CUdevice to)
 {
     sim_call call;
-    if (call_enter(&call, CALL_cudaDeviceGetP2PAttribute)) {
-        if (!device_exists(from) || !device_exists(to) || from == to) {
-            call.record.result = call_misuse(&call, cudaErrorInvalidDevice,
-                                             "these are not the numbers of two devices");
-        } else if (!value || which < cudaDevP2PAttrPerformanceRank ||
-                   which > cudaDevP2PAttrCudaArrayAccessSupported) {
-            call.record.result = call_misuse(&call, cudaErrorInvalidValue,
-                                             "no place for the answer, or no question");
-        } else {
-            *value = 0; /* no links */
-        }
+    if (call_enter(&call, CALL_cuDeviceGetP2PAttribute)) {
+        int refused = driver_check(&call, 0);
+        call.record.result = refused ? refused : p2p_attribute(&call, value, (int)which, from, to);
     }
-    return (cudaError_t)call_leave(&call);
+    return (CUresult)call_leave(&call);
 }

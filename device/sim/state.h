@@ -40,6 +40,7 @@ typedef struct sim_state {
     uint64_t forced_waits;
     uint64_t schedule_random; /* state of the generator of GMD_SIM_SEEDED */
     size_t choices_used;
+    uint64_t buffers; /* ever made, of device and page-locked host memory: their ids */
     uint32_t running; /* host functions, without the lock */
     size_t recorded_next, recorded_next_reservation;
     bool recorded_broken;       /* the recorded list no longer matches */
@@ -63,6 +64,8 @@ static inline void sim_start(void)
 void device_use(sim_thread *thread, int device);
 /* contexts.c */
 CUcontext context_of(int device);
+/* The device of a context; -1, with misuse noted: it is none. */
+int context_device(sim_call *call, CUcontext context);
 /* CUDA_SUCCESS, or why a driver call that names this device cannot be made. */
 int driver_check(sim_call *call, CUdevice device);
 static inline bool device_exists(int device)
@@ -135,6 +138,7 @@ void device_break(int device);
 /* host_memory.c: page-locked host memory that holds the whole range; `out` may be NULL. */
 typedef struct host_range {
     uint64_t address, size;
+    uint64_t buffer_id;
     int device;
 } host_range;
 bool host_find(const void *pointer, uint64_t size, host_range *out);

@@ -1,14 +1,11 @@
-/* Virtual memory management: address ranges, physical memory, what is mapped where, and who may
- * touch it, each with a life of its own as in the driver. Physical memory lives until its handle is
- * released as often as it was given and nothing of it is mapped. Every reservation has one small
- * record for each of its pages. */
-#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE, memfd_create */
-#include "state.h"
+/* Virtual memory management: address ranges, what physical memory is mapped where, and who may
+ * touch it, each with a life of its own as in the driver. Every reservation has one small record
+ * for each of its pages. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#include "physical_memory.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 typedef struct page {
     uint32_t physical; /* slot; 0: nothing is mapped */
@@ -25,48 +22,10 @@ typedef struct reservation {
     uint32_t next_free;
 } reservation;
 
-typedef struct physical {
-    CUmemGenericAllocationHandle handle; /* 0: the slot is free */
-    CUmemAllocationProp properties;
-    uint64_t size;
-    int file;            /* that holds the data: what maps it twice sees it twice; -1: unbacked */
-    uint32_t references; /* by the handle: created, retained */
-    uint32_t mapped;     /* pages of it that are mapped, each as often as it is */
-    uint32_t next_free;
-} physical;
-
 static struct {
-    reservation *reservations; /* [0] is not used, as below */
-    uint32_t reservation_count, reservation_capacity, free_reservation;
-    physical *memory;
-    uint32_t memory_count, memory_capacity, free_memory;
-    uint64_t creations; /* of the process: tells the lives of a slot apart */
-} vm;
-
-enum { SLOT_BITS = 20, SLOT_MAX = 1 << SLOT_BITS, LIFE_BITS = HANDLE_SERIAL_BITS - SLOT_BITS };
-
-/* A free slot of a table; 0: the host has no memory, or there are too many. */
-static uint32_t grow_table(void **table, uint32_t *count, uint32_t *capacity, size_t item)
-{
-    if (*count == 0) {
-        *count = 1;
-    }
-    if (*count >= *capacity) {
-        uint32_t larger = *capacity ? *capacity * 2 : 64;
-        void *moved = larger > SLOT_MAX ? NULL : realloc(*table, larger * item);
-        if (!moved) {
-            return 0;
-        }
-        *table = moved;
-        *capacity = larger;
-    }
-    return (*count)++;
-}
-
-static bool is_whole_pages(uint64_t value)
-{
-    return value % GMD_SIM_PAGE_BYTES == 0;
-}
+    reservation *list; /* [0] is not used */
+    uint32_t count, capacity, free;
+} ranges;
 
 static void *host_pages(uint64_t bytes)
 {
@@ -80,168 +39,6 @@ static uint64_t table_bytes(uint64_t reserved)
     return reserved / GMD_SIM_PAGE_BYTES * sizeof(page);
 }
 
-/* --- physical memory --------------------------------------------------------------------- */
-
-static physical *physical_find(CUmemGenericAllocationHandle handle)
-{
-    uint64_t slot = handle_serial(handle, HANDLE_MEMORY) & (SLOT_MAX - 1);
-    return slot && slot < vm.memory_count && vm.memory[slot].handle == handle ? &vm.memory[slot]
-                                                                              : NULL;
-}
-
-static void forget_if_unused(physical *p)
-{
-    if (p->references || p->mapped) {
-        return;
-    }
-    sim_device *d = &sim.devices[p->properties.location.id];
-    d->physical_bytes -= p->size;
-    d->handle_count--;
-    if (p->file >= 0) {
-        close(p->file);
-    }
-    p->handle = 0;
-    p->next_free = vm.free_memory;
-    vm.free_memory = (uint32_t)(p - vm.memory);
-}
-
-/* An anonymous file of this size; -1: the host has none to give. */
-static int new_file(uint64_t size)
-{
-    int file = memfd_create("gmd physical memory", MFD_CLOEXEC);
-    if (file >= 0 && ftruncate(file, (off_t)size) != 0) {
-        close(file);
-        file = -1;
-    }
-    return file;
-}
-
-static const char *wrong_properties(const CUmemAllocationProp *p)
-{
-    if (!p) {
-        return "no properties are given";
-    }
-    if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
-        p->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
-        return "memory other than pinned memory of a device is not simulated";
-    }
-    return NULL;
-}
-
-static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size,
-                  const CUmemAllocationProp *properties, unsigned long long flags)
-{
-    const char *wrong = wrong_properties(properties);
-    if (wrong || !out || flags || size == 0 || !is_whole_pages(size)) {
-        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                           wrong ? wrong
-                                 : "no place for the handle, unknown flags, or a size that is not "
-                                   "whole pages of 2 MiB");
-    }
-    if (!device_exists(properties->location.id)) {
-        return call_misuse(call, CUDA_ERROR_INVALID_DEVICE, "there is no device of this number");
-    }
-    if (properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_FABRIC) {
-        return CUDA_ERROR_NOT_PERMITTED; /* as without the fabric's manager: allocators fall back */
-    }
-    if (properties->requestedHandleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-        return call_misuse(call, CUDA_ERROR_INVALID_VALUE, "a handle type of another system");
-    }
-    sim_device *d = &sim.devices[properties->location.id];
-    if (size > memory_left(properties->location.id)) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    uint32_t slot = vm.free_memory;
-    if (slot) {
-        vm.free_memory = vm.memory[slot].next_free;
-    } else if (!(slot = grow_table((void **)&vm.memory, &vm.memory_count, &vm.memory_capacity,
-                                   sizeof *vm.memory))) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    int file = sim.config.backed ? new_file(size) : -1;
-    if (sim.config.backed && file < 0) {
-        vm.memory[slot] = (physical){.next_free = vm.free_memory};
-        vm.free_memory = slot;
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    uint64_t life = ++vm.creations & ((1u << LIFE_BITS) - 1);
-    physical *p = &vm.memory[slot];
-    *p = (physical){.handle = handle_make(HANDLE_MEMORY, life << SLOT_BITS | slot),
-                    .properties = *properties,
-                    .size = size,
-                    .file = file,
-                    .references = 1};
-    d->physical_bytes += size;
-    d->handle_count++;
-    *out = p->handle;
-    return CUDA_SUCCESS;
-}
-
-CUresult gmd_sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
-                             const CUmemAllocationProp *properties, unsigned long long flags)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemCreate)) {
-        call.record.result = create(&call, handle, size, properties, flags);
-        call.record.size = size;
-    }
-    return (CUresult)call_leave(&call);
-}
-
-static int no_memory_handle(sim_call *call)
-{
-    return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                       "the memory handle was never given, or is released");
-}
-
-CUresult gmd_sim_cuMemRelease(CUmemGenericAllocationHandle handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemRelease)) {
-        physical *p = physical_find(handle);
-        if (p && p->references) {
-            p->references--;
-            forget_if_unused(p);
-        } else {
-            call.record.result = no_memory_handle(&call);
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
-CUresult gmd_sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
-                                                        CUmemGenericAllocationHandle handle)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemGetAllocationPropertiesFromHandle)) {
-        const physical *p = physical_find(handle);
-        if (p && properties) {
-            *properties = p->properties;
-        } else {
-            call.record.result = no_memory_handle(&call);
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
-CUresult gmd_sim_cuMemGetAllocationGranularity(size_t *granularity,
-                                               const CUmemAllocationProp *properties,
-                                               CUmemAllocationGranularity_flags which)
-{
-    sim_call call;
-    if (call_enter(&call, CALL_cuMemGetAllocationGranularity)) {
-        bool is_complete = granularity && properties;
-        if (!is_complete || which > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
-            call.record.result =
-                call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
-                            "no properties, no place for the answer, or an unknown option");
-        } else {
-            *granularity = GMD_SIM_PAGE_BYTES;
-        }
-    }
-    return (CUresult)call_leave(&call);
-}
-
 /* --- address ranges ---------------------------------------------------------------------- */
 
 /* The reservation that holds the whole range, which begins and ends at pages; NULL: none. */
@@ -251,7 +48,7 @@ static reservation *reservation_of(uint64_t address, uint64_t size)
     if (!a || !a->reservation || size == 0 || !is_whole_pages(address) || !is_whole_pages(size)) {
         return NULL;
     }
-    return &vm.reservations[a->reservation];
+    return &ranges.list[a->reservation];
 }
 
 static page *page_at(const reservation *r, uint64_t address)
@@ -278,7 +75,7 @@ static void give_back(page *pages, unsigned char *data, uint64_t reserved)
 
 static bool insert(uint64_t address, uint64_t size, int device)
 {
-    uint32_t slot = vm.free_reservation;
+    uint32_t slot = ranges.free;
     page *pages = host_pages(table_bytes(size));
     unsigned char *data = sim.config.backed ? host_addresses(size) : NULL;
     if (!pages || (sim.config.backed && !data)) {
@@ -286,22 +83,23 @@ static bool insert(uint64_t address, uint64_t size, int device)
         return false;
     }
     if (!slot) {
-        slot = grow_table((void **)&vm.reservations, &vm.reservation_count,
-                          &vm.reservation_capacity, sizeof *vm.reservations);
+        slot =
+            grow_table((void **)&ranges.list, &ranges.count, &ranges.capacity, sizeof *ranges.list);
     }
     allocation *a = slot ? map_insert(address, size) : NULL;
     if (!a) {
         give_back(pages, data, size);
         return false;
     }
-    if (slot == vm.free_reservation) {
-        vm.free_reservation = vm.reservations[slot].next_free;
+    if (slot == ranges.free) {
+        ranges.free = ranges.list[slot].next_free;
     }
     a->size = size;
     a->device = device;
     a->reservation = slot;
+    a->buffer_id = ++sim.buffers;
     a->data = data;
-    vm.reservations[slot] = (reservation){
+    ranges.list[slot] = (reservation){
         .address = address, .size = size, .pages = pages, .data = data, .device = device};
     sim.devices[device].reservation_count++;
     sim.devices[device].reservation_bytes += size;
@@ -342,16 +140,16 @@ CUresult gmd_sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t a
 
 static void unmap_page(page *p)
 {
-    physical *memory = &vm.memory[p->physical];
+    physical *memory = physical_at(p->physical);
     memory->mapped--;
     sim.devices[memory->properties.location.id].mapped_bytes -= GMD_SIM_PAGE_BYTES;
-    forget_if_unused(memory);
+    physical_forget_if_unused(memory);
     *p = (page){0};
 }
 
 void virtual_release(allocation *a)
 {
-    reservation *r = &vm.reservations[a->reservation];
+    reservation *r = &ranges.list[a->reservation];
     for (uint64_t i = 0; r->mapped_count; i++) {
         if (r->pages[i].physical) {
             unmap_page(&r->pages[i]);
@@ -362,8 +160,8 @@ void virtual_release(allocation *a)
     sim.devices[r->device].reservation_count--;
     sim.devices[r->device].reservation_bytes -= r->size;
     r->size = 0;
-    r->next_free = vm.free_reservation;
-    vm.free_reservation = a->reservation;
+    r->next_free = ranges.free;
+    ranges.free = a->reservation;
     map_remove(a->address);
 }
 
@@ -374,7 +172,7 @@ static int address_free(sim_call *call, uint64_t address, uint64_t size)
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
                            "what is freed is not exactly a reserved address range");
     }
-    if (vm.reservations[a->reservation].mapped_count) {
+    if (ranges.list[a->reservation].mapped_count) {
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
                            "an address range is freed while something is mapped in it");
     }
@@ -424,7 +222,7 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
     reservation *r = reservation_of(address, size);
     physical *memory = physical_find(handle);
     if (!memory) { /* a released one is still good while something of it is mapped */
-        return no_memory_handle(call);
+        return physical_none(call);
     }
     if (flags || size == 0 || !is_whole_pages(address)) {
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
@@ -450,7 +248,7 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     for (uint64_t i = 0; i < count; i++) {
-        first[i] = (page){.physical = (uint32_t)(memory - vm.memory), .is_first = i == 0};
+        first[i] = (page){.physical = physical_number(memory), .is_first = i == 0};
     }
     r->mapped_count += count;
     memory->mapped += (uint32_t)count;
@@ -496,7 +294,7 @@ static int unmap(sim_call *call, uint64_t address, uint64_t size)
     hide(r, address, size);
     for (uint64_t i = 0; i < size / GMD_SIM_PAGE_BYTES; i++) {
         if (first[i].physical) {
-            call->record.device = vm.memory[first[i].physical].properties.location.id;
+            call->record.device = physical_at(first[i].physical)->properties.location.id;
             unmap_page(&first[i]);
             r->mapped_count--;
         }
@@ -583,7 +381,7 @@ CUresult gmd_sim_cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAcc
 static const page *mapped_page(uint64_t address)
 {
     const allocation *a = map_find(address);
-    const page *p = a && a->reservation ? page_at(&vm.reservations[a->reservation], address) : NULL;
+    const page *p = a && a->reservation ? page_at(&ranges.list[a->reservation], address) : NULL;
     return p && p->physical ? p : NULL;
 }
 
@@ -611,8 +409,8 @@ CUresult gmd_sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
     if (call_enter(&call, CALL_cuMemRetainAllocationHandle)) {
         const page *p = mapped_page((uintptr_t)pointer);
         if (p && handle) {
-            vm.memory[p->physical].references++;
-            *handle = vm.memory[p->physical].handle;
+            physical_at(p->physical)->references++;
+            *handle = physical_at(p->physical)->handle;
         } else {
             call.record.result = call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
                                              "nothing is mapped there, or no place for the handle");
@@ -626,7 +424,7 @@ CUresult gmd_sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
 bool virtual_is_usable(const allocation *a, uint64_t address, uint64_t size, int device,
                        uint64_t *bad)
 {
-    const reservation *r = &vm.reservations[a->reservation];
+    const reservation *r = &ranges.list[a->reservation];
     uint64_t end = size ? address + size : address + 1;
     for (uint64_t at = address; at < end; at = (at / GMD_SIM_PAGE_BYTES + 1) * GMD_SIM_PAGE_BYTES) {
         if (access_of(page_at(r, at), device) != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
@@ -639,24 +437,20 @@ bool virtual_is_usable(const allocation *a, uint64_t address, uint64_t size, int
 
 bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start)
 {
-    const reservation *r = &vm.reservations[a->reservation];
+    const reservation *r = &ranges.list[a->reservation];
     *start = r->address;
     return page_at(r, address)->physical != 0;
 }
 
 void virtual_reset(void)
 {
-    for (uint32_t i = 1; i < vm.reservation_count; i++) {
-        if (vm.reservations[i].size) {
-            reservation *r = &vm.reservations[i];
+    for (uint32_t i = 1; i < ranges.count; i++) {
+        if (ranges.list[i].size) {
+            reservation *r = &ranges.list[i];
             give_back(r->pages, r->data, r->size);
         }
     }
-    for (uint32_t i = 1; i < vm.memory_count; i++) {
-        if (vm.memory[i].handle && vm.memory[i].file >= 0) {
-            close(vm.memory[i].file);
-        }
-    }
-    vm.reservation_count = vm.memory_count = 1;
-    vm.free_reservation = vm.free_memory = 0;
+    ranges.count = 1;
+    ranges.free = 0;
+    physical_reset();
 }

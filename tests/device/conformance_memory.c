@@ -156,16 +156,9 @@ static void physical_memory(void)
     SHOW(cuMemRelease(0));
 }
 
-static void mappings(void)
+/* At `at` 32 MiB are reserved; `a` has four pages, `b` has one. */
+static void mapping(CUdeviceptr at, CUmemGenericAllocationHandle a, CUmemGenericAllocationHandle b)
 {
-    CUmemAllocationProp p = pinned_memory();
-    CUmemAccessDesc access = read_write(0);
-    CUmemGenericAllocationHandle a = 0, b = 0, again = 0;
-    CUdeviceptr at = 0;
-    printf("# mappings\n");
-    api.cuMemAddressReserve(&at, 32 * MIB, 0, 0, 0);
-    api.cuMemCreate(&a, 4 * PAGE, &p, 0);
-    api.cuMemCreate(&b, PAGE, &p, 0);
     size_t before = free_memory();
     SHOW(cuMemMap(at, 4 * PAGE, 0, a, 0));
     SHOW(cuMemMap(at, 4 * PAGE, 0, a, 0));
@@ -180,6 +173,11 @@ static void mappings(void)
     SHOW(cuMemMap(at + 6 * PAGE, PAGE, 0, 0, 0));
     tell("mapping takes no more memory", free_memory() == before);
     SHOW(cudaMemset((void *)(uintptr_t)(at + 32 * MIB), 0, 1));
+}
+
+static void access_to_mappings(CUdeviceptr at)
+{
+    CUmemAccessDesc access = read_write(0);
     SHOW(cuMemSetAccess(at, 5 * PAGE, &access, 1));
     SHOW(cuMemSetAccess(at, 6 * PAGE, &access, 1));
     SHOW(cuMemSetAccess(at, 4 * PAGE, &access, 0));
@@ -198,6 +196,13 @@ static void mappings(void)
     tell("it is read and write", flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     SHOW(cuMemGetAccess(&flags, &here, at + 5 * PAGE));
     SHOW(cuMemGetAccess(NULL, &here, at));
+}
+
+/* Also releases both. `before`: what was free when they were made. */
+static void unmapping(CUdeviceptr at, CUmemGenericAllocationHandle a,
+                      CUmemGenericAllocationHandle b, size_t before)
+{
+    CUmemGenericAllocationHandle again = 0;
     SHOW(cudaMemset((void *)(uintptr_t)at, 1, 5 * PAGE));
     SHOW(cuMemRetainAllocationHandle(&again, (void *)(uintptr_t)at));
     tell("it is the same handle", again == a);
@@ -221,6 +226,13 @@ static void mappings(void)
     SHOW(cuMemMap(at + PAGE, PAGE, 0, b, 0));
     SHOW(cuMemUnmap(at, 2 * PAGE));
     SHOW(cuMemRelease(b));
+}
+
+static void mapping_twice(CUdeviceptr at)
+{
+    CUmemAllocationProp p = pinned_memory();
+    CUmemAccessDesc access = read_write(0);
+    CUmemGenericAllocationHandle a = 0;
     SHOW(cuMemCreate(&a, 4 * PAGE, &p, 0));
     SHOW(cuMemMap(at, PAGE, 0, a, 0));
     SHOW(cuMemMap(at, 4 * PAGE, 0, a, 0));
@@ -234,6 +246,22 @@ static void mappings(void)
     SHOW(cuMemUnmap(at, 32 * MIB));
     SHOW(cudaFree((void *)(uintptr_t)at));
     SHOW(cuMemAddressFree(at, 32 * MIB));
+}
+
+static void mappings(void)
+{
+    CUmemAllocationProp p = pinned_memory();
+    CUmemGenericAllocationHandle a = 0, b = 0;
+    CUdeviceptr at = 0;
+    printf("# mappings\n");
+    api.cuMemAddressReserve(&at, 32 * MIB, 0, 0, 0);
+    api.cuMemCreate(&a, 4 * PAGE, &p, 0);
+    api.cuMemCreate(&b, PAGE, &p, 0);
+    size_t before = free_memory();
+    mapping(at, a, b);
+    access_to_mappings(at);
+    unmapping(at, a, b, before);
+    mapping_twice(at);
 }
 
 /* --- pools ------------------------------------------------------------------------------- */
@@ -479,7 +507,7 @@ static void pointers(void)
     CUcontext context = NULL, current = NULL;
     unsigned type = 99;
     int ordinal = 99;
-    bool is_managed = true;
+    unsigned is_managed = 1;
     CUdeviceptr start = 0;
     size_t size = 0;
     printf("# pointers\n");

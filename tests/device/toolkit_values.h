@@ -83,6 +83,28 @@ extern const toolkit_value gmd_values[], toolkit_values[];
     VALUE(CU_STREAM_WAIT_VALUE_EQ)                                                                 \
     VALUE(CU_STREAM_WAIT_VALUE_AND)                                                                \
     VALUE(CU_STREAM_WAIT_VALUE_NOR)                                                                \
+    VALUE(sizeof(CUmemPoolProps))                                                                  \
+    VALUE(sizeof(CUmemLocation))                                                                   \
+    VALUE(sizeof(struct cudaMemPoolProps))                                                         \
+    VALUE(sizeof(struct cudaMemcpy3DParms))                                                        \
+    VALUE(offsetof(struct cudaMemcpy3DParms, extent))                                              \
+    VALUE(offsetof(struct cudaMemcpy3DParms, kind))                                                \
+    VALUE(sizeof(struct cudaPitchedPtr))                                                           \
+    VALUE(sizeof(struct cudaExtent))                                                               \
+    VALUE(sizeof(CUuuid))                                                                          \
+    VALUE(sizeof(CUipcMemHandle))                                                                  \
+    VALUE(sizeof(CUipcEventHandle))                                                                \
+    VALUE(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)                                                       \
+    VALUE(CU_MEMPOOL_ATTR_USED_MEM_HIGH)                                                           \
+    VALUE(CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)                                                        \
+    VALUE(CU_POINTER_ATTRIBUTE_BUFFER_ID)                                                          \
+    VALUE(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)                                         \
+    VALUE(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES)                                               \
+    VALUE(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE)                                                     \
+    VALUE(CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED)                                     \
+    VALUE(CU_MEM_ADVISE_SET_READ_MOSTLY)                                                           \
+    VALUE(CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)                                           \
+    VALUE(cudaEnablePerThreadDefaultStream)                                                        \
     VALUE(cudaInvalidDeviceId)                                                                     \
     VALUE(sizeof(cudaError_t))                                                                     \
     VALUE(sizeof(CUresult))                                                                        \

@@ -29,7 +29,7 @@ static recording *open_recording(void)
         status = gmd_truth_read_json(GMD_TEST_HISTORY ".json", &r->truth, &error);
     }
     if (status == GMD_OK) {
-        const gmd_history_hints hints = {0, GMD_RETRIES_UNKNOWN, false};
+        const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN};
         status = gmd_history_build(&r->history, &r->snapshot, &hints, "recording", &error);
     }
     if (status != GMD_OK) {

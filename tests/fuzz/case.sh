@@ -7,8 +7,7 @@ oracle=$(sed -n '2s/^# \([a-z_]*\): .*/\1/p' "$case")
 [ -n "$oracle" ] || { echo "$case: the second line names no oracle" >&2; exit 1; }
 
 if [ "$which" = reference ]; then
-    # Without the case's settings, which may be of features that the reference does not have.
-    exec "$gmd" run "$case" --conf '' --cases none
+    exec "$gmd" run "$case" --cases none
 fi
 [ -n "${GMD_TORCH_DIR:-}" ] || { echo "skipped: GMD_TORCH_DIR is not set"; exit 77; }
 found=$("$gmd" run "$case" --allocator torch --cases none --json -)

@@ -34,7 +34,7 @@ static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t
 {
     gmd_snapshot snapshot = {
         .events = events, .event_count = count, .device_count = 1, .has_events = true};
-    const gmd_history_hints hints = {limit, retries, false};
+    const gmd_history_hints hints = {.limit_bytes = limit, .recorded_retries = retries};
     return gmd_history_build(history, &snapshot, &hints, "job", error);
 }
 
@@ -64,15 +64,15 @@ static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t
 
 /* What the snapshot says beside its events. */
 static void build_with(gmd_history *history, gmd_snapshot_event *events, size_t count,
-                       const char *conf, bool waits_again)
+                       const char *conf, uint64_t limit, bool waits_again)
 {
     gmd_snapshot snapshot = {.events = events,
                              .event_count = count,
                              .device_count = 1,
                              .conf = (char *)(uintptr_t)conf, /* it is only read */
                              .has_events = true};
-    const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN,
-                                     .waits_again = waits_again};
+    const gmd_history_hints hints = {
+        .limit_bytes = limit, .recorded_retries = GMD_RETRIES_UNKNOWN, .waits_again = waits_again};
     gmd_error error = {""};
     if (gmd_history_build(history, &snapshot, &hints, "job", &error) != GMD_OK) {
         fail_msg("%s", error.text);
@@ -82,7 +82,12 @@ static void build_with(gmd_history *history, gmd_snapshot_event *events, size_t 
 #define BUILD_WITH(history, conf, waits_again, ...)                                                \
     do {                                                                                           \
         gmd_snapshot_event events_[] = {__VA_ARGS__};                                              \
-        build_with(history, events_, sizeof events_ / sizeof *events_, conf, waits_again);         \
+        build_with(history, events_, sizeof events_ / sizeof *events_, conf, 0, waits_again);      \
+    } while (0)
+#define BUILD_UNDER(history, conf, limit, ...)                                                     \
+    do {                                                                                           \
+        gmd_snapshot_event events_[] = {__VA_ARGS__};                                              \
+        build_with(history, events_, sizeof events_ / sizeof *events_, conf, limit, false);        \
     } while (0)
 
 static void expect_ops(const gmd_history *h, const char *ops)
@@ -316,16 +321,57 @@ static void contradictions_are_refused_with_event_and_request(void **state)
 
 /* --- settings ---------------------------------------------------------------------------- */
 
-static void
-with_settings_what_is_given_back_before_a_new_segment_is_the_allocators_doing(void **state)
+#define GARBAGE_0                                                                                  \
+    MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0), MADE(2), ALLOC(2)
+
+static void garbage_is_collected_above_the_threshold_of_the_limit(void **state)
 {
     (void)state;
-    gmd_history h;
-    BUILD_WITH(&h, "garbage_collection_threshold:0.6", false, MADE(0), ALLOC(0), REQUESTED(0),
-               COMPLETED(0), GIVEN(0), MADE(0), ALLOC(0));
-    expect_ops(&h, "afa");
-    assert_int_equal(h.recorded[2].call_count, 2);
+    gmd_history above, below;
+    BUILD_UNDER(&above, "garbage_collection_threshold:0.3", 6 * SEGMENT, GARBAGE_0);
+    BUILD_UNDER(&below, "garbage_collection_threshold:0.6", 6 * SEGMENT, GARBAGE_0);
+    expect_ops(&above, "aafa");
+    expect_ops(&below, "aafea");
+    gmd_history_free(&above);
+    gmd_history_free(&below);
+}
+
+static void a_collection_tells_how_high_the_limit_is_at_most(void **state)
+{
+    (void)state;
+    gmd_history h; /* 0 was given back and 1, as old, was not: no empty_cache() */
+    BUILD_UNDER(&h, "garbage_collection_threshold:0.4", 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1),
+                MADE(2), ALLOC(2), REQUESTED(0), COMPLETED(0), REQUESTED(1), COMPLETED(1), GIVEN(0),
+                MADE(3), ALLOC(3));
+    assert_int_equal(h.empty_cache_count, 0);
+    assert_true(h.limit_bytes >= 3 * SEGMENT && h.limit_bytes < 3 * SEGMENT / 4 * 10);
     gmd_history_free(&h);
+}
+
+static void the_operations_tell_a_retry_from_an_empty_cache(void **state)
+{
+    (void)state;
+    gmd_snapshot_event events[] = {GARBAGE_0};
+    gmd_snapshot snapshot = {.events = events,
+                             .event_count = sizeof events / sizeof *events,
+                             .device_count = 1,
+                             .has_events = true};
+    gmd_truth_op ops[] = {{.kind = GMD_TRUTH_ALLOC, .address = AT(0)},
+                          {.kind = GMD_TRUTH_ALLOC, .address = AT(1)},
+                          {.kind = GMD_TRUTH_FREE},
+                          {.kind = GMD_TRUTH_ALLOC, .address = AT(2)}};
+    for (uint64_t retries = 0; retries < 2; retries++) {
+        ops[3].retries = retries;
+        const gmd_history_hints hints = {.limit_bytes = 2 * SEGMENT,
+                                         .recorded_retries = GMD_RETRIES_UNKNOWN,
+                                         .ops = ops,
+                                         .op_count = 4};
+        gmd_history h;
+        gmd_error error = {""};
+        assert_int_equal(gmd_history_build(&h, &snapshot, &hints, "job", &error), GMD_OK);
+        expect_ops(&h, retries ? "aafa" : "aafea");
+        gmd_history_free(&h);
+    }
 }
 
 /* --- expandable segments ------------------------------------------------------------------ */
@@ -396,6 +442,18 @@ static void a_segment_whose_last_page_is_unmapped_begins_anew(void **state)
     gmd_history_free(&h);
 }
 
+/* A segment that is gone left its addresses to others. */
+static void reservations_are_as_near_as_two_of_the_same_time(void **state)
+{
+    (void)state;
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 50, 1),
+               OF_PAGE(ALLOC, 50), OF_PAGE(FREE_REQUESTED, 50), OF_PAGE(FREE_COMPLETED, 50),
+               PAGES(UNMAP, 50, 1), PAGES(MAP, 52, 1), OF_PAGE(ALLOC, 52));
+    assert_int_equal(h.nearest_reservations, 50 * SEGMENT);
+    gmd_history_free(&h);
+}
+
 /* --- frees that waited -------------------------------------------------------------------- */
 
 static void a_free_that_waited_waits_again_until_the_allocation_that_completed_it(void **state)
@@ -461,8 +519,10 @@ int main(void)
         cmocka_unit_test(a_free_from_before_the_recording_is_left_out_and_counted),
         cmocka_unit_test(a_segment_from_before_the_recording_is_counted),
         cmocka_unit_test(contradictions_are_refused_with_event_and_request),
-        cmocka_unit_test(
-            with_settings_what_is_given_back_before_a_new_segment_is_the_allocators_doing),
+        cmocka_unit_test(garbage_is_collected_above_the_threshold_of_the_limit),
+        cmocka_unit_test(a_collection_tells_how_high_the_limit_is_at_most),
+        cmocka_unit_test(the_operations_tell_a_retry_from_an_empty_cache),
+        cmocka_unit_test(reservations_are_as_near_as_two_of_the_same_time),
         cmocka_unit_test(pages_belong_to_the_allocation_after_them),
         cmocka_unit_test(pages_unmapped_for_a_retry_belong_to_it),
         cmocka_unit_test(pages_unmapped_on_their_own_are_an_empty_cache),

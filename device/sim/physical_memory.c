@@ -1,0 +1,214 @@
+/* Physical memory of cuMemCreate: handles, properties, granularity. */
+#define _GNU_SOURCE /* memfd_create */
+#include "physical_memory.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct {
+    physical *list; /* [0] is not used */
+    uint32_t count, capacity, free;
+    uint64_t creations; /* of the process: tells the lives of a slot apart */
+} memories;
+
+enum { LIFE_BITS = HANDLE_SERIAL_BITS - SLOT_BITS };
+
+uint32_t grow_table(void **table, uint32_t *count, uint32_t *capacity, size_t item)
+{
+    if (*count == 0) {
+        *count = 1;
+    }
+    if (*count >= *capacity) {
+        uint32_t larger = *capacity ? *capacity * 2 : 64;
+        void *moved = larger > SLOT_MAX ? NULL : realloc(*table, larger * item);
+        if (!moved) {
+            return 0;
+        }
+        *table = moved;
+        *capacity = larger;
+    }
+    return (*count)++;
+}
+
+uint32_t physical_number(const physical *p)
+{
+    return (uint32_t)(p - memories.list);
+}
+
+physical *physical_at(uint32_t number)
+{
+    return &memories.list[number];
+}
+
+physical *physical_find(CUmemGenericAllocationHandle handle)
+{
+    uint64_t slot = handle_serial(handle, HANDLE_MEMORY) & (SLOT_MAX - 1);
+    return slot && slot < memories.count && memories.list[slot].handle == handle
+               ? &memories.list[slot]
+               : NULL;
+}
+
+void physical_forget_if_unused(physical *p)
+{
+    if (p->references || p->mapped) {
+        return;
+    }
+    sim_device *d = &sim.devices[p->properties.location.id];
+    d->physical_bytes -= p->size;
+    d->handle_count--;
+    if (p->file >= 0) {
+        close(p->file);
+    }
+    p->handle = 0;
+    p->next_free = memories.free;
+    memories.free = (uint32_t)(p - memories.list);
+}
+
+/* An anonymous file of this size; -1: the host has none to give. */
+static int new_file(uint64_t size)
+{
+    int file = memfd_create("gmd physical memory", MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, (off_t)size) != 0) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
+static const char *wrong_properties(const CUmemAllocationProp *p)
+{
+    if (!p) {
+        return "no properties are given";
+    }
+    if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        p->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        return "memory other than pinned memory of a device is not simulated";
+    }
+    return NULL;
+}
+
+static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size,
+                  const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    const char *wrong = wrong_properties(properties);
+    if (wrong || !out || flags || size == 0 || !is_whole_pages(size)) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                           wrong ? wrong
+                                 : "no place for the handle, unknown flags, or a size that is not "
+                                   "whole pages of 2 MiB");
+    }
+    if (!device_exists(properties->location.id)) {
+        return call_misuse(call, CUDA_ERROR_INVALID_DEVICE, "there is no device of this number");
+    }
+    if (properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_FABRIC) {
+        return CUDA_ERROR_NOT_PERMITTED; /* as without the fabric's manager: allocators fall back */
+    }
+    if (properties->requestedHandleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+        return call_misuse(call, CUDA_ERROR_INVALID_VALUE, "a handle type of another system");
+    }
+    sim_device *d = &sim.devices[properties->location.id];
+    if (size > memory_left(properties->location.id)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    uint32_t slot = memories.free;
+    if (slot) {
+        memories.free = memories.list[slot].next_free;
+    } else if (!(slot = grow_table((void **)&memories.list, &memories.count, &memories.capacity,
+                                   sizeof *memories.list))) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    int file = sim.config.backed ? new_file(size) : -1;
+    if (sim.config.backed && file < 0) {
+        memories.list[slot] = (physical){.next_free = memories.free};
+        memories.free = slot;
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    uint64_t life = ++memories.creations & ((1u << LIFE_BITS) - 1);
+    physical *p = &memories.list[slot];
+    *p = (physical){.handle = handle_make(HANDLE_MEMORY, life << SLOT_BITS | slot),
+                    .properties = *properties,
+                    .size = size,
+                    .file = file,
+                    .references = 1};
+    d->physical_bytes += size;
+    d->handle_count++;
+    *out = p->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult gmd_sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                             const CUmemAllocationProp *properties, unsigned long long flags)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemCreate)) {
+        call.record.result = create(&call, handle, size, properties, flags);
+        call.record.size = size;
+    }
+    return (CUresult)call_leave(&call);
+}
+
+int physical_none(sim_call *call)
+{
+    return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
+                       "the memory handle was never given, or is released");
+}
+
+CUresult gmd_sim_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemRelease)) {
+        physical *p = physical_find(handle);
+        if (p && p->references) {
+            p->references--;
+            physical_forget_if_unused(p);
+        } else {
+            call.record.result = physical_none(&call);
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
+CUresult gmd_sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
+                                                        CUmemGenericAllocationHandle handle)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemGetAllocationPropertiesFromHandle)) {
+        const physical *p = physical_find(handle);
+        if (p && properties) {
+            *properties = p->properties;
+        } else {
+            call.record.result = physical_none(&call);
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
+CUresult gmd_sim_cuMemGetAllocationGranularity(size_t *granularity,
+                                               const CUmemAllocationProp *properties,
+                                               CUmemAllocationGranularity_flags which)
+{
+    sim_call call;
+    if (call_enter(&call, CALL_cuMemGetAllocationGranularity)) {
+        bool is_complete = granularity && properties;
+        if (!is_complete || which > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
+            call.record.result =
+                call_misuse(&call, CUDA_ERROR_INVALID_VALUE,
+                            "no properties, no place for the answer, or an unknown option");
+        } else {
+            *granularity = GMD_SIM_PAGE_BYTES;
+        }
+    }
+    return (CUresult)call_leave(&call);
+}
+
+void physical_reset(void)
+{
+    for (uint32_t i = 1; i < memories.count; i++) {
+        if (memories.list[i].handle && memories.list[i].file >= 0) {
+            close(memories.list[i].file);
+        }
+    }
+    memories.count = 1;
+    memories.free = 0;
+}

@@ -1,0 +1,38 @@
+/* physical_memory.h - memory of cuMemCreate: it lives until its handle is released as often as it
+ * was given and nothing of it is mapped. */
+#ifndef GMD_SIM_PHYSICAL_MEMORY_H
+#define GMD_SIM_PHYSICAL_MEMORY_H
+
+#include "state.h"
+
+typedef struct physical {
+    CUmemGenericAllocationHandle handle; /* 0: the slot is free */
+    CUmemAllocationProp properties;
+    uint64_t size;
+    int file;            /* that holds the data: what maps it twice sees it twice; -1: unbacked */
+    uint32_t references; /* by the handle: created, retained */
+    uint32_t mapped;     /* pages of it that are mapped, each as often as it is */
+    uint32_t next_free;
+} physical;
+
+physical *physical_find(CUmemGenericAllocationHandle handle); /* NULL: none */
+
+/* Memories by number, which stays while they live; pointers do so until the next cuMemCreate. */
+uint32_t physical_number(const physical *p); /* never 0 */
+physical *physical_at(uint32_t number);
+
+void physical_forget_if_unused(physical *p);
+int physical_none(sim_call *call); /* misuse: the handle is none */
+void physical_reset(void);
+
+/* A new slot of a table that grows by doubling, the first of which is not used; 0: the host has no
+ * memory, or there are too many. */
+enum { SLOT_BITS = 20, SLOT_MAX = 1 << SLOT_BITS };
+uint32_t grow_table(void **table, uint32_t *count, uint32_t *capacity, size_t item);
+
+static inline bool is_whole_pages(uint64_t value)
+{
+    return value % GMD_SIM_PAGE_BYTES == 0;
+}
+
+#endif

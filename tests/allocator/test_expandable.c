@@ -1,0 +1,186 @@
+/* Expandable segments: pages come and go under addresses that stay. */
+#include "allocator_test.h"
+
+#define EXPANDABLE "expandable_segments:True"
+
+static void a_segment_grows_where_it_ends(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    uint64_t first = take(&b, 20 * GMD_MIB), second = take(&b, 30 * GMD_MIB);
+    assert_int_equal(second, first + 20 * GMD_MIB);
+    assert_int_equal(device_state().reservation_count, 1);
+    assert_int_equal(device_state().mapped_bytes, 60 * GMD_MIB);
+    close_bench(&b);
+}
+
+static void small_and_large_blocks_have_segments_of_their_own(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    take(&b, 512);
+    take(&b, 2 * GMD_MIB);
+    assert_int_equal(device_state().reservation_count, 2);
+    assert_int_equal(device_state().mapped_bytes, 22 * GMD_MIB);
+    close_bench(&b);
+}
+
+static void free_pages_are_given_back_and_the_hole_is_used_again(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    uint64_t first = take(&b, 40 * GMD_MIB), second = take(&b, 40 * GMD_MIB);
+    give(&b, first);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().mapped_bytes, 40 * GMD_MIB);
+    assert_int_equal(take(&b, 40 * GMD_MIB), first);
+    (void)second;
+    close_bench(&b);
+}
+
+static void pages_with_a_live_block_stay(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    uint64_t first = take(&b, 30 * GMD_MIB), second = take(&b, 5 * GMD_MIB);
+    give(&b, first);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().mapped_bytes, 20 * GMD_MIB); /* where 30 to 35 MiB lie */
+    (void)second;
+    close_bench(&b);
+}
+
+static void with_everything_freed_the_addresses_go_too(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    give(&b, take(&b, 40 * GMD_MIB));
+    give(&b, take(&b, 512));
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().reservation_count, 0);
+    assert_int_equal(device_state().handle_count, 0);
+    close_bench(&b);
+}
+
+/* Defect (2) of design.md, section 9: pages of 20 MiB pass a limit that the request keeps to. */
+static void reserved_memory_never_passes_the_limit(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, EXPANDABLE);
+    assert_true(gmd_allocator_set_memory_fraction(b.a, 0.5, 0));
+    take(&b, 40 * GMD_MIB);
+    assert_int_equal(take(&b, 9 * GMD_MIB), 0);
+    assert_int_equal(stats_of(&b).reserved_bytes, 40 * GMD_MIB);
+    close_bench(&b);
+}
+
+static void as_a_quirk_it_passes_the_limit_by_a_part_of_a_page(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, EXPANDABLE);
+    gmd_allocator_set_quirk(b.a, GMD_QUIRK_EXPANDABLE_LIMIT, true);
+    assert_true(gmd_allocator_set_memory_fraction(b.a, 0.6, 0));
+    take(&b, 40 * GMD_MIB);
+    take(&b, 15 * GMD_MIB);
+    gmd_allocator_set_memory_fraction(b.a, 0.7, 0);
+    assert_true(take_on(&b, 10 * GMD_MIB, b.s2) != 0);
+    assert_int_equal(stats_of(&b).reserved_bytes, 80 * GMD_MIB);
+    assert_int_equal(gmd_allocator_quirk_count(b.a, GMD_QUIRK_EXPANDABLE_LIMIT), 1);
+    close_bench(&b);
+}
+
+static void no_page_is_lost_when_a_call_fails(const char *function, int error)
+{
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        bench b = open_bench(GMD_GIB, EXPANDABLE);
+        gmd_sim_fault(function, nth, true, error);
+        uint64_t first = take(&b, 50 * GMD_MIB);
+        assert_true(first == 0 || nth > 1);
+        gmd_sim_clear_faults();
+        assert_true(take(&b, 50 * GMD_MIB) != 0);
+        expect_no_error_left();
+        gmd_allocator_destroy(b.a);
+        assert_int_equal(device_state().mapped_bytes, 0);
+        assert_int_equal(device_state().handle_count, 0);
+        assert_int_equal(device_state().reservation_count, 0);
+    }
+}
+
+/* pytorch#188008 */
+static void a_map_that_fails_midway_is_undone(void **state)
+{
+    (void)state;
+    no_page_is_lost_when_a_call_fails("cuMemMap", CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static void a_create_that_fails_midway_is_undone(void **state)
+{
+    (void)state;
+    no_page_is_lost_when_a_call_fails("cuMemCreate", CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static void an_access_that_is_not_given_is_undone(void **state)
+{
+    (void)state;
+    no_page_is_lost_when_a_call_fails("cuMemSetAccess", CUDA_ERROR_INVALID_VALUE);
+}
+
+static void an_unmap_that_is_refused_keeps_the_pages(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    uint64_t first = take(&b, 40 * GMD_MIB);
+    give(&b, first);
+    gmd_sim_fault("cuMemUnmap", 2, true, CUDA_ERROR_INVALID_VALUE);
+    gmd_allocator_empty_cache(b.a);
+    gmd_sim_clear_faults();
+    assert_int_equal(stats_of(&b).reserved_bytes, 20 * GMD_MIB);
+    assert_int_equal(take(&b, 40 * GMD_MIB), first);
+    close_bench(&b);
+    assert_int_equal(device_state().mapped_bytes, 0);
+}
+
+static void a_request_that_no_device_serves_reserves_nothing(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    assert_int_equal(take(&b, 2 * GMD_GIB), 0);
+    assert_int_equal(take(&b, UINT64_MAX - 5), 0);
+    assert_int_equal(device_state().reservation_count, 0);
+    close_bench(&b);
+}
+
+static void unmapping_waits_for_the_work_that_uses_the_pages(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    uint64_t first = take(&b, 20 * GMD_MIB);
+    gmd_sim_access access = {.address = first, .size = 512, .is_write = true};
+    assert_int_equal(gmd_sim_launch(b.s1, 1000, &access, 1), cudaSuccess);
+    give(&b, first);
+    cudaSetDevice(0);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess); /* the kernel met its memory */
+    expect_no_error_left();
+    close_bench(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_segment_grows_where_it_ends),
+        cmocka_unit_test(small_and_large_blocks_have_segments_of_their_own),
+        cmocka_unit_test(free_pages_are_given_back_and_the_hole_is_used_again),
+        cmocka_unit_test(pages_with_a_live_block_stay),
+        cmocka_unit_test(with_everything_freed_the_addresses_go_too),
+        cmocka_unit_test(reserved_memory_never_passes_the_limit),
+        cmocka_unit_test(as_a_quirk_it_passes_the_limit_by_a_part_of_a_page),
+        cmocka_unit_test(a_map_that_fails_midway_is_undone),
+        cmocka_unit_test(a_create_that_fails_midway_is_undone),
+        cmocka_unit_test(an_access_that_is_not_given_is_undone),
+        cmocka_unit_test(an_unmap_that_is_refused_keeps_the_pages),
+        cmocka_unit_test(a_request_that_no_device_serves_reserves_nothing),
+        cmocka_unit_test(unmapping_waits_for_the_work_that_uses_the_pages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* Blocks that other streams use: a free waits for them, and for nothing else. */
+#include "allocator_test.h"
+
+/* A block that is freed while s2's work of 1 us may still use it. */
+static uint64_t free_in_use(const bench *b, uint64_t size)
+{
+    uint64_t address = take(b, size);
+    record(b, address, b->s2);
+    work(b->s2, 1000);
+    give(b, address);
+    return address;
+}
+
+/* 2 MiB, 18 MiB and 42 MiB fill the device; the one in the middle is freed while it is in use. */
+static uint64_t fill_and_free_in_use(const bench *b)
+{
+    take(b, 2 * GMD_MIB);
+    uint64_t middle = free_in_use(b, 18 * GMD_MIB);
+    take(b, 42 * GMD_MIB);
+    return middle;
+}
+
+static void a_block_waits_for_the_streams_it_was_recorded_on(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = free_in_use(&b, 512);
+    assert_int_not_equal(take(&b, 512), first);
+    close_bench(&b);
+}
+
+static void it_is_free_once_their_work_is_done(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = free_in_use(&b, 512);
+    gmd_sim_advance(1000);
+    assert_int_equal(take(&b, 512), first);
+    close_bench(&b);
+}
+
+static void work_that_is_queued_after_the_record_counts_too(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take(&b, 512);
+    record(&b, first, b.s2);
+    gmd_sim_advance(1000);
+    work(b.s2, 1000);
+    give(&b, first);
+    assert_int_not_equal(take(&b, 512), first);
+    close_bench(&b);
+}
+
+static void a_record_on_its_own_stream_changes_nothing(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take(&b, 512);
+    record(&b, first, b.s1);
+    work(b.s1, 1000);
+    give(&b, first);
+    assert_int_equal(take(&b, 512), first);
+    close_bench(&b);
+}
+
+/* pytorch#71616 */
+static void a_long_stream_holds_up_no_block_of_another(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t of_slow = take(&b, 512), of_quick = take(&b, 512);
+    record(&b, of_slow, b.s2);
+    record(&b, of_quick, b.s3);
+    work(b.s2, 1000000);
+    work(b.s3, 10);
+    give(&b, of_slow);
+    give(&b, of_quick);
+    gmd_sim_advance(10);
+    assert_int_equal(take(&b, 512), of_quick);
+    close_bench(&b);
+}
+
+static void a_pending_block_is_active_but_not_allocated(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    free_in_use(&b, 4096);
+    assert_int_equal(stats_of(&b).allocated_bytes, 0);
+    assert_int_equal(stats_of(&b).active_bytes, 4096);
+    close_bench(&b);
+}
+
+/* pytorch#189504: the block that the wait brings back is what serves the request. */
+static void a_full_device_waits_for_pending_frees_and_looks_again(void **state)
+{
+    (void)state;
+    bench b = open_bench(64 * GMD_MIB, "");
+    uint64_t first = fill_and_free_in_use(&b);
+    assert_int_equal(take(&b, 18 * GMD_MIB), first);
+    assert_int_equal(stats_of(&b).num_ooms, 0);
+    expect_no_error_left();
+    close_bench(&b);
+}
+
+static void as_a_quirk_it_reports_out_of_memory_and_counts_it(void **state)
+{
+    (void)state;
+    bench b = open_bench(64 * GMD_MIB, "");
+    gmd_allocator_set_quirk(b.a, GMD_QUIRK_SPURIOUS_OOM, true);
+    fill_and_free_in_use(&b);
+    assert_int_equal(take(&b, 18 * GMD_MIB), 0);
+    assert_true(gmd_allocator_quirk_count(b.a, GMD_QUIRK_SPURIOUS_OOM) > 0);
+    close_bench(&b);
+}
+
+static void a_failed_event_keeps_the_block_until_one_can_be_had(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take(&b, 512);
+    record(&b, first, b.s2);
+    work(b.s2, 1000);
+    gmd_sim_fault("cudaEventRecord", 1, false, cudaErrorInvalidValue);
+    give(&b, first);
+    assert_int_not_equal(take(&b, 512), first); /* tells the stream again */
+    gmd_sim_advance(1000);
+    assert_int_equal(take(&b, 512), first);
+    expect_no_error_left();
+    close_bench(&b);
+}
+
+/* pytorch#66936: every call with the handle of a destroyed stream crashes on a real device. */
+static void a_stream_that_is_forgotten_is_not_called_any_more(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take(&b, 512);
+    record(&b, first, b.s2);
+    work(b.s2, 1000);
+    gmd_allocator_forget_stream(b.a, 0, b.s2);
+    cudaStreamDestroy(b.s2);
+    give(&b, first);
+    assert_int_equal(take(&b, 512), first);
+    expect_no_error_left();
+    close_bench(&b);
+}
+
+static void empty_cache_gives_the_events_back(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take(&b, 512);
+    record(&b, first, b.s2);
+    record(&b, first, b.s3);
+    give(&b, first);
+    assert_int_equal(device_state().event_count, 2);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().event_count, 0);
+    assert_int_equal(device_state().physical_bytes, 0);
+    close_bench(&b);
+}
+
+static void a_record_of_what_is_not_live_is_refused(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take(&b, 512);
+    give(&b, first);
+    assert_false(gmd_allocator_record_stream(b.a, (void *)(uintptr_t)first, b.s2));
+    close_bench(&b);
+}
+
+static void a_pending_block_is_freed_only_once(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = free_in_use(&b, 512);
+    assert_false(gmd_allocator_free(b.a, (void *)(uintptr_t)first, 0, b.s1));
+    close_bench(&b);
+}
+
+static void destroying_the_allocator_waits_for_pending_frees(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    free_in_use(&b, 512);
+    close_bench(&b);
+    assert_int_equal(device_state().physical_bytes, 0);
+    assert_int_equal(device_state().event_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_waits_for_the_streams_it_was_recorded_on),
+        cmocka_unit_test(it_is_free_once_their_work_is_done),
+        cmocka_unit_test(work_that_is_queued_after_the_record_counts_too),
+        cmocka_unit_test(a_record_on_its_own_stream_changes_nothing),
+        cmocka_unit_test(a_long_stream_holds_up_no_block_of_another),
+        cmocka_unit_test(a_pending_block_is_active_but_not_allocated),
+        cmocka_unit_test(a_full_device_waits_for_pending_frees_and_looks_again),
+        cmocka_unit_test(as_a_quirk_it_reports_out_of_memory_and_counts_it),
+        cmocka_unit_test(a_failed_event_keeps_the_block_until_one_can_be_had),
+        cmocka_unit_test(a_stream_that_is_forgotten_is_not_called_any_more),
+        cmocka_unit_test(empty_cache_gives_the_events_back),
+        cmocka_unit_test(a_record_of_what_is_not_live_is_refused),
+        cmocka_unit_test(a_pending_block_is_freed_only_once),
+        cmocka_unit_test(destroying_the_allocator_waits_for_pending_frees),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* What is done before memory is refused: callbacks, garbage collection, oversize blocks. */
+#include "allocator_test.h"
+
+static void an_oversize_block_is_not_for_smaller_requests(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "max_split_size_mb:20");
+    uint64_t large = take(&b, 100 * GMD_MIB);
+    give(&b, large);
+    assert_int_not_equal(take(&b, 12 * GMD_MIB), large);
+    close_bench(&b);
+}
+
+static void an_oversize_block_is_for_requests_that_waste_little_of_it(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "max_split_size_mb:20,max_non_split_rounding_mb:30");
+    uint64_t large = take(&b, 100 * GMD_MIB);
+    give(&b, large);
+    assert_int_not_equal(take(&b, 70 * GMD_MIB), large);
+    assert_int_equal(take(&b, 71 * GMD_MIB), large);
+    close_bench(&b);
+}
+
+static void an_oversize_block_is_never_split(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "max_split_size_mb:20");
+    give(&b, take(&b, 100 * GMD_MIB));
+    take(&b, 90 * GMD_MIB);
+    assert_int_equal(stats_of(&b).allocated_bytes, 100 * GMD_MIB);
+    close_bench(&b);
+}
+
+/* pytorch#159567: so many that they make up the size, the largest first. */
+static void oversize_blocks_are_given_back_for_an_oversize_request(void **state)
+{
+    (void)state;
+    bench b = open_bench(200 * GMD_MIB, "max_split_size_mb:20");
+    uint64_t blocks[] = {take(&b, 60 * GMD_MIB), take(&b, 50 * GMD_MIB), take(&b, 40 * GMD_MIB),
+                         take(&b, 30 * GMD_MIB)};
+    for (int i = 0; i < 4; i++) {
+        give(&b, blocks[i]);
+    }
+    assert_true(take(&b, 110 * GMD_MIB) != 0);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 2);
+    assert_int_equal(stats_of(&b).num_alloc_retries, 0);
+    close_bench(&b);
+}
+
+static void garbage_is_what_was_passed_over_longest(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, "garbage_collection_threshold:0.65");
+    gmd_allocator_set_memory_fraction(b.a, 0.99, 0);
+    uint64_t old = take(&b, 12 * GMD_MIB), young = take(&b, 20 * GMD_MIB);
+    give(&b, old);
+    for (int i = 0; i < 3; i++) {
+        take(&b, 14 * GMD_MIB); /* does not fit into it */
+    }
+    give(&b, young);
+    take(&b, 22 * GMD_MIB);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 1);
+    assert_int_equal(take(&b, 20 * GMD_MIB), young);
+    close_bench(&b);
+}
+
+static void below_the_threshold_nothing_is_collected(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, "garbage_collection_threshold:0.9");
+    gmd_allocator_set_memory_fraction(b.a, 0.99, 0);
+    give(&b, take(&b, 20 * GMD_MIB));
+    take(&b, 40 * GMD_MIB);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 0);
+    close_bench(&b);
+}
+
+typedef struct owner { /* of a block that can be spared */
+    const bench *b;
+    uint64_t address;
+    int calls;
+} owner;
+
+static bool spare_it(void *context)
+{
+    owner *o = context;
+    o->calls++;
+    if (!o->address) {
+        return false;
+    }
+    give(o->b, o->address); /* of the same allocator, from within its request */
+    o->address = 0;
+    return true;
+}
+
+static void a_callback_may_free_what_then_serves_the_request(void **state)
+{
+    (void)state;
+    bench b = open_bench(64 * GMD_MIB, "");
+    owner o = {.b = &b, .address = take(&b, 40 * GMD_MIB)};
+    uint64_t spared = o.address;
+    assert_true(gmd_allocator_on_low_memory(b.a, spare_it, &o));
+    assert_int_equal(take(&b, 40 * GMD_MIB), spared);
+    assert_int_equal(o.calls, 1);
+    close_bench(&b);
+}
+
+static void a_callback_is_not_called_while_the_cache_serves(void **state)
+{
+    (void)state;
+    bench b = open_bench(64 * GMD_MIB, "");
+    owner o = {.b = &b};
+    give(&b, take(&b, 512));
+    assert_true(gmd_allocator_on_low_memory(b.a, spare_it, &o));
+    take(&b, 512);
+    assert_int_equal(o.calls, 0);
+    close_bench(&b);
+}
+
+static void a_limit_of_the_settings_holds_from_the_first_request_on(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, "per_process_memory_fraction:0.25");
+    assert_int_equal(take(&b, 30 * GMD_MIB), 0);
+    assert_true(take(&b, 22 * GMD_MIB) != 0);
+    close_bench(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_oversize_block_is_not_for_smaller_requests),
+        cmocka_unit_test(an_oversize_block_is_for_requests_that_waste_little_of_it),
+        cmocka_unit_test(an_oversize_block_is_never_split),
+        cmocka_unit_test(oversize_blocks_are_given_back_for_an_oversize_request),
+        cmocka_unit_test(garbage_is_what_was_passed_over_longest),
+        cmocka_unit_test(below_the_threshold_nothing_is_collected),
+        cmocka_unit_test(a_callback_may_free_what_then_serves_the_request),
+        cmocka_unit_test(a_callback_is_not_called_while_the_cache_serves),
+        cmocka_unit_test(a_limit_of_the_settings_holds_from_the_first_request_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* Private pools and stream capture: whose blocks go where, and what must not be called when. */
+#include "allocator_test.h"
+
+static const uint64_t id[2] = {0, 7};
+
+static bool is_stream(void *context, cudaStream_t stream)
+{
+    return stream == context;
+}
+
+static void begin(bench *b, cudaStream_t stream)
+{
+    assert_true(gmd_allocator_begin_pool(b->a, 0, id, is_stream, stream));
+}
+
+static void end(bench *b)
+{
+    void *context;
+    assert_true(gmd_allocator_end_pool(b->a, 0, id, &context));
+}
+
+static void requests_of_a_stream_go_to_its_pool_and_to_no_other(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    give(&b, take(&b, 512)); /* cached in the default pool */
+    begin(&b, b.s1);
+    uint64_t private = take(&b, 512);
+    end(&b);
+    uint64_t again = take(&b, 512);
+    assert_true(private / (2 * GMD_MIB) != again / (2 * GMD_MIB));
+    assert_int_equal(stats_of(&b).reserved_bytes, 4 * GMD_MIB);
+    close_bench(&b);
+}
+
+static void streams_that_the_filter_does_not_take_stay_in_the_default_pool(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take_on(&b, 512, b.s2);
+    gmd_allocator_free(b.a, (void *)(uintptr_t)first, 0, b.s2);
+    begin(&b, b.s1);
+    assert_int_equal(take_on(&b, 512, b.s2), first);
+    end(&b);
+    close_bench(&b);
+}
+
+static void a_pool_is_there_again_for_a_second_begin(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    uint64_t first = take(&b, 512);
+    give(&b, first);
+    end(&b);
+    begin(&b, b.s1);
+    assert_int_equal(take(&b, 512), first);
+    end(&b);
+    close_bench(&b);
+}
+
+static void a_second_begin_of_the_same_pool_is_refused_while_it_stands(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    assert_false(gmd_allocator_begin_pool(b.a, 0, id, NULL, NULL));
+    end(&b);
+    void *context;
+    assert_false(gmd_allocator_end_pool(b.a, 0, id, &context));
+    close_bench(&b);
+}
+
+static void a_released_pool_is_given_back_when_the_cache_is(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    give(&b, take(&b, 512));
+    end(&b);
+    assert_true(gmd_allocator_release_pool(b.a, 0, id));
+    assert_false(gmd_allocator_release_pool(b.a, 0, id));
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().physical_bytes, 0);
+    close_bench(&b);
+}
+
+static void a_released_pool_with_a_live_block_stays_until_it_is_freed(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    uint64_t first = take(&b, 512);
+    end(&b);
+    gmd_allocator_release_pool(b.a, 0, id);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().physical_bytes, 2 * GMD_MIB);
+    give(&b, first);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().physical_bytes, 0);
+    close_bench(&b);
+}
+
+/* pytorch#175015, first half */
+static void without_a_capture_a_pool_takes_back_what_other_streams_are_done_with(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    uint64_t first = take(&b, 512);
+    record(&b, first, b.s2);
+    give(&b, first);
+    assert_int_equal(take(&b, 512), first);
+    end(&b);
+    close_bench(&b);
+}
+
+/* pytorch#175015, second half */
+static void without_a_capture_a_pool_recovers_from_a_full_device(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, "");
+    begin(&b, b.s1);
+    give(&b, take(&b, 60 * GMD_MIB));
+    assert_true(take(&b, 70 * GMD_MIB) != 0);
+    end(&b);
+    close_bench(&b);
+}
+
+static cudaGraph_t end_capture(cudaStream_t stream)
+{
+    cudaGraph_t graph = NULL;
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    return graph;
+}
+
+static void a_capture_survives_new_segments(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    assert_true(take(&b, 512) != 0);
+    assert_true(take(&b, 30 * GMD_MIB) != 0);
+    cudaGraphDestroy(end_capture(b.s1));
+    end(&b);
+    close_bench(&b);
+}
+
+/* pytorch#159594 */
+static void a_capture_survives_a_full_device(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, "max_split_size_mb:20");
+    give(&b, take(&b, 60 * GMD_MIB));
+    begin(&b, b.s1);
+    assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    assert_int_equal(take(&b, 70 * GMD_MIB), 0);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 0);
+    cudaGraphDestroy(end_capture(b.s1));
+    end(&b);
+    close_bench(&b);
+}
+
+static void during_a_capture_no_event_is_recorded_on_its_stream(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take(&b, 512);
+    record(&b, first, b.s2);
+    assert_int_equal(cudaStreamBeginCapture(b.s2, cudaStreamCaptureModeGlobal), cudaSuccess);
+    give(&b, first);
+    uint64_t second = take(&b, 512);
+    cudaGraphDestroy(end_capture(b.s2));
+    assert_int_not_equal(second, first);
+    assert_int_equal(take(&b, 512), first); /* told after the capture */
+    expect_no_error_left();
+    close_bench(&b);
+}
+
+static void a_captured_pool_keeps_its_addresses_while_it_is_held(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    give(&b, take(&b, 512));
+    cudaGraphDestroy(end_capture(b.s1));
+    end(&b);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().physical_bytes, 2 * GMD_MIB);
+    gmd_allocator_release_pool(b.a, 0, id);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().physical_bytes, 0);
+    close_bench(&b);
+}
+
+static void pools_of_expandable_segments_are_apart_too(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "expandable_segments:True");
+    take(&b, 512);
+    begin(&b, b.s1);
+    give(&b, take(&b, 512));
+    end(&b);
+    gmd_allocator_release_pool(b.a, 0, id);
+    assert_int_equal(device_state().reservation_count, 2);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().reservation_count, 1);
+    close_bench(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_of_a_stream_go_to_its_pool_and_to_no_other),
+        cmocka_unit_test(streams_that_the_filter_does_not_take_stay_in_the_default_pool),
+        cmocka_unit_test(a_pool_is_there_again_for_a_second_begin),
+        cmocka_unit_test(a_second_begin_of_the_same_pool_is_refused_while_it_stands),
+        cmocka_unit_test(a_released_pool_is_given_back_when_the_cache_is),
+        cmocka_unit_test(a_released_pool_with_a_live_block_stays_until_it_is_freed),
+        cmocka_unit_test(without_a_capture_a_pool_takes_back_what_other_streams_are_done_with),
+        cmocka_unit_test(without_a_capture_a_pool_recovers_from_a_full_device),
+        cmocka_unit_test(a_capture_survives_new_segments),
+        cmocka_unit_test(a_capture_survives_a_full_device),
+        cmocka_unit_test(during_a_capture_no_event_is_recorded_on_its_stream),
+        cmocka_unit_test(a_captured_pool_keeps_its_addresses_while_it_is_held),
+        cmocka_unit_test(pools_of_expandable_segments_are_apart_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* Settings in PYTORCH_CUDA_ALLOC_CONF syntax: what each does to a request's sizes, and what is
+ * refused, by name and place. */
+#include "allocator_test.h"
+
+#include "settings.h"
+
+#include <string.h>
+
+static settings parsed(const char *conf)
+{
+    settings s;
+    gmd_error error = {""};
+    assert_int_equal(settings_parse(&s, conf, &error), GMD_OK);
+    assert_string_equal(error.text, "");
+    return s;
+}
+
+static void expect_refused(const char *conf, const char *part)
+{
+    settings s;
+    gmd_error error = {""};
+    assert_int_equal(settings_parse(&s, conf, &error), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, part));
+}
+
+static void without_settings_sizes_are_multiples_of_512(void **state)
+{
+    (void)state;
+    settings s = parsed("");
+    assert_int_equal(settings_block_size(&s, 1), 512);
+    assert_int_equal(settings_block_size(&s, 513), 1024);
+}
+
+static void divisions_cut_the_range_between_powers_of_two(void **state)
+{
+    (void)state;
+    settings s = parsed("roundup_power2_divisions:4");
+    assert_int_equal(settings_block_size(&s, 1200 * GMD_KIB), 1280 * GMD_KIB);
+    assert_int_equal(settings_block_size(&s, 1024 * GMD_KIB), 1024 * GMD_KIB);
+}
+
+static void divisions_leave_small_requests_alone(void **state)
+{
+    (void)state;
+    settings s = parsed("roundup_power2_divisions:4");
+    assert_int_equal(settings_block_size(&s, 2048), 2048);
+    assert_int_equal(settings_block_size(&s, 2049), 2560);
+}
+
+static void a_list_gives_each_range_its_divisions(void **state)
+{
+    (void)state;
+    settings s = parsed("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]");
+    assert_int_equal(settings_block_size(&s, 300 * GMD_MIB + 1), 300 * GMD_MIB + 512);
+    assert_int_equal(settings_block_size(&s, 600 * GMD_MIB), 768 * GMD_MIB);
+    assert_int_equal(settings_block_size(&s, 1100 * GMD_MIB), 1280 * GMD_MIB);
+    assert_int_equal(settings_block_size(&s, 2100 * GMD_MIB), 2304 * GMD_MIB);
+}
+
+static void sizes_saturate_where_no_device_serves(void **state)
+{
+    (void)state;
+    settings s = parsed("roundup_power2_divisions:2");
+    assert_true(settings_block_size(&s, UINT64_MAX) > UINT64_MAX / 4 * 3);
+    assert_true(settings_segment_size(&s, UINT64_MAX - 100) > UINT64_MAX / 4 * 3);
+}
+
+static void the_large_segment_size_is_of_requests_below_10_mib(void **state)
+{
+    (void)state;
+    settings s = parsed("large_segment_size_mb:64");
+    assert_int_equal(settings_segment_size(&s, 2 * GMD_MIB), 64 * GMD_MIB);
+    assert_int_equal(settings_segment_size(&s, 10 * GMD_MIB), 10 * GMD_MIB);
+}
+
+static void pages_are_what_expandable_segments_ask_for(void **state)
+{
+    (void)state;
+    settings s = parsed("expandable_segments:True");
+    assert_int_equal(settings_device_request(&s, 512), 2 * GMD_MIB);
+    assert_int_equal(settings_device_request(&s, 21 * GMD_MIB), 40 * GMD_MIB);
+}
+
+static void blanks_and_settings_of_host_memory_are_read_over(void **state)
+{
+    (void)state;
+    settings s = parsed(" pinned_num_register_threads : 4 , max_split_size_mb : 20 ");
+    assert_int_equal(s.max_split_bytes, 20 * GMD_MIB);
+}
+
+static void what_is_not_known_is_named_with_its_place(void **state)
+{
+    (void)state;
+    expect_refused("max_split_size:20", "instead of 'max_split_size' at character 1");
+    expect_refused("expandable_segments:True,x:1", "instead of 'x' at character 26");
+    expect_refused("graph_capture_record_stream_reuse:True", "graph_capture_record_stream_reuse");
+}
+
+static void malformed_values_are_refused(void **state)
+{
+    (void)state;
+    expect_refused("max_split_size_mb", "':' expected instead of 'the end'");
+    expect_refused("max_split_size_mb:19", "at least 20");
+    expect_refused("max_split_size_mb:x", "instead of 'x'");
+    expect_refused("max_split_size_mb:-1", "instead of '-1'");
+    expect_refused("large_segment_size_mb:10", "above 10");
+    expect_refused("garbage_collection_threshold:1", "between 0 and 1");
+    expect_refused("garbage_collection_threshold:nan", "between 0 and 1");
+    expect_refused("per_process_memory_fraction:1.1", "from 0 to 1");
+    expect_refused("expandable_segments:yes", "'True' or 'False'");
+    expect_refused("roundup_power2_divisions:3", "power of two");
+    expect_refused("roundup_power2_divisions:[3:4]", "not a power of two");
+    expect_refused("roundup_power2_divisions:[1:4", "expected");
+    expect_refused("roundup_power2_divisions:[1:4;2:2]", "expected");
+    expect_refused("backend:cudaMallocAsync", "native");
+    expect_refused(",", "the name of a setting");
+    expect_refused("max_split_size_mb:99999999999999999999999", "instead of");
+}
+
+static void a_setting_may_stand_before_a_comma_at_the_end(void **state)
+{
+    (void)state;
+    assert_true(parsed("expandable_segments:True,").expandable_segments);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_settings_sizes_are_multiples_of_512),
+        cmocka_unit_test(divisions_cut_the_range_between_powers_of_two),
+        cmocka_unit_test(divisions_leave_small_requests_alone),
+        cmocka_unit_test(a_list_gives_each_range_its_divisions),
+        cmocka_unit_test(sizes_saturate_where_no_device_serves),
+        cmocka_unit_test(the_large_segment_size_is_of_requests_below_10_mib),
+        cmocka_unit_test(pages_are_what_expandable_segments_ask_for),
+        cmocka_unit_test(blanks_and_settings_of_host_memory_are_read_over),
+        cmocka_unit_test(what_is_not_known_is_named_with_its_place),
+        cmocka_unit_test(malformed_values_are_refused),
+        cmocka_unit_test(a_setting_may_stand_before_a_comma_at_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

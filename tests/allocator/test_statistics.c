@@ -1,0 +1,178 @@
+/* Peaks over heaps that do not look at each other: exact, against a plain sum. */
+#include "allocator_test.h"
+
+#include "statistics.h"
+
+#define HEAPS 5
+
+typedef struct model {
+    statistics all;
+    heap_statistics heaps[HEAPS];
+    uint64_t sum, peak, looked; /* looked: raises for which the device was needed */
+} model;
+
+static void open_model(model *m, int heaps)
+{
+    *m = (model){.sum = 0};
+    for (int i = 0; i < heaps; i++) {
+        statistics_add_heap(&m->all, &m->heaps[i]);
+    }
+}
+
+static void raise(model *m, int which, uint64_t amount)
+{
+    heap_statistics *h = &m->heaps[which];
+    if (!statistics_has_room(h, POOL_SMALL, FIGURE_ACTIVE_BYTES, amount)) {
+        statistics_make_room(&m->all, h, POOL_SMALL, FIGURE_ACTIVE_BYTES, amount);
+        m->looked++;
+    }
+    statistics_raise(h, POOL_SMALL, FIGURE_ACTIVE_BYTES, amount);
+    m->sum += amount;
+    m->peak = m->sum > m->peak ? m->sum : m->peak;
+}
+
+static void lower(model *m, int which, uint64_t amount)
+{
+    statistics_lower(&m->heaps[which], POOL_SMALL, FIGURE_ACTIVE_BYTES, amount);
+    m->sum -= amount;
+}
+
+static void expect_exact(const model *m)
+{
+    figure f = statistics_sum(&m->all, POOL_ALL, FIGURE_ACTIVE_BYTES);
+    assert_int_equal(f.current, m->sum);
+    assert_int_equal(f.peak, m->peak);
+}
+
+static void random_walk(model *m, int heaps, int steps)
+{
+    uint64_t held[HEAPS] = {0}, random = 99;
+    for (int i = 0; i < steps; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        int which = (int)((random >> 33) % (uint64_t)heaps);
+        uint64_t amount = (random >> 40) % 10000;
+        if ((random >> 60) & 1 && held[which] >= amount) {
+            lower(m, which, amount);
+            held[which] -= amount;
+        } else {
+            raise(m, which, amount);
+            held[which] += amount;
+        }
+        expect_exact(m);
+    }
+}
+
+static void the_peak_of_several_heaps_is_that_of_their_sum(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, HEAPS);
+    random_walk(&m, HEAPS, 20000);
+}
+
+static void the_peak_of_a_single_heap_needs_no_look_at_the_device(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 1);
+    m.heaps[0].counts[POOL_SMALL][FIGURE_ACTIVE_BYTES].ceiling = 0;
+    statistics_raise(&m.heaps[0], POOL_SMALL, FIGURE_ACTIVE_BYTES, 500);
+    m.sum = m.peak = 500;
+    expect_exact(&m);
+}
+
+static void a_heap_that_comes_later_changes_no_peak(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 1);
+    raise(&m, 0, 1000);
+    lower(&m, 0, 400);
+    statistics_add_heap(&m.all, &m.heaps[1]);
+    expect_exact(&m);
+    raise(&m, 1, 300);
+    expect_exact(&m);
+    raise(&m, 1, 300);
+    expect_exact(&m);
+}
+
+static void a_heap_that_goes_leaves_peaks_and_totals(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 2);
+    raise(&m, 0, 1000);
+    raise(&m, 1, 500);
+    lower(&m, 1, 500);
+    statistics_remove_heap(&m.all, &m.heaps[1]);
+    expect_exact(&m);
+    assert_int_equal(statistics_sum(&m.all, POOL_SMALL, FIGURE_ACTIVE_BYTES).allocated, 1500);
+    raise(&m, 0, 400);
+    expect_exact(&m);
+    raise(&m, 0, 400);
+    expect_exact(&m);
+}
+
+static void after_a_reset_the_peak_is_what_there_is(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 3);
+    random_walk(&m, 3, 500);
+    statistics_reset_peaks(&m.all);
+    m.peak = m.sum;
+    expect_exact(&m);
+    raise(&m, 2, 7);
+    expect_exact(&m);
+}
+
+/* What the ceilings are for: a rhythm that has been seen needs the device no more. */
+static void a_steady_rhythm_needs_the_device_no_more(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, HEAPS);
+    for (int i = 0; i < HEAPS; i++) {
+        raise(&m, i, 512);
+    }
+    for (int i = 0; i < HEAPS; i++) {
+        lower(&m, i, 512);
+    }
+    uint64_t looked = m.looked;
+    for (int round = 0; round < 1000; round++) {
+        for (int i = 0; i < HEAPS; i++) {
+            raise(&m, i, 512);
+            lower(&m, i, 512);
+        }
+    }
+    assert_true(m.looked - looked <= HEAPS);
+}
+
+static void two_heaps_that_take_turns_do_not_starve_each_other(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 2);
+    raise(&m, 0, 512);
+    lower(&m, 0, 512);
+    for (int i = 0; i < 1000; i++) {
+        raise(&m, 0, 512);
+        lower(&m, 0, 512);
+    }
+    uint64_t alone = m.looked;
+    assert_true(alone <= 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_peak_of_several_heaps_is_that_of_their_sum),
+        cmocka_unit_test(the_peak_of_a_single_heap_needs_no_look_at_the_device),
+        cmocka_unit_test(a_heap_that_comes_later_changes_no_peak),
+        cmocka_unit_test(a_heap_that_goes_leaves_peaks_and_totals),
+        cmocka_unit_test(after_a_reset_the_peak_is_what_there_is),
+        cmocka_unit_test(a_steady_rhythm_needs_the_device_no_more),
+        cmocka_unit_test(two_heaps_that_take_turns_do_not_starve_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

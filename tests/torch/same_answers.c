@@ -1,0 +1,360 @@
+/* same_answers FIRST_SEED COUNT REQUESTS [CONF] - the reference allocator, with torch's quirks on,
+ * against PyTorch's own library: random requests under random settings on the simulated device,
+ * where both must give every block the same address, refuse the same requests, and count the same.
+ *
+ * Exit status: 0 the same, 1 different (the trace is written), 77 no PyTorch to compare with. */
+#include "gmd_quirks.h"
+#include "gmd_session.h"
+#include "gmd_size.h"
+#include "gmd_torch.h"
+#include "session_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define STREAMS 5
+#define LIVE    400
+
+typedef struct answer {
+    uint64_t address; /* 0: refused, or no allocation */
+    gmd_stats stats;
+} answer;
+
+typedef struct side { /* what one allocator answered; shared with the child that drives it */
+    answer *answers;
+    size_t count;
+} side;
+
+static uint64_t random_state;
+
+static uint64_t next_random(void)
+{
+    random_state += 0x9e3779b97f4a7c15u; /* splitmix64 */
+    uint64_t z = random_state;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static uint64_t below(uint64_t bound)
+{
+    return next_random() % bound;
+}
+
+/* --- what is asked ----------------------------------------------------------------------- */
+
+static const char *const confs[] = {
+    "",
+    "expandable_segments:True",
+    "max_split_size_mb:20",
+    "max_split_size_mb:64,garbage_collection_threshold:0.8",
+    "garbage_collection_threshold:0.3",
+    "roundup_power2_divisions:4",
+    "roundup_power2_divisions:[1:8,4:4,16:2,64:1,>:2]",
+    "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]",
+    "max_split_size_mb:30,max_non_split_rounding_mb:40",
+    "large_segment_size_mb:64",
+    "expandable_segments:True,large_segment_size_mb:32",
+    "expandable_segments:True,roundup_power2_divisions:8",
+    "expandable_segments:True,max_split_size_mb:40",
+    "expandable_segments:True,garbage_collection_threshold:0.6",
+    "max_split_size_mb:100,garbage_collection_threshold:0.5,roundup_power2_divisions:2",
+    "per_process_memory_fraction:0.5",
+};
+
+static uint64_t draw_size(unsigned profile)
+{
+    static const uint64_t edges[] = {512,          GMD_MIB,      2 * GMD_MIB,  10 * GMD_MIB,
+                                     20 * GMD_MIB, 32 * GMD_MIB, 64 * GMD_MIB, 128 * GMD_MIB};
+    static const int64_t beside[] = {-513, -512, -511, -1, 0, 1, 511, 512, 513};
+    uint64_t kind = below(100);
+    switch (profile) {
+    case 0: /* small */
+        return 1 + below(kind < 20 ? 2 * GMD_MIB : 64 * GMD_KIB);
+    case 1: /* large */
+        return 1 + below(kind < 60 ? 200 * GMD_MIB : 4 * GMD_MIB);
+    case 2: { /* on the edges */
+        int64_t size = (int64_t)edges[below(8)] + beside[below(9)];
+        return size > 0 ? (uint64_t)size : 1;
+    }
+    default:
+        return 1 + below(kind < 45   ? 8 * GMD_KIB
+                         : kind < 70 ? GMD_MIB
+                         : kind < 92 ? 12 * GMD_MIB
+                                     : 80 * GMD_MIB);
+    }
+}
+
+typedef struct generator {
+    gmd_trace *trace;
+    uint32_t live[LIVE], live_count, wanted;
+    unsigned profile;
+    bool uses, uses_are_short;
+} generator;
+
+static void add(generator *g, const gmd_request *r)
+{
+    gmd_error error;
+    if (gmd_trace_append(g->trace, r, &error) != GMD_OK) {
+        fprintf(stderr, "same_answers: %s\n", error.text);
+        exit(3);
+    }
+}
+
+static uint32_t add_block(generator *g)
+{
+    gmd_error error;
+    uint32_t block = 0;
+    if (gmd_names_add(&g->trace->blocks, NULL, &block, &error) != GMD_OK) {
+        exit(3);
+    }
+    return block;
+}
+
+static void add_allocation(generator *g)
+{
+    gmd_request r = {.op = GMD_OP_ALLOC,
+                     .block = add_block(g),
+                     .stream = (uint32_t)below(STREAMS),
+                     .bytes = draw_size(g->profile)};
+    add(g, &r);
+    g->live[g->live_count++] = r.block;
+}
+
+static void add_free(generator *g)
+{
+    uint32_t which = (uint32_t)below(g->live_count);
+    add(g, &(gmd_request){.op = GMD_OP_FREE, .block = g->live[which]});
+    g->live[which] = g->live[--g->live_count];
+}
+
+static void add_other(generator *g)
+{
+    uint32_t block = g->live_count ? g->live[below(g->live_count)] : UINT32_MAX;
+    uint32_t stream = (uint32_t)below(STREAMS);
+    switch (below(g->uses ? 8 : 2)) {
+    case 0:
+        if (below(20) == 0) {
+            add(g, &(gmd_request){.op = GMD_OP_EMPTY_CACHE});
+        }
+        break;
+    case 1:
+        if (below(100) == 0) {
+            add(g, &(gmd_request){.op = GMD_OP_FRACTION, .fraction = 0.3 + 0.1 * (double)below(8)});
+        }
+        break;
+    case 2:
+        add(g, &(gmd_request){.op = GMD_OP_ADVANCE, .duration_ns = 1 + below(200000)});
+        break;
+    case 3:
+        if (below(10) == 0) {
+            add(g, &(gmd_request){.op = GMD_OP_SYNC, .stream = stream});
+        }
+        break;
+    default:
+        if (block != UINT32_MAX) {
+            add(g, &(gmd_request){.op = GMD_OP_USE,
+                                  .block = block,
+                                  .stream = stream,
+                                  .duration_ns = g->uses_are_short ? 1 : 1 + below(300000)});
+            add(g, &(gmd_request){.op = GMD_OP_RECORD, .block = block, .stream = stream});
+            if (g->uses_are_short) {
+                add(g, &(gmd_request){.op = GMD_OP_SYNC, .stream = stream});
+            }
+        }
+    }
+}
+
+/* Before it unmaps pages torch waits for their stream, the reference for the device (a call with a
+ * stream that was destroyed crashes): what else is queued is done sooner. `uses_are_short`: nothing
+ * is. */
+static void generate(gmd_trace *trace, size_t requests, bool uses_are_short)
+{
+    gmd_error error;
+    generator g = {.trace = trace,
+                   .wanted = 100,
+                   .profile = (unsigned)below(5),
+                   .uses = below(2),
+                   .uses_are_short = uses_are_short};
+    gmd_trace_init(trace);
+    for (uint32_t s = 1; s < STREAMS; s++) {
+        uint32_t index;
+        if (gmd_names_add(&trace->streams, NULL, &index, &error) != GMD_OK) {
+            exit(3);
+        }
+    }
+    while (trace->count < requests) {
+        if (below(500) == 0) {
+            g.wanted = 10 + (uint32_t)below(LIVE - 20);
+        }
+        if (below(4) == 0) {
+            add_other(&g);
+        } else if (g.live_count && (g.live_count > g.wanted || below(100) < 46)) {
+            add_free(&g);
+        } else if (g.live_count < LIVE) {
+            add_allocation(&g);
+        }
+    }
+}
+
+/* --- what is answered -------------------------------------------------------------------- */
+
+static gmd_status play(void *context, gmd_session *session, gmd_error *error)
+{
+    (void)error;
+    side *s = context;
+    const gmd_trace *trace = session->workload->trace;
+    const gmd_subject *subject = gmd_session_subject(session);
+    for (size_t i = 0; subject->set_quirk && i < GMD_QUIRK_KINDS; i++) {
+        subject->set_quirk(gmd_quirk_kinds[i].name, 1);
+    }
+    for (size_t i = 0; i < trace->count; i++) {
+        const gmd_request *r = &trace->requests[i];
+        if (gmd_session_request(session, r) == GMD_STOP) {
+            break;
+        }
+        answer *a = &s->answers[i];
+        if (r->op == GMD_OP_ALLOC) {
+            a->address = gmd_session_address(session, r->block);
+        }
+        a->stats.struct_size = sizeof a->stats;
+        subject->get_stats(0, &a->stats);
+        s->answers[trace->count].address = i + 1;
+    }
+    return GMD_OK;
+}
+
+static size_t run(const char *allocator, const char *adapter, const gmd_trace *trace,
+                  const char *conf, uint64_t capacity, side *s)
+{
+    static gmd_outcome outcome;
+    gmd_error error = {""};
+    gmd_run_options options = {.allocator = allocator,
+                               .lib_directory = GMD_TEST_LIB_DIR,
+                               .torch_adapter = adapter,
+                               .conf = conf,
+                               .device_count = 1,
+                               .capacity_bytes = capacity,
+                               .call_budget_s = 20,
+                               .is_compared = true,
+                               .oracles_off = true};
+    gmd_workload workload = {
+        .name = "same_answers", .kind = "trace", .trace = trace, .body = play, .context = s};
+    memset(s->answers, 0, (trace->count + 1) * sizeof *s->answers);
+    gmd_status status = gmd_run_isolated(&options, &workload, &outcome, &error);
+    if (status != GMD_OK || outcome.verdict != GMD_PASS) {
+        fprintf(stderr, "same_answers: %s: %s%s%s\n", allocator, error.text, outcome.error,
+                outcome.violation_count ? outcome.violations[0].message : "");
+    }
+    return s->answers[trace->count].address;
+}
+
+static void write_case(const gmd_trace *trace, uint64_t seed)
+{
+    char path[64];
+    gmd_error error;
+    snprintf(path, sizeof path, "different-%" PRIu64 ".gmd", seed);
+    FILE *out = fopen(path, "we");
+    if (out && gmd_trace_write(trace, out, &error) == GMD_OK) {
+        fprintf(stderr, "  trace: %s\n", path);
+    }
+    if (out) {
+        fclose(out);
+    }
+}
+
+static bool is_same(const answer *a, const answer *b)
+{
+    return a->address == b->address && memcmp(&a->stats, &b->stats, sizeof a->stats) == 0;
+}
+
+static void print_answer(const char *name, const answer *a)
+{
+    fprintf(stderr,
+            "  %-9s 0x%" PRIx64 "; allocated %" PRIu64 " (peak %" PRIu64 "), reserved %" PRIu64
+            " (peak %" PRIu64 "), active %" PRIu64 " (peak %" PRIu64 "), inactive split %" PRIu64
+            ", requested %" PRIu64 ", %" PRIu64 " blocks, %" PRIu64 " segments, %" PRIu64
+            " retries, %" PRIu64 " refused\n",
+            name, a->address, a->stats.allocated_bytes, a->stats.allocated_bytes_peak,
+            a->stats.reserved_bytes, a->stats.reserved_bytes_peak, a->stats.active_bytes,
+            a->stats.active_bytes_peak, a->stats.inactive_split_bytes, a->stats.requested_bytes,
+            a->stats.allocation_count, a->stats.segment_count, a->stats.num_alloc_retries,
+            a->stats.num_ooms);
+}
+
+static bool compare(const gmd_trace *trace, uint64_t seed, const char *conf, const side *ours,
+                    const side *torch)
+{
+    size_t done = ours->answers[trace->count].address,
+           theirs = torch->answers[trace->count].address;
+    for (size_t i = 0; i < trace->count && i < done && i < theirs; i++) {
+        if (!is_same(&ours->answers[i], &torch->answers[i])) {
+            char text[160];
+            gmd_request_text(trace, &trace->requests[i], text, sizeof text);
+            fprintf(stderr, "seed %" PRIu64 ", conf '%s': request %zu differs: %s\n", seed, conf, i,
+                    text);
+            print_answer("reference", &ours->answers[i]);
+            print_answer("torch", &torch->answers[i]);
+            return false;
+        }
+    }
+    if (done != theirs || done != trace->count) {
+        fprintf(stderr,
+                "seed %" PRIu64 ", conf '%s': stopped after %zu (reference) and %zu (torch)\n",
+                seed, conf, done, theirs);
+        return false;
+    }
+    return true;
+}
+
+static side new_side(size_t requests)
+{
+    size_t bytes = (requests + 2) * sizeof(answer);
+    answer *answers = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (answers == MAP_FAILED) {
+        perror("same_answers: mmap");
+        exit(3);
+    }
+    return (side){answers, requests};
+}
+
+int main(int argc, char **argv)
+{
+    gmd_error error;
+    char adapter[PATH_MAX];
+    gmd_torch found;
+    if (argc < 4 || !getenv("GMD_TORCH_DIR")) {
+        fprintf(stderr, "skipped: GMD_TORCH_DIR does not name PyTorch\n");
+        return 77;
+    }
+    uint64_t first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
+    size_t requests = strtoull(argv[3], NULL, 10);
+    if (gmd_torch_find(&found, NULL, &error) != GMD_OK ||
+        gmd_torch_adapter(&found, GMD_TEST_LIB_DIR, false, adapter, &error) != GMD_OK) {
+        fprintf(stderr, "same_answers: %s\n", error.text);
+        return 3;
+    }
+    side ours = new_side(requests), torch = new_side(requests);
+    int different = 0;
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        random_state = seed;
+        const char *conf = confs[below(sizeof confs / sizeof *confs)];
+        conf = argc > 4 ? argv[4] : conf;
+        uint64_t capacity = (256 + 128 * below(30)) * GMD_MIB;
+        gmd_trace trace = {0};
+        generate(&trace, requests, strstr(conf, "expandable_segments:True"));
+        run("reference", NULL, &trace, conf, capacity, &ours);
+        run("torch", adapter, &trace, conf, capacity, &torch);
+        if (!compare(&trace, seed, conf, &ours, &torch)) {
+            different++;
+            write_case(&trace, seed);
+        }
+        gmd_trace_free(&trace);
+    }
+    printf("%" PRIu64 " seeds from %" PRIu64 " on, %zu requests each: %d different\n", count, first,
+           requests, different);
+    return different ? 1 : 0;
+}

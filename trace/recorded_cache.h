@@ -1,0 +1,61 @@
+/* recorded_cache.h - which segments of a recorded job were cached, that is held no block, and what
+ * of them PyTorch's algorithm gives back by itself for a request that no cached block serves.
+ *
+ * Expandable segments are not in it: of them all free pages are given back, or none. */
+#ifndef GMD_TRACE_RECORDED_CACHE_H
+#define GMD_TRACE_RECORDED_CACHE_H
+
+#include "gmd_history.h"
+#include "gmd_snapshot.h"
+#include "recorded_settings.h"
+
+#include <stdbool.h>
+
+typedef struct cache_segment {
+    uint64_t address, size, stream;
+    uint64_t cached_at; /* lookups in its pool until its last block was freed */
+    uint32_t blocks;    /* that it holds, those included that wait for other streams */
+    uint8_t device;
+    bool is_small;
+    bool is_given; /* in a list of cached ones: it is in the plan */
+} cache_segment;
+
+typedef struct segment_list {
+    cache_segment *items;
+    size_t count, capacity;
+} segment_list;
+
+typedef struct recorded_cache { /* zero-initialised but for the settings: nothing */
+    const recorded_settings *settings;
+    segment_list segments;             /* by address */
+    segment_list cached;               /* of the last question, as they would be given back */
+    uint64_t lookups[GMD_MAX_DEVICES]; /* in the pool of large blocks */
+} recorded_cache;
+
+/* Goes on by an event; the events are those of a history in order. False: no host memory. */
+bool recorded_cache_note(recorded_cache *c, const gmd_snapshot_event *event);
+void recorded_cache_free(recorded_cache *c);
+
+/* Whether the segment at an address is of the pool of small blocks. */
+bool recorded_cache_is_small(const recorded_cache *c, uint64_t address);
+
+/* Whether a garbage collection would find something to give back. */
+bool recorded_cache_has_garbage(const recorded_cache *c, int device);
+
+/* What a request gives back before it gets memory or is refused. */
+typedef struct cache_plan {
+    uint64_t *addresses; /* in order; free() it */
+    size_t count;
+    bool is_retry; /* the whole cache was given back */
+} cache_plan;
+
+/* Of a request with `reserved` bytes reserved before it, under a limit (0: none). False: no host
+ * memory. */
+bool recorded_cache_plan(recorded_cache *c, const gmd_snapshot_event *request, uint64_t reserved,
+                         uint64_t limit, cache_plan *plan);
+
+/* All that is cached on a device, in the order in which empty_cache() gives it back. False: no host
+ * memory. */
+bool recorded_cache_plan_all(recorded_cache *c, int device, cache_plan *plan);
+
+#endif
