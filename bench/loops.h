@@ -16,7 +16,7 @@ typedef struct bench_calls {
     void (*record_stream)(void *ptr, cudaStream_t stream);
     void (*empty_cache)(void);
     void (*set_memory_fraction)(double fraction, int device);
-    int (*record_history)(int is_on);
+    int (*record_history)(uint64_t max_entries, int stacks, char *message, size_t message_size);
     const char *(*last_error)(void);
     uint64_t total_bytes; /* of the device; 0: no device underneath */
     cudaStream_t streams[BENCH_THREAD_MAX];

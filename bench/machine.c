@@ -4,6 +4,7 @@
 #include "catalogue.h"
 #include "cores.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ _Static_assert(GMD_BENCH_CORE_MAX == BENCH_THREAD_MAX,
                "each thread has a core where there are enough");
 
 #define WIDE_INTERVAL 0.1 /* of the median, from one end to the other */
+#define FINEST_NS     0.5 /* what nobody needs to know better, of differences above all */
 #define CALM_LOAD     0.5 /* runnable processes for each core */
 
 static double load_now(void)
@@ -94,7 +96,7 @@ static void note_cores(gmd_bench_report *report)
 
 static bool is_wide(const gmd_bench_interval *i)
 {
-    return i->high - i->low > WIDE_INTERVAL * i->median;
+    return i->high - i->low > WIDE_INTERVAL * fabs(i->median) + FINEST_NS;
 }
 
 static void note_spread(gmd_bench_report *report)

@@ -20,6 +20,9 @@
 #define WARM_UP_MAX_NS 2000000000u /* for loops that need a number of operations first */
 #define WARM_UP_PART   8           /* of a round, untimed, as another process had the core before */
 
+#define HISTORY_ENTRIES  65536
+#define EVENTS_OF_A_PAIR 3 /* alloc, free requested, free completed */
+
 typedef struct worker {
     bench_setup setup;
     bench_calls calls;
@@ -124,21 +127,35 @@ static gmd_status time_loop(worker *w, uint64_t count, double *ns, bool *is_dist
     return status;
 }
 
-/* The same pairs without the history and with it. A pair makes three events: alloc, free requested,
- * free completed. */
+static gmd_status keep_history(worker *w, uint64_t entries, gmd_error *error)
+{
+    char message[512] = "";
+    if (w->calls.record_history(entries, 0, message, sizeof message) == 0) {
+        return GMD_OK;
+    }
+    message[sizeof message - 1] = '\0';
+    return gmd_fail(error, GMD_FAILED, "gmd_record_history was refused: %s", message);
+}
+
+/* The same pairs without the history and with it, which is first filled: a first event costs its
+ * memory's first use. */
 static gmd_status time_history(worker *w, double *ns, bool *is_disturbed, gmd_error *error)
 {
     double without = 0, with = 0;
     gmd_status status = time_loop(w, w->round_count / 2 + 1, &without, is_disturbed, error);
-    if (status == GMD_OK && w->calls.record_history(1) != 0) {
-        status = gmd_fail(error, GMD_FAILED, "gmd_record_history was refused");
+    if (status == GMD_OK) {
+        status = keep_history(w, HISTORY_ENTRIES, error);
     }
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = bench_loop_run(&w->loop, HISTORY_ENTRIES / EVENTS_OF_A_PAIR + 1, error);
     if (status == GMD_OK) {
         status = time_loop(w, w->round_count / 2 + 1, &with, is_disturbed, error);
-        w->calls.record_history(0);
     }
-    *ns = (with - without) / 3;
-    return status;
+    gmd_status off = keep_history(w, 0, error);
+    *ns = (with - without) / EVENTS_OF_A_PAIR;
+    return status == GMD_OK ? off : status;
 }
 
 static void measure(worker *w, bench_reply *reply)

@@ -1,6 +1,7 @@
 /* trouble.c - allocators that fail a benchmark: PATH.so:refuse_malloc,nothing_free and so on. */
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -10,6 +11,7 @@ EXPORT void *refuse_malloc(size_t size, int device, void *stream);
 EXPORT void *crash_malloc(size_t size, int device, void *stream);
 EXPORT void *hang_malloc(size_t size, int device, void *stream);
 EXPORT void nothing_free(void *ptr, size_t size, int device, void *stream);
+EXPORT int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t size);
 
 static char nothing[512];
 static _Atomic int count;
@@ -50,4 +52,13 @@ void nothing_free(void *ptr, size_t size, int device, void *stream)
     (void)size;
     (void)device;
     (void)stream;
+}
+
+int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t size)
+{
+    (void)max_entries;
+    (void)stacks;
+    (void)message;
+    (void)size;
+    return 0;
 }
