@@ -46,10 +46,6 @@ static heap *add_heap(device_allocator *d, pool *of, heap **link, cudaStream_t s
     if (!h) {
         return NULL;
     }
-    h->is_only = !d->heaps;
-    if (d->heaps) {
-        d->heaps->is_only = false;
-    }
     atomic_store_explicit(&h->entry, HEAP_CLOSED, memory_order_relaxed);
     statistics_add_heap(&d->stats, &h->stats);
     h->next = *link;
