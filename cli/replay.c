@@ -295,6 +295,9 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         if (most && most < options.capacity_bytes && !a->common.has_capacity) {
             options.capacity_bytes = most;
         }
+        if (history->limit_inferred && options.limit_bytes > options.capacity_bytes) {
+            options.limit_bytes = 0; /* what was refused passed all that the device has */
+        }
     }
     if (history->trace.device_count && !a->common.has_devices) {
         options.device_count = history->trace.device_count;

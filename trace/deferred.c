@@ -21,6 +21,7 @@ typedef struct planner {
     const gmd_snapshot *snapshot;
     const free_runs *runs;
     size_t next_run; /* the first that ends later */
+    bool has_late;
     const char *name;
     deferred_plan *plan;
     address_table waiting; /* address -> its free_requested */
@@ -36,11 +37,40 @@ typedef struct planner {
     gmd_error *error;
 } planner;
 
-static bool is_prompt(const gmd_snapshot *s, size_t requested)
+static bool is_completed_next(const gmd_snapshot *s, size_t requested)
 {
     const gmd_snapshot_event *e = &s->events[requested];
     return requested + 1 < s->event_count && e[1].action == GMD_ACTION_FREE_COMPLETED &&
            e[1].address == e->address;
+}
+
+/* Whether the job has used blocks on other streams, for certain. */
+static bool has_late_frees(const gmd_snapshot *s)
+{
+    for (size_t i = 0; i < s->event_count; i++) {
+        if (s->events[i].action == GMD_ACTION_FREE_REQUESTED && !is_completed_next(s, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* It matters whether a free waited where a retry or an empty_cache() completed it; an allocation
+ * that found the work done might as well have had the block at once. */
+static bool is_prompt(const gmd_snapshot *s, size_t requested)
+{
+    const gmd_snapshot_event *e = &s->events[requested];
+    if (!is_completed_next(s, requested)) {
+        return false;
+    }
+    size_t at = requested + 2;
+    while (at < s->event_count && s->events[at].action == GMD_ACTION_FREE_COMPLETED &&
+           s->events[at].device == e->device) {
+        at++;
+    }
+    bool is_settled = at < s->event_count && s->events[at].device == e->device &&
+                      (event_gives(&s->events[at]) || s->events[at].action == GMD_ACTION_OOM);
+    return !is_settled || !free_was_late(s, requested + 1);
 }
 
 /* --- when the work ends -------------------------------------------------------------------- */
@@ -74,11 +104,12 @@ static size_t request_after(const gmd_snapshot *s, size_t at, uint8_t device)
     return s->event_count;
 }
 
+/* A retry collects garbage and releases oversize blocks before it waits for pending frees, and
+ * gives back all that is left after it. */
 static completer completer_in_run(const free_run *run, size_t at, bool is_all)
 {
-    bool is_retry = run->facts.is_all || run->facts.plan_has_retry ||
-                    run->facts.follower == FOLLOWED_BY_REFUSAL;
     bool is_within = run->first < at;
+    bool is_retry = run->is_whole || run->has_waited;
     return is_within || run->verdict == RUN_EMPTY_CACHE || (is_retry && is_all) ? BY_SETTLE
                                                                                 : BY_POLL;
 }
@@ -194,7 +225,8 @@ static gmd_status time_frees(planner *p)
             }
             continue;
         }
-        if (e->action == GMD_ACTION_FREE_REQUESTED && e->address && !is_prompt(s, i)) {
+        if (p->has_late && e->action == GMD_ACTION_FREE_REQUESTED && e->address &&
+            !is_prompt(s, i)) {
             p->plan->events[i].is_deferred = true;
             p->frees[i] = (waiting_free){.from = p->now, .until = NEVER};
             p->open[p->open_count++] = i;
@@ -260,6 +292,7 @@ gmd_status deferred_plan_make(deferred_plan *plan, const gmd_snapshot *snapshot,
     *plan = (deferred_plan){.events = calloc(count, sizeof *plan->events)};
     planner p = {.snapshot = snapshot,
                  .runs = runs,
+                 .has_late = has_late_frees(snapshot),
                  .name = name,
                  .plan = plan,
                  .frees = calloc(count, sizeof *p.frees),
