@@ -6,6 +6,11 @@
 
 #include "block.h"
 
+/* A table is at most half full, so that probes stay within a cache line or two. A small one is at
+ * most a quarter full: most probes are then the first, which the processor predicts, and it still
+ * fits into the caches. */
+#define BLOCK_MAP_SPARSE_SLOTS 8192
+
 typedef struct block_map_slot {
     uint64_t address; /* 0: empty; no block has address 0 */
     block *block;
@@ -23,8 +28,8 @@ typedef struct block_map {
 bool block_map_grow(block_map *map);
 static inline bool block_map_reserve(block_map *map)
 {
-    /* At most half full: probes stay within a cache line or two. */
-    return (map->slots && (map->count + 1) * 2 <= map->mask + 1) || block_map_grow(map);
+    uint64_t part = map->mask < BLOCK_MAP_SPARSE_SLOTS ? 4 : 2;
+    return (map->slots && (map->count + 1) * part <= map->mask + 1) || block_map_grow(map);
 }
 
 void block_map_insert(block_map *map, block *b);
