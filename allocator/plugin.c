@@ -3,6 +3,7 @@
 #include "gmd_allocator.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,8 @@ GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
 GMD_EXPORT int64_t gmd_quirk_count(const char *name);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static gmd_allocator *instance;
-static char conf[4096]; /* of gmd_configure */
+static gmd_allocator *_Atomic instance; /* set once */
+static char conf[4096];                 /* of gmd_configure */
 
 static void make_instance(void)
 {
@@ -43,15 +44,22 @@ static void make_instance(void)
         fprintf(stderr, "gmd_allocator: no CUDA device\n");
         return;
     }
-    if (gmd_allocator_create(&instance, device_count, conf, &error) != GMD_OK) {
+    gmd_allocator *made = NULL;
+    if (gmd_allocator_create(&made, device_count, conf, &error) != GMD_OK) {
         fprintf(stderr, "gmd_allocator: %s\n", error.text);
     }
+    atomic_store_explicit(&instance, made, memory_order_release);
 }
 
-static gmd_allocator *get(void)
+/* Every request comes here: pthread_once would be a call into another library each time. */
+static inline gmd_allocator *get(void)
 {
+    gmd_allocator *a = atomic_load_explicit(&instance, memory_order_acquire);
+    if (__builtin_expect(a != NULL, 1)) {
+        return a;
+    }
     pthread_once(&once, make_instance);
-    return instance;
+    return atomic_load_explicit(&instance, memory_order_acquire);
 }
 
 /* Settings in PYTORCH_CUDA_ALLOC_CONF syntax, before the first allocation. 0: accepted. */
@@ -91,7 +99,8 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
     (void)size;
-    if (get() && !gmd_allocator_free(instance, ptr, device, stream)) {
+    gmd_allocator *a = get();
+    if (a && !gmd_allocator_free(a, ptr, device, stream)) {
         fprintf(stderr, "gmd_allocator: free of %p, which is not a live block, was refused\n", ptr);
     }
 }
