@@ -33,6 +33,7 @@ typedef struct comparison {
     uint32_t party_count;
     series series[PARTY_MAX];
     uint32_t round_count;
+    uint32_t chosen[ROUND_MAX], chosen_count; /* the rounds that figures are made from */
     /* of the benchmark under way */
     gmd_bench_state states[PARTY_MAX];
     char reasons[PARTY_MAX][768];
@@ -189,21 +190,30 @@ static void run_rounds(comparison *c, const benchmark *of, bench_request *reques
 
 /* --- figures ----------------------------------------------------------------------------- */
 
-/* Rounds in which neither party lost the core; if they are too few, all. */
-static uint32_t choose_rounds(const comparison *c, uint32_t a, uint32_t b, uint32_t *chosen)
+static bool is_calm(const comparison *c, uint32_t round)
 {
-    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->party_count; i++) {
+        if (is_in(c, i) && c->series[i].is_disturbed[round]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rounds in which nobody lost the core; if they are too few, all. */
+static void choose_rounds(comparison *c)
+{
+    c->chosen_count = 0;
     for (uint32_t i = 0; i < c->round_count; i++) {
-        if (!c->series[a].is_disturbed[i] && !c->series[b].is_disturbed[i]) {
-            chosen[count++] = i;
+        if (is_calm(c, i)) {
+            c->chosen[c->chosen_count++] = i;
         }
     }
-    if (count < ROUND_MIN) {
-        for (count = 0; count < c->round_count; count++) {
-            chosen[count] = count;
+    if (c->chosen_count < ROUND_MIN) {
+        for (c->chosen_count = 0; c->chosen_count < c->round_count; c->chosen_count++) {
+            c->chosen[c->chosen_count] = c->chosen_count;
         }
     }
-    return count;
 }
 
 static gmd_bench_interval interval_of(double *values, uint32_t count)
@@ -214,36 +224,34 @@ static gmd_bench_interval interval_of(double *values, uint32_t count)
 
 static gmd_bench_interval time_of(const comparison *c, uint32_t party)
 {
-    uint32_t chosen[ROUND_MAX];
     double values[ROUND_MAX];
-    uint32_t count = choose_rounds(c, party, party, chosen);
-    for (uint32_t i = 0; i < count; i++) {
-        values[i] = c->series[party].ns[chosen[i]];
+    for (uint32_t i = 0; i < c->chosen_count; i++) {
+        values[i] = c->series[party].ns[c->chosen[i]];
     }
-    return interval_of(values, count);
+    return interval_of(values, c->chosen_count);
 }
 
 /* Round by round, so that what slows both down together leaves it as it is. False: a time is not
  * above 0, which a difference may be. */
 static bool ratio_of(const comparison *c, uint32_t party, gmd_bench_interval *out)
 {
-    uint32_t chosen[ROUND_MAX];
     double values[ROUND_MAX];
-    uint32_t count = choose_rounds(c, party, 0, chosen);
-    for (uint32_t i = 0; i < count; i++) {
-        double first = c->series[0].ns[chosen[i]], other = c->series[party].ns[chosen[i]];
+    for (uint32_t i = 0; i < c->chosen_count; i++) {
+        double first = c->series[0].ns[c->chosen[i]];
+        double other = c->series[party].ns[c->chosen[i]];
         if (!(first > 0) || !(other > 0)) {
             return false;
         }
         values[i] = other / first;
     }
-    *out = interval_of(values, count);
+    *out = interval_of(values, c->chosen_count);
     return true;
 }
 
 static void conclude(comparison *c, gmd_bench_row *row)
 {
     uint32_t floor = c->party_count - 1;
+    choose_rounds(c);
     for (uint32_t i = 0; i < floor; i++) {
         gmd_bench_result *r = &row->results[i];
         r->state = c->states[i];
