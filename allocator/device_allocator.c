@@ -43,7 +43,8 @@ static void remember(device_allocator *d, heap *h)
 static heap *add_heap(device_allocator *d, pool *of, heap **link, cudaStream_t stream)
 {
     heap *h = heap_create(d, of, stream);
-    if (!h) {
+    if (!h || !history_open(d, h)) {
+        heap_destroy(h);
         return NULL;
     }
     h->is_only = !d->heaps;
