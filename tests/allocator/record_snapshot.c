@@ -4,8 +4,8 @@
  * wrong order, and its blocks are what the events lead to.
  *
  * LIMIT: MiB of reserved memory, 0: none. MODE: `streams`, three of them and one thread; `uses`,
- * where blocks are used on other streams, too, and are freed before that is done; `threads`, four
- * at a time, each on a stream of its own. */
+ * where blocks are used on other streams, too, and are freed before that is done, with stacks;
+ * `threads`, four at a time, each on a stream of its own. */
 #include "gmd_allocator.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
@@ -105,7 +105,9 @@ static gmd_status record(gmd_allocator *allocator, const char *const *arguments,
     if (limit && !gmd_allocator_set_memory_fraction(allocator, (double)limit / (double)total, 0)) {
         return gmd_fail(error, GMD_FAILED, "limit %s MiB", arguments[3]);
     }
-    gmd_status status = gmd_allocator_record_history(allocator, UINT64_MAX, GMD_STACKS_OFF, error);
+    bool has_uses = strcmp(arguments[4], "uses") == 0;
+    gmd_status status = gmd_allocator_record_history(
+        allocator, UINT64_MAX, has_uses ? GMD_STACKS_ALL : GMD_STACKS_OFF, error);
     if (status == GMD_OK) {
         run(allocator, arguments[4]);
         status = gmd_allocator_dump_snapshot(allocator, arguments[1], error);
