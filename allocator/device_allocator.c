@@ -63,7 +63,8 @@ static void remember(device_allocator *d, heap *h)
 static heap *add_heap(device_allocator *d, pool *of, heap **link, cudaStream_t stream)
 {
     heap *h = heap_create(d, of, stream);
-    if (!h) {
+    if (!h || !history_open(d, h)) {
+        heap_destroy(h);
         return NULL;
     }
     atomic_store_explicit(&h->entry, HEAP_CLOSED, memory_order_relaxed);

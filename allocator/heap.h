@@ -37,7 +37,7 @@ struct heap {
 
 /* NULL: no host memory. */
 heap *heap_create(device_allocator *device, pool *of, cudaStream_t stream);
-void heap_destroy(heap *h);
+void heap_destroy(heap *h); /* NULL is fine */
 
 static inline bool heap_try_enter(heap *h)
 {

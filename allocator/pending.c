@@ -173,7 +173,7 @@ static void release_if_done(device_allocator *d, block *b)
     }
     b->set_and_state &= ~(BLOCK_PENDING | BLOCK_USED);
     statistics_end_pending(&h->stats, set_kind(block_set(b)), b->size);
-    history_add(h, HISTORY_FREE_COMPLETED, b->address, b->requested_size, 0);
+    history_add_completed(h, b);
     blocks_make_room_to_release(&d->stats, h, b);
     blocks_release(d->settings, h, b);
 }

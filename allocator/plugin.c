@@ -29,6 +29,10 @@ GMD_EXPORT int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filte
                               void *context);
 GMD_EXPORT int gmd_end_pool(int device, const uint64_t id[2], void **context);
 GMD_EXPORT int gmd_release_pool(int device, const uint64_t id[2]);
+GMD_EXPORT int gmd_record_history(uint64_t max_entries, int stacks, char *message,
+                                  size_t message_size);
+GMD_EXPORT void gmd_set_stack_source(gmd_stack_source *source, void *context);
+GMD_EXPORT int gmd_dump_snapshot(const char *path, char *message, size_t message_size);
 GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
 GMD_EXPORT int64_t gmd_quirk_count(const char *name);
 
@@ -180,6 +184,50 @@ int gmd_end_pool(int device, const uint64_t id[2], void **context)
 int gmd_release_pool(int device, const uint64_t id[2])
 {
     return get() && gmd_allocator_release_pool(instance, device, id) ? 0 : -1;
+}
+
+/* --- history ----------------------------------------------------------------------------- */
+
+static int report(gmd_status status, const gmd_error *error, char *message, size_t message_size)
+{
+    if (status != GMD_OK) {
+        snprintf(message, message_size, "%s", error->text);
+    }
+    return status == GMD_OK ? 0 : -1;
+}
+
+static int report_no_device(char *message, size_t message_size)
+{
+    snprintf(message, message_size, "there is no CUDA device");
+    return -1;
+}
+
+int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    gmd_status status =
+        gmd_allocator_record_history(instance, max_entries, (gmd_stacks)stacks, &error);
+    return report(status, &error, message, message_size);
+}
+
+void gmd_set_stack_source(gmd_stack_source *source, void *context)
+{
+    if (get()) {
+        gmd_allocator_set_stack_source(instance, source, context);
+    }
+}
+
+int gmd_dump_snapshot(const char *path, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    gmd_status status = gmd_allocator_dump_snapshot(instance, path, &error);
+    return report(status, &error, message, message_size);
 }
 
 /* --- quirks ------------------------------------------------------------------------------ */

@@ -123,6 +123,7 @@ static void drop_heap(device_allocator *d, heap *h)
     }
     *link = h->next_of_device;
     statistics_remove_heap(&d->stats, &h->stats);
+    history_retire(d, h);
     heap_destroy(h);
 }
 

@@ -28,7 +28,7 @@ static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_
     }
     free_set_remove(set, b);
     b = blocks_occupy(s, h, b, size, requested);
-    history_add(h, HISTORY_ALLOC, b->address, requested, 0);
+    history_add_alloc(h, b);
     return b;
 }
 
@@ -178,7 +178,7 @@ static void note_refusal(request *r)
             cuda_succeeded(cudaMemGetInfo(&free_bytes, &total));
             cuda_scope_leave(&scope);
         }
-        history_add(r->set->heap, HISTORY_OOM, free_bytes, r->size, 0);
+        history_add(r->set->heap, HISTORY_OOM, free_bytes, r->size);
     }
 }
 
@@ -204,7 +204,7 @@ static uint64_t serve(request *r)
     if (b->size >= d->settings->max_split_bytes) {
         statistics_raise_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
     }
-    history_add(h, HISTORY_ALLOC, b->address, r->requested, 0);
+    history_add_alloc(h, b);
     return places_address(&d->places, b->address);
 }
 
@@ -224,6 +224,7 @@ __attribute__((noinline)) static void *malloc_alone(device_allocator *d, size_t 
 
 void *requests_malloc(device_allocator *d, size_t size, cudaStream_t stream)
 {
+    device_note_caller(d, GMD_STACKS_ALLOCATIONS);
     void *cached = malloc_cached(d, size, stream);
     return cached ? cached : malloc_alone(d, size, stream);
 }
@@ -239,10 +240,10 @@ static bool is_simple_free(const device_allocator *d, const heap *h, const block
 static void free_block(const settings *s, heap *h, block_map_slot *slot, block *b)
 {
     block_map_remove(&h->allocated, slot);
-    history_add(h, HISTORY_FREE_REQUESTED, b->address, b->requested_size, 0);
+    bool is_done = !(b->set_and_state & BLOCK_USED);
+    history_add_free(h, b, is_done);
     blocks_disown(h, b);
-    if (!(b->set_and_state & BLOCK_USED)) {
-        history_add(h, HISTORY_FREE_COMPLETED, b->address, b->requested_size, 0);
+    if (is_done) {
         blocks_release(s, h, b);
     }
 }
@@ -302,6 +303,7 @@ __attribute__((noinline)) static bool free_alone(device_allocator *d, uint64_t a
 bool requests_free(device_allocator *d, void *ptr, cudaStream_t stream)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
+    device_note_caller(d, GMD_STACKS_ALL);
     return free_cached(d, address, stream) || free_alone(d, address);
 }
 
@@ -321,6 +323,7 @@ bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)
  */
 void requests_forget_stream(device_allocator *d, cudaStream_t stream)
 {
+    device_note_caller(d, GMD_STACKS_ALL);
     device_enter(d);
     cuda_scope scope;
     if (cuda_scope_enter(&scope, d->device)) {
@@ -335,6 +338,7 @@ void requests_forget_stream(device_allocator *d, cudaStream_t stream)
 
 void requests_empty_cache(device_allocator *d)
 {
+    device_note_caller(d, GMD_STACKS_ALL);
     device_enter(d);
     if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED) &&
         !private_pools_are_captured(d)) {
