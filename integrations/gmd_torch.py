@@ -14,6 +14,7 @@ import collections
 import ctypes
 import os
 import pickle
+import re
 import sys
 import tempfile
 
@@ -43,6 +44,7 @@ class _State:
         self.allocator = None  # the object that PyTorch was given: it must outlive its tensors
         self.stack_source = None  # likewise for what the library calls
         self.fractions = {}
+        self.max_split_bytes = -1
 
 
 # --- finding the libraries ----------------------------------------------------------------------
@@ -185,15 +187,18 @@ def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=
     hooks, hooks_path = _load_hooks(path)
     state = _State(torch, loaded, hooks, path)
     _state = state  # for _function; taken back where something is refused
+    conf = _default_conf() if conf is None else conf
     try:
         configure = _function("gmd_configure", ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p,
                               ctypes.c_size_t)
-        _call_with_message(configure, (_default_conf() if conf is None else conf).encode())
+        _call_with_message(configure, conf.encode())
         _dump_on_oom(dump_on_oom, dump_limit)
         state.allocator = _hand_over(torch, loaded, hooks, hooks_path)
     except BaseException:
         _state = None
         raise
+    split = re.search(r"max_split_size_mb\s*:\s*(\d+)", conf)
+    state.max_split_bytes = int(split[1]) << 20 if split else -1
     _answer_cache_info(hooks)
     if answer_torch:
         _answer_torch(torch)
@@ -239,6 +244,8 @@ def _figures(index):
     emit = _function("gmd_memory_stats", ctypes.c_int, ctypes.c_int, _STAT, ctypes.c_void_p)
     if emit(index, _STAT(keep), None) != 0:
         raise GmdError(f"there is no CUDA device {index}")
+    # PyTorch counts this setting among the figures; -1: no limit.
+    figures.setdefault("max_split_size", _installed().max_split_bytes)
     return figures
 
 
