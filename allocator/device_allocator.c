@@ -63,12 +63,9 @@ static void remember(device_allocator *d, heap *h)
 static heap *add_heap(device_allocator *d, pool *of, heap **link, cudaStream_t stream)
 {
     heap *h = heap_create(d, of, stream);
-    if (!h) {
+    if (!h || !history_open(d, h)) {
+        heap_destroy(h);
         return NULL;
-    }
-    h->is_only = !d->heaps;
-    if (d->heaps) {
-        d->heaps->is_only = false;
     }
     atomic_store_explicit(&h->entry, HEAP_CLOSED, memory_order_relaxed);
     statistics_add_heap(&d->stats, &h->stats);

@@ -9,6 +9,7 @@
 
 #include "gmd_allocator.h"
 #include "heap.h"
+#include "history.h"
 #include "pending.h"
 #include "places.h"
 #include "settings.h"
@@ -58,6 +59,7 @@ struct device_allocator {
     int device;
     const settings *settings;
     _Atomic uint32_t attention; /* ATTEND_ bits */
+    _Atomic uint64_t captures;  /* a recording's epoch and gmd_stacks; 0: no stacks are taken */
     heap *_Atomic heap_cache[HEAP_CACHE_SIZE];
     heap *heaps;       /* of all pools */
     pool default_pool; /* first of the list of pools */
@@ -68,6 +70,8 @@ struct device_allocator {
     segment *segments;    /* the expandable ones */
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
+    history history;
+    stacks *stacks; /* the allocator's */
     uint32_t quirks;
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
@@ -112,6 +116,15 @@ static inline void device_attend(device_allocator *d, uint32_t why, bool is_on)
 static inline bool quirk_is_on(const device_allocator *d, gmd_quirk which)
 {
     return d->quirks & 1u << which;
+}
+
+/* A request begins, and is one of those whose stacks `which` has; nothing is held yet. */
+static inline void device_note_caller(device_allocator *d, gmd_stacks which)
+{
+    uint64_t captures = atomic_load_explicit(&d->captures, memory_order_relaxed);
+    if (__builtin_expect(captures != 0, 0)) {
+        stacks_take(d->stacks, (uint32_t)(captures >> 32), (uint32_t)captures >= (uint32_t)which);
+    }
 }
 
 /* Torch 2.11's deviation is to be kept to, and matters here: counted. */
