@@ -84,7 +84,8 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
             argp_error(state, "the search needs the simulated device; its cases can then be run "
                               "with --device cuda");
         }
-        if (cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
+        if (a->common.run.case_directory &&
+            cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
             argp_error(state, "--out %s", error.text);
         }
         return 0;

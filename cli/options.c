@@ -54,7 +54,7 @@ static const struct argp_option common_options[] = {
      "'seeds N' tries N seeds, from --seed on, until one finds something",
      10},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "a request that takes longer is a hang (20)", 10},
-    {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases)", 10},
+    {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases); none: nowhere", 10},
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON; -: to standard output, alone", 10},
     {"junit", KEY_JUNIT, "FILE", 0, "write the result as JUnit XML", 10},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write a summary in Markdown", 10},
@@ -258,7 +258,7 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
         need_known(state, text, &o->known);
         return 0;
     case KEY_CASES:
-        o->run.case_directory = text;
+        o->run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
         return 0;
     case KEY_JSON:
         o->json_path = text;
