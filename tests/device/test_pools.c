@@ -109,21 +109,56 @@ static void neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free(
     assert_ptr_equal(allocate_on(b, CHUNK), first);
 }
 
-/* A block joined with one that is still waited for would have to be waited for, too. */
-static void a_block_that_is_free_is_not_joined_with_one_that_is_not_yet(void **state)
+/* The later of two frees of one stream says when what they are joined to is free. */
+static void a_joined_block_waits_for_the_later_of_its_frees(void **state)
 {
     (void)state;
     on_lazy_device(GIB);
-    keep_all();
-    cudaStream_t busy = own_stream(), idle = own_stream();
-    void *pending = allocate_on(busy, CHUNK / 2), *free_now = allocate_on(idle, CHUNK / 2);
-    launch(busy, 1000);
+    cudaStream_t owner = own_stream(), heir = own_stream();
+    void *first = allocate_on(owner, CHUNK / 2), *second = allocate_on(owner, CHUNK / 2);
+    launch(owner, 1000);
+    assert_success(cudaFreeAsync(first, owner));
+    launch(owner, 1000);
     gmd_sim_point work;
+    assert_int_equal(gmd_sim_point_of(0, owner, &work), 0);
+    assert_success(cudaFreeAsync(second, owner));
+    assert_ptr_equal(allocate_on(heir, CHUNK), first);
+    assert_true(gmd_sim_is_ordered(work, 0, heir));
+}
+
+/* Joined, either both would have to be waited for, or neither. */
+static void assert_not_joined(cudaStream_t busy, void *pending, cudaStream_t idle, void *free_now)
+{
+    gmd_sim_point work;
+    launch(busy, 1000);
     assert_int_equal(gmd_sim_point_of(0, busy, &work), 0);
     assert_success(cudaFreeAsync(pending, busy));
     assert_success(cudaFreeAsync(free_now, idle));
     assert_ptr_equal(allocate_on(idle, CHUNK / 2), free_now);
     assert_false(gmd_sim_is_ordered(work, 0, idle));
+    cudaStream_t heir = own_stream();
+    assert_ptr_equal(allocate_on(heir, CHUNK / 2), pending);
+    assert_true(gmd_sim_is_ordered(work, 0, heir));
+}
+
+static void a_free_block_is_not_joined_with_a_pending_one_below(void **state)
+{
+    (void)state;
+    on_lazy_device(GIB);
+    keep_all();
+    cudaStream_t busy = own_stream(), idle = own_stream();
+    void *below = allocate_on(busy, CHUNK / 2), *above = allocate_on(idle, CHUNK / 2);
+    assert_not_joined(busy, below, idle, above);
+}
+
+static void a_free_block_is_not_joined_with_a_pending_one_above(void **state)
+{
+    (void)state;
+    on_lazy_device(GIB);
+    keep_all();
+    cudaStream_t busy = own_stream(), idle = own_stream();
+    void *below = allocate_on(idle, CHUNK / 2), *above = allocate_on(busy, CHUNK / 2);
+    assert_not_joined(busy, above, idle, below);
 }
 
 static void the_rest_of_a_block_waits_for_the_same_work(void **state)
@@ -334,7 +369,9 @@ int main(void)
         fresh(a_request_takes_no_more_than_it_needs),
         fresh(neighbours_of_one_stream_are_joined),
         fresh(neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free),
-        fresh(a_block_that_is_free_is_not_joined_with_one_that_is_not_yet),
+        fresh(a_joined_block_waits_for_the_later_of_its_frees),
+        fresh(a_free_block_is_not_joined_with_a_pending_one_below),
+        fresh(a_free_block_is_not_joined_with_a_pending_one_above),
         fresh(the_rest_of_a_block_waits_for_the_same_work),
         fresh(queued_work_runs_on_memory_that_is_cut_meanwhile),
         fresh(a_block_keeps_its_data_while_its_neighbours_come_and_go),
