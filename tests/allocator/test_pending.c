@@ -1,14 +1,30 @@
 /* Blocks that other streams use: a free waits for them, and for nothing else. */
 #include "allocator_test.h"
 
+/* A block that is freed while s2's work of 1 us may still use it. */
+static uint64_t free_in_use(const bench *b, uint64_t size)
+{
+    uint64_t address = take(b, size);
+    record(b, address, b->s2);
+    work(b->s2, 1000);
+    give(b, address);
+    return address;
+}
+
+/* 2 MiB, 18 MiB and 42 MiB fill the device; the one in the middle is freed while it is in use. */
+static uint64_t fill_and_free_in_use(const bench *b)
+{
+    take(b, 2 * GMD_MIB);
+    uint64_t middle = free_in_use(b, 18 * GMD_MIB);
+    take(b, 42 * GMD_MIB);
+    return middle;
+}
+
 static void a_block_waits_for_the_streams_it_was_recorded_on(void **state)
 {
     (void)state;
     bench b = open_bench(GMD_GIB, "");
-    uint64_t first = take(&b, 512);
-    record(&b, first, b.s2);
-    work(b.s2, 1000);
-    give(&b, first);
+    uint64_t first = free_in_use(&b, 512);
     assert_int_not_equal(take(&b, 512), first);
     close_bench(&b);
 }
@@ -17,10 +33,7 @@ static void it_is_free_once_their_work_is_done(void **state)
 {
     (void)state;
     bench b = open_bench(GMD_GIB, "");
-    uint64_t first = take(&b, 512);
-    record(&b, first, b.s2);
-    work(b.s2, 1000);
-    give(&b, first);
+    uint64_t first = free_in_use(&b, 512);
     gmd_sim_advance(1000);
     assert_int_equal(take(&b, 512), first);
     close_bench(&b);
@@ -72,10 +85,7 @@ static void a_pending_block_is_active_but_not_allocated(void **state)
 {
     (void)state;
     bench b = open_bench(GMD_GIB, "");
-    uint64_t first = take(&b, 4096);
-    record(&b, first, b.s2);
-    work(b.s2, 1000);
-    give(&b, first);
+    free_in_use(&b, 4096);
     assert_int_equal(stats_of(&b).allocated_bytes, 0);
     assert_int_equal(stats_of(&b).active_bytes, 4096);
     close_bench(&b);
@@ -86,16 +96,10 @@ static void a_full_device_waits_for_pending_frees_and_looks_again(void **state)
 {
     (void)state;
     bench b = open_bench(64 * GMD_MIB, "");
-    uint64_t neighbour = take(&b, 2 * GMD_MIB), first = take(&b, 18 * GMD_MIB);
-    uint64_t rest = take(&b, 42 * GMD_MIB);
-    record(&b, first, b.s2);
-    work(b.s2, 1000);
-    give(&b, first);
+    uint64_t first = fill_and_free_in_use(&b);
     assert_int_equal(take(&b, 18 * GMD_MIB), first);
     assert_int_equal(stats_of(&b).num_ooms, 0);
     expect_no_error_left();
-    (void)neighbour;
-    (void)rest;
     close_bench(&b);
 }
 
@@ -104,15 +108,9 @@ static void as_a_quirk_it_reports_out_of_memory_and_counts_it(void **state)
     (void)state;
     bench b = open_bench(64 * GMD_MIB, "");
     gmd_allocator_set_quirk(b.a, GMD_QUIRK_SPURIOUS_OOM, true);
-    uint64_t neighbour = take(&b, 2 * GMD_MIB), first = take(&b, 18 * GMD_MIB);
-    uint64_t rest = take(&b, 42 * GMD_MIB);
-    record(&b, first, b.s2);
-    work(b.s2, 1000);
-    give(&b, first);
+    fill_and_free_in_use(&b);
     assert_int_equal(take(&b, 18 * GMD_MIB), 0);
     assert_true(gmd_allocator_quirk_count(b.a, GMD_QUIRK_SPURIOUS_OOM) > 0);
-    (void)neighbour;
-    (void)rest;
     close_bench(&b);
 }
 
@@ -177,10 +175,7 @@ static void a_pending_block_is_freed_only_once(void **state)
 {
     (void)state;
     bench b = open_bench(GMD_GIB, "");
-    uint64_t first = take(&b, 512);
-    record(&b, first, b.s2);
-    work(b.s2, 1000);
-    give(&b, first);
+    uint64_t first = free_in_use(&b, 512);
     assert_false(gmd_allocator_free(b.a, (void *)(uintptr_t)first, 0, b.s1));
     close_bench(&b);
 }
@@ -189,10 +184,7 @@ static void destroying_the_allocator_waits_for_pending_frees(void **state)
 {
     (void)state;
     bench b = open_bench(GMD_GIB, "");
-    uint64_t first = take(&b, 512);
-    record(&b, first, b.s2);
-    work(b.s2, 1000);
-    give(&b, first);
+    free_in_use(&b, 512);
     close_bench(&b);
     assert_int_equal(device_state().physical_bytes, 0);
     assert_int_equal(device_state().event_count, 0);

@@ -1,28 +1,44 @@
-/* Eight threads on eight streams at once; ThreadSanitizer (preset tsan) watches the same test. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "gmd_allocator.h"
-#include "gmd_sim.h"
-#include "gmd_size.h"
+/* Eight threads at once, on streams of their own and on one that they share, while another looks at
+ * the figures; ThreadSanitizer (preset tsan) watches the same tests. */
+#include "allocator_test.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define THREADS  8
 #define LIVE     64
 #define REQUESTS 5000
 
+typedef struct crowd crowd;
+
 typedef struct worker {
-    gmd_allocator *a;
-    cudaStream_t stream;
+    crowd *of;
+    cudaStream_t stream, other; /* other: blocks are recorded on it now and then */
     uint64_t random;
-    uint64_t refused; /* frees of live blocks that were refused: must stay 0 */
+    uint64_t wrong; /* frees and records of live blocks that were refused: must stay 0 */
     pthread_t thread;
 } worker;
+
+struct crowd {
+    gmd_allocator *a;
+    worker workers[THREADS];
+    atomic_bool is_over;
+    uint64_t unlawful; /* figures that contradict each other */
+};
+
+static void one_request(worker *w, void **slot)
+{
+    gmd_allocator *a = w->of->a;
+    if (!*slot) {
+        *slot = gmd_allocator_malloc(a, (w->random >> 30) % (4 * GMD_MIB), 0, w->stream);
+        return;
+    }
+    if (w->random >> 60 == 0) {
+        w->wrong += !gmd_allocator_record_stream(a, *slot, w->other);
+    }
+    w->wrong += !gmd_allocator_free(a, *slot, 0, w->stream);
+    *slot = NULL;
+}
 
 static void *churn(void *argument)
 {
@@ -30,57 +46,117 @@ static void *churn(void *argument)
     void *live[LIVE] = {0};
     for (int i = 0; i < REQUESTS; i++) {
         w->random = w->random * 6364136223846793005u + 1442695040888963407u;
-        void **slot = &live[(w->random >> 40) % LIVE];
-        if (*slot) {
-            w->refused += !gmd_allocator_free(w->a, *slot, 0, w->stream);
-            *slot = NULL;
-        } else {
-            *slot = gmd_allocator_malloc(w->a, (w->random >> 30) % (4 * GMD_MIB), 0, w->stream);
-        }
+        one_request(w, &live[(w->random >> 40) % LIVE]);
         if (i % 1000 == 999) {
-            gmd_allocator_empty_cache(w->a);
+            gmd_allocator_empty_cache(w->of->a);
         }
     }
     for (int i = 0; i < LIVE; i++) {
-        w->refused += !gmd_allocator_free(w->a, live[i], 0, w->stream);
+        w->wrong += !gmd_allocator_free(w->of->a, live[i], 0, w->stream);
     }
     return NULL;
+}
+
+static void add_size(void *context, const gmd_block_info *b)
+{
+    *(uint64_t *)context += b->size;
+}
+
+static void *watch(void *argument)
+{
+    crowd *c = argument;
+    while (!c->is_over) {
+        gmd_stats s = {.struct_size = sizeof s};
+        uint64_t walked = 0;
+        c->unlawful += !gmd_allocator_get_stats(c->a, 0, &s) ||
+                       s.allocated_bytes > s.active_bytes || s.active_bytes > s.reserved_bytes ||
+                       s.active_bytes > s.active_bytes_peak ||
+                       s.reserved_bytes > s.reserved_bytes_peak;
+        c->unlawful += !gmd_allocator_walk(c->a, 0, add_size, &walked);
+    }
+    return NULL;
+}
+
+static void open_crowd(crowd *c, const char *conf, bool share_a_stream)
+{
+    gmd_sim_config config;
+    gmd_sim_default_config(&config);
+    gmd_sim_reset(&config);
+    *c = (crowd){.a = NULL};
+    assert_int_equal(gmd_allocator_create(&c->a, 1, conf, NULL), GMD_OK);
+    cudaStream_t streams[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        c->workers[i] = (worker){.of = c,
+                                 .random = (uint64_t)i + 1,
+                                 .stream = streams[share_a_stream ? i / 4 : i],
+                                 .other = streams[(i + 1) % THREADS]};
+    }
+}
+
+static void run_crowd(const char *conf, bool share_a_stream)
+{
+    static crowd c;
+    pthread_t watcher;
+    open_crowd(&c, conf, share_a_stream);
+    assert_int_equal(pthread_create(&watcher, NULL, watch, &c), 0);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&c.workers[i].thread, NULL, churn, &c.workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(c.workers[i].thread, NULL);
+        assert_int_equal(c.workers[i].wrong, 0);
+    }
+    c.is_over = true;
+    pthread_join(watcher, NULL);
+    assert_int_equal(c.unlawful, 0);
+    gmd_allocator_empty_cache(c.a);
+    gmd_stats s = {.struct_size = sizeof s};
+    assert_true(gmd_allocator_get_stats(c.a, 0, &s));
+    assert_int_equal(s.allocated_bytes, 0);
+    assert_int_equal(s.active_bytes, 0);
+    assert_int_equal(s.allocation_count, 0);
+    assert_int_equal(s.requested_bytes, 0);
+    assert_int_equal(s.reserved_bytes, 0);
+    assert_int_equal(device_state().physical_bytes, 0);
+    gmd_allocator_destroy(c.a);
 }
 
 static void threads_on_their_own_streams_leave_the_books_at_zero(void **state)
 {
     (void)state;
-    gmd_sim_config config;
-    gmd_sim_default_config(&config);
-    gmd_sim_reset(&config);
-    gmd_allocator *a = NULL;
-    assert_int_equal(gmd_allocator_create(&a, 1, NULL, NULL), GMD_OK);
-    worker workers[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        workers[i] = (worker){.a = a, .random = (uint64_t)i + 1};
-        cudaStreamCreateWithFlags(&workers[i].stream, cudaStreamNonBlocking);
-        assert_int_equal(pthread_create(&workers[i].thread, NULL, churn, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(workers[i].thread, NULL);
-        assert_int_equal(workers[i].refused, 0);
-    }
-    gmd_stats s = {.struct_size = sizeof s};
-    assert_true(gmd_allocator_get_stats(a, 0, &s));
-    assert_int_equal(s.allocated_bytes, 0);
-    assert_int_equal(s.allocation_count, 0);
-    assert_int_equal(s.requested_bytes, 0);
-    gmd_allocator_empty_cache(a);
-    gmd_sim_device_state device;
-    gmd_sim_device(0, &device);
-    assert_int_equal(device.allocated_bytes, 0);
-    gmd_allocator_destroy(a);
+    run_crowd("", false);
+}
+
+static void threads_that_share_streams_do_too(void **state)
+{
+    (void)state;
+    run_crowd("", true);
+}
+
+static void with_expandable_segments_too(void **state)
+{
+    (void)state;
+    run_crowd("expandable_segments:True", false);
+}
+
+static void under_pressure_too(void **state)
+{
+    (void)state;
+    run_crowd("max_split_size_mb:20,per_process_memory_fraction:0.001,"
+              "garbage_collection_threshold:0.5",
+              true);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_on_their_own_streams_leave_the_books_at_zero),
+        cmocka_unit_test(threads_that_share_streams_do_too),
+        cmocka_unit_test(with_expandable_segments_too),
+        cmocka_unit_test(under_pressure_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
