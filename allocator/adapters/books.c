@@ -178,6 +178,18 @@ bool books_retry(int device, bool (*give_back)(booked *b))
     return any;
 }
 
+/* A library that is unloaded leaves none of its pages behind. */
+__attribute__((destructor)) static void forget_all(void)
+{
+    for (size_t i = 0; i <= bucket_count; i++) {
+        for (booked *b = i < bucket_count ? buckets[i] : kept, *next; b; b = next) {
+            next = b->next;
+            books_drop(b);
+        }
+    }
+    free(buckets);
+}
+
 /* --- statistics -------------------------------------------------------------------------- */
 
 void books_reset_peaks(int device)

@@ -34,9 +34,8 @@ void accesses_drop(access_list *list)
 void accesses_carry_out(const access_list *list, int device)
 {
     const access_range *ranges = list->more ? list->more : list->few;
-    uint64_t bad;
     for (uint32_t i = 0; i < list->count; i++) {
-        if (!memory_is_usable(ranges[i].address, ranges[i].size, device, &bad)) {
+        if (!memory_is_there(ranges[i].address, ranges[i].size, device)) {
             device_break(device);
         }
     }

@@ -204,6 +204,39 @@ void map_remove(uint64_t address)
     map.free_list = index;
 }
 
+allocation *map_split(uint64_t address, uint64_t middle)
+{
+    uint32_t index = new_node();
+    if (!index) {
+        return NULL;
+    }
+    allocation *lower = map_find(address), *upper = at(index);
+    uint64_t below = middle - address;
+    *upper = *lower;
+    upper->address = middle;
+    upper->span = lower->span - below;
+    upper->size = upper->span;
+    upper->data = lower->data ? lower->data + below : NULL;
+    upper->gap = upper->left = upper->right = 0;
+    upper->priority = priority_of(++map.insertions) & ~1u;
+    lower->span = lower->size = below;
+    map.root = insert_node(map.root, index);
+    return at(index);
+}
+
+allocation *map_join(uint64_t address)
+{
+    uint32_t index = 0;
+    allocation *lower = map_find(address);
+    uint64_t middle = lower->address + lower->span;
+    map.root = remove_node(map.root, middle, &index);
+    lower->span += at(index)->span;
+    lower->size = lower->span;
+    at(index)->left = map.free_list;
+    map.free_list = index;
+    return lower;
+}
+
 allocation *map_find(uint64_t address)
 {
     uint32_t best = 0;

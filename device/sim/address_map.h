@@ -21,7 +21,7 @@ typedef struct allocation {
     unsigned char *data;  /* host memory behind it, NULL when unbacked */
     uint32_t left, right; /* 0: none */
     uint32_t priority;
-    uint32_t pool_piece;  /* memory of a stream-ordered pool: its number there */
+    uint32_t pool_block;  /* memory of a stream-ordered pool: its number there */
     uint32_t reservation; /* a range of cuMemAddressReserve: its number; 0: memory of cudaMalloc */
     int device;
     uint64_t buffer_id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
@@ -38,6 +38,12 @@ bool map_is_free(uint64_t address, uint64_t span);
 allocation *map_insert(uint64_t address, uint64_t span);
 
 void map_remove(uint64_t address); /* an allocation begins there */
+
+/* Cuts the allocation at `address` in two, the upper one beginning at `middle`: with the same facts
+ * but its data and size, which are for the rest. NULL: the host has no memory. */
+allocation *map_split(uint64_t address, uint64_t middle);
+/* The allocation at `address` and the one that begins where it ends become one. */
+allocation *map_join(uint64_t address);
 
 allocation *map_find(uint64_t address); /* the one that contains it, by span; NULL: none */
 

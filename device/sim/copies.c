@@ -50,7 +50,7 @@ static unsigned char *bytes_at(uint64_t address, uint64_t size)
         return placement_owns(address) ? NULL : (unsigned char *)(uintptr_t)address;
     }
     uint64_t bad;
-    a = memory_find_range(address, size);
+    a = memory_find_run(address, size);
     bool is_there =
         a && a->data && (!a->reservation || virtual_is_usable(a, address, size, a->device, &bad));
     return is_there ? a->data + (address - a->address) : NULL;
@@ -62,7 +62,7 @@ static bool is_gone(uint64_t address, uint64_t size, int device)
         return false; /* the host's */
     }
     uint64_t bad;
-    const allocation *a = memory_find_range(address, size);
+    const allocation *a = memory_find_run(address, size);
     return !a || (a->reservation && !virtual_is_usable(a, address, size, device, &bad));
 }
 
@@ -281,6 +281,7 @@ static int copy_checked(sim_call *call, const request *r, stream *s)
     if (!result && !is_captured && (target == SIDE_PAGEABLE || (!r->is_async && !is_on_device))) {
         stream_force(s, s->tail);
         host_learn(stream_point(s));
+        pools_synchronised();
     }
     return result;
 }

@@ -331,6 +331,7 @@ static int synchronize(sim_call *call, cudaEvent_t handle)
     point_store(&recorded, e->at); /* another thread may record the event anew meanwhile */
     stream_force(recorded.on, recorded.ticket);
     host_learn(recorded);
+    pools_synchronised();
     past_drop(recorded.before);
     return cudaSuccess;
 }

@@ -39,7 +39,16 @@ allocation *memory_find_range(uint64_t address, uint64_t size)
     return a && offset <= a->size && size <= a->size - offset ? a : NULL;
 }
 
-bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *address)
+allocation *memory_find_run(uint64_t address, uint64_t size)
+{
+    allocation *a = map_find(address);
+    if (a && a->pool_block) {
+        return pool_has(a->pool_block, address, size) ? a : NULL;
+    }
+    return memory_find_range(address, size);
+}
+
+bool memory_allocate(int device, uint64_t size, uint32_t pool_block, uint64_t *address)
 {
     place where;
     if (!placement_choose(device, size, &where)) {
@@ -54,7 +63,7 @@ bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *a
     a->size = size;
     a->device = device;
     a->data = data;
-    a->pool_piece = pool_piece;
+    a->pool_block = pool_block;
     a->buffer_id = ++sim.buffers;
     sim_device *d = &sim.devices[device];
     d->physical_bytes += pages_take(where.address, where.span, device);
@@ -206,11 +215,11 @@ static int free_address(sim_call *call, uint64_t address)
             return cudaSuccess;
         }
     }
-    if (!a->pool_piece) {
+    if (!a->pool_block) {
         release(a);
         return cudaSuccess;
     }
-    if (!pool_free(a->pool_piece, (point){0})) {
+    if (!pool_free(a->pool_block, (point){0})) {
         return call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");
     }
     pools_synchronised();
@@ -271,9 +280,11 @@ CUresult gmd_sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 void memory_reset(void)
 {
     for (allocation *a = map_at_or_above(0); a->device >= 0; a = map_at_or_above(a->address + 1)) {
-        if (!a->reservation) {
-            pages_release(a->address, a->span);
-            backing_delete(a->data, a->size);
+        bool is_of_pool = a->pool_block != 0;
+        uint64_t chunk = is_of_pool ? pool_chunk_span(a->pool_block) : 0;
+        if (!a->reservation && (!is_of_pool || chunk)) {
+            pages_release(a->address, is_of_pool ? chunk : a->span);
+            backing_delete(a->data, is_of_pool ? chunk : a->size);
         }
     }
     virtual_reset();
@@ -309,6 +320,13 @@ bool memory_is_usable(uint64_t address, uint64_t size, int device, uint64_t *bad
     *bad = first && first->device == device && !first->reservation ? first->address + first->size
                                                                    : address;
     return a && a->device == device;
+}
+
+bool memory_is_there(uint64_t address, uint64_t size, int device)
+{
+    uint64_t bad;
+    const allocation *a = memory_find_run(address, size);
+    return a && a->pool_block ? a->device == device : memory_is_usable(address, size, device, &bad);
 }
 
 bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad)

@@ -72,7 +72,7 @@ SIM_DRIVER_CALL(cuCtxDisablePeerAccess, (CUcontext peer), disable_context(&call,
 static int export_memory(sim_call *call, const void *handle, uint64_t address)
 {
     const allocation *a = map_find(address);
-    return handle && a && !a->reservation && !a->pool_piece
+    return handle && a && !a->reservation && !a->pool_block
                ? (int)cudaErrorNotSupported
                : call_misuse(call, cudaErrorInvalidValue,
                              "no place for the handle, or no memory of cudaMalloc");

@@ -50,7 +50,7 @@ static bool find_facts(uint64_t address, memory_facts *out)
                               .start = a->address,
                               .size = a->size,
                               .buffer_id = a->buffer_id,
-                              .pool = a->pool_piece ? pool_of_piece(a->pool_piece) : NULL};
+                              .pool = a->pool_block ? pool_of_block(a->pool_block) : NULL};
         return true;
     }
     if (host_find((const void *)(uintptr_t)address, 1, &pinned)) {

@@ -6,6 +6,9 @@
 
 #include "state.h"
 
+struct pool;
+struct pool *pool_of(sim_call *call, cudaMemPool_t handle); /* NULL, with misuse noted: none */
+
 int pool_create(sim_call *call, cudaMemPool_t *out, const struct cudaMemPoolProps *properties);
 int pool_destroy(sim_call *call, cudaMemPool_t handle);
 int pool_trim(sim_call *call, cudaMemPool_t handle, uint64_t keep);
@@ -17,8 +20,8 @@ int pool_make_current(sim_call *call, int device, cudaMemPool_t handle);
 int pool_allocate_from(sim_call *call, cudaMemPool_t from, void **out, uint64_t size,
                        cudaStream_t on);
 
-/* Of the pool that a piece belongs to: its handle, also where it is destroyed. */
-cudaMemPool_t pool_of_piece(uint32_t slot);
+/* Of the pool that a block belongs to: its handle, also where it is destroyed. */
+cudaMemPool_t pool_of_block(uint32_t slot);
 
 int pool_get_attribute(sim_call *call, cudaMemPool_t handle, enum cudaMemPoolAttr attribute,
                        void *value);

@@ -254,7 +254,6 @@ void stream_force(stream *s, uint64_t ticket)
         s->need = ticket;
         force_needed();
     }
-    pools_synchronised();
 }
 
 bool streams_are_idle(int device, stream_group group)
@@ -280,7 +279,6 @@ void streams_force_group(int device, stream_group group)
     if (is_needed) {
         force_needed();
     }
-    pools_synchronised();
 }
 
 /* --- control ----------------------------------------------------------------------------- */

@@ -99,10 +99,15 @@ bool placement_can_hold(uint32_t device_count, uint64_t capacity_bytes);
 
 /* memory.c */
 allocation *memory_find_range(uint64_t address, uint64_t size); /* whole range in one; NULL: no */
+/* Likewise for work that runs now: memory of a pool may be cut otherwise than when it was queued.
+ */
+allocation *memory_find_run(uint64_t address, uint64_t size);
 /* Work on `device` can read and write every byte; `bad` gets the first that it cannot. */
 bool memory_is_usable(uint64_t address, uint64_t size, int device, uint64_t *bad);
+/* Likewise for work that runs now: all of it is still there. */
+bool memory_is_there(uint64_t address, uint64_t size, int device);
 /* A new allocation of `size` > 0 bytes; false: out of memory. */
-bool memory_allocate(int device, uint64_t size, uint32_t pool_piece, uint64_t *address);
+bool memory_allocate(int device, uint64_t size, uint32_t pool_block, uint64_t *address);
 void memory_release_at(uint64_t address); /* an allocation begins there */
 void memory_reset(void);                  /* nothing is allocated */
 void memory_release_device(int device);   /* what one device has given */
@@ -278,18 +283,25 @@ bool stream_order_default(stream *s);
 void host_learn(point p);
 void host_learn_group(int device, stream_group group); /* all that is queued; -1: every device */
 
+/* The host has synchronised with some work, and has learnt of it: pools give memory back. */
+void pools_synchronised(void);
+
 /* The host waits for all work of a device; -1: of every device. */
 static inline void host_wait_device(int device)
 {
     streams_force_group(device, STREAMS_ALL);
     host_learn_group(device, STREAMS_ALL);
+    pools_synchronised();
 }
 
-/* pools.c: stream-ordered memory. */
-bool pool_free(uint32_t piece, point freed_at); /* false: it is free already */
-void pools_synchronised(void);                  /* the host has synchronised with some work */
+/* pools.c, pool_memory.c: stream-ordered memory. */
+bool pool_free(uint32_t slot, point freed_at); /* false: it is free already */
 void pools_reset(void);
 void pools_reset_device(int device);
+/* Of the chunk that begins with this block, in use or not; 0: it begins with another. */
+uint64_t pool_chunk_span(uint32_t slot);
+/* The range begins in this block and ends in its chunk. */
+bool pool_has(uint32_t slot, uint64_t address, uint64_t size);
 
 /* events.c */
 void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64_t end_ns);

@@ -184,6 +184,7 @@ static int synchronize(sim_call *call, cudaStream_t handle)
         stream_force(s, s->tail);
         host_learn(stream_point(s));
     }
+    pools_synchronised();
     return cudaSuccess;
 }
 

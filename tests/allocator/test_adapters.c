@@ -16,7 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-#define MIB ((uint64_t)1 << 20)
+#define MIB   ((uint64_t)1 << 20)
+#define CHUNK (32 * MIB)
 
 static struct {
     void *library;
@@ -101,12 +102,12 @@ static gmd_sim_device_state device(void)
     return state;
 }
 
-/* A block of stream `owner` that `user` has used. */
+/* A block of stream `owner`, as large as a chunk of the pool, that `user` has used. */
 static void *recorded_block(cudaStream_t owner, cudaStream_t user)
 {
-    void *block = adapter.malloc(MIB, 0, owner);
+    void *block = adapter.malloc(CHUNK, 0, owner);
     assert_non_null(block);
-    gmd_sim_access access = {.address = (uintptr_t)block, .size = MIB, .is_write = true};
+    gmd_sim_access access = {.address = (uintptr_t)block, .size = CHUNK, .is_write = true};
     assert_int_equal(gmd_sim_launch(user, 1000, &access, 1), cudaSuccess);
     adapter.record_stream(block, user);
     return block;
@@ -170,7 +171,7 @@ static void a_recorded_block_survives_the_failure_of(const char *function, bool 
     uint64_t streams = device().stream_count;
     void *block = recorded_block(owner, user);
     gmd_sim_fault(function, 1, every_later, cudaErrorUnknown);
-    adapter.free(block, MIB, 0, owner);
+    adapter.free(block, CHUNK, 0, owner);
     gmd_sim_clear_faults();
     assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
     adapter.empty_cache();
@@ -200,7 +201,7 @@ static void recorded_frees_share_one_stream(void **state)
     cudaStream_t owner = new_stream(), user = new_stream();
     uint64_t streams = device().stream_count;
     for (int i = 0; i < 10; i++) {
-        adapter.free(recorded_block(owner, user), MIB, 0, owner);
+        adapter.free(recorded_block(owner, user), CHUNK, 0, owner);
     }
     assert_int_equal(device().stream_count, streams + 1);
 }
@@ -210,7 +211,7 @@ static void an_emptied_cache_has_no_stream_and_no_event(void **state)
     (void)state;
     cudaStream_t owner = new_stream(), user = new_stream();
     uint64_t streams = device().stream_count;
-    adapter.free(recorded_block(owner, user), MIB, 0, owner);
+    adapter.free(recorded_block(owner, user), CHUNK, 0, owner);
     adapter.empty_cache();
     assert_int_equal(device().stream_count, streams);
     assert_int_equal(device().event_count, 0);
@@ -225,9 +226,9 @@ static void a_recorded_stream_may_be_gone_before_the_free(void **state)
     assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
     adapter.forget_stream(0, user);
     assert_int_equal(cudaStreamDestroy(user), cudaSuccess);
-    adapter.free(block, MIB, 0, owner);
+    adapter.free(block, CHUNK, 0, owner);
     assert_null(adapter.last_error());
-    assert_ptr_equal(adapter.malloc(MIB, 0, owner), block);
+    assert_ptr_equal(adapter.malloc(CHUNK, 0, owner), block);
     assert_true(gmd_sim_is_ordered(use, 0, owner));
 }
 

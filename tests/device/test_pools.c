@@ -1,5 +1,8 @@
-/* Stream-ordered memory pools: who may have a freed piece, and what a pool counts as reserved. */
+/* Stream-ordered memory pools: who may have what was freed, how it is cut and joined, and what a
+ * pool holds of the device. */
 #include "device_test.h"
+
+#define CHUNK (32 * MIB) /* by which a pool grows */
 
 static void *allocate_on(cudaStream_t stream, size_t size)
 {
@@ -29,7 +32,7 @@ static void a_new_owner_comes_after_all_that_the_free_came_after(void **state)
                  owner = new_stream(cudaStreamNonBlocking),
                  heir = new_stream(cudaStreamNonBlocking);
     cudaEvent_t event = new_event(cudaEventDisableTiming);
-    void *piece = allocate_on(owner, 4096);
+    void *piece = allocate_on(owner, CHUNK);
     gmd_sim_point use;
     launch(user, 1000);
     assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
@@ -40,29 +43,349 @@ static void a_new_owner_comes_after_all_that_the_free_came_after(void **state)
     assert_success(cudaEventRecord(event, heir));
     assert_success(cudaStreamWaitEvent(owner, event, 0)); /* a new past of the owner's stream */
     assert_false(gmd_sim_is_ordered(use, 0, heir));
-    assert_ptr_equal(allocate_on(heir, 4096), piece);
+    assert_ptr_equal(allocate_on(heir, CHUNK), piece);
     assert_true(gmd_sim_is_ordered(use, 0, heir));
 }
 
-static void a_page_stays_reserved_until_its_last_piece_is_given_back(void **state)
+static cudaStream_t own_stream(void)
+{
+    return new_stream(cudaStreamNonBlocking);
+}
+
+static void keep_all(void)
+{
+    cudaMemPool_t pool;
+    uint64_t all = UINT64_MAX;
+    assert_success(cudaDeviceGetDefaultMemPool(&pool, 0));
+    assert_success(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+}
+
+static void on_lazy_device(uint64_t capacity)
+{
+    gmd_sim_config config = device_config();
+    config.schedule = GMD_SIM_LAZY;
+    config.capacity_bytes = capacity;
+    device_reset(&config);
+}
+
+/* --- cutting and joining ------------------------------------------------------------------ */
+
+static void a_request_takes_no_more_than_it_needs(void **state)
 {
     (void)state;
-    cudaStream_t stream = new_stream(cudaStreamNonBlocking);
-    void *first = allocate_on(stream, 4096), *second = allocate_on(stream, 4096);
+    cudaStream_t stream = own_stream();
+    for (uint64_t i = 0; i < 64; i++) {
+        allocate_on(stream, CHUNK / 64);
+    }
+    assert_int_equal(reserved(), CHUNK);
+}
+
+static void neighbours_of_one_stream_are_joined(void **state)
+{
+    (void)state;
+    cudaStream_t stream = own_stream();
+    void *parts[4];
+    for (int i = 0; i < 4; i++) {
+        parts[i] = allocate_on(stream, CHUNK / 4);
+    }
+    launch(stream, 1000);
+    assert_success(cudaFreeAsync(parts[1], stream));
+    assert_success(cudaFreeAsync(parts[3], stream));
+    assert_success(cudaFreeAsync(parts[2], stream)); /* between the two */
+    assert_ptr_equal(allocate_on(stream, CHUNK / 4 * 3), parts[1]);
+}
+
+static void neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free(void **state)
+{
+    (void)state;
+    keep_all();
+    cudaStream_t a = own_stream(), b = own_stream();
+    void *first = allocate_on(a, CHUNK / 2), *second = allocate_on(b, CHUNK / 2);
+    launch(a, 1000);
+    launch(b, 1000);
+    assert_success(cudaFreeAsync(first, a));
+    assert_success(cudaFreeAsync(second, b));
+    assert_success(cudaDeviceSynchronize());
+    assert_ptr_equal(allocate_on(b, CHUNK), first);
+}
+
+/* The later of two frees of one stream says when what they are joined to is free. */
+static void a_joined_block_waits_for_the_later_of_its_frees(void **state)
+{
+    (void)state;
+    on_lazy_device(GIB);
+    cudaStream_t owner = own_stream(), heir = own_stream();
+    void *first = allocate_on(owner, CHUNK / 2), *second = allocate_on(owner, CHUNK / 2);
+    launch(owner, 1000);
+    assert_success(cudaFreeAsync(first, owner));
+    launch(owner, 1000);
+    gmd_sim_point work;
+    assert_int_equal(gmd_sim_point_of(0, owner, &work), 0);
+    assert_success(cudaFreeAsync(second, owner));
+    assert_ptr_equal(allocate_on(heir, CHUNK), first);
+    assert_true(gmd_sim_is_ordered(work, 0, heir));
+}
+
+/* Joined, either both would have to be waited for, or neither. */
+static void assert_not_joined(cudaStream_t busy, void *pending, cudaStream_t idle, void *free_now)
+{
+    gmd_sim_point work;
+    launch(busy, 1000);
+    assert_int_equal(gmd_sim_point_of(0, busy, &work), 0);
+    assert_success(cudaFreeAsync(pending, busy));
+    assert_success(cudaFreeAsync(free_now, idle));
+    assert_ptr_equal(allocate_on(idle, CHUNK / 2), free_now);
+    assert_false(gmd_sim_is_ordered(work, 0, idle));
+    cudaStream_t heir = own_stream();
+    assert_ptr_equal(allocate_on(heir, CHUNK / 2), pending);
+    assert_true(gmd_sim_is_ordered(work, 0, heir));
+}
+
+static void a_free_block_is_not_joined_with_a_pending_one_below(void **state)
+{
+    (void)state;
+    on_lazy_device(GIB);
+    keep_all();
+    cudaStream_t busy = own_stream(), idle = own_stream();
+    void *below = allocate_on(busy, CHUNK / 2), *above = allocate_on(idle, CHUNK / 2);
+    assert_not_joined(busy, below, idle, above);
+}
+
+static void a_free_block_is_not_joined_with_a_pending_one_above(void **state)
+{
+    (void)state;
+    on_lazy_device(GIB);
+    keep_all();
+    cudaStream_t busy = own_stream(), idle = own_stream();
+    void *below = allocate_on(idle, CHUNK / 2), *above = allocate_on(busy, CHUNK / 2);
+    assert_not_joined(busy, above, idle, below);
+}
+
+static void the_rest_of_a_block_waits_for_the_same_work(void **state)
+{
+    (void)state;
+    on_lazy_device(GIB);
+    cudaStream_t owner = own_stream(), heir = own_stream();
+    void *whole = allocate_on(owner, CHUNK);
+    launch(owner, 1000);
+    gmd_sim_point work;
+    assert_int_equal(gmd_sim_point_of(0, owner, &work), 0);
+    assert_success(cudaFreeAsync(whole, owner));
+    allocate_on(owner, CHUNK / 2);
+    assert_ptr_equal(allocate_on(heir, CHUNK / 2), (char *)whole + CHUNK / 2);
+    assert_true(gmd_sim_is_ordered(work, 0, heir));
+}
+
+/* The kernel's block is cut before the kernel runs: its memory is there all the same. */
+static void queued_work_runs_on_memory_that_is_cut_meanwhile(void **state)
+{
+    (void)state;
+    on_lazy_device(GIB);
+    cudaStream_t stream = own_stream();
+    void *block = allocate_on(stream, CHUNK);
+    gmd_sim_access access = {.address = (uintptr_t)block, .size = CHUNK, .is_write = true};
+    assert_success(gmd_sim_launch(stream, 1000, &access, 1));
+    assert_success(cudaMemsetAsync(block, 1, CHUNK, stream));
+    assert_success(cudaFreeAsync(block, stream));
+    allocate_on(stream, CHUNK / 4);
+    allocate_on(stream, CHUNK / 4);
+    assert_success(cudaDeviceSynchronize());
+}
+
+static void a_block_keeps_its_data_while_its_neighbours_come_and_go(void **state)
+{
+    (void)state;
+    gmd_sim_config config = device_config();
+    config.backed = true;
+    device_reset(&config);
+    cudaStream_t stream = own_stream();
+    unsigned char seen = 0;
+    void *below = allocate_on(stream, MIB), *block = allocate_on(stream, MIB),
+         *above = allocate_on(stream, MIB);
+    assert_success(cudaMemsetAsync(block, 7, MIB, stream));
+    assert_success(cudaFreeAsync(above, stream));
+    assert_success(cudaFreeAsync(below, stream));
+    assert_success(cudaMemsetAsync(allocate_on(stream, MIB / 2), 9, MIB / 2, stream));
+    assert_success(cudaStreamSynchronize(stream));
+    assert_int_equal(gmd_sim_peek((uintptr_t)block + MIB - 1, &seen, 1), 0);
+    assert_int_equal(seen, 7);
+}
+
+/* --- what is reserved --------------------------------------------------------------------- */
+
+static void a_pool_grows_by_whole_chunks(void **state)
+{
+    (void)state;
+    allocate_on(own_stream(), 4096);
+    assert_int_equal(reserved(), CHUNK);
+}
+
+static void a_large_request_is_rounded_up_to_pages(void **state)
+{
+    (void)state;
+    allocate_on(own_stream(), CHUNK + 1);
+    assert_int_equal(reserved(), CHUNK + PAGE);
+}
+
+static void a_pool_grows_by_less_where_the_device_has_no_chunk_left(void **state)
+{
+    (void)state;
+    device_malloc(GIB - 4 * MIB);
+    allocate_on(own_stream(), 4096);
     assert_int_equal(reserved(), PAGE);
+}
+
+static void reserved_is_what_the_device_gave(void **state)
+{
+    (void)state;
+    gmd_sim_device_state before, after;
+    device_malloc(512); /* small allocations share pages, but not with a pool's */
+    assert_int_equal(gmd_sim_device(0, &before), 0);
+    for (int i = 0; i < 100; i++) {
+        allocate_on(own_stream(), 512);
+        device_malloc(512);
+    }
+    assert_int_equal(gmd_sim_device(0, &after), 0);
+    assert_int_equal(reserved(), after.physical_bytes - before.physical_bytes);
+}
+
+static void a_chunk_stays_reserved_until_its_last_block_is_free(void **state)
+{
+    (void)state;
+    cudaStream_t stream = own_stream();
+    void *first = allocate_on(stream, 4096), *second = allocate_on(stream, 4096);
     assert_success(cudaFreeAsync(first, stream));
     assert_success(cudaStreamSynchronize(stream));
-    assert_int_equal(reserved(), PAGE);
+    assert_int_equal(reserved(), CHUNK);
     assert_success(cudaFreeAsync(second, stream));
     assert_success(cudaStreamSynchronize(stream));
     assert_int_equal(reserved(), 0);
+}
+
+static void trimming_stops_at_what_is_to_be_kept(void **state)
+{
+    (void)state;
+    keep_all();
+    cudaStream_t stream = own_stream();
+    cudaMemPool_t pool;
+    void *chunks[3];
+    for (int i = 0; i < 3; i++) {
+        chunks[i] = allocate_on(stream, CHUNK);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_success(cudaFreeAsync(chunks[i], stream));
+    }
+    assert_success(cudaStreamSynchronize(stream));
+    assert_success(cudaDeviceGetDefaultMemPool(&pool, 0));
+    assert_success(cudaMemPoolTrimTo(pool, 2 * CHUNK));
+    assert_int_equal(reserved(), 2 * CHUNK);
+}
+
+static void memory_that_queued_work_may_use_is_not_given_back(void **state)
+{
+    (void)state;
+    on_lazy_device(GIB);
+    cudaStream_t stream = own_stream();
+    cudaMemPool_t pool;
+    void *block = allocate_on(stream, CHUNK);
+    launch(stream, 1000);
+    assert_success(cudaFreeAsync(block, stream));
+    assert_success(cudaDeviceGetDefaultMemPool(&pool, 0));
+    assert_success(cudaMemPoolTrimTo(pool, 0));
+    assert_int_equal(reserved(), CHUNK);
+}
+
+/* --- out of memory ------------------------------------------------------------------------ */
+
+/* Neither of the two is large enough, and none may be joined or given back before it is over. */
+static void pending_frees_are_waited_for_before_a_request_is_refused(void **state)
+{
+    (void)state;
+    on_lazy_device(2 * CHUNK);
+    cudaStream_t a = own_stream(), b = own_stream(), heir = own_stream();
+    void *first = allocate_on(a, CHUNK), *second = allocate_on(b, CHUNK);
+    launch(a, 1000);
+    launch(b, 1000);
+    gmd_sim_point work;
+    assert_int_equal(gmd_sim_point_of(0, a, &work), 0);
+    assert_success(cudaFreeAsync(first, a));
+    assert_success(cudaFreeAsync(second, b));
+    allocate_on(heir, 2 * CHUNK);
+    assert_true(gmd_sim_is_ordered(work, 0, heir));
+}
+
+static void a_pool_of_limited_size_refuses_what_is_beyond(void **state)
+{
+    (void)state;
+    struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
+                                          .location = {cudaMemLocationTypeDevice, 0},
+                                          .maxSize = 4 * MIB};
+    cudaMemPool_t pool;
+    void *memory;
+    assert_success(cudaMemPoolCreate(&pool, &properties));
+    assert_success(cudaMallocFromPoolAsync(&memory, 3 * MIB, pool, NULL));
+    assert_int_equal(cudaMallocFromPoolAsync(&memory, 3 * MIB, pool, NULL),
+                     cudaErrorMemoryAllocation);
+}
+
+/* --- resets ------------------------------------------------------------------------------- */
+
+static void a_reset_device_has_all_of_its_memory_again(void **state)
+{
+    (void)state;
+    cudaStream_t stream = own_stream();
+    void *parts[3];
+    for (int i = 0; i < 3; i++) {
+        parts[i] = allocate_on(stream, MIB);
+    }
+    assert_success(cudaFreeAsync(parts[1], stream));
+    assert_success(cudaDeviceReset());
+    gmd_sim_device_state after;
+    assert_int_equal(gmd_sim_device(0, &after), 0);
+    assert_int_equal(after.physical_bytes, 0);
+    assert_int_equal(after.allocated_bytes, 0);
+    device_malloc(GIB);
+}
+
+static void a_fresh_simulation_has_all_pages_again(void **state)
+{
+    (void)state;
+    cudaStream_t stream = own_stream();
+    void *first = allocate_on(stream, MIB);
+    allocate_on(stream, MIB);
+    assert_success(cudaFreeAsync(first, stream));
+    gmd_sim_config config = device_config();
+    device_reset(&config);
+    gmd_sim_device_state after;
+    device_malloc(CHUNK); /* where the chunk was: pages with users left would count as given */
+    assert_int_equal(gmd_sim_device(0, &after), 0);
+    assert_int_equal(after.physical_bytes, CHUNK);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fresh(a_new_owner_comes_after_all_that_the_free_came_after),
-        fresh(a_page_stays_reserved_until_its_last_piece_is_given_back),
+        fresh(a_request_takes_no_more_than_it_needs),
+        fresh(neighbours_of_one_stream_are_joined),
+        fresh(neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free),
+        fresh(a_joined_block_waits_for_the_later_of_its_frees),
+        fresh(a_free_block_is_not_joined_with_a_pending_one_below),
+        fresh(a_free_block_is_not_joined_with_a_pending_one_above),
+        fresh(the_rest_of_a_block_waits_for_the_same_work),
+        fresh(queued_work_runs_on_memory_that_is_cut_meanwhile),
+        fresh(a_block_keeps_its_data_while_its_neighbours_come_and_go),
+        fresh(a_pool_grows_by_whole_chunks),
+        fresh(a_large_request_is_rounded_up_to_pages),
+        fresh(a_pool_grows_by_less_where_the_device_has_no_chunk_left),
+        fresh(reserved_is_what_the_device_gave),
+        fresh(a_chunk_stays_reserved_until_its_last_block_is_free),
+        fresh(trimming_stops_at_what_is_to_be_kept),
+        fresh(memory_that_queued_work_may_use_is_not_given_back),
+        fresh(pending_frees_are_waited_for_before_a_request_is_refused),
+        fresh(a_pool_of_limited_size_refuses_what_is_beyond),
+        fresh(a_reset_device_has_all_of_its_memory_again),
+        fresh(a_fresh_simulation_has_all_pages_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,224 @@
+#include "pool_blocks.h"
+
+#include <stdlib.h>
+
+static struct {
+    block *items; /* [0] is not used */
+    uint32_t count, capacity;
+    uint32_t free_list;
+} table;
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+static bool grow(void)
+{
+    uint32_t capacity = table.capacity ? table.capacity * 2 : 64;
+    block *moved = realloc(table.items, capacity * sizeof *moved);
+    if (!moved) {
+        return false;
+    }
+    table.items = moved;
+    table.capacity = capacity;
+    return true;
+}
+
+uint32_t block_new(uint64_t address, uint64_t span, uint32_t pool)
+{
+    uint32_t slot = table.free_list;
+    if (slot) {
+        table.free_list = table.items[slot].newer;
+    } else if (table.count < table.capacity || grow()) {
+        slot = table.count++;
+    } else {
+        return 0;
+    }
+    table.items[slot] =
+        (block){.address = address, .span = span, .pool = pool, .shelf = SHELF_NONE};
+    return slot;
+}
+
+block *block_at(uint32_t slot)
+{
+    return &table.items[slot];
+}
+
+void block_delete(uint32_t slot)
+{
+    block *b = block_at(slot);
+    point_store(&b->freed_at, (point){.on = NULL});
+    b->span = 0;
+    b->newer = table.free_list;
+    table.free_list = slot;
+}
+
+uint32_t block_limit(void)
+{
+    return table.count;
+}
+
+void blocks_reset(void)
+{
+    for (uint32_t i = 1; i < table.count; i++) {
+        point_store(&table.items[i].freed_at, (point){.on = NULL});
+    }
+    table.count = 1;
+    table.free_list = 0;
+}
+
+/* --- by size ------------------------------------------------------------------------------ */
+
+static uint32_t priority(const block *b)
+{
+    return (uint32_t)(b->address * 0x9E3779B97F4A7C15u >> 32);
+}
+
+static bool outranks(uint32_t slot, uint32_t other)
+{
+    const block *a = block_at(slot), *b = block_at(other);
+    uint32_t pa = priority(a), pb = priority(b);
+    return pa != pb ? pa > pb : a->address < b->address;
+}
+
+static bool is_before(const block *b, uint64_t span, uint64_t address)
+{
+    return b->span != span ? b->span < span : b->address < address;
+}
+
+static bool precedes(uint32_t slot, uint32_t other)
+{
+    return is_before(block_at(slot), block_at(other)->span, block_at(other)->address);
+}
+
+static void tree_insert(uint32_t *root, uint32_t slot)
+{
+    uint32_t *link = root;
+    while (*link && outranks(*link, slot)) {
+        link = precedes(slot, *link) ? &block_at(*link)->left : &block_at(*link)->right;
+    }
+    uint32_t rest = *link;
+    *link = slot;
+    uint32_t *lower = &block_at(slot)->left, *upper = &block_at(slot)->right;
+    while (rest) { /* what it displaces becomes its children */
+        if (precedes(rest, slot)) {
+            *lower = rest;
+            lower = &block_at(rest)->right;
+            rest = *lower;
+        } else {
+            *upper = rest;
+            upper = &block_at(rest)->left;
+            rest = *upper;
+        }
+    }
+    *lower = *upper = 0;
+}
+
+static void tree_remove(uint32_t *root, uint32_t slot)
+{
+    uint32_t *link = root;
+    while (*link != slot) {
+        link = precedes(slot, *link) ? &block_at(*link)->left : &block_at(*link)->right;
+    }
+    uint32_t lower = block_at(slot)->left, upper = block_at(slot)->right;
+    while (lower && upper) {
+        if (outranks(lower, upper)) {
+            *link = lower;
+            link = &block_at(lower)->right;
+            lower = *link;
+        } else {
+            *link = upper;
+            link = &block_at(upper)->left;
+            upper = *link;
+        }
+    }
+    *link = lower ? lower : upper;
+}
+
+uint32_t shelf_lower_bound(const shelf *from, uint64_t span, uint64_t address)
+{
+    uint32_t found = 0;
+    for (uint32_t slot = from->root; slot;) {
+        if (is_before(block_at(slot), span, address)) {
+            slot = block_at(slot)->right;
+        } else {
+            found = slot;
+            slot = block_at(slot)->left;
+        }
+    }
+    return found;
+}
+
+/* --- shelves ------------------------------------------------------------------------------ */
+
+static bool grow_shelves(shelf_list *list)
+{
+    uint32_t capacity = list->capacity ? list->capacity * 2 : 8;
+    shelf *moved = realloc(list->of_streams, capacity * sizeof *moved);
+    if (!moved) {
+        return false;
+    }
+    list->of_streams = moved;
+    list->capacity = capacity;
+    return true;
+}
+
+uint32_t shelf_open(shelf_list *list, stream *on)
+{
+    if (!on) {
+        return SHELF_DONE;
+    }
+    uint32_t empty = SHELF_NONE;
+    for (uint32_t i = 1; i <= list->count; i++) {
+        if (shelf_at(list, i)->on == on) {
+            return i;
+        }
+        empty = shelf_at(list, i)->root ? empty : i;
+    }
+    if (empty == SHELF_NONE) {
+        if (list->count == list->capacity && !grow_shelves(list)) {
+            return SHELF_NONE;
+        }
+        empty = ++list->count;
+    }
+    *shelf_at(list, empty) = (shelf){.on = on};
+    return empty;
+}
+
+void shelves_clear(shelf_list *list)
+{
+    list->done = (shelf){.on = NULL};
+    list->count = 0;
+}
+
+static void place_in_time(shelf *s, uint32_t slot, uint32_t older)
+{
+    block *b = block_at(slot);
+    b->older = older;
+    b->newer = older ? block_at(older)->newer : s->oldest;
+    *(b->older ? &block_at(b->older)->newer : &s->oldest) = slot;
+    *(b->newer ? &block_at(b->newer)->older : &s->newest) = slot;
+}
+
+void shelf_put(shelf_list *list, uint32_t number, uint32_t slot)
+{
+    shelf *s = shelf_at(list, number);
+    block_at(slot)->shelf = number;
+    place_in_time(s, slot, s->newest);
+    tree_insert(&s->root, slot);
+}
+
+void shelf_put_after(shelf_list *list, uint32_t slot, uint32_t after)
+{
+    shelf *s = shelf_at(list, block_at(after)->shelf);
+    block_at(slot)->shelf = block_at(after)->shelf;
+    place_in_time(s, slot, after);
+    tree_insert(&s->root, slot);
+}
+
+void shelf_take(shelf_list *list, uint32_t slot)
+{
+    const block *b = block_at(slot);
+    shelf *s = shelf_at(list, b->shelf);
+    tree_remove(&s->root, slot);
+    *(b->older ? &block_at(b->older)->newer : &s->oldest) = b->newer;
+    *(b->newer ? &block_at(b->newer)->older : &s->newest) = b->older;
+}
