@@ -73,11 +73,11 @@ static void free_all_blocks(device_allocator *d)
     for (heap *h = d->heaps; h; h = h->next_of_device) {
         for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask;) {
             block_map_slot *slot = &h->allocated.slots[i];
-            if (!slot->address) { /* removing one may move another into its place: look again */
+            if (!*slot) { /* removing one may move another into its place: look again */
                 i++;
                 continue;
             }
-            block *b = slot->block;
+            block *b = block_map_block(*slot);
             block_map_remove(&h->allocated, slot);
             blocks_make_room_to_release(&d->stats, h, b);
             blocks_disown(h, b);
@@ -141,6 +141,17 @@ void *gmd_allocator_malloc(gmd_allocator *allocator, size_t size, int device, cu
     return d ? requests_malloc(d, size, stream) : NULL;
 }
 
+__attribute__((noinline)) static bool free_elsewhere(gmd_allocator *allocator, void *ptr,
+                                                     int device, cudaStream_t stream)
+{
+    for (int i = 0; i < allocator->device_count; i++) {
+        if (i != device && requests_free(&allocator->devices[i], ptr, stream)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool gmd_allocator_free(gmd_allocator *allocator, void *ptr, int device, cudaStream_t stream)
 {
     if (!ptr) {
@@ -150,12 +161,7 @@ bool gmd_allocator_free(gmd_allocator *allocator, void *ptr, int device, cudaStr
     if (d && requests_free(d, ptr, stream)) {
         return true;
     }
-    for (int i = 0; i < allocator->device_count; i++) {
-        if (i != device && requests_free(&allocator->devices[i], ptr, stream)) {
-            return true;
-        }
-    }
-    return false;
+    return free_elsewhere(allocator, ptr, device, stream);
 }
 
 bool gmd_allocator_record_stream(gmd_allocator *allocator, void *ptr, cudaStream_t stream)

@@ -23,7 +23,6 @@ typedef enum heap_entry { HEAP_OPEN, HEAP_ENTERED, HEAP_CLOSED } heap_entry;
 
 struct heap {
     _Atomic uint32_t entry; /* heap_entry */
-    bool is_only;           /* of its device: see statistics.h */
     cudaStream_t stream;
     device_allocator *device;
     pool *pool;

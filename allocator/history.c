@@ -63,8 +63,9 @@ void history_turn(heap *h)
 static void forget_block_stacks(heap *h)
 {
     for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
-        if (h->allocated.slots[i].address) {
-            block_detail_of(h->allocated.slots[i].block)->stack = 0;
+        block *b = block_map_at(&h->allocated, i);
+        if (b) {
+            block_detail_of(b)->stack = 0;
         }
     }
 }

@@ -3,6 +3,7 @@
 #include "gmd_allocator.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,26 +37,32 @@ GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
 GMD_EXPORT int64_t gmd_quirk_count(const char *name);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static gmd_allocator *instance;
+static gmd_allocator *_Atomic instance;
 static char conf[4096]; /* of gmd_configure */
 
 static void make_instance(void)
 {
     int device_count = 0;
     gmd_error error;
+    gmd_allocator *made = NULL;
     if (cudaGetDeviceCount(&device_count) != cudaSuccess || device_count < 1) {
         fprintf(stderr, "gmd_allocator: no CUDA device\n");
         return;
     }
-    if (gmd_allocator_create(&instance, device_count, conf, &error) != GMD_OK) {
+    if (gmd_allocator_create(&made, device_count, conf, &error) != GMD_OK) {
         fprintf(stderr, "gmd_allocator: %s\n", error.text);
     }
+    instance = made;
 }
 
 static gmd_allocator *get(void)
 {
-    pthread_once(&once, make_instance);
-    return instance;
+    gmd_allocator *made = atomic_load_explicit(&instance, memory_order_acquire);
+    if (__builtin_expect(!made, 0)) {
+        pthread_once(&once, make_instance);
+        made = instance;
+    }
+    return made;
 }
 
 /* Settings in PYTORCH_CUDA_ALLOC_CONF syntax, before the first allocation. 0: accepted. */
@@ -95,7 +102,8 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
     (void)size;
-    if (get() && !gmd_allocator_free(instance, ptr, device, stream)) {
+    gmd_allocator *a = get();
+    if (a && !gmd_allocator_free(a, ptr, device, stream)) {
         fprintf(stderr, "gmd_allocator: free of %p, which is not a live block, was refused\n", ptr);
     }
 }

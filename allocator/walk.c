@@ -37,8 +37,9 @@ static void find_heads(device_allocator *d, head_list *list)
 {
     for (heap *h = d->heaps; h; h = h->next_of_device) {
         for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
-            if (h->allocated.slots[i].address) {
-                add_head(list, h->allocated.slots[i].block);
+            block *b = block_map_at(&h->allocated, i);
+            if (b) {
+                add_head(list, b);
             }
         }
         for (int kind = 0; kind < POOL_KINDS; kind++) {

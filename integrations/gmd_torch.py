@@ -1,0 +1,399 @@
+"""gmd's reference allocator inside PyTorch: one file, which needs PyTorch and the standard library.
+
+    import gmd_torch
+    gmd_torch.install("expandable_segments:True")     # before the first use of CUDA
+
+From then on every CUDA tensor of the process lives in libgmd_allocator.so. torch.cuda.memory_stats(),
+max_memory_reserved(), reset_peak_memory_stats(), memory._record_memory_history(), memory._snapshot() and
+their relatives answer from it, too; a refused request raises torch.OutOfMemoryError and writes a snapshot
+first. docs/pytorch.md says what differs from PyTorch's own allocator.
+"""
+
+import atexit
+import collections
+import ctypes
+import os
+import pickle
+import re
+import sys
+import tempfile
+
+__all__ = [
+    "GmdError", "dump_snapshot", "empty_cache", "install", "installed", "max_memory_allocated",
+    "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats",
+    "record_memory_history", "reset_peak_memory_stats", "set_per_process_memory_fraction", "snapshot",
+]
+
+_LIBRARY = "libgmd_allocator.so"
+_HOOKS = "libgmd_torch_hooks.so"
+_MESSAGE_BYTES = 1000
+_STAT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64)
+_STACK = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_STACKS = {None: 0, "state": 1, "alloc": 1, "all": 2}  # gmd_stacks, by torch's names of contexts
+
+_state = None  # of install
+
+
+class GmdError(RuntimeError):
+    """What the helper cannot do, and what to do about it."""
+
+
+class _State:
+    def __init__(self, torch, library, hooks, path):
+        self.torch, self.library, self.hooks, self.path = torch, library, hooks, path
+        self.allocator = None  # the object that PyTorch was given: it must outlive its tensors
+        self.stack_source = None  # likewise for what the library calls
+        self.fractions = {}
+        self.max_split_bytes = -1
+
+
+# --- finding the libraries ----------------------------------------------------------------------
+
+
+def _candidates(library):
+    """(where it was said, path) of the places that may hold the library, in order."""
+    if library is not None:
+        return [("library=", os.fspath(library))]
+    if os.environ.get("GMD_ALLOCATOR"):
+        return [("GMD_ALLOCATOR", os.environ["GMD_ALLOCATOR"])]
+    here = os.path.dirname(os.path.abspath(__file__))
+    folders = [here, os.path.join(here, "..", "..", "lib", "gmd"), os.path.join(here, "..", "lib", "gmd"),
+               os.path.join(here, "..", "build", "release", "lib", "gmd")]
+    return [("near gmd_torch.py", os.path.normpath(os.path.join(f, _LIBRARY))) for f in folders]
+
+
+def _find_library(library):
+    candidates = _candidates(library)
+    for said, path in candidates:
+        if os.path.isdir(path):
+            path = os.path.join(path, _LIBRARY)
+        if os.path.isfile(path):
+            return os.path.abspath(path)
+    tried = ", ".join(path for _, path in candidates)
+    raise GmdError(f"{_LIBRARY} was not found ({candidates[0][0]}: {tried}); name it with "
+                   "install(library=PATH) or the environment variable GMD_ALLOCATOR")
+
+
+def _load(path):
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise GmdError(f"{path} cannot be loaded: {error}") from None
+
+
+def _load_hooks(library_path):
+    path = os.path.join(os.path.dirname(library_path), _HOOKS)
+    if not os.path.isfile(path):
+        raise GmdError(f"{path} is missing: it belongs beside {_LIBRARY}, and is built where there is a "
+                       "C++ compiler")
+    return _load(path), path
+
+
+def _function(name, result=ctypes.c_int, *arguments):
+    """A function of the installed allocator, by name; GmdError where it has none."""
+    state = _installed()
+    try:
+        function = getattr(state.library, name)
+    except AttributeError:
+        raise GmdError(f"{state.path} has no {name}: it is older than this gmd_torch.py") from None
+    function.restype, function.argtypes = result, list(arguments)
+    return function
+
+
+def _has(name):
+    return hasattr(_installed().library, name)
+
+
+def _address(library, name):
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+
+
+def _call_with_message(function, *arguments):
+    message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+    if function(*arguments, message, ctypes.c_size_t(_MESSAGE_BYTES)) != 0:
+        raise GmdError(message.value.decode(errors="replace"))
+
+
+def _installed():
+    if _state is None:
+        raise GmdError("gmd_torch.install() comes first")
+    return _state
+
+
+def installed():
+    """Whether install() has succeeded in this process."""
+    return _state is not None
+
+
+# --- installing ---------------------------------------------------------------------------------
+
+
+def _import_torch():
+    try:
+        import torch
+    except ImportError as error:
+        raise GmdError(f"PyTorch cannot be imported: {error}") from None
+    if torch.version.cuda is None:
+        raise GmdError(f"this PyTorch ({torch.__version__}) is built without CUDA")
+    if torch.cuda.is_initialized():
+        raise GmdError("install() comes too late: CUDA is in use already; call it right after "
+                       "`import torch`, before the first tensor or .cuda()")
+    return torch
+
+
+def _default_conf():
+    return os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+
+
+def _hand_over(torch, library, hooks, hooks_path):
+    """Makes PyTorch use the library; returns the object that it holds."""
+    wrapper = torch.cuda.memory.CUDAPluggableAllocator(hooks_path, "gmd_torch_malloc", "gmd_free")
+    target = wrapper.allocator()
+    target.set_init_fn(_address(library, "gmd_init"))
+    target.set_reset_fn(_address(library, "gmd_empty_cache"))
+    target.set_memory_fraction_fn(_address(library, "gmd_set_memory_fraction"))
+    target.set_record_stream_fn(_address(library, "gmd_record_stream"))
+    target.set_base_alloc_fn(_address(hooks, "gmd_torch_base_allocation"))
+    target.set_begin_allocate_to_pool(_address(hooks, "gmd_torch_begin_pool"))
+    target.set_end_allocate_to_pool_fn(_address(hooks, "gmd_torch_end_pool"))
+    target.set_release_pool(_address(hooks, "gmd_torch_release_pool"))
+    try:
+        torch.cuda.memory.change_current_allocator(wrapper)
+    except RuntimeError as error:
+        raise GmdError(f"PyTorch refused another allocator: {error}") from None
+    return wrapper
+
+
+def install(conf=None, *, library=None, dump_on_oom=None, dump_limit=3, history=0, stacks=None,
+            answer_torch=True):
+    """Makes PyTorch allocate CUDA memory with libgmd_allocator.so; once, before the first use of CUDA.
+
+    conf          settings as in PYTORCH_CUDA_ALLOC_CONF; None: what that variable says
+    library       libgmd_allocator.so or its folder; None: GMD_ALLOCATOR, else near this file
+    dump_on_oom   where a refused request writes its snapshot, PREFIX-PID-N.pickle; None: "gmd-oom" in
+                  the current folder if the library writes snapshots; False: nowhere
+    dump_limit    how many refused requests do so
+    history, stacks   as record_memory_history(history, stacks), from the start; 0: not recorded
+    answer_torch  torch.cuda's own questions (memory_stats() and so on) are answered from gmd
+    """
+    global _state
+    if _state is not None:
+        raise GmdError("gmd_torch.install() was called already")
+    if stacks not in _STACKS:
+        raise GmdError(f"stacks is {stacks!r}; it is one of {', '.join(map(repr, _STACKS))}")
+    torch = _import_torch()
+    path = _find_library(library)
+    loaded = _load(path)
+    hooks, hooks_path = _load_hooks(path)
+    state = _State(torch, loaded, hooks, path)
+    _state = state  # for _function; taken back where something is refused
+    conf = _default_conf() if conf is None else conf
+    try:
+        configure = _function("gmd_configure", ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p,
+                              ctypes.c_size_t)
+        _call_with_message(configure, conf.encode())
+        _dump_on_oom(dump_on_oom, dump_limit)
+        state.allocator = _hand_over(torch, loaded, hooks, hooks_path)
+    except BaseException:
+        _state = None
+        raise
+    split = re.search(r"max_split_size_mb\s*:\s*(\d+)", conf)
+    state.max_split_bytes = int(split[1]) << 20 if split else -1
+    _answer_cache_info(hooks)
+    if answer_torch:
+        _answer_torch(torch)
+    if history:
+        record_memory_history(history, stacks)
+
+
+def _dump_on_oom(prefix, limit):
+    if prefix is None:
+        prefix = "gmd-oom" if _has("gmd_dump_snapshot") else False
+    text = os.path.abspath(os.fspath(prefix)) if prefix else ""
+    _call_with_message(_installed().hooks.gmd_torch_dump_on_oom, text.encode(),
+                       ctypes.c_uint(max(0, limit)))
+
+
+def _answer_cache_info(hooks):
+    """cudnn.benchmark asks PyTorch's allocator for its largest block, which pluggable ones refuse."""
+    try:
+        _call_with_message(hooks.gmd_torch_answer_cache_info)
+    except GmdError as error:
+        print(f"gmd_torch: torch.backends.cudnn.benchmark will fail: {error}", file=sys.stderr)
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+def _device_index(device):
+    torch = _installed().torch
+    if device is None:
+        return torch.cuda.current_device()
+    if isinstance(device, int):
+        return device
+    index = torch.device(device).index
+    return torch.cuda.current_device() if index is None else index
+
+
+def _figures(index):
+    figures = {}
+
+    def keep(_, name, value):
+        figures[name.decode()] = value
+
+    emit = _function("gmd_memory_stats", ctypes.c_int, ctypes.c_int, _STAT, ctypes.c_void_p)
+    if emit(index, _STAT(keep), None) != 0:
+        raise GmdError(f"there is no CUDA device {index}")
+    # PyTorch counts this setting among the figures; -1: no limit.
+    figures.setdefault("max_split_size", _installed().max_split_bytes)
+    return figures
+
+
+def memory_stats(device=None):
+    """torch.cuda.memory_stats(): the same names, the same meanings."""
+    return collections.OrderedDict(sorted(_figures(_device_index(device)).items()))
+
+
+def memory_allocated(device=None):
+    return memory_stats(device)["allocated_bytes.all.current"]
+
+
+def max_memory_allocated(device=None):
+    return memory_stats(device)["allocated_bytes.all.peak"]
+
+
+def memory_reserved(device=None):
+    return memory_stats(device)["reserved_bytes.all.current"]
+
+
+def max_memory_reserved(device=None):
+    return memory_stats(device)["reserved_bytes.all.peak"]
+
+
+def reset_peak_memory_stats(device=None):
+    _function("gmd_reset_peak_stats", None, ctypes.c_int)(_device_index(device))
+
+
+def empty_cache():
+    """Waits for pending frees and gives unused memory back to the device."""
+    _function("gmd_empty_cache", None)()
+
+
+def set_per_process_memory_fraction(fraction, device=None):
+    """No more than `fraction` (0 to 1) of the device's memory is reserved from now on."""
+    if not 0 <= fraction <= 1:
+        raise GmdError(f"the memory fraction {fraction!r} is not between 0 and 1")
+    index = _device_index(device)
+    _function("gmd_set_memory_fraction", None, ctypes.c_double, ctypes.c_int)(fraction, index)
+    _installed().fractions[index] = fraction
+
+
+# --- history and snapshots ----------------------------------------------------------------------
+
+
+def _python_stack(_, text, size):
+    """The current thread's Python frames, innermost first, as gmd_stack_source wants them."""
+    try:
+        frame = sys._getframe(1)
+        lines, length = [], 0
+        while frame is not None and length < size:
+            code = frame.f_code
+            line = f"{code.co_filename}:{frame.f_lineno or 0}:{code.co_name}\n".encode(errors="replace")
+            lines.append(line)
+            length += len(line)
+            frame = frame.f_back
+        data = b"".join(lines)[:size]
+        ctypes.memmove(text, data, len(data))
+        return len(data)
+    except Exception:  # pylint: disable=broad-except # nothing may be raised into C
+        return 0
+
+
+def _forget_stack_source():
+    """The library must not call into an interpreter that ends."""
+    if _state is not None and _state.stack_source is not None:
+        _function("gmd_set_stack_source", None, ctypes.c_void_p, ctypes.c_void_p)(None, None)
+        _state.stack_source = None
+
+
+def record_memory_history(max_entries=100_000, stacks="state", source="python"):
+    """Keeps the latest `max_entries` events from now on; 0: none any more.
+
+    stacks   None: none; "state": of allocations; "all": of frees, too
+    source   "python": Python frames (microseconds an event); "native": frames of the machine code
+    """
+    if stacks not in _STACKS:
+        raise GmdError(f"stacks is {stacks!r}; it is one of {', '.join(map(repr, _STACKS))}")
+    if source not in ("python", "native"):
+        raise GmdError(f"source is {source!r}; it is 'python' or 'native'")
+    if max_entries < 0:
+        raise GmdError(f"max_entries is {max_entries!r}; it is 0 or more")
+    record = _function("gmd_record_history", ctypes.c_int, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p,
+                       ctypes.c_size_t)
+    if source == "python" and max_entries and _STACKS[stacks] and _installed().stack_source is None:
+        set_source = _function("gmd_set_stack_source", None, ctypes.c_void_p, ctypes.c_void_p)
+        _installed().stack_source = _STACK(_python_stack)
+        set_source(ctypes.cast(_installed().stack_source, ctypes.c_void_p), None)
+        atexit.register(_forget_stack_source)
+    elif source == "native":
+        _forget_stack_source()
+    _call_with_message(record, max_entries, _STACKS[stacks])
+
+
+def dump_snapshot(path="dump_snapshot.pickle"):
+    """Writes what torch.cuda._memory_viz and pytorch.org/memory_viz open."""
+    dump = _function("gmd_dump_snapshot", ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    _call_with_message(dump, os.fsencode(path))
+
+
+def snapshot():
+    """The same as a dictionary: torch.cuda.memory._snapshot()."""
+    with tempfile.TemporaryDirectory(prefix="gmd-") as folder:
+        path = os.path.join(folder, "snapshot.pickle")
+        dump_snapshot(path)
+        with open(path, "rb") as file:
+            return pickle.load(file)
+
+
+# --- torch.cuda's own questions -----------------------------------------------------------------
+
+
+def _nested(figures):
+    """{"a.b.c": 1} as {"a": {"b": {"c": 1}}}, which is what PyTorch's C functions give."""
+    nested = {}
+    for name, value in figures.items():
+        *groups, last = name.split(".")
+        place = nested
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[last] = value
+    return nested
+
+
+def _torch_record_history(enabled, context=None, stacks="all", max_entries=sys.maxsize, *_rest, **_named):
+    """torch._C._cuda_record_memory_history."""
+    entries = 0 if enabled is None else min(max_entries, 1_000_000)
+    record_memory_history(entries, context if entries else None,
+                          "native" if stacks == "cpp" else "python")
+
+
+def _answer_torch(torch):
+    """torch.cuda's Python functions ask these of torch._C, and pluggable allocators refuse to answer."""
+    state = _installed()
+    set_fraction = torch._C._cuda_setMemoryFraction
+
+    def keep_fraction(fraction, device):
+        set_fraction(fraction, device)
+        state.fractions[device] = fraction
+
+    answers = {
+        "_cuda_memoryStats": lambda device: _nested(_figures(device)),
+        "_cuda_resetPeakMemoryStats": reset_peak_memory_stats,
+        "_cuda_memorySnapshot": lambda *_: snapshot(),
+        "_cuda_record_memory_history": _torch_record_history,
+        "_cuda_setMemoryFraction": keep_fraction,
+        "_cuda_getMemoryFraction": lambda device: state.fractions.get(device, 1.0),
+    }
+    for name, answer in answers.items():
+        if hasattr(torch._C, name):
+            setattr(torch._C, name, answer)

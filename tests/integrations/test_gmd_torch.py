@@ -1,0 +1,168 @@
+"""gmd_torch.py with a stub in place of PyTorch, the real libgmd_allocator.so and the simulated device. Each
+test runs in a process of its own, since installing is for good. Environment: GMD_TEST_LIB_DIR."""
+
+import ctypes
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HELPER = os.path.normpath(os.path.join(HERE, "..", "..", "integrations"))
+LIBRARIES = os.environ.get("GMD_TEST_LIB_DIR", "")
+PRELUDE = """
+import ctypes, glob, os, pickle, sys
+sys.dont_write_bytecode = True
+import torch
+import gmd_torch
+gmd_torch_malloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
+gmd_free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
+def malloc(size): return gmd_torch_malloc(torch.cuda.memory.current.functions["malloc"])(size, 0, None)
+def free(block): gmd_free(torch.cuda.memory.current.functions["free"])(block, 0, 0, None)
+"""
+
+
+def run(program, folder=None, **environment):
+    """What the program printed, or the last line of its error."""
+    base = {k: v for k, v in os.environ.items()
+            if k not in ("GMD_ALLOCATOR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")}
+    base.update({"PYTHONPATH": os.pathsep.join([os.path.join(HERE, "stub"), HELPER]),
+                 "GMD_ALLOCATOR": LIBRARIES, "LD_LIBRARY_PATH": os.path.join(LIBRARIES, "sim"), **environment})
+    done = subprocess.run([sys.executable, "-c", PRELUDE + program], cwd=folder, env=base, text=True,
+                          capture_output=True, timeout=60, check=False)
+    if done.returncode == 0:
+        return done.stdout.strip()
+    return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}"
+
+
+def has_snapshots():
+    return hasattr(ctypes.CDLL(os.path.join(LIBRARIES, "libgmd_allocator.so")), "gmd_dump_snapshot")
+
+
+class Install(unittest.TestCase):
+    def test_tensors_live_in_the_library(self):
+        self.assertEqual(run("gmd_torch.install()\nb = malloc(1000)\nprint(gmd_torch.memory_allocated())"), "1024")
+
+    def test_every_hook_is_set(self):
+        hooks = run("gmd_torch.install()\nprint(*sorted(torch.cuda.memory.current.functions))")
+        self.assertEqual(hooks.split(), [
+            "free", "malloc", "set_base_alloc_fn", "set_begin_allocate_to_pool", "set_end_allocate_to_pool_fn",
+            "set_init_fn", "set_memory_fraction_fn", "set_record_stream_fn", "set_release_pool", "set_reset_fn"])
+
+    def test_settings_are_taken(self):
+        self.assertEqual(run("gmd_torch.install('roundup_power2_divisions:4')\nmalloc(8200)\n"
+                             "print(gmd_torch.memory_allocated())"), "10240")
+
+    def test_settings_of_the_environment_are_the_default(self):
+        self.assertEqual(run("gmd_torch.install()\nmalloc(8200)\nprint(gmd_torch.memory_allocated())",
+                             PYTORCH_CUDA_ALLOC_CONF="roundup_power2_divisions:4"), "10240")
+
+    def test_a_bad_setting_is_named_and_nothing_is_installed(self):
+        told = run("try: gmd_torch.install('no_such:1')\n"
+                   "except gmd_torch.GmdError as e: print(e, gmd_torch.installed(), torch.cuda.memory.current)")
+        self.assertRegex(told, r"no_such.* False None$")
+
+    def test_cuda_in_use_is_refused(self):
+        self.assertIn("too late", run("torch.cuda.initialized = True\ngmd_torch.install()"))
+
+    def test_a_refusal_of_pytorch_is_told(self):
+        self.assertIn("GmdError: PyTorch refused another allocator: Can't swap",
+                      run("torch.cuda.memory.refuses = True\ngmd_torch.install()"))
+
+    def test_pytorch_without_cuda_is_refused(self):
+        self.assertIn("built without CUDA", run("torch.version.cuda = None\ngmd_torch.install()"))
+
+    def test_a_second_install_is_refused(self):
+        self.assertIn("called already", run("gmd_torch.install()\ngmd_torch.install()"))
+
+    def test_everything_else_needs_install_first(self):
+        self.assertIn("install() comes first", run("gmd_torch.memory_stats()"))
+
+    def test_a_missing_library_names_where_it_was_sought(self):
+        self.assertRegex(run("gmd_torch.install(library='/no/such.so')"), "not found .*/no/such.so.*GMD_ALLOCATOR")
+
+    def test_a_file_that_is_no_library_is_named(self):
+        self.assertRegex(run("gmd_torch.install(library=gmd_torch.__file__)"), "gmd_torch.py cannot be loaded")
+
+    def test_missing_hooks_are_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(os.path.join(LIBRARIES, "libgmd_allocator.so"), folder)
+            self.assertIn("libgmd_torch_hooks.so is missing", run("gmd_torch.install()", GMD_ALLOCATOR=folder))
+
+    def test_an_unknown_kind_of_stacks_is_refused(self):
+        self.assertIn("stacks is 'some'", run("gmd_torch.install(stacks='some')"))
+
+
+class Figures(unittest.TestCase):
+    def test_pytorchs_own_question_gets_the_same_figures(self):
+        self.assertEqual(run("gmd_torch.install()\nb = malloc(5 << 20)\n"
+                             "nested = torch._C._cuda_memoryStats(0)\n"
+                             "print(nested['reserved_bytes']['all']['peak'], nested['num_ooms'])"), "20971520 0")
+
+    def test_pytorchs_own_question_is_left_alone_on_demand(self):
+        self.assertIn("does not yet support", run("gmd_torch.install(answer_torch=False)\n"
+                                                  "torch._C._cuda_memoryStats(0)"))
+
+    def test_peaks_are_reset(self):
+        self.assertEqual(run("gmd_torch.install()\nfree(malloc(5 << 20))\ngmd_torch.reset_peak_memory_stats()\n"
+                             "print(gmd_torch.max_memory_allocated(), gmd_torch.max_memory_reserved())"),
+                         "0 20971520")
+
+    def test_the_cache_is_given_back(self):
+        self.assertEqual(run("gmd_torch.install()\nfree(malloc(5 << 20))\ngmd_torch.empty_cache()\n"
+                             "print(gmd_torch.memory_reserved('cuda:0'))"), "0")
+
+    def test_a_device_that_is_not_there_is_named(self):
+        self.assertIn("no CUDA device 7", run("gmd_torch.install()\ngmd_torch.memory_stats('cuda:7')"))
+
+    def test_the_memory_fraction_of_pytorch_is_kept_and_told(self):
+        self.assertEqual(run("gmd_torch.install()\ntorch._C._cuda_setMemoryFraction(0.25, 0)\n"
+                             "print(torch._C._cuda_getMemoryFraction(0))"), "0.25")
+
+    def test_a_fraction_out_of_range_is_refused(self):
+        self.assertIn("1.5 is not between", run("gmd_torch.install()\ngmd_torch.set_per_process_memory_fraction(1.5)"))
+
+
+class Snapshots(unittest.TestCase):
+    def test_a_library_without_snapshots_says_so(self):
+        if has_snapshots():
+            self.skipTest("this library has them")
+        self.assertIn("has no gmd_dump_snapshot", run("gmd_torch.install()\ngmd_torch.snapshot()"))
+        self.assertIn("writes no snapshots", run("gmd_torch.install(dump_on_oom='x')"))
+
+    def test_events_have_pythons_frames(self):
+        self.need_snapshots()
+        told = run("gmd_torch.install(history=100, stacks='state')\n"
+                   "def make_it(): return malloc(5 << 20)\nmake_it()\n"
+                   "events = gmd_torch.snapshot()['device_traces'][0]\n"
+                   "print([f['name'] for e in events if e['action'] == 'alloc' for f in e['frames']][:2])")
+        self.assertEqual(told, "['malloc', 'make_it']")
+
+    def test_a_refused_request_writes_one(self):
+        self.need_snapshots()
+        with tempfile.TemporaryDirectory() as folder:
+            run("gmd_torch.install(dump_on_oom='short', history=100)\nmalloc(1 << 50)", folder)
+            files = os.listdir(folder)
+            self.assertEqual(len(files), 1, files)
+            self.assertRegex(files[0], r"^short-\d+-1\.pickle$")
+            with open(os.path.join(folder, files[0]), "rb") as file:
+                actions = [e["action"] for e in pickle.load(file)["device_traces"][0]]
+            self.assertIn("oom", actions)
+
+    def test_a_path_that_cannot_be_written_is_named(self):
+        self.need_snapshots()
+        self.assertIn("/no/such/folder", run("gmd_torch.install()\ngmd_torch.dump_snapshot('/no/such/folder/x')"))
+
+    def need_snapshots(self):
+        if not has_snapshots():
+            self.skipTest("this libgmd_allocator.so writes no snapshots")
+
+
+if __name__ == "__main__":
+    if not os.path.isfile(os.path.join(LIBRARIES, "libgmd_torch_hooks.so")):
+        print("skipped, no libgmd_torch_hooks.so (no C++ compiler?)")
+        sys.exit(77)
+    unittest.main(verbosity=1)
