@@ -69,21 +69,20 @@ static char *demangle(const char *symbol)
                : NULL;
 }
 
-void stacks_name_code(void *address, stack_frame_fn *visit, void *context)
+void stacks_name_code(void *code, stack_frame_fn *visit, void *context)
 {
     Dl_info info = {0};
     char offset[64];
     stack_frame frame = {.file = "??", .file_length = 2, .name = offset};
     char *words = NULL;
     uintptr_t base = 0;
-    if (find_code(address, &info)) {
+    if (find_code(code, &info)) {
         frame.file = info.dli_fname;
         frame.file_length = strlen(info.dli_fname);
         base = (uintptr_t)info.dli_fbase;
     }
     /* A function without a name is told by its offset, which addr2line takes. */
-    snprintf(offset, sizeof offset, "%s0x%zx", base ? "+" : "",
-             (size_t)((uintptr_t)address - base));
+    snprintf(offset, sizeof offset, "%s0x%zx", base ? "+" : "", (size_t)((uintptr_t)code - base));
     if (info.dli_sname) {
         words = demangle(info.dli_sname);
         frame.name = words ? words : info.dli_sname;
