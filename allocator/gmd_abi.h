@@ -84,7 +84,8 @@ typedef enum gmd_stacks {
  * first, and gives the bytes written, at most `size` (then its outer frames are cut off); 0: it has
  * none. The text is UTF-8 and not terminated. Called by any thread at the start of a request, with
  * no lock of the allocator held, so that it may take locks of its own, and may even allocate and
- * free: such requests have no stack. It must stay callable until another one is set. */
+ * free: such requests have no stack. It must stay callable until another one is set or the history
+ * is switched off: blocks are freed at a process's very end, too, when Python is gone, say. */
 typedef size_t gmd_stack_source(void *context, char *text, size_t size);
 
 #endif

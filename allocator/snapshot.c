@@ -56,11 +56,18 @@ enum name { NAMES(NAME_ID) NAME_COUNT };
 
 static const char *const name_texts[NAME_COUNT] = {NAMES(NAME_TEXT)};
 
+typedef struct written_code {
+    void *code;
+    uint32_t number; /* to refer to its frame by */
+} written_code;
+
 typedef struct writer {
     pickle_writer out;
     stacks *stacks;
     uint32_t names[NAME_COUNT]; /* the number to refer to it by, and 1 more; 0: not written yet */
     uint32_t *frames;           /* likewise, by stack */
+    written_code *codes;        /* by hash; at most half full */
+    size_t code_mask, code_count;
 } writer;
 
 /* --- parts -------------------------------------------------------------------------------- */
@@ -92,16 +99,24 @@ static void put_named_name(writer *w, enum name key, enum name value)
     put_name(w, value);
 }
 
+/* Where a return address is, or would go. */
+static written_code *find_code(written_code *codes, size_t mask, const void *code)
+{
+    size_t at = ((uintptr_t)code * 0x9e3779b97f4a7c15u >> 32) & mask;
+    while (codes[at].code && codes[at].code != code) {
+        at = (at + 1) & mask;
+    }
+    return &codes[at];
+}
+
 typedef struct frame_list {
     writer *w;
     pickle_list list;
 } frame_list;
 
-static void put_frame(void *context, const stack_frame *frame)
+static void put_named_frame(void *context, const stack_frame *frame)
 {
-    frame_list *to = context;
-    writer *w = to->w;
-    pickle_next(&w->out, &to->list);
+    writer *w = context;
     pickle_begin_dict(&w->out);
     put_name(w, NAME_FUNCTION);
     pickle_text(&w->out, frame->name, frame->name_length);
@@ -109,6 +124,51 @@ static void put_frame(void *context, const stack_frame *frame)
     pickle_text(&w->out, frame->file, frame->file_length);
     put_named_number(w, NAME_LINE, frame->line);
     pickle_end_dict(&w->out);
+}
+
+static bool grow_codes(writer *w)
+{
+    size_t mask = w->codes ? w->code_mask * 2 + 1 : 1023;
+    written_code *codes = calloc(mask + 1, sizeof *codes);
+    if (!codes) {
+        return false;
+    }
+    for (size_t i = 0; w->codes && i <= w->code_mask; i++) {
+        if (w->codes[i].code) {
+            *find_code(codes, mask, w->codes[i].code) = w->codes[i];
+        }
+    }
+    free(w->codes);
+    w->codes = codes;
+    w->code_mask = mask;
+    return true;
+}
+
+/* Each return address is named and written once. */
+static void put_code(writer *w, void *code)
+{
+    bool has_room = w->code_count < w->code_mask / 2 || grow_codes(w);
+    written_code *known = w->codes ? find_code(w->codes, w->code_mask, code) : NULL;
+    if (known && known->code) {
+        pickle_again(&w->out, known->number);
+        return;
+    }
+    stacks_name_code(code, put_named_frame, w);
+    if (known && has_room) {
+        *known = (written_code){code, pickle_remember(&w->out)};
+        w->code_count++;
+    }
+}
+
+static void put_frame(void *context, const stack_frame *frame)
+{
+    frame_list *to = context;
+    pickle_next(&to->w->out, &to->list);
+    if (frame->code) {
+        put_code(to->w, frame->code);
+    } else {
+        put_named_frame(to->w, frame);
+    }
 }
 
 /* A stack's frames are found once, when it is written first. */
@@ -309,6 +369,7 @@ static gmd_status write_states(const snapshot_source *from, const device_state *
         put_snapshot(&w, out, from, states);
         status = new_file_finish(out, error);
     }
+    free(w.codes);
     free(w.frames);
     free(out);
     return status;

@@ -1,13 +1,14 @@
 /* stack_frames.c - what a stack means in words. */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include "stacks.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 /* --- text: a line for each frame, FILE:LINE:FUNCTION ------------------------------------- */
 
@@ -68,21 +69,20 @@ static char *demangle(const char *symbol)
                : NULL;
 }
 
-static void visit_code(void *address, stack_frame_fn *visit, void *context)
+void stacks_name_code(void *code, stack_frame_fn *visit, void *context)
 {
     Dl_info info = {0};
     char offset[64];
     stack_frame frame = {.file = "??", .file_length = 2, .name = offset};
     char *words = NULL;
     uintptr_t base = 0;
-    if (find_code(address, &info)) {
+    if (find_code(code, &info)) {
         frame.file = info.dli_fname;
         frame.file_length = strlen(info.dli_fname);
         base = (uintptr_t)info.dli_fbase;
     }
     /* A function without a name is told by its offset, which addr2line takes. */
-    snprintf(offset, sizeof offset, "%s0x%zx", base ? "+" : "",
-             (size_t)((uintptr_t)address - base));
+    snprintf(offset, sizeof offset, "%s0x%zx", base ? "+" : "", (size_t)((uintptr_t)code - base));
     if (info.dli_sname) {
         words = demangle(info.dli_sname);
         frame.name = words ? words : info.dli_sname;
@@ -92,28 +92,48 @@ static void visit_code(void *address, stack_frame_fn *visit, void *context)
     free(words);
 }
 
-/* The library that the allocator is; NULL: it is a part of the program. */
-static const void *own_library(void)
+/* Where the library that the allocator is lies; empty: it is a part of the program. */
+static struct {
+    uintptr_t start, end;
+} own;
+
+static int find_own(struct dl_phdr_info *info, size_t size, void *is_library)
 {
-    Dl_info own = {0}, program = {0};
-    return find_code((void *)((uintptr_t)stacks_frames_of_code + 1), &own) &&
-                   find_code((void *)(getauxval(AT_ENTRY) + 1), &program) &&
-                   own.dli_fbase != program.dli_fbase
-               ? own.dli_fbase
-               : NULL;
+    uintptr_t here = (uintptr_t)stacks_frames_of_code, start = UINTPTR_MAX, end = 0;
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        uintptr_t from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        uintptr_t to = from + info->dlpi_phdr[i].p_memsz;
+        bool is_loaded = info->dlpi_phdr[i].p_type == PT_LOAD;
+        start = is_loaded && from < start ? from : start;
+        end = is_loaded && to > end ? to : end;
+    }
+    bool is_own = here >= start && here < end;
+    if (is_own && *(bool *)is_library) {
+        own.start = start;
+        own.end = end;
+    }
+    *(bool *)is_library = true; /* the program comes first */
+    return is_own;
+}
+
+static void find_own_library(void)
+{
+    bool is_library = false;
+    dl_iterate_phdr(find_own, &is_library);
 }
 
 /* The innermost frames are the allocator's own, which are of no interest. */
 void stacks_frames_of_code(void *const *addresses, size_t count, stack_frame_fn *visit,
                            void *context)
 {
-    const void *own = own_library();
-    Dl_info info;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_own_library);
     size_t i = 0;
-    while (own && i < count && find_code(addresses[i], &info) && info.dli_fbase == own) {
+    while (i < count && (uintptr_t)addresses[i] >= own.start && (uintptr_t)addresses[i] < own.end) {
         i++;
     }
     for (; i < count; i++) {
-        visit_code(addresses[i], visit, context);
+        visit(context, &(stack_frame){.code = addresses[i]});
     }
 }

@@ -8,7 +8,7 @@
 
 enum { MOST_FRAMES = 128, MOST_TEXT = 16384, FIRST_SLOTS = 1024 };
 
-#define MOST_BYTES ((size_t)256 << 20) /* of all stacks together */
+#define MOST_BYTES ((size_t)64 << 20) /* of all stacks together */
 
 static const char no_room[] = ":0:(a stack beyond those that there is room for)";
 
@@ -96,7 +96,7 @@ static bool grow_slots(stacks *s)
 
 static bool reserve(stacks *s, size_t size)
 {
-    if (size > MOST_BYTES - s->bytes) {
+    if (s->bytes + size > MOST_BYTES) {
         return false;
     }
     if (s->count == s->capacity) {

@@ -294,6 +294,27 @@ static void many_stacks_are_told_apart(void **state)
     }
 }
 
+static size_t tell_long(void *context, char *text, size_t size)
+{
+    fixture *f = context;
+    memset(text, 'x', size);
+    memcpy(text, &f->asked, sizeof f->asked); /* a different one each time */
+    f->asked++;
+    return size;
+}
+
+static void a_stack_that_there_is_no_room_for_says_so(void **state)
+{
+    fixture *f = *state;
+    gmd_allocator_set_stack_source(f->a, tell_long, f);
+    assert_int_equal(gmd_allocator_record_history(f->a, 3, GMD_STACKS_ALL, NULL), GMD_OK);
+    for (int i = 0; i < 2500; i++) { /* of 16 KiB, twice each: more than 64 MiB */
+        give(f, take(f, 512));
+    }
+    assert_string_equal(frames(event(dump(f), 0)),
+                        "(a stack beyond those that there is room for) in :0");
+}
+
 /* --- native frames ------------------------------------------------------------------------ */
 
 static void native_frames_name_the_library_that_they_are_in(void **state)
@@ -377,6 +398,7 @@ int main(void)
         WITH_FIXTURE(a_source_may_allocate_and_free),
         WITH_FIXTURE(a_source_that_tells_nothing_leaves_no_frames),
         WITH_FIXTURE(many_stacks_are_told_apart),
+        WITH_FIXTURE(a_stack_that_there_is_no_room_for_says_so),
         WITH_FIXTURE(native_frames_name_the_library_that_they_are_in),
         WITH_FIXTURE(native_stacks_differ_by_their_callers),
         cmocka_unit_test(names_may_have_colons),
