@@ -84,6 +84,16 @@ class Install(unittest.TestCase):
     def test_a_missing_library_names_where_it_was_sought(self):
         self.assertRegex(run("gmd_torch.install(library='/no/such.so')"), "not found .*/no/such.so.*GMD_ALLOCATOR")
 
+    def test_the_library_of_an_installation_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "share", "gmd"))
+            os.makedirs(os.path.join(folder, "lib"))
+            os.symlink(LIBRARIES, os.path.join(folder, "lib", "gmd"))
+            shutil.copy(os.path.join(HELPER, "gmd_torch.py"), os.path.join(folder, "share", "gmd"))
+            path = os.pathsep.join([os.path.join(HERE, "stub"), os.path.join(folder, "share", "gmd")])
+            self.assertEqual(run("gmd_torch.install()\nprint(gmd_torch.memory_reserved())",
+                                 PYTHONPATH=path, GMD_ALLOCATOR=""), "0")
+
     def test_a_file_that_is_no_library_is_named(self):
         self.assertRegex(run("gmd_torch.install(library=gmd_torch.__file__)"), "gmd_torch.py cannot be loaded")
 
