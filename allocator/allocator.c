@@ -6,24 +6,36 @@
 #include "private_pools.h"
 #include "requests.h"
 #include "segments.h"
+#include "snapshot.h"
 #include "walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct gmd_allocator {
     settings settings;
+    char *conf; /* what they were given as */
+    stacks *stacks;
     int device_count;
     device_allocator devices[];
 };
 
 /* --- from creation to the end ------------------------------------------------------------ */
 
-static void open_device(device_allocator *d, int device, const settings *s)
+static void open_device(device_allocator *d, int device, const gmd_allocator *a)
 {
     d->device = device;
-    d->settings = s;
+    d->settings = &a->settings;
+    d->stacks = a->stacks;
     d->limit_bytes = UINT64_MAX;
     pthread_mutex_init(&d->lock, NULL);
+}
+
+static void free_allocator(gmd_allocator *a)
+{
+    stacks_destroy(a->stacks);
+    free(a->conf);
+    free(a);
 }
 
 gmd_status gmd_allocator_create(gmd_allocator **allocator, int device_count, const char *conf,
@@ -41,10 +53,16 @@ gmd_status gmd_allocator_create(gmd_allocator **allocator, int device_count, con
     if (!a) {
         return gmd_fail(error, GMD_NO_MEMORY, "reference allocator: no host memory");
     }
+    a->conf = strdup(conf ? conf : "");
+    a->stacks = stacks_create();
+    if (!a->conf || !a->stacks) {
+        free_allocator(a);
+        return gmd_fail(error, GMD_NO_MEMORY, "reference allocator: no host memory");
+    }
     a->settings = parsed;
     a->device_count = device_count;
     for (int i = 0; i < device_count; i++) {
-        open_device(&a->devices[i], i, &a->settings);
+        open_device(&a->devices[i], i, a);
     }
     *allocator = a;
     return GMD_OK;
@@ -55,11 +73,11 @@ static void free_all_blocks(device_allocator *d)
     for (heap *h = d->heaps; h; h = h->next_of_device) {
         for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask;) {
             block_map_slot *slot = &h->allocated.slots[i];
-            if (!slot->address) { /* removing one may move another into its place: look again */
+            if (!*slot) { /* removing one may move another into its place: look again */
                 i++;
                 continue;
             }
-            block *b = slot->block;
+            block *b = block_map_block(*slot);
             block_map_remove(&h->allocated, slot);
             blocks_make_room_to_release(&d->stats, h, b);
             blocks_disown(h, b);
@@ -75,6 +93,7 @@ static void free_all_blocks(device_allocator *d)
 static void destroy_device(device_allocator *d)
 {
     device_enter(d);
+    history_switch(d, 0, GMD_STACKS_OFF);
     free_all_blocks(d);
     for (pool *p = d->default_pool.next; p; p = p->next) {
         p->holders = 0;
@@ -106,7 +125,7 @@ void gmd_allocator_destroy(gmd_allocator *allocator)
     for (int i = 0; i < allocator->device_count; i++) {
         destroy_device(&allocator->devices[i]);
     }
-    free(allocator);
+    free_allocator(allocator);
 }
 
 static device_allocator *device_at(gmd_allocator *allocator, int device)
@@ -122,6 +141,17 @@ void *gmd_allocator_malloc(gmd_allocator *allocator, size_t size, int device, cu
     return d ? requests_malloc(d, size, stream) : NULL;
 }
 
+__attribute__((noinline)) static bool free_elsewhere(gmd_allocator *allocator, void *ptr,
+                                                     int device, cudaStream_t stream)
+{
+    for (int i = 0; i < allocator->device_count; i++) {
+        if (i != device && requests_free(&allocator->devices[i], ptr, stream)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool gmd_allocator_free(gmd_allocator *allocator, void *ptr, int device, cudaStream_t stream)
 {
     if (!ptr) {
@@ -131,12 +161,7 @@ bool gmd_allocator_free(gmd_allocator *allocator, void *ptr, int device, cudaStr
     if (d && requests_free(d, ptr, stream)) {
         return true;
     }
-    for (int i = 0; i < allocator->device_count; i++) {
-        if (i != device && requests_free(&allocator->devices[i], ptr, stream)) {
-            return true;
-        }
-    }
-    return false;
+    return free_elsewhere(allocator, ptr, device, stream);
 }
 
 bool gmd_allocator_record_stream(gmd_allocator *allocator, void *ptr, cudaStream_t stream)
@@ -335,4 +360,50 @@ bool gmd_allocator_walk(gmd_allocator *allocator, int device, gmd_walk_fn *visit
     bool is_visited = walk_device(d, visit, context);
     device_leave(d);
     return is_visited;
+}
+
+/* --- history ------------------------------------------------------------------------------ */
+
+static bool switch_history(gmd_allocator *a, uint64_t max_entries, gmd_stacks which)
+{
+    bool is_switched = true;
+    for (int i = 0; i < a->device_count; i++) {
+        device_allocator *d = &a->devices[i];
+        device_enter(d);
+        is_switched = history_switch(d, max_entries, which) && is_switched;
+        device_leave(d);
+    }
+    return is_switched;
+}
+
+gmd_status gmd_allocator_record_history(gmd_allocator *allocator, uint64_t max_entries,
+                                        gmd_stacks which, gmd_error *error)
+{
+    if (which > GMD_STACKS_ALL) {
+        return gmd_fail(error, GMD_BAD_INPUT, "history: %d says nothing about stacks", (int)which);
+    }
+    if (which != GMD_STACKS_OFF) {
+        stacks_prepare();
+    }
+    if (!switch_history(allocator, max_entries, which)) {
+        switch_history(allocator, 0, GMD_STACKS_OFF);
+        return gmd_fail(error, GMD_NO_MEMORY, "history: no host memory; it is off");
+    }
+    return GMD_OK;
+}
+
+void gmd_allocator_set_stack_source(gmd_allocator *allocator, gmd_stack_source *source,
+                                    void *context)
+{
+    stacks_set_source(allocator->stacks, source, context);
+}
+
+gmd_status gmd_allocator_dump_snapshot(gmd_allocator *allocator, const char *path, gmd_error *error)
+{
+    const snapshot_source from = {.devices = allocator->devices,
+                                  .device_count = allocator->device_count,
+                                  .settings = &allocator->settings,
+                                  .conf = allocator->conf,
+                                  .stacks = allocator->stacks};
+    return snapshot_write(&from, path, error);
 }

@@ -12,8 +12,8 @@ bool block_map_grow(block_map *map)
         return false;
     }
     for (uint64_t i = 0; map->slots && i <= map->mask; i++) {
-        if (map->slots[i].address) {
-            block_map_insert(&larger, map->slots[i].block);
+        if (map->slots[i]) {
+            block_map_insert(&larger, block_map_at(map, i));
         }
     }
     free(map->slots);
@@ -23,11 +23,11 @@ bool block_map_grow(block_map *map)
 
 void block_map_insert(block_map *map, block *b)
 {
-    uint64_t at = block_map_home(map, b->address);
-    while (map->slots[at].address) {
+    uint64_t hash = block_map_hash(b->address), at = hash >> map->shift;
+    while (map->slots[at]) {
         at = (at + 1) & map->mask;
     }
-    map->slots[at] = (block_map_slot){b->address, b};
+    map->slots[at] = block_map_tag(hash) | (uint64_t)(uintptr_t)b;
     map->count++;
 }
 
@@ -35,14 +35,14 @@ void block_map_insert(block_map *map, block *b)
 void block_map_remove(block_map *map, block_map_slot *slot)
 {
     uint64_t hole = (uint64_t)(slot - map->slots);
-    for (uint64_t at = (hole + 1) & map->mask; map->slots[at].address; at = (at + 1) & map->mask) {
-        uint64_t home = block_map_home(map, map->slots[at].address);
+    for (uint64_t at = (hole + 1) & map->mask; map->slots[at]; at = (at + 1) & map->mask) {
+        uint64_t home = block_map_hash(block_map_at(map, at)->address) >> map->shift;
         if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
             map->slots[hole] = map->slots[at];
             hole = at;
         }
     }
-    map->slots[hole].address = 0;
+    map->slots[hole] = 0;
     map->count--;
 }
 

@@ -1,17 +1,17 @@
 /* block_map.h - address -> allocated block, O(1): open addressing with linear probing, a mixing
  * hash (device addresses have constant low bits) and deletion by shifting back, so no tombstones.
- */
+ *
+ * A slot is one word, the block's address in the host's memory below 16 bits of the hash: so the
+ * map can be kept at most a quarter full, where a probe hardly ever takes a second step, and the
+ * block is looked at only where these bits agree. */
 #ifndef GMD_BLOCK_MAP_H
 #define GMD_BLOCK_MAP_H
 
 #include "block.h"
 
-typedef struct block_map_slot {
-    uint64_t address; /* 0: empty; no block has address 0 */
-    block *block;
-} block_map_slot;
+typedef uint64_t block_map_slot; /* 0: empty */
 
-/* Zero-initialised is empty. Sync: the owner's lock. */
+/* Zero-initialised is empty. Sync: the owner's. */
 typedef struct block_map {
     block_map_slot *slots;
     uint64_t mask; /* slots - 1, a power of two - 1; 0 without slots */
@@ -19,30 +19,49 @@ typedef struct block_map {
     uint64_t count;
 } block_map;
 
+#define BLOCK_MAP_POINTER_BITS 48 /* of the host's addresses; Linux gives none above unasked */
+
+static inline uint64_t block_map_hash(uint64_t address)
+{
+    return address * 0x9e3779b97f4a7c15u;
+}
+
+static inline uint64_t block_map_tag(uint64_t hash) /* in its place in a slot */
+{
+    return hash >> 16 << BLOCK_MAP_POINTER_BITS; /* bits 16 to 31: the index is of the topmost */
+}
+
+static inline block *block_map_block(block_map_slot slot)
+{
+    return (block *)(uintptr_t)(slot & (((uint64_t)1 << BLOCK_MAP_POINTER_BITS) - 1));
+}
+
+/* The block in slot `at`, 0 to mask; NULL: empty. */
+static inline block *block_map_at(const block_map *map, uint64_t at)
+{
+    return block_map_block(map->slots[at]);
+}
+
 /* Makes room for one more entry, so that the following insert cannot fail. */
 bool block_map_grow(block_map *map);
 static inline bool block_map_reserve(block_map *map)
 {
-    /* At most half full: probes stay within a cache line or two. */
-    return (map->slots && (map->count + 1) * 2 <= map->mask + 1) || block_map_grow(map);
+    return (map->slots && (map->count + 1) * 4 <= map->mask + 1) || block_map_grow(map);
 }
 
 void block_map_insert(block_map *map, block *b);
 
-static inline uint64_t block_map_home(const block_map *map, uint64_t address)
-{
-    return address * 0x9e3779b97f4a7c15u >> map->shift;
-}
-
 /* NULL: not there. */
 static inline block_map_slot *block_map_find(const block_map *map, uint64_t address)
 {
-    if (!map->count || !address) {
+    uint64_t hash = block_map_hash(address), tag = block_map_tag(hash);
+    if (!map->count) {
         return NULL;
     }
-    for (uint64_t at = block_map_home(map, address); map->slots[at].address;
-         at = (at + 1) & map->mask) {
-        if (map->slots[at].address == address) {
+    for (uint64_t at = hash >> map->shift; map->slots[at]; at = (at + 1) & map->mask) {
+        block_map_slot slot = map->slots[at];
+        if ((slot ^ tag) >> BLOCK_MAP_POINTER_BITS == 0 &&
+            block_map_block(slot)->address == address) {
             return &map->slots[at];
         }
     }

@@ -81,32 +81,29 @@ static rise rise_of(const settings *s, const block *b, uint64_t size, uint64_t r
 bool blocks_have_room_to_occupy(const settings *s, const heap *h, const block *b, uint64_t size,
                                 uint64_t requested)
 {
-    if (h->is_only) {
+    if (h->stats.is_only) {
         return true;
     }
     pool_kind kind = set_kind(block_set(b));
     rise r = rise_of(s, b, size, requested);
-    return statistics_has_room(&h->stats, kind, FIGURE_ALLOCATION, 1) &&
-           statistics_has_room(&h->stats, kind, FIGURE_ALLOCATED_BYTES, r.bytes) &&
-           statistics_has_room(&h->stats, kind, FIGURE_ACTIVE, 1) &&
-           statistics_has_room(&h->stats, kind, FIGURE_ACTIVE_BYTES, r.bytes) &&
-           statistics_has_room(&h->stats, kind, FIGURE_REQUESTED_BYTES, r.requested) &&
-           statistics_has_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT, r.splits) &&
-           statistics_has_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, r.split_bytes);
+    uint64_t room = statistics_room(&h->stats, kind, FIGURE_ALLOCATION, 1) |
+                    statistics_room(&h->stats, kind, FIGURE_ALLOCATED_BYTES, r.bytes) |
+                    statistics_room(&h->stats, kind, FIGURE_REQUESTED_BYTES, r.requested) |
+                    statistics_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT, r.splits) |
+                    statistics_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, r.split_bytes);
+    return (int64_t)room >= 0;
 }
 
 void blocks_make_room_to_occupy(const settings *s, statistics *all, heap *h, const block *b,
                                 uint64_t size, uint64_t requested)
 {
-    if (h->is_only) {
+    if (h->stats.is_only) {
         return;
     }
     pool_kind kind = set_kind(block_set(b));
     rise r = rise_of(s, b, size, requested);
     statistics_make_room(all, &h->stats, kind, FIGURE_ALLOCATION, 1);
     statistics_make_room(all, &h->stats, kind, FIGURE_ALLOCATED_BYTES, r.bytes);
-    statistics_make_room(all, &h->stats, kind, FIGURE_ACTIVE, 1);
-    statistics_make_room(all, &h->stats, kind, FIGURE_ACTIVE_BYTES, r.bytes);
     statistics_make_room(all, &h->stats, kind, FIGURE_REQUESTED_BYTES, r.requested);
     statistics_make_room(all, &h->stats, kind, FIGURE_INACTIVE_SPLIT, r.splits);
     statistics_make_room(all, &h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, r.split_bytes);
@@ -139,20 +136,21 @@ static void release_changes(const block *b, int64_t *splits, int64_t *bytes)
 
 bool blocks_have_room_to_release(const heap *h, const block *b)
 {
-    if (h->is_only || block_is_expandable(b)) {
+    if (h->stats.is_only || block_is_expandable(b)) {
         return true;
     }
     int64_t splits, bytes;
     release_changes(b, &splits, &bytes);
     pool_kind kind = set_kind(block_set(b));
-    return (splits <= 0 || statistics_has_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT, 1)) &&
-           (bytes <= 0 ||
-            statistics_has_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, (uint64_t)bytes));
+    uint64_t more = splits > 0, more_bytes = bytes > 0 ? (uint64_t)bytes : 0;
+    uint64_t room = statistics_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT, more) |
+                    statistics_room(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, more_bytes);
+    return (int64_t)room >= 0;
 }
 
 void blocks_make_room_to_release(statistics *all, heap *h, const block *b)
 {
-    if (h->is_only || block_is_expandable(b)) {
+    if (block_is_expandable(b)) {
         return;
     }
     int64_t splits, bytes;
@@ -257,8 +255,6 @@ block *blocks_occupy(const settings *s, heap *h, block *b, uint64_t size, uint64
     block_map_insert(&h->allocated, b);
     statistics_raise(&h->stats, kind, FIGURE_ALLOCATION, 1);
     statistics_raise(&h->stats, kind, FIGURE_ALLOCATED_BYTES, b->size);
-    statistics_raise(&h->stats, kind, FIGURE_ACTIVE, 1);
-    statistics_raise(&h->stats, kind, FIGURE_ACTIVE_BYTES, b->size);
     statistics_raise(&h->stats, kind, FIGURE_REQUESTED_BYTES, requested);
     return b;
 }
@@ -316,8 +312,6 @@ void blocks_disown(heap *h, block *b)
 void blocks_release(const settings *s, heap *h, block *b)
 {
     pool_kind kind = set_kind(block_set(b));
-    statistics_lower(&h->stats, kind, FIGURE_ACTIVE, 1);
-    statistics_lower(&h->stats, kind, FIGURE_ACTIVE_BYTES, b->size);
     statistics_lower(&h->stats, kind, FIGURE_REQUESTED_BYTES, b->requested_size);
     uint64_t below = blocks_merge(h, b, b->previous);
     uint64_t above = blocks_merge(h, b, b->next);

@@ -14,7 +14,7 @@ block *blocks_find(const settings *s, const free_set *set, uint64_t size);
 /* Whether handing out `size` bytes of b splits it. */
 bool blocks_should_split(const settings *s, const block *b, uint64_t size);
 
-/* What handing out and freeing raise fits under the heap's ceilings (statistics.h). */
+/* Whether what handing out and freeing raise fits under the heap's ceilings (statistics.h). */
 bool blocks_have_room_to_occupy(const settings *s, const heap *h, const block *b, uint64_t size,
                                 uint64_t requested);
 bool blocks_have_room_to_release(const heap *h, const block *b);

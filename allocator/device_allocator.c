@@ -34,21 +34,38 @@ void device_resolve_limit(device_allocator *d)
     }
 }
 
+heap *device_cached_heap_elsewhere(device_allocator *d, cudaStream_t stream)
+{
+    for (uint32_t way = 1; way < HEAP_CACHE_WAYS; way++) {
+        heap *h = atomic_load_explicit(&d->heap_cache[device_heap_slot(stream, way)],
+                                       memory_order_acquire);
+        if (!h || h->stream == stream) {
+            return h;
+        }
+    }
+    return NULL;
+}
+
+/* Heaps of the default pool live as long as the device does: no slot becomes empty again. */
 static void remember(device_allocator *d, heap *h)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)h->stream * 0x9e3779b97f4a7c15u;
-    atomic_store_explicit(&d->heap_cache[hash >> 58], h, memory_order_release);
+    uint32_t slot = device_heap_slot(h->stream, 0);
+    for (uint32_t way = 0; way < HEAP_CACHE_WAYS; way++) {
+        uint32_t next = device_heap_slot(h->stream, way);
+        if (!atomic_load_explicit(&d->heap_cache[next], memory_order_relaxed)) {
+            slot = next;
+            break;
+        }
+    }
+    atomic_store_explicit(&d->heap_cache[slot], h, memory_order_release);
 }
 
 static heap *add_heap(device_allocator *d, pool *of, heap **link, cudaStream_t stream)
 {
     heap *h = heap_create(d, of, stream);
-    if (!h) {
+    if (!h || !history_open(d, h)) {
+        heap_destroy(h);
         return NULL;
-    }
-    h->is_only = !d->heaps;
-    if (d->heaps) {
-        d->heaps->is_only = false;
     }
     atomic_store_explicit(&h->entry, HEAP_CLOSED, memory_order_relaxed);
     statistics_add_heap(&d->stats, &h->stats);

@@ -9,6 +9,7 @@
 
 #include "gmd_allocator.h"
 #include "heap.h"
+#include "history.h"
 #include "pending.h"
 #include "places.h"
 #include "settings.h"
@@ -17,7 +18,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define HEAP_CACHE_SIZE 64 /* direct-mapped: stream -> heap of the default pool */
+/* Stream -> heap of the default pool. A heap lies in the slot of its stream's hash or in one of the
+ * next few: two streams in use must not put each other out. */
+#define HEAP_CACHE_SIZE 256
+#define HEAP_CACHE_WAYS 8
 
 /* Why a request that a cached block could serve must have the device alone. */
 enum {
@@ -55,6 +59,7 @@ struct device_allocator {
     int device;
     const settings *settings;
     _Atomic uint32_t attention; /* ATTEND_ bits */
+    _Atomic uint64_t captures;  /* a recording's epoch and gmd_stacks; 0: no stacks are taken */
     heap *_Atomic heap_cache[HEAP_CACHE_SIZE];
     heap *heaps;       /* of all pools */
     pool default_pool; /* first of the list of pools */
@@ -65,6 +70,8 @@ struct device_allocator {
     segment *segments;    /* the expandable ones */
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
+    history history;
+    stacks *stacks; /* the allocator's */
     uint32_t quirks;
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
@@ -82,13 +89,22 @@ void device_set_limit(device_allocator *d, uint64_t bytes);
  * the caller's alone. */
 heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream);
 
+static inline uint32_t device_heap_slot(cudaStream_t stream, uint32_t way)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u;
+    return (uint32_t)((hash >> 56) + way) % HEAP_CACHE_SIZE;
+}
+
+heap *device_cached_heap_elsewhere(device_allocator *d, cudaStream_t stream);
+
 /* The default pool's heap of a stream, where it was used of late; NULL: ask device_heap. Any time.
  */
 static inline heap *device_cached_heap(device_allocator *d, cudaStream_t stream)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u;
-    heap *h = atomic_load_explicit(&d->heap_cache[hash >> 58], memory_order_acquire);
-    return h && h->stream == stream ? h : NULL;
+    heap *h =
+        atomic_load_explicit(&d->heap_cache[device_heap_slot(stream, 0)], memory_order_acquire);
+    return __builtin_expect(h && h->stream == stream, 1) ? h
+                                                         : device_cached_heap_elsewhere(d, stream);
 }
 
 static inline void device_attend(device_allocator *d, uint32_t why, bool is_on)
@@ -100,6 +116,15 @@ static inline void device_attend(device_allocator *d, uint32_t why, bool is_on)
 static inline bool quirk_is_on(const device_allocator *d, gmd_quirk which)
 {
     return d->quirks & 1u << which;
+}
+
+/* A request begins, and is one of those whose stacks `which` has; nothing is held yet. */
+static inline void device_note_caller(device_allocator *d, gmd_stacks which)
+{
+    uint64_t captures = atomic_load_explicit(&d->captures, memory_order_relaxed);
+    if (__builtin_expect(captures != 0, 0)) {
+        stacks_take(d->stacks, (uint32_t)(captures >> 32), (uint32_t)captures >= (uint32_t)which);
+    }
 }
 
 /* Torch 2.11's deviation is to be kept to, and matters here: counted. */

@@ -30,8 +30,12 @@
  *     int  gmd_end_pool(int device, const uint64_t id[2], void **context);
  *     int  gmd_release_pool(int device, const uint64_t id[2]);
  *                       private pools; see gmd_allocator_begin_pool
- *     const char *gmd_last_error(void);
- *                       what went wrong in the thread's last call but being out of memory, or NULL
+ *     int  gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t
+ * message_size); void gmd_set_stack_source(gmd_stack_source *source, void *context); int
+ * gmd_dump_snapshot(const char *path, char *message, size_t message_size); 0: done; else a message.
+ * The history of events, whose stacks (a gmd_stacks) it keeps, and the file that
+ * torch.cuda._memory_viz reads const char *gmd_last_error(void); what went wrong in the thread's
+ * last call but being out of memory, or NULL
  *
  * This header declares types only, so that a plugin may be written without it. Sizes are bytes. */
 #ifndef GMD_ABI_H
@@ -68,5 +72,19 @@ typedef struct gmd_block_info {
 } gmd_block_info;
 
 typedef void gmd_walk_fn(void *context, const gmd_block_info *block);
+
+/* Whose stacks a history keeps. */
+typedef enum gmd_stacks {
+    GMD_STACKS_OFF,
+    GMD_STACKS_ALLOCATIONS, /* a free is shown with the stack of its allocation */
+    GMD_STACKS_ALL,
+} gmd_stacks;
+
+/* Tells the current thread's stack: writes a line FILE:LINE:FUNCTION for each frame, the innermost
+ * first, and gives the bytes written, at most `size` (then its outer frames are cut off); 0: it has
+ * none. The text is UTF-8 and not terminated. Called by any thread at the start of a request, with
+ * no lock of the allocator held, so that it may take locks of its own, and may even allocate and
+ * free: such requests have no stack. It must stay callable until another one is set. */
+typedef size_t gmd_stack_source(void *context, char *text, size_t size);
 
 #endif

@@ -136,4 +136,23 @@ bool gmd_allocator_memory_stats(gmd_allocator *allocator, int device, gmd_stat_f
  * False: device index out of range, or no host memory. */
 bool gmd_allocator_walk(gmd_allocator *allocator, int device, gmd_walk_fn *visit, void *context);
 
+/* --- history ----------------------------------------------------------------------------- */
+
+/* Keeps the latest `max_entries` events of each device from now on, with the stacks that `which`
+ * says; 0: none any more. What was recorded before is dropped. GMD_NO_MEMORY: it is off. */
+gmd_status gmd_allocator_record_history(gmd_allocator *allocator, uint64_t max_entries,
+                                        gmd_stacks which, gmd_error *error);
+
+/* Who tells stacks, in place of the native frames that are taken otherwise; NULL: nobody. */
+void gmd_allocator_set_stack_source(gmd_allocator *allocator, gmd_stack_source *source,
+                                    void *context);
+
+/* Writes all segments, blocks, recorded events and settings as torch.cuda.memory._dump_snapshot()
+ * does: a pickle that torch.cuda._memory_viz and pytorch.org/memory_viz open. The file appears when
+ * it is whole. Its stacks are told with the functions' names as the loaded libraries export them.
+ * With gmd_allocator_order_segments, addresses are those of the order. GMD_FAILED: it cannot be
+ * written, and the message names it. */
+gmd_status gmd_allocator_dump_snapshot(gmd_allocator *allocator, const char *path,
+                                       gmd_error *error);
+
 #endif

@@ -23,6 +23,10 @@ heap *heap_create(device_allocator *device, pool *of, cudaStream_t stream)
 
 void heap_destroy(heap *h)
 {
+    if (!h) {
+        return;
+    }
+    free(h->history);
     block_map_release(&h->allocated);
     block_pool_release(&h->blocks);
     free(h);

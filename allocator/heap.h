@@ -23,7 +23,6 @@ typedef enum heap_entry { HEAP_OPEN, HEAP_ENTERED, HEAP_CLOSED } heap_entry;
 
 struct heap {
     _Atomic uint32_t entry; /* heap_entry */
-    bool is_only;           /* of its device: see statistics.h */
     cudaStream_t stream;
     device_allocator *device;
     pool *pool;
@@ -38,7 +37,7 @@ struct heap {
 
 /* NULL: no host memory. */
 heap *heap_create(device_allocator *device, pool *of, cudaStream_t stream);
-void heap_destroy(heap *h);
+void heap_destroy(heap *h); /* NULL is fine */
 
 static inline bool heap_try_enter(heap *h)
 {

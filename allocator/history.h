@@ -1,10 +1,16 @@
-/* history.h - what happened, as torch.cuda.memory's history has it: a ring of the latest events of
- * each heap, brought into one order when it is asked for. Off, it costs one comparison; on, an
- * event is four words and the processor's own clock. Sync: the heap's. */
+/* history.h - what happened, as torch.cuda.memory's history has it.
+ *
+ * Each heap has a ring of its own latest events, so that streams share nothing here either; a
+ * snapshot brings them into one order by the processor's clock. Off, an event costs one comparison;
+ * on, it is four words and a reading of that clock. Sync: the heap's for its ring, the device's for
+ * all else. */
 #ifndef GMD_HISTORY_RING_H
 #define GMD_HISTORY_RING_H
 
-#include "device_allocator.h"
+#include "heap.h"
+#include "segment_stacks.h"
+#include "stacks.h"
+#include "ticks.h"
 
 typedef enum history_kind {
     HISTORY_ALLOC,
@@ -26,44 +32,117 @@ typedef struct history_entry {
 } history_entry;
 
 struct history_ring {
-    uint64_t count; /* of all events so far */
-    uint64_t mask;  /* entries - 1, a power of two - 1 */
+    uint64_t count;     /* of all events so far */
+    uint64_t mask;      /* entries - 1, a power of two - 1 */
+    uint64_t most_mask; /* what the ring may grow to */
+    uint32_t epoch;     /* of the stacks that are kept, see stacks.h; 0: none are */
     history_entry entries[];
 };
 
-static inline uint64_t history_ticks(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-#error "history_ticks: say how this processor's clock is read"
-#endif
-}
+/* An event with all that its ring says of it. */
+typedef struct history_event {
+    history_entry entry;
+    cudaStream_t stream;
+} history_event;
 
-static inline void history_add(heap *h, history_kind kind, uint64_t address, uint64_t size,
-                               uint32_t stack)
+typedef struct history {  /* of a device */
+    uint64_t max_entries; /* 0: off */
+    uint32_t epoch;       /* see history_ring */
+    ticks_moment start;
+    history_event *past; /* of heaps that are gone */
+    size_t past_count, past_capacity;
+    segment_stacks segments;
+} history;
+
+/* From now on, or no more (0 entries); what was recorded is dropped. False: no host memory, and it
+ * is off. The device is the caller's alone, as for all that follow. */
+bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which);
+
+/* A heap is made: false: no host memory. A heap goes: its events stay. */
+bool history_open(device_allocator *d, heap *h);
+void history_retire(device_allocator *d, heap *h);
+
+/* The latest max_entries events in the order in which they happened. False: no host memory. */
+bool history_collect(const device_allocator *d, history_event **events, size_t *count);
+
+/* Somebody looked: `active_bytes` of the device were in use. */
+void history_note_snapshot(device_allocator *d, uint64_t active_bytes);
+
+/* An event of a segment. */
+void history_note(device_allocator *d, history_kind kind, uint64_t address, uint64_t size,
+                  const free_set *set);
+
+/* The ring has come to its end: it grows, or its oldest events make place. */
+void history_turn(heap *h);
+
+static inline void history_put(heap *h, history_kind kind, uint64_t ticks, uint64_t address,
+                               uint64_t size, uint32_t stack)
 {
     history_ring *r = h->history;
-    if (__builtin_expect(r != NULL, 0)) {
-        history_entry *e = &r->entries[r->count++ & r->mask];
-        e->ticks = history_ticks();
-        e->address = address;
-        e->size = size;
-        e->stack = stack;
-        e->kind = (uint32_t)kind;
+    history_entry *e = &r->entries[r->count & r->mask];
+    e->ticks = ticks;
+    e->address = address;
+    e->size = size;
+    e->stack = stack;
+    e->kind = (uint32_t)kind;
+    if (__builtin_expect(!(++r->count & r->mask), 0)) {
+        history_turn(h);
     }
 }
 
-/* An event of a segment. */
-static inline void history_note(device_allocator *d, history_kind kind, uint64_t address,
-                                uint64_t size, const free_set *set)
+static inline uint32_t history_stack(const heap *h)
 {
-    (void)d;
-    history_add(set->heap, kind, address, size, 0);
+    uint32_t epoch = h->history->epoch;
+    return __builtin_expect(epoch != 0, 0) ? stacks_current(epoch) : 0;
+}
+
+static inline void history_add(heap *h, history_kind kind, uint64_t address, uint64_t size)
+{
+    if (__builtin_expect(h->history != NULL, 0)) {
+        history_put(h, kind, ticks_now(), address, size, history_stack(h));
+    }
+}
+
+/* The block, which has just been handed out, keeps the stack. */
+static inline void history_add_alloc(heap *h, block *b)
+{
+    if (__builtin_expect(h->history != NULL, 0)) {
+        uint32_t stack = history_stack(h);
+        if (__builtin_expect(h->history->epoch != 0, 0)) {
+            block_detail_of(b)->stack = stack;
+        }
+        history_put(h, HISTORY_ALLOC, ticks_now(), b->address, b->requested_size, stack);
+    }
+}
+
+/* Where the free's own stack is not taken, the allocation's says more than none. */
+static inline uint32_t history_free_stack(const heap *h, const block *b)
+{
+    uint32_t stack = history_stack(h);
+    return __builtin_expect(h->history->epoch != 0, 0) && !stack ? block_detail_seen(b)->stack
+                                                                 : stack;
+}
+
+/* A block is freed; `is_done`: no other stream's work uses it, so that it can be used again. */
+static inline void history_add_free(heap *h, const block *b, bool is_done)
+{
+    if (__builtin_expect(h->history != NULL, 0)) {
+        uint32_t stack = history_free_stack(h, b);
+        uint64_t ticks = ticks_now(); /* one for both, as they are one moment */
+        history_put(h, HISTORY_FREE_REQUESTED, ticks, b->address, b->requested_size, stack);
+        if (is_done) {
+            history_put(h, HISTORY_FREE_COMPLETED, ticks, b->address, b->requested_size, stack);
+        }
+    }
+}
+
+/* The last other stream's work that used a freed block is done. */
+static inline void history_add_completed(heap *h, const block *b)
+{
+    if (__builtin_expect(h->history != NULL, 0)) {
+        history_put(h, HISTORY_FREE_COMPLETED, ticks_now(), b->address, b->requested_size,
+                    history_free_stack(h, b));
+    }
 }
 
 #endif

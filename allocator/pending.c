@@ -172,7 +172,8 @@ static void release_if_done(device_allocator *d, block *b)
         return;
     }
     b->set_and_state &= ~(BLOCK_PENDING | BLOCK_USED);
-    history_add(h, HISTORY_FREE_COMPLETED, b->address, b->requested_size, 0);
+    statistics_end_pending(&h->stats, set_kind(block_set(b)), b->size);
+    history_add_completed(h, b);
     blocks_make_room_to_release(&d->stats, h, b);
     blocks_release(d->settings, h, b);
 }
@@ -181,6 +182,7 @@ void pending_add(device_allocator *d, block *b)
 {
     block_detail_of(b)->event_count = 0;
     b->set_and_state |= BLOCK_PENDING;
+    statistics_add_pending(&block_set(b)->heap->stats, set_kind(block_set(b)), b->size);
     cuda_scope scope;
     if (!block_detail_of(b)->uses) { /* their streams are gone */
         release_if_done(d, b);
@@ -277,7 +279,7 @@ void pending_forget(device_allocator *d, cudaStream_t stream)
 {
     for (heap *h = d->heaps; h; h = h->next_of_device) {
         for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
-            block *b = h->allocated.slots[i].address ? h->allocated.slots[i].block : NULL;
+            block *b = block_map_at(&h->allocated, i);
             if (b && b->set_and_state & BLOCK_USED) {
                 forget_uses(&d->pending, b, stream);
             }

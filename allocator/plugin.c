@@ -3,6 +3,7 @@
 #include "gmd_allocator.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,30 +29,40 @@ GMD_EXPORT int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filte
                               void *context);
 GMD_EXPORT int gmd_end_pool(int device, const uint64_t id[2], void **context);
 GMD_EXPORT int gmd_release_pool(int device, const uint64_t id[2]);
+GMD_EXPORT int gmd_record_history(uint64_t max_entries, int stacks, char *message,
+                                  size_t message_size);
+GMD_EXPORT void gmd_set_stack_source(gmd_stack_source *source, void *context);
+GMD_EXPORT int gmd_dump_snapshot(const char *path, char *message, size_t message_size);
 GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
 GMD_EXPORT int64_t gmd_quirk_count(const char *name);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static gmd_allocator *instance;
+static gmd_allocator *_Atomic instance;
 static char conf[4096]; /* of gmd_configure */
 
 static void make_instance(void)
 {
     int device_count = 0;
     gmd_error error;
+    gmd_allocator *made = NULL;
     if (cudaGetDeviceCount(&device_count) != cudaSuccess || device_count < 1) {
         fprintf(stderr, "gmd_allocator: no CUDA device\n");
         return;
     }
-    if (gmd_allocator_create(&instance, device_count, conf, &error) != GMD_OK) {
+    if (gmd_allocator_create(&made, device_count, conf, &error) != GMD_OK) {
         fprintf(stderr, "gmd_allocator: %s\n", error.text);
     }
+    instance = made;
 }
 
 static gmd_allocator *get(void)
 {
-    pthread_once(&once, make_instance);
-    return instance;
+    gmd_allocator *made = atomic_load_explicit(&instance, memory_order_acquire);
+    if (__builtin_expect(!made, 0)) {
+        pthread_once(&once, make_instance);
+        made = instance;
+    }
+    return made;
 }
 
 /* Settings in PYTORCH_CUDA_ALLOC_CONF syntax, before the first allocation. 0: accepted. */
@@ -91,7 +102,8 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
     (void)size;
-    if (get() && !gmd_allocator_free(instance, ptr, device, stream)) {
+    gmd_allocator *a = get();
+    if (a && !gmd_allocator_free(a, ptr, device, stream)) {
         fprintf(stderr, "gmd_allocator: free of %p, which is not a live block, was refused\n", ptr);
     }
 }
@@ -172,6 +184,50 @@ int gmd_end_pool(int device, const uint64_t id[2], void **context)
 int gmd_release_pool(int device, const uint64_t id[2])
 {
     return get() && gmd_allocator_release_pool(instance, device, id) ? 0 : -1;
+}
+
+/* --- history ----------------------------------------------------------------------------- */
+
+static int report(gmd_status status, const gmd_error *error, char *message, size_t message_size)
+{
+    if (status != GMD_OK) {
+        snprintf(message, message_size, "%s", error->text);
+    }
+    return status == GMD_OK ? 0 : -1;
+}
+
+static int report_no_device(char *message, size_t message_size)
+{
+    snprintf(message, message_size, "there is no CUDA device");
+    return -1;
+}
+
+int gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    gmd_status status =
+        gmd_allocator_record_history(instance, max_entries, (gmd_stacks)stacks, &error);
+    return report(status, &error, message, message_size);
+}
+
+void gmd_set_stack_source(gmd_stack_source *source, void *context)
+{
+    if (get()) {
+        gmd_allocator_set_stack_source(instance, source, context);
+    }
+}
+
+int gmd_dump_snapshot(const char *path, char *message, size_t message_size)
+{
+    gmd_error error = {""};
+    if (!get()) {
+        return report_no_device(message, message_size);
+    }
+    gmd_status status = gmd_allocator_dump_snapshot(instance, path, &error);
+    return report(status, &error, message, message_size);
 }
 
 /* --- quirks ------------------------------------------------------------------------------ */

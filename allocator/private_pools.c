@@ -103,7 +103,7 @@ bool private_pools_are_captured(const device_allocator *d)
 static bool is_empty(const pool *p)
 {
     for (const heap *h = p->heaps; h; h = h->next) {
-        if (h->stats.counts[POOL_ALL][FIGURE_ACTIVE].current) {
+        if (statistics_is_active(&h->stats)) {
             return false;
         }
         for (int kind = 0; kind < POOL_KINDS; kind++) {
@@ -123,9 +123,7 @@ static void drop_heap(device_allocator *d, heap *h)
     }
     *link = h->next_of_device;
     statistics_remove_heap(&d->stats, &h->stats);
-    if (d->heaps && !d->heaps->next_of_device) {
-        d->heaps->is_only = true;
-    }
+    history_retire(d, h);
     heap_destroy(h);
 }
 

@@ -28,7 +28,7 @@ static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_
     }
     free_set_remove(set, b);
     b = blocks_occupy(s, h, b, size, requested);
-    history_add(h, HISTORY_ALLOC, b->address, requested, 0);
+    history_add_alloc(h, b);
     return b;
 }
 
@@ -178,7 +178,7 @@ static void note_refusal(request *r)
             cuda_succeeded(cudaMemGetInfo(&free_bytes, &total));
             cuda_scope_leave(&scope);
         }
-        history_add(r->set->heap, HISTORY_OOM, free_bytes, r->size, 0);
+        history_add(r->set->heap, HISTORY_OOM, free_bytes, r->size);
     }
 }
 
@@ -204,16 +204,14 @@ static uint64_t serve(request *r)
     if (b->size >= d->settings->max_split_bytes) {
         statistics_raise_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
     }
-    history_add(h, HISTORY_ALLOC, b->address, r->requested, 0);
+    history_add_alloc(h, b);
     return places_address(&d->places, b->address);
 }
 
-void *requests_malloc(device_allocator *d, size_t size, cudaStream_t stream)
+/* Apart, so that the path of a cached block saves no registers for it. */
+__attribute__((noinline)) static void *malloc_alone(device_allocator *d, size_t size,
+                                                    cudaStream_t stream)
 {
-    void *cached = malloc_cached(d, size, stream);
-    if (cached) {
-        return cached;
-    }
     request r = {.d = d,
                  .requested = size,
                  .size = settings_block_size(d->settings, size),
@@ -222,6 +220,13 @@ void *requests_malloc(device_allocator *d, size_t size, cudaStream_t stream)
     uint64_t address = serve(&r);
     device_leave(d);
     return (void *)(uintptr_t)address;
+}
+
+void *requests_malloc(device_allocator *d, size_t size, cudaStream_t stream)
+{
+    device_note_caller(d, GMD_STACKS_ALLOCATIONS);
+    void *cached = malloc_cached(d, size, stream);
+    return cached ? cached : malloc_alone(d, size, stream);
 }
 
 /* --- frees ------------------------------------------------------------------------------- */
@@ -235,10 +240,10 @@ static bool is_simple_free(const device_allocator *d, const heap *h, const block
 static void free_block(const settings *s, heap *h, block_map_slot *slot, block *b)
 {
     block_map_remove(&h->allocated, slot);
-    history_add(h, HISTORY_FREE_REQUESTED, b->address, b->requested_size, 0);
+    bool is_done = !(b->set_and_state & BLOCK_USED);
+    history_add_free(h, b, is_done);
     blocks_disown(h, b);
-    if (!(b->set_and_state & BLOCK_USED)) {
-        history_add(h, HISTORY_FREE_COMPLETED, b->address, b->requested_size, 0);
+    if (is_done) {
         blocks_release(s, h, b);
     }
 }
@@ -252,9 +257,9 @@ static bool free_cached(device_allocator *d, uint64_t address, cudaStream_t stre
     bool is_freed = false;
     if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED)) {
         block_map_slot *slot = block_map_find(&h->allocated, places_place(&d->places, address));
-        is_freed = slot && is_simple_free(d, h, slot->block);
+        is_freed = slot && is_simple_free(d, h, block_map_block(*slot));
         if (is_freed) {
-            free_block(d->settings, h, slot, slot->block);
+            free_block(d->settings, h, slot, block_map_block(*slot));
         }
     }
     heap_leave(h);
@@ -274,18 +279,14 @@ static block_map_slot *find_live(device_allocator *d, uint64_t address, heap **i
     return NULL;
 }
 
-bool requests_free(device_allocator *d, void *ptr, cudaStream_t stream)
+__attribute__((noinline)) static bool free_alone(device_allocator *d, uint64_t address)
 {
-    uint64_t address = (uint64_t)(uintptr_t)ptr;
-    if (free_cached(d, address, stream)) {
-        return true;
-    }
     heap *h = NULL;
     device_enter(d);
     bool is_yielded = atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED;
     block_map_slot *slot = is_yielded ? NULL : find_live(d, address, &h);
     if (slot) {
-        block *b = slot->block;
+        block *b = block_map_block(*slot);
         if (b->size >= d->settings->max_split_bytes) {
             statistics_lower_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
         }
@@ -299,13 +300,21 @@ bool requests_free(device_allocator *d, void *ptr, cudaStream_t stream)
     return slot;
 }
 
+bool requests_free(device_allocator *d, void *ptr, cudaStream_t stream)
+{
+    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    device_note_caller(d, GMD_STACKS_ALL);
+    return free_cached(d, address, stream) || free_alone(d, address);
+}
+
 bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)
 {
     heap *h = NULL;
     device_enter(d);
     block_map_slot *slot = find_live(d, (uint64_t)(uintptr_t)ptr, &h);
     /* Work on the allocation stream needs no further care. */
-    bool is_recorded = slot && (h->stream == stream || pending_record(d, slot->block, stream));
+    bool is_recorded =
+        slot && (h->stream == stream || pending_record(d, block_map_block(*slot), stream));
     device_leave(d);
     return is_recorded;
 }
@@ -314,6 +323,7 @@ bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)
  */
 void requests_forget_stream(device_allocator *d, cudaStream_t stream)
 {
+    device_note_caller(d, GMD_STACKS_ALL);
     device_enter(d);
     cuda_scope scope;
     if (cuda_scope_enter(&scope, d->device)) {
@@ -328,6 +338,7 @@ void requests_forget_stream(device_allocator *d, cudaStream_t stream)
 
 void requests_empty_cache(device_allocator *d)
 {
+    device_note_caller(d, GMD_STACKS_ALL);
     device_enter(d);
     if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED) &&
         !private_pools_are_captured(d)) {

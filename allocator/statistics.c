@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #define X(id, name) [FIGURE_##id] = name,
-static const char *const heap_names[] = {HEAP_FIGURES(X)};
+static const char *const heap_names[] = {COUNTED_BY_HEAPS(X) DERIVED_BY_HEAPS(X)};
 static const char *const device_names[] = {DEVICE_FIGURES(X)};
 static const char *const oversize_names[] = {OVERSIZE_FIGURES(X)};
 #undef X
@@ -11,13 +11,90 @@ static const char *const oversize_names[] = {OVERSIZE_FIGURES(X)};
 static const char *const pool_names[POOL_KINDS + 1] = {
     [POOL_LARGE] = "large_pool", [POOL_SMALL] = "small_pool", [POOL_ALL] = "all"};
 
-/* --- ceilings ---------------------------------------------------------------------------- */
+/* --- what a heap has --------------------------------------------------------------------- */
+
+static uint64_t value_in(const heap_statistics *h, int kind, int which)
+{
+    return which < COUNTED_FIGURE_COUNT ? h->counts[kind][which].current
+                                        : h->counts[kind][which - FIGURE_ACTIVE].current +
+                                              h->pending[kind][which - FIGURE_ACTIVE];
+}
+
+static uint64_t value_of(const heap_statistics *h, int row, int which)
+{
+    return row == POOL_ALL ? value_in(h, POOL_LARGE, which) + value_in(h, POOL_SMALL, which)
+                           : value_in(h, row, which);
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Where the room for a counted figure ends: at its own ceiling, and where what is active, which is
+ * more by what is pending, comes to its ceiling. */
+static void set_end(heap_statistics *h, int row, int which)
+{
+    uint64_t end = h->shares[row][which].ceiling;
+    int active = FIGURE_ACTIVE + which;
+    if (active < HEAP_FIGURE_COUNT) {
+        uint64_t pending = value_of(h, row, active) - value_of(h, row, which);
+        end = lesser(end, h->shares[row][active].ceiling - pending);
+    }
+    *(row == POOL_ALL ? &h->ends[which] : &h->counts[row][which].end) = end;
+}
+
+static int counted(int which) /* the figure that `which` is counted by */
+{
+    return which < COUNTED_FIGURE_COUNT ? which : which - FIGURE_ACTIVE;
+}
+
+static void raise_ceiling(heap_statistics *h, int row, int which)
+{
+    heap_share *share = &h->shares[row][which];
+    uint64_t value = value_of(h, row, which);
+    share->ceiling = value > share->ceiling ? value : share->ceiling;
+    set_end(h, row, counted(which));
+}
+
+void statistics_follow(heap_statistics *h, pool_kind kind, heap_figure which)
+{
+    const int rows[] = {(int)kind, POOL_ALL};
+    for (int i = 0; i < 2; i++) {
+        raise_ceiling(h, rows[i], (int)which);
+        if (FIGURE_ACTIVE + (int)which < HEAP_FIGURE_COUNT) {
+            raise_ceiling(h, rows[i], FIGURE_ACTIVE + (int)which);
+        }
+    }
+}
+
+static void change_pending(heap_statistics *h, int kind, uint64_t blocks, uint64_t bytes)
+{
+    h->pending[kind][0] += blocks;
+    h->pending[kind][1] += bytes;
+    for (int which = 0; which < 2; which++) {
+        set_end(h, kind, which);
+        set_end(h, POOL_ALL, which);
+    }
+}
+
+void statistics_add_pending(heap_statistics *h, pool_kind kind, uint64_t bytes)
+{
+    change_pending(h, (int)kind, 1, bytes);
+}
+
+void statistics_end_pending(heap_statistics *h, pool_kind kind, uint64_t bytes)
+{
+    change_pending(h, (int)kind, (uint64_t)-1, (uint64_t)0 - bytes);
+}
+
+/* --- shares of the peaks ----------------------------------------------------------------- */
 
 static uint64_t sum_of(const statistics *s, int row, int which)
 {
     uint64_t sum = 0;
     for (const heap_statistics *h = s->heaps; h; h = h->next) {
-        sum += h->counts[row][which].current;
+        sum += value_of(h, row, which);
     }
     return sum;
 }
@@ -25,23 +102,54 @@ static uint64_t sum_of(const statistics *s, int row, int which)
 /* The peak as it stands: a heap that is the only one moves its ceiling instead. */
 static uint64_t peak_of(const statistics *s, int row, int which)
 {
-    return s->heaps && !s->heaps->next ? s->heaps->counts[row][which].ceiling
-                                       : s->peaks[row][which];
+    return s->heaps && s->heaps->is_only ? s->heaps->shares[row][which].ceiling
+                                         : s->peaks[row][which];
+}
+
+/* Calls `change` with each figure of each row. */
+static void each_figure(statistics *s, heap_statistics *heap,
+                        void (*change)(statistics *s, heap_statistics *heap, int row, int which))
+{
+    for (int row = 0; row <= POOL_ALL; row++) {
+        for (int which = HEAP_FIGURE_COUNT; which-- > 0;) { /* ends follow from what is active */
+            change(s, heap, row, which);
+        }
+    }
+}
+
+static void give_first_share(statistics *s, heap_statistics *heap, int row, int which)
+{
+    s->peaks[row][which] = peak_of(s, row, which);
+    heap->shares[row][which].ceiling = s->heaps ? 0 : s->peaks[row][which];
+    if (s->heaps && s->heaps->is_only) {
+        s->heaps->shares[row][which].high = s->peaks[row][which];
+    }
+    set_end(heap, row, counted(which));
 }
 
 void statistics_add_heap(statistics *s, heap_statistics *heap)
 {
-    for (int row = 0; row <= POOL_ALL; row++) {
-        for (int which = 0; which < HEAP_FIGURE_COUNT; which++) {
-            s->peaks[row][which] = peak_of(s, row, which);
-            heap->counts[row][which].ceiling = s->heaps ? 0 : s->peaks[row][which];
-            if (s->heaps && !s->heaps->next) {
-                s->heaps->counts[row][which].high = s->peaks[row][which];
-            }
-        }
+    each_figure(s, heap, give_first_share);
+    heap->is_only = !s->heaps;
+    if (s->heaps) {
+        s->heaps->is_only = false;
     }
     heap->next = s->heaps;
     s->heaps = heap;
+}
+
+/* To be called when it is out of the list. */
+static void take_share(statistics *s, heap_statistics *heap, int row, int which)
+{
+    if (row < POOL_KINDS && which < COUNTED_FIGURE_COUNT) {
+        s->removed[row][which] += heap->counts[row][which].allocated;
+    }
+    if (heap->is_only) {
+        s->peaks[row][which] = heap->shares[row][which].ceiling;
+    } else if (!s->heaps->next) { /* the only one that is left: its ceiling is the peak */
+        s->heaps->shares[row][which].ceiling = s->peaks[row][which];
+        set_end(s->heaps, row, counted(which));
+    }
 }
 
 void statistics_remove_heap(statistics *s, heap_statistics *heap)
@@ -50,84 +158,80 @@ void statistics_remove_heap(statistics *s, heap_statistics *heap)
     while (*link != heap) {
         link = &(*link)->next;
     }
-    bool was_only = !heap->next && s->heaps == heap;
     *link = heap->next;
-    for (int row = 0; row <= POOL_ALL; row++) {
-        for (int which = 0; which < HEAP_FIGURE_COUNT; which++) {
-            if (row < POOL_KINDS) {
-                s->removed[row][which] += heap->counts[row][which].allocated;
-            }
-            if (was_only) {
-                s->peaks[row][which] = heap->counts[row][which].ceiling;
-            } else if (!s->heaps->next) { /* the only one that is left: its ceiling is the peak */
-                s->heaps->counts[row][which].ceiling = s->peaks[row][which];
-            }
-        }
+    each_figure(s, heap, take_share);
+    if (s->heaps && !s->heaps->next) {
+        s->heaps->is_only = true;
     }
 }
 
-/* What a heap would need to come to its highest again. */
-static uint64_t wanted(heap_count *c)
+/* What a heap would need to come to its highest again; nothing, if it was idle since it was asked
+ * last: what it had once would be kept from the others for ever. */
+static uint64_t wanted(heap_statistics *h, int row, int which, bool is_asking)
 {
-    c->high = c->high > c->current ? c->high : c->current;
-    return c->high - c->current;
+    heap_share *share = &h->shares[row][which];
+    uint64_t value = value_of(h, row, which);
+    uint64_t activity = h->counts[POOL_LARGE][FIGURE_ALLOCATION].allocated +
+                        h->counts[POOL_SMALL][FIGURE_ALLOCATION].allocated;
+    bool is_idle = !is_asking && activity == share->activity;
+    share->high = is_idle || share->high < value ? value : share->high;
+    share->activity = activity;
+    return share->high - value;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Shares out what the peak leaves over. Who asks gets what it wants: two streams that take turns
- * would else be held to half of it for ever. The others get as much of theirs as there is. */
+/* Shares out what the peak leaves over: to each what it wants and an equal part of the rest, or as
+ * much in proportion. Rounded so that all of it is given: the parts of a small number are not all
+ * nothing. */
 static void share_out(statistics *s, const heap_statistics *asking, int row, int which,
                       uint64_t left)
 {
     uint64_t all = 0, heaps = 0;
     for (heap_statistics *h = s->heaps; h; h = h->next) {
-        heap_count *c = &h->counts[row][which];
-        uint64_t want = wanted(c);
-        c->ceiling = c->current;
-        if (h == asking) {
-            c->ceiling += lesser(want, left);
-            left -= lesser(want, left);
-        } else {
-            all += want;
-        }
+        all += wanted(h, row, which, h == asking);
         heaps++;
     }
-    double part = all <= left ? 1 : (double)left / (double)all;
-    uint64_t extra = all < left ? (left - all) / heaps : 0;
+    double part = all <= left ? 1 : (double)left / (double)all, sum = 0;
+    uint64_t extra = all < left ? (left - all) / heaps : 0, given = 0;
     for (heap_statistics *h = s->heaps; h; h = h->next) {
-        heap_count *c = &h->counts[row][which];
-        uint64_t want = h == asking ? 0 : c->high - c->current;
+        uint64_t value = value_of(h, row, which);
+        sum += (double)(h->shares[row][which].high - value) * part;
         uint64_t share =
-            lesser(extra + (all <= left ? want : (uint64_t)((double)want * part)), left);
-        left -= share;
-        c->ceiling += share;
+            all <= left ? h->shares[row][which].high - value : lesser((uint64_t)sum, left) - given;
+        given += share;
+        h->shares[row][which].ceiling = value + share + extra;
+        set_end(h, row, counted(which));
     }
 }
 
 static void make_room_in(statistics *s, heap_statistics *heap, int row, int which, uint64_t amount)
 {
-    heap_count *c = &heap->counts[row][which];
-    if (c->current + amount <= c->ceiling || !s->heaps->next) {
+    heap_share *share = &heap->shares[row][which];
+    uint64_t value = value_of(heap, row, which);
+    if (value + amount <= share->ceiling) {
         return;
     }
     uint64_t sum = sum_of(s, row, which) + amount;
     if (sum > s->peaks[row][which]) {
         s->peaks[row][which] = sum;
     }
-    c->current += amount; /* as it is about to be */
     share_out(s, heap, row, which, s->peaks[row][which] - sum);
-    c->current -= amount;
+    share->ceiling += amount;
+    set_end(heap, row, counted(which));
 }
 
 void statistics_make_room(statistics *s, heap_statistics *heap, pool_kind kind, heap_figure which,
                           uint64_t amount)
 {
-    make_room_in(s, heap, (int)kind, (int)which, amount);
-    make_room_in(s, heap, POOL_ALL, (int)which, amount);
+    if (heap->is_only) { /* its ceilings follow what it has */
+        return;
+    }
+    const int rows[] = {(int)kind, POOL_ALL};
+    for (int i = 0; i < 2; i++) {
+        make_room_in(s, heap, rows[i], (int)which, amount);
+        if (FIGURE_ACTIVE + (int)which < HEAP_FIGURE_COUNT) {
+            make_room_in(s, heap, rows[i], FIGURE_ACTIVE + (int)which, amount);
+        }
+    }
 }
 
 /* --- the device's ------------------------------------------------------------------------ */
@@ -165,28 +269,33 @@ figure statistics_sum(const statistics *s, pool_kind kind, heap_figure which)
 {
     figure f = {.current = sum_of(s, (int)kind, (int)which),
                 .peak = peak_of(s, (int)kind, (int)which)};
+    int by = counted((int)which);
     for (int row = 0; row < POOL_KINDS; row++) {
         if (kind != POOL_ALL && row != (int)kind) {
             continue;
         }
-        f.allocated += s->removed[row][which];
+        f.allocated += s->removed[row][by];
         for (const heap_statistics *h = s->heaps; h; h = h->next) {
-            f.allocated += h->counts[row][which].allocated;
+            f.allocated += h->counts[row][by].allocated;
         }
     }
     return f;
 }
 
+static void reset_peak(statistics *s, heap_statistics *heap, int row, int which)
+{
+    (void)heap;
+    s->peaks[row][which] = sum_of(s, row, which);
+    for (heap_statistics *h = s->heaps; h; h = h->next) {
+        h->shares[row][which].ceiling = h->shares[row][which].high = value_of(h, row, which);
+        set_end(h, row, counted(which));
+    }
+}
+
 void statistics_reset_peaks(statistics *s)
 {
+    each_figure(s, NULL, reset_peak);
     for (int row = 0; row <= POOL_ALL; row++) {
-        for (int which = 0; which < HEAP_FIGURE_COUNT; which++) {
-            s->peaks[row][which] = sum_of(s, row, which);
-            for (heap_statistics *h = s->heaps; h; h = h->next) {
-                heap_count *c = &h->counts[row][which];
-                c->ceiling = c->high = c->current;
-            }
-        }
         for (int which = 0; which < DEVICE_FIGURE_COUNT; which++) {
             s->pooled[row][which].peak = s->pooled[row][which].current;
         }

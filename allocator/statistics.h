@@ -5,8 +5,12 @@
  * What every request changes is counted in its heap, against a ceiling that is the heap's share of
  * the device's peak: while each heap stays under its ceiling, their sum stays under the peak, and
  * nobody needs to look at another's figures. A request that would pass its ceiling is carried out
- * alone (device.h), where the sum is known; the peak moves, or what is unused of it is shared out
- * anew. A heap that is the only one has the peak as its ceiling and moves it by itself.
+ * alone (device_allocator.h), where the sum is known; the peak moves, or what is unused of it is
+ * shared out anew. A heap that is the only one has the peak as its ceiling and moves it by itself.
+ *
+ * What is active is what is allocated and what is freed but pending; pending blocks come and go
+ * with the device alone, so only one of the two is counted by every request, against the lower of
+ * their ceilings.
  *
  * Sync: a heap's figures belong to who has entered the heap, the device's to who has it alone. */
 #ifndef GMD_STATISTICS_H
@@ -17,14 +21,17 @@
 #include <stdbool.h>
 
 /* Kept for each pool and over all of them: current, peak, allocated (summed ups), freed (downs). */
-#define HEAP_FIGURES(X)                                                                            \
+#define COUNTED_BY_HEAPS(X)                                                                        \
     X(ALLOCATION, "allocation")                                                                    \
-    X(ACTIVE, "active")                                                                            \
-    X(INACTIVE_SPLIT, "inactive_split")                                                            \
     X(ALLOCATED_BYTES, "allocated_bytes")                                                          \
-    X(ACTIVE_BYTES, "active_bytes")                                                                \
-    X(INACTIVE_SPLIT_BYTES, "inactive_split_bytes")                                                \
-    X(REQUESTED_BYTES, "requested_bytes")
+    X(REQUESTED_BYTES, "requested_bytes")                                                          \
+    X(INACTIVE_SPLIT, "inactive_split")                                                            \
+    X(INACTIVE_SPLIT_BYTES, "inactive_split_bytes")
+
+/* Of the first two, with what is pending. In the same order. */
+#define DERIVED_BY_HEAPS(X)                                                                        \
+    X(ACTIVE, "active")                                                                            \
+    X(ACTIVE_BYTES, "active_bytes")
 
 #define DEVICE_FIGURES(X)                                                                          \
     X(SEGMENT, "segment")                                                                          \
@@ -43,7 +50,11 @@
     X(num_device_free)
 
 #define X(id, name) FIGURE_##id,
-typedef enum heap_figure { HEAP_FIGURES(X) HEAP_FIGURE_COUNT } heap_figure;
+typedef enum heap_figure {
+    COUNTED_BY_HEAPS(X) COUNTED_FIGURE_COUNT,
+    LAST_COUNTED = COUNTED_FIGURE_COUNT - 1,
+    DERIVED_BY_HEAPS(X) HEAP_FIGURE_COUNT
+} heap_figure;
 typedef enum device_figure { DEVICE_FIGURES(X) DEVICE_FIGURE_COUNT } device_figure;
 typedef enum oversize_figure { OVERSIZE_FIGURES(X) OVERSIZE_FIGURE_COUNT } oversize_figure;
 #undef X
@@ -57,20 +68,29 @@ typedef struct figure {
 
 typedef struct heap_count {
     uint64_t current;
-    uint64_t ceiling;
-    uint64_t allocated; /* of POOL_ALL: not kept, the sum of the kinds */
-    uint64_t high;      /* of current, as far as it was looked at: what the heap may need again */
+    uint64_t allocated;
+    uint64_t end; /* of the room that there is for `current`: see statistics.c */
 } heap_count;
 
+typedef struct heap_share { /* of a figure's peak */
+    uint64_t ceiling;
+    uint64_t high;     /* of the figure, as far as it was looked at: what it may need again */
+    uint64_t activity; /* of the heap, when shares were given out last */
+} heap_share;
+
 typedef struct heap_statistics {
-    heap_count counts[POOL_KINDS + 1][HEAP_FIGURE_COUNT];
+    heap_count counts[POOL_KINDS][COUNTED_FIGURE_COUNT];
+    uint64_t ends[COUNTED_FIGURE_COUNT]; /* as heap_count.end, for both pools together */
+    bool is_only;                        /* of the device */
+    uint64_t pending[POOL_KINDS][2];     /* blocks and bytes */
+    heap_share shares[POOL_KINDS + 1][HEAP_FIGURE_COUNT];
     struct heap_statistics *next; /* of the same device */
 } heap_statistics;
 
 typedef struct statistics {
     heap_statistics *heaps;
-    uint64_t peaks[POOL_KINDS + 1][HEAP_FIGURE_COUNT]; /* of the heaps' sums; see statistics_sum */
-    uint64_t removed[POOL_KINDS][HEAP_FIGURE_COUNT];   /* allocated by heaps that are gone */
+    uint64_t peaks[POOL_KINDS + 1][HEAP_FIGURE_COUNT];  /* of the heaps' sums; see statistics_sum */
+    uint64_t removed[POOL_KINDS][COUNTED_FIGURE_COUNT]; /* allocated by heaps that are gone */
     figure pooled[POOL_KINDS + 1][DEVICE_FIGURE_COUNT];
     figure oversize[OVERSIZE_FIGURE_COUNT];
 #define X(name) uint64_t name;
@@ -80,33 +100,50 @@ typedef struct statistics {
 
 /* --- a heap's figures -------------------------------------------------------------------- */
 
-/* A request may raise a figure by `amount` with no look at other heaps. */
-static inline bool statistics_has_room(const heap_statistics *h, pool_kind kind, heap_figure which,
+/* Moves the ceilings of a heap that is the only one to what it has now. */
+void statistics_follow(heap_statistics *h, pool_kind kind, heap_figure which);
+
+/* What is left of the room for a counted figure when it is raised by `amount`, with no look at
+ * other heaps: negative as an int64_t where it does not suffice. Several may be joined with `|`:
+ * one test then tells of them all. */
+static inline uint64_t statistics_room(const heap_statistics *h, pool_kind kind, heap_figure which,
                                        uint64_t amount)
 {
-    const heap_count *of_kind = &h->counts[kind][which], *of_all = &h->counts[POOL_ALL][which];
-    return of_kind->current + amount <= of_kind->ceiling &&
-           of_all->current + amount <= of_all->ceiling;
+    uint64_t raised = h->counts[kind][which].current + amount;
+    return (h->counts[kind][which].end - raised) |
+           (h->ends[which] - raised - h->counts[!kind][which].current);
 }
 
 /* The caller has made sure of the room, or the heap is the only one. */
 static inline void statistics_raise(heap_statistics *h, pool_kind kind, heap_figure which,
                                     uint64_t amount)
 {
-    heap_count *of_kind = &h->counts[kind][which], *of_all = &h->counts[POOL_ALL][which];
-    of_kind->current += amount;
-    of_kind->allocated += amount;
-    of_kind->ceiling = of_kind->current > of_kind->ceiling ? of_kind->current : of_kind->ceiling;
-    of_all->current += amount;
-    of_all->ceiling = of_all->current > of_all->ceiling ? of_all->current : of_all->ceiling;
+    heap_count *c = &h->counts[kind][which];
+    uint64_t raised = c->current + amount;
+    c->current = raised;
+    c->allocated += amount;
+    if (__builtin_expect(
+            raised > c->end || raised + h->counts[!kind][which].current > h->ends[which], 0)) {
+        statistics_follow(h, kind, which);
+    }
 }
 
 static inline void statistics_lower(heap_statistics *h, pool_kind kind, heap_figure which,
                                     uint64_t amount)
 {
     h->counts[kind][which].current -= amount;
-    h->counts[POOL_ALL][which].current -= amount;
 }
+
+static inline bool statistics_is_active(const heap_statistics *h)
+{
+    return h->counts[POOL_LARGE][FIGURE_ALLOCATION].current ||
+           h->counts[POOL_SMALL][FIGURE_ALLOCATION].current || h->pending[POOL_LARGE][0] ||
+           h->pending[POOL_SMALL][0];
+}
+
+/* A block that was lowered as allocated is pending, and is no more. The device is the caller's. */
+void statistics_add_pending(heap_statistics *h, pool_kind kind, uint64_t bytes);
+void statistics_end_pending(heap_statistics *h, pool_kind kind, uint64_t bytes);
 
 /* --- the device's ------------------------------------------------------------------------ */
 
@@ -115,7 +152,7 @@ void statistics_add_heap(statistics *s, heap_statistics *heap);
 /* Of which nothing is current; what it has counted goes on counting. */
 void statistics_remove_heap(statistics *s, heap_statistics *heap);
 
-/* Makes room for raising a figure of `heap` by `amount`: the peak moves if it must. */
+/* Makes room for raising a counted figure of `heap` by `amount`: the peak moves if it must. */
 void statistics_make_room(statistics *s, heap_statistics *heap, pool_kind kind, heap_figure which,
                           uint64_t amount);
 

@@ -37,8 +37,9 @@ static void find_heads(device_allocator *d, head_list *list)
 {
     for (heap *h = d->heaps; h; h = h->next_of_device) {
         for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
-            if (h->allocated.slots[i].address) {
-                add_head(list, h->allocated.slots[i].block);
+            block *b = block_map_at(&h->allocated, i);
+            if (b) {
+                add_head(list, b);
             }
         }
         for (int kind = 0; kind < POOL_KINDS; kind++) {
@@ -53,29 +54,34 @@ static int state_of(const block *b)
     return block_is_allocated(b) ? 1 : b->set_and_state & BLOCK_PENDING ? 2 : 0;
 }
 
-static void visit_segment(const block *head, gmd_walk_fn *visit, void *context)
+static gmd_block_info describe(const block *head, uint64_t segment_size, const block *b)
+{
+    const free_set *set = block_set(b);
+    return (gmd_block_info){.segment_address = head->address,
+                            .segment_size = segment_size,
+                            .address = b->address,
+                            .size = b->size,
+                            .requested_size = b->requested_size,
+                            .stream = set->heap->stream,
+                            .state = state_of(b),
+                            .is_large = !set->is_small,
+                            .is_expandable = block_is_expandable(b),
+                            .pool_id = {set->heap->pool->id[0], set->heap->pool->id[1]}};
+}
+
+static void visit_segment(const block *head, walk_fn *visit, void *context)
 {
     uint64_t segment_size = 0;
     for (const block *b = head; b && !block_is_unmapped(b); b = b->next) {
         segment_size += b->size;
     }
     for (const block *b = head; b && !block_is_unmapped(b); b = b->next) {
-        const free_set *set = block_set(b);
-        visit(context,
-              &(gmd_block_info){.segment_address = head->address,
-                                .segment_size = segment_size,
-                                .address = b->address,
-                                .size = b->size,
-                                .requested_size = b->requested_size,
-                                .stream = set->heap->stream,
-                                .state = state_of(b),
-                                .is_large = !set->is_small,
-                                .is_expandable = block_is_expandable(b),
-                                .pool_id = {set->heap->pool->id[0], set->heap->pool->id[1]}});
+        gmd_block_info info = describe(head, segment_size, b);
+        visit(context, b, &info);
     }
 }
 
-bool walk_device(device_allocator *d, gmd_walk_fn *visit, void *context)
+bool walk_blocks(device_allocator *d, walk_fn *visit, void *context)
 {
     head_list list = {0};
     find_heads(d, &list);
@@ -89,4 +95,22 @@ bool walk_device(device_allocator *d, gmd_walk_fn *visit, void *context)
     }
     free(list.heads);
     return !list.is_short;
+}
+
+typedef struct outside { /* one who sees no blocks of the allocator */
+    gmd_walk_fn *visit;
+    void *context;
+} outside;
+
+static void show(void *context, const block *b, const gmd_block_info *info)
+{
+    const outside *to = context;
+    (void)b;
+    to->visit(to->context, info);
+}
+
+bool walk_device(device_allocator *d, gmd_walk_fn *visit, void *context)
+{
+    outside to = {visit, context};
+    return walk_blocks(d, show, &to);
 }

@@ -177,7 +177,7 @@ static void need_writable(struct argp_state *state, const char *option, const ch
 /* Before anything runs: a PyTorch that is not there is told at once. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
-    if (strcmp(o->run.allocator, "torch") != 0) {
+    if (strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) {
         return;
     }
     gmd_torch torch;

@@ -23,6 +23,7 @@ typedef struct cli_options {
     char lib_directory[4096];
     const char *torch_directory; /* --torch-dir; NULL: looked for */
     char torch_adapter[4096];
+    bool needs_torch; /* set while parsing, where another option than --allocator names it */
 } cli_options;
 
 void cli_options_init(cli_options *options);

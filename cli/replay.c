@@ -263,6 +263,51 @@ static gmd_status sweep_history(const replay_arguments *a, const gmd_history *hi
     return status;
 }
 
+/* With all quirks the check says where each mattered: one without some of them needs to know. NULL:
+ * it has all, or the recording is not matched anyway. The caller frees it. */
+static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_options *options,
+                                      const gmd_history *history, const gmd_check_input *input)
+{
+    bool is_reference = strcmp(a->common.run.allocator, "reference") == 0;
+    gmd_outcome *outcome = a->checks && is_reference && a->quirks != GMD_QUIRKS_ALL
+                               ? calloc(1, sizeof *outcome)
+                               : NULL;
+    if (!outcome) {
+        return NULL;
+    }
+    gmd_check_input check = *input;
+    check.quirks = GMD_QUIRKS_ALL;
+    replay_body body = {.history = history, .check = &check};
+    gmd_workload workload = {.name = a->input,
+                             .kind = "history",
+                             .trace = &history->trace,
+                             .body = play_history,
+                             .context = &body};
+    gmd_run_options unjudged = *options;
+    unjudged.oracles_off = true;
+    gmd_error error = {""};
+    if (gmd_run_isolated(&unjudged, &workload, outcome, &error) != GMD_OK ||
+        !outcome->check.exact) {
+        free(outcome);
+        return NULL;
+    }
+    return outcome;
+}
+
+/* Everything is where the recording has it. */
+static void place_as_recorded(const replay_arguments *a, const gmd_history *history,
+                              gmd_run_options *options)
+{
+    options->placement = GMD_SIM_RECORDED;
+    uint64_t most = most_memory(history);
+    if (most && most < options->capacity_bytes && !a->common.has_capacity) {
+        options->capacity_bytes = most;
+    }
+    if (history->limit_inferred && options->limit_bytes > options->capacity_bytes) {
+        options->limit_bytes = 0; /* what was refused passed all that the device has */
+    }
+}
+
 static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *snapshot,
                                  const gmd_history *history, gmd_truth *truth, cli_results *results,
                                  gmd_error *error)
@@ -286,15 +331,11 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         .history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
     replay_body body = {.history = history, .check = a->checks ? &check : NULL};
     if (a->checks) {
-        options.placement = GMD_SIM_RECORDED;
         options.recorded = placements;
         options.recorded_count = placement_count;
         options.recorded_reservations = reservations;
         options.recorded_reservation_count = reservation_count;
-        uint64_t most = most_memory(history);
-        if (most && most < options.capacity_bytes && !a->common.has_capacity) {
-            options.capacity_bytes = most;
-        }
+        place_as_recorded(a, history, &options);
     }
     if (history->trace.device_count && !a->common.has_devices) {
         options.device_count = history->trace.device_count;
@@ -304,8 +345,11 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
                              .trace = &history->trace,
                              .body = play_history,
                              .context = &body};
+    gmd_outcome *recorded = check_as_recorded(a, &options, history, &check);
+    check.as_recorded = recorded ? &recorded->check : NULL;
     gmd_status status = a->sweep ? sweep_history(a, history, &options, results, error)
                                  : cli_results_run(results, &options, &workload, error);
+    free(recorded);
     free(placements);
     free(reservations);
     return status;
@@ -410,6 +454,8 @@ int cli_replay(int argc, char **argv)
     cli_results results = {0};
     gmd_error error = {""};
     bool keeps_quirks = a.checks && strcmp(a.common.run.allocator, "reference") == 0;
+    gmd_known_count_fn *quirk_count = NULL;
+    a.common.known.quirk_count = &quirk_count;
     gmd_status status = gmd_quirks_mask(&a.common.known, keeps_quirks ? a.quirks : 0, &error);
     if (status == GMD_OK) {
         status = is_trace_name(a.input) ? replay_trace(&a, &results, &error)

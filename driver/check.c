@@ -9,6 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void blame_quirk(checker *c, const gmd_check_quirk *q, uint64_t request)
+{
+    for (uint64_t i = 0; i < q->count && i < sizeof q->requests / sizeof *q->requests; i++) {
+        if (q->requests[i] == request) {
+            gmd_session_note(c->session,
+                             "request %" PRIu64 " is where the recorded version has its quirk %s: "
+                             "without it the allocator does otherwise, rightly",
+                             request, q->name);
+        }
+    }
+}
+
+/* Which of the quirks that the allocator does not keep to made the first difference. */
+static void blame_quirks(checker *c, uint64_t request)
+{
+    const gmd_check *recorded = c->input->as_recorded;
+    for (uint32_t i = 0; recorded && i < recorded->quirk_count; i++) {
+        for (size_t k = 0; k < GMD_QUIRK_KINDS; k++) {
+            bool is_off = !(c->input->quirks >> k & 1);
+            if (is_off && strcmp(recorded->quirks[i].name, gmd_quirk_kinds[k].name) == 0) {
+                blame_quirk(c, &recorded->quirks[i], request);
+            }
+        }
+    }
+}
+
 void gmd_checker_differ(checker *c, uint64_t request, const char *what, const char *expected,
                         const char *format, ...)
 {
@@ -28,6 +54,7 @@ void gmd_checker_differ(checker *c, uint64_t request, const char *what, const ch
                          sizeof r->first_difference.text);
     }
     gmd_session_outcome(c->session)->verdict = GMD_FAIL;
+    blame_quirks(c, request);
 }
 
 /* --- one request ------------------------------------------------------------------------- */
@@ -382,6 +409,10 @@ static bool set_quirks(checker *c)
     bool has_quirks = subject->set_quirk && subject->quirk_count;
     for (size_t i = 0; has_quirks && i < GMD_QUIRK_KINDS; i++) {
         subject->set_quirk(gmd_quirk_kinds[i].name, (c->input->quirks >> i & 1) != 0);
+    }
+    const gmd_known *known = c->session->options->known;
+    if (has_quirks && known && known->quirk_count) {
+        *known->quirk_count = subject->quirk_count;
     }
     return has_quirks;
 }

@@ -18,6 +18,8 @@ typedef struct gmd_check_input {
     const gmd_truth *truth;       /* the recorder's side files; NULL: none */
     uint32_t quirks; /* deviations of the recorded version that the allocator keeps to, where it
                         can: a set of gmd_quirk_kinds */
+    const gmd_check *as_recorded; /* the outcome with all of them, for the first difference without;
+                                     NULL: not known */
 } gmd_check_input;
 
 /* The body for gmd_workload: `context` is a gmd_check_input. Stops at the first difference. */

@@ -10,15 +10,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct gmd_known_entry {
     char *oracle;
-    char *cause; /* empty: every violation of the oracle */
+    char *cause;       /* empty: every violation of the oracle */
+    const char *quirk; /* known only once this deviation of the allocator mattered; NULL: always */
 } gmd_known_entry;
+
+/* How often a deviation has mattered, by its name: gmd_quirk_count of the allocator under test. */
+typedef int64_t gmd_known_count_fn(const char *quirk);
 
 typedef struct gmd_known { /* zero-initialised: nothing is known */
     gmd_known_entry *entries;
     size_t count;
+    gmd_known_count_fn *
+        *quirk_count; /* filled in where the allocator is loaded; NULL: nobody asks */
 } gmd_known;
 
 /* Adds the entries of a file. On failure nothing is added; the message names file and line. */
@@ -27,6 +34,10 @@ void gmd_known_free(gmd_known *known);
 
 /* Adds one entry; `cause` may be empty. */
 gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause, gmd_error *error);
+
+/* One that holds only once `quirk`, a string that stays, has mattered. */
+gmd_status gmd_known_add_quirk(gmd_known *known, const char *oracle, const char *cause,
+                               const char *quirk, gmd_error *error);
 
 /* `known` may be NULL. */
 bool gmd_known_has(const gmd_known *known, const char *oracle, const char *message);

@@ -20,7 +20,7 @@ extern const gmd_quirk_kind gmd_quirk_kinds[GMD_QUIRK_KINDS];
 /* `all`, `none`, or names separated by commas, as a set of 1 << index. */
 gmd_status gmd_quirks_parse(const char *text, uint32_t *set, gmd_error *error);
 
-/* Adds the verdicts on the quirks of a set to what is known. */
+/* Adds the verdicts on the quirks of a set to what is known, each once its quirk has mattered. */
 gmd_status gmd_quirks_mask(gmd_known *known, uint32_t set, gmd_error *error);
 
 #endif

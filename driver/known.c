@@ -44,10 +44,16 @@ static char *trim(char *text)
 
 gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause, gmd_error *error)
 {
+    return gmd_known_add_quirk(known, oracle, cause, NULL, error);
+}
+
+gmd_status gmd_known_add_quirk(gmd_known *known, const char *oracle, const char *cause,
+                               const char *quirk, gmd_error *error)
+{
     gmd_known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
     if (entries) {
         known->entries = entries;
-        entries[known->count] = (gmd_known_entry){strdup(oracle), strdup(cause)};
+        entries[known->count] = (gmd_known_entry){strdup(oracle), strdup(cause), quirk};
         known->count++;
     }
     return entries && entries[known->count - 1].oracle && entries[known->count - 1].cause
@@ -117,11 +123,17 @@ void gmd_known_free(gmd_known *known)
     *known = (gmd_known){0};
 }
 
+static bool holds(const gmd_known *known, const gmd_known_entry *e)
+{
+    gmd_known_count_fn *count = known->quirk_count ? *known->quirk_count : NULL;
+    return !e->quirk || (count && count(e->quirk) > 0);
+}
+
 bool gmd_known_has(const gmd_known *known, const char *oracle, const char *message)
 {
     for (size_t i = 0; known && i < known->count; i++) {
         if (strcmp(known->entries[i].oracle, oracle) == 0 &&
-            strstr(message, known->entries[i].cause)) {
+            strstr(message, known->entries[i].cause) && holds(known, &known->entries[i])) {
             return true;
         }
     }

@@ -45,8 +45,8 @@ gmd_status gmd_quirks_mask(gmd_known *known, uint32_t set, gmd_error *error)
     gmd_status status = GMD_OK;
     for (size_t i = 0; i < GMD_QUIRK_KINDS && status == GMD_OK; i++) {
         if (set & 1u << i) {
-            status =
-                gmd_known_add(known, gmd_quirk_kinds[i].oracle, gmd_quirk_kinds[i].cause, error);
+            const gmd_quirk_kind *kind = &gmd_quirk_kinds[i];
+            status = gmd_known_add_quirk(known, kind->oracle, kind->cause, kind->name, error);
         }
     }
     return status;

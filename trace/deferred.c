@@ -8,85 +8,239 @@
 
 enum { HELPER_MAX = 64 };
 
-/* Of events, counted in steps of the clock. */
-#define NOT_YET 0
-#define NEVER   (UINT64_MAX / GMD_DEFERRED_STEP_NS / 2)
+/* Times are counted in steps of the clock. */
+#define NEVER (UINT64_MAX / GMD_DEFERRED_STEP_NS / 2)
+
+typedef struct waiting_free {
+    size_t completion; /* its free_completed; 0: there is none */
+    uint64_t from;     /* when it was asked for */
+    uint64_t until;    /* when the work that it waits for ends */
+} waiting_free;
 
 typedef struct planner {
     const gmd_snapshot *snapshot;
+    const free_runs *runs;
+    size_t next_run; /* the first that ends later */
+    bool has_late;
     const char *name;
     deferred_plan *plan;
     address_table waiting; /* address -> its free_requested */
-    size_t *completion;    /* by free_requested: its free_completed; 0: there is none */
-    size_t *completed;     /* by free_requested: the allocation that completed it */
-    uint64_t *step;        /* by allocation: the clock's step before it */
-    uint64_t steps;
+    waiting_free *frees;   /* by free_requested */
+    size_t *open;          /* free_requested events whose work has no end yet */
+    size_t open_count;
+    size_t pending[GMD_MAX_DEVICES]; /* frees that are not complete */
+    uint64_t now;
     struct {
-        uint64_t until; /* steps: the end of its work */
+        uint64_t until; /* the end of its work */
         size_t last;    /* the free_completed of the last block that waits for it */
     } helpers[HELPER_MAX];
     gmd_error *error;
 } planner;
 
-static bool is_prompt(const gmd_snapshot *s, size_t requested)
+static bool is_completed_next(const gmd_snapshot *s, size_t requested)
 {
     const gmd_snapshot_event *e = &s->events[requested];
     return requested + 1 < s->event_count && e[1].action == GMD_ACTION_FREE_COMPLETED &&
            e[1].address == e->address;
 }
 
-/* The allocation in which a free was completed: after its completion, others of the same moment and
- * the device's part come first. 0: there is none. */
-static size_t completing_allocation(const gmd_snapshot *s, size_t at)
+/* Whether the job has used blocks on other streams, for certain. */
+static bool has_late_frees(const gmd_snapshot *s)
 {
-    while (at < s->event_count &&
-           (s->events[at].action == GMD_ACTION_FREE_COMPLETED || event_takes(&s->events[at]))) {
-        at++;
+    for (size_t i = 0; i < s->event_count; i++) {
+        if (s->events[i].action == GMD_ACTION_FREE_REQUESTED && !is_completed_next(s, i)) {
+            return true;
+        }
     }
-    bool is_allocation = at < s->event_count && (s->events[at].action == GMD_ACTION_ALLOC ||
-                                                 s->events[at].action == GMD_ACTION_OOM);
-    return is_allocation ? at : 0;
+    return false;
 }
 
-static gmd_status note_completion(planner *p, size_t at)
+/* It matters whether a free waited where a retry or an empty_cache() completed it; an allocation
+ * that found the work done might as well have had the block at once. */
+static bool is_prompt(const gmd_snapshot *s, size_t requested)
+{
+    const gmd_snapshot_event *e = &s->events[requested];
+    if (!is_completed_next(s, requested)) {
+        return false;
+    }
+    size_t at = requested + 2;
+    while (at < s->event_count && s->events[at].action == GMD_ACTION_FREE_COMPLETED &&
+           s->events[at].device == e->device) {
+        at++;
+    }
+    bool is_settled = at < s->event_count && s->events[at].device == e->device &&
+                      (event_gives(&s->events[at]) || s->events[at].action == GMD_ACTION_OOM);
+    return !is_settled || !free_was_late(s, requested + 1);
+}
+
+/* --- when the work ends -------------------------------------------------------------------- */
+
+/* What completed frees that had waited. */
+typedef enum completer {
+    BY_POLL,        /* an allocation found their work done */
+    BY_SETTLE,      /* a retry, or an empty_cache() that is known, waited for it */
+    BY_EMPTY_CACHE, /* which waited for it and gave nothing back */
+    BY_NOTHING,
+} completer;
+
+static size_t next_of_device(const gmd_snapshot *s, size_t at, uint8_t device)
+{
+    while (at < s->event_count && s->events[at].device != device) {
+        at++;
+    }
+    return at;
+}
+
+/* The request after events of the allocator's own. */
+static size_t request_after(const gmd_snapshot *s, size_t at, uint8_t device)
+{
+    for (at = next_of_device(s, at, device); at < s->event_count;
+         at = next_of_device(s, at + 1, device)) {
+        uint8_t action = s->events[at].action;
+        if (action == GMD_ACTION_ALLOC || action == GMD_ACTION_OOM) {
+            return at;
+        }
+    }
+    return s->event_count;
+}
+
+/* A retry collects garbage and releases oversize blocks before it waits for pending frees, and
+ * gives back all that is left after it. */
+static completer completer_in_run(const free_run *run, size_t at, bool is_all)
+{
+    bool is_within = run->first < at;
+    bool is_retry = run->is_whole || run->has_waited;
+    return is_within || run->verdict == RUN_EMPTY_CACHE || (is_retry && is_all) ? BY_SETTLE
+                                                                                : BY_POLL;
+}
+
+/* Frees were completed right before event `at`; is_all: none waits any longer. A retry and an
+ * empty_cache() wait for all. */
+static completer completer_of(planner *p, size_t at, uint8_t device, bool is_all)
 {
     const gmd_snapshot *s = p->snapshot;
-    uint32_t requested;
-    if (!address_table_take(&p->waiting, s->events[at].address, &requested)) {
-        return GMD_OK; /* prompt, or of a block from before the recording */
+    while (p->next_run < p->runs->count && p->runs->items[p->next_run].end <= at) {
+        p->next_run++;
     }
-    size_t allocation = completing_allocation(s, at);
-    if (!allocation) {
+    size_t next = next_of_device(s, at, device);
+    const gmd_snapshot_event *e = next < s->event_count ? &s->events[next] : NULL;
+    if (e && event_gives(e) && p->next_run < p->runs->count) {
+        return completer_in_run(&p->runs->items[p->next_run], next, is_all);
+    }
+    if (e && (e->action == GMD_ACTION_ALLOC || event_takes(e))) {
+        return BY_POLL;
+    }
+    if (e && e->action == GMD_ACTION_OOM) {
+        return is_all ? BY_SETTLE : BY_POLL;
+    }
+    return is_all ? BY_EMPTY_CACHE : BY_NOTHING;
+}
+
+/* All work that has no end ends now, in the step that begins: of one device. */
+static void end_all(planner *p, uint8_t device)
+{
+    size_t left = 0;
+    bool is_any = false;
+    for (size_t i = 0; i < p->open_count; i++) {
+        is_any = is_any || p->snapshot->events[p->open[i]].device == device;
+    }
+    p->now += is_any;
+    for (size_t i = 0; i < p->open_count; i++) {
+        size_t requested = p->open[i];
+        if (p->snapshot->events[requested].device == device) {
+            p->frees[requested].until = p->now;
+        } else {
+            p->open[left++] = requested;
+        }
+    }
+    p->open_count = left;
+}
+
+/* The work of the frees that were completed in events [from, to) ends in the step that begins. */
+static void end_of(planner *p, size_t from, size_t to)
+{
+    size_t left = 0;
+    p->now++;
+    for (size_t i = 0; i < p->open_count; i++) {
+        waiting_free *f = &p->frees[p->open[i]];
+        if (f->completion >= from && f->completion < to) {
+            f->until = p->now;
+        } else {
+            p->open[left++] = p->open[i];
+        }
+    }
+    p->open_count = left;
+}
+
+/* Takes the frees that were completed from event *at on, one after the other. */
+static gmd_status note_completions(planner *p, size_t *at)
+{
+    const gmd_snapshot *s = p->snapshot;
+    size_t from = *at, any = 0;
+    uint8_t device = s->events[from].device;
+    for (; *at < s->event_count && s->events[*at].action == GMD_ACTION_FREE_COMPLETED &&
+           s->events[*at].device == device;
+         ++*at) {
+        uint32_t requested;
+        if (s->events[*at].address &&
+            address_table_take(&p->waiting, s->events[*at].address, &requested)) {
+            p->frees[requested].completion = *at;
+            p->pending[device]--;
+            any++;
+        }
+    }
+    if (!any) {
+        return GMD_OK; /* prompt, or of blocks from before the recording */
+    }
+    completer by = completer_of(p, *at, device, p->pending[device] == 0);
+    if (by == BY_NOTHING) {
         return gmd_fail(p->error, GMD_BAD_INPUT,
-                        "%s: event %zu: a free that waited for another stream was completed by a "
-                        "retry or an empty_cache(), which a replay cannot bring about: --check "
-                        "cannot judge it",
-                        p->name, at);
+                        "%s: event %zu: frees that waited for other streams were completed, but "
+                        "not all, and nothing follows that does so",
+                        p->name, from);
     }
-    p->completion[requested] = at;
-    p->completed[requested] = allocation;
-    p->plan->events[allocation].is_awaited = true;
+    if (by != BY_POLL) { /* who waits for the work ends it */
+        p->plan->events[*at - 1].is_emptied = by == BY_EMPTY_CACHE;
+        end_all(p, device);
+        return GMD_OK;
+    }
+    size_t allocation = request_after(s, *at, device);
+    if (allocation < s->event_count) {
+        p->plan->events[allocation].is_awaited = true;
+        end_of(p, from, *at);
+    }
     return GMD_OK;
 }
 
-static gmd_status pair_up(planner *p)
+/* Goes through the events as the replay will, the clock with it. */
+static gmd_status time_frees(planner *p)
 {
     const gmd_snapshot *s = p->snapshot;
-    gmd_status status = GMD_OK;
-    for (size_t i = 0; i < s->event_count && status == GMD_OK; i++) {
+    for (size_t i = 0; i < s->event_count;) {
         const gmd_snapshot_event *e = &s->events[i];
-        if (e->action == GMD_ACTION_FREE_REQUESTED && e->address && !is_prompt(s, i)) {
-            p->plan->events[i].is_deferred = true;
-            address_table_put(&p->waiting, e->address, (uint32_t)i);
-        } else if (e->action == GMD_ACTION_FREE_COMPLETED && e->address) {
-            status = note_completion(p, i);
+        if (e->action == GMD_ACTION_FREE_COMPLETED) {
+            gmd_status status = note_completions(p, &i);
+            if (status != GMD_OK) {
+                return status;
+            }
+            continue;
         }
+        if (p->has_late && e->action == GMD_ACTION_FREE_REQUESTED && e->address &&
+            !is_prompt(s, i)) {
+            p->plan->events[i].is_deferred = true;
+            p->frees[i] = (waiting_free){.from = p->now, .until = NEVER};
+            p->open[p->open_count++] = i;
+            p->pending[e->device]++;
+            address_table_put(&p->waiting, e->address, (uint32_t)i);
+        } else if (event_gives(e)) {
+            end_all(p, e->device); /* cudaFree and unmapping wait for the device */
+        }
+        i++;
     }
-    for (size_t i = 0; i < s->event_count; i++) {
-        p->step[i] = p->plan->events[i].is_awaited ? ++p->steps : NOT_YET;
-    }
-    return status;
+    return GMD_OK;
 }
+
+/* --- the streams ---------------------------------------------------------------------------- */
 
 /* A stream's work is completed in order, so a block can wait for a stream whose last block was
  * completed before it: of these the latest, which leaves the others to the less patient. */
@@ -111,51 +265,49 @@ static gmd_status choose_helper(planner *p, size_t completion, uint32_t *helper)
 
 static gmd_status lay_out(planner *p)
 {
-    uint64_t now = 0;
     gmd_status status = GMD_OK;
     for (size_t i = 0; i < p->snapshot->event_count && status == GMD_OK; i++) {
         deferred_event *e = &p->plan->events[i];
-        now = e->is_awaited ? p->step[i] : now;
+        const waiting_free *f = &p->frees[i];
         if (!e->is_deferred) {
             continue;
         }
-        size_t completion = p->completion[i] ? p->completion[i] : SIZE_MAX;
+        size_t completion = f->completion ? f->completion : SIZE_MAX;
         status = choose_helper(p, completion, &e->helper);
         if (status == GMD_OK) {
-            uint64_t until = p->completion[i] ? p->step[p->completed[i]] : NEVER;
             uint64_t idle_from = p->helpers[e->helper].until;
-            e->duration_ns = (until - (idle_from > now ? idle_from : now)) * GMD_DEFERRED_STEP_NS;
-            p->helpers[e->helper].until = until;
+            uint64_t begin = idle_from > f->from ? idle_from : f->from;
+            e->duration_ns = (f->until > begin ? f->until - begin : 0) * GMD_DEFERRED_STEP_NS;
+            p->helpers[e->helper].until = f->until;
             p->helpers[e->helper].last = completion;
         }
     }
     return status;
 }
 
-gmd_status deferred_plan_make(deferred_plan *plan, const gmd_snapshot *snapshot, const char *name,
-                              gmd_error *error)
+gmd_status deferred_plan_make(deferred_plan *plan, const gmd_snapshot *snapshot,
+                              const free_runs *runs, const char *name, gmd_error *error)
 {
     size_t count = snapshot->event_count + 1;
     *plan = (deferred_plan){.events = calloc(count, sizeof *plan->events)};
     planner p = {.snapshot = snapshot,
+                 .runs = runs,
+                 .has_late = has_late_frees(snapshot),
                  .name = name,
                  .plan = plan,
-                 .completion = calloc(count, sizeof *p.completion),
-                 .completed = calloc(count, sizeof *p.completed),
-                 .step = calloc(count, sizeof *p.step),
+                 .frees = calloc(count, sizeof *p.frees),
+                 .open = malloc(count * sizeof *p.open),
                  .error = error};
     gmd_status status = GMD_OK;
-    if (!plan->events || !p.completion || !p.completed || !p.step ||
-        !address_table_make(&p.waiting, count)) {
+    if (!plan->events || !p.frees || !p.open || !address_table_make(&p.waiting, count)) {
         status = gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     } else {
-        status = pair_up(&p);
+        status = time_frees(&p);
         status = status == GMD_OK ? lay_out(&p) : status;
     }
     address_table_free(&p.waiting);
-    free(p.completion);
-    free(p.completed);
-    free(p.step);
+    free(p.frees);
+    free(p.open);
     if (status != GMD_OK) {
         deferred_plan_free(plan);
     }

@@ -35,6 +35,18 @@ run_verdict run_judge(const run_facts *f)
     return f->plan_has_retry ? RUN_EITHER : RUN_OF_REQUEST;
 }
 
+/* --- frees that waited ------------------------------------------------------------------------ */
+
+enum { WAITING_US = 4 };
+
+bool free_was_late(const gmd_snapshot *s, size_t completed)
+{
+    const gmd_snapshot_event *e = &s->events[completed];
+    bool is_next =
+        completed && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
+    return !is_next || e->time_us >= e[-1].time_us + WAITING_US;
+}
+
 /* --- going through a history -------------------------------------------------------------- */
 
 typedef struct walk {
@@ -48,15 +60,17 @@ typedef struct walk {
     size_t next_op;           /* of the operations; SIZE_MAX: they do not fit the history */
 } walk;
 
-static bool note(walk *w, const gmd_snapshot_event *e)
+static bool note(walk *w, size_t at)
 {
+    const gmd_snapshot_event *e = &w->snapshot->events[at];
     uint64_t *reserved = &w->reserved[e->device];
     if (event_takes(e)) {
         *reserved += e->size;
     } else if (event_gives(e)) { /* one from before the recording counts for 0 */
         *reserved -= e->size < *reserved ? e->size : *reserved;
     }
-    return recorded_cache_note(&w->cache, e);
+    bool is_late = e->action == GMD_ACTION_FREE_COMPLETED && free_was_late(w->snapshot, at);
+    return recorded_cache_note(&w->cache, e, is_late);
 }
 
 static bool is_within_run(const gmd_snapshot *s, size_t at, uint8_t device)
@@ -91,9 +105,26 @@ static const gmd_snapshot_event *request_after(const gmd_snapshot *s, size_t at)
     return is_request ? e : NULL;
 }
 
+static bool has_pages(const walk *w, const free_run *run)
+{
+    return w->snapshot->events[run->first].action == GMD_ACTION_SEGMENT_UNMAP;
+}
+
+/* In an expandable segment a retry may find pages enough that frees left which it waited for. */
+static bool is_served_by_waiting(const walk *w, const free_run *run)
+{
+    const gmd_snapshot *s = w->snapshot;
+    return has_pages(w, run) && run->first && run->end < s->event_count &&
+           s->events[run->end].action == GMD_ACTION_ALLOC &&
+           s->events[run->first - 1].action == GMD_ACTION_FREE_COMPLETED &&
+           free_was_late(s, run->first - 1);
+}
+
 static const gmd_snapshot_event *request_of(const walk *w, const free_run *run)
 {
-    const gmd_snapshot_event *e = request_after(w->snapshot, run->end);
+    const gmd_snapshot_event *e = is_served_by_waiting(w, run)
+                                      ? &w->snapshot->events[run->end]
+                                      : request_after(w->snapshot, run->end);
     return e && e->device == w->snapshot->events[run->first].device ? e : NULL;
 }
 
@@ -112,14 +143,28 @@ static bool is_run_of(const walk *w, const free_run *run, const cache_plan *plan
 
 /* --- first pass: what is known without the limit ------------------------------------------ */
 
+/* Whether a block of the segment was completed right before the run, after it had waited: a retry
+ * that waited for it gives the segment back without looking whether it would serve now. */
+static bool was_settled(const gmd_snapshot *s, const free_run *run, const gmd_snapshot_event *given)
+{
+    for (size_t i = run->first; i-- > 0 && s->events[i].action == GMD_ACTION_FREE_COMPLETED;) {
+        if (s->events[i].address - given->address < given->size && free_was_late(s, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool would_have_served(const walk *w, const free_run *run, const gmd_snapshot_event *request)
 {
     bool is_small = recorded_is_small(w->settings, request->size);
+    bool knows_limit = w->hints->limit_bytes != 0; /* else an empty_cache() is likelier */
     for (size_t i = run->first; i < run->end; i++) {
         const gmd_snapshot_event *e = &w->snapshot->events[i];
         if (e->action == GMD_ACTION_SEGMENT_FREE && e->stream == request->stream &&
             recorded_cache_is_small(&w->cache, e->address) == is_small &&
-            recorded_serves(w->settings, e->size, request->size)) {
+            recorded_serves(w->settings, e->size, request->size) &&
+            !(knows_limit && was_settled(w->snapshot, run, e))) {
             return true;
         }
     }
@@ -139,11 +184,6 @@ static bool is_oversize(const walk *w, const free_run *run, const gmd_snapshot_e
     return true;
 }
 
-static bool has_pages(const walk *w, const free_run *run)
-{
-    return w->snapshot->events[run->first].action == GMD_ACTION_SEGMENT_UNMAP;
-}
-
 /* The count of retries before and after a request, by the operations. */
 static void read_retries(const walk *w, run_facts *facts)
 {
@@ -155,6 +195,30 @@ static void read_retries(const walk *w, run_facts *facts)
     }
 }
 
+static bool gives_next(const gmd_snapshot *s, size_t at, int device)
+{
+    while (at < s->event_count && event_gives(&s->events[at])) {
+        if (s->events[at++].device == device) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An empty_cache() goes through all devices in turn: those before the run's have nothing left, and
+ * those after it give back what they have right then. */
+static bool leaves_other_devices(const walk *w, const free_run *run)
+{
+    int own = w->snapshot->events[run->first].device;
+    for (int device = 0; device < (int)w->snapshot->device_count; device++) {
+        if (device != own && recorded_cache_has_any(&w->cache, device) &&
+            (device < own || !gives_next(w->snapshot, run->end, device))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool survey_run(walk *w, free_run *run)
 {
     const gmd_snapshot_event *events = w->snapshot->events, *request = request_of(w, run);
@@ -163,7 +227,8 @@ static bool survey_run(walk *w, free_run *run)
     if (!recorded_cache_plan_all(&w->cache, events[run->first].device, &all)) {
         return false;
     }
-    f->is_all = has_pages(w, run) || is_run_of(w, run, &all);
+    run->is_whole = has_pages(w, run) || is_run_of(w, run, &all);
+    f->is_all = run->is_whole && !leaves_other_devices(w, run);
     free(all.addresses);
     f->is_between_pages = run->first > 0 && event_takes(&events[run->first - 1]);
     const free_run *before = w->runs->count ? &w->runs->items[w->runs->count - 1] : NULL;
@@ -202,13 +267,14 @@ static bool take_run(walk *w, size_t *at)
     }
     *run = (free_run){.first = *at,
                       .end = end_of_run(w->snapshot, *at),
+                      .device = w->snapshot->events[*at].device,
                       .reserved = w->reserved[w->snapshot->events[*at].device]};
     if (!survey_run(w, run)) {
         return false;
     }
     w->runs->count++;
     for (; *at < run->end; ++*at) {
-        if (!note(w, &w->snapshot->events[*at])) {
+        if (!note(w, *at)) {
             return false;
         }
     }
@@ -256,7 +322,7 @@ static void weigh(walk *w, size_t at)
     uint64_t total = needed > UINT64_MAX - before ? UINT64_MAX : needed + before;
     free_runs *r = w->runs;
     if (e->action == GMD_ACTION_OOM) {
-        r->ooms++;
+        r->ooms[e->device]++;
         r->below = total < r->below ? total : r->below;
     } else if (has_new) {
         r->at_least = total > r->at_least ? total : r->at_least;
@@ -285,7 +351,7 @@ static bool survey(walk *w)
             e->action == GMD_ACTION_FREE_REQUESTED) {
             match_operation(w, e);
         }
-        if (!note(w, e)) {
+        if (!note(w, at)) {
             return false;
         }
         at++;
@@ -295,20 +361,35 @@ static bool survey(walk *w)
 
 /* --- second pass: under the limit ---------------------------------------------------------- */
 
+/* What the request gives back under the limit: with the frees right before it completed by itself,
+ * or by the retry. */
+static bool plan_run(walk *w, free_run *run, const gmd_snapshot_event *request, bool has_waited)
+{
+    cache_plan plan;
+    if (!recorded_cache_plan(&w->cache, request, run->reserved, w->runs->limit_bytes, has_waited,
+                             &plan)) {
+        return false;
+    }
+    run->facts.plan_has_retry = plan.is_retry;
+    run->facts.is_planned = has_pages(w, run) ? plan.is_retry : is_run_of(w, run, &plan);
+    free(plan.addresses);
+    return true;
+}
+
 static bool judge_run(walk *w, free_run *run)
 {
     const gmd_snapshot_event *request = request_of(w, run);
     run->facts.knows_limit = w->runs->limit_bytes != 0;
-    if (request) {
-        cache_plan plan;
-        if (!recorded_cache_plan(&w->cache, request, run->reserved, w->runs->limit_bytes, &plan)) {
+    for (int has_waited = 1; request && has_waited >= 0 && !run->facts.is_planned; has_waited--) {
+        if (!plan_run(w, run, request, has_waited)) {
             return false;
         }
-        run->facts.plan_has_retry = plan.is_retry;
-        run->facts.is_planned = has_pages(w, run) ? plan.is_retry : is_run_of(w, run, &plan);
-        free(plan.addresses);
+        run->has_waited = has_waited && run->facts.is_planned && run->facts.plan_has_retry;
     }
     run->verdict = run_judge(&run->facts);
+    if (run->verdict == RUN_EITHER && is_served_by_waiting(w, run)) {
+        run->verdict = RUN_OF_REQUEST; /* served from the cache it would have another address */
+    }
     return true;
 }
 
@@ -320,7 +401,7 @@ static bool judge(walk *w)
         if (run != end && run->first == at && !judge_run(w, run++)) {
             return false;
         }
-        if (!note(w, &s->events[at])) {
+        if (!note(w, at)) {
             return false;
         }
     }
@@ -332,23 +413,31 @@ static bool judge(walk *w)
 /* The recorder's count of retries decides: each refusal had one, and those runs that nothing else
  * explains. Without it the proportions do: a job that calls empty_cache() all the time also does so
  * near its limit now and then, and a job at its limit retries again and again. */
-static void settle(free_runs *runs, uint64_t recorded_retries)
+static uint64_t count_own(const free_runs *runs, int device, uint64_t recorded_retries)
 {
-    uint64_t certain = runs->ooms, either = 0, own = 0;
+    uint64_t certain = runs->ooms[device], either = 0, emptied = 0;
     for (size_t i = 0; i < runs->count; i++) {
         const free_run *run = &runs->items[i];
-        either += run->verdict == RUN_EITHER;
-        own += run->verdict == RUN_EMPTY_CACHE;
-        certain += run->verdict == RUN_OF_REQUEST && run->facts.plan_has_retry &&
-                   run->facts.follower == FOLLOWED_BY_NEW_MEMORY;
+        if (run->device == device) {
+            either += run->verdict == RUN_EITHER;
+            emptied += run->verdict == RUN_EMPTY_CACHE;
+            certain += run->verdict == RUN_OF_REQUEST && run->facts.plan_has_retry &&
+                       run->facts.follower == FOLLOWED_BY_NEW_MEMORY;
+        }
     }
-    uint64_t left = either * 4 > own ? either : 0;
     if (recorded_retries != GMD_RETRIES_UNKNOWN) {
-        left = recorded_retries > certain ? recorded_retries - certain : 0;
+        return recorded_retries > certain ? recorded_retries - certain : 0;
     }
+    /* On several devices it is rare that an empty_cache() finds something on one of them alone. */
+    return either * 4 > emptied || runs->of_several_devices ? either : 0;
+}
+
+static void settle(free_runs *runs, int device, uint64_t recorded_retries)
+{
+    uint64_t left = count_own(runs, device, recorded_retries);
     for (size_t i = 0; i < runs->count; i++) {
         free_run *run = &runs->items[i];
-        if (run->verdict == RUN_EITHER) {
+        if (run->device == device && run->verdict == RUN_EITHER) {
             run->verdict = left ? RUN_OF_REQUEST : RUN_EMPTY_CACHE;
             left -= left > 0;
         }
@@ -364,7 +453,7 @@ bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_his
                   .runs = runs,
                   .cache = {.settings = &settings}};
     walk second = first;
-    *runs = (free_runs){.below = UINT64_MAX};
+    *runs = (free_runs){.below = UINT64_MAX, .of_several_devices = snapshot->device_count > 1};
     bool ok = survey(&first);
     if (ok) {
         runs->limit_bytes =
@@ -375,7 +464,9 @@ bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_his
     recorded_cache_free(&first.cache);
     recorded_cache_free(&second.cache);
     if (ok) {
-        settle(runs, hints->recorded_retries);
+        for (int device = 0; device < GMD_MAX_DEVICES; device++) { /* the recorder's are of 0 */
+            settle(runs, device, device ? GMD_RETRIES_UNKNOWN : hints->recorded_retries);
+        }
     } else {
         free_runs_free(runs);
     }

@@ -19,6 +19,11 @@ static inline bool event_gives(const gmd_snapshot_event *e)
     return e->action == GMD_ACTION_SEGMENT_FREE || e->action == GMD_ACTION_SEGMENT_UNMAP;
 }
 
+/* Whether the free that was completed in an event had waited for other streams. A free and its
+ * completion come from one call, unless the next call completed it: the clock tells, for a call
+ * that waits takes its time. */
+bool free_was_late(const gmd_snapshot *snapshot, size_t completed);
+
 /* --- one run ------------------------------------------------------------------------------ */
 
 typedef enum run_follower {
@@ -51,9 +56,12 @@ typedef enum run_verdict {
 run_verdict run_judge(const run_facts *facts);
 
 typedef struct free_run {
-    size_t first, end;         /* events; completed frees may be among them */
+    size_t first, end; /* events; completed frees may be among them */
+    uint8_t device;
     uint64_t reserved, needed; /* bytes reserved before it, and those of the segment asked for */
+    bool is_whole;             /* all that was cached on its device */
     bool is_oversize; /* it may be what a refused request gives back for max_split_size_mb's sake */
+    bool has_waited; /* as its request's retry: for the frees that were completed right before it */
     run_facts facts;
     run_verdict verdict; /* in the end never RUN_EITHER */
 } free_run;
@@ -65,9 +73,10 @@ typedef struct free_runs {
     size_t count, capacity;
     uint64_t at_least; /* reserved and asked for in a request that was served: within the limit */
     uint64_t below;    /* the same of one that was refused: above it */
-    uint64_t ooms;
+    uint64_t ooms[GMD_MAX_DEVICES];
     uint64_t limit_bytes; /* 0: none */
     bool limit_inferred;
+    bool of_several_devices;
 } free_runs;
 
 /* Finds the runs in a snapshot whose events are grouped (history.c), the limit that the job ran

@@ -392,21 +392,6 @@ static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event
     return add_request(b, &request, event, 0, false);
 }
 
-static gmd_status complete_free(builder *b, const gmd_snapshot_event *e, size_t event)
-{
-    bool is_prompt =
-        event && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
-    if (is_prompt || b->history->orphan_frees) {
-        return GMD_OK;
-    }
-    if (b->completed_late == b->history->deferred_frees) {
-        return contradiction(b, event, "free_completed at 0x%" PRIx64 " without its free_requested",
-                             e->address);
-    }
-    b->completed_late++;
-    return GMD_OK;
-}
-
 /* Calls that belong to no allocation: an empty_cache(), which goes through all devices in turn. */
 static gmd_status add_empty_cache(builder *b, size_t event, int device)
 {
@@ -422,6 +407,23 @@ static gmd_status add_empty_cache(builder *b, size_t event, int device)
     }
     h->empty_cache_count++;
     return add_request(b, &(gmd_request){.op = GMD_OP_EMPTY_CACHE}, event, 0, false);
+}
+
+static gmd_status complete_free(builder *b, const gmd_snapshot_event *e, size_t event)
+{
+    bool is_prompt =
+        event && e[-1].action == GMD_ACTION_FREE_REQUESTED && e[-1].address == e->address;
+    if (is_prompt || b->history->orphan_frees) {
+        return GMD_OK;
+    }
+    if (b->completed_late == b->history->deferred_frees) {
+        return contradiction(b, event, "free_completed at 0x%" PRIx64 " without its free_requested",
+                             e->address);
+    }
+    b->completed_late++;
+    return b->deferred.events && b->deferred.events[event].is_emptied
+               ? add_empty_cache(b, event, e->device)
+               : GMD_OK;
 }
 
 /* Takes the run of events at *at that give memory back. */
@@ -483,7 +485,7 @@ static gmd_status add_all(builder *b)
 static gmd_status add_helpers(builder *b)
 {
     gmd_trace *trace = &b->history->trace;
-    gmd_status status = deferred_plan_make(&b->deferred, b->snapshot, b->name, b->error);
+    gmd_status status = deferred_plan_make(&b->deferred, b->snapshot, &b->runs, b->name, b->error);
     b->first_helper = trace->streams.count;
     if (status == GMD_OK && b->first_helper + b->deferred.helper_count > GMD_MAX_STREAMS) {
         status =

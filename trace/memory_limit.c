@@ -29,7 +29,8 @@ static uint64_t count_retries(const free_runs *runs, uint64_t possible, uint64_t
                               uint64_t recorded_retries)
 {
     if (recorded_retries != GMD_RETRIES_UNKNOWN) {
-        uint64_t succeeded = recorded_retries > runs->ooms ? recorded_retries - runs->ooms : 0;
+        uint64_t succeeded =
+            recorded_retries > runs->ooms[0] ? recorded_retries - runs->ooms[0] : 0;
         return succeeded < possible ? succeeded : possible;
     }
     return possible * 4 > own ? possible : 0;

@@ -77,6 +77,7 @@ static void note_request(recorded_cache *c, const gmd_snapshot_event *e)
 {
     bool is_small = recorded_is_small(c->settings, e->size);
     c->lookups[e->device] += !is_small;
+    c->requests++;
     cache_segment *s =
         e->action == GMD_ACTION_ALLOC ? segment_with(&c->segments, e->address) : NULL;
     if (s) {
@@ -85,15 +86,16 @@ static void note_request(recorded_cache *c, const gmd_snapshot_event *e)
     }
 }
 
-static void note_free(recorded_cache *c, const gmd_snapshot_event *e)
+static void note_free(recorded_cache *c, const gmd_snapshot_event *e, bool is_late)
 {
     cache_segment *s = segment_with(&c->segments, e->address);
     if (s && s->blocks && --s->blocks == 0) {
         s->cached_at = c->lookups[s->device];
+        s->late_until = is_late ? c->requests + 1 : 0;
     }
 }
 
-bool recorded_cache_note(recorded_cache *c, const gmd_snapshot_event *e)
+bool recorded_cache_note(recorded_cache *c, const gmd_snapshot_event *e, bool is_late)
 {
     switch (e->action) {
     case GMD_ACTION_SEGMENT_ALLOC:
@@ -106,7 +108,7 @@ bool recorded_cache_note(recorded_cache *c, const gmd_snapshot_event *e)
         note_request(c, e);
         return true;
     case GMD_ACTION_FREE_COMPLETED:
-        note_free(c, e);
+        note_free(c, e, is_late);
         return true;
     default:
         return true;
@@ -119,15 +121,25 @@ bool recorded_cache_is_small(const recorded_cache *c, uint64_t address)
     return s && s->is_small;
 }
 
-bool recorded_cache_has_garbage(const recorded_cache *c, int device)
+static bool has_cached(const recorded_cache *c, int device, bool with_small)
 {
     for (size_t i = 0; i < c->segments.count; i++) {
         const cache_segment *s = &c->segments.items[i];
-        if (!s->blocks && !s->is_small && s->device == device) {
+        if (!s->blocks && s->device == device && (with_small || !s->is_small)) {
             return true;
         }
     }
     return false;
+}
+
+bool recorded_cache_has_any(const recorded_cache *c, int device)
+{
+    return has_cached(c, device, true);
+}
+
+bool recorded_cache_has_garbage(const recorded_cache *c, int device)
+{
+    return has_cached(c, device, false);
 }
 
 void recorded_cache_free(recorded_cache *c)
@@ -180,6 +192,7 @@ typedef struct planner {
     cache_plan *plan;
     uint64_t reserved, needed;
     uint64_t now; /* lookups, the request's own among them */
+    bool has_waited;
 } planner;
 
 static uint64_t give(planner *p, cache_segment *s)
@@ -200,9 +213,14 @@ static uint64_t age_of(const planner *p, const cache_segment *s)
     return p->now - s->cached_at;
 }
 
-static bool is_garbage(const cache_segment *s)
+static bool is_there(const planner *p, const cache_segment *s)
 {
-    return !s->is_small && !s->is_given;
+    return !s->is_given && !(p->has_waited && s->late_until == p->c->requests + 1);
+}
+
+static bool is_garbage(const planner *p, const cache_segment *s)
+{
+    return !s->is_small && is_there(p, s);
 }
 
 /* One round: all that are of the average age at least, more than is wanted too. */
@@ -212,7 +230,7 @@ static uint64_t collect_round(planner *p, ages *left)
     uint64_t given = 0;
     for (size_t i = 0; i < p->c->cached.count; i++) {
         cache_segment *s = &p->c->cached.items[i];
-        if (is_garbage(s) && (double)age_of(p, s) >= least) {
+        if (is_garbage(p, s) && (double)age_of(p, s) >= least) {
             left->sum -= (double)age_of(p, s);
             left->count--;
             given += give(p, s);
@@ -231,8 +249,8 @@ static void collect_garbage(planner *p, uint64_t limit)
     ages left = {0};
     for (size_t i = 0; i < p->c->cached.count; i++) {
         const cache_segment *s = &p->c->cached.items[i];
-        left.sum += is_garbage(s) ? (double)age_of(p, s) : 0;
-        left.count += is_garbage(s);
+        left.sum += is_garbage(p, s) ? (double)age_of(p, s) : 0;
+        left.count += is_garbage(p, s);
     }
     while (given < wanted && now && left.count) {
         now = collect_round(p, &left);
@@ -251,7 +269,7 @@ static bool release_oversize(planner *p, const gmd_snapshot_event *request)
     bool is_small = recorded_is_small(p->c->settings, request->size);
     for (size_t i = 0; i < list->count; i++) {
         cache_segment *s = &list->items[i];
-        if (!s->is_given && s->is_small == is_small && s->stream == request->stream &&
+        if (is_there(p, s) && s->is_small == is_small && s->stream == request->stream &&
             s->size >= wanted) {
             give(p, s);
             return true;
@@ -259,7 +277,7 @@ static bool release_oversize(planner *p, const gmd_snapshot_event *request)
     }
     for (size_t i = list->count; i-- > 0 && given < wanted;) {
         cache_segment *s = &list->items[i];
-        if (!s->is_given && s->is_small == is_small && s->stream == request->stream &&
+        if (is_there(p, s) && s->is_small == is_small && s->stream == request->stream &&
             s->size >= least) {
             given += give(p, s);
         }
@@ -292,7 +310,7 @@ static bool begin(recorded_cache *c, int device, cache_plan *plan)
 }
 
 bool recorded_cache_plan(recorded_cache *c, const gmd_snapshot_event *request, uint64_t reserved,
-                         uint64_t limit, cache_plan *plan)
+                         uint64_t limit, bool has_waited, cache_plan *plan)
 {
     const recorded_settings *s = c->settings;
     if (!begin(c, request->device, plan)) {
@@ -302,6 +320,7 @@ bool recorded_cache_plan(recorded_cache *c, const gmd_snapshot_event *request, u
                  .plan = plan,
                  .reserved = reserved,
                  .needed = recorded_segment_size(s, request->size),
+                 .has_waited = has_waited,
                  .now = c->lookups[request->device] + !recorded_is_small(s, request->size)};
     if (limit && s->gc_threshold > 0 && !s->is_expandable) {
         collect_garbage(&p, limit);

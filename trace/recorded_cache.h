@@ -18,6 +18,8 @@ typedef struct cache_segment {
     uint8_t device;
     bool is_small;
     bool is_given; /* in a list of cached ones: it is in the plan */
+    uint64_t
+        late_until; /* requests until its last block was freed, where that had waited; 0: not */
 } cache_segment;
 
 typedef struct segment_list {
@@ -30,14 +32,18 @@ typedef struct recorded_cache { /* zero-initialised but for the settings: nothin
     segment_list segments;             /* by address */
     segment_list cached;               /* of the last question, as they would be given back */
     uint64_t lookups[GMD_MAX_DEVICES]; /* in the pool of large blocks */
+    uint64_t requests;                 /* that are through, from 1 */
 } recorded_cache;
 
-/* Goes on by an event; the events are those of a history in order. False: no host memory. */
-bool recorded_cache_note(recorded_cache *c, const gmd_snapshot_event *event);
+/* Goes on by an event; the events are those of a history in order. is_late: a completed free had
+ * waited for other streams. False: no host memory. */
+bool recorded_cache_note(recorded_cache *c, const gmd_snapshot_event *event, bool is_late);
 void recorded_cache_free(recorded_cache *c);
 
 /* Whether the segment at an address is of the pool of small blocks. */
 bool recorded_cache_is_small(const recorded_cache *c, uint64_t address);
+
+bool recorded_cache_has_any(const recorded_cache *c, int device);
 
 /* Whether a garbage collection would find something to give back. */
 bool recorded_cache_has_garbage(const recorded_cache *c, int device);
@@ -49,10 +55,11 @@ typedef struct cache_plan {
     bool is_retry; /* the whole cache was given back */
 } cache_plan;
 
-/* Of a request with `reserved` bytes reserved before it, under a limit (0: none). False: no host
- * memory. */
+/* Of a request with `reserved` bytes reserved before it, under a limit (0: none). has_waited: what
+ * late frees since the last request left cached is there for the retry only, which waited for them.
+ * False: no host memory. */
 bool recorded_cache_plan(recorded_cache *c, const gmd_snapshot_event *request, uint64_t reserved,
-                         uint64_t limit, cache_plan *plan);
+                         uint64_t limit, bool has_waited, cache_plan *plan);
 
 /* All that is cached on a device, in the order in which empty_cache() gives it back. False: no host
  * memory. */

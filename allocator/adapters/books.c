@@ -1,129 +1,209 @@
 #include "books.h"
 
 #include <pthread.h>
-#include <stdio.h>
+#include <stdlib.h>
 
-/* --- statistics -------------------------------------------------------------------------- */
-
-typedef struct books {
-    uint64_t bytes, bytes_peak, count, refusals;
-} books;
+typedef struct figures {
+    uint64_t live_bytes, live_peak, live_count;
+    uint64_t held_bytes, held_peak, held_count; /* live, or freed and kept */
+    uint64_t refusals;
+} figures;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static books of_device[ADAPTER_DEVICES];
+static figures of_device[ADAPTER_DEVICES];
+static booked **buckets; /* live blocks by address */
+static size_t bucket_count, live_count;
+static booked *kept;
 
-static books *books_of(int device)
+void books_lock(void)
 {
-    return device >= 0 && device < ADAPTER_DEVICES ? &of_device[device] : NULL;
+    pthread_mutex_lock(&lock);
 }
 
-void books_alloc(int device, size_t size, bool is_served)
+void books_unlock(void)
 {
-    books *b = books_of(device);
-    if (!b) {
-        return;
-    }
-    pthread_mutex_lock(&lock);
-    if (is_served) {
-        b->bytes += size;
-        b->count++;
-        b->bytes_peak = b->bytes > b->bytes_peak ? b->bytes : b->bytes_peak;
-    } else {
-        b->refusals++;
-    }
     pthread_mutex_unlock(&lock);
 }
 
-void books_free(int device, size_t size)
+/* --- live blocks ------------------------------------------------------------------------- */
+
+static booked **bucket_of(const void *memory)
 {
-    books *b = books_of(device);
-    if (b) {
-        pthread_mutex_lock(&lock);
-        b->bytes -= size;
-        b->count--;
-        pthread_mutex_unlock(&lock);
-    }
+    uint64_t hash = (uint64_t)(uintptr_t)memory * 0x9E3779B97F4A7C15u;
+    return &buckets[(hash >> 32) & (bucket_count - 1)];
 }
+
+/* Makes room for one block more. */
+static bool grow_buckets(void)
+{
+    if (live_count < bucket_count) {
+        return true;
+    }
+    size_t old_count = bucket_count;
+    booked **old = buckets, **grown = calloc(old_count ? old_count * 2 : 256, sizeof(booked *));
+    if (!grown) {
+        return old_count > 0; /* longer chains */
+    }
+    buckets = grown;
+    bucket_count = old_count ? old_count * 2 : 256;
+    for (size_t i = 0; i < old_count; i++) {
+        for (booked *b = old[i], *next; b; b = next) {
+            next = b->next;
+            booked **bucket = bucket_of(b->memory);
+            b->next = *bucket;
+            *bucket = b;
+        }
+    }
+    free(old);
+    return true;
+}
+
+static booked **link_to(const void *memory)
+{
+    if (!memory || !bucket_count) {
+        return NULL;
+    }
+    booked **link = bucket_of(memory);
+    while (*link && (*link)->memory != memory) {
+        link = &(*link)->next;
+    }
+    return *link ? link : NULL;
+}
+
+booked *books_prepare(size_t size, int device)
+{
+    booked *b = NULL;
+    if (device >= 0 && device < ADAPTER_DEVICES && grow_buckets()) {
+        b = malloc(sizeof *b);
+    }
+    if (b) {
+        *b = (booked){.size = size, .device = device};
+    }
+    return b;
+}
+
+bool books_each(int device, bool (*visit)(booked *b, void *context), void *context)
+{
+    bool any = false;
+    for (size_t i = 0; i < bucket_count; i++) {
+        for (booked *b = buckets[i]; b; b = b->next) {
+            any |= b->device == device && visit(b, context);
+        }
+    }
+    return any;
+}
+
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+void books_enter(booked *b, void *memory)
+{
+    figures *f = &of_device[b->device];
+    b->memory = memory;
+    booked **bucket = bucket_of(memory);
+    b->next = *bucket;
+    *bucket = b;
+    live_count++;
+    f->live_count++;
+    f->held_count++;
+    f->live_bytes += b->size;
+    f->held_bytes += b->size;
+    f->live_peak = higher(f->live_peak, f->live_bytes);
+    f->held_peak = higher(f->held_peak, f->held_bytes);
+}
+
+void books_drop(booked *b)
+{
+    for (block_use *use = b->uses, *next; use; use = next) {
+        next = use->next;
+        free(use);
+    }
+    free(b);
+}
+
+void books_refuse(booked *b)
+{
+    of_device[b->device].refusals++;
+    books_drop(b);
+}
+
+booked *books_find(const void *memory)
+{
+    booked **link = link_to(memory);
+    return link ? *link : NULL;
+}
+
+booked *books_take(const void *memory)
+{
+    booked **link = link_to(memory), *b = link ? *link : NULL;
+    if (b) {
+        *link = b->next;
+        live_count--;
+        of_device[b->device].live_count--;
+        of_device[b->device].live_bytes -= b->size;
+    }
+    return b;
+}
+
+void books_given_back(booked *b)
+{
+    of_device[b->device].held_count--;
+    of_device[b->device].held_bytes -= b->size;
+    books_drop(b);
+}
+
+/* --- what the device did not take back --------------------------------------------------- */
+
+void books_keep(booked *b)
+{
+    b->next = kept;
+    kept = b;
+}
+
+bool books_retry(int device, bool (*give_back)(booked *b))
+{
+    bool any = false;
+    for (booked **link = &kept; *link;) {
+        booked *b = *link;
+        if (b->device == device && give_back(b)) {
+            *link = b->next;
+            books_given_back(b);
+            any = true;
+        } else {
+            link = &b->next;
+        }
+    }
+    return any;
+}
+
+/* --- statistics -------------------------------------------------------------------------- */
 
 void books_reset_peaks(int device)
 {
-    books *b = books_of(device);
-    if (b) {
-        pthread_mutex_lock(&lock);
-        b->bytes_peak = b->bytes;
-        pthread_mutex_unlock(&lock);
+    if (device >= 0 && device < ADAPTER_DEVICES) {
+        of_device[device].live_peak = of_device[device].live_bytes;
+        of_device[device].held_peak = of_device[device].held_bytes;
     }
 }
 
 bool books_read(int device, gmd_stats *out)
 {
-    const books *b = books_of(device);
-    if (!b || out->struct_size != sizeof *out) {
+    if (device < 0 || device >= ADAPTER_DEVICES || out->struct_size != sizeof *out) {
         return false;
     }
-    pthread_mutex_lock(&lock);
+    const figures *f = &of_device[device];
     *out = (gmd_stats){.struct_size = sizeof *out,
-                       .allocated_bytes = b->bytes,
-                       .allocated_bytes_peak = b->bytes_peak,
-                       .reserved_bytes = b->bytes,
-                       .reserved_bytes_peak = b->bytes_peak,
-                       .active_bytes = b->bytes,
-                       .active_bytes_peak = b->bytes_peak,
-                       .requested_bytes = b->bytes,
-                       .allocation_count = b->count,
-                       .segment_count = b->count,
-                       .num_ooms = b->refusals};
-    pthread_mutex_unlock(&lock);
+                       .allocated_bytes = f->live_bytes,
+                       .allocated_bytes_peak = f->live_peak,
+                       .reserved_bytes = f->held_bytes,
+                       .reserved_bytes_peak = f->held_peak,
+                       .active_bytes = f->live_bytes,
+                       .active_bytes_peak = f->live_peak,
+                       .requested_bytes = f->live_bytes,
+                       .allocation_count = f->live_count,
+                       .segment_count = f->held_count,
+                       .num_ooms = f->refusals};
     return true;
-}
-
-/* --- errors ------------------------------------------------------------------------------ */
-
-static _Thread_local char error_text[200];
-
-void adapter_begin(void)
-{
-    error_text[0] = '\0';
-}
-
-void adapter_failed(const char *function, cudaError_t result)
-{
-    snprintf(error_text, sizeof error_text, "%s: %s (%s)", function, cudaGetErrorName(result),
-             cudaGetErrorString(result));
-}
-
-const char *adapter_error(void)
-{
-    return error_text[0] ? error_text : NULL;
-}
-
-/* --- the current device ------------------------------------------------------------------ */
-
-bool device_enter(int device, int *previous)
-{
-    adapter_begin();
-    cudaError_t result = cudaGetDevice(previous);
-    if (result != cudaSuccess) {
-        adapter_failed("cudaGetDevice", result);
-        return false;
-    }
-    if (*previous == device) {
-        return true;
-    }
-    result = cudaSetDevice(device);
-    if (result != cudaSuccess) {
-        adapter_failed("cudaSetDevice", result);
-    }
-    return result == cudaSuccess;
-}
-
-void device_leave(int device, int previous)
-{
-    if (device == previous) {
-        return;
-    }
-    cudaError_t result = cudaSetDevice(previous);
-    if (result != cudaSuccess) {
-        adapter_failed("cudaSetDevice", result);
-    }
 }

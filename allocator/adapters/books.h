@@ -1,5 +1,9 @@
-/* books.h - what the adapters for CUDA's own allocators share: the statistics that can be kept from
- * outside, the thread's current device, and the text of an error. */
+/* books.h - what the adapters for CUDA's own allocators know of their blocks: which are live, which
+ * the device could not take back yet, and the statistics that follow.
+ *
+ * Sync: an adapter holds the books' lock over a call of CUDA and what it writes of it here, so that
+ * no thread sees the one without the other. These allocators are the floor of every comparison: one
+ * lock is no loss beside what the device's calls take. */
 #ifndef GMD_BOOKS_H
 #define GMD_BOOKS_H
 
@@ -10,20 +14,44 @@
 
 enum { ADAPTER_DEVICES = 64 };
 
-/* Each block counts with the size that was asked for, from its allocation to its free. */
-void books_alloc(int device, size_t size, bool is_served);
-void books_free(int device, size_t size);
+typedef struct block_use { /* another stream, recorded */
+    struct block_use *next;
+    cudaStream_t stream;
+} block_use;
+
+typedef struct booked {
+    struct booked *next; /* in its bucket, or among what is kept */
+    void *memory;
+    size_t size; /* as asked for */
+    int device;
+    cudaStream_t stream; /* this and below: for an adapter whose frees are ordered by streams */
+    block_use *uses;
+    bool waits_for_gate; /* although none of its uses may say so any more */
+} booked;
+
+void books_lock(void);
+void books_unlock(void);
+
+/* A page for a block to come, so that a block that the device gave is never without one. NULL: the
+ * host has no memory. */
+booked *books_prepare(size_t size, int device);
+void books_enter(booked *b, void *memory); /* it is live from now on */
+void books_refuse(booked *b);              /* out of memory: counted; the page is gone */
+void books_drop(booked *b);                /* failed in another way: not counted */
+
+booked *books_find(const void *memory); /* a live block; NULL: none */
+booked *books_take(const void *memory); /* likewise: it is freed, and its device holds it still */
+void books_given_back(booked *b);       /* the device has it again; the page is gone */
+
+/* Visits the live blocks of a device. True: some visit said so. */
+bool books_each(int device, bool (*visit)(booked *b, void *context), void *context);
+
+/* A freed block that the device did not take back stays in the books. */
+void books_keep(booked *b);
+/* Offers what is kept of a device to `give_back` again. True: some of it was given back. */
+bool books_retry(int device, bool (*give_back)(booked *b));
+
 void books_reset_peaks(int device);
-bool books_read(int device, gmd_stats *out); /* reserved: what is allocated */
-
-/* Makes `device` current where it is not, and back. False: it cannot be; the error is kept. */
-bool device_enter(int device, int *previous);
-void device_leave(int device, int previous);
-
-/* The text for gmd_last_error of this thread: of its latest call, which begins with either of
- * device_enter and adapter_begin. */
-void adapter_begin(void);
-void adapter_failed(const char *function, cudaError_t result);
-const char *adapter_error(void); /* NULL: none */
+bool books_read(int device, gmd_stats *out); /* reserved: what the device holds for blocks */
 
 #endif

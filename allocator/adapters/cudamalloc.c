@@ -1,8 +1,9 @@
 /* cudamalloc.c - libgmd_cudamalloc.so: cudaMalloc and cudaFree with the ABI of gmd_abi.h, nothing
  * in between. The floor that every allocator is compared with: no cache, no waste, slow. A memory
  * fraction could only be pretended, so there is none; cudaFree waits for the device, so there is no
- * stream to record. Sync: the books have a lock. */
+ * stream to record. A block that cudaFree did not take is offered again. Sync: the books' lock. */
 #include "books.h"
+#include "calls.h"
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 
@@ -16,56 +17,109 @@ GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
 GMD_EXPORT void gmd_reset_peak_stats(int device);
 GMD_EXPORT const char *gmd_last_error(void);
 
+static bool offer_again(booked *b)
+{
+    return adapter_served(cudaFree(b->memory));
+}
+
+/* On the current device, which is `device`. */
+static cudaError_t allocate(void **memory, size_t size, int device)
+{
+    cudaError_t result = cudaMalloc(memory, size);
+    if (!adapter_served(result) && books_retry(device, offer_again)) {
+        result = cudaMalloc(memory, size);
+        adapter_served(result);
+    }
+    return result;
+}
+
+static void *serve(size_t size, int device)
+{
+    int previous;
+    void *memory = NULL;
+    booked *b = books_prepare(size, device);
+    if (!b) {
+        adapter_say("gmd_malloc: no such device, or the host has no memory");
+        return NULL;
+    }
+    if (!device_enter(device, &previous)) {
+        books_drop(b);
+        return NULL;
+    }
+    cudaError_t result = allocate(&memory, size, device);
+    device_leave(device, previous);
+    if (result == cudaSuccess) {
+        books_enter(b, memory);
+        return memory;
+    }
+    if (result == cudaErrorMemoryAllocation) {
+        books_refuse(b);
+    } else {
+        adapter_succeeded("cudaMalloc", result);
+        books_drop(b);
+    }
+    return NULL;
+}
+
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
     (void)stream;
-    int previous;
-    void *memory = NULL;
-    if (!device_enter(device, &previous)) {
+    adapter_begin();
+    if (size == 0) {
         return NULL;
     }
-    cudaError_t result = cudaMalloc(&memory, size);
-    if (result != cudaSuccess) {
-        (void)cudaGetLastError(); /* a refusal is an answer; the thread is left as it was */
-        memory = NULL;
-    }
-    device_leave(device, previous);
-    if (result != cudaSuccess && result != cudaErrorMemoryAllocation) {
-        adapter_failed("cudaMalloc", result);
-        return NULL;
-    }
-    if (size) {
-        books_alloc(device, size, result == cudaSuccess);
-    }
+    books_lock();
+    void *memory = serve(size, device);
+    books_unlock();
     return memory;
 }
 
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
+    (void)size;
+    (void)device;
     (void)stream;
     adapter_begin();
-    cudaError_t result = cudaFree(ptr);
-    if (result != cudaSuccess) {
-        adapter_failed("cudaFree", result);
-    } else if (ptr) {
-        books_free(device, size);
+    if (!ptr) {
+        return;
     }
+    books_lock();
+    booked *b = books_take(ptr);
+    if (!b) {
+        adapter_say("gmd_free: a free of what is not allocated (freed before, or never allocated)");
+    } else if (adapter_succeeded("cudaFree", cudaFree(ptr))) {
+        books_given_back(b);
+    } else {
+        books_keep(b);
+    }
+    books_unlock();
 }
 
-/* It is always empty: what is held after everything was freed is a leak. */
+/* There is no cache, only what cudaFree did not take: anything else that is held after everything
+ * was freed is a leak. */
 void gmd_empty_cache(void)
 {
     adapter_begin();
+    books_lock();
+    for (int device = 0; device < ADAPTER_DEVICES; device++) {
+        books_retry(device, offer_again);
+    }
+    books_unlock();
 }
 
 int gmd_get_stats(int device, gmd_stats *out)
 {
-    return books_read(device, out) ? 0 : -1;
+    books_lock();
+    bool is_read = books_read(device, out);
+    books_unlock();
+    return is_read ? 0 : -1;
 }
 
 void gmd_reset_peak_stats(int device)
 {
+    books_lock();
     books_reset_peaks(device);
+    books_unlock();
 }
 
 const char *gmd_last_error(void)

@@ -3,14 +3,16 @@
  *
  * The pool keeps what is freed (its release threshold is raised, as PyTorch's own backend for it
  * does), so there is a cache to empty. It has no limit that a memory fraction could set. Streams
- * that were recorded for a block are waited for by its free: on a stream of the adapter's own, so
- * that the caller's streams wait for nothing that they did not ask for. Sync: one lock for the
- * books, one for the records. */
+ * that were recorded for a block are waited for by its free: on a gate, a stream of the adapter's
+ * own, so that the caller's streams wait for nothing that they did not ask for. There is one gate
+ * for each device that needs one, so blocks whose frees wait come back in the order of the frees.
+ * Where it cannot be had, the host waits instead, and a block that cannot be freed at all is
+ * offered again later. Sync: the books' lock. */
 #include "books.h"
+#include "calls.h"
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #define GMD_EXPORT __attribute__((visibility("default")))
@@ -20,6 +22,7 @@ GMD_EXPORT void gmd_init(int count);
 GMD_EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
 GMD_EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
 GMD_EXPORT void gmd_record_stream(void *ptr, cudaStream_t stream);
+GMD_EXPORT void gmd_forget_stream(int device, cudaStream_t stream);
 GMD_EXPORT void gmd_empty_cache(void);
 GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
 GMD_EXPORT void gmd_reset_peak_stats(int device);
@@ -28,197 +31,289 @@ GMD_EXPORT const char *gmd_last_error(void);
 static int device_count;
 static cudaMemPool_t pools[ADAPTER_DEVICES];
 
-/* Remembers the first failure of a call; true when there is none. */
-static bool succeeded(const char *function, cudaError_t result)
-{
-    if (result != cudaSuccess && !adapter_error()) {
-        adapter_failed(function, result);
-    }
-    return result == cudaSuccess;
-}
+static struct gate {     /* of a device */
+    cudaStream_t stream; /* NULL: none */
+    cudaEvent_t event;   /* likewise; marks a place on another stream for the gate to wait for */
+} gates[ADAPTER_DEVICES];
 
 void gmd_init(int count)
 {
     adapter_begin();
+    books_lock();
     device_count = count < ADAPTER_DEVICES ? count : ADAPTER_DEVICES;
     for (int device = 0; device < device_count; device++) {
         uint64_t threshold = UINT64_MAX;
-        if (succeeded("cudaDeviceGetDefaultMemPool",
-                      cudaDeviceGetDefaultMemPool(&pools[device], device))) {
-            succeeded("cudaMemPoolSetAttribute",
-                      cudaMemPoolSetAttribute(pools[device], cudaMemPoolAttrReleaseThreshold,
-                                              &threshold));
+        if (adapter_succeeded("cudaDeviceGetDefaultMemPool",
+                              cudaDeviceGetDefaultMemPool(&pools[device], device))) {
+            adapter_succeeded("cudaMemPoolSetAttribute",
+                              cudaMemPoolSetAttribute(pools[device],
+                                                      cudaMemPoolAttrReleaseThreshold, &threshold));
         }
     }
+    books_unlock();
+}
+
+/* --- allocating -------------------------------------------------------------------------- */
+
+/* The streams that the block waited for may be gone by now: cudaFree waits for the device. */
+static bool free_again(booked *b)
+{
+    return adapter_served(cudaFree(b->memory));
+}
+
+/* On the current device, which is `device`. */
+static cudaError_t allocate(void **memory, size_t size, int device, cudaStream_t stream)
+{
+    cudaError_t result = cudaMallocAsync(memory, size, stream);
+    if (!adapter_served(result) && books_retry(device, free_again)) {
+        result = cudaMallocAsync(memory, size, stream);
+        adapter_served(result);
+    }
+    return result;
+}
+
+static void *serve(size_t size, int device, cudaStream_t stream)
+{
+    int previous;
+    void *memory = NULL;
+    booked *b = books_prepare(size, device);
+    if (!b) {
+        adapter_say("gmd_malloc: no such device, or the host has no memory");
+        return NULL;
+    }
+    if (!device_enter(device, &previous)) {
+        books_drop(b);
+        return NULL;
+    }
+    b->stream = stream;
+    cudaError_t result = allocate(&memory, size, device, stream);
+    device_leave(device, previous);
+    if (result == cudaSuccess) {
+        books_enter(b, memory);
+        return memory;
+    }
+    if (result == cudaErrorMemoryAllocation) {
+        books_refuse(b);
+    } else {
+        adapter_succeeded("cudaMallocAsync", result);
+        books_drop(b);
+    }
+    return NULL;
 }
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
-    int previous;
-    void *memory = NULL;
-    if (size == 0 || !device_enter(device, &previous)) {
+    adapter_begin();
+    if (size == 0) {
         return NULL;
     }
-    cudaError_t result = cudaMallocAsync(&memory, size, stream);
-    if (result == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* a refusal is an answer; the thread is left as it was */
-    } else {
-        succeeded("cudaMallocAsync", result);
-    }
-    device_leave(device, previous);
-    if (result == cudaSuccess || result == cudaErrorMemoryAllocation) {
-        books_alloc(device, size, result == cudaSuccess);
-    }
-    return result == cudaSuccess ? memory : NULL;
+    books_lock();
+    void *memory = serve(size, device, stream);
+    books_unlock();
+    return memory;
 }
 
 /* --- recorded streams -------------------------------------------------------------------- */
 
-typedef struct record { /* a block's use on another stream */
-    struct record *next;
-    void *block;
-    cudaStream_t stream;
-} record;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static record *records;
+static block_use **find_use(booked *b, cudaStream_t stream)
+{
+    block_use **link = &b->uses;
+    while (*link && (*link)->stream != stream) {
+        link = &(*link)->next;
+    }
+    return link;
+}
 
 void gmd_record_stream(void *ptr, cudaStream_t stream)
 {
     adapter_begin();
-    record *r = malloc(sizeof *r);
-    if (!r) {
-        adapter_failed("gmd_record_stream", cudaErrorMemoryAllocation);
-        return;
-    }
-    pthread_mutex_lock(&lock);
-    *r = (record){.next = records, .block = ptr, .stream = stream};
-    records = r;
-    pthread_mutex_unlock(&lock);
-}
-
-/* Takes the records of a block out of the list. */
-static record *take_records(const void *ptr)
-{
-    record *taken = NULL;
-    pthread_mutex_lock(&lock);
-    for (record **at = &records; *at;) {
-        record *r = *at;
-        if (r->block == ptr) {
-            *at = r->next;
-            r->next = taken;
-            taken = r;
+    books_lock();
+    booked *b = books_find(ptr);
+    if (b && b->stream != stream && !*find_use(b, stream)) {
+        block_use *use = malloc(sizeof *use);
+        if (use) {
+            *use = (block_use){.next = b->uses, .stream = stream};
+            b->uses = use;
         } else {
-            at = &r->next;
+            adapter_say("gmd_record_stream: the host has no memory");
         }
     }
-    pthread_mutex_unlock(&lock);
-    return taken;
+    books_unlock();
 }
 
-/* `waiter` runs nothing more before all that is queued on `waited` now. */
-static bool follow(cudaStream_t waiter, cudaStream_t waited)
+/* With the device current. */
+static bool open_gate(struct gate *g)
 {
-    cudaEvent_t event = NULL;
-    if (!succeeded("cudaEventCreateWithFlags",
-                   cudaEventCreateWithFlags(&event, cudaEventDisableTiming))) {
-        return false;
+    if (!g->event && !adapter_served(cudaEventCreateWithFlags(&g->event, cudaEventDisableTiming))) {
+        g->event = NULL;
     }
-    bool done = succeeded("cudaEventRecord", cudaEventRecord(event, waited)) &&
-                succeeded("cudaStreamWaitEvent", cudaStreamWaitEvent(waiter, event, 0));
-    succeeded("cudaEventDestroy", cudaEventDestroy(event)); /* it lives on until it is complete */
-    return done;
+    if (!g->stream &&
+        !adapter_served(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking))) {
+        g->stream = NULL;
+    }
+    return g->event && g->stream;
 }
 
-static void free_after(void *ptr, cudaStream_t stream, record *uses)
+/* With nothing queued. What cannot be destroyed stays for the next time. */
+static void close_gate(struct gate *g)
 {
-    cudaStream_t gate = NULL;
-    if (!succeeded("cudaStreamCreateWithFlags",
-                   cudaStreamCreateWithFlags(&gate, cudaStreamNonBlocking))) {
-        return;
+    if (g->event && adapter_succeeded("cudaEventDestroy", cudaEventDestroy(g->event))) {
+        g->event = NULL;
     }
-    bool waits = follow(gate, stream);
-    for (const record *r = uses; r; r = r->next) {
-        waits = follow(gate, r->stream) && waits;
+    if (g->stream && adapter_succeeded("cudaStreamDestroy", cudaStreamDestroy(g->stream))) {
+        g->stream = NULL;
     }
-    if (waits) { /* else the block is lost, which is better than handed out while it is used */
-        succeeded("cudaFreeAsync", cudaFreeAsync(ptr, gate));
+}
+
+/* The gate runs nothing more before all that is queued on `waited` now. */
+static bool follow(const struct gate *g, cudaStream_t waited)
+{
+    return adapter_served(cudaEventRecord(g->event, waited)) &&
+           adapter_served(cudaStreamWaitEvent(g->stream, g->event, 0));
+}
+
+static bool free_behind_gate(const booked *b, cudaStream_t stream)
+{
+    struct gate *g = &gates[b->device];
+    bool waits = open_gate(g) && follow(g, stream);
+    for (const block_use *use = b->uses; waits && use; use = use->next) {
+        waits = follow(g, use->stream);
     }
-    succeeded("cudaStreamDestroy", cudaStreamDestroy(gate));
+    return waits && adapter_served(cudaFreeAsync(b->memory, g->stream));
+}
+
+/* True: the pool has it again, for work after that on the streams which used it. */
+static bool give_back(booked *b, cudaStream_t stream)
+{
+    int previous;
+    bool is_free = false;
+    if (device_enter(b->device, &previous)) {
+        is_free = b->uses || b->waits_for_gate ? free_behind_gate(b, stream)
+                                               : adapter_served(cudaFreeAsync(b->memory, stream));
+        device_leave(b->device, previous);
+    }
+    return is_free || free_again(b);
 }
 
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
-    int previous;
-    if (!ptr || !device_enter(device, &previous)) {
+    (void)size;
+    (void)device;
+    adapter_begin();
+    if (!ptr) {
         return;
     }
-    record *uses = take_records(ptr);
-    if (uses) {
-        free_after(ptr, stream, uses);
+    books_lock();
+    booked *b = books_take(ptr);
+    if (!b) {
+        adapter_say("gmd_free: a free of what is not allocated (freed before, or never allocated)");
+    } else if (give_back(b, stream)) {
+        books_given_back(b);
     } else {
-        succeeded("cudaFreeAsync", cudaFreeAsync(ptr, stream));
+        adapter_say("gmd_free: neither cudaFreeAsync nor cudaFree takes the block");
+        books_keep(b);
     }
-    while (uses) {
-        record *next = uses->next;
-        free(uses);
-        uses = next;
+    books_unlock();
+}
+
+static bool is_used_on(booked *b, void *stream)
+{
+    return *find_use(b, stream) != NULL;
+}
+
+static bool settle_use(booked *b, void *stream)
+{
+    block_use **link = find_use(b, stream), *use = *link;
+    if (use) {
+        b->waits_for_gate = true;
+        *link = use->next;
+        free(use);
     }
-    device_leave(device, previous);
-    if (!adapter_error()) {
-        books_free(device, size);
+    return use != NULL;
+}
+
+/* Whatever the gate frees from now on comes after the stream's work, or the host has waited for it.
+ * Where neither can be, the uses stay with their blocks, whose frees then wait for the device. */
+void gmd_forget_stream(int device, cudaStream_t stream)
+{
+    int previous;
+    adapter_begin();
+    books_lock();
+    if (books_each(device, is_used_on, stream) && device_enter(device, &previous)) {
+        struct gate *g = &gates[device];
+        if ((open_gate(g) && follow(g, stream)) || adapter_served(cudaStreamSynchronize(stream))) {
+            books_each(device, settle_use, stream);
+        }
+        device_leave(device, previous);
     }
+    books_unlock();
 }
 
 /* --- the pools --------------------------------------------------------------------------- */
 
-static void trim(int device)
+/* With the device current. The gate, on which nothing is queued then, is made again when needed. */
+static void empty_pool(int device)
 {
-    int previous;
-    if (!device_enter(device, &previous)) {
+    books_retry(device, free_again);
+    if (!adapter_succeeded("cudaDeviceSynchronize", cudaDeviceSynchronize())) {
         return;
     }
-    if (succeeded("cudaDeviceSynchronize", cudaDeviceSynchronize())) {
-        succeeded("cudaMemPoolTrimTo", cudaMemPoolTrimTo(pools[device], 0));
-    }
-    device_leave(device, previous);
+    close_gate(&gates[device]);
+    adapter_succeeded("cudaMemPoolTrimTo", cudaMemPoolTrimTo(pools[device], 0));
 }
 
 void gmd_empty_cache(void)
 {
-    for (int device = 0; device < device_count && (device == 0 || !adapter_error()); device++) {
-        trim(device);
+    adapter_begin();
+    books_lock();
+    for (int device = 0; device < device_count; device++) {
+        int previous;
+        if (device_enter(device, &previous)) {
+            empty_pool(device);
+            device_leave(device, previous);
+        }
     }
+    books_unlock();
 }
 
 /* What is reserved is the pool's: all pages that it holds. */
-int gmd_get_stats(int device, gmd_stats *out)
+static bool read_figures(int device, gmd_stats *out)
 {
-    adapter_begin();
     if (device < 0 || device >= device_count || !books_read(device, out)) {
-        return -1;
+        return false;
     }
     out->segment_count = GMD_STAT_UNKNOWN;
     out->inactive_split_bytes = GMD_STAT_UNKNOWN;
-    return succeeded("cudaMemPoolGetAttribute",
-                     cudaMemPoolGetAttribute(pools[device], cudaMemPoolAttrReservedMemCurrent,
-                                             &out->reserved_bytes)) &&
-                   succeeded("cudaMemPoolGetAttribute",
+    return adapter_succeeded("cudaMemPoolGetAttribute",
+                             cudaMemPoolGetAttribute(pools[device],
+                                                     cudaMemPoolAttrReservedMemCurrent,
+                                                     &out->reserved_bytes)) &&
+           adapter_succeeded("cudaMemPoolGetAttribute",
                              cudaMemPoolGetAttribute(pools[device], cudaMemPoolAttrReservedMemHigh,
-                                                     &out->reserved_bytes_peak))
-               ? 0
-               : -1;
+                                                     &out->reserved_bytes_peak));
+}
+
+int gmd_get_stats(int device, gmd_stats *out)
+{
+    adapter_begin();
+    books_lock();
+    bool is_read = read_figures(device, out);
+    books_unlock();
+    return is_read ? 0 : -1;
 }
 
 void gmd_reset_peak_stats(int device)
 {
     uint64_t zero = 0;
     adapter_begin();
+    books_lock();
     if (device >= 0 && device < device_count) {
         books_reset_peaks(device);
-        succeeded("cudaMemPoolSetAttribute",
-                  cudaMemPoolSetAttribute(pools[device], cudaMemPoolAttrReservedMemHigh, &zero));
+        adapter_succeeded(
+            "cudaMemPoolSetAttribute",
+            cudaMemPoolSetAttribute(pools[device], cudaMemPoolAttrReservedMemHigh, &zero));
     }
+    books_unlock();
 }
 
 const char *gmd_last_error(void)

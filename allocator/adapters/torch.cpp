@@ -10,8 +10,10 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include <dlfcn.h>
 
@@ -194,6 +196,18 @@ void emit_all(const emitter &e, const c10::CachingDeviceAllocator::DeviceStats &
     e.one("max_split_size", s.max_split_size);
 }
 
+// PyTorch 2.11 takes another argument than its predecessors.
+template <typename Record> void record_history(Record *record, size_t max_entries)
+{
+    constexpr auto no_stacks = caching::RecordContext::NEVER;
+    if constexpr (std::is_invocable_v<Record *, bool, std::nullptr_t, size_t,
+                                      caching::RecordContext, bool>) {
+        record(max_entries > 0, nullptr, max_entries, no_stacks, true);
+    } else {
+        record(max_entries > 0, nullptr, max_entries, no_stacks, true, {});
+    }
+}
+
 // --- the device's side ----------------------------------------------------------------------
 
 // The documented rounding of a request, and the segment for it: what the allocator asks of the
@@ -357,6 +371,24 @@ GMD_EXPORT int gmd_configure(const char *conf, char *message, size_t message_siz
 {
     const int status = guarded(-1, [&] {
         c10::CachingAllocator::setAllocatorSettings(conf);
+        return 0;
+    });
+    if (status != 0) {
+        std::snprintf(message, message_size, "%s", last_error);
+    }
+    return status;
+}
+
+// Without stacks only: those of Python are taken by libtorch_python.
+GMD_EXPORT int gmd_record_history(uint64_t max_entries, int stacks, char *message,
+                                  size_t message_size)
+{
+    if (stacks != 0) {
+        std::snprintf(message, message_size, "no stacks without Python");
+        return -1;
+    }
+    const int status = guarded(-1, [&] {
+        record_history(&caching::recordHistory, max_entries);
         return 0;
     });
     if (status != 0) {

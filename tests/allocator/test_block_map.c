@@ -15,7 +15,7 @@
 static block *block_map_take(block_map *map, uint64_t address)
 {
     block_map_slot *slot = block_map_find(map, address);
-    block *b = slot ? slot->block : NULL;
+    block *b = slot ? block_map_block(*slot) : NULL;
     if (slot) {
         block_map_remove(map, slot);
     }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "gmd_check.h"
+#include "gmd_quirks.h"
 #include "gmd_size.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static gmd_sim_recorded *placements_of(const gmd_history *h, size_t *count)
 static gmd_outcome *check_of(const char *allocator, recording *r, gmd_sim_recorded *placed,
                              size_t count)
 {
-    gmd_check_input input = {&r->history, &r->snapshot, &r->truth, 0};
+    gmd_check_input input = {.history = &r->history, .snapshot = &r->snapshot, .truth = &r->truth};
     gmd_run_options options = {.allocator = allocator,
                                .lib_directory = GMD_TEST_LIB_DIR,
                                .device_count = 1,
@@ -249,6 +250,32 @@ static void a_violation_that_ends_it_is_no_difference(void **state)
     free(o);
 }
 
+/* --- verdicts on what the recorded version does --------------------------------------------- */
+
+static int64_t times_mattered;
+
+static int64_t count_quirk(const char *quirk)
+{
+    return strcmp(quirk, "spurious_oom") == 0 ? times_mattered : 0;
+}
+
+static void a_verdict_on_a_quirk_is_known_once_the_quirk_mattered(void **state)
+{
+    (void)state;
+    gmd_error error = {""};
+    gmd_known_count_fn *count = NULL;
+    gmd_known known = {.quirk_count = &count};
+    assert_int_equal(gmd_quirks_mask(&known, GMD_QUIRKS_ALL, &error), GMD_OK);
+    assert_false(gmd_known_has(&known, "oom_retry", "refused"));
+    count = count_quirk;
+    times_mattered = 0;
+    assert_false(gmd_known_has(&known, "oom_retry", "refused"));
+    times_mattered = 1;
+    assert_true(gmd_known_has(&known, "oom_retry", "refused"));
+    assert_false(gmd_known_has(&known, "peak_bound", "rose above the memory limit"));
+    gmd_known_free(&known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_phase_that_never_was_is_noticed_at_the_end),
         cmocka_unit_test(what_cannot_be_judged_is_said_beforehand),
         cmocka_unit_test(a_violation_that_ends_it_is_no_difference),
+        cmocka_unit_test(a_verdict_on_a_quirk_is_known_once_the_quirk_mattered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,7 +137,7 @@ static void note(fixture *f, gmd_action action, int n, uint64_t mib, uint64_t st
 {
     const gmd_snapshot_event e = {
         .action = (uint8_t)action, .address = AT(n), .size = mib * GMD_MIB, .stream = stream};
-    assert_true(recorded_cache_note(&f->cache, &e));
+    assert_true(recorded_cache_note(&f->cache, &e, false));
 }
 
 /* Segment n of one block, which is freed: it is cached. */
@@ -154,7 +154,7 @@ static void plan(fixture *f, uint64_t mib, uint64_t stream, uint64_t limit_mib)
     const gmd_snapshot_event request = {
         .action = GMD_ACTION_ALLOC, .size = mib * GMD_MIB, .stream = stream};
     assert_true(
-        recorded_cache_plan(&f->cache, &request, f->reserved, limit_mib * GMD_MIB, &f->plan));
+        recorded_cache_plan(&f->cache, &request, f->reserved, limit_mib * GMD_MIB, true, &f->plan));
 }
 
 static void expect(fixture *f, const char *segments)

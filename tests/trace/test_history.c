@@ -481,23 +481,42 @@ static void frees_that_overtake_each_other_wait_for_different_streams(void **sta
     gmd_history_free(&h);
 }
 
-static void a_wait_that_a_retry_ended_cannot_be_brought_about(void **state)
+static void a_wait_that_a_retry_ended_lasts_until_the_retry(void **state)
 {
     (void)state;
-    gmd_snapshot_event events[] = {
-        MADE(0),          ALLOC(0),     MADE(1),      ALLOC(1), REQUESTED(0),
-        COMPLETED(0 + 1), REQUESTED(1), COMPLETED(0), GIVEN(0), OOM};
-    events[5] = (gmd_snapshot_event)REQUESTED(1);
-    events[6] = (gmd_snapshot_event)COMPLETED(1);
-    gmd_snapshot snapshot = {.events = events,
-                             .event_count = sizeof events / sizeof *events,
-                             .device_count = 1,
-                             .has_events = true};
-    const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN, .waits_again = true};
+    gmd_history h; /* its completion comes with the segment that the refused request gave back */
+    BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(1), REQUESTED(0),
+               COMPLETED(1), COMPLETED(0), GIVEN(0), GIVEN(1), OOM);
+    expect_ops(&h, "aaurfurfa"); /* the clock moves when the retry waits, not before */
+    assert_true(h.trace.requests[2].duration_ns > 0);
+    gmd_history_free(&h);
+}
+
+static void a_wait_that_nothing_else_ended_was_ended_by_an_empty_cache(void **state)
+{
+    (void)state;
     gmd_history h;
-    gmd_error error = {""};
-    assert_int_equal(gmd_history_build(&h, &snapshot, &hints, "job", &error), GMD_BAD_INPUT);
-    assert_non_null(strstr(error.text, "completed by a retry or an empty_cache()"));
+    BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), ALLOC(2),
+               COMPLETED(0), REQUESTED(1), COMPLETED(1));
+    expect_ops(&h, "aaurfaef");
+    gmd_history_free(&h);
+}
+
+/* Both events of a free come from one call, but for a wait: the time between them tells. */
+static void a_free_that_the_next_request_waited_for_is_told_by_the_clock(void **state)
+{
+    (void)state;
+    gmd_snapshot_event waited = COMPLETED(0), prompt = COMPLETED(0);
+    waited.time_us = 900;
+    gmd_history slow, quick;
+    BUILD_WITH(&slow, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(1), ALLOC(3),
+               COMPLETED(1), ALLOC(1), REQUESTED(0), waited, GIVEN(0), OOM);
+    BUILD_WITH(&quick, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(1), ALLOC(3),
+               COMPLETED(1), ALLOC(1), REQUESTED(0), prompt, GIVEN(0), OOM);
+    expect_ops(&slow, "aaurfa>aurfa");
+    expect_ops(&quick, "aaurfa>afa");
+    gmd_history_free(&slow);
+    gmd_history_free(&quick);
 }
 
 int main(void)
@@ -530,7 +549,9 @@ int main(void)
         cmocka_unit_test(a_segment_whose_last_page_is_unmapped_begins_anew),
         cmocka_unit_test(a_free_that_waited_waits_again_until_the_allocation_that_completed_it),
         cmocka_unit_test(frees_that_overtake_each_other_wait_for_different_streams),
-        cmocka_unit_test(a_wait_that_a_retry_ended_cannot_be_brought_about),
+        cmocka_unit_test(a_wait_that_a_retry_ended_lasts_until_the_retry),
+        cmocka_unit_test(a_wait_that_nothing_else_ended_was_ended_by_an_empty_cache),
+        cmocka_unit_test(a_free_that_the_next_request_waited_for_is_told_by_the_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

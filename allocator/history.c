@@ -1,0 +1,302 @@
+#include "history.h"
+
+#include "device_allocator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ENTRIES = 1024 };
+
+#define MOST_ENTRIES ((uint64_t)1 << 40) /* no more than there is host memory for */
+
+/* --- rings -------------------------------------------------------------------------------- */
+
+static size_t ring_bytes(uint64_t entries)
+{
+    return sizeof(history_ring) + entries * sizeof(history_entry);
+}
+
+static uint64_t mask_for(uint64_t entries)
+{
+    uint64_t mask = FIRST_ENTRIES - 1;
+    while (mask + 1 < entries) {
+        mask = mask * 2 + 1;
+    }
+    return mask;
+}
+
+bool history_open(device_allocator *d, heap *h)
+{
+    if (!d->history.max_entries) {
+        return true;
+    }
+    h->history = malloc(ring_bytes(FIRST_ENTRIES));
+    if (!h->history) {
+        return false;
+    }
+    *h->history = (history_ring){.mask = FIRST_ENTRIES - 1,
+                                 .most_mask = mask_for(d->history.max_entries),
+                                 .epoch = d->history.epoch};
+    return true;
+}
+
+/* Rings begin small, for most streams have few events. When there is no memory to grow, the ring
+ * stays as it is and fewer events are kept. */
+void history_turn(heap *h)
+{
+    history_ring *r = h->history;
+    uint64_t entries = r->mask + 1;
+    if (r->count != entries || r->mask == r->most_mask) {
+        return;
+    }
+    history_ring *larger = realloc(r, ring_bytes(entries * 2));
+    if (larger) {
+        larger->mask = entries * 2 - 1;
+        h->history = larger;
+    } else {
+        r->most_mask = r->mask;
+    }
+}
+
+/* --- on and off --------------------------------------------------------------------------- */
+
+static void forget_block_stacks(heap *h)
+{
+    for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
+        block *b = block_map_at(&h->allocated, i);
+        if (b) {
+            block_detail_of(b)->stack = 0;
+        }
+    }
+}
+
+static void forget_pending_stack(void *context, block *b)
+{
+    (void)context;
+    block_detail_of(b)->stack = 0;
+}
+
+static void drop_all(device_allocator *d)
+{
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        free(h->history);
+        h->history = NULL;
+    }
+    free(d->history.past);
+    segment_stacks_release(&d->history.segments);
+    d->history = (history){0};
+    atomic_store_explicit(&d->captures, 0, memory_order_relaxed);
+}
+
+bool history_switch(device_allocator *d, uint64_t max_entries, gmd_stacks which)
+{
+    drop_all(d);
+    if (!max_entries) {
+        return true;
+    }
+    d->history.max_entries = max_entries < MOST_ENTRIES ? max_entries : MOST_ENTRIES;
+    d->history.epoch = which == GMD_STACKS_OFF ? 0 : stacks_new_epoch();
+    d->history.start = ticks_moment_now();
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        forget_block_stacks(h); /* a detail holds what its last owner left */
+        if (!history_open(d, h)) {
+            drop_all(d);
+            return false;
+        }
+    }
+    pending_each(&d->pending, forget_pending_stack, NULL);
+    uint64_t captures = (uint64_t)d->history.epoch << 32 | (uint64_t)which;
+    atomic_store_explicit(&d->captures, captures, memory_order_relaxed);
+    return true;
+}
+
+/* --- events ------------------------------------------------------------------------------- */
+
+void history_note(device_allocator *d, history_kind kind, uint64_t address, uint64_t size,
+                  const free_set *set)
+{
+    history_add(set->heap, kind, address, size);
+    if (!d->history.epoch) {
+        return;
+    }
+    if (kind == HISTORY_SEGMENT_ALLOC || kind == HISTORY_SEGMENT_MAP) {
+        segment_stacks_add(&d->history.segments, address, stacks_current(d->history.epoch));
+    } else {
+        segment_stacks_remove(&d->history.segments, address, size);
+    }
+}
+
+/* It concerns no stream: any ring will do. */
+void history_note_snapshot(device_allocator *d, uint64_t active_bytes)
+{
+    if (d->heaps) {
+        history_add(d->heaps, HISTORY_SNAPSHOT, 0, active_bytes);
+    }
+}
+
+/* --- in one order ------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t ring_count(const device_allocator *d, const history_ring *r)
+{
+    return r ? least(least(r->count, r->mask + 1), d->history.max_entries) : 0;
+}
+
+/* The order within a ring is certain; a reading of the clock may be a few ns early. */
+static size_t copy_ring(const device_allocator *d, const heap *h, history_event *to)
+{
+    const history_ring *r = h->history;
+    size_t count = ring_count(d, r);
+    uint64_t ticks = 0;
+    for (size_t i = 0; i < count; i++) {
+        history_entry e = r->entries[(r->count - count + i) & r->mask];
+        ticks = e.ticks > ticks ? e.ticks : ticks;
+        e.ticks = ticks;
+        to[i] = (history_event){e, e.kind == HISTORY_SNAPSHOT ? NULL : h->stream};
+    }
+    return count;
+}
+
+/* Runs that follow each other, [from, middle) and [middle, end), into one; of equal ticks the first
+ * run's event comes first. */
+static void merge(const history_event *from, const history_event *middle, const history_event *end,
+                  history_event *to)
+{
+    const history_event *second = middle;
+    while (from < middle && second < end) {
+        *to++ = second->entry.ticks < from->entry.ticks ? *second++ : *from++;
+    }
+    memcpy(to, from, (size_t)(middle - from) * sizeof *to);
+    to += middle - from;
+    memcpy(to, second, (size_t)(end - second) * sizeof *to);
+}
+
+/* Pairs of neighbouring runs until one is left; run i is from starts[i] to starts[i + 1]. Gives
+ * where the events are then. */
+static history_event *merge_runs(history_event *events, history_event *spare, size_t *starts,
+                                 size_t count)
+{
+    while (count > 1) {
+        size_t merged = 0;
+        for (size_t i = 0; i < count; i += 2) {
+            size_t middle = starts[i + 1], end = i + 2 <= count ? starts[i + 2] : middle;
+            merge(events + starts[i], events + middle, events + end, spare + starts[i]);
+            starts[merged++] = starts[i];
+        }
+        starts[merged] = starts[count];
+        count = merged;
+        history_event *swapped = events;
+        events = spare;
+        spare = swapped;
+    }
+    return events;
+}
+
+static bool is_run_start(const history_event *events, size_t i)
+{
+    return i == 0 || events[i].entry.ticks < events[i - 1].entry.ticks;
+}
+
+/* Stable, and quick where long runs are in order already. False: no host memory. */
+static bool sort(history_event **events, size_t count)
+{
+    size_t run_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        run_count += is_run_start(*events, i);
+    }
+    if (run_count < 2) {
+        return true;
+    }
+    history_event *spare = malloc(count * sizeof *spare);
+    size_t *starts = malloc((run_count + 1) * sizeof *starts);
+    if (spare && starts) {
+        run_count = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (is_run_start(*events, i)) {
+                starts[run_count++] = i;
+            }
+        }
+        starts[run_count] = count;
+        history_event *sorted = merge_runs(*events, spare, starts, run_count);
+        spare = sorted == spare ? *events : spare;
+        *events = sorted;
+    }
+    bool is_sorted = spare && starts;
+    free(spare);
+    free(starts);
+    return is_sorted;
+}
+
+/* In order, and only the latest of them. */
+static bool sort_latest(const device_allocator *d, history_event **events, size_t *count)
+{
+    if (!sort(events, *count)) {
+        return false;
+    }
+    size_t kept = least(*count, d->history.max_entries);
+    memmove(*events, *events + (*count - kept), kept * sizeof **events);
+    *count = kept;
+    return true;
+}
+
+bool history_collect(const device_allocator *d, history_event **events, size_t *count)
+{
+    size_t total = d->history.past_count;
+    for (const heap *h = d->heaps; h; h = h->next_of_device) {
+        total += ring_count(d, h->history);
+    }
+    history_event *all = malloc((total + 1) * sizeof *all);
+    if (!all) {
+        return false;
+    }
+    size_t end = d->history.past_count;
+    if (end) {
+        memcpy(all, d->history.past, end * sizeof *all);
+    }
+    for (const heap *h = d->heaps; h; h = h->next_of_device) {
+        end += copy_ring(d, h, all + end);
+    }
+    bool is_sorted = sort_latest(d, &all, &total);
+    if (!is_sorted) {
+        free(all);
+        return false;
+    }
+    *events = all;
+    *count = total;
+    return true;
+}
+
+static bool reserve_past(history *past, size_t more)
+{
+    size_t needed = past->past_count + more;
+    if (needed <= past->past_capacity) {
+        return true;
+    }
+    needed = needed < past->past_capacity * 2 ? past->past_capacity * 2 : needed;
+    history_event *larger = realloc(past->past, needed * sizeof *larger);
+    if (larger) {
+        past->past = larger;
+        past->past_capacity = needed;
+    }
+    return larger;
+}
+
+/* Without host memory the heap's events are lost. */
+void history_retire(device_allocator *d, heap *h)
+{
+    history *all = &d->history;
+    if (!h->history || !reserve_past(all, ring_count(d, h->history))) {
+        return;
+    }
+    all->past_count += copy_ring(d, h, all->past + all->past_count);
+    if (all->past_count / 2 > all->max_entries) {
+        history_event *before = all->past;
+        if (sort_latest(d, &all->past, &all->past_count) && all->past != before) {
+            all->past_capacity = all->past_count;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+#include "stacks.h"
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FRAMES = 128, MOST_TEXT = 16384, FIRST_SLOTS = 1024 };
+
+#define MOST_BYTES ((size_t)256 << 20) /* of all stacks together */
+
+static const char no_room[] = ":0:(a stack beyond those that there is room for)";
+
+typedef struct known_stack {
+    void *data; /* text, or return addresses */
+    uint64_t hash;
+    uint32_t size; /* bytes */
+    bool is_text;
+} known_stack;
+
+struct stacks {
+    pthread_mutex_t lock;
+    gmd_stack_source *source;
+    void *context;
+    known_stack *known; /* stack n is known[n - 1] */
+    uint32_t count, capacity;
+    uint32_t *slots; /* by hash: numbers, 0 where empty; at most half full */
+    uint32_t slot_mask;
+    size_t bytes;
+};
+
+/* Of the thread's current request. */
+static _Thread_local struct {
+    uint32_t epoch, stack;
+    bool is_asking; /* the source allocates or frees itself: such a request has no stack */
+} caller;
+
+/* --- the stacks that are known ------------------------------------------------------------ */
+
+static uint64_t hash_of(const void *data, size_t size, bool is_text)
+{
+    const unsigned char *byte = data;
+    uint64_t hash = size * 2 + is_text, word;
+    for (; size >= sizeof word; byte += sizeof word, size -= sizeof word) {
+        memcpy(&word, byte, sizeof word);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    for (; size; byte++, size--) {
+        hash = (hash ^ *byte) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static bool is_same(const known_stack *k, const void *data, size_t size, bool is_text)
+{
+    return k->size == size && k->is_text == is_text && memcmp(k->data, data, size) == 0;
+}
+
+/* Where a stack's number is, or would go. */
+static uint32_t *find_slot(const stacks *s, uint64_t hash, const void *data, size_t size,
+                           bool is_text)
+{
+    uint32_t at = (uint32_t)(hash >> 32) & s->slot_mask;
+    while (s->slots[at]) {
+        const known_stack *k = &s->known[s->slots[at] - 1];
+        if (k->hash == hash && is_same(k, data, size, is_text)) {
+            break;
+        }
+        at = (at + 1) & s->slot_mask;
+    }
+    return &s->slots[at];
+}
+
+static bool grow_slots(stacks *s)
+{
+    uint32_t mask = s->slots ? s->slot_mask * 2 + 1 : FIRST_SLOTS - 1;
+    uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+    if (!slots) {
+        return false;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t at = (uint32_t)(s->known[i].hash >> 32) & mask;
+        while (slots[at]) {
+            at = (at + 1) & mask;
+        }
+        slots[at] = i + 1;
+    }
+    free(s->slots);
+    s->slots = slots;
+    s->slot_mask = mask;
+    return true;
+}
+
+static bool reserve(stacks *s, size_t size)
+{
+    if (size > MOST_BYTES - s->bytes) {
+        return false;
+    }
+    if (s->count == s->capacity) {
+        uint32_t capacity = s->capacity ? s->capacity * 2 : FIRST_SLOTS / 2;
+        known_stack *larger = realloc(s->known, capacity * sizeof *larger);
+        if (!larger) {
+            return false;
+        }
+        s->known = larger;
+        s->capacity = capacity;
+    }
+    return (s->slots && s->count < s->slot_mask / 2) || grow_slots(s);
+}
+
+/* 0: no host memory. The lock is held. */
+static uint32_t add(stacks *s, const void *data, size_t size, bool is_text)
+{
+    uint64_t hash = hash_of(data, size, is_text);
+    uint32_t found = s->slots ? *find_slot(s, hash, data, size, is_text) : 0;
+    if (found || !reserve(s, size)) {
+        return found;
+    }
+    void *copy = malloc(size);
+    if (!copy) {
+        return 0;
+    }
+    memcpy(copy, data, size);
+    s->known[s->count++] =
+        (known_stack){.data = copy, .hash = hash, .size = (uint32_t)size, .is_text = is_text};
+    s->bytes += size + sizeof *s->known;
+    *find_slot(s, hash, data, size, is_text) = s->count;
+    return s->count;
+}
+
+stacks *stacks_create(void)
+{
+    stacks *s = calloc(1, sizeof *s);
+    if (!s || !add(s, no_room, sizeof no_room - 1, true)) {
+        free(s);
+        return NULL;
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+void stacks_destroy(stacks *s)
+{
+    if (!s) {
+        return;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        free(s->known[i].data);
+    }
+    free(s->known);
+    free(s->slots);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* --- taking them -------------------------------------------------------------------------- */
+
+void stacks_set_source(stacks *s, gmd_stack_source *source, void *context)
+{
+    pthread_mutex_lock(&s->lock);
+    s->source = source;
+    s->context = context;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* The first call loads the unwinder. */
+void stacks_prepare(void)
+{
+    void *frame;
+    backtrace(&frame, 1);
+}
+
+uint32_t stacks_new_epoch(void)
+{
+    static _Atomic uint32_t last;
+    uint32_t epoch = atomic_fetch_add(&last, 1) + 1;
+    return epoch ? epoch : stacks_new_epoch();
+}
+
+static uint32_t keep(stacks *s, const void *data, size_t size, bool is_text)
+{
+    if (!size) {
+        return 0;
+    }
+    pthread_mutex_lock(&s->lock);
+    uint32_t stack = add(s, data, size, is_text);
+    pthread_mutex_unlock(&s->lock);
+    return stack ? stack : 1;
+}
+
+static uint32_t take_native(stacks *s)
+{
+    void *frames[MOST_FRAMES];
+    int count = backtrace(frames, MOST_FRAMES);
+    /* The first one is this function. */
+    return keep(s, frames + 1, count > 1 ? (size_t)(count - 1) * sizeof *frames : 0, false);
+}
+
+static uint32_t take_told(stacks *s, gmd_stack_source *source, void *context)
+{
+    char text[MOST_TEXT];
+    size_t length = source(context, text, sizeof text);
+    return keep(s, text, length < sizeof text ? length : sizeof text, true);
+}
+
+void stacks_take(stacks *s, uint32_t epoch, bool is_wanted)
+{
+    if (caller.is_asking) {
+        return;
+    }
+    caller.epoch = epoch;
+    caller.stack = 0;
+    if (!is_wanted) {
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    gmd_stack_source *source = s->source;
+    void *context = s->context;
+    pthread_mutex_unlock(&s->lock);
+    caller.is_asking = true;
+    uint32_t stack = source ? take_told(s, source, context) : take_native(s);
+    caller.is_asking = false;
+    caller.stack = stack;
+}
+
+uint32_t stacks_current(uint32_t epoch)
+{
+    return caller.epoch == epoch ? caller.stack : 0;
+}
+
+/* --- telling them ------------------------------------------------------------------------- */
+
+uint32_t stacks_count(stacks *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint32_t count = s->count;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+void stacks_frames(stacks *s, uint32_t stack, stack_frame_fn *visit, void *context)
+{
+    pthread_mutex_lock(&s->lock);
+    known_stack k = s->known[stack - 1]; /* its data stays where it is */
+    pthread_mutex_unlock(&s->lock);
+    if (k.is_text) {
+        stacks_frames_of_text(k.data, k.size, visit, context);
+    } else {
+        stacks_frames_of_code(k.data, k.size / sizeof(void *), visit, context);
+    }
+}

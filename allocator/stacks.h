@@ -1,0 +1,55 @@
+/* stacks.h - who called: the stacks of requests, each different one kept once and known by a
+ * number.
+ *
+ * A stack is taken before a request enters anything, for what tells it may wait for a lock of its
+ * own (Python's, say) whose holder waits for the allocator. It is remembered for the thread until
+ * its next request. Numbers hold for as long as the allocator lives; what a number means in words
+ * is found when a snapshot is written. Thread-safe. */
+#ifndef GMD_STACKS_H
+#define GMD_STACKS_H
+
+#include "gmd_abi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct stacks stacks;
+
+stacks *stacks_create(void); /* NULL: no host memory */
+void stacks_destroy(stacks *s);
+
+/* Who tells the current thread's stack; NULL: the native frames are taken. */
+void stacks_set_source(stacks *s, gmd_stack_source *source, void *context);
+
+/* Stacks are going to be taken: what the first one needs is loaded now, not within a request. */
+void stacks_prepare(void);
+
+/* A recording's own number, never 0, so that a stack taken for one is not taken for another's. */
+uint32_t stacks_new_epoch(void);
+
+/* Takes the current thread's stack for the request that begins, or notes that it has none. */
+void stacks_take(stacks *s, uint32_t epoch, bool is_wanted);
+
+/* What was taken for the thread's current request; 0: none, or for another recording. */
+uint32_t stacks_current(uint32_t epoch);
+
+/* Stacks are numbered from 1 to this. */
+uint32_t stacks_count(stacks *s);
+
+typedef struct stack_frame {
+    const char *name, *file; /* valid during the call, not terminated */
+    size_t name_length, file_length;
+    uint64_t line; /* 0: not known */
+} stack_frame;
+
+/* The frames of a stack, the innermost first. */
+typedef void stack_frame_fn(void *context, const stack_frame *frame);
+void stacks_frames(stacks *s, uint32_t stack, stack_frame_fn *visit, void *context);
+
+/* The frames of text as a gmd_stack_source gives it, and of return addresses. */
+void stacks_frames_of_text(const char *text, size_t length, stack_frame_fn *visit, void *context);
+void stacks_frames_of_code(void *const *addresses, size_t count, stack_frame_fn *visit,
+                           void *context);
+
+#endif

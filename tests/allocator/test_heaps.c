@@ -1,0 +1,118 @@
+/* A stream's heap is found without the device's lock, whatever the handles of the streams are. */
+#include "device_allocator.h"
+
+#include <stdlib.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define STREAM_MAX 64
+
+typedef struct fixture {
+    device_allocator *d;
+    cudaStream_t streams[STREAM_MAX];
+} fixture;
+
+static int open_device(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    f->d = calloc(1, sizeof *f->d);
+    *state = f;
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    fixture *f = *state;
+    while (f->d->heaps) {
+        heap *h = f->d->heaps;
+        f->d->heaps = h->next_of_device;
+        heap_destroy(h);
+    }
+    free(f->d);
+    free(f);
+    return 0;
+}
+
+static void add_heaps(fixture *f, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_non_null(device_heap(f->d, &f->d->default_pool, f->streams[i]));
+    }
+}
+
+static uint32_t count_found(const fixture *f, uint32_t count)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        heap *h = device_cached_heap(f->d, f->streams[i]);
+        found += h && h->stream == f->streams[i];
+    }
+    return found;
+}
+
+/* Handles like a driver's: addresses, some of which have the same slot as the first one. */
+static void make_colliding_handles(fixture *f, uint32_t count)
+{
+    uintptr_t handle = 0x55d0c0de1000;
+    uint32_t slot = device_heap_slot((cudaStream_t)handle, 0);
+    for (uint32_t i = 0; i < count; handle += 0x7c0) {
+        if (device_heap_slot((cudaStream_t)handle, 0) == slot) {
+            f->streams[i++] = (cudaStream_t)handle;
+        }
+    }
+}
+
+static void streams_of_one_slot_are_all_found(void **state)
+{
+    fixture *f = *state;
+    make_colliding_handles(f, HEAP_CACHE_WAYS);
+    add_heaps(f, HEAP_CACHE_WAYS);
+    assert_int_equal(count_found(f, HEAP_CACHE_WAYS), HEAP_CACHE_WAYS);
+}
+
+static void a_stream_without_a_place_takes_one(void **state)
+{
+    fixture *f = *state;
+    make_colliding_handles(f, HEAP_CACHE_WAYS + 1);
+    add_heaps(f, HEAP_CACHE_WAYS + 1);
+    assert_int_equal(count_found(f, HEAP_CACHE_WAYS + 1), HEAP_CACHE_WAYS);
+    assert_non_null(device_cached_heap(f->d, f->streams[HEAP_CACHE_WAYS]));
+}
+
+static void the_streams_of_pytorch_s_pools_are_all_found(void **state)
+{
+    fixture *f = *state;
+    for (uint32_t i = 0; i < STREAM_MAX; i++) { /* 32 of each of two priorities */
+        f->streams[i] = (cudaStream_t)(uintptr_t)(0x7f4010002000 + (uint64_t)i * 0x2b0);
+    }
+    add_heaps(f, STREAM_MAX);
+    assert_int_equal(count_found(f, STREAM_MAX), STREAM_MAX);
+}
+
+static void a_stream_that_was_not_seen_has_no_heap(void **state)
+{
+    fixture *f = *state;
+    make_colliding_handles(f, 2);
+    add_heaps(f, 1);
+    assert_null(device_cached_heap(f->d, f->streams[1]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(streams_of_one_slot_are_all_found, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(a_stream_without_a_place_takes_one, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(the_streams_of_pytorch_s_pools_are_all_found, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(a_stream_that_was_not_seen_has_no_heap, open_device,
+                                        close_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

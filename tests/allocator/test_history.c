@@ -1,0 +1,398 @@
+/* The reference allocator's history, seen through its snapshots, which gmd's own reader reads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_allocator.h"
+#include "gmd_sim.h"
+#include "gmd_size.h"
+#include "gmd_snapshot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct fixture {
+    gmd_allocator *a;
+    cudaStream_t s1, s2;
+    char path[64];
+    gmd_snapshot seen;
+} fixture;
+
+static int open_fixture(void **state)
+{
+    static fixture f;
+    gmd_sim_config config;
+    gmd_sim_default_config(&config);
+    config.device_count = 2;
+    config.capacity_bytes = GMD_GIB;
+    gmd_sim_reset(&config);
+    f = (fixture){0};
+    cudaStreamCreateWithFlags(&f.s1, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&f.s2, cudaStreamNonBlocking);
+    snprintf(f.path, sizeof f.path, "history-%ld.pickle", (long)getpid());
+    *state = &f;
+    return gmd_allocator_create(&f.a, 2, NULL, NULL) == GMD_OK ? 0 : -1;
+}
+
+static int close_fixture(void **state)
+{
+    fixture *f = *state;
+    gmd_snapshot_free(&f->seen);
+    unlink(f->path);
+    gmd_allocator_destroy(f->a);
+    return 0;
+}
+
+static void record(fixture *f, uint64_t max_entries, gmd_stacks stacks)
+{
+    assert_int_equal(gmd_allocator_record_history(f->a, max_entries, stacks, NULL), GMD_OK);
+}
+
+static void *take(fixture *f, uint64_t size, cudaStream_t stream)
+{
+    return gmd_allocator_malloc(f->a, size, 0, stream);
+}
+
+static void give(fixture *f, void *block, cudaStream_t stream)
+{
+    assert_true(gmd_allocator_free(f->a, block, 0, stream));
+}
+
+static const gmd_snapshot *dump(fixture *f)
+{
+    gmd_error error = {""};
+    gmd_snapshot_free(&f->seen);
+    if (gmd_allocator_dump_snapshot(f->a, f->path, &error) != GMD_OK ||
+        gmd_snapshot_read(&f->seen, f->path, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return &f->seen;
+}
+
+/* The actions as letters: a f c for alloc, free_requested, free_completed; A F for segments; M U
+ * for pages; o s for oom and snapshot. */
+static const char *actions(const gmd_snapshot *s)
+{
+    static char text[256];
+    static const char letters[] = "afcAFMUso?";
+    size_t count = s->event_count < sizeof text - 1 ? s->event_count : sizeof text - 1;
+    for (size_t i = 0; i < count; i++) {
+        text[i] = letters[s->events[i].action];
+    }
+    text[count] = '\0';
+    return text;
+}
+
+/* --- what is recorded --------------------------------------------------------------------- */
+
+static void without_recording_there_are_no_events(void **state)
+{
+    fixture *f = *state;
+    take(f, 100, f->s1);
+    assert_int_equal(dump(f)->event_count, 0);
+    assert_int_equal(f->seen.device_count, 2);
+}
+
+static void events_are_those_of_pytorch(void **state)
+{
+    fixture *f = *state;
+    record(f, 100, GMD_STACKS_OFF);
+    void *block = take(f, 3 * GMD_MIB + 1, f->s1);
+    give(f, block, f->s1);
+    gmd_allocator_empty_cache(f->a);
+    assert_string_equal(actions(dump(f)), "AafcF");
+    const gmd_snapshot_event *alloc = &f->seen.events[1];
+    assert_int_equal(alloc->address, (uintptr_t)block);
+    assert_int_equal(alloc->size, 3 * GMD_MIB + 1);
+    assert_int_equal(alloc->stream, (uintptr_t)f->s1);
+    assert_int_equal(f->seen.events[0].size, 20 * GMD_MIB);
+}
+
+static void pages_of_expandable_segments_are_told_as_mapped_and_unmapped(void **state)
+{
+    fixture *f = *state;
+    gmd_allocator_destroy(f->a);
+    assert_int_equal(gmd_allocator_create(&f->a, 1, "expandable_segments:True", NULL), GMD_OK);
+    record(f, 100, GMD_STACKS_OFF);
+    give(f, take(f, GMD_MIB, f->s1), f->s1);
+    gmd_allocator_empty_cache(f->a);
+    assert_string_equal(actions(dump(f)), "MafcU");
+    assert_string_equal(f->seen.conf, "expandable_segments:True");
+}
+
+static void a_free_that_waits_is_completed_later(void **state)
+{
+    fixture *f = *state;
+    record(f, 100, GMD_STACKS_OFF);
+    void *block = take(f, 100, f->s1);
+    assert_true(gmd_allocator_record_stream(f->a, block, f->s2));
+    cudaMemsetAsync(block, 0, 100, f->s2);
+    give(f, block, f->s1);
+    dump(f);
+    assert_int_equal(f->seen.blocks[0].state, GMD_BLOCK_PENDING_FREE);
+    assert_int_equal(f->seen.segments[0].active_size, 512);
+    assert_int_equal(f->seen.segments[0].allocated_size, 0);
+    cudaDeviceSynchronize();
+    take(f, 2 * GMD_MIB, f->s1);
+    assert_string_equal(actions(dump(f)), "AafscAa");
+}
+
+static void out_of_memory_says_what_the_device_had_left(void **state)
+{
+    fixture *f = *state;
+    record(f, 100, GMD_STACKS_OFF);
+    assert_null(take(f, 2 * GMD_GIB, f->s1));
+    assert_string_equal(actions(dump(f)), "o");
+    size_t free_bytes = 0, total;
+    cudaMemGetInfo(&free_bytes, &total);
+    assert_int_equal(f->seen.events[0].address, free_bytes);
+    assert_int_equal(f->seen.events[0].size, 2 * GMD_GIB);
+}
+
+static void a_snapshot_shows_in_the_next_one_with_the_active_bytes(void **state)
+{
+    fixture *f = *state;
+    record(f, 100, GMD_STACKS_OFF);
+    take(f, 1000, f->s1);
+    dump(f);
+    assert_string_equal(actions(dump(f)), "Aas");
+    assert_int_equal(f->seen.events[2].size, 1024);
+    assert_int_equal(f->seen.events[2].stream, 0);
+}
+
+static void each_device_has_its_own_events(void **state)
+{
+    fixture *f = *state;
+    record(f, 100, GMD_STACKS_OFF);
+    take(f, 100, f->s1);
+    gmd_allocator_malloc(f->a, 200, 1, NULL);
+    dump(f);
+    assert_string_equal(actions(&f->seen), "AaAa");
+    assert_int_equal(f->seen.events[1].device, 0);
+    assert_int_equal(f->seen.events[3].device, 1);
+    assert_int_equal(f->seen.segments[1].device, 1);
+}
+
+/* --- rings -------------------------------------------------------------------------------- */
+
+static void of_many_events_the_latest_are_kept(void **state)
+{
+    fixture *f = *state;
+    record(f, 1000, GMD_STACKS_OFF);
+    for (uint64_t i = 1; i <= 5000; i++) {
+        give(f, take(f, i, f->s1), f->s1);
+    }
+    dump(f);
+    assert_int_equal(f->seen.event_count, 1000);
+    assert_int_equal(f->seen.events[999].action, GMD_ACTION_FREE_COMPLETED);
+    assert_int_equal(f->seen.events[999].size, 5000);
+    assert_int_equal(f->seen.events[0].size, 5000 - 999 / 3);
+}
+
+static void a_ring_that_grows_loses_nothing(void **state)
+{
+    fixture *f = *state;
+    record(f, UINT64_MAX, GMD_STACKS_OFF);
+    enum { PAIRS = 10000 }; /* of three events; rings begin with 1,024 */
+    for (uint64_t i = 1; i <= PAIRS; i++) {
+        give(f, take(f, i, f->s1), f->s1);
+    }
+    dump(f);
+    assert_int_equal(f->seen.event_count, 3 * PAIRS + 1);
+    for (uint64_t i = 1; i <= PAIRS; i++) {
+        assert_int_equal(f->seen.events[3 * i - 2].size, i);
+    }
+}
+
+static void the_latest_are_kept_whichever_stream_they_are_of(void **state)
+{
+    fixture *f = *state;
+    record(f, 10, GMD_STACKS_OFF);
+    for (int i = 0; i < 100; i++) {
+        give(f, take(f, 100, f->s1), f->s1);
+    }
+    take(f, 100, f->s2);
+    give(f, take(f, 300, f->s1), f->s1);
+    assert_string_equal(actions(dump(f)), "cafcafcAaafc" + 2);
+    assert_int_equal(f->seen.events[6].stream, (uintptr_t)f->s2);
+}
+
+static void switching_on_again_begins_anew(void **state)
+{
+    fixture *f = *state;
+    record(f, 10, GMD_STACKS_OFF);
+    take(f, 100, f->s1);
+    record(f, 10, GMD_STACKS_OFF);
+    take(f, 100, f->s1);
+    assert_string_equal(actions(dump(f)), "a");
+}
+
+static void switched_off_nothing_is_kept(void **state)
+{
+    fixture *f = *state;
+    record(f, 10, GMD_STACKS_ALL);
+    take(f, 100, f->s1);
+    record(f, 0, GMD_STACKS_OFF);
+    take(f, 100, f->s1);
+    assert_string_equal(actions(dump(f)), "");
+}
+
+/* --- order and time ----------------------------------------------------------------------- */
+
+static void events_of_several_streams_are_in_the_order_of_happening(void **state)
+{
+    fixture *f = *state;
+    record(f, UINT64_MAX, GMD_STACKS_OFF);
+    cudaStream_t streams[] = {f->s1, f->s2, NULL};
+    enum { PAIRS = 9999 };
+    for (uint64_t i = 0; i < PAIRS; i++) {
+        give(f, take(f, i + 1, streams[i * i % 7 % 3]), streams[i * i % 7 % 3]);
+    }
+    dump(f);
+    uint64_t expected = 0;
+    for (size_t i = 0; i < f->seen.event_count; i++) {
+        if (f->seen.events[i].action == GMD_ACTION_ALLOC) {
+            assert_int_equal(f->seen.events[i].size, ++expected);
+        }
+    }
+    assert_int_equal(expected, PAIRS);
+}
+
+static void the_events_of_a_pool_that_is_gone_stay(void **state)
+{
+    fixture *f = *state;
+    const uint64_t id[2] = {7, 0};
+    void *context;
+    record(f, 100, GMD_STACKS_OFF);
+    take(f, 100, f->s1);
+    for (int i = 0; i < 2; i++) {
+        assert_true(gmd_allocator_begin_pool(f->a, 0, id, NULL, NULL));
+        void *block = take(f, 200, f->s2);
+        assert_true(gmd_allocator_end_pool(f->a, 0, id, &context));
+        assert_true(gmd_allocator_release_pool(f->a, 0, id));
+        give(f, block, f->s2);
+        gmd_allocator_empty_cache(f->a);
+    }
+    take(f, 300, f->s1);
+    assert_string_equal(actions(dump(f)), "AaAafcFAafcFa");
+}
+
+static void of_pools_that_are_gone_the_latest_events_are_kept(void **state)
+{
+    fixture *f = *state;
+    const uint64_t id[2] = {7, 0};
+    void *context;
+    record(f, 4, GMD_STACKS_OFF);
+    for (uint64_t i = 1; i <= 50; i++) {
+        assert_true(gmd_allocator_begin_pool(f->a, 0, id, NULL, NULL));
+        void *block = take(f, i, f->s2);
+        assert_true(gmd_allocator_end_pool(f->a, 0, id, &context));
+        assert_true(gmd_allocator_release_pool(f->a, 0, id));
+        give(f, block, f->s2);
+        gmd_allocator_empty_cache(f->a);
+    }
+    assert_string_equal(actions(dump(f)), "afcF");
+    assert_int_equal(f->seen.events[0].size, 50);
+}
+
+static uint64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void times_are_those_of_the_wall_clock(void **state)
+{
+    fixture *f = *state;
+    enum { TOLERANCE_US = 50 }; /* the clocks are not read at one instant */
+    record(f, 100, GMD_STACKS_OFF);
+    uint64_t before = now_us();
+    take(f, 100, f->s1);
+    uint64_t between = now_us();
+    usleep(20000);
+    uint64_t later = now_us();
+    take(f, 100, f->s1);
+    uint64_t after = now_us();
+    dump(f);
+    assert_in_range(f->seen.events[1].time_us, before - TOLERANCE_US, between + TOLERANCE_US);
+    assert_in_range(f->seen.events[2].time_us, later - TOLERANCE_US, after + TOLERANCE_US);
+}
+
+/* --- files -------------------------------------------------------------------------------- */
+
+static void a_file_that_cannot_be_written_is_named(void **state)
+{
+    fixture *f = *state;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_dump_snapshot(f->a, "no_such_folder/s.pickle", &error),
+                     GMD_FAILED);
+    assert_non_null(strstr(error.text, "no_such_folder/s.pickle: cannot be written"));
+}
+
+static void a_full_disk_is_told(void **state)
+{
+    fixture *f = *state;
+    gmd_error error = {""};
+    if (access("/dev/full", W_OK) != 0) {
+        skip();
+    }
+    assert_int_equal(gmd_allocator_dump_snapshot(f->a, "/dev/full", &error), GMD_FAILED);
+    assert_non_null(strstr(error.text, "/dev/full: cannot be written: No space left"));
+}
+
+static long size_of(FILE *file)
+{
+    fseek(file, 0, SEEK_END);
+    return ftell(file);
+}
+
+static void an_older_file_stays_until_the_new_one_is_whole(void **state)
+{
+    fixture *f = *state;
+    dump(f);
+    take(f, 100, f->s1);
+    FILE *older = fopen(f->path, "rb"); /* whoever reads the old one reads on */
+    assert_non_null(older);
+    dump(f);
+    long bytes = size_of(older);
+    FILE *newer = fopen(f->path, "rb");
+    assert_non_null(newer);
+    assert_true(size_of(newer) > bytes);
+    fclose(older);
+    fclose(newer);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FIXTURE(without_recording_there_are_no_events),
+        WITH_FIXTURE(events_are_those_of_pytorch),
+        WITH_FIXTURE(pages_of_expandable_segments_are_told_as_mapped_and_unmapped),
+        WITH_FIXTURE(a_free_that_waits_is_completed_later),
+        WITH_FIXTURE(out_of_memory_says_what_the_device_had_left),
+        WITH_FIXTURE(a_snapshot_shows_in_the_next_one_with_the_active_bytes),
+        WITH_FIXTURE(each_device_has_its_own_events),
+        WITH_FIXTURE(of_many_events_the_latest_are_kept),
+        WITH_FIXTURE(a_ring_that_grows_loses_nothing),
+        WITH_FIXTURE(the_latest_are_kept_whichever_stream_they_are_of),
+        WITH_FIXTURE(switching_on_again_begins_anew),
+        WITH_FIXTURE(switched_off_nothing_is_kept),
+        WITH_FIXTURE(events_of_several_streams_are_in_the_order_of_happening),
+        WITH_FIXTURE(the_events_of_a_pool_that_is_gone_stay),
+        WITH_FIXTURE(of_pools_that_are_gone_the_latest_events_are_kept),
+        WITH_FIXTURE(times_are_those_of_the_wall_clock),
+        WITH_FIXTURE(a_file_that_cannot_be_written_is_named),
+        WITH_FIXTURE(a_full_disk_is_told),
+        WITH_FIXTURE(an_older_file_stays_until_the_new_one_is_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,387 @@
+/* Whose stacks a history keeps and how a snapshot tells them. */
+#define _GNU_SOURCE /* memmem */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_allocator.h"
+#include "gmd_sim.h"
+#include "gmd_size.h"
+#include "pickle.h"
+#include "stacks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef gmd_pickle_value value;
+
+typedef struct fixture {
+    gmd_allocator *a;
+    char path[64];
+    uint8_t *data;
+    gmd_pickle seen;
+    const char *stack; /* what the source tells next */
+    unsigned asked;    /* how often it was */
+    bool allocates;    /* when it is asked */
+} fixture;
+
+static int open_fixture(void **state)
+{
+    static fixture f;
+    gmd_sim_config config;
+    gmd_sim_default_config(&config);
+    config.capacity_bytes = GMD_GIB;
+    gmd_sim_reset(&config);
+    f = (fixture){.stack = ""};
+    snprintf(f.path, sizeof f.path, "stacks-%ld.pickle", (long)getpid());
+    *state = &f;
+    return gmd_allocator_create(&f.a, 1, NULL, NULL) == GMD_OK ? 0 : -1;
+}
+
+static int close_fixture(void **state)
+{
+    fixture *f = *state;
+    if (f->data) {
+        gmd_pickle_free(&f->seen);
+        free(f->data);
+    }
+    unlink(f->path);
+    gmd_allocator_destroy(f->a);
+    return 0;
+}
+
+static void *take(fixture *f, uint64_t size)
+{
+    return gmd_allocator_malloc(f->a, size, 0, NULL);
+}
+
+static void give(fixture *f, void *block)
+{
+    assert_true(gmd_allocator_free(f->a, block, 0, NULL));
+}
+
+static size_t tell(void *context, char *text, size_t size)
+{
+    fixture *f = context;
+    f->asked++;
+    if (f->allocates) {
+        give(f, take(f, 3 * GMD_MIB)); /* a garbage collector's turn, say */
+    }
+    size_t length = strlen(f->stack);
+    assert_true(length <= size);
+    memcpy(text, f->stack, length);
+    return length;
+}
+
+static void record(fixture *f, gmd_stacks which)
+{
+    assert_int_equal(gmd_allocator_record_history(f->a, 1000, which, NULL), GMD_OK);
+}
+
+static void record_told(fixture *f, gmd_stacks which)
+{
+    gmd_allocator_set_stack_source(f->a, tell, f);
+    record(f, which);
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+static const value *key(const value *record, const char *name)
+{
+    assert_int_equal(record->kind, GMD_PICKLE_DICT);
+    for (size_t i = 0; i < record->items->count; i += 2) {
+        const value *k = &record->items->values[i];
+        if (k->length == strlen(name) && memcmp(k->text, name, k->length) == 0) {
+            return k + 1;
+        }
+    }
+    return NULL;
+}
+
+static const value *item(const value *list, size_t index)
+{
+    assert_true(index < list->items->count);
+    return &list->items->values[index];
+}
+
+static const value *dump(fixture *f)
+{
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_dump_snapshot(f->a, f->path, &error), GMD_OK);
+    FILE *file = fopen(f->path, "rb");
+    assert_non_null(file);
+    f->data = malloc(1 << 20);
+    size_t size = fread(f->data, 1, 1 << 20, file);
+    fclose(file);
+    assert_int_equal(gmd_pickle_read(&f->seen, f->data, size, f->path, &error), GMD_OK);
+    return &f->seen.root;
+}
+
+static const value *event(const value *snapshot, size_t index)
+{
+    return item(item(key(snapshot, "device_traces"), 0), index);
+}
+
+static const value *segment(const value *snapshot, size_t index)
+{
+    return item(key(snapshot, "segments"), index);
+}
+
+static const value *block(const value *snapshot, size_t in, size_t index)
+{
+    return item(key(segment(snapshot, in), "blocks"), index);
+}
+
+/* Frames as text, "NAME in FILE:LINE" each; "-": none. */
+static const char *frames(const value *of)
+{
+    static char text[1024];
+    size_t used = 0;
+    const value *list = key(of, "frames");
+    if (!list || !list->items->count) {
+        return "-";
+    }
+    for (size_t i = 0; i < list->items->count; i++) {
+        const value *name = key(item(list, i), "name"), *file = key(item(list, i), "filename");
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s in %.*s:%d",
+                                 i ? "; " : "", (int)name->length, name->text, (int)file->length,
+                                 file->text, (int)key(item(list, i), "line")->number);
+        assert_true(used < sizeof text);
+    }
+    return text;
+}
+
+/* --- a caller's own stacks ---------------------------------------------------------------- */
+
+static void a_block_its_segment_and_its_events_have_the_frames_that_were_told(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "model.py:12:forward\ntrain.py:3:<module>\n";
+    take(f, 100);
+    const value *s = dump(f);
+    const char *expected = "forward in model.py:12; <module> in train.py:3";
+    assert_string_equal(frames(event(s, 0)), expected);
+    assert_string_equal(frames(event(s, 1)), expected);
+    assert_string_equal(frames(segment(s, 0)), expected);
+    assert_string_equal(frames(block(s, 0, 0)), expected);
+    assert_string_equal(frames(block(s, 0, 1)), "-"); /* what is free is nobody's */
+}
+
+static void a_segment_keeps_its_first_request_s_frames(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "a.py:1:first";
+    give(f, take(f, 100));
+    f->stack = "a.py:2:second";
+    take(f, 100);
+    const value *s = dump(f);
+    assert_string_equal(frames(segment(s, 0)), "first in a.py:1");
+    assert_string_equal(frames(block(s, 0, 0)), "second in a.py:2");
+}
+
+static void a_segment_at_the_place_of_another_has_its_own_frames(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "a.py:1:first";
+    void *before = take(f, 100);
+    give(f, before);
+    gmd_allocator_empty_cache(f->a);
+    f->stack = "a.py:2:second";
+    take(f, 100);
+    assert_string_equal(frames(segment(dump(f), 0)), "second in a.py:2");
+}
+
+static void a_free_has_its_own_frames(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "a.py:1:take";
+    void *p = take(f, 100);
+    f->stack = "a.py:2:give";
+    give(f, p);
+    const value *s = dump(f);
+    assert_string_equal(frames(event(s, 2)), "give in a.py:2");
+    assert_string_equal(frames(event(s, 3)), "give in a.py:2");
+}
+
+static void of_allocations_only_a_free_is_told_with_its_block_s_frames(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALLOCATIONS);
+    f->stack = "a.py:1:take";
+    void *p = take(f, 100);
+    f->stack = "a.py:2:give";
+    give(f, p);
+    assert_string_equal(frames(event(dump(f), 2)), "take in a.py:1");
+    assert_int_equal(f->asked, 1);
+}
+
+static void without_stacks_nobody_is_asked(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_OFF);
+    give(f, take(f, 100));
+    assert_null(key(event(dump(f), 0), "frames"));
+    assert_int_equal(f->asked, 0);
+}
+
+static void equal_stacks_are_one_in_the_file(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "a.py:1:take";
+    take(f, 100);
+    take(f, 100);
+    const value *s = dump(f);
+    assert_ptr_equal(key(event(s, 1), "frames")->items, key(event(s, 2), "frames")->items);
+}
+
+static void a_block_from_before_has_no_frames(void **state)
+{
+    fixture *f = *state;
+    f->stack = "a.py:1:take";
+    record_told(f, GMD_STACKS_ALL);
+    take(f, 100);
+    record(f, GMD_STACKS_ALL);
+    assert_string_equal(frames(block(dump(f), 0, 0)), "-");
+}
+
+static void a_source_may_allocate_and_free(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "a.py:1:take";
+    f->allocates = true;
+    take(f, 100);
+    const value *s = dump(f);
+    assert_string_equal(frames(event(s, 1)), "-"); /* segment, alloc, two of a free: its own */
+    assert_string_equal(frames(event(s, 5)), "take in a.py:1");
+    assert_int_equal(f->asked, 1);
+}
+
+static void a_source_that_tells_nothing_leaves_no_frames(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    take(f, 100);
+    assert_null(key(event(dump(f), 0), "frames"));
+}
+
+static void many_stacks_are_told_apart(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    enum { STACKS = 700 };
+    char text[STACKS][32];
+    for (int i = 0; i < STACKS; i++) {
+        snprintf(text[i], sizeof text[i], "a.py:%d:f", i);
+        f->stack = text[i];
+        take(f, 512);
+    }
+    const value *s = dump(f);
+    for (int i = 0; i < STACKS; i++) {
+        char expected[32];
+        snprintf(expected, sizeof expected, "f in a.py:%d", i);
+        assert_string_equal(frames(block(s, 0, (size_t)i)), expected);
+    }
+}
+
+/* --- native frames ------------------------------------------------------------------------ */
+
+static void native_frames_name_the_library_that_they_are_in(void **state)
+{
+    fixture *f = *state;
+    record(f, GMD_STACKS_ALL);
+    take(f, 100);
+    const value *list = key(event(dump(f), 0), "frames");
+    assert_true(list->items->count > 2);
+    const value *file = key(item(list, 0), "filename");
+    assert_non_null(memmem(file->text, file->length, "test_allocator_stacks", 21));
+}
+
+static void *take_by_address(fixture *f) /* kept apart: its return address shows */
+{
+    return take(f, 100);
+}
+
+static void native_stacks_differ_by_their_callers(void **state)
+{
+    fixture *f = *state;
+    record(f, GMD_STACKS_ALL);
+    void *(*volatile call)(fixture *) = take_by_address;
+    call(f);
+    call(f);
+    const value *s = dump(f);
+    assert_ptr_not_equal(key(event(s, 1), "frames")->items, key(event(s, 2), "frames")->items);
+}
+
+/* --- text --------------------------------------------------------------------------------- */
+
+static void collect(void *context, const stack_frame *frame)
+{
+    char *text = context;
+    size_t used = strlen(text);
+    snprintf(text + used, 256 - used, "[%.*s|%d|%.*s]", (int)frame->file_length, frame->file,
+             (int)frame->line, (int)frame->name_length, frame->name);
+}
+
+static const char *read_text(const char *stack)
+{
+    static char text[256];
+    text[0] = '\0';
+    stacks_frames_of_text(stack, strlen(stack), collect, text);
+    return text;
+}
+
+static void names_may_have_colons(void **state)
+{
+    (void)state;
+    assert_string_equal(read_text("C:/a.py:12:f"), "[C:/a.py|12|f]");
+    assert_string_equal(read_text("a.cc:7:std::sort<int>"), "[a.cc|7|std::sort<int>]");
+}
+
+static void a_line_of_another_form_is_a_function_s_name(void **state)
+{
+    (void)state;
+    assert_string_equal(read_text("somewhere"), "[|0|somewhere]");
+    assert_string_equal(read_text("a.py:x:f"), "[|0|a.py:x:f]");
+}
+
+static void empty_lines_are_no_frames(void **state)
+{
+    (void)state;
+    assert_string_equal(read_text("\na.py:1:f\n\nb.py:2:g"), "[a.py|1|f][b.py|2|g]");
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FIXTURE(a_block_its_segment_and_its_events_have_the_frames_that_were_told),
+        WITH_FIXTURE(a_segment_keeps_its_first_request_s_frames),
+        WITH_FIXTURE(a_segment_at_the_place_of_another_has_its_own_frames),
+        WITH_FIXTURE(a_free_has_its_own_frames),
+        WITH_FIXTURE(of_allocations_only_a_free_is_told_with_its_block_s_frames),
+        WITH_FIXTURE(without_stacks_nobody_is_asked),
+        WITH_FIXTURE(equal_stacks_are_one_in_the_file),
+        WITH_FIXTURE(a_block_from_before_has_no_frames),
+        WITH_FIXTURE(a_source_may_allocate_and_free),
+        WITH_FIXTURE(a_source_that_tells_nothing_leaves_no_frames),
+        WITH_FIXTURE(many_stacks_are_told_apart),
+        WITH_FIXTURE(native_frames_name_the_library_that_they_are_in),
+        WITH_FIXTURE(native_stacks_differ_by_their_callers),
+        cmocka_unit_test(names_may_have_colons),
+        cmocka_unit_test(a_line_of_another_form_is_a_function_s_name),
+        cmocka_unit_test(empty_lines_are_no_frames),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
