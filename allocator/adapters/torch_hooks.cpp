@@ -17,7 +17,6 @@ extern "C" {
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -27,6 +26,7 @@ extern "C" {
 #include <string>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -384,21 +384,20 @@ GMD_EXPORT int gmd_torch_answer_cache_info(char *message, size_t message_size)
         return fail(message, message_size,
                     "PyTorch's current allocator is not a plain pluggable one");
     }
-    auto **changed = static_cast<void **>(std::malloc(count * sizeof *table)); // for good
-    if (!changed) {
-        return fail(message, message_size, "no host memory");
-    }
+    // Never destroyed: PyTorch destroys its allocator, through the table, after what is made here.
+    static auto &changed = *new std::vector<void *>;
+    changed.assign(table, table + count);
     size_t found = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool is_it = table[i] == refusing;
-        changed[i] = is_it ? reinterpret_cast<void *>(cache_info) : table[i];
-        found += is_it;
+    for (void *&entry : changed) {
+        if (entry == refusing) {
+            entry = reinterpret_cast<void *>(cache_info);
+            found++;
+        }
     }
     if (found != 1) {
-        std::free(changed);
         return fail(message, message_size,
                     "PyTorch's pluggable allocator has no cacheInfo to replace");
     }
-    *object = changed + 2;
+    *object = changed.data() + 2;
     return 0;
 }

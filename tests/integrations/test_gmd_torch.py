@@ -1,7 +1,6 @@
 """gmd_torch.py with a stub in place of PyTorch, the real libgmd_allocator.so and the simulated device. Each
 test runs in a process of its own, since installing is for good. Environment: GMD_TEST_LIB_DIR."""
 
-import ctypes
 import os
 import pickle
 import shutil
@@ -36,10 +35,6 @@ def run(program, folder=None, **environment):
     if done.returncode == 0:
         return done.stdout.strip()
     return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}"
-
-
-def has_snapshots():
-    return hasattr(ctypes.CDLL(os.path.join(LIBRARIES, "libgmd_allocator.so")), "gmd_dump_snapshot")
 
 
 class Install(unittest.TestCase):
@@ -84,6 +79,16 @@ class Install(unittest.TestCase):
     def test_a_missing_library_names_where_it_was_sought(self):
         self.assertRegex(run("gmd_torch.install(library='/no/such.so')"), "not found .*/no/such.so.*GMD_ALLOCATOR")
 
+    def test_the_library_of_an_installation_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "share", "gmd"))
+            os.makedirs(os.path.join(folder, "lib"))
+            os.symlink(LIBRARIES, os.path.join(folder, "lib", "gmd"))
+            shutil.copy(os.path.join(HELPER, "gmd_torch.py"), os.path.join(folder, "share", "gmd"))
+            path = os.pathsep.join([os.path.join(HERE, "stub"), os.path.join(folder, "share", "gmd")])
+            self.assertEqual(run("gmd_torch.install()\nprint(gmd_torch.memory_reserved())",
+                                 PYTHONPATH=path, GMD_ALLOCATOR=""), "0")
+
     def test_a_file_that_is_no_library_is_named(self):
         self.assertRegex(run("gmd_torch.install(library=gmd_torch.__file__)"), "gmd_torch.py cannot be loaded")
 
@@ -127,14 +132,11 @@ class Figures(unittest.TestCase):
 
 
 class Snapshots(unittest.TestCase):
-    def test_a_library_without_snapshots_says_so(self):
-        if has_snapshots():
-            self.skipTest("this library has them")
-        self.assertIn("has no gmd_dump_snapshot", run("gmd_torch.install()\ngmd_torch.snapshot()"))
-        self.assertIn("writes no snapshots", run("gmd_torch.install(dump_on_oom='x')"))
+    def test_a_library_that_lacks_a_function_is_named(self):
+        self.assertRegex(run("gmd_torch.install()\ngmd_torch._function('gmd_new')"),
+                         "libgmd_allocator.so has no gmd_new: it is older")
 
     def test_events_have_pythons_frames(self):
-        self.need_snapshots()
         told = run("gmd_torch.install(history=100, stacks='state')\n"
                    "def make_it(): return malloc(5 << 20)\nmake_it()\n"
                    "events = gmd_torch.snapshot()['device_traces'][0]\n"
@@ -142,7 +144,6 @@ class Snapshots(unittest.TestCase):
         self.assertEqual(told, "['malloc', 'make_it']")
 
     def test_a_refused_request_writes_one(self):
-        self.need_snapshots()
         with tempfile.TemporaryDirectory() as folder:
             run("gmd_torch.install(dump_on_oom='short', history=100)\nmalloc(1 << 50)", folder)
             files = os.listdir(folder)
@@ -152,13 +153,13 @@ class Snapshots(unittest.TestCase):
                 actions = [e["action"] for e in pickle.load(file)["device_traces"][0]]
             self.assertIn("oom", actions)
 
-    def test_a_path_that_cannot_be_written_is_named(self):
-        self.need_snapshots()
-        self.assertIn("/no/such/folder", run("gmd_torch.install()\ngmd_torch.dump_snapshot('/no/such/folder/x')"))
+    def test_none_is_written_on_demand(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run("gmd_torch.install(dump_on_oom=False)\nmalloc(1 << 50)", folder)
+            self.assertEqual(os.listdir(folder), [])
 
-    def need_snapshots(self):
-        if not has_snapshots():
-            self.skipTest("this libgmd_allocator.so writes no snapshots")
+    def test_a_path_that_cannot_be_written_is_named(self):
+        self.assertIn("/no/such/folder", run("gmd_torch.install()\ngmd_torch.dump_snapshot('/no/such/folder/x')"))
 
 
 if __name__ == "__main__":
