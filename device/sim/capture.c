@@ -29,6 +29,15 @@ bool capture_is_any(void)
     return captures.list != NULL;
 }
 
+bool capture_is_on(int device)
+{
+    const capture *c = captures.list;
+    while (c && c->origin->device != device) {
+        c = c->next;
+    }
+    return c;
+}
+
 uint64_t capture_id_of(const stream *s)
 {
     return s->capture ? s->capture->id : 0;

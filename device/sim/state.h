@@ -66,6 +66,8 @@ void device_use(sim_thread *thread, int device);
 CUcontext context_of(int device);
 /* The device of a context; -1, with misuse noted: it is none. */
 int context_device(sim_call *call, CUcontext context);
+/* The device of a context; -1, with misuse noted: it is none. */
+int context_device(sim_call *call, CUcontext context);
 /* CUDA_SUCCESS, or why a driver call that names this device cannot be made. */
 int driver_check(sim_call *call, CUdevice device);
 static inline bool device_exists(int device)
@@ -309,6 +311,7 @@ bool entry_copy(entry *to, const entry *from);
 /* capture.c: checks that answer with the error of a call that a capture forbids, after stopping the
  * capture where that is what a real device does; 0: it may go on. */
 bool capture_is_any(void);
+bool capture_is_on(int device); /* of a stream of the device */
 int capture_check_unsafe(sim_call *call); /* may synchronise, whatever it is given */
 int capture_check_device(sim_call *call); /* cudaDeviceSynchronize */
 int capture_check_event(sim_call *call, uint64_t capture_id); /* the host asks for an event */
