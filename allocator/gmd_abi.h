@@ -30,6 +30,9 @@
  *     int  gmd_end_pool(int device, const uint64_t id[2], void **context);
  *     int  gmd_release_pool(int device, const uint64_t id[2]);
  *                       private pools; see gmd_allocator_begin_pool
+ *     int  gmd_yield_memory(int device, char *message, size_t message_size);
+ *     int  gmd_restore_memory(int device, char *message, size_t message_size);
+ *                       0: done; else a message. See gmd_allocator_yield_memory
  *     const char *gmd_last_error(void);
  *                       what went wrong in the thread's last call but being out of memory, or NULL
  *

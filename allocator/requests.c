@@ -249,13 +249,10 @@ static bool free_cached(device_allocator *d, uint64_t address, cudaStream_t stre
     if (!h || !heap_try_enter(h)) {
         return false;
     }
-    bool is_freed = false;
-    if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED)) {
-        block_map_slot *slot = block_map_find(&h->allocated, places_place(&d->places, address));
-        is_freed = slot && is_simple_free(d, h, slot->block);
-        if (is_freed) {
-            free_block(d->settings, h, slot, slot->block);
-        }
+    block_map_slot *slot = block_map_find(&h->allocated, places_place(&d->places, address));
+    bool is_freed = slot && is_simple_free(d, h, slot->block);
+    if (is_freed) {
+        free_block(d->settings, h, slot, slot->block);
     }
     heap_leave(h);
     return is_freed;
@@ -282,8 +279,7 @@ bool requests_free(device_allocator *d, void *ptr, cudaStream_t stream)
     }
     heap *h = NULL;
     device_enter(d);
-    bool is_yielded = atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED;
-    block_map_slot *slot = is_yielded ? NULL : find_live(d, address, &h);
+    block_map_slot *slot = find_live(d, address, &h);
     if (slot) {
         block *b = slot->block;
         if (b->size >= d->settings->max_split_bytes) {
@@ -329,8 +325,7 @@ void requests_forget_stream(device_allocator *d, cudaStream_t stream)
 void requests_empty_cache(device_allocator *d)
 {
     device_enter(d);
-    if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED) &&
-        !private_pools_are_captured(d)) {
+    if (!private_pools_are_captured(d)) {
         d->stats.num_sync_all_streams++;
         pending_settle(d);
         release_cache(d);
