@@ -444,8 +444,8 @@ static int record_context(sim_call *call, CUcontext context, CUevent handle)
         return call_misuse(call, CUDA_ERROR_INVALID_HANDLE,
                            "the context or the event is none, or the event is another context's");
     }
-    if (capture_is_on(device)) {
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* an answer: the capture goes on */
+    if (capture_stop(device)) { /* as an H200 does, although it is only a question */
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     return record_all(e);
 }

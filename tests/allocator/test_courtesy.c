@@ -311,14 +311,31 @@ static void pending_work_is_refused(void **state)
     close_bench(&c.b);
 }
 
-static void a_capture_is_refused_and_goes_on(void **state)
+/* As PyTorch captures: the device is not even asked, which would end the capture. */
+static void a_capture_into_a_pool_is_refused_and_goes_on(void **state)
+{
+    (void)state;
+    loan_case c = open_case(3 * GMD_MIB);
+    const uint64_t id[2] = {1, 0};
+    void *context;
+    cudaGraph_t graph = NULL;
+    assert_true(gmd_allocator_begin_pool(c.b.a, 0, id, NULL, NULL));
+    cudaStreamBeginCapture(c.b.s3, cudaStreamCaptureModeGlobal);
+    expect_yield_refused(&c.b, "private pool");
+    assert_int_equal(cudaStreamEndCapture(c.b.s3, &graph), cudaSuccess);
+    assert_true(gmd_allocator_end_pool(c.b.a, 0, id, &context));
+    close_bench(&c.b);
+}
+
+static void a_capture_that_the_allocator_was_not_told_of_is_refused(void **state)
 {
     (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     cudaGraph_t graph = NULL;
     cudaStreamBeginCapture(c.b.s3, cudaStreamCaptureModeGlobal);
     expect_yield_refused(&c.b, "captured");
-    assert_int_equal(cudaStreamEndCapture(c.b.s3, &graph), cudaSuccess);
+    cudaStreamEndCapture(c.b.s3, &graph);
+    (void)cudaGetLastError();
     assert_int_equal(yield_memory(&c.b), GMD_OK);
     close_bench(&c.b);
 }
@@ -512,7 +529,8 @@ int main(void)
         cmocka_unit_test(restore_waits_for_others_to_give_the_memory_back),
         cmocka_unit_test(memory_of_cudaMalloc_is_refused),
         cmocka_unit_test(pending_work_is_refused),
-        cmocka_unit_test(a_capture_is_refused_and_goes_on),
+        cmocka_unit_test(a_capture_into_a_pool_is_refused_and_goes_on),
+        cmocka_unit_test(a_capture_that_the_allocator_was_not_told_of_is_refused),
         cmocka_unit_test(routed_requests_are_refused),
         cmocka_unit_test(a_destroyed_stream_is_not_asked),
         cmocka_unit_test(lending_twice_and_restoring_what_is_not_lent_are_refused),

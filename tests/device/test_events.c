@@ -87,7 +87,7 @@ static void a_contexts_event_on_an_idle_device_is_complete(void **state)
     assert_success(cudaEventQuery(event));
 }
 
-static void a_contexts_event_is_refused_while_a_stream_captures(void **state)
+static void a_contexts_event_stops_captures_and_is_refused(void **state)
 {
     (void)state;
     cudaGraph_t graph = NULL;
@@ -96,7 +96,7 @@ static void a_contexts_event_is_refused_while_a_stream_captures(void **state)
     assert_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     assert_int_equal(cuCtxRecordEvent(current_context(), event),
                      CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    assert_success(cudaStreamEndCapture(stream, &graph));
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
     assert_int_equal(cuCtxRecordEvent(current_context(), NULL), CUDA_ERROR_INVALID_HANDLE);
 }
 
@@ -207,7 +207,7 @@ int main(void)
         fresh(asking_through_the_control_api_leaves_no_error),
         fresh(a_contexts_event_is_complete_when_the_work_of_all_streams_is),
         fresh(a_contexts_event_on_an_idle_device_is_complete),
-        fresh(a_contexts_event_is_refused_while_a_stream_captures),
+        fresh(a_contexts_event_stops_captures_and_is_refused),
         fresh(timing_events_measure_the_work_between_them),
         fresh(a_later_record_is_the_one_that_is_timed),
         fresh(events_without_a_time_cannot_be_measured),
