@@ -123,22 +123,22 @@ static void close_loan(struct loan *l)
     free(l);
 }
 
-static gmd_status open_loan(const device_allocator *d, struct loan **out, gmd_error *error)
+/* NULL: `status` says why. */
+static struct loan *open_loan(const device_allocator *d, gmd_status *status, gmd_error *error)
 {
     struct loan *l = calloc(1, sizeof *l);
-    if (!l || !find_kept(d, &l->saved)) {
-        if (l) {
-            close_loan(l);
-        }
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of live blocks");
+    if (!l) {
+        *status = gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+        return NULL;
     }
-    gmd_status status = host_image_open(&l->image, give_offsets(&l->saved), error);
-    if (status != GMD_OK) {
+    *status = find_kept(d, &l->saved)
+                  ? host_image_open(&l->image, give_offsets(&l->saved), error)
+                  : gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of live blocks");
+    if (*status != GMD_OK) {
         close_loan(l);
-        return status;
+        return NULL;
     }
-    *out = l;
-    return GMD_OK;
+    return l;
 }
 
 void courtesy_forget(device_allocator *d)
@@ -269,10 +269,9 @@ static gmd_status undo_yield(device_allocator *d, struct loan *l, gmd_error *err
 
 static gmd_status yield_now(device_allocator *d, gmd_error *error)
 {
-    struct loan *l = NULL;
     gmd_status status = check_lendable(d, error);
-    status = status == GMD_OK ? open_loan(d, &l, error) : status;
-    if (status != GMD_OK) {
+    struct loan *l = status == GMD_OK ? open_loan(d, &status, error) : NULL;
+    if (!l) {
         return status;
     }
     if (!copy_ranges(d, l, &l->saved, true)) {

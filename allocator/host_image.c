@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define MIB ((uint64_t)1 << 20)
@@ -12,37 +14,40 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What the kernel thinks that it can give without swapping. */
-static uint64_t available_in_system(void)
+/* The number after `name` at the beginning of a line of the file. */
+static bool read_number(const char *path, const char *name, uint64_t *number)
 {
-    uint64_t kib = UINT64_MAX;
     char line[128];
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && fgets(line, sizeof line, file) &&
-           sscanf(line, "MemAvailable: %" SCNu64, &kib) != 1) {
-    }
-    if (file) {
-        fclose(file);
-    }
-    return kib > UINT64_MAX / 1024 ? UINT64_MAX : kib * 1024;
-}
-
-static bool read_number(const char *path, uint64_t *number)
-{
+    bool is_read = false;
     FILE *file = fopen(path, "re");
-    bool is_read = file && fscanf(file, "%" SCNu64, number) == 1; /* "max" is no number */
+    while (file && !is_read && fgets(line, sizeof line, file)) {
+        if (strncmp(line, name, strlen(name)) == 0) {
+            const char *digits = line + strlen(name);
+            char *end = line;
+            *number = strtoull(digits, &end, 10);
+            is_read = end != digits; /* a limit of "max" is no number */
+        }
+    }
     if (file) {
         fclose(file);
     }
     return is_read;
 }
 
+/* What the kernel thinks that it can give without swapping. */
+static uint64_t available_in_system(void)
+{
+    uint64_t kib;
+    bool is_told = read_number("/proc/meminfo", "MemAvailable:", &kib);
+    return is_told && kib <= UINT64_MAX / 1024 ? kib * 1024 : UINT64_MAX;
+}
+
 /* What is left of the container's share. */
 static uint64_t available_in_group(void)
 {
     uint64_t most, used;
-    if (!read_number("/sys/fs/cgroup/memory.max", &most) ||
-        !read_number("/sys/fs/cgroup/memory.current", &used)) {
+    if (!read_number("/sys/fs/cgroup/memory.max", "", &most) ||
+        !read_number("/sys/fs/cgroup/memory.current", "", &used)) {
         return UINT64_MAX;
     }
     return most > used ? most - used : 0;

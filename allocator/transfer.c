@@ -10,7 +10,7 @@
 
 #define CHUNK_BYTES  ((uint64_t)8 << 20) /* of the image, copied through one buffer */
 #define SHARE_CHUNKS 8                   /* fewer for a thread are not worth one */
-#define THREADS_MAX  8
+#define THREADS_MAX  16
 
 typedef struct job {
     const transfer *of;

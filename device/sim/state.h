@@ -66,8 +66,6 @@ void device_use(sim_thread *thread, int device);
 CUcontext context_of(int device);
 /* The device of a context; -1, with misuse noted: it is none. */
 int context_device(sim_call *call, CUcontext context);
-/* The device of a context; -1, with misuse noted: it is none. */
-int context_device(sim_call *call, CUcontext context);
 /* CUDA_SUCCESS, or why a driver call that names this device cannot be made. */
 int driver_check(sim_call *call, CUdevice device);
 static inline bool device_exists(int device)
