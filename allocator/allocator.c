@@ -1,6 +1,7 @@
 #include "gmd_allocator.h"
 
 #include "blocks.h"
+#include "courtesy.h"
 #include "device_allocator.h"
 #include "expandable.h"
 #include "private_pools.h"
@@ -103,6 +104,7 @@ static void destroy_device(device_allocator *d)
     private_pools_release_free(d);
     expandable_release_empty(d);
     device_leave(d);
+    courtesy_forget(d);
     private_pools_destroy(d);
     pending_release(d);
     for (heap *h = d->heaps, *next; h; h = next) {
@@ -223,6 +225,37 @@ bool gmd_allocator_on_low_memory(gmd_allocator *allocator, gmd_free_memory_callb
         device_leave(d);
     }
     return true;
+}
+
+/* --- courtesy ---------------------------------------------------------------------------- */
+
+static gmd_status on_device(gmd_allocator *allocator, int device,
+                            gmd_status (*step)(device_allocator *, gmd_error *), gmd_error *error)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return gmd_fail(error, GMD_BAD_INPUT, "there is no device %d", device);
+    }
+    device_enter(d);
+    gmd_status status = step(d, error);
+    device_leave(d);
+    return status;
+}
+
+gmd_status gmd_allocator_yield_memory(gmd_allocator *allocator, int device, gmd_error *error)
+{
+    return on_device(allocator, device, courtesy_yield, error);
+}
+
+gmd_status gmd_allocator_restore_memory(gmd_allocator *allocator, int device, gmd_error *error)
+{
+    return on_device(allocator, device, courtesy_restore, error);
+}
+
+bool gmd_allocator_is_yielded(gmd_allocator *allocator, int device)
+{
+    const device_allocator *d = device_at(allocator, device);
+    return d && atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED;
 }
 
 /* --- private pools ----------------------------------------------------------------------- */

@@ -37,3 +37,12 @@ bool cuda_is_capturing(cudaStream_t stream)
     return !cuda_succeeded(cudaStreamIsCapturing(stream, &status)) ||
            status != cudaStreamCaptureStatusNone;
 }
+
+void *cuda_driver_function(const char *name, unsigned version)
+{
+    void *function = NULL;
+    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    bool is_asked =
+        cuda_succeeded(cudaGetDriverEntryPointByVersion(name, &function, version, 0, &found));
+    return is_asked && found == cudaDriverEntryPointSuccess ? function : NULL;
+}

@@ -22,6 +22,10 @@ void cuda_scope_leave(const cuda_scope *scope);
  * who asks, and none is left for the caller to find. */
 bool cuda_succeeded(cudaError_t result);
 
+/* A function of the driver in the form of that CUDA version, found through the runtime, so that no
+ * other library is needed. NULL: the driver has none. */
+void *cuda_driver_function(const char *name, unsigned version);
+
 /* Whether work on the stream is being captured into a graph, or could disturb a capture: the legacy
  * default stream does not even tell while another stream is captured. */
 bool cuda_is_capturing(cudaStream_t stream);

@@ -28,7 +28,7 @@ enum {
     ATTEND_PENDING = 1, /* frees wait for other streams: they are looked at by each request */
     ATTEND_ROUTES = 2,  /* some streams' requests go to private pools */
     ATTEND_AGES = 4,    /* lookups are counted, for garbage collection */
-    ATTEND_YIELDED = 8, /* the memory is lent: nothing can be served */
+    ATTEND_YIELDED = 8, /* the memory is lent: nothing can be served (courtesy.h) */
 };
 
 struct pool {
@@ -71,7 +71,8 @@ struct device_allocator {
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
     history history;
-    stacks *stacks; /* the allocator's */
+    stacks *stacks;    /* the allocator's */
+    struct loan *loan; /* NULL: the memory is not lent */
     uint32_t quirks;
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;

@@ -30,12 +30,16 @@
  *     int  gmd_end_pool(int device, const uint64_t id[2], void **context);
  *     int  gmd_release_pool(int device, const uint64_t id[2]);
  *                       private pools; see gmd_allocator_begin_pool
- *     int  gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t
- * message_size); void gmd_set_stack_source(gmd_stack_source *source, void *context); int
- * gmd_dump_snapshot(const char *path, char *message, size_t message_size); 0: done; else a message.
- * The history of events, whose stacks (a gmd_stacks) it keeps, and the file that
- * torch.cuda._memory_viz reads const char *gmd_last_error(void); what went wrong in the thread's
- * last call but being out of memory, or NULL
+ *     int  gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t size);
+ *     void gmd_set_stack_source(gmd_stack_source *source, void *context);
+ *     int  gmd_dump_snapshot(const char *path, char *message, size_t size);
+ *                       0: done; else a message. The history of events, whose stacks (a gmd_stacks)
+ *                       it keeps, and the file that torch.cuda._memory_viz reads
+ *     int  gmd_yield_memory(int device, char *message, size_t message_size);
+ *     int  gmd_restore_memory(int device, char *message, size_t message_size);
+ *                       0: done; else a message. See gmd_allocator_yield_memory
+ *     const char *gmd_last_error(void);
+ *                       what went wrong in the thread's last call but being out of memory, or NULL
  *
  * This header declares types only, so that a plugin may be written without it. Sizes are bytes. */
 #ifndef GMD_ABI_H

@@ -87,6 +87,24 @@ typedef bool gmd_free_memory_callback(void *context);
 bool gmd_allocator_on_low_memory(gmd_allocator *allocator, gmd_free_memory_callback *release,
                                  void *context);
 
+/* --- courtesy ---------------------------------------------------------------------------- */
+
+/* Lends the device's memory to other processes: live blocks are copied to the host, all memory goes
+ * back to the device, and the addresses stay reserved. Needs the setting expandable_segments:True
+ * and, on the host, as much memory as live blocks have. Refused while work is pending on any stream
+ * of the device, a stream is being captured, or requests go to a private pool; nothing is changed
+ * then, but free memory may have been given back. No work may be queued that uses the blocks before
+ * restore; the device is waited for by other threads' requests until this returns.
+ *
+ * While memory is lent, malloc gives NULL, blocks may be freed and are not brought back then, and
+ * the figures are those of the blocks: reserved bytes are what restore will ask for. */
+gmd_status gmd_allocator_yield_memory(gmd_allocator *allocator, int device, gmd_error *error);
+
+/* Brings all back at the same addresses with the same bytes. Refused where the device does not have
+ * the memory: it is still lent then, and can be restored later. */
+gmd_status gmd_allocator_restore_memory(gmd_allocator *allocator, int device, gmd_error *error);
+bool gmd_allocator_is_yielded(gmd_allocator *allocator, int device);
+
 /* --- private pools ----------------------------------------------------------------------- */
 
 /* Whether a stream's requests are meant; called with the device's lock held: it must not call back.

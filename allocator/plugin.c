@@ -33,6 +33,9 @@ GMD_EXPORT int gmd_record_history(uint64_t max_entries, int stacks, char *messag
                                   size_t message_size);
 GMD_EXPORT void gmd_set_stack_source(gmd_stack_source *source, void *context);
 GMD_EXPORT int gmd_dump_snapshot(const char *path, char *message, size_t message_size);
+GMD_EXPORT int gmd_yield_memory(int device, char *message, size_t message_size);
+GMD_EXPORT int gmd_restore_memory(int device, char *message, size_t message_size);
+GMD_EXPORT const char *gmd_last_error(void);
 GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
 GMD_EXPORT int64_t gmd_quirk_count(const char *name);
 
@@ -93,10 +96,33 @@ void gmd_init(int device_count)
     get();
 }
 
+/* Noted by refused requests only, which have the time. */
+static _Thread_local const char *last_error;
+
+static void note_refusal(gmd_allocator *a, int device)
+{
+    last_error = !a ? "the allocator could not be made; standard error says why"
+                 : gmd_allocator_is_yielded(a, device)
+                     ? "the device's memory is lent (gmd_yield_memory); gmd_restore_memory first"
+                     : NULL;
+}
+
+/* What it tells is told once: requests that succeed do not look at it. */
+const char *gmd_last_error(void)
+{
+    const char *text = last_error;
+    last_error = NULL;
+    return text;
+}
+
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
     gmd_allocator *a = get();
-    return a ? gmd_allocator_malloc(a, size, device, stream) : NULL;
+    void *memory = a ? gmd_allocator_malloc(a, size, device, stream) : NULL;
+    if (!memory) {
+        note_refusal(a, device);
+    }
+    return memory;
 }
 
 void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
@@ -186,11 +212,11 @@ int gmd_release_pool(int device, const uint64_t id[2])
     return get() && gmd_allocator_release_pool(instance, device, id) ? 0 : -1;
 }
 
-/* --- history ----------------------------------------------------------------------------- */
+/* --- history, courtesy ------------------------------------------------------------------- */
 
 static int report(gmd_status status, const gmd_error *error, char *message, size_t message_size)
 {
-    if (status != GMD_OK) {
+    if (status != GMD_OK && message && message_size) {
         snprintf(message, message_size, "%s", error->text);
     }
     return status == GMD_OK ? 0 : -1;
@@ -227,6 +253,20 @@ int gmd_dump_snapshot(const char *path, char *message, size_t message_size)
         return report_no_device(message, message_size);
     }
     gmd_status status = gmd_allocator_dump_snapshot(instance, path, &error);
+    return report(status, &error, message, message_size);
+}
+
+int gmd_yield_memory(int device, char *message, size_t message_size)
+{
+    gmd_error error = {"there is no allocator: no CUDA device"};
+    gmd_status status = get() ? gmd_allocator_yield_memory(instance, device, &error) : GMD_FAILED;
+    return report(status, &error, message, message_size);
+}
+
+int gmd_restore_memory(int device, char *message, size_t message_size)
+{
+    gmd_error error = {"there is no allocator: no CUDA device"};
+    gmd_status status = get() ? gmd_allocator_restore_memory(instance, device, &error) : GMD_FAILED;
     return report(status, &error, message, message_size);
 }
 

@@ -254,13 +254,10 @@ static bool free_cached(device_allocator *d, uint64_t address, cudaStream_t stre
     if (!h || !heap_try_enter(h)) {
         return false;
     }
-    bool is_freed = false;
-    if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED)) {
-        block_map_slot *slot = block_map_find(&h->allocated, places_place(&d->places, address));
-        is_freed = slot && is_simple_free(d, h, block_map_block(*slot));
-        if (is_freed) {
-            free_block(d->settings, h, slot, block_map_block(*slot));
-        }
+    block_map_slot *slot = block_map_find(&h->allocated, places_place(&d->places, address));
+    bool is_freed = slot && is_simple_free(d, h, block_map_block(*slot));
+    if (is_freed) {
+        free_block(d->settings, h, slot, block_map_block(*slot));
     }
     heap_leave(h);
     return is_freed;
@@ -283,8 +280,7 @@ __attribute__((noinline)) static bool free_alone(device_allocator *d, uint64_t a
 {
     heap *h = NULL;
     device_enter(d);
-    bool is_yielded = atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED;
-    block_map_slot *slot = is_yielded ? NULL : find_live(d, address, &h);
+    block_map_slot *slot = find_live(d, address, &h);
     if (slot) {
         block *b = block_map_block(*slot);
         if (b->size >= d->settings->max_split_bytes) {
@@ -340,8 +336,7 @@ void requests_empty_cache(device_allocator *d)
 {
     device_note_caller(d, GMD_STACKS_ALL);
     device_enter(d);
-    if (!(atomic_load_explicit(&d->attention, memory_order_relaxed) & ATTEND_YIELDED) &&
-        !private_pools_are_captured(d)) {
+    if (!private_pools_are_captured(d)) {
         d->stats.num_sync_all_streams++;
         pending_settle(d);
         release_cache(d);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the driver's functions: found through the runtime, so that no other library is needed ---- */
+/* --- the driver's functions -------------------------------------------------------------- */
 
 #define DRIVER_FUNCTIONS(X)                                                                        \
     X(cuMemAddressReserve)                                                                         \
@@ -27,20 +27,11 @@ static struct {
     bool is_complete;
 } driver;
 
-static void *entry_point(const char *name)
-{
-    void *function = NULL;
-    enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-    bool is_asked = cuda_succeeded(
-        cudaGetDriverEntryPointByVersion(name, &function, DRIVER_VERSION, 0, &found));
-    return is_asked && found == cudaDriverEntryPointSuccess ? function : NULL;
-}
-
 static void find_driver(void)
 {
     driver.is_complete = true;
 #define X(name)                                                                                    \
-    void *address_of_##name = entry_point(#name);                                                  \
+    void *address_of_##name = cuda_driver_function(#name, DRIVER_VERSION);                         \
     memcpy(&driver.name, &address_of_##name, sizeof driver.name);                                  \
     driver.is_complete = driver.is_complete && driver.name;
     DRIVER_FUNCTIONS(X)
@@ -53,6 +44,8 @@ static bool has_driver(void)
     pthread_once(&once, find_driver);
     return driver.is_complete;
 }
+
+#define NO_MEMORY UINT64_MAX /* in place of a handle: the page's memory is lent */
 
 /* --- segments ---------------------------------------------------------------------------- */
 
@@ -81,6 +74,7 @@ void segment_release(struct segment *s)
 {
     (void)driver.cuMemAddressFree(s->address, s->size);
     free(s->handles);
+    free(s->is_detached);
     free(s);
 }
 
@@ -98,20 +92,25 @@ typedef struct mapping { /* what a call has done so far, to be undone where it f
     unsigned long long *made; /* handles by page of the range; 0: the page was mapped before */
 } mapping;
 
-static bool create_pages(mapping *m)
+static bool create_page(const struct segment *s, unsigned long long *out)
 {
     CUmemAllocationProp properties = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = m->s->device}};
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device}};
+    CUmemGenericAllocationHandle handle = 0;
+    if (driver.cuMemCreate(&handle, s->page_bytes, &properties, 0) != CUDA_SUCCESS) {
+        return false;
+    }
+    *out = handle;
+    return true;
+}
+
+static bool create_pages(mapping *m)
+{
     for (; m->created < m->count; m->created++) {
-        if (m->s->handles[m->first + m->created]) {
-            continue;
-        }
-        CUmemGenericAllocationHandle handle = 0;
-        if (driver.cuMemCreate(&handle, m->s->page_bytes, &properties, 0) != CUDA_SUCCESS) {
+        if (!m->s->handles[m->first + m->created] && !create_page(m->s, &m->made[m->created])) {
             return false;
         }
-        m->made[m->created] = handle;
     }
     return true;
 }
@@ -170,6 +169,13 @@ bool segment_map(struct segment *s, uint64_t first, uint64_t count)
     return is_mapped;
 }
 
+/* False: the driver refuses. A page that is lent is detached already. */
+static bool detach_page(struct segment *s, uint64_t page)
+{
+    bool is_detached = s->is_detached && s->is_detached[page];
+    return is_detached || driver.cuMemUnmap(page_address(s, page), s->page_bytes) == CUDA_SUCCESS;
+}
+
 uint64_t segment_unmap(struct segment *s, uint64_t first, uint64_t count)
 {
     cuda_scope scope;
@@ -177,14 +183,105 @@ uint64_t segment_unmap(struct segment *s, uint64_t first, uint64_t count)
     if (!cuda_scope_enter(&scope, s->device)) {
         return 0;
     }
-    for (; done < count; done++) {
-        if (driver.cuMemUnmap(page_address(s, first + done), s->page_bytes) != CUDA_SUCCESS) {
-            break;
+    for (; done < count && detach_page(s, first + done); done++) {
+        unsigned long long *handle = &s->handles[first + done];
+        if (*handle != NO_MEMORY) {
+            (void)driver.cuMemRelease(*handle);
         }
-        (void)driver.cuMemRelease(s->handles[first + done]);
-        s->handles[first + done] = 0;
+        *handle = 0;
     }
     s->mapped_pages -= done;
     cuda_scope_leave(&scope);
     return done;
+}
+
+/* --- lending ----------------------------------------------------------------------------- */
+
+/* Each function takes up where a call that failed has stopped, in either direction: what is to be
+ * done to a page is seen from the page. */
+
+static uint64_t page_count(const struct segment *s)
+{
+    return s->size / s->page_bytes;
+}
+
+bool segment_detach(struct segment *s)
+{
+    if (!s->is_detached && !(s->is_detached = calloc(page_count(s), sizeof *s->is_detached))) {
+        return false;
+    }
+    for (uint64_t page = 0; page < page_count(s); page++) {
+        if (s->handles[page] && !detach_page(s, page)) {
+            return false;
+        }
+        s->is_detached[page] = s->handles[page] != 0;
+    }
+    return true;
+}
+
+bool segment_drop_memory(struct segment *s)
+{
+    bool is_dropped = true;
+    for (uint64_t page = 0; s->is_detached && page < page_count(s); page++) {
+        unsigned long long *handle = &s->handles[page];
+        if (!s->is_detached[page] || *handle == NO_MEMORY || !*handle) {
+            continue;
+        }
+        if (driver.cuMemRelease(*handle) == CUDA_SUCCESS) {
+            *handle = NO_MEMORY;
+        } else {
+            is_dropped = false;
+        }
+    }
+    return is_dropped;
+}
+
+bool segment_take_memory(struct segment *s)
+{
+    for (uint64_t page = 0; s->is_detached && page < page_count(s); page++) {
+        if (s->handles[page] == NO_MEMORY && !create_page(s, &s->handles[page])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Access is told for ranges of pages without a gap; more than once does no harm. */
+static bool set_access(const struct segment *s)
+{
+    CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = s->device},
+                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    uint64_t end;
+    for (uint64_t page = 0; page < page_count(s); page = end) {
+        end = page;
+        while (end < page_count(s) && s->handles[end]) {
+            end++;
+        }
+        if (end > page && driver.cuMemSetAccess(page_address(s, page), (end - page) * s->page_bytes,
+                                                &access, 1) != CUDA_SUCCESS) {
+            return false;
+        }
+        end += end == page;
+    }
+    return true;
+}
+
+bool segment_attach(struct segment *s)
+{
+    for (uint64_t page = 0; s->is_detached && page < page_count(s); page++) {
+        if (!s->is_detached[page] || !s->handles[page]) {
+            continue;
+        }
+        if (driver.cuMemMap(page_address(s, page), s->page_bytes, 0, s->handles[page], 0) !=
+            CUDA_SUCCESS) {
+            return false;
+        }
+        s->is_detached[page] = false;
+    }
+    if (s->is_detached && !set_access(s)) {
+        return false;
+    }
+    free(s->is_detached);
+    s->is_detached = NULL;
+    return true;
 }

@@ -18,6 +18,7 @@ struct segment {
     struct free_set *set; /* whose blocks lie in it */
     int device;
     unsigned long long *handles; /* of each page's memory; 0: not mapped */
+    bool *is_detached;           /* NULL but while memory is lent: by page, not mapped for now */
 };
 
 /* Reserves addresses, no memory. NULL: not supported here, or refused. */
@@ -30,5 +31,14 @@ bool segment_map(struct segment *s, uint64_t first, uint64_t count);
 /* Gives the memory of pages back; the caller has waited for the work that uses it. Gives the number
  * of pages from `first` on that are unmapped now: all, unless the driver refused. */
 uint64_t segment_unmap(struct segment *s, uint64_t first, uint64_t count);
+
+/* Lending, for all pages that are mapped as far as blocks are concerned. Each is called again, or
+ * its opposite is, where it was refused midway; nothing is lost but by segment_drop_memory. In
+ * between, segment_unmap drops pages for good; segment_map must not be called. The device is the
+ * current one. */
+bool segment_detach(struct segment *s);      /* unmaps them; addresses, memory and bytes stay */
+bool segment_drop_memory(struct segment *s); /* gives back the memory of detached pages */
+bool segment_take_memory(struct segment *s); /* gets memory for those that have none */
+bool segment_attach(struct segment *s);      /* maps them where they were; all have memory */
 
 #endif

@@ -99,6 +99,7 @@
     X(CUresult, cuCtxGetDevice, (CUdevice * device), (device))                                     \
     X(CUresult, cuCtxGetFlags, (unsigned int *flags), (flags))                                     \
     X(CUresult, cuCtxSynchronize, (void), ())                                                      \
+    X(CUresult, cuCtxRecordEvent, (CUcontext context, CUevent event), (context, event))            \
     X(CUresult, cuCtxPushCurrent_v2, (CUcontext context), (context))                               \
     X(CUresult, cuCtxPopCurrent_v2, (CUcontext * context), (context))                              \
     X(CUresult, cuMemsetD32Async,                                                                  \

@@ -29,6 +29,18 @@ bool capture_is_any(void)
     return captures.list != NULL;
 }
 
+bool capture_stop(int device)
+{
+    bool is_any = false;
+    for (capture *c = captures.list; c; c = c->next) {
+        if (c->origin->device == device) {
+            c->is_invalid = true;
+            is_any = true;
+        }
+    }
+    return is_any;
+}
+
 uint64_t capture_id_of(const stream *s)
 {
     return s->capture ? s->capture->id : 0;
@@ -71,15 +83,10 @@ int capture_check_unsafe(sim_call *call)
 
 int capture_check_device(sim_call *call)
 {
-    int result = 0;
-    for (capture *c = captures.list; c; c = c->next) {
-        if (c->origin->device == call->thread->device) {
-            c->is_invalid = true;
-            result = call_misuse(call, cudaErrorStreamCaptureUnsupported,
-                                 "the device is synchronised while a stream of its captures");
-        }
-    }
-    return result;
+    return capture_stop(call->thread->device)
+               ? call_misuse(call, cudaErrorStreamCaptureUnsupported,
+                             "the device is synchronised while a stream of its captures")
+               : 0;
 }
 
 int capture_refuse(sim_call *call, stream *s, int error, const char *sentence)

@@ -17,7 +17,6 @@ int driver_check(sim_call *call, CUdevice device)
                : call_misuse(call, CUDA_ERROR_INVALID_DEVICE, "there is no device of this number");
 }
 
-/* The device of a context; -1, with misuse noted: it is none. */
 int context_device(sim_call *call, CUcontext context)
 {
     uint64_t serial = handle_serial((uintptr_t)context, HANDLE_CONTEXT);

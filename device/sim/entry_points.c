@@ -13,6 +13,7 @@ static int version_of(const char *name)
         const char *prefix;
         int version;
     } groups[] = {
+        {"cuCtxRecordEvent", 12050},
         {"cuMulticast", 12010},
         {"cuGetProcAddress", 11030},
         {"cuMemPool", 11020},

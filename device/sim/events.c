@@ -1,6 +1,6 @@
 /* Events. A record stores the stream and its tail; the event is complete when the stream's head has
  * got there. Only an event that keeps time costs a queue entry, and only on a busy stream. */
-#include "state.h"
+#include "queue.h"
 
 #include <stdlib.h>
 
@@ -420,6 +420,39 @@ cudaError_t gmd_sim_cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t 
     }
     return (cudaError_t)call_leave(&call);
 }
+
+/* All that is queued on the device: what a stream that waits for every other one would be after. */
+static int record_all(event *e)
+{
+    stream *all = stream_create(e->device, cudaStreamNonBlocking, 0);
+    bool is_recorded = all;
+    for (uint32_t id = 0; is_recorded && id < streams.stream_structs; id++) {
+        const stream *s = streams.all[id];
+        is_recorded = s == all || s->device != e->device || stream_follow(all, stream_point(s));
+    }
+    is_recorded = is_recorded && record_on(e, all) == cudaSuccess;
+    if (all) {
+        stream_destroy(all);
+    }
+    return is_recorded ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static int record_context(sim_call *call, CUcontext context, CUevent handle)
+{
+    int device = context_device(call, context);
+    event *e = device < 0 ? NULL : event_of(call, handle);
+    if (!e || e->device != device) {
+        return call_misuse(call, CUDA_ERROR_INVALID_HANDLE,
+                           "the context or the event is none, or the event is another context's");
+    }
+    if (capture_stop(device)) { /* as an H200 does, although it is only a question */
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return record_all(e);
+}
+
+SIM_DRIVER_CALL(cuCtxRecordEvent, (CUcontext context, CUevent handle),
+                record_context(&call, context, handle))
 
 /* --- the driver's forms ------------------------------------------------------------------ */
 

@@ -321,6 +321,7 @@ bool entry_copy(entry *to, const entry *from);
 /* capture.c: checks that answer with the error of a call that a capture forbids, after stopping the
  * capture where that is what a real device does; 0: it may go on. */
 bool capture_is_any(void);
+bool capture_stop(int device); /* what captures on it becomes invalid; false: nothing does */
 int capture_check_unsafe(sim_call *call); /* may synchronise, whatever it is given */
 int capture_check_device(sim_call *call); /* cudaDeviceSynchronize */
 int capture_check_event(sim_call *call, uint64_t capture_id); /* the host asks for an event */

@@ -57,6 +57,49 @@ static void asking_through_the_control_api_leaves_no_error(void **state)
     assert_int_equal(gmd_sim_call_count("cudaEventQuery"), 0);
 }
 
+static CUcontext current_context(void)
+{
+    CUcontext context = NULL;
+    assert_int_equal(cuCtxGetCurrent(&context), CUDA_SUCCESS);
+    return context;
+}
+
+static void a_contexts_event_is_complete_when_the_work_of_all_streams_is(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    launch(new_stream(cudaStreamNonBlocking), 300);
+    launch(new_stream(cudaStreamNonBlocking), 100);
+    assert_int_equal(cuCtxRecordEvent(current_context(), event), CUDA_SUCCESS);
+    gmd_sim_advance(200);
+    assert_int_equal(cudaEventQuery(event), cudaErrorNotReady);
+    gmd_sim_advance(100);
+    assert_success(cudaEventQuery(event));
+}
+
+static void a_contexts_event_on_an_idle_device_is_complete(void **state)
+{
+    (void)state;
+    cudaEvent_t event = new_event(cudaEventDefault);
+    assert_int_equal(cuCtxRecordEvent(current_context(), event), CUDA_SUCCESS);
+    assert_success(cudaEventQuery(event));
+    launch(NULL, 100);
+    assert_success(cudaEventQuery(event));
+}
+
+static void a_contexts_event_stops_captures_and_is_refused(void **state)
+{
+    (void)state;
+    cudaGraph_t graph = NULL;
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    cudaStream_t stream = new_stream(cudaStreamNonBlocking);
+    assert_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    assert_int_equal(cuCtxRecordEvent(current_context(), event),
+                     CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+    assert_int_equal(cuCtxRecordEvent(current_context(), NULL), CUDA_ERROR_INVALID_HANDLE);
+}
+
 static void timing_events_measure_the_work_between_them(void **state)
 {
     (void)state;
@@ -162,6 +205,9 @@ int main(void)
         fresh(an_event_is_complete_when_the_work_before_it_is),
         fresh(synchronising_with_an_event_leaves_later_work_queued),
         fresh(asking_through_the_control_api_leaves_no_error),
+        fresh(a_contexts_event_is_complete_when_the_work_of_all_streams_is),
+        fresh(a_contexts_event_on_an_idle_device_is_complete),
+        fresh(a_contexts_event_stops_captures_and_is_refused),
         fresh(timing_events_measure_the_work_between_them),
         fresh(a_later_record_is_the_one_that_is_timed),
         fresh(events_without_a_time_cannot_be_measured),
