@@ -56,17 +56,23 @@ static bool find_code(void *address, Dl_info *info)
     return dladdr((void *)((uintptr_t)address - 1), info) && info->dli_fname;
 }
 
-/* C++ names are put into words where the process has the means, which libstdc++ brings. */
+/* C++ names are put into words where the process has libstdc++, which Python loads for extensions
+ * only: no global name leads to it. NULL: it is none, or has not. */
 static char *demangle(const char *symbol)
 {
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     union {
         void *found;
         char *(*function)(const char *symbol, char *to, size_t *size, int *status);
-    } demangler = {dlsym(RTLD_DEFAULT, "__cxa_demangle")};
+    } demangler = {dlsym(library ? library : RTLD_DEFAULT, "__cxa_demangle")};
     int status = 0;
-    return demangler.found && strncmp(symbol, "_Z", 2) == 0
-               ? demangler.function(symbol, NULL, NULL, &status)
-               : NULL;
+    char *words = demangler.found && strncmp(symbol, "_Z", 2) == 0
+                      ? demangler.function(symbol, NULL, NULL, &status)
+                      : NULL;
+    if (library) {
+        dlclose(library);
+    }
+    return words;
 }
 
 void stacks_name_code(void *code, stack_frame_fn *visit, void *context)

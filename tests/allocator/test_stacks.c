@@ -13,6 +13,7 @@
 #include "pickle.h"
 #include "stacks.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,6 +345,24 @@ static void native_stacks_differ_by_their_callers(void **state)
     assert_ptr_not_equal(key(event(s, 1), "frames")->items, key(event(s, 2), "frames")->items);
 }
 
+static void keep_name(void *context, const stack_frame *frame)
+{
+    snprintf(context, 64, "%.*s", (int)frame->name_length, frame->name);
+}
+
+static void names_of_cpp_are_put_into_words(void **state)
+{
+    (void)state;
+    char name[64];
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+    char *code = library ? dlsym(library, "_ZSt9terminatev") : NULL;
+    if (!code) {
+        skip();
+    }
+    stacks_name_code(code + 1, keep_name, name);
+    assert_string_equal(name, "std::terminate()");
+}
+
 /* --- text --------------------------------------------------------------------------------- */
 
 static void collect(void *context, const stack_frame *frame)
@@ -401,6 +420,7 @@ int main(void)
         WITH_FIXTURE(a_stack_that_there_is_no_room_for_says_so),
         WITH_FIXTURE(native_frames_name_the_library_that_they_are_in),
         WITH_FIXTURE(native_stacks_differ_by_their_callers),
+        cmocka_unit_test(names_of_cpp_are_put_into_words),
         cmocka_unit_test(names_may_have_colons),
         cmocka_unit_test(a_line_of_another_form_is_a_function_s_name),
         cmocka_unit_test(empty_lines_are_no_frames),
