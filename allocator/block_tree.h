@@ -22,18 +22,10 @@ static inline bool block_tree_outranks(const block *a, const block *b)
     return pa != pb ? pa > pb : a->address < b->address;
 }
 
-/* As one number, so that no branch has to guess which of the two decides. */
-__extension__ typedef unsigned __int128 block_key;
-
-static inline block_key block_tree_key(block_order order, uint64_t size, uint64_t address)
-{
-    return order == BY_SIZE ? (block_key)size << 64 | address : address;
-}
-
 static inline bool block_tree_less(block_order order, uint64_t size_a, uint64_t address_a,
                                    uint64_t size_b, uint64_t address_b)
 {
-    return block_tree_key(order, size_a, address_a) < block_tree_key(order, size_b, address_b);
+    return order == BY_SIZE && size_a != size_b ? size_a < size_b : address_a < address_b;
 }
 
 static inline bool block_tree_precedes(block_order order, const block *a, const block *b)
