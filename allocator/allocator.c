@@ -99,7 +99,9 @@ static void destroy_device(device_allocator *d)
     for (pool *p = d->default_pool.next; p; p = p->next) {
         p->holders = 0;
     }
-    pending_settle(d);
+    if (!pending_settle(d)) {
+        pending_abandon(d);
+    }
     segments_release_pool(d, &d->default_pool);
     private_pools_release_free(d);
     expandable_release_empty(d);
@@ -312,7 +314,7 @@ const char *gmd_quirk_name(gmd_quirk which)
 
 void gmd_allocator_set_quirk(gmd_allocator *allocator, gmd_quirk which, bool is_on)
 {
-    for (int i = 0; i < allocator->device_count; i++) {
+    for (int i = 0; (unsigned)which < GMD_QUIRK_COUNT && i < allocator->device_count; i++) {
         device_allocator *d = &allocator->devices[i];
         device_enter(d);
         d->quirks = is_on ? d->quirks | 1u << which : d->quirks & ~(1u << which);
@@ -323,7 +325,7 @@ void gmd_allocator_set_quirk(gmd_allocator *allocator, gmd_quirk which, bool is_
 uint64_t gmd_allocator_quirk_count(gmd_allocator *allocator, gmd_quirk which)
 {
     uint64_t count = 0;
-    for (int i = 0; i < allocator->device_count; i++) {
+    for (int i = 0; (unsigned)which < GMD_QUIRK_COUNT && i < allocator->device_count; i++) {
         device_allocator *d = &allocator->devices[i];
         device_enter(d);
         count += d->quirk_counts[which];

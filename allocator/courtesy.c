@@ -159,8 +159,10 @@ static void lend(device_allocator *d, struct loan *l)
 
 static void release_free_pages(device_allocator *d)
 {
+    d->is_known_idle = true; /* it was asked as a whole: streams may have been destroyed */
     segments_release_pool(d, &d->default_pool);
     private_pools_release_free(d);
+    d->is_known_idle = false;
 }
 
 static bool copy_ranges(const device_allocator *d, const struct loan *l, const range_list *list,

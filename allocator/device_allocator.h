@@ -71,8 +71,9 @@ struct device_allocator {
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
     history history;
-    stacks *stacks;    /* the allocator's */
-    struct loan *loan; /* NULL: the memory is not lent */
+    stacks *stacks;     /* the allocator's */
+    struct loan *loan;  /* NULL: the memory is not lent */
+    bool is_known_idle; /* nothing is queued on the device: no stream needs to be waited for */
     uint32_t quirks;
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;

@@ -243,21 +243,27 @@ static void unmap_block(device_allocator *d, free_set *set, block *b)
     count_pages(d, set, false, place, bytes);
 }
 
-static bool wait_for_device(const device_allocator *d)
+/* All that uses free blocks of a set is on its stream: other streams' work was waited for when they
+ * became free. The device as a whole is not asked, for that would end any capture on it. */
+static bool wait_for_stream(const device_allocator *d, const heap *h)
 {
     cuda_scope scope;
+    if (h->is_idle || d->is_known_idle) {
+        return true;
+    }
     if (!cuda_scope_enter(&scope, d->device)) {
         return false;
     }
-    bool is_idle = cuda_succeeded(cudaDeviceSynchronize());
+    bool is_done =
+        !cuda_is_capturing(h->stream) && cuda_succeeded(cudaStreamSynchronize(h->stream));
     cuda_scope_leave(&scope);
-    return is_idle;
+    return is_done;
 }
 
 void expandable_release_free(device_allocator *d, free_set *set)
 {
     /* Unlike cudaFree, unmapping does not wait for work that was queued before. */
-    if (!set->block_count || !wait_for_device(d)) {
+    if (!set->block_count || !wait_for_stream(d, set->heap)) {
         return;
     }
     uint64_t size = 0, address = 0;

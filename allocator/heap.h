@@ -3,8 +3,8 @@
  * In this algorithm a block never leaves its stream, so streams share nothing that a cached request
  * needs: each heap is worked on by whoever has entered it, threads on different streams at the same
  * time. Entering never waits: who finds a heap taken goes through the device's lock instead
- * (device.h), which keeps all heaps closed while it is held. So a heap is never held across a call
- * of CUDA, nor while waiting for anything. */
+ * (device_allocator.h), which keeps all heaps closed while it is held. So a heap is never held
+ * across a call of CUDA, nor while waiting for anything. */
 #ifndef GMD_HEAP_H
 #define GMD_HEAP_H
 
@@ -24,6 +24,7 @@ typedef enum heap_entry { HEAP_OPEN, HEAP_ENTERED, HEAP_CLOSED } heap_entry;
 struct heap {
     _Atomic uint32_t entry; /* heap_entry */
     cudaStream_t stream;
+    bool is_idle; /* its stream was destroyed; until a request names its handle again */
     device_allocator *device;
     pool *pool;
     heap *next;           /* of the pool, in ascending order of the stream handles */

@@ -49,7 +49,10 @@ void pending_drop_events(device_allocator *d)
 {
     pending *p = &d->pending;
     while (p->spare_events) {
-        cuda_succeeded(cudaEventDestroy(p->events[--p->spare_events]));
+        cudaEvent_t event = p->events[--p->spare_events];
+        if (!cuda_succeeded(cudaEventDestroy(event))) {
+            cuda_succeeded(cudaEventDestroy(event)); /* else it is lost */
+        }
     }
 }
 
@@ -258,6 +261,24 @@ bool pending_settle(device_allocator *d)
     cuda_scope_leave(&scope);
     attend(d);
     return pending_is_empty(&d->pending);
+}
+
+void pending_abandon(device_allocator *d)
+{
+    for (block *b = d->pending.deferred, *next; b; b = next) {
+        next = b->right;
+        while (block_detail_of(b)->uses) {
+            drop_use(&d->pending, block_detail_of(b));
+        }
+        release_if_done(d, b); /* else with the last of its events */
+    }
+    d->pending.deferred = NULL;
+    for (event_queue *q = d->pending.queues; q; q = q->next) {
+        while (q->first) {
+            pop(d, q);
+        }
+    }
+    attend(d);
 }
 
 static void forget_uses(pending *p, block *b, cudaStream_t stream)

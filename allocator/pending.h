@@ -50,6 +50,9 @@ static inline bool pending_is_empty(const pending *p)
     return !p->event_count && !p->deferred;
 }
 
+/* Releases all, whether other streams are done or not: what is left at the allocator's end. */
+void pending_abandon(device_allocator *d);
+
 /* The stream is about to be destroyed, and all its work is done: no block waits for it any more. */
 void pending_forget(device_allocator *d, cudaStream_t stream);
 

@@ -77,6 +77,7 @@ int gmd_configure(const char *text, char *message, size_t message_size)
         snprintf(message, message_size, "the settings come too late: the allocator is in use");
         return -1;
     }
+    text = text ? text : "";
     if (strlen(text) >= sizeof conf) {
         snprintf(message, message_size, "the settings are too long");
         return -1;

@@ -40,7 +40,7 @@ static void *malloc_cached(device_allocator *d, uint64_t requested, cudaStream_t
         return NULL;
     }
     uint64_t address = 0;
-    if (!atomic_load_explicit(&d->attention, memory_order_relaxed)) {
+    if (!atomic_load_explicit(&d->attention, memory_order_relaxed) && !h->is_idle) {
         block *b = occupy_cached(d, h, size, requested);
         address = b ? places_address(&d->places, b->address) : 0;
     }
@@ -111,14 +111,13 @@ static block *take_after_release(request *r)
 static block *take_by_all_means(request *r)
 {
     device_allocator *d = r->d;
-    bool is_captured = r->pool != &d->default_pool && cuda_is_capturing(r->stream);
-    r->pool->is_captured = r->pool->is_captured || is_captured;
+    bool is_captured = cuda_is_capturing(r->stream);
     bool collects = d->settings->gc_threshold > 0 && d->limit_bytes != UINT64_MAX;
     if (collects && !is_captured) {
         segments_collect_garbage(d, &d->default_pool);
     }
     block *b = take_new(r);
-    if (b || is_captured || cuda_is_capturing(r->stream)) {
+    if (b || is_captured) {
         return b;
     }
     if (segments_release_oversize(d, r->set, r->size)) {
@@ -127,16 +126,23 @@ static block *take_by_all_means(request *r)
     return b ? b : take_after_release(r);
 }
 
-/* Callbacks may free blocks of this very device: they run while nobody has it. */
+/* Callbacks may free blocks of this very device: they run while nobody has it. What they ask for
+ * themselves is served without callbacks, or they would call each other without end. */
 static bool run_callbacks(device_allocator *d)
 {
+    static _Thread_local bool is_running;
     bool any = false;
     memory_callback *c = d->callbacks;
+    if (is_running) {
+        return false;
+    }
+    is_running = true;
     device_leave(d);
     for (; c; c = c->next) {
         any = c->release(c->context) || any;
     }
     device_enter(d);
+    is_running = false;
     return any;
 }
 
@@ -147,7 +153,11 @@ static bool find_set(request *r)
     if (!h || !block_map_reserve(&h->allocated) || !block_pool_reserve(&h->blocks, 2)) {
         return false;
     }
+    h->is_idle = false;
     r->set = &h->sets[r->size <= SMALL_REQUEST_BYTES ? POOL_SMALL : POOL_LARGE];
+    if (r->pool != &r->d->default_pool && !r->pool->is_captured) { /* by cached blocks, too */
+        r->pool->is_captured = cuda_is_capturing(r->stream);
+    }
     return true;
 }
 
@@ -315,6 +325,14 @@ bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)
     return is_recorded;
 }
 
+/* Their work is done, and nobody asks about their streams any more until they are used again. */
+static void forget_heaps(device_allocator *d, cudaStream_t stream)
+{
+    for (heap *h = d->heaps; h; h = h->next_of_device) {
+        h->is_idle = h->is_idle || h->stream == stream;
+    }
+}
+
 /* A new stream may get the same handle, and with it the blocks that the old one's work still used.
  */
 void requests_forget_stream(device_allocator *d, cudaStream_t stream)
@@ -323,10 +341,11 @@ void requests_forget_stream(device_allocator *d, cudaStream_t stream)
     device_enter(d);
     cuda_scope scope;
     if (cuda_scope_enter(&scope, d->device)) {
-        bool is_done = cuda_succeeded(cudaStreamSynchronize(stream));
+        bool is_done = !cuda_is_capturing(stream) && cuda_succeeded(cudaStreamSynchronize(stream));
         cuda_scope_leave(&scope);
         if (is_done) {
             pending_forget(d, stream);
+            forget_heaps(d, stream);
         }
     }
     device_leave(d);

@@ -38,14 +38,28 @@ static void find_driver(void)
 #undef X
 }
 
+/* A lookup that fails may succeed the next time. */
 static bool has_driver(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_driver);
-    return driver.is_complete;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!driver.is_complete) {
+        find_driver();
+    }
+    bool is_complete = driver.is_complete;
+    pthread_mutex_unlock(&lock);
+    return is_complete;
 }
 
 #define NO_MEMORY UINT64_MAX /* in place of a handle: the page's memory is lent */
+
+/* What cannot be given back is lost: it is tried twice. */
+static void give_back(unsigned long long handle)
+{
+    if (driver.cuMemRelease(handle) != CUDA_SUCCESS) {
+        (void)driver.cuMemRelease(handle);
+    }
+}
 
 /* --- segments ---------------------------------------------------------------------------- */
 
@@ -72,7 +86,9 @@ struct segment *segment_reserve(int device, uint64_t size, uint64_t page_bytes)
 
 void segment_release(struct segment *s)
 {
-    (void)driver.cuMemAddressFree(s->address, s->size);
+    if (driver.cuMemAddressFree(s->address, s->size) != CUDA_SUCCESS) {
+        (void)driver.cuMemAddressFree(s->address, s->size); /* else they are lost */
+    }
     free(s->handles);
     free(s->is_detached);
     free(s);
@@ -144,7 +160,7 @@ static void undo(mapping *m)
             m->s->mapped_pages++;
             continue;
         }
-        (void)driver.cuMemRelease(m->made[i]);
+        give_back(m->made[i]);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Names the trace's file where what is wrong came from its header. */
 static gmd_status blame_header(const gmd_session *s, bool is_from_header, gmd_status status,
@@ -136,6 +137,18 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
     return GMD_OK;
 }
 
+/* A memory fraction that stands in the settings is a limit like one that is set. */
+static void note_limit_of_settings(gmd_session *s, const char *conf)
+{
+    static const char name[] = "per_process_memory_fraction";
+    const char *at = strstr(conf, name);
+    at = at ? at + strlen(name) + strspn(at + strlen(name), " \t") : "";
+    double fraction = *at == ':' ? strtod(at + 1, NULL) : 1;
+    for (int i = 0; fraction >= 0 && fraction < 1 && i < s->device_count; i++) {
+        s->limit_bytes[i] = (uint64_t)(fraction * (double)s->total_bytes[i]);
+    }
+}
+
 static gmd_status configure(gmd_session *s, gmd_error *error)
 {
     const char *conf = s->options->conf;
@@ -151,6 +164,9 @@ static gmd_status configure(gmd_session *s, gmd_error *error)
     } else if (s->subject.configure(conf, message, sizeof message) != 0) {
         message[sizeof message - 1] = '\0';
         status = gmd_fail(error, GMD_BAD_INPUT, "settings '%s': %s", conf, message);
+    }
+    if (status == GMD_OK) {
+        note_limit_of_settings(s, conf);
     }
     const gmd_trace *t = s->workload->trace;
     return blame_header(s, t && t->conf == conf, status, error);

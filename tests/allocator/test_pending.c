@@ -190,6 +190,20 @@ static void destroying_the_allocator_waits_for_pending_frees(void **state)
     assert_int_equal(device_state().event_count, 0);
 }
 
+static void destroying_the_allocator_leaves_nothing_for_a_stream_under_capture(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t first = take(&b, 20 * GMD_MIB);
+    record(&b, first, b.s2);
+    assert_int_equal(cudaStreamBeginCapture(b.s2, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    give(&b, first);
+    close_bench(&b);
+    cudaGraph_t graph = NULL;
+    cudaStreamEndCapture(b.s2, &graph);
+    assert_int_equal(device_state().physical_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_record_of_what_is_not_live_is_refused),
         cmocka_unit_test(a_pending_block_is_freed_only_once),
         cmocka_unit_test(destroying_the_allocator_waits_for_pending_frees),
+        cmocka_unit_test(destroying_the_allocator_leaves_nothing_for_a_stream_under_capture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,24 @@ static void a_callback_may_free_what_then_serves_the_request(void **state)
     close_bench(&b);
 }
 
+static bool allocate_too(void *context)
+{
+    owner *o = context;
+    o->calls++;
+    return take(o->b, 10 * GMD_MIB) != 0;
+}
+
+static void a_callback_that_allocates_is_not_called_by_itself(void **state)
+{
+    (void)state;
+    bench b = open_bench(64 * GMD_MIB, "");
+    owner o = {.b = &b};
+    assert_true(gmd_allocator_on_low_memory(b.a, allocate_too, &o));
+    assert_true(take(&b, 20 * GMD_MIB) != 0);
+    assert_int_equal(o.calls, 1);
+    close_bench(&b);
+}
+
 static void a_callback_is_not_called_while_the_cache_serves(void **state)
 {
     (void)state;
@@ -137,6 +155,7 @@ int main(void)
         cmocka_unit_test(garbage_is_what_was_passed_over_longest),
         cmocka_unit_test(below_the_threshold_nothing_is_collected),
         cmocka_unit_test(a_callback_may_free_what_then_serves_the_request),
+        cmocka_unit_test(a_callback_that_allocates_is_not_called_by_itself),
         cmocka_unit_test(a_callback_is_not_called_while_the_cache_serves),
         cmocka_unit_test(a_limit_of_the_settings_holds_from_the_first_request_on),
     };

@@ -195,6 +195,36 @@ static void a_captured_pool_keeps_its_addresses_while_it_is_held(void **state)
     close_bench(&b);
 }
 
+/* The block came from the cache: nothing new was asked of the device during the capture. */
+static void a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    give(&b, take(&b, 512));
+    assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    give(&b, take(&b, 512));
+    cudaGraphDestroy(end_capture(b.s1));
+    end(&b);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().physical_bytes, 2 * GMD_MIB);
+    close_bench(&b);
+}
+
+static void another_streams_request_leaves_a_capture_alone(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, "expandable_segments:True");
+    uint64_t cached = take_on(&b, 60 * GMD_MIB, b.s2);
+    gmd_allocator_free(b.a, (void *)(uintptr_t)cached, 0, b.s2);
+    assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
+    assert_true(take_on(&b, 60 * GMD_MIB, b.s3) != 0);
+    gmd_allocator_empty_cache(b.a);
+    gmd_allocator_forget_stream(b.a, 0, b.s1);
+    cudaGraphDestroy(end_capture(b.s1));
+    close_bench(&b);
+}
+
 static void pools_of_expandable_segments_are_apart_too(void **state)
 {
     (void)state;
@@ -225,6 +255,8 @@ int main(void)
         cmocka_unit_test(a_capture_survives_a_full_device),
         cmocka_unit_test(during_a_capture_no_event_is_recorded_on_its_stream),
         cmocka_unit_test(a_captured_pool_keeps_its_addresses_while_it_is_held),
+        cmocka_unit_test(a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too),
+        cmocka_unit_test(another_streams_request_leaves_a_capture_alone),
         cmocka_unit_test(pools_of_expandable_segments_are_apart_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,8 @@ static void open_model(model *m, int heaps)
 static void raise(model *m, int which, uint64_t amount)
 {
     heap_statistics *h = &m->heaps[which];
-    if (!h->is_only && (int64_t)statistics_room(h, POOL_SMALL, FIGURE_ALLOCATED_BYTES, amount) < 0) {
+    if (!h->is_only &&
+        (int64_t)statistics_room(h, POOL_SMALL, FIGURE_ALLOCATED_BYTES, amount) < 0) {
         m->looked++;
         statistics_make_room(&m->all, h, POOL_SMALL, FIGURE_ALLOCATED_BYTES, amount);
     }
