@@ -202,7 +202,7 @@ uint64_t segment_unmap(struct segment *s, uint64_t first, uint64_t count)
     for (; done < count && detach_page(s, first + done); done++) {
         unsigned long long *handle = &s->handles[first + done];
         if (*handle != NO_MEMORY) {
-            (void)driver.cuMemRelease(*handle);
+            give_back(*handle);
         }
         *handle = 0;
     }
