@@ -2,6 +2,7 @@
 
 #include "blocks.h"
 #include "courtesy.h"
+#include "cuda_scope.h"
 #include "device_allocator.h"
 #include "expandable.h"
 #include "private_pools.h"
@@ -91,6 +92,17 @@ static void free_all_blocks(device_allocator *d)
     }
 }
 
+static bool wait_for_all(const device_allocator *d)
+{
+    cuda_scope scope;
+    if (!d->segments || !cuda_scope_enter(&scope, d->device)) {
+        return false;
+    }
+    bool is_done = cuda_succeeded(cudaDeviceSynchronize());
+    cuda_scope_leave(&scope);
+    return is_done;
+}
+
 static void destroy_device(device_allocator *d)
 {
     device_enter(d);
@@ -102,6 +114,7 @@ static void destroy_device(device_allocator *d)
     if (!pending_settle(d)) {
         pending_abandon(d);
     }
+    d->is_known_idle = wait_for_all(d); /* streams may have been destroyed: they are not asked */
     segments_release_pool(d, &d->default_pool);
     private_pools_release_free(d);
     expandable_release_empty(d);

@@ -26,7 +26,8 @@ typedef struct booked {
     int device;
     cudaStream_t stream; /* this and below: for an adapter whose frees are ordered by streams */
     block_use *uses;
-    bool waits_for_gate; /* although none of its uses may say so any more */
+    bool waits_for_gate;   /* although none of its uses may say so any more */
+    bool waits_for_device; /* a stream that used it is gone, and nothing else knows of its work */
 } booked;
 
 void books_lock(void);

@@ -55,10 +55,17 @@ void gmd_init(int count)
 
 /* --- allocating -------------------------------------------------------------------------- */
 
-/* The streams that the block waited for may be gone by now: cudaFree waits for the device. */
+/* The streams that the block waited for may be gone by now, and cudaFree of a pool's memory waits
+ * for nothing (CUDA Driver API, cuMemFree): the host waits for the device. */
 static bool free_again(booked *b)
 {
-    return adapter_served(cudaFree(b->memory));
+    int previous;
+    if (!device_enter(b->device, &previous)) {
+        return false;
+    }
+    bool is_free = adapter_served(cudaDeviceSynchronize()) && adapter_served(cudaFree(b->memory));
+    device_leave(b->device, previous);
+    return is_free;
 }
 
 /* On the current device, which is `device`. */
@@ -187,7 +194,7 @@ static bool give_back(booked *b, cudaStream_t stream)
 {
     int previous;
     bool is_free = false;
-    if (device_enter(b->device, &previous)) {
+    if (!b->waits_for_device && device_enter(b->device, &previous)) {
         is_free = b->uses || b->waits_for_gate ? free_behind_gate(b, stream)
                                                : adapter_served(cudaFreeAsync(b->memory, stream));
         device_leave(b->device, previous);
@@ -221,30 +228,51 @@ static bool is_used_on(booked *b, void *stream)
     return *find_use(b, stream) != NULL;
 }
 
-static bool settle_use(booked *b, void *stream)
+static bool drop_use(booked *b, cudaStream_t stream)
 {
     block_use **link = find_use(b, stream), *use = *link;
     if (use) {
-        b->waits_for_gate = true;
         *link = use->next;
         free(use);
     }
     return use != NULL;
 }
 
-/* Whatever the gate frees from now on comes after the stream's work, or the host has waited for it.
- * Where neither can be, the uses stay with their blocks, whose frees then wait for the device. */
-void gmd_forget_stream(int device, cudaStream_t stream)
+static bool settle_use(booked *b, void *stream)
+{
+    bool is_used = drop_use(b, stream);
+    b->waits_for_gate |= is_used;
+    return is_used;
+}
+
+static bool lose_use(booked *b, void *stream)
+{
+    bool is_used = drop_use(b, stream);
+    b->waits_for_device |= is_used;
+    return is_used;
+}
+
+static bool can_forget(int device, cudaStream_t stream)
 {
     int previous;
+    if (!device_enter(device, &previous)) {
+        return false;
+    }
+    struct gate *g = &gates[device];
+    bool is_settled =
+        (open_gate(g) && follow(g, stream)) || adapter_served(cudaStreamSynchronize(stream));
+    device_leave(device, previous);
+    return is_settled;
+}
+
+/* Whatever the gate frees from now on comes after the stream's work, or the host has waited for it.
+ * Where neither can be, the frees of the blocks wait for the device: nobody may ask the stream. */
+void gmd_forget_stream(int device, cudaStream_t stream)
+{
     adapter_begin();
     books_lock();
-    if (books_each(device, is_used_on, stream) && device_enter(device, &previous)) {
-        struct gate *g = &gates[device];
-        if ((open_gate(g) && follow(g, stream)) || adapter_served(cudaStreamSynchronize(stream))) {
-            books_each(device, settle_use, stream);
-        }
-        device_leave(device, previous);
+    if (books_each(device, is_used_on, stream)) {
+        books_each(device, can_forget(device, stream) ? settle_use : lose_use, stream);
     }
     books_unlock();
 }

@@ -194,7 +194,8 @@ CUresult gmd_sim_cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
     return (CUresult)call_leave(&call);
 }
 
-/* Waits for the device's work first, as the real cudaFree does and allocators rely on. */
+/* Waits for the device's work first, as the real cudaFree does and allocators rely on: but not for
+ * memory of a pool, of which the caller says that no work uses it (CUDA Driver API, cuMemFree). */
 static int free_address(sim_call *call, uint64_t address)
 {
     call->record.kind = GMD_SIM_CALL_FREE;
@@ -208,6 +209,11 @@ static int free_address(sim_call *call, uint64_t address)
     }
     call->record.size = a->size;
     call->record.device = a->device;
+    if (a->pool_block) {
+        return pool_free(a->pool_block, (point){0})
+                   ? (int)cudaSuccess
+                   : call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");
+    }
     if (!sim.config.free_is_lenient) {
         host_wait_device(a->device);
         a = map_find(address); /* a host function may have run meanwhile, beside other threads */
@@ -215,14 +221,7 @@ static int free_address(sim_call *call, uint64_t address)
             return cudaSuccess;
         }
     }
-    if (!a->pool_block) {
-        release(a);
-        return cudaSuccess;
-    }
-    if (!pool_free(a->pool_block, (point){0})) {
-        return call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");
-    }
-    pools_synchronised();
+    release(a);
     return cudaSuccess;
 }
 

@@ -1,4 +1,9 @@
-/* A pool grows by chunks of 32 MiB, or of what one request needs in whole pages. What is freed is
+/* Memory comes, in this order (CUDA C++ Programming Guide, "Stream-Ordered Memory Allocator", on
+ * the reuse policies): from what was freed, as far as its earlier owner's work comes before anyway;
+ * from the device; and where the device has no more, from what other streams still have work on,
+ * behind a wait.
+ *
+ * A pool grows by chunks of 32 MiB, or of what one request needs in whole pages. What is freed is
  * joined with its free neighbours where one place in the work says when both are free: both are
  * already, or one stream freed them. A block that is free now is never joined with one that work
  * still comes before, since all of it would then have to wait. */
@@ -127,10 +132,10 @@ static uint32_t find_followed(const pool *p, const shelf *from, uint64_t span, c
     return 0;
 }
 
-/* The smallest free block that serves, without a wait where there is one; 0: none. */
+/* The smallest free block that serves without a wait; 0: none. */
 static uint32_t find_free(pool *p, uint64_t span, const stream *s)
 {
-    uint32_t own = shelf_lower_bound(&p->shelves.done, span, 0), followed = 0, behind_wait = 0;
+    uint32_t own = shelf_lower_bound(&p->shelves.done, span, 0), followed = 0;
     for (uint32_t i = 1; i <= p->shelves.count; i++) {
         const shelf *from = shelf_at(&p->shelves, i);
         if (from->on == s) {
@@ -138,17 +143,22 @@ static uint32_t find_free(pool *p, uint64_t span, const stream *s)
         }
     }
     for (uint32_t i = 1; !own && i <= p->shelves.count; i++) {
-        const shelf *from = shelf_at(&p->shelves, i);
-        followed = smaller(followed, find_followed(p, from, span, s));
-        if (p->adds_dependencies) {
-            behind_wait = smaller(behind_wait, shelf_lower_bound(from, span, 0));
-        }
+        followed = smaller(followed, find_followed(p, shelf_at(&p->shelves, i), span, s));
     }
-    own = own ? own : followed;
-    return own ? own : behind_wait;
+    return own ? own : followed;
 }
 
-/* --- growing ------------------------------------------------------------------------------ */
+/* The smallest that serves behind a wait; 0: none, or the pool may add no waits. */
+static uint32_t find_behind_wait(pool *p, uint64_t span)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 1; p->adds_dependencies && i <= p->shelves.count; i++) {
+        found = smaller(found, shelf_lower_bound(shelf_at(&p->shelves, i), span, 0));
+    }
+    return found;
+}
+
+/* --- growing and giving back -------------------------------------------------------------- */
 
 static uint32_t new_chunk(pool *p, uint64_t bytes)
 {
@@ -179,6 +189,27 @@ static uint32_t grow(pool *p, uint64_t span)
         slot = new_chunk(p, CHUNK_BYTES);
     }
     return slot ? slot : new_chunk(p, least);
+}
+
+static void give_chunk_back(pool *p, uint32_t slot)
+{
+    take_off_shelf(p, slot);
+    p->reserved -= block_at(slot)->span;
+    memory_release_at(block_at(slot)->address);
+    block_delete(slot);
+}
+
+void pool_give_back(pool *p, uint64_t keep)
+{
+    pool_settle(p);
+    uint32_t slot = p->whole_count ? p->shelves.done.oldest : 0;
+    while (slot && p->whole_count && p->reserved > keep) {
+        uint32_t next = block_at(slot)->newer;
+        if (is_whole(block_at(slot))) {
+            give_chunk_back(p, slot);
+        }
+        slot = next;
+    }
 }
 
 /* --- taking ------------------------------------------------------------------------------- */
@@ -226,6 +257,11 @@ uint32_t pool_take(pool *p, stream *s, uint64_t size)
         slot = find_free(p, span, s);
     }
     slot = slot ? slot : grow(p, span);
+    if (!slot && p->whole_count) { /* too small each, but together there may be room */
+        pool_give_back(p, 0);
+        slot = grow(p, span);
+    }
+    slot = slot ? slot : find_behind_wait(p, span);
     if (!slot || !stream_follow(s, block_at(slot)->freed_at)) {
         return 0;
     }
@@ -241,7 +277,7 @@ uint32_t pool_take(pool *p, stream *s, uint64_t size)
     return slot;
 }
 
-/* --- waiting and giving back -------------------------------------------------------------- */
+/* --- waiting, and the end of a pool -------------------------------------------------------- */
 
 void pool_wait(pool *p)
 {
@@ -256,27 +292,6 @@ void pool_wait(pool *p)
         }
     }
     pool_settle(p);
-}
-
-static void give_chunk_back(pool *p, uint32_t slot)
-{
-    take_off_shelf(p, slot);
-    p->reserved -= block_at(slot)->span;
-    memory_release_at(block_at(slot)->address);
-    block_delete(slot);
-}
-
-void pool_give_back(pool *p, uint64_t keep)
-{
-    pool_settle(p);
-    uint32_t slot = p->whole_count ? p->shelves.done.oldest : 0;
-    while (slot && p->whole_count && p->reserved > keep) {
-        uint32_t next = block_at(slot)->newer;
-        if (is_whole(block_at(slot))) {
-            give_chunk_back(p, slot);
-        }
-        slot = next;
-    }
 }
 
 /* Block by block, the lowest of each chunk as the one that stays. */

@@ -18,8 +18,8 @@ typedef struct pool {
     shelf_list shelves;
 } pool;
 
-/* A block of `size` > 0 bytes for work on `s` from now on: one that was freed, behind a wait where
- * nothing else serves, or of a new chunk. 0: neither can be had. */
+/* A block of `size` > 0 bytes for work on `s` from now on: one that was freed, of a new chunk, or,
+ * where there is none, one that was freed behind a wait. 0: none can be had. */
 uint32_t pool_take(pool *p, stream *s, uint64_t size);
 /* The host waits for all work that frees are behind. Host functions may run meanwhile. */
 void pool_wait(pool *p);

@@ -193,6 +193,19 @@ static void a_recorded_block_survives_any_failure(void **state)
     }
 }
 
+/* The gate fails, and the free comes in the end without it: the host has waited by then. */
+static void a_block_that_is_freed_again_has_no_work_left(void **state)
+{
+    (void)state;
+    cudaStream_t owner = new_stream(), user = new_stream();
+    gmd_sim_point use;
+    void *block = recorded_block(owner, user);
+    assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
+    gmd_sim_fault("cudaStreamWaitEvent", 1, false, cudaErrorUnknown);
+    adapter.free(block, CHUNK, 0, owner);
+    assert_true(gmd_sim_is_known(use));
+}
+
 /* --- the gate ----------------------------------------------------------------------------- */
 
 static void recorded_frees_share_one_stream(void **state)
@@ -228,8 +241,26 @@ static void a_recorded_stream_may_be_gone_before_the_free(void **state)
     assert_int_equal(cudaStreamDestroy(user), cudaSuccess);
     adapter.free(block, CHUNK, 0, owner);
     assert_null(adapter.last_error());
+    assert_int_equal(gmd_sim_budget(0, CHUNK), 0); /* nothing else is to be had */
     assert_ptr_equal(adapter.malloc(CHUNK, 0, owner), block);
     assert_true(gmd_sim_is_ordered(use, 0, owner));
+}
+
+/* Neither the gate nor the host can wait for the stream while it is there. */
+static void a_stream_that_is_gone_is_asked_nothing(void **state)
+{
+    (void)state;
+    cudaStream_t owner = new_stream(), user = new_stream();
+    gmd_sim_point use;
+    void *block = recorded_block(owner, user);
+    assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
+    gmd_sim_fault("cudaGetDevice", 1, false, cudaErrorUnknown);
+    adapter.forget_stream(0, user);
+    assert_int_equal(cudaStreamDestroy(user), cudaSuccess);
+    uint64_t misuse = gmd_sim_misuse_count();
+    adapter.free(block, CHUNK, 0, owner);
+    assert_int_equal(gmd_sim_misuse_count(), misuse);
+    assert_true(gmd_sim_is_known(use));
 }
 
 /* --- threads ------------------------------------------------------------------------------ */
@@ -292,9 +323,11 @@ int main(void)
         for_cudamalloc(nobody_sees_the_books_behind_the_device),
         for_cudamallocasync(a_second_free_is_told_and_changes_nothing),
         for_cudamallocasync(a_recorded_block_survives_any_failure),
+        for_cudamallocasync(a_block_that_is_freed_again_has_no_work_left),
         for_cudamallocasync(recorded_frees_share_one_stream),
         for_cudamallocasync(an_emptied_cache_has_no_stream_and_no_event),
         for_cudamallocasync(a_recorded_stream_may_be_gone_before_the_free),
+        for_cudamallocasync(a_stream_that_is_gone_is_asked_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,13 +11,23 @@ static void *allocate_on(cudaStream_t stream, size_t size)
     return pointer;
 }
 
-static uint64_t reserved(void)
+static cudaMemPool_t default_pool(void)
 {
     cudaMemPool_t pool;
-    uint64_t bytes = 0;
     assert_success(cudaDeviceGetDefaultMemPool(&pool, 0));
-    assert_success(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &bytes));
+    return pool;
+}
+
+static uint64_t figure_of(enum cudaMemPoolAttr attribute)
+{
+    uint64_t bytes = 0;
+    assert_success(cudaMemPoolGetAttribute(default_pool(), attribute, &bytes));
     return bytes;
+}
+
+static uint64_t reserved(void)
+{
+    return figure_of(cudaMemPoolAttrReservedMemCurrent);
 }
 
 /* The stream of the free has waited for another one; by the time its piece is handed out, it has
@@ -27,6 +37,7 @@ static void a_new_owner_comes_after_all_that_the_free_came_after(void **state)
     (void)state;
     gmd_sim_config config = device_config();
     config.schedule = GMD_SIM_LAZY;
+    config.capacity_bytes = CHUNK; /* the pool cannot grow */
     device_reset(&config);
     cudaStream_t user = new_stream(cudaStreamNonBlocking),
                  owner = new_stream(cudaStreamNonBlocking),
@@ -66,6 +77,23 @@ static void on_lazy_device(uint64_t capacity)
     config.schedule = GMD_SIM_LAZY;
     config.capacity_bytes = capacity;
     device_reset(&config);
+}
+
+/* A kernel, and the place after it. */
+static gmd_sim_point work_on(cudaStream_t stream)
+{
+    gmd_sim_point after;
+    launch(stream, 1000);
+    assert_int_equal(gmd_sim_point_of(0, stream, &after), 0);
+    return after;
+}
+
+static void wait_for(cudaStream_t waiter, cudaStream_t waited)
+{
+    cudaEvent_t event = new_event(cudaEventDisableTiming);
+    assert_success(cudaEventRecord(event, waited));
+    assert_success(cudaStreamWaitEvent(waiter, event, 0));
+    assert_success(cudaEventDestroy(event));
 }
 
 /* --- cutting and joining ------------------------------------------------------------------ */
@@ -113,7 +141,7 @@ static void neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free(
 static void a_joined_block_waits_for_the_later_of_its_frees(void **state)
 {
     (void)state;
-    on_lazy_device(GIB);
+    on_lazy_device(CHUNK);
     cudaStream_t owner = own_stream(), heir = own_stream();
     void *first = allocate_on(owner, CHUNK / 2), *second = allocate_on(owner, CHUNK / 2);
     launch(owner, 1000);
@@ -144,7 +172,7 @@ static void assert_not_joined(cudaStream_t busy, void *pending, cudaStream_t idl
 static void a_free_block_is_not_joined_with_a_pending_one_below(void **state)
 {
     (void)state;
-    on_lazy_device(GIB);
+    on_lazy_device(CHUNK);
     keep_all();
     cudaStream_t busy = own_stream(), idle = own_stream();
     void *below = allocate_on(busy, CHUNK / 2), *above = allocate_on(idle, CHUNK / 2);
@@ -154,7 +182,7 @@ static void a_free_block_is_not_joined_with_a_pending_one_below(void **state)
 static void a_free_block_is_not_joined_with_a_pending_one_above(void **state)
 {
     (void)state;
-    on_lazy_device(GIB);
+    on_lazy_device(CHUNK);
     keep_all();
     cudaStream_t busy = own_stream(), idle = own_stream();
     void *below = allocate_on(idle, CHUNK / 2), *above = allocate_on(busy, CHUNK / 2);
@@ -164,7 +192,7 @@ static void a_free_block_is_not_joined_with_a_pending_one_above(void **state)
 static void the_rest_of_a_block_waits_for_the_same_work(void **state)
 {
     (void)state;
-    on_lazy_device(GIB);
+    on_lazy_device(CHUNK);
     cudaStream_t owner = own_stream(), heir = own_stream();
     void *whole = allocate_on(owner, CHUNK);
     launch(owner, 1000);
@@ -328,6 +356,49 @@ static void a_pool_of_limited_size_refuses_what_is_beyond(void **state)
                      cudaErrorMemoryAllocation);
 }
 
+/* --- fresh memory or a wait ---------------------------------------------------------------- */
+
+static void a_pool_grows_before_a_stream_waits(void **state)
+{
+    (void)state;
+    on_lazy_device(2 * CHUNK);
+    cudaStream_t owner = own_stream(), other = own_stream();
+    void *block = allocate_on(owner, CHUNK);
+    gmd_sim_point work = work_on(owner);
+    assert_success(cudaFreeAsync(block, owner));
+    assert_ptr_not_equal(allocate_on(other, CHUNK), block);
+    assert_false(gmd_sim_is_ordered(work, 0, other));
+}
+
+/* Two free chunks that nothing waits for are too small for the request, and in its way. */
+static void idle_chunks_are_traded_in_before_a_stream_waits(void **state)
+{
+    (void)state;
+    on_lazy_device(4 * CHUNK);
+    keep_all();
+    cudaStream_t idle = own_stream(), busy = own_stream(), heir = own_stream();
+    void *small[2] = {allocate_on(idle, CHUNK), allocate_on(idle, CHUNK)};
+    void *large = allocate_on(busy, 2 * CHUNK);
+    gmd_sim_point work = work_on(busy);
+    assert_success(cudaFreeAsync(small[0], idle));
+    assert_success(cudaFreeAsync(small[1], idle));
+    assert_success(cudaFreeAsync(large, busy));
+    assert_ptr_not_equal(allocate_on(heir, 2 * CHUNK), large);
+    assert_false(gmd_sim_is_ordered(work, 0, heir));
+}
+
+static void cuda_free_of_a_pools_memory_waits_for_nothing(void **state)
+{
+    (void)state;
+    on_lazy_device(CHUNK);
+    cudaStream_t stream = own_stream();
+    void *block = allocate_on(stream, MIB);
+    launch(stream, 1000);
+    assert_success(cudaFree(block));
+    assert_int_equal(cudaStreamQuery(stream), cudaErrorNotReady);
+    assert_ptr_equal(allocate_on(own_stream(), MIB), block);
+}
+
 /* --- resets ------------------------------------------------------------------------------- */
 
 static void a_reset_device_has_all_of_its_memory_again(void **state)
@@ -362,6 +433,117 @@ static void a_fresh_simulation_has_all_pages_again(void **state)
     assert_int_equal(after.physical_bytes, CHUNK);
 }
 
+/* --- everything at once ------------------------------------------------------------------ */
+
+enum { STEPS = 4000, LIVE_MAX = 60, STREAMS = 4, GONE_MAX = STEPS };
+
+typedef struct owned { /* a block, live or freed behind a use */
+    uint64_t from, to;
+    cudaStream_t stream;
+    gmd_sim_point use;
+} owned;
+
+static struct {
+    owned live[LIVE_MAX], gone[GONE_MAX];
+    int live_count, gone_count;
+    uint64_t used, random;
+    cudaStream_t streams[STREAMS];
+} all;
+
+static uint64_t draw(uint64_t below)
+{
+    all.random = all.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (all.random >> 33) % below;
+}
+
+static void allocate_one(void)
+{
+    cudaStream_t stream = all.streams[draw(STREAMS)];
+    size_t size = 1 + draw(draw(4) ? MIB : 20 * MIB);
+    void *pointer;
+    if (all.live_count == LIVE_MAX || cudaMallocAsync(&pointer, size, stream) != cudaSuccess) {
+        return;
+    }
+    owned b = {.from = (uintptr_t)pointer, .to = (uintptr_t)pointer + size, .stream = stream};
+    for (int i = 0; i < all.live_count; i++) {
+        assert_true(b.to <= all.live[i].from || b.from >= all.live[i].to);
+    }
+    for (int i = 0; i < all.gone_count; i++) {
+        if (b.to > all.gone[i].from && b.from < all.gone[i].to) {
+            assert_true(gmd_sim_is_ordered(all.gone[i].use, 0, stream));
+        }
+    }
+    assert_true(gmd_sim_is_backed(b.from, size, 0, NULL));
+    all.live[all.live_count++] = b;
+    all.used += size;
+}
+
+static void free_one(void)
+{
+    if (all.live_count == 0 || all.gone_count == GONE_MAX) {
+        return;
+    }
+    uint64_t at = draw((uint64_t)all.live_count);
+    cudaStream_t user = all.streams[draw(STREAMS)];
+    owned b = all.live[at];
+    wait_for(user, b.stream); /* a user comes after the allocation, and before the free */
+    b.use = work_on(user);
+    wait_for(b.stream, user);
+    assert_success(cudaFreeAsync((void *)(uintptr_t)b.from, b.stream));
+    all.live[at] = all.live[--all.live_count];
+    all.gone[all.gone_count++] = b;
+    all.used -= b.to - b.from;
+}
+
+static void take_a_step(void)
+{
+    uint64_t what = draw(100);
+    if (what < 50) {
+        allocate_one();
+    } else if (what < 90) {
+        free_one();
+    } else if (what < 96) {
+        wait_for(all.streams[draw(STREAMS)], all.streams[draw(STREAMS)]);
+    } else if (what < 99) {
+        assert_success(cudaStreamSynchronize(all.streams[draw(STREAMS)]));
+    } else {
+        assert_success(cudaMemPoolTrimTo(default_pool(), draw(4) * CHUNK));
+    }
+}
+
+static void play(uint64_t seed)
+{
+    on_lazy_device(5 * CHUNK);
+    all.live_count = all.gone_count = 0;
+    all.used = 0;
+    all.random = seed;
+    uint64_t threshold = draw(2) * UINT64_MAX;
+    assert_success(
+        cudaMemPoolSetAttribute(default_pool(), cudaMemPoolAttrReleaseThreshold, &threshold));
+    for (int i = 0; i < STREAMS; i++) {
+        all.streams[i] = i ? new_stream(i % 2 ? cudaStreamNonBlocking : cudaStreamDefault) : NULL;
+    }
+    for (int i = 0; i < STEPS; i++) {
+        take_a_step();
+        assert_int_equal(figure_of(cudaMemPoolAttrUsedMemCurrent), all.used);
+        assert_int_equal(device_state(0).physical_bytes, reserved());
+    }
+    while (all.live_count) {
+        free_one();
+    }
+    assert_success(cudaDeviceSynchronize());
+    assert_success(cudaMemPoolTrimTo(default_pool(), 0));
+    assert_int_equal(reserved(), 0);
+}
+
+static void live_blocks_never_overlap_and_every_owner_comes_after_the_one_before(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        play(seed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,8 +566,12 @@ int main(void)
         fresh(memory_that_queued_work_may_use_is_not_given_back),
         fresh(pending_frees_are_waited_for_before_a_request_is_refused),
         fresh(a_pool_of_limited_size_refuses_what_is_beyond),
+        fresh(a_pool_grows_before_a_stream_waits),
+        fresh(idle_chunks_are_traded_in_before_a_stream_waits),
+        fresh(cuda_free_of_a_pools_memory_waits_for_nothing),
         fresh(a_reset_device_has_all_of_its_memory_again),
         fresh(a_fresh_simulation_has_all_pages_again),
+        fresh(live_blocks_never_overlap_and_every_owner_comes_after_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
