@@ -79,29 +79,45 @@ static inline void block_tree_join(block **link, block *lower, block *upper)
     *link = lower ? lower : upper;
 }
 
+/* Takes out the block that `link`, a pointer in a tree, points to. */
+static inline void block_tree_unlink(block **link)
+{
+    block_tree_join(link, (*link)->left, (*link)->right);
+}
+
 static inline void block_tree_remove(block **root, block_order order, block *b)
 {
     block **link = root;
     while (*link != b) {
         link = block_tree_precedes(order, b, *link) ? &(*link)->left : &(*link)->right;
     }
-    block_tree_join(link, b->left, b->right);
+    block_tree_unlink(link);
 }
 
-/* The first block at or after (size, address) in the order; NULL: none. */
-static inline block *block_tree_lower_bound(block *tree, block_order order, uint64_t size,
-                                            uint64_t address)
+/* The pointer to the first block at or after (size, address) in the order; NULL: there is none. It
+ * is valid until the tree changes. */
+static inline block **block_tree_find(block **root, block_order order, uint64_t size,
+                                      uint64_t address)
 {
-    block *found = NULL;
-    while (tree) {
-        if (block_tree_less(order, tree->size, tree->address, size, address)) {
-            tree = tree->right;
+    block **found = NULL;
+    for (block **link = root; *link;) {
+        block *b = *link;
+        if (block_tree_less(order, b->size, b->address, size, address)) {
+            link = &b->right;
         } else {
-            found = tree;
-            tree = tree->left;
+            found = link;
+            link = &b->left;
         }
     }
     return found;
+}
+
+/* The block itself; NULL: none. */
+static inline block *block_tree_lower_bound(block *tree, block_order order, uint64_t size,
+                                            uint64_t address)
+{
+    block **found = block_tree_find(&tree, order, size, address);
+    return found ? *found : NULL;
 }
 
 /* The last block before (size, address) in the order; NULL: none. */

@@ -12,13 +12,15 @@ static uint64_t expandable_size(const block *b)
 
 /* The free end of an expandable segment counts with the size that it can grow to: as long as the
  * next larger block would grow less, that one fits better. */
-static block *prefer_bounded(const free_set *set, block *b)
+static block **prefer_bounded(free_set *set, block **found)
 {
-    for (block *next = free_set_after(set, b); next && expandable_size(next) < expandable_size(b);
-         next = free_set_after(set, b)) {
-        b = next;
+    for (block *b = *found;; b = *found) {
+        block **next = free_set_find(set, b->size, b->address + 1);
+        if (!next || expandable_size(*next) >= expandable_size(b)) {
+            return found;
+        }
+        found = next;
     }
-    return b;
 }
 
 /* An oversize block is not for a request below that size, and not for a much smaller one: it would
@@ -33,19 +35,19 @@ static bool is_barred(const settings *s, const free_set *set, const block *b, ui
     return !s->expandable_segments || quirk_holds(set->heap->device, GMD_QUIRK_OVERSIZE_EXPANDABLE);
 }
 
-block *blocks_find(const settings *s, const free_set *set, uint64_t size)
+block **blocks_find(const settings *s, free_set *set, uint64_t size)
 {
-    block *b = free_set_lower_bound(set, size, 0);
-    if (!b) {
+    block **found = free_set_find(set, size, 0);
+    if (!found) {
         return NULL;
     }
-    if (block_is_expandable(b)) {
-        b = prefer_bounded(set, b);
+    if (block_is_expandable(*found)) {
+        found = prefer_bounded(set, found);
     }
     if (__builtin_expect(s->max_split_bytes == UINT64_MAX, 1)) {
-        return b;
+        return found;
     }
-    return is_barred(s, set, b, size) ? NULL : b;
+    return is_barred(s, set, *found, size) ? NULL : found;
 }
 
 /* A large block keeps a remainder of up to 1 MiB: splitting it off would only litter the pool. */

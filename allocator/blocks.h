@@ -7,9 +7,9 @@
 #include "heap.h"
 #include "settings.h"
 
-/* The free block that best fit gives for `size` bytes, still in its set; NULL: none that may be
+/* The free block that best fit gives for `size` bytes, for free_set_take; NULL: none that may be
  * used for it. */
-block *blocks_find(const settings *s, const free_set *set, uint64_t size);
+block **blocks_find(const settings *s, free_set *set, uint64_t size);
 
 /* Whether handing out `size` bytes of b splits it. */
 bool blocks_should_split(const settings *s, const block *b, uint64_t size);

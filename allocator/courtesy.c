@@ -56,7 +56,7 @@ static int compare_addresses(const void *a, const void *b)
 /* Graphs use the free blocks of captured pools, too: their addresses are in the graphs. */
 static void add_captured(const pool *p, range_list *list)
 {
-    for (const heap *h = p->heaps; h; h = h->next) {
+    for (heap *h = p->heaps; h; h = h->next) {
         for (int kind = 0; kind < POOL_KINDS; kind++) {
             free_set_each(&h->sets[kind], add_block, list);
         }

@@ -55,6 +55,18 @@ void free_set_remove(free_set *set, block *b)
     }
 }
 
+block *free_set_take(free_set *set, block **found)
+{
+    block *b = *found;
+    block_tree_unlink(found);
+    set->block_count--;
+    bool was_root = found >= set->bins && found < set->bins + FREE_SET_BINS;
+    if (!*found && was_root) {
+        unmark_bin(set, (unsigned)(found - set->bins));
+    }
+    return b;
+}
+
 /* The first bin after `bin` that holds something; FREE_SET_BINS: none. */
 static unsigned next_bin(const free_set *set, unsigned bin)
 {
@@ -87,15 +99,15 @@ static unsigned previous_bin(const free_set *set, unsigned bin)
     return word * 64 + 63 - (unsigned)__builtin_clzll(set->bitmap[word]);
 }
 
-block *free_set_lower_bound(const free_set *set, uint64_t size, uint64_t address)
+block **free_set_find(free_set *set, uint64_t size, uint64_t address)
 {
     unsigned bin = bin_of(set, size);
-    block *found = block_tree_lower_bound(set->bins[bin], BY_SIZE, size, address);
+    block **found = block_tree_find(&set->bins[bin], BY_SIZE, size, address);
     if (found) {
         return found;
     }
     bin = next_bin(set, bin);
-    return bin < FREE_SET_BINS ? block_tree_lower_bound(set->bins[bin], BY_SIZE, 0, 0) : NULL;
+    return bin < FREE_SET_BINS ? block_tree_find(&set->bins[bin], BY_SIZE, 0, 0) : NULL;
 }
 
 block *free_set_before(const free_set *set, uint64_t size, uint64_t address)
@@ -110,7 +122,7 @@ block *free_set_before(const free_set *set, uint64_t size, uint64_t address)
                                : NULL;
 }
 
-void free_set_each(const free_set *set, void (*visit)(void *context, block *b), void *context)
+void free_set_each(free_set *set, void (*visit)(void *context, block *b), void *context)
 {
     for (block *b = free_set_lower_bound(set, 512, 0); b; b = free_set_after(set, b)) {
         visit(context, b);

@@ -27,20 +27,29 @@ struct free_set {
 void free_set_insert(free_set *set, block *b);
 void free_set_remove(free_set *set, block *b); /* b must be in the set */
 
-/* The first block of at least (size, address) in the set's order; NULL: none. */
-block *free_set_lower_bound(const free_set *set, uint64_t size, uint64_t address);
+/* The pointer to the first block of at least (size, address) in the set's order; NULL: there is
+ * none. It is valid until the set changes, and takes the block out without looking for it again. */
+block **free_set_find(free_set *set, uint64_t size, uint64_t address);
+block *free_set_take(free_set *set, block **found);
+
+/* The block itself; NULL: none. */
+static inline block *free_set_lower_bound(free_set *set, uint64_t size, uint64_t address)
+{
+    block **found = free_set_find(set, size, address);
+    return found ? *found : NULL;
+}
 
 /* The last block before (size, address) in the set's order; NULL: none. */
 block *free_set_before(const free_set *set, uint64_t size, uint64_t address);
 
 /* The block after `b` in the set's order; NULL: none. */
-static inline block *free_set_after(const free_set *set, const block *b)
+static inline block *free_set_after(free_set *set, const block *b)
 {
     return free_set_lower_bound(set, b->size, b->address + 1);
 }
 
 /* Visits all free blocks in order; `visit` must not change the set. */
-void free_set_each(const free_set *set, void (*visit)(void *context, block *b), void *context);
+void free_set_each(free_set *set, void (*visit)(void *context, block *b), void *context);
 
 /* The whole structure is consistent: order, heap property, bitmaps, count. For tests; O(n). */
 bool free_set_is_valid(const free_set *set);

@@ -21,13 +21,12 @@ static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_
 {
     const settings *s = d->settings;
     free_set *set = &h->sets[size <= SMALL_REQUEST_BYTES ? POOL_SMALL : POOL_LARGE];
-    block *b = blocks_find(s, set, size);
-    if (!b || !blocks_have_room_to_occupy(s, h, b, size, requested) ||
+    block **found = blocks_find(s, set, size);
+    if (!found || !blocks_have_room_to_occupy(s, h, *found, size, requested) ||
         !block_map_reserve(&h->allocated) || !block_pool_reserve(&h->blocks, 1)) {
         return NULL;
     }
-    free_set_remove(set, b);
-    b = blocks_occupy(s, h, b, size, requested);
+    block *b = blocks_occupy(s, h, free_set_take(set, found), size, requested);
     history_add_alloc(h, b);
     return b;
 }
@@ -56,11 +55,8 @@ static block *take_cached(request *r)
     if (atomic_load_explicit(&r->d->attention, memory_order_relaxed) & ATTEND_AGES) {
         r->pool->lookups[kind]++;
     }
-    block *b = blocks_find(r->d->settings, r->set, r->size);
-    if (b) {
-        free_set_remove(r->set, b);
-    }
-    return b;
+    block **found = blocks_find(r->d->settings, r->set, r->size);
+    return found ? free_set_take(r->set, found) : NULL;
 }
 
 /* A block with memory that the device gives now; NULL: the limit or the device refuses. */
@@ -82,12 +78,9 @@ static void release_cache(device_allocator *d)
 /* A cached block that was not there, or not the best fit, when it was looked for first. */
 static block *take_settled(request *r)
 {
-    block *b = blocks_find(r->d->settings, r->set, r->size);
-    if (!b || quirk_holds(r->d, GMD_QUIRK_SPURIOUS_OOM)) {
-        return NULL;
-    }
-    free_set_remove(r->set, b);
-    return b;
+    block **found = blocks_find(r->d->settings, r->set, r->size);
+    return found && !quirk_holds(r->d, GMD_QUIRK_SPURIOUS_OOM) ? free_set_take(r->set, found)
+                                                               : NULL;
 }
 
 /* Waits for pending frees, which may be all that it takes; then gives back the cache. */

@@ -149,8 +149,8 @@ static uint64_t age_of(const pool *p, const block *b)
 static ages ages_in(const pool *p)
 {
     ages all = {0};
-    for (const heap *h = p->heaps; h; h = h->next) {
-        const free_set *set = &h->sets[POOL_LARGE];
+    for (heap *h = p->heaps; h; h = h->next) {
+        free_set *set = &h->sets[POOL_LARGE];
         for (const block *b = free_set_lower_bound(set, BLOCK_BYTES, 0); b;
              b = free_set_after(set, b)) {
             if (!block_is_split(b)) {
@@ -168,7 +168,7 @@ static uint64_t collect_older(device_allocator *d, pool *p, double age, ages *le
 {
     uint64_t given = 0;
     for (heap *h = p->heaps; h; h = h->next) {
-        const free_set *set = &h->sets[POOL_LARGE];
+        free_set *set = &h->sets[POOL_LARGE];
         block *next;
         for (block *b = free_set_lower_bound(set, BLOCK_BYTES, 0); b; b = next) {
             next = free_set_after(set, b);
