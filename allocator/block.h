@@ -86,7 +86,7 @@ static inline bool block_is_expandable(const block *b)
 
 static inline bool block_is_split(const block *b)
 {
-    return b->previous || b->next;
+    return ((uintptr_t)b->previous | (uintptr_t)b->next) != 0; /* which one is anybody's guess */
 }
 
 /* A source of blocks; zero-initialised is empty. Sync: the owner's. */
@@ -99,7 +99,7 @@ typedef struct block_pool {
 } block_pool;
 
 /* Makes sure of `count` blocks to take; false: no host memory. */
-bool block_pool_add(block_pool *pool);
+__attribute__((cold)) bool block_pool_add(block_pool *pool);
 static inline bool block_pool_reserve(block_pool *pool, size_t count)
 {
     return pool->spare_count + (size_t)(pool->fresh_end - pool->fresh) >= count ||

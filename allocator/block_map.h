@@ -23,7 +23,7 @@ typedef struct block_map {
 
 static inline uint64_t block_map_hash(uint64_t address)
 {
-    return address * 0x9e3779b97f4a7c15u;
+    return (address >> 9) * 0x9e3779b97f4a7c15u; /* blocks are multiples of 512 B */
 }
 
 static inline uint64_t block_map_tag(uint64_t hash) /* in its place in a slot */
@@ -43,7 +43,7 @@ static inline block *block_map_at(const block_map *map, uint64_t at)
 }
 
 /* Makes room for one more entry, so that the following insert cannot fail. */
-bool block_map_grow(block_map *map);
+__attribute__((cold)) bool block_map_grow(block_map *map);
 static inline bool block_map_reserve(block_map *map)
 {
     return (map->slots && (map->count + 1) * 4 <= map->mask + 1) || block_map_grow(map);

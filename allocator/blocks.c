@@ -12,7 +12,7 @@ static uint64_t expandable_size(const block *b)
 
 /* The free end of an expandable segment counts with the size that it can grow to: as long as the
  * next larger block would grow less, that one fits better. */
-static block **prefer_bounded(free_set *set, block **found)
+__attribute__((noinline)) static block **prefer_bounded(free_set *set, block **found)
 {
     for (block *b = *found;; b = *found) {
         block **next = free_set_find(set, b->size, b->address + 1);
@@ -25,7 +25,8 @@ static block **prefer_bounded(free_set *set, block **found)
 
 /* An oversize block is not for a request below that size, and not for a much smaller one: it would
  * be split for good. Blocks of expandable segments are split by any request anyway. */
-static bool is_barred(const settings *s, const free_set *set, const block *b, uint64_t size)
+__attribute__((cold)) static bool is_barred(const settings *s, const free_set *set, const block *b,
+                                            uint64_t size)
 {
     bool is_for_larger = size < s->max_split_bytes && b->size >= s->max_split_bytes;
     bool wastes = size >= s->max_split_bytes && b->size - size >= s->max_non_split_rounding_bytes;
@@ -288,21 +289,6 @@ uint64_t blocks_merge(heap *h, block *b, block *neighbour)
     return gained;
 }
 
-/* What merging and freeing did to the free blocks that are parts of segments. */
-static void count_free_parts(heap *h, pool_kind kind, int64_t blocks, int64_t bytes)
-{
-    if (blocks > 0) {
-        statistics_raise(&h->stats, kind, FIGURE_INACTIVE_SPLIT, (uint64_t)blocks);
-    } else if (blocks < 0) {
-        statistics_lower(&h->stats, kind, FIGURE_INACTIVE_SPLIT, (uint64_t)-blocks);
-    }
-    if (bytes > 0) {
-        statistics_raise(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, (uint64_t)bytes);
-    } else if (bytes < 0) {
-        statistics_lower(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, (uint64_t)-bytes);
-    }
-}
-
 void blocks_disown(heap *h, block *b)
 {
     pool_kind kind = set_kind(block_set(b));
@@ -327,5 +313,6 @@ void blocks_release(const settings *s, heap *h, block *b)
         blocks += 1;
         bytes += (int64_t)b->size;
     }
-    count_free_parts(h, kind, blocks, bytes);
+    statistics_change(&h->stats, kind, FIGURE_INACTIVE_SPLIT, blocks);
+    statistics_change(&h->stats, kind, FIGURE_INACTIVE_SPLIT_BYTES, bytes);
 }

@@ -97,7 +97,7 @@ static inline uint32_t device_heap_slot(cudaStream_t stream, uint32_t way)
     return (uint32_t)((hash >> 56) + way) % HEAP_CACHE_SIZE;
 }
 
-heap *device_cached_heap_elsewhere(device_allocator *d, cudaStream_t stream);
+__attribute__((cold)) heap *device_cached_heap_elsewhere(device_allocator *d, cudaStream_t stream);
 
 /* The default pool's heap of a stream, where it was used of late; NULL: ask device_heap. Any time.
  */

@@ -2,19 +2,18 @@
 
 /* The small pool's sizes are the multiples of 512 B up to a 2 MiB segment: one bin each, what is
  * larger (expandable segments merge without end) in the last. The large pool's start at 1 MiB: 128
- * bins for each power of two, what is smaller (rests of expandable segments) in the first. */
-static unsigned bin_of(const free_set *set, uint64_t size)
+ * bins for each power of two, what is smaller (rests of expandable segments) in the first.
+ *
+ * Requests of both kinds come mixed, so that branches on the kind would be mispredicted. */
+static inline unsigned bin_of(const free_set *set, uint64_t size)
 {
-    if (set->is_small) {
-        uint64_t index = (size >> 9) - 1;
-        return index < FREE_SET_BINS ? (unsigned)index : FREE_SET_BINS - 1;
-    }
-    if (size < (uint64_t)1 << 20) {
-        return 0;
-    }
-    unsigned exponent = 63 - (unsigned)__builtin_clzll(size);
-    unsigned bin = (exponent - 20) << 7 | (unsigned)(size >> (exponent - 7) & 127);
-    return bin < FREE_SET_BINS ? bin : FREE_SET_BINS - 1;
+    uint64_t only_large = (uint64_t)set->is_small - 1; /* a mask */
+    uint64_t exponent = 63 - (uint64_t)__builtin_clzll(size | (uint64_t)1 << 20);
+    uint64_t shift = 9 + ((exponent - 7 - 9) & only_large);
+    int64_t first = (int64_t)((exponent - 21) << 7 & only_large) - set->is_small;
+    int64_t bin = (int64_t)(size >> shift) + first;
+    bin = bin < 0 ? 0 : bin;
+    return bin < FREE_SET_BINS ? (unsigned)bin : FREE_SET_BINS - 1;
 }
 
 static void mark_bin(free_set *set, unsigned bin)
@@ -35,13 +34,7 @@ void free_set_insert(free_set *set, block *b)
 {
     unsigned bin = bin_of(set, b->size);
     set->block_count++;
-    if (!set->bins[bin]) {
-        b->left = NULL;
-        b->right = NULL;
-        set->bins[bin] = b;
-        mark_bin(set, bin);
-        return;
-    }
+    mark_bin(set, bin);
     block_tree_insert(&set->bins[bin], BY_SIZE, b);
 }
 
@@ -60,9 +53,9 @@ block *free_set_take(free_set *set, block **found)
     block *b = *found;
     block_tree_unlink(found);
     set->block_count--;
-    bool was_root = found >= set->bins && found < set->bins + FREE_SET_BINS;
-    if (!*found && was_root) {
-        unmark_bin(set, (unsigned)(found - set->bins));
+    uintptr_t bin = ((uintptr_t)found - (uintptr_t)set->bins) / sizeof *set->bins;
+    if ((bin < FREE_SET_BINS) & !*found) { /* was the root, and alone: one branch, rarely taken */
+        unmark_bin(set, (unsigned)bin);
     }
     return b;
 }

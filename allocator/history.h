@@ -73,7 +73,7 @@ void history_note(device_allocator *d, history_kind kind, uint64_t address, uint
                   const free_set *set);
 
 /* The ring has come to its end: it grows, or its oldest events make place. */
-void history_turn(heap *h);
+__attribute__((cold)) void history_turn(heap *h);
 
 static inline void history_put(heap *h, history_kind kind, uint64_t ticks, uint64_t address,
                                uint64_t size, uint32_t stack)

@@ -17,6 +17,9 @@ typedef struct request {
 
 /* --- a cached block, while other streams work -------------------------------------------- */
 
+/* Both ways of a cached block, malloc_cached and free_cached, are one function each for the
+ * compiler: calls and saved registers were a tenth of their time. What is cold stays outside. */
+
 static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_t requested)
 {
     const settings *s = d->settings;
@@ -31,7 +34,8 @@ static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_
     return b;
 }
 
-static void *malloc_cached(device_allocator *d, uint64_t requested, cudaStream_t stream)
+__attribute__((flatten)) static void *malloc_cached(device_allocator *d, uint64_t requested,
+                                                    cudaStream_t stream)
 {
     heap *h = device_cached_heap(d, stream);
     uint64_t size = settings_block_size(d->settings, requested);
@@ -251,7 +255,8 @@ static void free_block(const settings *s, heap *h, block_map_slot *slot, block *
     }
 }
 
-static bool free_cached(device_allocator *d, uint64_t address, cudaStream_t stream)
+__attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t address,
+                                                 cudaStream_t stream)
 {
     heap *h = device_cached_heap(d, stream);
     if (!h || !heap_try_enter(h)) {

@@ -101,7 +101,7 @@ typedef struct statistics {
 /* --- a heap's figures -------------------------------------------------------------------- */
 
 /* Moves the ceilings of a heap that is the only one to what it has now. */
-void statistics_follow(heap_statistics *h, pool_kind kind, heap_figure which);
+__attribute__((cold)) void statistics_follow(heap_statistics *h, pool_kind kind, heap_figure which);
 
 /* What is left of the room for a counted figure when it is raised by `amount`, with no look at
  * other heaps: negative as an int64_t where it does not suffice. Several may be joined with `|`:
@@ -132,6 +132,20 @@ static inline void statistics_lower(heap_statistics *h, pool_kind kind, heap_fig
                                     uint64_t amount)
 {
     h->counts[kind][which].current -= amount;
+}
+
+/* Raises or lowers, by what is as often the one as the other: no branch to be mispredicted. */
+static inline void statistics_change(heap_statistics *h, pool_kind kind, heap_figure which,
+                                     int64_t change)
+{
+    heap_count *c = &h->counts[kind][which];
+    uint64_t changed = c->current + (uint64_t)change;
+    c->current = changed;
+    c->allocated += change > 0 ? (uint64_t)change : 0;
+    if (__builtin_expect(
+            changed > c->end || changed + h->counts[!kind][which].current > h->ends[which], 0)) {
+        statistics_follow(h, kind, which);
+    }
 }
 
 static inline bool statistics_is_active(const heap_statistics *h)
