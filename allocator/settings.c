@@ -255,24 +255,68 @@ static gmd_status take_backend(reader *r)
 
 /* --- settings by name -------------------------------------------------------------------- */
 
-static const char *const of_pinned_memory[] = {
-    "pinned_use_cuda_host_register", "pinned_num_register_threads", "pinned_use_background_threads",
-    "pinned_reserve_segment_size_mb"};
+typedef gmd_status take_fn(reader *r);
 
-/* Settings that have no say in what is allocated on the device: read over. */
-static bool is_of_host_memory(const char *name)
+static gmd_status read_over_bool(reader *r)
 {
-    for (size_t i = 0; i < sizeof of_pinned_memory / sizeof *of_pinned_memory; i++) {
-        if (strcmp(name, of_pinned_memory[i]) == 0) {
-            return true;
+    bool ignored;
+    return take_bool(r, &ignored);
+}
+
+static gmd_status read_over_threads(reader *r)
+{
+    reader before = *r;
+    const char *expected = "a power of two up to 128";
+    uint64_t threads = 0;
+    gmd_status status = take_number(r, &threads, expected);
+    return status == GMD_OK && (!is_power_of_2(threads) || threads > 128)
+               ? refuse(&before, expected)
+               : status;
+}
+
+static gmd_status read_over_mib(reader *r)
+{
+    uint64_t ignored;
+    return take_mib(r, &ignored, 1, "a size in MiB of at least 1");
+}
+
+/* While a stream is captured, what was freed with work of other streams stays aside until the end:
+ * what torch does without this setting. */
+static gmd_status take_reuse_in_captures(reader *r)
+{
+    reader before = *r;
+    bool is_on = false;
+    gmd_status status = take_bool(r, &is_on);
+    return is_on ? refuse(&before, "'False' (reuse within a capture is not implemented)") : status;
+}
+
+/* Settings that have no say in what is allocated on the device, and when. */
+static const struct {
+    const char *name;
+    take_fn *take;
+} without_effect[] = {
+    {"release_lock_on_cudamalloc", read_over_bool}, /* no stream waits for another's cudaMalloc */
+    {"release_lock_on_hipmalloc", read_over_bool},
+    {"pinned_use_cuda_host_register", read_over_bool},
+    {"pinned_use_hip_host_register", read_over_bool},
+    {"pinned_use_background_threads", read_over_bool},
+    {"pinned_num_register_threads", read_over_threads},
+    {"pinned_reserve_segment_size_mb", read_over_mib},
+    {"graph_capture_record_stream_reuse", take_reuse_in_captures},
+};
+
+static take_fn *without_effect_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++) {
+        if (strcmp(name, without_effect[i].name) == 0) {
+            return without_effect[i].take;
         }
     }
-    return false;
+    return NULL;
 }
 
 static gmd_status take_value(reader *r, settings *s, const char *name)
 {
-    bool ignored;
     if (strcmp(name, "max_split_size_mb") == 0) {
         return take_mib(r, &s->max_split_bytes, 20, "a size in MiB of at least 20");
     }
@@ -294,17 +338,11 @@ static gmd_status take_value(reader *r, settings *s, const char *name)
     if (strcmp(name, "expandable_segments") == 0) {
         return take_bool(r, &s->expandable_segments);
     }
-    if (strcmp(name, "release_lock_on_cudamalloc") == 0) {
-        return take_bool(r, &ignored); /* other streams' requests never wait for cudaMalloc here */
-    }
     if (strcmp(name, "backend") == 0) {
         return take_backend(r);
     }
-    if (is_of_host_memory(name)) {
-        advance(r);
-        return GMD_OK;
-    }
-    return GMD_BAD_INPUT;
+    take_fn *take = without_effect_named(name);
+    return take ? take(r) : GMD_BAD_INPUT;
 }
 
 static gmd_status take_setting(reader *r, settings *s)

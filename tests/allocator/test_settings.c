@@ -93,7 +93,24 @@ static void what_is_not_known_is_named_with_its_place(void **state)
     (void)state;
     expect_refused("max_split_size:20", "instead of 'max_split_size' at character 1");
     expect_refused("expandable_segments:True,x:1", "instead of 'x' at character 26");
-    expect_refused("graph_capture_record_stream_reuse:True", "graph_capture_record_stream_reuse");
+}
+
+static void reuse_within_a_capture_can_be_switched_off_but_not_on(void **state)
+{
+    (void)state;
+    parsed("graph_capture_record_stream_reuse:False");
+    expect_refused("graph_capture_record_stream_reuse:True", "not implemented");
+}
+
+static void values_without_effect_are_checked_all_the_same(void **state)
+{
+    (void)state;
+    parsed("release_lock_on_cudamalloc:True,release_lock_on_hipmalloc:False");
+    parsed("pinned_use_cuda_host_register:True,pinned_reserve_segment_size_mb:64");
+    expect_refused("pinned_use_background_threads:1", "instead of '1'");
+    expect_refused("pinned_num_register_threads:3", "power of two up to 128");
+    expect_refused("pinned_num_register_threads:256", "power of two up to 128");
+    expect_refused("pinned_reserve_segment_size_mb:0", "at least 1");
 }
 
 static void malformed_values_are_refused(void **state)
@@ -135,6 +152,8 @@ int main(void)
         cmocka_unit_test(pages_are_what_expandable_segments_ask_for),
         cmocka_unit_test(blanks_and_settings_of_host_memory_are_read_over),
         cmocka_unit_test(what_is_not_known_is_named_with_its_place),
+        cmocka_unit_test(reuse_within_a_capture_can_be_switched_off_but_not_on),
+        cmocka_unit_test(values_without_effect_are_checked_all_the_same),
         cmocka_unit_test(malformed_values_are_refused),
         cmocka_unit_test(a_setting_may_stand_before_a_comma_at_the_end),
     };
