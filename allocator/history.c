@@ -126,11 +126,12 @@ void history_note(device_allocator *d, history_kind kind, uint64_t address, uint
     }
 }
 
-/* It concerns no stream: any ring will do. */
+/* It concerns no stream: any ring will do. No request made it, so the thread's latest stack, which
+ * is of its latest request, is not its own. */
 void history_note_snapshot(device_allocator *d, uint64_t active_bytes)
 {
-    if (d->heaps) {
-        history_add(d->heaps, HISTORY_SNAPSHOT, 0, active_bytes);
+    if (d->heaps && d->heaps->history) {
+        history_put(d->heaps, HISTORY_SNAPSHOT, ticks_now(), 0, active_bytes, 0);
     }
 }
 

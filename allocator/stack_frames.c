@@ -19,7 +19,8 @@ static bool split(const char *text, size_t length, stack_frame *frame)
     for (size_t i = 0; i < length; i++) {
         size_t end = i + 1;
         uint64_t line = 0;
-        while (text[i] == ':' && end < length && isdigit((unsigned char)text[end])) {
+        while (text[i] == ':' && end < length && isdigit((unsigned char)text[end]) &&
+               line < UINT32_MAX) {
             line = line * 10 + (uint64_t)(text[end++] - '0');
         }
         if (end > i + 1 && end < length && text[end] == ':') {

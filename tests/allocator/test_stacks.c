@@ -225,6 +225,16 @@ static void of_allocations_only_a_free_is_told_with_its_block_s_frames(void **st
     assert_int_equal(f->asked, 1);
 }
 
+static void a_snapshot_s_event_is_of_no_request(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "a.py:1:take";
+    take(f, 100);
+    dump(f);
+    assert_string_equal(frames(event(dump(f), 2)), "-");
+}
+
 static void without_stacks_nobody_is_asked(void **state)
 {
     fixture *f = *state;
@@ -393,6 +403,8 @@ static void a_line_of_another_form_is_a_function_s_name(void **state)
     (void)state;
     assert_string_equal(read_text("somewhere"), "[|0|somewhere]");
     assert_string_equal(read_text("a.py:x:f"), "[|0|a.py:x:f]");
+    assert_string_equal(read_text("a.py:99999999999999999999999:f"),
+                        "[|0|a.py:99999999999999999999999:f]"); /* no number of a line */
 }
 
 static void empty_lines_are_no_frames(void **state)
@@ -411,6 +423,7 @@ int main(void)
         WITH_FIXTURE(a_segment_at_the_place_of_another_has_its_own_frames),
         WITH_FIXTURE(a_free_has_its_own_frames),
         WITH_FIXTURE(of_allocations_only_a_free_is_told_with_its_block_s_frames),
+        WITH_FIXTURE(a_snapshot_s_event_is_of_no_request),
         WITH_FIXTURE(without_stacks_nobody_is_asked),
         WITH_FIXTURE(equal_stacks_are_one_in_the_file),
         WITH_FIXTURE(a_block_from_before_has_no_frames),
