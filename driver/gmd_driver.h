@@ -37,9 +37,10 @@ typedef struct gmd_run_options {
     const uint64_t *recorded_reservations; /* likewise, of addresses */
     size_t recorded_reservation_count;
     const gmd_known *known; /* NULL: nothing is known */
-    bool is_compared;    /* with a recording: nothing is asked that would show in the statistics */
-    bool shows_progress; /* on standard error, while it runs */
-    bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
+    bool is_compared;     /* with a recording: nothing is asked that would show in the statistics */
+    bool shows_progress;  /* on standard error, while it runs */
+    bool oracles_off;     /* for `replay --check` of speed only; reported as skipped */
+    const char *left_out; /* an oracle that is off, to see what it costs; NULL: none */
 } gmd_run_options;
 
 typedef struct gmd_workload {
