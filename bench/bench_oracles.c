@@ -6,7 +6,8 @@
  * The steady state of 1,000 live blocks: each request frees a random block or allocates one of a
  * random size in its place. In the second column every third request uses a block, on its own
  * stream or on another one that is then recorded. Each figure is the median of rounds that take
- * turns, each in a process of its own, after as many requests that are not measured. */
+ * turns, each in a process of its own, after as many requests that are not measured; a share is the
+ * median of the rounds' differences. */
 #include "gmd_driver.h"
 #include "gmd_oracle.h"
 #include "gmd_session.h"
@@ -32,7 +33,8 @@ typedef struct configuration {
     const char *name;
     bool is_none;
     const char *left_out;
-    double ns[2][ROUNDS], median[2]; /* without and with uses */
+    double ns[2][ROUNDS]; /* without and with uses */
+    double median[2], share[2];
 } configuration;
 
 static double now_ns(void)
@@ -137,15 +139,35 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median(const double *figures)
+{
+    double sorted[ROUNDS];
+    memcpy(sorted, figures, sizeof sorted);
+    qsort(sorted, ROUNDS, sizeof *sorted, compare);
+    return sorted[ROUNDS / 2];
+}
+
+static void take_medians(configuration *c, const configuration *all)
+{
+    for (int column = 0; column < 2; column++) {
+        double less[ROUNDS];
+        for (int round = 0; round < ROUNDS; round++) {
+            less[round] = all->ns[column][round] - c->ns[column][round];
+        }
+        c->median[column] = median(c->ns[column]);
+        c->share[column] = median(less);
+    }
+}
+
 static void print_row(const configuration *c, const configuration *all, bool is_share)
 {
     printf("%-14s", c->name);
     for (int column = 0; column < 2; column++) {
-        double ns = c->median[column], of_all = all->median[column];
         if (is_share) {
-            printf("  %10.1f ns %5.1f %%", of_all - ns, 100 * (of_all - ns) / of_all);
+            printf("  %10.1f ns %5.1f %%  ", c->share[column],
+                   100 * c->share[column] / all->median[column]);
         } else {
-            printf("  %10.1f ns %6.2f M/s", ns, 1e3 / ns);
+            printf("  %10.1f ns %6.2f M/s", c->median[column], 1e3 / c->median[column]);
         }
     }
     putchar('\n');
@@ -174,10 +196,7 @@ static bool measure_all(const gmd_run_options *options, configuration *list, siz
         }
     }
     for (size_t i = 0; i < count; i++) {
-        for (int column = 0; column < 2; column++) {
-            qsort(list[i].ns[column], ROUNDS, sizeof(double), compare);
-            list[i].median[column] = list[i].ns[column][ROUNDS / 2];
-        }
+        take_medians(&list[i], &list[1]);
     }
     return true;
 }

@@ -32,7 +32,6 @@ static void *create(void)
 {
     pending *p = calloc(1, sizeof *p);
     if (p) {
-        gmd_intervals_init(&p->ranges);
         p->sweep_at = SWEEP_LEAST;
     }
     return p;
