@@ -18,6 +18,7 @@ typedef struct session_block {
     gmd_live_block live; /* address 0: not live */
     gmd_stream_uses uses;
     uint32_t last_uses; /* list in gmd_session.uses; simulated device only */
+    bool is_orphan;     /* its stream was destroyed: nothing can be ordered before its next work */
 } session_block;
 
 struct gmd_session {

@@ -87,13 +87,30 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     return GMD_OK;
 }
 
+/* The host waits for all work on a block that the allocator was not told of. A stream that was made
+ * later under the name of the block's own is another one, which the allocator does not know. */
+static gmd_status wait_for_uses(gmd_session *s, const session_block *b, gmd_error *error)
+{
+    uint64_t streams = b->uses.streams;
+    gmd_holds_release(s->holds);
+    gmd_status status =
+        gmd_streams_sync(&s->streams, b->live.device, b->live.stream, s->moment, error);
+    for (uint64_t left = streams; left && status == GMD_OK; left &= left - 1) {
+        uint32_t user = (uint32_t)__builtin_ctzll(left);
+        status = gmd_streams_sync(&s->streams, b->live.device, user, s->moment, error);
+    }
+    return status;
+}
+
 gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_block *freed,
                                   gmd_error *error)
 {
     cudaStream_t stream = NULL;
     gmd_status status =
         gmd_streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
-    if (status == GMD_OK && b->uses.streams) {
+    if (status == GMD_OK && b->is_orphan) {
+        status = wait_for_uses(s, b, error);
+    } else if (status == GMD_OK && b->uses.streams) {
         status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
                                     s->moment, error);
     }
@@ -258,13 +275,16 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
 }
 
 /* A stream that is made later under the same name is another one: nobody told of its work. */
-static void forget_records(gmd_session *s, const gmd_request *r)
+static void forget_stream(gmd_session *s, const gmd_request *r)
 {
-    for (uint32_t i = 0; r->stream < GMD_TRACKED_STREAMS && i < s->block_capacity; i++) {
+    uint64_t others =
+        r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
+    for (uint32_t i = 0; i < s->block_capacity; i++) {
         session_block *b = &s->blocks[i];
         if (b->live.address && b->live.device == r->device) {
-            b->uses.recorded &= ~((uint64_t)1 << r->stream);
-            b->uses.streams &= ~((uint64_t)1 << r->stream); /* the host has waited for it */
+            b->uses.recorded &= others;
+            b->uses.streams &= others; /* the host has waited for it */
+            b->is_orphan = b->is_orphan || b->live.stream == r->stream;
         }
     }
 }
@@ -279,7 +299,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
     }
     if (status == GMD_OK) {
         status = gmd_streams_destroy(&s->streams, r->device, r->stream, error);
-        forget_records(s, r);
+        forget_stream(s, r);
     }
     return status;
 }

@@ -93,7 +93,7 @@ static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_ran
     if (!space->has_fraction || gmd_random_chance(r, 80)) {
         p->weights[GMD_OP_FRACTION] = 0;
     }
-    if (!space->has_faults || gmd_random_chance(r, 80)) {
+    if (!space->fault_target_count || gmd_random_chance(r, 80)) {
         p->weights[GMD_OP_FAULT] = 0;
     }
     if (!space->has_budgets || gmd_random_chance(r, 80)) {

@@ -1,6 +1,7 @@
 #include "search.h"
 
 #include "fault_sweep.h"
+#include "fault_targets.h"
 
 #include "gmd_size.h"
 
@@ -64,15 +65,14 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
         space->has_fraction = true;
         space->has_record_stream = true;
         space->has_faults = can_run(&runner, "gmd-trace 1\nfault cudaMalloc 1 2\n");
-        space->has_virtual_memory = can_run(&runner, "gmd-trace 1\nfault cuMemCreate 1 2\n"
-                                                     "fault cuMemMap 1 2\n"
-                                                     "fault cuMemSetAccess 1 2\n"
-                                                     "fault cuMemAddressReserve 1 2\n");
         space->has_budgets = can_run(&runner, "gmd-trace 1\nbudget 1GiB\nbudget none\n");
         space->has_seeded_schedules =
             can_run(&runner, "gmd-trace 1\nschedule seed 1\nempty_cache\n");
         space->has_interleaving =
             can_run(&runner, "gmd-trace 1\ninterleave seed 1\nalloc a 1 s1\nthread t1\nfree a\n");
+    }
+    if (status == GMD_OK && space->has_faults) {
+        status = gmd_fault_targets_find(space, &runner, error);
     }
     gmd_runner_close(&runner);
     return status;
