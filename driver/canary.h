@@ -1,0 +1,44 @@
+/* canary.h - what blocks hold on a real device: kernels fill a block with its mark, and verify,
+ * behind whatever was queued before on the stream that uses it, that the mark is still there. A new
+ * owner of the memory that does not wait for such work writes its own mark too early, and is known
+ * by it.
+ *
+ * Thread safety: the driver's one thread at a time. */
+#ifndef GMD_CANARY_H
+#define GMD_CANARY_H
+
+#include "gmd_error.h"
+#include "gmd_runtime.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gmd_canaries gmd_canaries;
+
+/* A verification that found something else than the mark. */
+typedef struct gmd_canary_finding {
+    uint64_t ticket; /* of gmd_canary_verify */
+    uint64_t offset; /* bytes from the block's start: where it first differs, as far as was seen */
+    uint64_t found;  /* the word there */
+    uint64_t mark;   /* whose word it would be at that place; 0: nobody's */
+} gmd_canary_finding;
+
+/* Loads the kernels and makes them ready on all devices. GMD_BAD_INPUT: not available here, and
+ * `error` says why: gmd was built without nvcc, or the driver does not take them. */
+gmd_status gmd_canaries_open(gmd_canaries **canaries, const gmd_runtime *runtime, int device_count,
+                             gmd_error *error);
+void gmd_canaries_close(
+    gmd_canaries *canaries); /* no work of theirs may be pending; NULL is fine */
+
+/* Queued on `stream`, whose device is current. Blocks of less than 8 B hold no mark, and of large
+ * ones every 64th word does. Marks are from 1 to 2^40 - 1. */
+cudaError_t gmd_canary_fill(gmd_canaries *canaries, cudaStream_t stream, uint64_t address,
+                            uint64_t bytes, uint64_t mark);
+cudaError_t gmd_canary_verify(gmd_canaries *canaries, cudaStream_t stream, uint64_t address,
+                              uint64_t bytes, uint64_t mark, uint64_t ticket);
+
+/* The next finding of work that has run by now; false: none. */
+bool gmd_canary_next(gmd_canaries *canaries, gmd_canary_finding *finding);
+
+#endif
