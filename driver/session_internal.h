@@ -18,6 +18,8 @@ typedef struct session_block {
     gmd_live_block live; /* address 0: not live */
     gmd_stream_uses uses;
     uint32_t last_uses; /* list in gmd_session.uses; simulated device only */
+    bool is_orphan;     /* its stream was destroyed: a later one of that name is another */
+    bool was_used_since;
 } session_block;
 
 struct gmd_session {

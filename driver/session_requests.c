@@ -87,12 +87,26 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     return GMD_OK;
 }
 
+/* The stream that an allocator knows such a block by is gone, and nothing can be ordered before a
+ * free on it: what its later work runs on is waited for. */
+static gmd_status settle_orphan(gmd_session *s, const session_block *b, gmd_error *error)
+{
+    if (!b->was_used_since) {
+        return GMD_OK;
+    }
+    gmd_holds_release(s->holds);
+    return gmd_streams_sync(&s->streams, b->live.device, GMD_ALL_STREAMS, s->moment, error);
+}
+
 gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_block *freed,
                                   gmd_error *error)
 {
     cudaStream_t stream = NULL;
     gmd_status status =
         gmd_streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
+    if (status == GMD_OK && b->is_orphan) {
+        status = settle_orphan(s, b, error);
+    }
     if (status == GMD_OK && b->uses.streams) {
         status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
                                     s->moment, error);
@@ -147,6 +161,7 @@ static gmd_status note_use(gmd_session *s, const gmd_request *r, session_block *
                                   .stream = r->stream})) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u", r->block);
     }
+    b->was_used_since = b->is_orphan;
     return gmd_streams_note_use(&s->streams, &b->uses, b->live.device, b->live.stream, r->stream,
                                 s->moment, error);
 }
@@ -269,6 +284,15 @@ static void forget_records(gmd_session *s, const gmd_request *r)
     }
 }
 
+static void orphan_blocks(gmd_session *s, const gmd_request *r)
+{
+    for (uint32_t i = 0; r->stream && i < s->block_capacity; i++) {
+        session_block *b = &s->blocks[i];
+        bool is_on_it = b->live.stream == r->stream && b->live.device == r->device;
+        b->is_orphan = b->is_orphan || (b->live.address && is_on_it);
+    }
+}
+
 static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
     tell_of_destroy(s, r);
@@ -280,6 +304,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
     if (status == GMD_OK) {
         status = gmd_streams_destroy(&s->streams, r->device, r->stream, error);
         forget_records(s, r);
+        orphan_blocks(s, r);
     }
     return status;
 }
