@@ -194,6 +194,18 @@ static void need_torch(struct argp_state *state, cli_options *o)
     o->run.torch_adapter = o->torch_adapter;
 }
 
+bool cli_parse_time(const char *text, double *seconds)
+{
+    char *end;
+    *seconds = strtod(text, &end);
+    double unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1
+                  : strcmp(end, "m") == 0                       ? 60
+                  : strcmp(end, "h") == 0                       ? 3600
+                                                                : 0;
+    *seconds *= unit;
+    return end != text && *seconds > 0 && *seconds < 1e9;
+}
+
 int cli_stdout_reports(const cli_options *options)
 {
     const char *paths[] = {options->json_path, options->junit_path, options->markdown_path};

@@ -45,6 +45,7 @@ static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                .capacity_bytes =
                                    trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
                                .schedule = &trace.schedule,
+                               .conf = trace.conf,
                                .oracles_off = oracles_off,
                                .call_budget_s = 1};
     gmd_workload workload = {
@@ -256,6 +257,22 @@ static void every_operation_looks_at_its_own_device(void **state)
     free(o);
 }
 
+/* The block's own stream is gone: what its namesake works on is the caller's to order. */
+static void work_on_the_namesake_of_a_blocks_stream_is_waited_for_before_the_free(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
+                                           "capacity 16MiB\n"
+                                           "conf expandable_segments:True\n"
+                                           "alloc a 1 s1\n"
+                                           "destroy s1\n"
+                                           "use a s1 10us\n"
+                                           "free a\n"
+                                           "empty_cache\n");
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    free(o);
+}
+
 static void a_destroyed_stream_is_made_anew_by_its_next_use(void **state)
 {
     (void)state;
@@ -375,6 +392,7 @@ int main(void)
         cmocka_unit_test(closed_descriptors_are_no_defect),
         cmocka_unit_test(a_helper_process_is_no_defect_and_does_not_survive),
         cmocka_unit_test(every_operation_looks_at_its_own_device),
+        cmocka_unit_test(work_on_the_namesake_of_a_blocks_stream_is_waited_for_before_the_free),
         cmocka_unit_test(a_destroyed_stream_is_made_anew_by_its_next_use),
         cmocka_unit_test(a_budget_is_the_devices_end_until_it_is_lifted),
         cmocka_unit_test(a_device_that_cannot_be_made_current_gets_no_allocation),
