@@ -12,6 +12,7 @@ typedef enum gmd_hook {
     GMD_HOOK_AFTER_REQUEST,
     GMD_HOOK_AFTER_REFUSAL,
     GMD_HOOK_AFTER_PEAK_RESET,
+    GMD_HOOK_WHEN_OVER,
     GMD_HOOK_AT_END,
     GMD_HOOK_COUNT
 } gmd_hook;

@@ -88,6 +88,8 @@ typedef struct gmd_device_range {
     int device;
 } gmd_device_range;
 
+typedef void gmd_live_fn(void *context, const gmd_live_block *block);
+
 #define GMD_FAULTED_MAX 4
 
 /* Everything an oracle may look at. Pointers are valid during the hook only. */
@@ -140,6 +142,11 @@ typedef struct gmd_view {
     uint64_t device_request, room;
     const char *error_text;      /* of the allocator (gmd_last_error); NULL: none */
     const gmd_refusal *refusal;  /* after_refusal only */
+    /* Every block of the device as the allocator sees them, 0: all visited (gmd_walk of gmd_abi.h);
+     * NULL: not exported. And every live one as its owner does. */
+    int (*walk)(const void *device_context, int device, gmd_walk_fn *visit, void *context);
+    void (*each_live)(const void *device_context, int device, gmd_live_fn *visit, void *context);
+    unsigned promises;           /* of the allocator: a set of gmd_promise */
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;
 } gmd_view;
@@ -169,7 +176,9 @@ typedef struct gmd_oracle {
     void (*after_refusal)(void *state, const gmd_view *view, gmd_judge *judge);
     /* The workload called reset_peak_memory_stats: peaks start again from the current values. */
     void (*after_peak_reset)(void *state, const gmd_view *view, gmd_judge *judge);
-    /* Everything was freed and the cache emptied. */
+    /* The workload is over, and what it left is still live. Asked for each device. */
+    void (*when_over)(void *state, const gmd_view *view, gmd_judge *judge);
+    /* Everything was freed and the cache emptied. Likewise. */
     void (*at_end)(void *state, const gmd_view *view, gmd_judge *judge);
 } gmd_oracle;
 

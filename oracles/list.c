@@ -14,6 +14,7 @@ const gmd_oracle *const gmd_oracles[] = {
     &gmd_oracle_oom_retry,
     &gmd_oracle_peak_bound,
     &gmd_oracle_accounting,
+    &gmd_oracle_snapshot,
     &gmd_oracle_leak,
     &gmd_oracle_device_state,
     NULL,
