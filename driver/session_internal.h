@@ -20,6 +20,10 @@ typedef struct session_block {
     uint32_t last_uses; /* list in gmd_session.uses; simulated device only */
 } session_block;
 
+typedef struct gmd_misuses_made {   /* frees that a caller must not make, made on purpose */
+    uint64_t count, last, interval; /* last: request index */
+} gmd_misuses_made;
+
 struct gmd_session {
     const gmd_run_options *options;
     const gmd_workload *workload;
@@ -62,6 +66,8 @@ struct gmd_session {
 
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
     uint64_t last_probe;       /* request index */
+    gmd_misuses_made wrong_frees;
+    bool is_hushed; /* standard error leads nowhere */
     uint64_t request_index;
     uint64_t moment; /* grows with each request carried out: the order in which it happened, which
                         is not that of the indexes where threads are interleaved */
@@ -120,6 +126,9 @@ void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *
 
 /* session_probe.c: after a refusal that the oracles have seen, the allocator is asked again. */
 void gmd_session_probe(gmd_session *session, const gmd_request *request);
+
+/* session_misuse.c: after a free that the oracles have seen, maybe one that must not be made. */
+void gmd_session_misuse(gmd_session *session, const gmd_live_block *freed);
 
 /* session_view.c: the device before the allocator is loaded, and the view before the first request.
  */

@@ -390,6 +390,9 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     }
     if (status == GMD_OK && s->view.out_of_memory) {
         gmd_session_probe(s, r);
+    } else if (status == GMD_OK && r->op == GMD_OP_FREE && s->view.block && !s->is_over &&
+               !s->shared->outcome.violation_count) {
+        gmd_session_misuse(s, &freed);
     }
     return status;
 }

@@ -83,6 +83,24 @@ typedef struct gmd_refusal {
     char error[160]; /* what it said, other than being out of memory; "": nothing */
 } gmd_refusal;
 
+/* A free that a caller must not make, made to see what the allocator does. */
+typedef enum gmd_wrong_free_kind {
+    GMD_FREED_TWICE,
+    GMD_FREED_INSIDE,  /* of a live block */
+    GMD_FREED_FOREIGN, /* an address that no allocator handed out */
+    GMD_FREED_NULL,
+    GMD_FREED_KINDS
+} gmd_wrong_free_kind;
+
+typedef struct gmd_wrong_free {
+    gmd_wrong_free_kind kind;
+    uint64_t address, bytes;
+    gmd_live_block inside; /* GMD_FREED_INSIDE: of which */
+} gmd_wrong_free;
+
+/* "the second free of the block" */
+const char *gmd_wrong_free_text(gmd_wrong_free_kind kind);
+
 typedef struct gmd_device_range {
     uint64_t address, size;
     int device;
@@ -140,8 +158,9 @@ typedef struct gmd_view {
     /* Refused ALLOC: what it takes of the device (gmd_abi.h), and what the limit and the device
      * leave; else, and where it is not known, GMD_STAT_UNKNOWN. */
     uint64_t device_request, room;
-    const char *error_text;      /* of the allocator (gmd_last_error); NULL: none */
-    const gmd_refusal *refusal;  /* after_refusal only */
+    const char *error_text;           /* of the allocator (gmd_last_error); NULL: none */
+    const gmd_refusal *refusal;       /* after_refusal only */
+    const gmd_wrong_free *wrong_free; /* after_wrong_free only; `stats_before` is from before it */
     /* Every block of the device as the allocator sees them, 0: all visited (gmd_walk of gmd_abi.h);
      * NULL: not exported. And every live one as its owner does. */
     int (*walk)(const void *device_context, int device, gmd_walk_fn *visit, void *context);
@@ -174,6 +193,8 @@ typedef struct gmd_oracle {
     /* An ALLOC was refused and the allocator was asked again; not after each one (docs/oracles.md).
      */
     void (*after_refusal)(void *state, const gmd_view *view, gmd_judge *judge);
+    /* The driver made a free that a caller must not make, now and then, after a free. */
+    void (*after_wrong_free)(void *state, const gmd_view *view, gmd_judge *judge);
     /* The workload called reset_peak_memory_stats: peaks start again from the current values. */
     void (*after_peak_reset)(void *state, const gmd_view *view, gmd_judge *judge);
     /* The workload is over, and what it left is still live. Asked for each device. */

@@ -16,5 +16,6 @@ extern const gmd_oracle gmd_oracle_peak_bound;
 extern const gmd_oracle gmd_oracle_api_misuse;
 extern const gmd_oracle gmd_oracle_device_state;
 extern const gmd_oracle gmd_oracle_snapshot;
+extern const gmd_oracle gmd_oracle_misuse;
 
 #endif

@@ -248,9 +248,14 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
     (void)size;
     (void)stream;
     free_calls++;
+    if (!ptr && is_planted("free_null")) {
+        abort();
+    }
     for (size_t i = 0; i < block_count; i++) {
         cached *b = &blocks[i];
-        if (b->is_live && b->handed_out == ptr) {
+        bool is_inside = (char *)ptr > b->handed_out && (char *)ptr < b->handed_out + b->size;
+        bool is_taken = (is_planted("free_inside") && is_inside) || b->handed_out == ptr;
+        if (is_taken && (b->is_live || is_planted("free_twice"))) {
             b->is_live = false;
             gmd_stats *s = &stats[device];
             s->allocation_count--;
@@ -259,6 +264,9 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
             s->active_bytes = s->allocated_bytes;
             return;
         }
+    }
+    if (is_planted("free_foreign") && ptr) {
+        cudaFree(ptr);
     }
 }
 
@@ -310,7 +318,8 @@ int gmd_get_stats(int device, gmd_stats *out)
 
 unsigned gmd_promises(void)
 {
-    return is_planted("split_free") ? GMD_PROMISE_COALESCING : 0;
+    return GMD_PROMISE_MISUSE | GMD_PROMISE_DETERMINISM |
+           (is_planted("split_free") ? GMD_PROMISE_COALESCING : 0);
 }
 
 static int compare_places(const void *a, const void *b)

@@ -174,6 +174,9 @@ PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
 PLANT_TEST(lost_tail, snapshot, "do not tile their segment")
 PLANT_TEST(lost_block, snapshot, "is live, and gmd_walk shows a free block there")
 PLANT_TEST(old_request, snapshot, "of which 1001 were asked for")
+PLANT_TEST(free_twice, misuse, "the second free of the block at 0x")
+PLANT_TEST(free_inside, misuse, "inside of the live block")
+PLANT_TEST(free_foreign, misuse, "was passed on: cudaFree(0x")
 #define TIGHT_PLANT_TEST(plant, oracle, part)                                                      \
     static void planted_##plant##_is_found_by_##oracle(void **state)                               \
     {                                                                                              \
@@ -195,6 +198,17 @@ PLANT_TEST(exit, progress, "ended the process with status 0")
 PLANT_TEST(hang, progress, "no answer within 1 s in request 2: alloc c 4096 s1")
 PLANT_TEST(crash_init, progress, "while the allocator was loaded and initialised")
 PLANT_TEST(crash_exit, progress, "while the process ended")
+
+static void planted_free_null_is_found_by_misuse(void **state)
+{
+    (void)state;
+    expect_verdict_of("gmd-trace 1\n"
+                      "alloc a 1000 s1\nalloc b 1000 s1\nalloc c 1000 s1\nalloc d 1000 s1\n"
+                      "free a\nfree b\nfree c\nfree d\n",
+                      "free_null", "misuse",
+                      "crashed with signal 6 (Aborted) in the free of a null pointer, at 0x0, made "
+                      "on purpose after request 7");
+}
 
 static void planted_split_free_is_found_by_snapshot(void **state)
 {
@@ -346,7 +360,7 @@ static void an_allocator_without_optional_functions_has_its_oracles_skipped_by_n
     assert_string_equal(o->error, "");
     assert_int_equal(o->verdict, GMD_PASS);
     for (uint32_t i = 0; i < o->oracle_count; i++) {
-        bool is_blind = strstr("accounting leak snapshot", o->oracles[i].name) != NULL;
+        bool is_blind = strstr("accounting leak snapshot misuse", o->oracles[i].name) != NULL;
         assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
         assert_int_equal(o->oracles[i].reason[0] != '\0', is_blind);
     }
@@ -367,6 +381,10 @@ int main(void)
         cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
         cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
         cmocka_unit_test(planted_split_free_is_found_by_snapshot),
+        cmocka_unit_test(planted_free_twice_is_found_by_misuse),
+        cmocka_unit_test(planted_free_inside_is_found_by_misuse),
+        cmocka_unit_test(planted_free_foreign_is_found_by_misuse),
+        cmocka_unit_test(planted_free_null_is_found_by_misuse),
         cmocka_unit_test(planted_lost_tail_is_found_by_snapshot),
         cmocka_unit_test(planted_lost_block_is_found_by_snapshot),
         cmocka_unit_test(planted_old_request_is_found_by_snapshot),
