@@ -136,6 +136,7 @@ void gmd_session_view_open(gmd_session *s)
         s->view.is_backed = is_backed;
         s->view.is_ordered = is_ordered;
         s->view.is_known = is_known;
+        s->view.read_contents = gmd_session_read_contents;
     }
     s->device_calls = 0; /* what it did while it was loaded is not part of the run */
 }

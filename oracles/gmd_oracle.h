@@ -35,6 +35,14 @@ typedef struct gmd_use {
     uint32_t stream; /* index into the trace's streams */
 } gmd_use;
 
+/* What is read from a block. Work of its owner writes the block's own mark all over it. */
+typedef struct gmd_contents {
+    bool is_written; /* so that nothing but the mark can be there */
+    uint64_t marked_bytes, other_bytes;
+    uint64_t other_address;      /* the first byte without the mark */
+    const gmd_live_block *other; /* the live block whose mark is there; NULL: none's */
+} gmd_contents;
+
 /* What the device has given out; bytes. */
 typedef struct gmd_device_figures {
     uint64_t capacity_bytes;
@@ -142,6 +150,10 @@ typedef struct gmd_view {
      * likewise whatever the host does. */
     bool (*is_ordered)(const void *device_context, const gmd_use *use, int device, uint32_t stream);
     bool (*is_known)(const void *device_context, const gmd_use *use);
+    /* FREE, before_free: what is in the block. False: its contents are not followed (not all
+     * blocks' are). NULL where the device's memory cannot be written and read. */
+    bool (*read_contents)(const void *device_context, const gmd_live_block *block,
+                          gmd_contents *contents);
     const gmd_use *uses; /* FREE: of the block, the last by each stream */
     size_t use_count;
     uint32_t recorded_count;      /* FREE: streams that record_stream named for the block */

@@ -216,6 +216,14 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     return memory;
 }
 
+/* It zeroes a block that it hands out, and with it what is live beside it. */
+static void scribble(const cached *b)
+{
+    if (is_planted("scribble") && allocation_calls > PLANT_AT_CALL && block_count > 1) {
+        cudaMemsetAsync(blocks[1].memory + 512, 0, 256, b->stream);
+    }
+}
+
 static void *serve(size_t size, int device, cudaStream_t stream)
 {
     allocation_calls++;
@@ -240,6 +248,7 @@ static void *serve(size_t size, int device, cudaStream_t stream)
         b->handed_out = (char *)0x10000000;
     }
     count_alloc(&stats[device], b);
+    scribble(b);
     return b->handed_out;
 }
 

@@ -174,6 +174,7 @@ PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
 PLANT_TEST(lost_tail, snapshot, "do not tile their segment")
 PLANT_TEST(lost_block, snapshot, "is live, and gmd_walk shows a free block there")
 PLANT_TEST(old_request, snapshot, "of which 1001 were asked for")
+PLANT_TEST(scribble, data, "256 of 4096 B of the block at 0x")
 PLANT_TEST(free_twice, misuse, "the second free of the block at 0x")
 PLANT_TEST(free_inside, misuse, "inside of the live block")
 PLANT_TEST(free_foreign, misuse, "was passed on: cudaFree(0x")
@@ -381,6 +382,7 @@ int main(void)
         cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
         cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
         cmocka_unit_test(planted_split_free_is_found_by_snapshot),
+        cmocka_unit_test(planted_scribble_is_found_by_data),
         cmocka_unit_test(planted_free_twice_is_found_by_misuse),
         cmocka_unit_test(planted_free_inside_is_found_by_misuse),
         cmocka_unit_test(planted_free_foreign_is_found_by_misuse),

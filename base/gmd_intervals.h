@@ -1,7 +1,7 @@
-/* intervals.h - disjoint address ranges, each with a number, ordered by address: what is live, what
- * was freed with work pending. O(log n) an operation; nodes lie in one array and are used again, so
- * that nothing is allocated once it is large enough. Addresses of different devices are distinct
- * (unified addressing). */
+/* gmd_intervals.h - disjoint address ranges, each with a number, ordered by address: what is live,
+ * what was freed with work pending. O(log n) an operation; nodes lie in one array and are used
+ * again, so that nothing is allocated once it is large enough. Addresses of different devices are
+ * distinct (unified addressing). */
 #ifndef GMD_INTERVALS_H
 #define GMD_INTERVALS_H
 

@@ -1,5 +1,5 @@
 /* A treap over an array: the rank of a node is a hash of its address. */
-#include "intervals.h"
+#include "gmd_intervals.h"
 
 #include <stdlib.h>
 
