@@ -172,6 +172,14 @@ static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_r
     return status;
 }
 
+gmd_status gmd_case_cut(const gmd_run_options *options, const gmd_workload *workload,
+                        const gmd_shared *shared, gmd_trace *cut, gmd_error *error)
+{
+    *cut = (gmd_trace){0};
+    gmd_status status = cut_case(shared, options, workload->trace, cut, error);
+    return status == GMD_OK ? complete_case(&shared->outcome, options, cut, error) : status;
+}
+
 void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload,
                     gmd_shared *shared)
 {
@@ -181,12 +189,9 @@ void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload
     }
     char path[sizeof o->violations[0].case_path];
     name_case(o, options->case_directory, path, sizeof path);
-    gmd_trace cut = {0};
+    gmd_trace cut;
     gmd_error error = {""};
-    gmd_status status = cut_case(shared, options, workload->trace, &cut, &error);
-    if (status == GMD_OK) {
-        status = complete_case(o, options, &cut, &error);
-    }
+    gmd_status status = gmd_case_cut(options, workload, shared, &cut, &error);
     if (status == GMD_OK) {
         status = write_file(&cut, path, options, &o->violations[0], &error);
     }

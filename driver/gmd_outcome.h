@@ -101,7 +101,7 @@ typedef struct gmd_outcome {
     gmd_phase phases[GMD_PHASE_MAX];
     uint32_t phase_count;
     uint32_t phases_dropped;       /* beyond GMD_PHASE_MAX */
-    char notes[GMD_NOTE_MAX][240]; /* what a reader should know: "limit inferred: 2560 MiB" */
+    char notes[GMD_NOTE_MAX][640]; /* what a reader should know: "limit inferred: 2560 MiB" */
     uint32_t note_count;
     gmd_check check;
 } gmd_outcome;

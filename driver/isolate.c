@@ -2,6 +2,7 @@
 #include "case.h"
 #include "child.h"
 #include "interleave.h"
+#include "second_opinion.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -170,6 +171,7 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
     if (status == GMD_OK) {
         note_known(&shared->outcome);
         gmd_case_write(options, workload, shared);
+        gmd_second_opinion(options, workload, shared);
         *outcome = shared->outcome;
     }
     munmap(shared, sizeof *shared);

@@ -123,6 +123,10 @@ void gmd_session_close(gmd_session *session)
     gmd_threads_join(&session->threads);
     gmd_judge_close(&session->judge);
     gmd_holds_close(session->holds);
+    if (session->canaries) {
+        session->runtime.cudaDeviceSynchronize();
+    }
+    gmd_session_close_canaries(session);
     gmd_streams_close(&session->streams);
     free(session->blocks);
     gmd_uses_free(&session->uses);

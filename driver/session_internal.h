@@ -39,7 +39,9 @@ struct gmd_session {
     uint32_t block_capacity;
     uint64_t live_count[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     gmd_streams streams;
-    gmd_holds *holds; /* real device: pending work; NULL: none */
+    gmd_holds *holds;                 /* real device: pending work; NULL: none */
+    struct gmd_canary_book *canaries; /* real device: what blocks hold; NULL: it is not seen */
+    char no_canaries[160];            /* why */
     gmd_threads threads;
     gmd_uses uses;
 
@@ -137,6 +139,21 @@ void gmd_session_probe(gmd_session *session, const gmd_request *request);
 void gmd_session_mark(gmd_session *session, session_block *block, cudaStream_t stream);
 bool gmd_session_read_contents(const void *session, const gmd_live_block *block,
                                gmd_contents *contents);
+
+/* session_canaries.c: likewise on a real device, where there are kernels for it. Filling and
+ * verifying do nothing where there are none. */
+typedef struct gmd_canary_book gmd_canary_book;
+gmd_status gmd_session_open_canaries(gmd_session *session, gmd_error *error);
+void gmd_session_close_canaries(gmd_session *session); /* nothing is queued any more */
+gmd_status gmd_session_fill(gmd_session *session, session_block *block, cudaStream_t stream,
+                            gmd_error *error);
+gmd_status gmd_session_use_filled(gmd_session *session, const gmd_request *request,
+                                  session_block *block, cudaStream_t stream, gmd_error *error);
+gmd_status gmd_session_verify_last(gmd_session *session, const session_block *block,
+                                   cudaStream_t stream, gmd_error *error);
+/* Puts the next sight, or none, into the view. */
+void gmd_session_look_at_canaries(gmd_session *session);
+bool gmd_session_device_is_lost(const gmd_session *session);
 
 /* session_misuse.c: after a free that the oracles have seen, maybe one that must not be made. */
 void gmd_session_misuse(gmd_session *session, const gmd_live_block *freed);

@@ -228,6 +228,7 @@ static gmd_status open_device(gmd_session *s, gmd_error *error)
     if (!s->runtime.sim) {
         s->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
         status = gmd_holds_open(&s->holds, &s->runtime, error);
+        status = status == GMD_OK ? gmd_session_open_canaries(s, error) : status;
         if (status != GMD_OK) {
             return status;
         }

@@ -85,7 +85,7 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
         gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
     }
     gmd_session_mark(s, b, stream);
-    return GMD_OK;
+    return gmd_session_fill(s, b, stream, error);
 }
 
 /* The host waits for all work on a block that the allocator was not told of. A stream that was made
@@ -115,6 +115,9 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
         status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
                                     s->moment, error);
     }
+    if (status == GMD_OK) {
+        status = gmd_session_verify_last(s, b, stream, error);
+    }
     if (status != GMD_OK) {
         return status;
     }
@@ -143,7 +146,7 @@ static cudaError_t queue_work(gmd_session *s, const session_block *block, cudaSt
                               bool is_elsewhere, uint64_t duration_ns)
 {
     const gmd_live_block *b = &block->live;
-    if (block->mark) {
+    if (s->runtime.sim && block->mark) {
         return s->runtime.sim->gmd_sim_launch_marking(stream, duration_ns, b->address, b->bytes,
                                                       block->mark);
     }
@@ -179,6 +182,10 @@ static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b,
     cudaStream_t stream = NULL;
     int previous;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
+    if (status == GMD_OK && s->canaries) {
+        status = gmd_session_use_filled(s, r, b, stream, error);
+        return status == GMD_OK ? note_use(s, r, b, stream, error) : status;
+    }
     if (status == GMD_OK) {
         status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
     }
@@ -282,8 +289,7 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
 /* A stream that is made later under the same name is another one: nobody told of its work. */
 static void forget_stream(gmd_session *s, const gmd_request *r)
 {
-    uint64_t others =
-        r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
+    uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
     for (uint32_t i = 0; i < s->block_capacity; i++) {
         session_block *b = &s->blocks[i];
         if (b->live.address && b->live.device == r->device) {

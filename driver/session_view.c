@@ -126,6 +126,8 @@ void gmd_session_view_open(gmd_session *s)
                          .stats = s->has_stats ? &s->stats[0] : NULL,
                          .stats_before = s->has_stats ? &s->stats_before : NULL,
                          .stats_failed = s->subject.get_stats && !s->has_stats,
+                         .has_canaries = s->canaries != NULL,
+                         .no_canaries = s->no_canaries,
                          .limit_bytes = s->limit_bytes[0],
                          .device_bytes = s->total_bytes[0]};
     if (s->runtime.sim) {
@@ -245,6 +247,7 @@ void gmd_session_judge(gmd_session *s)
     s->view.call_count = s->call_count;
     s->view.misuses = s->misuses;
     s->view.misuse_count = s->misuse_count;
+    gmd_session_look_at_canaries(s);
     gmd_judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
     s->misuse_count = 0;
     if (s->runtime.sim && s->thread_after.last_error && s->view.thread_after) {

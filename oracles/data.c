@@ -8,9 +8,10 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    return view->read_contents ? NULL
-                               : "a real device needs kernels that fill blocks and verify them, "
-                                 "which gmd does not have yet";
+    bool is_told = view->no_canaries && *view->no_canaries;
+    return view->read_contents || view->has_canaries ? NULL
+           : is_told                                 ? view->no_canaries
+                     : "nothing writes blocks and reads them on this device";
 }
 
 static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
@@ -18,7 +19,8 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
     (void)state;
     const gmd_live_block *b = view->block;
     gmd_contents c;
-    if (!view->read_contents(view->device_context, b, &c) || !c.other_bytes || !c.is_written) {
+    if (!view->read_contents || !view->read_contents(view->device_context, b, &c) ||
+        !c.other_bytes || !c.is_written) {
         return;
     }
     if (c.other) {
@@ -40,9 +42,28 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
+/* On a real device. What another block's work has written is stream_order's to judge. */
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    const gmd_canary_sight *sight = view->sight;
+    if (sight && !sight->has_other) {
+        const gmd_live_block *b = &sight->block;
+        gmd_violation_add(judge,
+                          "the work that request %" PRIu64 " queued on stream %" PRIu32
+                          " found 0x%" PRIx64 ", %" PRIu64 " B into its block of %" PRIu64
+                          " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
+                          "), which no work of a block had written",
+                          sight->use.request, sight->use.stream, sight->found, sight->offset,
+                          b->bytes, b->address, b->born, b->stream);
+    }
+}
+
 const gmd_oracle gmd_oracle_data = {
     .name = "data",
     .holds_when = "what was written to a block is what is read from it until it is freed",
     .blind_spot = blind_spot,
     .before_free = before_free,
+    .after_request = after_request,
+    .at_end = after_request,
 };

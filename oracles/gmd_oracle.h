@@ -43,6 +43,16 @@ typedef struct gmd_contents {
     const gmd_live_block *other; /* the live block whose mark is there; NULL: none's */
 } gmd_contents;
 
+/* Work on a real device that found something else in a block than what the block's own work had
+ * written: all over the block, from when it was handed out. */
+typedef struct gmd_canary_sight {
+    gmd_live_block block;
+    gmd_use use;            /* the work that saw it: its request and stream */
+    uint64_t offset, found; /* bytes from the block's start; the 8 B there */
+    bool has_other;
+    gmd_live_block other; /* the block whose work had written that; it may be gone */
+} gmd_canary_sight;
+
 /* What the device has given out; bytes. */
 typedef struct gmd_device_figures {
     uint64_t capacity_bytes;
@@ -154,6 +164,11 @@ typedef struct gmd_view {
      * blocks' are). NULL where the device's memory cannot be written and read. */
     bool (*read_contents)(const void *device_context, const gmd_live_block *block,
                           gmd_contents *contents);
+    /* Real device: kernels verify what blocks hold (after_request, at_end: `sight`, one at a time,
+     * or NULL); or why they do not ("": nobody asked). */
+    bool has_canaries;
+    const char *no_canaries;
+    const gmd_canary_sight *sight;
     const gmd_use *uses; /* FREE: of the block, the last by each stream */
     size_t use_count;
     uint32_t recorded_count;      /* FREE: streams that record_stream named for the block */

@@ -47,7 +47,10 @@ static void destroy(void *state)
 
 static const char *blind_spot(const gmd_view *view)
 {
-    return view->is_ordered ? NULL : "a real device does not tell which work runs after which";
+    bool is_told = view->no_canaries && *view->no_canaries;
+    return view->is_ordered || view->has_canaries ? NULL
+           : is_told                              ? view->no_canaries
+                     : "a real device does not tell which work runs after which";
 }
 
 /* --- lists of marks ---------------------------------------------------------------------- */
@@ -296,9 +299,26 @@ static void check_given_back(pending *p, const gmd_view *view, const gmd_device_
     }
 }
 
+/* On a real device: the memory had a new owner before the work of the earlier one had run. */
+static void judge_sight(const gmd_canary_sight *sight, gmd_judge *judge)
+{
+    const gmd_live_block *b = &sight->block, *other = &sight->other;
+    gmd_violation_add(judge,
+                      "the work that request %" PRIu64 " queued on stream %" PRIu32
+                      " found, %" PRIu64 " B into its block of %" PRIu64 " B at 0x%" PRIx64
+                      " (request %" PRIu64 ", stream %" PRIu32 "), what the block of %" PRIu64
+                      " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
+                      ") had written: the memory was handed on before that work had run",
+                      sight->use.request, sight->use.stream, sight->offset, b->bytes, b->address,
+                      b->born, b->stream, other->bytes, other->address, other->born, other->stream);
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pending *p = state;
+    if (view->sight && view->sight->has_other) {
+        judge_sight(view->sight, judge);
+    }
     for (size_t i = 0; i < view->call_count; i++) {
         if (view->calls[i].is_free && p->ranges.count) {
             check_given_back(p, view, &view->calls[i], judge);

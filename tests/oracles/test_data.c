@@ -81,6 +81,26 @@ static void the_other_block_over_the_same_memory_is_named(void **state)
               "physical memory");
 }
 
+static void what_work_on_a_real_device_found_in_its_block_is_told(void **state)
+{
+    SCENE;
+    gmd_canary_sight sight = {
+        .block = s.block, .use = {.request = 7, .stream = 2}, .offset = 64, .found = 0xdead};
+    s.view.sight = &sight;
+    gmd_oracle_data.after_request(NULL, &s.view, &s.judge);
+    assert_int_equal(s.judge.count, 1);
+    assert_non_null(strstr(s.judge.first, "request 7 queued on stream 2 found 0xdead, 64 B into"));
+}
+
+static void what_another_block_s_work_wrote_is_the_order_s_affair(void **state)
+{
+    SCENE;
+    gmd_canary_sight sight = {.block = s.block, .has_other = true, .other = s.other};
+    s.view.sight = &sight;
+    gmd_oracle_data.after_request(NULL, &s.view, &s.judge);
+    assert_int_equal(s.judge.count, 0);
+}
+
 static void a_device_that_cannot_be_read_is_told(void **state)
 {
     SCENE;
@@ -97,6 +117,8 @@ int main(void)
         cmocka_unit_test(a_block_that_is_not_followed_is_not_judged),
         cmocka_unit_test(one_byte_that_somebody_wrote_is_found),
         cmocka_unit_test(the_other_block_over_the_same_memory_is_named),
+        cmocka_unit_test(what_work_on_a_real_device_found_in_its_block_is_told),
+        cmocka_unit_test(what_another_block_s_work_wrote_is_the_order_s_affair),
         cmocka_unit_test(a_device_that_cannot_be_read_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,6 +266,22 @@ static void the_verdicts_are_those_of_a_table_of_bytes(void **state)
     }
 }
 
+static void on_a_real_device_the_other_block_s_mark_gives_it_away(void **state)
+{
+    (void)state;
+    bench b = open_bench();
+    gmd_canary_sight sight = {.block = {.address = 0x1000, .bytes = 512, .born = 1, .stream = 1},
+                              .use = {.request = 2, .stream = 1},
+                              .has_other = true,
+                              .other = {.address = 0x1000, .bytes = 256, .born = 4, .stream = 3}};
+    gmd_view view = {.has_canaries = true, .sight = &sight};
+    assert_null(gmd_oracle_stream_order.blind_spot(&view));
+    gmd_oracle_stream_order.after_request(b.oracle, &view, &b.judge);
+    assert_int_equal(b.judge.count, 1);
+    assert_non_null(strstr(b.judge.first, "the work that request 2 queued on stream 1 found"));
+    gmd_oracle_stream_order.destroy(b.oracle);
+}
+
 static void a_real_device_is_a_blind_spot(void **state)
 {
     (void)state;
@@ -286,6 +302,7 @@ int main(void)
         cmocka_unit_test(memory_given_back_under_pending_work_is_found),
         cmocka_unit_test(memory_given_back_after_waiting_is_forgotten),
         cmocka_unit_test(the_verdicts_are_those_of_a_table_of_bytes),
+        cmocka_unit_test(on_a_real_device_the_other_block_s_mark_gives_it_away),
         cmocka_unit_test(a_real_device_is_a_blind_spot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
