@@ -66,6 +66,7 @@ struct gmd_session {
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
     uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */
 
+    bool has_used;             /* work was queued */
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
     uint64_t last_probe;       /* request index */
     gmd_misuses_made wrong_frees;

@@ -9,6 +9,8 @@
 
 #include <stdatomic.h>
 
+struct gmd_answers;
+
 #define GMD_RECORDED_REQUEST_MAX                                                                   \
     ((size_t)1 << 24) /* of a live scenario; memory is taken as used                               \
                        */
@@ -36,7 +38,9 @@ typedef struct gmd_shared {
     bool refusal_is_complete;  /* its child has ended as it should */
     gmd_wrong_free wrong_free; /* being made */
     _Atomic int is_freeing_wrongly;
-    size_t request_count; /* recorded below, when the workload is live */
+    struct gmd_answers *answers; /* of a run that is held against another; NULL: none are kept */
+    const char *no_second_run;   /* why not; a text of gmd's own */
+    size_t request_count;        /* recorded below, when the workload is live */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
 } gmd_shared;
 

@@ -94,6 +94,11 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
 
 static size_t round_size(size_t size)
 {
+    if (is_planted("by_heap")) { /* what malloc left there, which nobody has set */
+        unsigned char *garbage = malloc(2000);
+        size += garbage && garbage[1500] ? 512 : 0;
+        free(garbage);
+    }
     size =
         size > SIZE_MAX / 2 ? SIZE_MAX / 2 : size; /* more than any device has, without wrapping */
     return size ? (size + 511) / 512 * 512 : 512;
