@@ -138,6 +138,9 @@ void gmd_session_mark(gmd_session *session, session_block *block, cudaStream_t s
 bool gmd_session_read_contents(const void *session, const gmd_live_block *block,
                                gmd_contents *contents);
 
+/* session_rounds.c: the workload is over and nothing was found: once more, many times. */
+void gmd_session_repeat(gmd_session *session);
+
 /* session_misuse.c: after a free that the oracles have seen, maybe one that must not be made. */
 void gmd_session_misuse(gmd_session *session, const gmd_live_block *freed);
 

@@ -230,6 +230,18 @@ static void a_claim_of_pytorchs_algorithm_is_held_against_the_reference(void **s
     free(o);
 }
 
+/* Without gmd_empty_cache it would be the only one to see that. */
+static void planted_lose_is_found_by_progress(void **state)
+{
+    (void)state;
+    expect_verdict_of("gmd-trace 1\n"
+                      "capacity 1GiB\n"
+                      "alloc a 10MiB s1\n"
+                      "alloc b 3000 s2\n"
+                      "free a\n",
+                      "lose", "progress", "freed blocks are not used again");
+}
+
 static void planted_split_free_is_found_by_snapshot(void **state)
 {
     (void)state;
@@ -403,6 +415,7 @@ int main(void)
         cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
         cmocka_unit_test(planted_split_free_is_found_by_snapshot),
         cmocka_unit_test(a_claim_of_pytorchs_algorithm_is_held_against_the_reference),
+        cmocka_unit_test(planted_lose_is_found_by_progress),
         cmocka_unit_test(planted_by_heap_is_found_by_determinism),
         cmocka_unit_test(planted_scribble_is_found_by_data),
         cmocka_unit_test(planted_free_twice_is_found_by_misuse),
