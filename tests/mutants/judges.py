@@ -18,6 +18,11 @@ INSIDE = {"history.c", "history.h", "snapshot.c", "device_state.c", "pickle_writ
 HANG_SECONDS = "5"  # of one request, against 20 for users: no request of a test takes so long
 
 
+SANITIZER_OPTIONS = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:"
+                                     "hard_rss_limit_mb=4096",
+                     "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
 def _limits():
     """A mutant may ask for memory or write without end."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -25,12 +30,19 @@ def _limits():
     resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
 
 
-def run(words, cwd, seconds, environment=None):
+def _limits_of_sanitizers():
+    """Whose own tables take terabytes of addresses; hard_rss_limit_mb stands in."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
+
+
+def run(words, cwd, seconds, sanitized=False):
     """(exit status or "timeout", the end of what it said). Ends the processes that it started."""
     with open(os.path.join(cwd, "said"), "w+b") as said:
         process = subprocess.Popen(words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
-                                   start_new_session=True, preexec_fn=_limits,
-                                   env=dict(os.environ, **(environment or {})))
+                                   start_new_session=True,
+                                   preexec_fn=_limits_of_sanitizers if sanitized else _limits,
+                                   env=dict(os.environ, **(SANITIZER_OPTIONS if sanitized else {})))
         try:
             status = process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -61,14 +73,14 @@ class Steps:
         self.job = job
         self.cwd = job.work_folder()
 
-    def kills(self, name, words, seconds=60, pattern=None, environment=None):
-        status, said = run(words, self.cwd, seconds, environment)
-        if status == 0 and (not pattern or re.search(pattern, said)):
+    def kills(self, name, words, seconds=60):
+        status, said = run(words, self.cwd, seconds, not self.job.shop.sanitized)
+        if status == 0:
             return None
         return {"by": name, "status": status, "said": _finding(said)}
 
-    def gmd(self, name, *arguments, seconds=60, pattern=None):
-        return self.kills(name, [self.job.gmd, *arguments], seconds, pattern)
+    def gmd(self, name, *arguments, seconds=60):
+        return self.kills(name, [self.job.gmd, *arguments], seconds)
 
 
 def replays(job):
@@ -120,12 +132,18 @@ def unit_tests(job):
                             capture_output=True)
     for test in json.loads(listed.stdout)["tests"]:
         words = [_moved(word, job) for word in test["command"]]
-        if "test_allocator_adapters" in words[0]:
-            continue  # other allocators
-        killed = steps.kills("unit " + test["name"], words, seconds=30)
+        is_own = words[0].startswith(job.folder + "/tests/")
+        if "test_allocator_adapters" in words[0] or not (is_own or job.shop.sanitized):
+            continue  # of other allocators; and under sanitizers nothing but the programs themselves
+        killed = steps.kills(test["name"], words, seconds=30 if job.shop.sanitized else 120)
         if killed:
             return killed
     return None
+
+
+def sanitized_tests(job):
+    """The same under AddressSanitizer, its leak check and UndefinedBehaviorSanitizer, as `ci/test dev`."""
+    return unit_tests(job.sanitized())
 
 
 def _moved(word, job):
@@ -142,5 +160,6 @@ def _moved(word, job):
 def for_file(file, gate_judge):
     """The judges of a mutant of that file, in their order, under the names of the table."""
     if file in INSIDE:
-        return [("unit tests", unit_tests)]
-    return [("replay", replays), ("gate", gate_judge), ("unit tests", unit_tests)]
+        return [("unit tests", unit_tests), ("sanitizers", sanitized_tests)]
+    return [("replay", replays), ("gate", gate_judge), ("unit tests", unit_tests),
+            ("sanitizers", sanitized_tests)]

@@ -34,7 +34,7 @@ def parse(arguments):
     p.add_argument("--out", default=os.path.join(ROOT, "build", "mutants"),
                    help="the scratch folder (build/mutants)")
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"),
-                   help="the build with the flags to use (build/release)")
+                   help="the build whose flags and gmd are used (build/release)")
     p.add_argument("--minutes", type=float, default=0, help="start no further mutant after that; a later "
                    "run goes on where this one stopped")
     p.add_argument("--json", help="the results as JSON into this file; -: to standard output, alone")
@@ -56,37 +56,37 @@ def read_equivalents():
 
 class Journal:
     """What was judged, a line of JSON each: a run that is stopped goes on where it was. A line counts as
-    long as the allocator is the same."""
+    long as its file is the same."""
 
     def __init__(self, out, again, equivalents):
         self.path = os.path.join(out, "results.jsonl")
         self.lock = threading.Lock()
-        self.tree = self._digest()
+        self.texts = self._digests()
         self.known = {}
         if os.path.exists(self.path):
             with open(self.path, encoding="utf-8") as stream:
                 for line in stream:
                     entry = json.loads(line)
-                    if entry["tree"] == self.tree:
+                    if entry["text"] == self.texts.get(entry["file"]):
                         self.known[entry["name"]] = entry
         if again:
             self.known = {name: e for name, e in self.known.items() if again == "survivors" and
                           (e["killed"] or e["sorted_out"] or name in equivalents)}
 
     @staticmethod
-    def _digest():
-        digest = hashlib.sha1()
-        for name in sorted(os.listdir(os.path.join(ROOT, "allocator"))):
+    def _digests():
+        result, folder = {}, os.path.join(ROOT, "allocator")
+        for name in os.listdir(folder):
             if name.endswith((".c", ".h")):
-                with open(os.path.join(ROOT, "allocator", name), "rb") as stream:
-                    digest.update(name.encode() + stream.read())
-        return digest.hexdigest()
+                with open(os.path.join(folder, name), "rb") as stream:
+                    result[name] = hashlib.sha1(stream.read()).hexdigest()
+        return result
 
     def add(self, entry):
         with self.lock:
             self.known[entry["name"]] = entry
             with open(self.path, "a", encoding="utf-8") as stream:
-                stream.write(json.dumps(dict(entry, tree=self.tree)) + "\n")
+                stream.write(json.dumps(dict(entry, text=self.texts[entry["file"]])) + "\n")
 
 
 def judge(job, mutant, gate):
@@ -111,7 +111,7 @@ def judge(job, mutant, gate):
 def check_original(job, gate):
     """A judge that kills the allocator as it is tells nothing of mutants."""
     job.build(None)
-    for ask in (judges.replays, gate, judges.unit_tests):
+    for ask in (judges.replays, gate, judges.unit_tests, judges.sanitized_tests):
         killed = ask(job)
         if killed:
             raise SystemExit("ci/mutants: the allocator without a mutation fails: %s" % killed)
@@ -210,9 +210,11 @@ def print_report(options, entries, equivalents, gone):
 def main(arguments):
     options = parse(arguments)
     options.out, options.build = os.path.abspath(options.out), os.path.abspath(options.build)
+    options.dev_build = os.path.join(ROOT, "build", "dev")
     os.makedirs(options.out, exist_ok=True)
     equivalents = read_equivalents()
-    shop = Workshop(ROOT, options.build, options.out)
+    shop = Workshop(ROOT, options.build, options.out,
+                    Workshop(ROOT, options.dev_build, os.path.join(options.out, "sanitized")))
     everything = mutants.of_allocator(shop.allocator, shop.sources, shop.ast_arguments)
     chosen = choose(options, everything)
     if options.list:

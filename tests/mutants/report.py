@@ -1,6 +1,7 @@
 """report.py - what a run found: the table of operators and outcomes, the score, and who survived."""
 
-OUTCOMES = ("replay", "gate", "unit tests", "survived", "equivalent")
+JUDGES = ("replay", "gate", "unit tests", "sanitizers")
+OUTCOMES = (*JUDGES, "survived", "equivalent")
 
 
 def outcome(result, equivalents):
@@ -26,7 +27,7 @@ def summary(results, equivalents):
 
 def scores(row):
     """Of those that are not equivalent: told apart by anything, and by what needs no look inside."""
-    killed = row["replay"] + row["gate"] + row["unit tests"]
+    killed = sum(row[judge] for judge in JUDGES)
     whole = killed + row["survived"]
     return {"mutants": whole + row["equivalent"], "score": killed / whole if whole else None,
             "black_box_score": (row["replay"] + row["gate"]) / whole if whole else None}
@@ -42,7 +43,7 @@ def _row(name, row):
 
 
 def table(figures, key, title):
-    lines = ["| %s | mutants | %s | score |" % (title, " | ".join(OUTCOMES)), "|---|" + "---:|" * 7]
+    lines = ["| %s | mutants | %s | score |" % (title, " | ".join(OUTCOMES)), "|---|" + "---:|" * (len(OUTCOMES) + 2)]
     lines += [_row(name, row) for name, row in figures[key].items()]
     return "\n".join(lines + [_row("all", figures["all"])])
 

@@ -34,8 +34,10 @@ def link_forced(source, target):
 class Workshop:
     """What all jobs share: commands, and the objects of the allocator as it is."""
 
-    def __init__(self, root, build, out):
+    def __init__(self, root, build, out, sanitized=None):
         self.root, self.build, self.out = root, build, out
+        self.sanitized = sanitized  # the workshop that builds with sanitizers; None: this is it
+        os.makedirs(out, exist_ok=True)
         self.allocator = os.path.join(root, "allocator")
         self.commands = self._compile_commands()
         self.sources = sorted(self.commands)
@@ -129,7 +131,8 @@ class Job:
     """One worker's folder: an installed gmd whose reference allocator is the mutant."""
 
     def __init__(self, workshop, number):
-        self.shop = workshop
+        self.shop, self.number = workshop, number
+        self.mutant, self.twin = None, None
         self.folder = os.path.join(workshop.out, "job-%d" % number)
         self.gmd = os.path.join(self.folder, "bin", "gmd")
         self.library = os.path.join(self.folder, "lib", "gmd", "libgmd_allocator.so")
@@ -160,7 +163,7 @@ class Job:
 
     def build(self, mutant):
         """Builds the library (the original: None). False: the same object code, no mutant at all."""
-        self.changed, self.has_tests = {}, False
+        self.mutant, self.changed, self.has_tests = mutant, {}, False
         if mutant:
             self._compile(mutant)
             if not self.changed:
@@ -189,6 +192,13 @@ class Job:
         finally:
             os.unlink(path)
             os.symlink(os.path.join(self.shop.allocator, mutant.file), path)
+
+    def sanitized(self):
+        """The same mutant under the sanitizers."""
+        if not self.twin:
+            self.twin = Job(self.shop.sanitized, self.number)
+        self.twin.build(self.mutant)
+        return self.twin
 
     def build_tests(self):
         """The unit tests of the allocator, with the mutant in them."""
