@@ -36,13 +36,13 @@ def _limits_of_sanitizers():
     resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
 
 
-def run(words, cwd, seconds, sanitized=False):
+def run(words, cwd, seconds, environment, sanitized=False):
     """(exit status or "timeout", the end of what it said). Ends the processes that it started."""
     with open(os.path.join(cwd, "said"), "w+b") as said:
         process = subprocess.Popen(words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
                                    start_new_session=True,
                                    preexec_fn=_limits_of_sanitizers if sanitized else _limits,
-                                   env=dict(os.environ, **(SANITIZER_OPTIONS if sanitized else {})))
+                                   env=dict(os.environ, **environment))
         try:
             status = process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -72,9 +72,12 @@ class Steps:
     def __init__(self, job):
         self.job = job
         self.cwd = job.work_folder()
+        self.environment = {"GMD_TEST_ALLOCATOR": job.library}  # of tests/allocator/test_plugin.c
+        if not job.shop.sanitized:
+            self.environment.update(SANITIZER_OPTIONS)
 
     def kills(self, name, words, seconds=60):
-        status, said = run(words, self.cwd, seconds, not self.job.shop.sanitized)
+        status, said = run(words, self.cwd, seconds, self.environment, not self.job.shop.sanitized)
         if status == 0:
             return None
         return {"by": name, "status": status, "said": _finding(said)}
@@ -96,7 +99,7 @@ def replays(job):
 
 
 def has_gate(job):
-    status, _ = run([job.gmd, "gate", "--help"], job.work_folder(), 20)
+    status, _ = run([job.gmd, "gate", "--help"], job.work_folder(), 20, {})
     return status == 0
 
 
@@ -132,8 +135,8 @@ def unit_tests(job):
                             capture_output=True)
     for test in json.loads(listed.stdout)["tests"]:
         words = [_moved(word, job) for word in test["command"]]
-        is_own = words[0].startswith(job.folder + "/tests/")
-        if "test_allocator_adapters" in words[0] or not (is_own or job.shop.sanitized):
+        program = "tests/" + os.path.basename(words[0])
+        if program == "tests/test_allocator_adapters" or not (program in _programs(job) or job.shop.sanitized):
             continue  # of other allocators; and under sanitizers nothing but the programs themselves
         killed = steps.kills(test["name"], words, seconds=30 if job.shop.sanitized else 120)
         if killed:
@@ -146,13 +149,17 @@ def sanitized_tests(job):
     return unit_tests(job.sanitized())
 
 
+def _programs(job):
+    return {"tests/test_allocator_plugin", *job.shop.tests}
+
+
 def _moved(word, job):
     build = job.shop.build
     if word == build + "/bin/gmd":
         return job.gmd
     if word.startswith(build + "/tests/allocator/"):  # files that one test leaves for another
         return os.path.join(job.folder, "work", os.path.basename(word))
-    if word.startswith(build + "/tests/"):
+    if os.path.relpath(word, build) in job.shop.tests:
         return os.path.join(job.folder, "tests", os.path.basename(word))
     return word
 

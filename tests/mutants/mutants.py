@@ -9,6 +9,10 @@ import operators
 from syntax import Tree
 
 
+# What tests call, and nothing else does.
+CHECKS = {"free_set_is_valid", "tree_is_valid"}
+
+
 class Mutant:
     """A file of allocator/ with one mistake in it."""
 
@@ -80,7 +84,7 @@ def of_tree(tree, folder, wanted):
     finders, locks, result = {}, {}, []
     for function, file in tree.functions(folder):
         base = os.path.basename(file)
-        if base not in wanted or os.path.dirname(file) != folder.rstrip("/"):
+        if base not in wanted or function["name"] in CHECKS or os.path.dirname(file) != folder.rstrip("/"):
             continue
         finder = finders.setdefault(file, operators.Finder(tree, file))
         found, calls = finder.of_function(function)
