@@ -262,7 +262,8 @@ __attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t a
     if (!h || !heap_try_enter(h)) {
         return false;
     }
-    block_map_slot *slot = block_map_find(&h->allocated, places_place(&d->places, address));
+    block_map_slot *slot =
+        h->is_idle ? NULL : block_map_find(&h->allocated, places_place(&d->places, address));
     bool is_freed = slot && is_simple_free(d, h, block_map_block(*slot));
     if (is_freed) {
         free_block(d->settings, h, slot, block_map_block(*slot));
@@ -284,13 +285,15 @@ static block_map_slot *find_live(device_allocator *d, uint64_t address, heap **i
     return NULL;
 }
 
-__attribute__((noinline)) static bool free_alone(device_allocator *d, uint64_t address)
+__attribute__((noinline)) static bool free_alone(device_allocator *d, uint64_t address,
+                                                 cudaStream_t stream)
 {
     heap *h = NULL;
     device_enter(d);
     block_map_slot *slot = find_live(d, address, &h);
     if (slot) {
         block *b = block_map_block(*slot);
+        h->is_idle = h->is_idle && h->stream != stream; /* the handle is in use again */
         if (b->size >= d->settings->max_split_bytes) {
             statistics_lower_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
         }
@@ -308,7 +311,7 @@ bool requests_free(device_allocator *d, void *ptr, cudaStream_t stream)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
     device_note_caller(d, GMD_STACKS_ALL);
-    return free_cached(d, address, stream) || free_alone(d, address);
+    return free_cached(d, address, stream) || free_alone(d, address, stream);
 }
 
 bool requests_record_stream(device_allocator *d, void *ptr, cudaStream_t stream)

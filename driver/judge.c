@@ -66,7 +66,9 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
         [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
         [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
         [GMD_HOOK_AFTER_REFUSAL] = oracle->after_refusal,
+        [GMD_HOOK_AFTER_WRONG_FREE] = oracle->after_wrong_free,
         [GMD_HOOK_AFTER_PEAK_RESET] = oracle->after_peak_reset,
+        [GMD_HOOK_WHEN_OVER] = oracle->when_over,
         [GMD_HOOK_AT_END] = oracle->at_end,
     };
     for (int hook = 0; hook < GMD_HOOK_COUNT; hook++) {
@@ -78,13 +80,15 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
 }
 
 gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
-                          const gmd_known *known, bool all_off, gmd_error *error)
+                          const gmd_run_options *options, gmd_error *error)
 {
-    *judge = (gmd_judge){.outcome = outcome, .known = known};
+    *judge = (gmd_judge){.outcome = outcome, .known = options->known};
     for (size_t i = 0; gmd_oracles[i]; i++) {
         const gmd_oracle *oracle = gmd_oracles[i];
         const char *reason = oracle->blind_spot ? oracle->blind_spot(view) : NULL;
-        reason = all_off ? "switched off" : reason;
+        bool is_off = options->oracles_off ||
+                      (options->left_out && strcmp(options->left_out, oracle->name) == 0);
+        reason = is_off ? "switched off" : reason;
         gmd_oracle_result *result = result_of(outcome, oracle->name);
         result->fate = reason ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED;
         snprintf(result->reason, sizeof result->reason, "%s", reason ? reason : "");

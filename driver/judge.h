@@ -2,7 +2,7 @@
 #ifndef GMD_JUDGE_H
 #define GMD_JUDGE_H
 
-#include "gmd_known.h"
+#include "gmd_driver.h"
 #include "gmd_oracle.h"
 #include "gmd_outcome.h"
 
@@ -11,7 +11,9 @@ typedef enum gmd_hook {
     GMD_HOOK_BEFORE_FREE,
     GMD_HOOK_AFTER_REQUEST,
     GMD_HOOK_AFTER_REFUSAL,
+    GMD_HOOK_AFTER_WRONG_FREE,
     GMD_HOOK_AFTER_PEAK_RESET,
+    GMD_HOOK_WHEN_OVER,
     GMD_HOOK_AT_END,
     GMD_HOOK_COUNT
 } gmd_hook;
@@ -35,10 +37,10 @@ struct gmd_judge {
     uint32_t listener_count[GMD_HOOK_COUNT];
 };
 
-/* Asks every oracle whether it can see what it needs; GMD_NO_MEMORY when one's state cannot be
- * made. */
+/* Asks every oracle that the options leave on whether it can see what it needs; GMD_NO_MEMORY when
+ * one's state cannot be made. */
 gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
-                          const gmd_known *known, bool all_off, gmd_error *error);
+                          const gmd_run_options *options, gmd_error *error);
 void gmd_judge_close(gmd_judge *judge);
 
 void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view);

@@ -170,6 +170,7 @@ static void live(const gmd_run_options *options, nursery_shared *shared, int cha
         gmd_outcome_error(&shared->run.outcome, status, &error);
     }
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
+    session.is_hushed = true;
     int how = 0;
     if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {
         serve(&session, shared, &trace, channel);
@@ -351,6 +352,7 @@ static void forget_last_run(gmd_nursery *n)
     atomic_store(&run->stage, GMD_STAGE_REQUESTS);
     atomic_store(&run->is_finished, 0);
     atomic_store(&run->is_in_request, 0);
+    atomic_store(&run->is_freeing_wrongly, 0);
     atomic_store(&n->shared->child, 0);
 }
 

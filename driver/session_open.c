@@ -270,6 +270,5 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
         return status;
     }
     gmd_session_view_open(session);
-    return gmd_judge_open(&session->judge, &shared->outcome, &session->view, options->known,
-                          options->oracles_off, error);
+    return gmd_judge_open(&session->judge, &shared->outcome, &session->view, options, error);
 }

@@ -84,7 +84,23 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     if (!s->is_over) {
         gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
     }
+    gmd_session_mark(s, b, stream);
     return GMD_OK;
+}
+
+/* The host waits for all work on a block that the allocator was not told of. A stream that was made
+ * later under the name of the block's own is another one, which the allocator does not know. */
+static gmd_status wait_for_uses(gmd_session *s, const session_block *b, gmd_error *error)
+{
+    uint64_t streams = b->uses.streams;
+    gmd_holds_release(s->holds);
+    gmd_status status =
+        gmd_streams_sync(&s->streams, b->live.device, b->live.stream, s->moment, error);
+    for (uint64_t left = streams; left && status == GMD_OK; left &= left - 1) {
+        uint32_t user = (uint32_t)__builtin_ctzll(left);
+        status = gmd_streams_sync(&s->streams, b->live.device, user, s->moment, error);
+    }
+    return status;
 }
 
 gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_block *freed,
@@ -93,7 +109,9 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     cudaStream_t stream = NULL;
     gmd_status status =
         gmd_streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
-    if (status == GMD_OK && b->uses.streams) {
+    if (status == GMD_OK && b->is_orphan) {
+        status = wait_for_uses(s, b, error);
+    } else if (status == GMD_OK && b->uses.streams) {
         status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
                                     s->moment, error);
     }
@@ -121,9 +139,14 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
 
 /* Work that reads and writes the whole block. On a real device it is a memset. On another stream
  * than the block's, where an allocator has to wait for it, it is held for its duration. */
-static cudaError_t queue_work(gmd_session *s, const gmd_live_block *b, cudaStream_t stream,
+static cudaError_t queue_work(gmd_session *s, const session_block *block, cudaStream_t stream,
                               bool is_elsewhere, uint64_t duration_ns)
 {
+    const gmd_live_block *b = &block->live;
+    if (block->mark) {
+        return s->runtime.sim->gmd_sim_launch_marking(stream, duration_ns, b->address, b->bytes,
+                                                      block->mark);
+    }
     if (s->runtime.sim) {
         gmd_sim_access access = {b->address, b->bytes, true};
         return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, 1);
@@ -162,8 +185,7 @@ static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b,
     if (status != GMD_OK) {
         return status;
     }
-    cudaError_t result =
-        queue_work(s, &b->live, stream, r->stream != b->live.stream, r->duration_ns);
+    cudaError_t result = queue_work(s, b, stream, r->stream != b->live.stream, r->duration_ns);
     status = gmd_streams_leave(&s->streams, previous, error);
     if (result != cudaSuccess) {
         return gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", r->block,
@@ -258,13 +280,16 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
 }
 
 /* A stream that is made later under the same name is another one: nobody told of its work. */
-static void forget_records(gmd_session *s, const gmd_request *r)
+static void forget_stream(gmd_session *s, const gmd_request *r)
 {
-    for (uint32_t i = 0; r->stream < GMD_TRACKED_STREAMS && i < s->block_capacity; i++) {
+    uint64_t others =
+        r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
+    for (uint32_t i = 0; i < s->block_capacity; i++) {
         session_block *b = &s->blocks[i];
         if (b->live.address && b->live.device == r->device) {
-            b->uses.recorded &= ~((uint64_t)1 << r->stream);
-            b->uses.streams &= ~((uint64_t)1 << r->stream); /* the host has waited for it */
+            b->uses.recorded &= others;
+            b->uses.streams &= others; /* the host has waited for it */
+            b->is_orphan = b->is_orphan || b->live.stream == r->stream;
         }
     }
 }
@@ -279,7 +304,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
     }
     if (status == GMD_OK) {
         status = gmd_streams_destroy(&s->streams, r->device, r->stream, error);
-        forget_records(s, r);
+        forget_stream(s, r);
     }
     return status;
 }
@@ -390,6 +415,9 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     }
     if (status == GMD_OK && s->view.out_of_memory) {
         gmd_session_probe(s, r);
+    } else if (status == GMD_OK && r->op == GMD_OP_FREE && s->view.block && !s->is_over &&
+               !s->shared->outcome.violation_count) {
+        gmd_session_misuse(s, &freed);
     }
     return status;
 }

@@ -34,7 +34,9 @@ typedef struct gmd_shared {
     uint64_t current_index;    /* in the trace */
     gmd_refusal refusal;       /* what the allocator answered when it was asked again */
     bool refusal_is_complete;  /* its child has ended as it should */
-    size_t request_count;      /* recorded below, when the workload is live */
+    gmd_wrong_free wrong_free; /* being made */
+    _Atomic int is_freeing_wrongly;
+    size_t request_count; /* recorded below, when the workload is live */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
 } gmd_shared;
 

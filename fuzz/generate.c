@@ -132,23 +132,13 @@ static gmd_request make_record(gmd_generator *g)
         .op = GMD_OP_RECORD, .block = b->block, .device = b->device, .stream = choose_stream(g)};
 }
 
-/* Calls that fail for want of memory and that the driver itself does not make; and the error that
- * says so, in both APIs. (Every call that an allocator makes is failed by the sweep.) */
-static const char *const fault_functions[] = {
-    "cudaMalloc", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemAddressReserve",
-};
-#define FAULT_FUNCTIONS         (sizeof fault_functions / sizeof *fault_functions)
-#define FAULT_RUNTIME_FUNCTIONS 1
-#define FAULT_OUT_OF_MEMORY     2
-
 static gmd_request make_fault(gmd_generator *g)
 {
-    bool is_any = g->space->has_virtual_memory;
-    uint64_t count = is_any ? FAULT_FUNCTIONS : FAULT_RUNTIME_FUNCTIONS;
+    uint32_t target = (uint32_t)gmd_random_below(&g->random, g->space->fault_target_count);
     return (gmd_request){.op = GMD_OP_FAULT,
-                         .function = (uint32_t)gmd_random_below(&g->random, count),
+                         .function = target,
                          .count = 1 + (uint32_t)gmd_random_below(&g->random, 4),
-                         .error = FAULT_OUT_OF_MEMORY};
+                         .error = g->space->fault_targets[target].error};
 }
 
 static gmd_request make_other(gmd_generator *g, gmd_op op)
@@ -244,13 +234,22 @@ gmd_status gmd_generator_step(gmd_generator *g, gmd_trace *trace, gmd_error *err
     return gmd_trace_append(trace, &request, error);
 }
 
-static gmd_status add_names(gmd_names *names, const char *const *items, size_t count,
-                            gmd_error *error)
+static gmd_status add_nameless(gmd_names *names, size_t count, gmd_error *error)
 {
     gmd_status status = GMD_OK;
     uint32_t index;
     for (size_t i = 0; i < count && status == GMD_OK; i++) {
-        status = gmd_names_add(names, items ? items[i] : NULL, &index, error);
+        status = gmd_names_add(names, NULL, &index, error);
+    }
+    return status;
+}
+
+static gmd_status add_functions(gmd_names *names, const gmd_profile_space *space, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    uint32_t index;
+    for (uint32_t i = 0; i < space->fault_target_count && status == GMD_OK; i++) {
+        status = gmd_names_add(names, space->fault_targets[i].function, &index, error);
     }
     return status;
 }
@@ -271,12 +270,11 @@ static gmd_status write_header(gmd_generator *g, gmd_trace *trace, gmd_error *er
     if (p->conf[0] && !(trace->conf = gmd_text_copy(p->conf, strlen(p->conf)))) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
     }
-    gmd_status status = add_names(&trace->streams, NULL, p->stream_count - 1, error);
+    gmd_status status = add_nameless(&trace->streams, p->stream_count - 1, error);
     if (status == GMD_OK) {
-        status = add_names(&trace->threads, NULL, p->thread_count - 1, error);
+        status = add_nameless(&trace->threads, p->thread_count - 1, error);
     }
-    return status != GMD_OK ? status
-                            : add_names(&trace->functions, fault_functions, FAULT_FUNCTIONS, error);
+    return status != GMD_OK ? status : add_functions(&trace->functions, g->space, error);
 }
 
 gmd_status gmd_generator_start(gmd_generator *g, const gmd_profile *profile,
@@ -307,5 +305,5 @@ gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *spa
         status = gmd_generator_step(&g, trace, error);
     }
     /* Every block has an entry, so that the trace can be written. */
-    return status == GMD_OK ? add_names(&trace->blocks, NULL, g.next_block, error) : status;
+    return status == GMD_OK ? add_nameless(&trace->blocks, g.next_block, error) : status;
 }

@@ -13,7 +13,7 @@
 #include "random.h"
 
 #define GMD_PALETTE_MAX 6
-#define GMD_LIVE_MAX    64
+#define GMD_LIVE_MAX    4096 /* a profile's live_max is mostly far below */
 
 typedef struct gmd_profile {
     uint32_t request_count;                            /* of a sequence */
@@ -33,6 +33,14 @@ typedef struct gmd_profile {
     uint16_t weights[GMD_OP_COUNT]; /* how often, relative to each other */
 } gmd_profile;
 
+#define GMD_FAULT_TARGET_MAX 24
+
+/* A call of the allocator's that can be made to fail, and how (fault_targets.h). */
+typedef struct gmd_fault_target {
+    char function[48];
+    uint32_t error;
+} gmd_fault_target;
+
 /* What a campaign allows; zero-initialised, nothing but plain requests on one device. */
 typedef struct gmd_profile_space {
     uint32_t device_max;      /* 0 and 1: one */
@@ -42,9 +50,13 @@ typedef struct gmd_profile_space {
     size_t conf_count;
     bool conf_is_fixed; /* always confs[0] */
     bool has_fraction, has_record_stream;
-    bool has_seeded_schedules, has_budgets, has_interleaving, has_faults;
-    bool has_threads_only;   /* every sequence has threads, interleaved where that is possible */
-    bool has_virtual_memory; /* faults may be of cuMem calls */
+    bool has_seeded_schedules, has_budgets, has_interleaving;
+    bool has_one_thread;   /* no sequence has more */
+    bool has_devices_only; /* every sequence has several devices, where device_max allows it */
+    bool has_threads_only; /* every sequence has threads, interleaved where that is possible */
+    bool has_faults;       /* calls can be made to fail; in sequences, these */
+    gmd_fault_target fault_targets[GMD_FAULT_TARGET_MAX];
+    uint32_t fault_target_count;
     const gmd_schedule *schedule; /* always this kind; NULL: drawn */
 } gmd_profile_space;
 

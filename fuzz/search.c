@@ -1,6 +1,7 @@
 #include "search.h"
 
 #include "fault_sweep.h"
+#include "fault_targets.h"
 
 #include "gmd_size.h"
 
@@ -64,18 +65,33 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
         space->has_fraction = true;
         space->has_record_stream = true;
         space->has_faults = can_run(&runner, "gmd-trace 1\nfault cudaMalloc 1 2\n");
-        space->has_virtual_memory = can_run(&runner, "gmd-trace 1\nfault cuMemCreate 1 2\n"
-                                                     "fault cuMemMap 1 2\n"
-                                                     "fault cuMemSetAccess 1 2\n"
-                                                     "fault cuMemAddressReserve 1 2\n");
         space->has_budgets = can_run(&runner, "gmd-trace 1\nbudget 1GiB\nbudget none\n");
         space->has_seeded_schedules =
             can_run(&runner, "gmd-trace 1\nschedule seed 1\nempty_cache\n");
         space->has_interleaving =
             can_run(&runner, "gmd-trace 1\ninterleave seed 1\nalloc a 1 s1\nthread t1\nfree a\n");
     }
+    if (status == GMD_OK && space->has_faults) {
+        status = gmd_fault_targets_find(space, &runner, error);
+    }
     gmd_runner_close(&runner);
     return status;
+}
+
+size_t gmd_search_taken_confs(const gmd_run_options *run, const char **taken, size_t max)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < gmd_profile_conf_count && count < max; i++) {
+        gmd_run_options with = *run;
+        gmd_nursery *nursery = NULL;
+        gmd_error error;
+        with.conf = gmd_profile_confs[i];
+        if (gmd_nursery_open(&nursery, &with, &error) == GMD_OK) {
+            taken[count++] = gmd_profile_confs[i];
+        }
+        gmd_nursery_close(nursery);
+    }
+    return count;
 }
 
 /* --- the campaign ------------------------------------------------------------------------ */
@@ -273,6 +289,7 @@ static bool run_batch(campaign *c, const gmd_profile *profile, batch *b)
             b->known += is_known;
             goes_on = is_known || run_sequence(c, &b->traces[at].trace, &suspicion);
             at++;
+            tell(c, "searching");
         }
     }
     return goes_on;
@@ -284,7 +301,8 @@ static uint64_t sequences_of(const campaign *c, const gmd_profile *profile, uint
     if (profile->interleaves && c->result->spins_since) {
         return 1;
     }
-    uint64_t count = round < 8 ? 16 : round < 32 ? 64 : 256;
+    uint64_t given = c->options->round_runs;
+    uint64_t count = given ? given : round < 8 ? 16 : round < 32 ? 64 : 256;
     uint64_t most = profile->interleaves        ? INTERLEAVED_MAX
                     : profile->thread_count > 1 ? THREADED_MAX
                                                 : count;
@@ -384,11 +402,14 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
         gmd_profile profile;
         uint64_t seed = gmd_random_derive(options->seed, round);
         gmd_profile_draw(&profile, &options->space, seed);
+        if (options->shape) {
+            options->shape(&profile, options->kind);
+        }
         result->status.rounds++;
         if (result->spins_since && round % SPINNING_SPACING != 0) {
             profile.interleaves = false;
         }
-        if (options->space.has_faults && round % 4 == 3) {
+        if (options->space.has_faults && round % 4 == 3 && !options->no_sweeps) {
             sweep_round(&c, &profile, seed);
         } else {
             search_round(&c, &profile, seed, round);

@@ -1,5 +1,5 @@
 /* overlap - no two live blocks share a byte. */
-#include "intervals.h"
+#include "gmd_intervals.h"
 #include "list.h"
 
 #include <inttypes.h>
@@ -7,11 +7,7 @@
 
 static void *create(void)
 {
-    gmd_intervals *live = malloc(sizeof *live);
-    if (live) {
-        gmd_intervals_init(live);
-    }
-    return live;
+    return calloc(1, sizeof(gmd_intervals));
 }
 
 static void destroy(void *state)

@@ -6,7 +6,7 @@
  * to be over. Whether a use runs before what the new owner queues is the device's to say, for every
  * schedule and not only the one at hand. A use is forgotten when the host knows of its end, or when
  * a later owner's work, which was found to run after it, takes its place. */
-#include "intervals.h"
+#include "gmd_intervals.h"
 #include "list.h"
 
 #include <inttypes.h>
@@ -32,7 +32,6 @@ static void *create(void)
 {
     pending *p = calloc(1, sizeof *p);
     if (p) {
-        gmd_intervals_init(&p->ranges);
         p->sweep_at = SWEEP_LEAST;
     }
     return p;

@@ -50,6 +50,23 @@ static void pages_with_a_live_block_stay(void **state)
     close_bench(&b);
 }
 
+/* A new stream may have the handle of one that is gone (seen on an H200): a free that names it tells
+ * that it is in use. */
+static void the_work_of_a_stream_with_a_forgotten_handle_is_waited_for(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    uint64_t first = take_on(&b, 2 * GMD_MIB, b.s2);
+    gmd_allocator_forget_stream(b.a, 0, b.s2);
+    gmd_sim_access access = {first, 2 * GMD_MIB, true};
+    assert_int_equal(gmd_sim_launch(b.s2, 1000, &access, 1), cudaSuccess);
+    assert_true(gmd_allocator_free(b.a, (void *)(uintptr_t)first, 0, b.s2));
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess); /* else lost: work without memory */
+    assert_int_equal(device_state().mapped_bytes, 0);
+    close_bench(&b);
+}
+
 static void with_everything_freed_the_addresses_go_too(void **state)
 {
     (void)state;
@@ -172,6 +189,7 @@ int main(void)
         cmocka_unit_test(small_and_large_blocks_have_segments_of_their_own),
         cmocka_unit_test(free_pages_are_given_back_and_the_hole_is_used_again),
         cmocka_unit_test(pages_with_a_live_block_stay),
+        cmocka_unit_test(the_work_of_a_stream_with_a_forgotten_handle_is_waited_for),
         cmocka_unit_test(with_everything_freed_the_addresses_go_too),
         cmocka_unit_test(reserved_memory_never_passes_the_limit),
         cmocka_unit_test(as_a_quirk_it_passes_the_limit_by_a_part_of_a_page),

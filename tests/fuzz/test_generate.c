@@ -12,7 +12,8 @@ static const gmd_profile_space everything = {.device_max = 4,
                                              .has_budgets = true,
                                              .has_interleaving = true,
                                              .has_faults = true,
-                                             .has_virtual_memory = true};
+                                             .fault_targets = {{"cudaMalloc", 2}, {"cuMemMap", 2}},
+                                             .fault_target_count = 2};
 
 static char *generated_text(uint64_t seed)
 {

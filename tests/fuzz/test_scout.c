@@ -74,7 +74,9 @@ static void inputs_that_show_nothing_all_pass(void **state)
                                             .has_record_stream = true,
                                             .has_seeded_schedules = true,
                                             .has_budgets = true,
-                                            .has_faults = true};
+                                            .has_faults = true,
+                                            .fault_targets = {{"cudaMalloc", 2}},
+                                            .fault_target_count = 1};
     scouting *s = scouting_of("reference");
     gmd_profile profile;
     gmd_error error = {""};

@@ -65,6 +65,35 @@ PLANT_TEST(hang, progress)
 PLANT_TEST(crash_init, progress)
 PLANT_TEST(crash_exit, progress)
 
+static bool has_target(const char *allocator, const char *conf, const char *function)
+{
+    gmd_run_options run = options_for(allocator);
+    gmd_profile_space space = {.confs = &conf, .conf_count = conf != NULL};
+    gmd_error error = {""};
+    demand_ok(gmd_search_find_space(&space, &run, &error), &error);
+    bool has = false;
+    for (uint32_t i = 0; i < space.fault_target_count; i++) {
+        has = has || strcmp(space.fault_targets[i].function, function) == 0;
+    }
+    return has;
+}
+
+static void what_can_fail_is_what_the_allocator_calls(void **state)
+{
+    (void)state;
+    assert_true(has_target("reference", NULL, "cudaMalloc"));
+    assert_true(has_target("reference", NULL, "cudaEventCreateWithFlags"));
+    assert_true(has_target("cudamallocasync", NULL, "cudaMallocAsync"));
+    assert_false(has_target("cudamalloc", NULL, "cudaMallocAsync"));
+}
+
+static void settings_lead_to_calls_of_their_own(void **state)
+{
+    (void)state;
+    assert_false(has_target("reference", NULL, "cuMemCreate"));
+    assert_true(has_target("reference", "expandable_segments:True", "cuMemCreate"));
+}
+
 static void nothing_is_found_in_the_reference(void **state)
 {
     (void)state;
@@ -172,6 +201,8 @@ int main(void)
         cmocka_unit_test(crash_exit_is_found_as_progress),
         cmocka_unit_test(threads_that_spin_are_interleaved_less),
         cmocka_unit_test(a_livelock_is_found_as_progress),
+        cmocka_unit_test(what_can_fail_is_what_the_allocator_calls),
+        cmocka_unit_test(settings_lead_to_calls_of_their_own),
         cmocka_unit_test(nothing_is_found_in_the_reference),
         cmocka_unit_test(the_same_seed_makes_the_same_campaign),
         cmocka_unit_test(each_defect_is_one_finding_with_one_case_that_replays_it),
