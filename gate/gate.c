@@ -443,12 +443,17 @@ static gmd_status check_only(const gmd_gate *gate, gmd_error *error)
                 : GMD_OK;
 }
 
+static void fix_conf(gmd_gate *gate)
+{
+    gate->confs[0] = gate->options->run->conf;
+    gate->conf_count = 1;
+    gate->conf_is_fixed = true;
+}
+
 static void choose_confs(gmd_gate *gate)
 {
     if (gate->options->run->conf) {
-        gate->confs[0] = gate->options->run->conf;
-        gate->conf_count = 1;
-        gate->conf_is_fixed = true;
+        fix_conf(gate);
     } else if (gate->abilities.has_settings) {
         gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, GMD_GATE_CONF_MAX);
     }
@@ -465,11 +470,16 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
     gmd_run_options with = gate->run;
     with.conf = gate->options->run->conf;
     gmd_status status = gmd_gate_find_abilities(&gate->abilities, &with, outcome, error);
-    bool is_dead = outcome->violation_count &&
-                   strcmp(outcome->violations[0].oracle, "progress") == 0;
+    bool is_dead =
+        outcome->violation_count && strcmp(outcome->violations[0].oracle, "progress") == 0;
     if (status == GMD_OK && is_dead && gate->status == GMD_OK) {
+        if (gate->options->run->conf) {
+            fix_conf(gate); /* it is with these that it died */
+        }
         gmd_gate_first(gate);
-        give_up(gate, "the allocator does not outlive its first requests");
+        if (gate->found.count) {
+            give_up(gate, "the allocator does not outlive its first requests");
+        }
     }
     free(outcome);
     return status;
