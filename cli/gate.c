@@ -151,6 +151,8 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     for (size_t i = 0; i < result->part_count; i++) {
         outcome->requests += gmd_gate_part_requests(&result->parts[i]);
     }
+    outcome->oracle_count = result->oracle_count;
+    memcpy(outcome->oracles, result->oracles, sizeof result->oracles);
     for (size_t i = 0; i < result->finding_count && i < GMD_VIOLATION_MAX; i++) {
         outcome->violations[outcome->violation_count++] = result->findings[i].violation;
     }

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define FINDINGS_MAX     24 /* whoever has so many mends some first */
+#define UNCONFIRMED_HANGS_MAX 2
 #define HANGS_MAX        3  /* each takes as long as all other runs of a part */
 #define MINIMIZE_SECONDS 10 /* for each finding, as long as there are few */
 #define MINIMIZE_FEW     4
@@ -282,14 +283,29 @@ static void look_again(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
         }
     }
     if (gmd_gate_play(gate, runner, trace) && gate->item->hits == hits) {
+        gate->unconfirmed_hangs += gmd_is_hang(&first);
         gmd_gate_note(gate, "shown only after other runs in the same process: %s: %s", first.oracle,
                       first.message);
     }
 }
 
+/* An allocator that hangs once a process has made so many requests would hang in all of these. */
+static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_scout_trace *traces,
+                      size_t count)
+{
+    bool is_alone = gate->unconfirmed_hangs >= UNCONFIRMED_HANGS_MAX;
+    for (size_t i = 0; i < count && is_alone && !gmd_gate_is_over(gate); i++) {
+        gmd_gate_play(gate, runner, &traces[i].trace);
+    }
+    return is_alone;
+}
+
 void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_scout_trace *traces, size_t count)
 {
     for (size_t at = 0; at < count && !gmd_gate_is_over(gate);) {
+        if (run_alone(gate, runner, &traces[at], count - at)) {
+            return;
+        }
         gmd_scouted scouted;
         gmd_error error;
         gmd_status status = gmd_runner_scout(runner, &traces[at], count - at, &scouted, &error);
@@ -477,6 +493,8 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
     gmd_run_options with = gate->run;
     with.conf = gate->options->run->conf;
     gmd_status status = gmd_gate_find_abilities(&gate->abilities, &with, outcome, error);
+    gate->result->oracle_count = outcome->oracle_count;
+    memcpy(gate->result->oracles, outcome->oracles, sizeof outcome->oracles);
     bool is_dead = outcome->violation_count &&
                    strcmp(outcome->violations[0].oracle, "progress") == 0;
     if (status == GMD_OK && is_dead && gate->status == GMD_OK) {

@@ -32,6 +32,7 @@ typedef struct gmd_gate {
     gmd_gate_part *part; /* under way */
     gmd_gate_item *item; /* likewise; NULL: none */
     double start, item_start;
+    uint64_t unconfirmed_hangs; /* only after other runs in one process */
     uint64_t lapses; /* turns that threads lost to the watchdog */
     volatile sig_atomic_t gives_up;
     gmd_status status;

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t round_count(const gmd_gate *gate)
+static uint64_t allocations(const gmd_gate *gate)
 {
-    return (uint32_t)gmd_gate_runs(gate, gmd_gate_plan_rounds.full, gmd_gate_plan_rounds.quick);
+    return gmd_gate_runs(gate, gmd_gate_plan_rounds.full, gmd_gate_plan_rounds.quick);
 }
 
 /* Of what an oracle found on the way a common trace is made, and minimised like any other. */
@@ -22,7 +22,8 @@ static void found_on_the_way(gmd_gate *gate, const gmd_trace *round, const gmd_v
     gmd_error error;
     size_t in_a_round = round->count ? round->count : 1;
     uint32_t count = (uint32_t)(violation->request / in_a_round) + 1;
-    count = count < round_count(gate) ? count : round_count(gate);
+    uint32_t most = gmd_rounds_count(round, allocations(gate));
+    count = count < most ? count : most;
     gmd_status status = gmd_rounds_unroll(round, count, &all, &error);
     if (status != GMD_OK) {
         gmd_gate_fail(gate, status, &error);
@@ -39,7 +40,7 @@ static void found_growth(gmd_gate *gate, gmd_trace *round, const gmd_violation *
 {
     gmd_violation copy = *violation;
     gmd_gate_tell(gate, "minimising");
-    gmd_rounds_minimize(&gate->run, round, round_count(gate));
+    gmd_rounds_minimize(&gate->run, round, allocations(gate));
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     size_t marks = gate->mark_count;
@@ -55,7 +56,7 @@ static void play(gmd_gate *gate, gmd_trace *round)
     gmd_error error;
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
     gmd_status status =
-        outcome ? gmd_rounds_run(&gate->run, round, round_count(gate), outcome, &error)
+        outcome ? gmd_rounds_run(&gate->run, round, allocations(gate), outcome, &error)
                 : gmd_fail(&error, GMD_NO_MEMORY, "no host memory for an outcome");
     gmd_gate_fail(gate, status, &error);
     if (status == GMD_OK) {

@@ -98,5 +98,5 @@ const gmd_gate_kind gmd_gate_plan_kinds[] = {
 const size_t gmd_gate_plan_kind_count = COUNT(gmd_gate_plan_kinds);
 
 const gmd_gate_budget gmd_gate_plan_sweep_runs = {120, 30};
-const gmd_gate_budget gmd_gate_plan_rounds = {512, 256};
-const gmd_gate_budget gmd_gate_plan_random_rounds = {40, 10};
+const gmd_gate_budget gmd_gate_plan_rounds = {8192, 4096};
+const gmd_gate_budget gmd_gate_plan_random_rounds = {60, 12};

@@ -45,7 +45,7 @@ extern const size_t gmd_gate_plan_kind_count;
 /* Runs of each trace through which faults are swept, with each of the settings. */
 extern const gmd_gate_budget gmd_gate_plan_sweep_runs;
 
-/* How often a round is repeated: a power of two; and how many rounds are drawn. */
+/* Blocks that are asked for until a round was repeated often enough; and rounds that are drawn. */
 extern const gmd_gate_budget gmd_gate_plan_rounds;
 extern const gmd_gate_budget gmd_gate_plan_random_rounds;
 

@@ -11,6 +11,8 @@
 
 #define WINDOWS 4 /* of rounds, each as long as all before it: three doublings */
 #define TRIES   60
+#define COUNT_LEAST 64
+#define COUNT_MOST  16384
 
 static const char growth[] = "the same round again and again needs ever more of the device: ";
 
@@ -165,10 +167,25 @@ static gmd_status play_rounds(void *context, gmd_session *session, gmd_error *er
     return GMD_OK;
 }
 
-gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round, uint32_t count,
-                          gmd_outcome *outcome, gmd_error *error)
+uint32_t gmd_rounds_count(const gmd_trace *round, uint64_t allocations)
 {
-    rounds_run run = {.round = round, .count = count, .block_count = round->blocks.count};
+    uint64_t in_a_round = 0;
+    uint32_t count = COUNT_LEAST;
+    for (size_t i = 0; i < round->count; i++) {
+        in_a_round += round->requests[i].op == GMD_OP_ALLOC;
+    }
+    while (count * (in_a_round ? in_a_round : 1) < allocations && count < COUNT_MOST) {
+        count *= 2;
+    }
+    return count;
+}
+
+gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
+                          uint64_t allocations, gmd_outcome *outcome, gmd_error *error)
+{
+    rounds_run run = {.round = round,
+                      .count = gmd_rounds_count(round, allocations),
+                      .block_count = round->blocks.count};
     gmd_run_options options = *given;
     options.case_directory = NULL;
     options.device_count = round->device_count ? round->device_count : given->device_count;
@@ -251,11 +268,11 @@ gmd_status gmd_rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *
 
 /* --- smaller ----------------------------------------------------------------------------- */
 
-static bool still_grows(const gmd_run_options *given, const gmd_trace *round, uint32_t count,
+static bool still_grows(const gmd_run_options *given, const gmd_trace *round, uint64_t allocations,
                         gmd_outcome *outcome)
 {
     gmd_error error;
-    return gmd_rounds_run(given, round, count, outcome, &error) == GMD_OK &&
+    return gmd_rounds_run(given, round, allocations, outcome, &error) == GMD_OK &&
            outcome->violation_count && gmd_rounds_is_growth(&outcome->violations[0]);
 }
 
@@ -288,7 +305,8 @@ typedef struct reduction {
     gmd_trace *round;
     gmd_request *kept; /* the smallest that grows */
     size_t kept_count;
-    uint32_t count, tries;
+    uint64_t allocations;
+    uint32_t tries;
     gmd_outcome *outcome;
 } reduction;
 
@@ -298,7 +316,7 @@ static bool try_it(reduction *r)
     bool is_smaller = r->round->count < r->kept_count;
     if (is_smaller && r->tries < TRIES) {
         r->tries++;
-        if (still_grows(r->given, r->round, r->count, r->outcome)) {
+        if (still_grows(r->given, r->round, r->allocations, r->outcome)) {
             r->kept_count = r->round->count;
             memcpy(r->kept, r->round->requests, r->kept_count * sizeof *r->kept);
             return true;
@@ -326,13 +344,13 @@ static void reduce(reduction *r)
     }
 }
 
-void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint32_t count)
+void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations)
 {
     reduction r = {.given = given,
                    .round = round,
                    .kept = malloc((round->count + 1) * sizeof *r.kept),
                    .kept_count = round->count,
-                   .count = count,
+                   .allocations = allocations,
                    .outcome = calloc(1, sizeof *r.outcome)};
     if (r.kept && r.outcome) {
         memcpy(r.kept, round->requests, round->count * sizeof *r.kept);

@@ -10,10 +10,13 @@
 
 #include "gmd_driver.h"
 
-/* Runs `round` so many times (a power of two, 16 at least) under its header's settings; `outcome`
- * (which the caller allocates) has a violation of `progress` where the device's figures grow. */
-gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round, uint32_t count,
-                          gmd_outcome *outcome, gmd_error *error);
+/* How often `round` is repeated until `allocations` blocks were asked for: a power of two. */
+uint32_t gmd_rounds_count(const gmd_trace *round, uint64_t allocations);
+
+/* Repeats `round` that often under its header's settings; `outcome` (which the caller allocates) has
+ * a violation of `progress` where the device's figures grow. */
+gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
+                          uint64_t allocations, gmd_outcome *outcome, gmd_error *error);
 
 /* Whether it is this relation that the violation is about. */
 bool gmd_rounds_is_growth(const gmd_violation *violation);
@@ -23,6 +26,6 @@ gmd_status gmd_rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *
                              gmd_error *error);
 
 /* Drops what the growth does not need. */
-void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint32_t count);
+void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations);
 
 #endif
