@@ -136,8 +136,7 @@ static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, g
         runner->given = &hasty;
         gmd_runner_renew(runner);
     }
-    gmd_status status =
-        gmd_minimize(smallest, runner, &finding->cause, &limits, minimized, error);
+    gmd_status status = gmd_minimize(smallest, runner, &finding->cause, &limits, minimized, error);
     if (is_hang) {
         runner->given = given;
         gmd_runner_renew(runner);

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <time.h>
 
-#define FINDINGS_MAX     24 /* whoever has so many mends some first */
+#define FINDINGS_MAX          24 /* whoever has so many mends some first */
 #define UNCONFIRMED_HANGS_MAX 2
-#define HANGS_MAX        3  /* each takes as long as all other runs of a part */
-#define MINIMIZE_SECONDS 10 /* for each finding, as long as there are few */
-#define MINIMIZE_FEW     4
-#define MINIMIZE_HASTE   2
-#define MINIMIZE_TRIES   1500
-#define HANG_SECONDS     1 /* of a request, while a hang is minimised */
+#define HANGS_MAX             3  /* each takes as long as all other runs of a part */
+#define MINIMIZE_SECONDS      10 /* for each finding, as long as there are few */
+#define MINIMIZE_FEW          4
+#define MINIMIZE_HASTE        2
+#define MINIMIZE_TRIES        1500
+#define HANG_SECONDS          1 /* of a request, while a hang is minimised */
 
 double gmd_gate_clock(void)
 {
@@ -146,7 +146,10 @@ void gmd_gate_end(gmd_gate *gate)
 {
     if (gate->item) {
         gate->item->seconds = gmd_gate_clock() - gate->item_start;
-        gate->item->fate = gate->item->hits ? GMD_GATE_FAILED : GMD_GATE_PASSED;
+        bool was_refused = !gate->item->runs && gate->item->detail[0];
+        gate->item->fate = gate->item->hits ? GMD_GATE_FAILED
+                           : was_refused    ? GMD_GATE_SKIPPED
+                                            : GMD_GATE_PASSED;
     }
     gate->item = NULL;
 }
@@ -495,8 +498,8 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
     gmd_status status = gmd_gate_find_abilities(&gate->abilities, &with, outcome, error);
     gate->result->oracle_count = outcome->oracle_count;
     memcpy(gate->result->oracles, outcome->oracles, sizeof outcome->oracles);
-    bool is_dead = outcome->violation_count &&
-                   strcmp(outcome->violations[0].oracle, "progress") == 0;
+    bool is_dead =
+        outcome->violation_count && strcmp(outcome->violations[0].oracle, "progress") == 0;
     if (status == GMD_OK && is_dead && gate->status == GMD_OK) {
         gmd_gate_first(gate);
         give_up(gate, "the allocator does not outlive its first requests");

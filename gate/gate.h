@@ -20,9 +20,9 @@ typedef struct gmd_gate_mark { /* beside each of `found.items` */
 typedef struct gmd_gate {
     const gmd_gate_options *options;
     gmd_gate_result *result;
-    gmd_run_options run;          /* for every run; what a trace states comes before it */
-    gmd_gate_abilities abilities; /* of the allocator */
-    gmd_profile_space space;      /* what can be asked of it and of the device */
+    gmd_run_options run;                  /* for every run; what a trace states comes before it */
+    gmd_gate_abilities abilities;         /* of the allocator */
+    gmd_profile_space space;              /* what can be asked of it and of the device */
     const char *confs[GMD_GATE_CONF_MAX]; /* settings that it takes, beside none */
     size_t conf_count;
     bool conf_is_fixed; /* --conf: confs[0] always, and never none */
@@ -33,7 +33,7 @@ typedef struct gmd_gate {
     gmd_gate_item *item; /* likewise; NULL: none */
     double start, item_start;
     uint64_t unconfirmed_hangs; /* only after other runs in one process */
-    uint64_t lapses; /* turns that threads lost to the watchdog */
+    uint64_t lapses;            /* turns that threads lost to the watchdog */
     volatile sig_atomic_t gives_up;
     gmd_status status;
     gmd_error *error;

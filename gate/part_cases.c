@@ -12,8 +12,8 @@
 /* The threads between each other's calls, in many orders. */
 static void interleave(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace)
 {
-    uint64_t count = gmd_gate_runs(gate, gmd_gate_plan_interleavings.full,
-                                   gmd_gate_plan_interleavings.quick);
+    uint64_t count =
+        gmd_gate_runs(gate, gmd_gate_plan_interleavings.full, gmd_gate_plan_interleavings.quick);
     gmd_scout_trace *traces = calloc(count, sizeof *traces);
     gmd_error error = {""};
     size_t made = 0;
@@ -22,8 +22,9 @@ static void interleave(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
         status = gmd_trace_copy(&traces[made].trace, trace, &error);
         if (status == GMD_OK) {
             gmd_schedule_free(&traces[made].trace.interleave);
-            traces[made].trace.interleave = (gmd_schedule){
-                .kind = GMD_SCHEDULE_SEEDED, .seed = gmd_random_derive(gate->run.seed, made) % 1000000};
+            traces[made].trace.interleave =
+                (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED,
+                               .seed = gmd_random_derive(gate->run.seed, made) % 1000000};
             made++;
         }
     }
@@ -73,8 +74,10 @@ static void choose_settings(gmd_gate *gate, const char *name, gmd_trace *trace)
     const char *own = trace->conf ? trace->conf : "";
     const char *fixed = gate->conf_is_fixed ? gate->confs[0] : NULL;
     if (*own && !fixed && !gate->abilities.has_settings) {
-        gmd_gate_skip(gate, name, "needs the settings '%s', and the allocator exports no "
-                      "gmd_configure", own);
+        gmd_gate_skip(gate, name,
+                      "needs the settings '%s', and the allocator exports no "
+                      "gmd_configure",
+                      own);
         return;
     }
     if (!gmd_gate_begin(gate, name)) {

@@ -1,4 +1,5 @@
-/* part_faults.c - each call that takes memory fails, once and for ever, in short standard traces. */
+/* part_faults.c - each call that takes memory fails, once and for ever, in short standard traces.
+ */
 #include "case_files.h"
 #include "gate.h"
 #include "plan.h"
@@ -42,15 +43,15 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     sweeping s = {gate, &runner};
-    gmd_sweep_options options = {.memory_only = true,
-                                 .scouts = true,
-                                 .has_budgets = has_budgets,
-                                 .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full,
-                                                       gmd_gate_plan_sweep_runs.quick),
-                                 .progress = tell,
-                                 .found = note_found,
-                                 .is_known = was_found,
-                                 .context = &s};
+    gmd_sweep_options options = {
+        .memory_only = true,
+        .scouts = true,
+        .has_budgets = has_budgets,
+        .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full, gmd_gate_plan_sweep_runs.quick),
+        .progress = tell,
+        .found = note_found,
+        .is_known = was_found,
+        .context = &s};
     gmd_sweep_result result = {0};
     gmd_error error;
     gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
@@ -65,8 +66,8 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
     gmd_runner_close(&runner);
 }
 
-static void sweep_with(gmd_gate *gate, const char *planned, gmd_trace *trace,
-                       const char *conf, bool has_budgets)
+static void sweep_with(gmd_gate *gate, const char *planned, gmd_trace *trace, const char *conf,
+                       bool has_budgets)
 {
     char name[96];
     snprintf(name, sizeof name, "%s%s%.60s", planned, conf ? ", " : "", conf ? conf : "");

@@ -105,11 +105,14 @@ static uint64_t count_hits(const gmd_findings *found)
 static void note_result(gmd_gate *gate, const gmd_search_result *result)
 {
     if (result->unconfirmed) {
-        gmd_gate_note(gate, "%llu sequences showed something only after others in one process: "
-                      "%s: %.120s", (unsigned long long)result->unconfirmed,
-                      result->unconfirmed_first.oracle, result->unconfirmed_first.message);
+        gmd_gate_note(gate,
+                      "%llu sequences showed something only after others in one process: "
+                      "%s: %.120s",
+                      (unsigned long long)result->unconfirmed, result->unconfirmed_first.oracle,
+                      result->unconfirmed_first.message);
     } else if (result->spins_since) {
-        gmd_gate_note(gate, "threads spin or block out of the scheduler's sight: few are interleaved");
+        gmd_gate_note(gate,
+                      "threads spin or block out of the scheduler's sight: few are interleaved");
     } else if (result->refused) {
         gmd_gate_note(gate, "%llu rounds were refused: %.160s", (unsigned long long)result->refused,
                       result->refusal);
@@ -147,8 +150,8 @@ static gmd_profile_space space_of(const gmd_gate *gate, const gmd_gate_kind *kin
 {
     gmd_profile_space s = gate->space;
     s.device_max = kind->devices ? kind->devices : gate->options->device_max;
-    s.device_max = s.device_max > gate->options->device_max ? gate->options->device_max
-                                                            : s.device_max;
+    s.device_max =
+        s.device_max > gate->options->device_max ? gate->options->device_max : s.device_max;
     s.has_devices_only = kind->devices > 1;
     s.has_one_thread = kind->threads == 1;
     s.has_threads_only = kind->threads > 1;

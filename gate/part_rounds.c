@@ -55,9 +55,9 @@ static void play(gmd_gate *gate, gmd_trace *round)
 {
     gmd_error error;
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
-    gmd_status status =
-        outcome ? gmd_rounds_run(&gate->run, round, allocations(gate), outcome, &error)
-                : gmd_fail(&error, GMD_NO_MEMORY, "no host memory for an outcome");
+    gmd_status status = outcome
+                            ? gmd_rounds_run(&gate->run, round, allocations(gate), outcome, &error)
+                            : gmd_fail(&error, GMD_NO_MEMORY, "no host memory for an outcome");
     gmd_gate_fail(gate, status, &error);
     if (status == GMD_OK) {
         gmd_gate_count(gate, 1, outcome->requests);
@@ -77,8 +77,8 @@ static void play(gmd_gate *gate, gmd_trace *round)
     free(outcome);
 }
 
-/* PyTorch's algorithm, which the reference keeps to, grows by its own policy where its segments of 20
- * MiB count as oversize themselves: no request below that is served from one again, until the
+/* PyTorch's algorithm, which the reference keeps to, grows by its own policy where its segments of
+ * 20 MiB count as oversize themselves: no request below that is served from one again, until the
  * device is full. With --conf it is judged all the same. */
 static const char left_out[] = "max_split_size_mb:20";
 
@@ -182,8 +182,8 @@ void gmd_gate_rounds(gmd_gate *gate)
 {
     gmd_error error;
     gmd_gate_fail(gate, gmd_gate_each_case(gate, run_if_a_round, &error), &error);
-    uint64_t count = gmd_gate_runs(gate, gmd_gate_plan_random_rounds.full,
-                                   gmd_gate_plan_random_rounds.quick);
+    uint64_t count =
+        gmd_gate_runs(gate, gmd_gate_plan_random_rounds.full, gmd_gate_plan_random_rounds.quick);
     if (gmd_gate_begin(gate, "drawn")) {
         for (uint64_t i = 0; i < count && !gmd_gate_is_over(gate); i++) {
             run_drawn(gate, i);

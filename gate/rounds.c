@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOWS 4 /* of rounds, each as long as all before it: three doublings */
-#define TRIES   60
+#define WINDOWS     4 /* of rounds, each as long as all before it: three doublings */
+#define TRIES       60
 #define COUNT_LEAST 64
 #define COUNT_MOST  16384
 
@@ -28,9 +28,9 @@ typedef enum held_kind {
     HELD_KINDS
 } held_kind;
 
-static const char *const held_names[HELD_KINDS] = {"bytes of memory",      "allocations",
-                                                   "physical handles",     "bytes of reserved addresses",
-                                                   "events",               "streams"};
+static const char *const held_names[HELD_KINDS] = {
+    "bytes of memory", "allocations", "physical handles", "bytes of reserved addresses",
+    "events",          "streams"};
 
 typedef struct rounds_run {
     const gmd_trace *round;
@@ -92,8 +92,8 @@ static void judge(gmd_session *session, const rounds_run *run, uint64_t requests
             continue;
         }
         char text[400];
-        size_t at = (size_t)snprintf(text, sizeof text, "%s%s held with the same blocks live: ",
-                                     growth, held_names[kind]);
+        size_t at = (size_t)snprintf(
+            text, sizeof text, "%s%s held with the same blocks live: ", growth, held_names[kind]);
         for (int w = 0; w < WINDOWS; w++) {
             at += (size_t)snprintf(text + at, sizeof text - at, "%s%" PRIu64 " after %u rounds",
                                    w ? ", " : "", run->most[w][kind],
@@ -236,8 +236,8 @@ static gmd_status unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
             }
         }
         gmd_request wait = {.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS};
-        for (uint32_t d = 0; d < (round->device_count ? round->device_count : 1) && status == GMD_OK;
-             d++) {
+        for (uint32_t d = 0;
+             d < (round->device_count ? round->device_count : 1) && status == GMD_OK; d++) {
             wait.device = (uint8_t)d;
             status = gmd_trace_append(out, &wait, error);
         }

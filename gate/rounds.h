@@ -13,8 +13,8 @@
 /* How often `round` is repeated until `allocations` blocks were asked for: a power of two. */
 uint32_t gmd_rounds_count(const gmd_trace *round, uint64_t allocations);
 
-/* Repeats `round` that often under its header's settings; `outcome` (which the caller allocates) has
- * a violation of `progress` where the device's figures grow. */
+/* Repeats `round` that often under its header's settings; `outcome` (which the caller allocates)
+ * has a violation of `progress` where the device's figures grow. */
 gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
                           uint64_t allocations, gmd_outcome *outcome, gmd_error *error);
 

@@ -50,12 +50,11 @@ static void put_table(FILE *out, gmd_terminal terminal, const gmd_gate_result *g
             terminal.color ? plain : "");
     for (size_t i = 0; i < gate->part_count; i++) {
         const gmd_gate_part *p = &gate->parts[i];
-        fprintf(out, "%-12s %-8s %6zu %8s %12s %9zu %8zu %8.1f\n", p->name, part_verdict(p),
-                p->item_count - gmd_gate_part_skipped(p),
-                gmd_format_count(gmd_gate_part_runs(p), runs),
-                gmd_format_count(gmd_gate_part_requests(p), requests),
-                gmd_gate_part_findings(gate, p), gmd_gate_part_skipped(p),
-                gmd_gate_part_seconds(p));
+        fprintf(
+            out, "%-12s %-8s %6zu %8s %12s %9zu %8zu %8.1f\n", p->name, part_verdict(p),
+            p->item_count - gmd_gate_part_skipped(p), gmd_format_count(gmd_gate_part_runs(p), runs),
+            gmd_format_count(gmd_gate_part_requests(p), requests), gmd_gate_part_findings(gate, p),
+            gmd_gate_part_skipped(p), gmd_gate_part_seconds(p));
     }
 }
 

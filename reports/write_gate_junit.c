@@ -1,4 +1,5 @@
-/* write_gate_junit.c - the gate as JUnit XML: a suite for each part, a test case for each of its items.
+/* write_gate_junit.c - the gate as JUnit XML: a suite for each part, a test case for each of its
+ * items.
  *
  * A finding stands in the test case that came upon it first. A part that was not run has one case,
  * which is skipped: nothing that was not checked looks green. */
@@ -49,8 +50,10 @@ static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
                         const gmd_gate_item *item, FILE *out)
 {
     if (!findings_of(gate, part, item)) {
-        fprintf(out, "      <failure message=\"%" PRIu64 " runs came upon findings that others came "
-                     "upon first\" type=\"known\"/>\n", item->hits);
+        fprintf(out,
+                "      <failure message=\"%" PRIu64 " runs came upon findings that others came "
+                "upon first\" type=\"known\"/>\n",
+                item->hits);
         return;
     }
     for (size_t i = 0; i < gate->finding_count; i++) {

@@ -1,6 +1,6 @@
-/* deferring.c - a black box of two functions: cudaMalloc, and a free that puts memory aside and gives
- * it back a thousand blocks at a time. What it holds grows for many rounds and comes to an end: it
- * is correct.
+/* deferring.c - a black box of two functions: cudaMalloc, and a free that puts memory aside and
+ * gives it back a thousand blocks at a time. What it holds grows for many rounds and comes to an
+ * end: it is correct.
  *
  * GMD_DEFECT=lost: every fifth free forgets its block. With no gmd_empty_cache and no statistics,
  * nobody sees that at the end; only what a device holds after more and more rounds tells. */

@@ -1,4 +1,5 @@
-/* gate_test.h - a gate run on an allocator, with a defect switched on by the environment or none. */
+/* gate_test.h - a gate run on an allocator, with a defect switched on by the environment or none.
+ */
 #ifndef GMD_GATE_TEST_H
 #define GMD_GATE_TEST_H
 
