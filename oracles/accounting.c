@@ -145,13 +145,15 @@ static void check_peaks(peaks *seen, const gmd_stats *s, gmd_judge *judge)
 }
 
 /* Reserved is what the device gave: between the sum of the sizes asked of it and the whole pages
- * that these took. */
+ * that these took. What a stream-ordered pool holds beyond what it handed out is the pool's: of its
+ * memory an allocator may count as little as it uses. */
 static void check_device(const gmd_view *view, gmd_judge *judge)
 {
     uint64_t asked = view->figures->allocated_bytes + view->figures->mapped_bytes -
                      view->untouched->allocated_bytes - view->untouched->mapped_bytes;
     uint64_t pages = view->figures->physical_bytes - view->untouched->physical_bytes;
     uint64_t reserved = view->stats->reserved_bytes;
+    asked -= view->figures->pool_bytes < asked ? view->figures->pool_bytes : asked;
     if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {
         gmd_violation_add(judge,
                           "reserved_bytes = %" PRIu64 ", but the device handed out %" PRIu64

@@ -50,7 +50,7 @@ static void trace_back(const gmd_view *view, uint64_t now, uint64_t *before, uin
     *most = now;
     for (size_t i = view->call_count; i-- > 0;) {
         const gmd_device_call *c = &view->calls[i];
-        if (c->device != view->device) {
+        if (c->device != view->device || c->is_pooled) {
             continue;
         }
         if (!c->is_free && c->size > height) {
