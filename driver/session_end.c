@@ -102,9 +102,6 @@ void gmd_session_finish(gmd_session *session)
     }
     gmd_session_begin(session);
     judge_what_is_left(session);
-    if (!session->is_over) {
-        gmd_session_repeat(session);
-    }
     if (session->is_over) {
         return;
     }
@@ -132,6 +129,9 @@ void gmd_session_finish(gmd_session *session)
     if (!session->is_over) {
         judge_the_end(session);
         note_free_memory(session);
+    }
+    if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */
+        gmd_session_repeat(session);
     }
 }
 
