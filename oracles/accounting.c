@@ -87,7 +87,8 @@ static void check_counters(const gmd_view *view, gmd_judge *judge)
         view->request->op == GMD_OP_ALLOC && view->request->bytes == 0 && !view->block;
     if (is_known(now->num_ooms, before->num_ooms) && !is_counted && !is_by_fault && !is_ambiguous) {
         gmd_violation_add(judge,
-                          "num_ooms went from %" PRIu64 " to %" PRIu64 " in a request that %s",
+                          "num_ooms went from %" PRIu64 " to %" PRIu64
+                          " in a request that %s: each refusal counts once, and nothing else",
                           before->num_ooms, now->num_ooms,
                           view->out_of_memory ? "was refused" : "was not refused");
     }
@@ -170,12 +171,16 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
         return;
     }
     if (view->request->op == GMD_OP_FREE && view->block && now > before) {
-        gmd_violation_add(judge, "a free of %" PRIu64 " B raised allocated_bytes by %" PRIu64,
-                          view->block->bytes, now - before);
+        gmd_violation_add(judge,
+                          "a free of %" PRIu64 " B at 0x%" PRIx64
+                          " raised allocated_bytes by %" PRIu64 " to %" PRIu64,
+                          view->block->bytes, view->block->address, now - before, now);
     } else if (view->request->op == GMD_OP_FREE && view->block &&
                before - now < view->block->bytes) {
-        gmd_violation_add(judge, "a free of %" PRIu64 " B lowered allocated_bytes by %" PRIu64,
-                          view->block->bytes, before - now);
+        gmd_violation_add(judge,
+                          "a free of %" PRIu64 " B at 0x%" PRIx64
+                          " lowered allocated_bytes by %" PRIu64 " to %" PRIu64,
+                          view->block->bytes, view->block->address, before - now, now);
     } else if (!view->block && now != before) {
         gmd_violation_add(judge,
                           "allocated_bytes went from %" PRIu64 " to %" PRIu64
