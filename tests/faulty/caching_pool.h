@@ -5,14 +5,14 @@
 #include "faulty.h"
 
 enum {
-    PYTORCH182446,     /* sizes near SIZE_MAX wrap around to a block of no bytes */
-    PYTORCH135726,     /* a freed block is taken off the active bytes with its merged size */
-    PYTORCH159567,     /* the next cached segment's size is counted for the one given back */
-    PYTORCH189504,     /* after the cache was given back, free blocks are not looked at again */
-    PYTORCH71616,      /* the first event that is not complete hides those behind it */
-    PYTORCH19219,      /* when memory is short, blocks that wait for events are not waited for */
-    PYTORCH66936,      /* a recorded stream that is gone makes the free fail: the block is lost */
-    PYTORCH185240,     /* asking for figures for the message of an out-of-memory must not fail */
+    PYTORCH182446, /* sizes near SIZE_MAX wrap around to a block of no bytes */
+    PYTORCH135726, /* a freed block is taken off the active bytes with its merged size */
+    PYTORCH159567, /* the next cached segment's size is counted for the one given back */
+    PYTORCH189504, /* after the cache was given back, free blocks are not looked at again */
+    PYTORCH71616,  /* the first event that is not complete hides those behind it */
+    PYTORCH19219,  /* when memory is short, blocks that wait for events are not waited for */
+    PYTORCH66936,  /* a recorded stream that is gone makes the free fail: the block is lost */
+    PYTORCH185240, /* figures for the message of an out-of-memory cannot be had: the process ends */
     TENSORSHARP104,    /* a freed block is as large as what its last owner asked for */
     RMM2002,           /* what is left of a block begins where the request ends, aligned or not */
     PADDLE64621,       /* events that were waited for are dropped without being destroyed */

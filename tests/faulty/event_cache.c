@@ -161,6 +161,24 @@ static void release_cached(int device, bool is_short)
     faulty_leave_device(guard);
 }
 
+static bool is_full(void)
+{
+    size_t i = 0;
+    while (i < BLOCKS_MAX && blocks[i].memory) {
+        i++;
+    }
+    return i == BLOCKS_MAX;
+}
+
+static void release_all(void)
+{
+    for (int device = 0; device < FAULTY_DEVICES; device++) {
+        if (stats[device].segment_count) {
+            release_cached(device, false);
+        }
+    }
+}
+
 static cached *find_block(size_t size, int device, cudaStream_t stream, bool *is_new)
 {
     cached *b = find_cached(round_size(size), device, stream);
@@ -168,6 +186,10 @@ static cached *find_block(size_t size, int device, cudaStream_t stream, bool *is
     b = b ? b : add_block(round_size(size), device, stream);
     if (!b) {
         release_cached(device, true);
+        b = add_block(round_size(size), device, stream);
+    }
+    if (!b && is_full()) { /* of blocks of other devices */
+        release_all();
         b = add_block(round_size(size), device, stream);
     }
     return b;
@@ -285,11 +307,7 @@ void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
 void gmd_empty_cache(void)
 {
     pthread_mutex_lock(&block_lock);
-    for (int device = 0; device < FAULTY_DEVICES; device++) {
-        if (stats[device].segment_count) {
-            release_cached(device, false);
-        }
-    }
+    release_all();
     pthread_mutex_unlock(&block_lock);
 }
 
