@@ -10,6 +10,7 @@ function(faulty_design name source)
   set(test_allocators ${test_allocators} ${name} PARENT_SCOPE)
 endfunction()
 set(virtual_pool_parts virtual_memory.c)
+set(arena_parts superblocks.c)
 
 faulty_design(buddy buddy)
 faulty_design(buddy_4k buddy FAULTY_UNIT=4096)
@@ -25,6 +26,14 @@ faulty_design(virtual_pool_64k virtual_pool FAULTY_UNIT=65536 gmd_malloc=my_allo
   gmd_device_request=own_request)
 faulty_design(virtual_pool_256 virtual_pool FAULTY_UNIT=256 gmd_get_stats=own_get_stats
   gmd_empty_cache=own_empty_cache gmd_set_memory_fraction=own_fraction)
+
+faulty_design(arena arena)
+faulty_design(arena_lazy arena FAULTY_LAZY)
+faulty_design(arena_4k arena FAULTY_UNIT=4096 gmd_malloc=rmm_alloc gmd_free=rmm_free
+  gmd_record_stream=own_record gmd_forget_stream=own_forget)
+faulty_design(arena_bare arena gmd_get_stats=own_get_stats gmd_empty_cache=own_empty_cache
+  gmd_record_stream=own_record gmd_forget_stream=own_forget gmd_set_memory_fraction=own_fraction
+  gmd_configure=own_configure)
 
 list(JOIN test_allocators " " design_list)
 gmd_add_test(faulty designs SOURCES test_designs.c LIBS gmd_driver)

@@ -87,8 +87,8 @@ static size_t count_alarms(const char *allocator, char (*names)[WORD], size_t co
         gmd_outcome *o = play(allocator, NULL, names[i], SEEDS_WITHOUT);
         /* What a case states is for the design that it was written for: another one may round up.
          */
-        bool is_clean = o->verdict == GMD_PASS || (o->violation_count == 1 &&
-                                                   strcmp(o->violations[0].oracle, "expect") == 0);
+        bool is_clean = o->verdict == GMD_PASS ||
+                        (o->violation_count == 1 && strcmp(o->violations[0].oracle, "expect") == 0);
         if (!is_clean) {
             alarms++;
             print_error("%s, %s: %s: %s%s\n", allocator, names[i],
