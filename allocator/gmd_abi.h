@@ -38,6 +38,8 @@
  *     int  gmd_yield_memory(int device, char *message, size_t message_size);
  *     int  gmd_restore_memory(int device, char *message, size_t message_size);
  *                       0: done; else a message. See gmd_allocator_yield_memory
+ *     unsigned gmd_promises(void);
+ *                       what it promises beyond this ABI, to be judged by: a set of gmd_promise
  *     const char *gmd_last_error(void);
  *                       what went wrong in the thread's last call but being out of memory, or NULL
  *
@@ -76,6 +78,16 @@ typedef struct gmd_block_info {
 } gmd_block_info;
 
 typedef void gmd_walk_fn(void *context, const gmd_block_info *block);
+
+/* What not every correct allocator does: judged only where it is promised. */
+typedef enum gmd_promise {
+    GMD_PROMISE_MISUSE = 1, /* a free of no block (again, foreign, null, inside of one) is refused or
+                               ignored, and changes nothing */
+    GMD_PROMISE_DETERMINISM = 2, /* the same requests on the same device get the same answers */
+    GMD_PROMISE_PYTORCH = 4,     /* PyTorch's algorithm: its addresses, refusals and statistics */
+    GMD_PROMISE_COALESCING = 8,  /* free neighbours of one stream and pool are merged at once */
+    GMD_PROMISE_ALIGN_512 = 16,  /* every pointer is a multiple of 512 B */
+} gmd_promise;
 
 /* Whose stacks a history keeps. */
 typedef enum gmd_stacks {

@@ -35,6 +35,7 @@ GMD_EXPORT void gmd_set_stack_source(gmd_stack_source *source, void *context);
 GMD_EXPORT int gmd_dump_snapshot(const char *path, char *message, size_t message_size);
 GMD_EXPORT int gmd_yield_memory(int device, char *message, size_t message_size);
 GMD_EXPORT int gmd_restore_memory(int device, char *message, size_t message_size);
+GMD_EXPORT unsigned gmd_promises(void);
 GMD_EXPORT const char *gmd_last_error(void);
 GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
 GMD_EXPORT int64_t gmd_quirk_count(const char *name);
@@ -95,6 +96,12 @@ void gmd_init(int device_count)
 {
     (void)device_count; /* asked for again where it is needed */
     get();
+}
+
+unsigned gmd_promises(void)
+{
+    return GMD_PROMISE_MISUSE | GMD_PROMISE_DETERMINISM | GMD_PROMISE_PYTORCH |
+           GMD_PROMISE_COALESCING | GMD_PROMISE_ALIGN_512;
 }
 
 /* Noted by refused requests only, which have the time. */

@@ -17,6 +17,7 @@ enum { KEY_TIME = 0x300, KEY_RUNS, KEY_JOBS, KEY_OUT };
 
 #define DEFAULT_SECONDS  60
 #define MINIMIZE_SECONDS 60
+#define CONF_MAX         16
 
 typedef struct fuzz_arguments {
     cli_options common;
@@ -33,19 +34,6 @@ static const struct argp_option fuzz_options[] = {
     {0},
 };
 
-/* "90", "90s", "10m", "8h". */
-static bool parse_time(const char *text, double *seconds)
-{
-    char *end;
-    *seconds = strtod(text, &end);
-    double unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1
-                  : strcmp(end, "m") == 0                       ? 60
-                  : strcmp(end, "h") == 0                       ? 3600
-                                                                : 0;
-    *seconds *= unit;
-    return end != text && *seconds > 0 && *seconds < 1e9;
-}
-
 static error_t parse_fuzz(int key, char *text, struct argp_state *state)
 {
     fuzz_arguments *a = state->input;
@@ -56,7 +44,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         state->child_inputs[0] = &a->common;
         return 0;
     case KEY_TIME:
-        if (!parse_time(text, &a->seconds)) {
+        if (!cli_parse_time(text, &a->seconds)) {
             argp_error(state, "--time %s: expected a time over 0 such as 90s, 10m or 8h", text);
         }
         return 0;
@@ -154,27 +142,6 @@ static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
     }
 }
 
-/* Settings from the list are tried only on an allocator that takes settings. */
-static void drop_confs(gmd_profile_space *space, const gmd_run_options *run)
-{
-    static const char *taken[16];
-    size_t count = 0;
-    for (size_t i = 0; i < space->conf_count && count < 16 && !space->conf_is_fixed; i++) {
-        gmd_run_options with = *run;
-        gmd_nursery *nursery = NULL;
-        gmd_error error;
-        with.conf = space->confs[i];
-        if (gmd_nursery_open(&nursery, &with, &error) == GMD_OK) {
-            taken[count++] = space->confs[i];
-        }
-        gmd_nursery_close(nursery);
-    }
-    if (!space->conf_is_fixed) {
-        space->confs = taken;
-        space->conf_count = count;
-    }
-}
-
 static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd_findings *findings,
                         const gmd_search_result *result)
 {
@@ -248,9 +215,13 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                              .allocator = run.allocator,
                              .minimize_seconds = MINIMIZE_SECONDS};
     gmd_search_result result;
+    const char *taken[CONF_MAX];
     gmd_status status = gmd_search_find_space(&options.space, &run, error);
     if (status == GMD_OK) {
-        drop_confs(&options.space, &run);
+        if (!options.space.conf_is_fixed) {
+            options.space.confs = taken;
+            options.space.conf_count = gmd_search_taken_confs(&run, taken, CONF_MAX);
+        }
         status = gmd_search(&options, &findings, &result, error);
     }
     if (status == GMD_OK) {

@@ -15,6 +15,7 @@ static const subcommand subcommands[] = {
     {"replay", "a recorded history; --check: the allocator must do what was recorded", cli_replay},
     {"fuzz", "a search for defects; each comes with a minimised case", cli_fuzz},
     {"minimize", "the smallest sequence with the same verdict", cli_minimize},
+    {"gate", "a fixed battery with a verdict, for a CI", cli_gate},
     {"bench", "speed, side by side with --versus SPEC", cli_bench},
 };
 

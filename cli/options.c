@@ -2,6 +2,7 @@
 
 #include "probe.h"
 
+#include "gmd_promises.h"
 #include "gmd_size.h"
 #include "gmd_torch.h"
 
@@ -28,6 +29,7 @@ enum { /* keys of options without a letter */
        KEY_TORCH_DIR,
        KEY_SCHEDULE,
        KEY_INTERLEAVE,
+       KEY_PROMISE,
 };
 
 static const struct argp_option common_options[] = {
@@ -42,6 +44,10 @@ static const struct argp_option common_options[] = {
     {"capacity", KEY_CAPACITY, "SIZE", 0, "memory of each simulated device (140GiB)", 10},
     {"limit", KEY_LIMIT, "SIZE", 0, "limit of reserved memory, set as the memory fraction", 10},
     {"conf", KEY_CONF, "STRING", 0, "allocator settings, as PYTORCH_CUDA_ALLOC_CONF", 10},
+    {"promise", KEY_PROMISE, "NAMES", 0,
+     "what the allocator promises, beside what it says itself (gmd_promises), and is judged by: "
+     "misuse, determinism, pytorch, coalescing, alignment512",
+     10},
     {"known", KEY_KNOWN, "FILE", 0, "known defects, a line each: ORACLE, or ORACLE: CAUSE", 10},
     {"seed", KEY_SEED, "N", 0, "of every random choice (0)", 10},
     {"schedule", KEY_SCHEDULE, "SPEC", 0,
@@ -132,6 +138,14 @@ static void need_device(struct argp_state *state, const char *text, gmd_device_k
     }
 }
 
+static void need_promises(struct argp_state *state, const char *text, unsigned *promises)
+{
+    gmd_error error = {""};
+    if (gmd_promises_parse(text, promises, &error) != GMD_OK) {
+        argp_error(state, "--promise %s", error.text);
+    }
+}
+
 static void need_known(struct argp_state *state, const char *path, gmd_known *known)
 {
     gmd_error error = {""};
@@ -194,6 +208,18 @@ static void need_torch(struct argp_state *state, cli_options *o)
     o->run.torch_adapter = o->torch_adapter;
 }
 
+bool cli_parse_time(const char *text, double *seconds)
+{
+    char *end;
+    *seconds = strtod(text, &end);
+    double unit = strcmp(end, "") == 0 || strcmp(end, "s") == 0 ? 1
+                  : strcmp(end, "m") == 0                       ? 60
+                  : strcmp(end, "h") == 0                       ? 3600
+                                                                : 0;
+    *seconds *= unit;
+    return end != text && *seconds > 0 && *seconds < 1e9;
+}
+
 int cli_stdout_reports(const cli_options *options)
 {
     const char *paths[] = {options->json_path, options->junit_path, options->markdown_path};
@@ -232,6 +258,9 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_CONF:
         o->run.conf = text;
+        return 0;
+    case KEY_PROMISE:
+        need_promises(state, text, &o->run.promises);
         return 0;
     case KEY_SEED:
         need_number(state, "--seed", text, 0, UINT64_MAX, &o->run.seed);

@@ -36,6 +36,9 @@ extern const struct argp cli_common_argp;
  * the child inputs that the caller's parser sets. */
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/* "90", "90s", "10m", "8h", in seconds. */
+bool cli_parse_time(const char *text, double *seconds);
+
 /* How many reports go to standard output ("-"); more than one is refused by cli_parse. */
 int cli_stdout_reports(const cli_options *options);
 

@@ -134,7 +134,8 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
                          .device = options->run.device == GMD_DEVICE_SIM ? "sim" : "cuda",
                          .seed = options->run.seed,
                          .outcomes = (const gmd_outcome *const *)results->items,
-                         .outcome_count = results->count};
+                         .outcome_count = results->count,
+                         .gate = results->gate};
     /* Where nothing could be run, the message on standard error says it all. */
     if (!options->quiet && !goes_to_stdout(options) && has_run(results)) {
         gmd_report_terminal(&report, stdout, gmd_terminal_for(stdout, false));

@@ -4,9 +4,12 @@
 
 #include "options.h"
 
+#include "gmd_gate_result.h"
+
 typedef struct cli_results {
     gmd_outcome **items;
     size_t count, capacity;
+    const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
 } cli_results;
 
 /* Runs the workload and keeps its outcome. */

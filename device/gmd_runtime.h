@@ -30,6 +30,10 @@ typedef enum gmd_device_kind { GMD_DEVICE_SIM, GMD_DEVICE_CUDA } gmd_device_kind
     X(gmd_sim_recorded_left)                                                                       \
     X(gmd_sim_peek)                                                                                \
     X(gmd_sim_poke)                                                                                \
+    X(gmd_sim_mark)                                                                                \
+    X(gmd_sim_launch_marking)                                                                      \
+    X(gmd_sim_find_mark)                                                                           \
+    X(gmd_sim_is_complete)                                                                         \
     X(gmd_sim_launch)                                                                              \
     X(gmd_sim_restart_schedule)                                                                    \
     X(gmd_sim_now)                                                                                 \

@@ -167,6 +167,24 @@ size_t gmd_sim_recorded_left(void);  /* entries of the recorded list not used ye
 int gmd_sim_peek(uint64_t address, void *to, size_t size);
 int gmd_sim_poke(uint64_t address, const void *from, size_t size);
 
+/* --- marks ------------------------------------------------------------------------------- */
+
+/* Every byte of the range now holds `mark` (not 0), as if a kernel had written it. Other work that
+ * writes there, but for copies of marked memory, leaves no mark. Needs no backed memory. Marks are
+ * kept from the first one on, until the reset. */
+void gmd_sim_mark(uint64_t address, uint64_t size, uint64_t mark);
+
+/* As gmd_sim_launch of a kernel that writes `mark` to all of one range. */
+cudaError_t gmd_sim_launch_marking(cudaStream_t handle, uint64_t duration_ns, uint64_t address,
+                                   uint64_t size, uint64_t mark);
+
+/* How much of a range holds `mark`, and of what does not the first address and what mark that has
+ * (0: none). -1: not known, or part of the range is neither allocated nor mapped. */
+typedef struct gmd_sim_marked {
+    uint64_t marked_bytes, other_bytes, other_address, other_mark;
+} gmd_sim_marked;
+int gmd_sim_find_mark(uint64_t address, uint64_t size, uint64_t mark, gmd_sim_marked *out);
+
 /* --- work and time ----------------------------------------------------------------------- */
 
 typedef struct gmd_sim_access {
@@ -205,7 +223,8 @@ int gmd_sim_point_of(int device, cudaStream_t handle, gmd_sim_point *where);
  * because of how this one went: an event, the stream itself, or the host's synchronising says so.
  * An answer "complete" of a query counts as synchronising: the host knows. */
 bool gmd_sim_is_ordered(gmd_sim_point point, int device, cudaStream_t handle);
-bool gmd_sim_is_known(gmd_sim_point point); /* likewise, whatever the host does from now on */
+bool gmd_sim_is_known(gmd_sim_point point);    /* likewise, whatever the host does from now on */
+bool gmd_sim_is_complete(gmd_sim_point point); /* it has run, by this schedule */
 
 /* --- faults ------------------------------------------------------------------------------ */
 

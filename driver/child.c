@@ -59,6 +59,12 @@ static const char *where(const gmd_shared *shared, const gmd_workload *workload,
 {
     static const gmd_trace nameless;
     char request[200];
+    if (atomic_load(&shared->is_freeing_wrongly)) {
+        snprintf(text, size, "in %s at 0x%" PRIx64 ", made on purpose after request %" PRIu64,
+                 gmd_wrong_free_text(shared->wrong_free.kind), shared->wrong_free.address,
+                 shared->current_index);
+        return text;
+    }
     switch (atomic_load(&shared->stage)) {
     case GMD_STAGE_LOADING:
         return "while the allocator was loaded and initialised";
@@ -104,7 +110,8 @@ void gmd_child_judge_death(const gmd_run_options *options, const gmd_workload *w
     }
     bool is_in_request =
         atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && atomic_load(&shared->is_in_request);
-    gmd_outcome_violation(&shared->outcome, options->known, "progress",
+    const char *oracle = atomic_load(&shared->is_freeing_wrongly) ? "misuse" : "progress";
+    gmd_outcome_violation(&shared->outcome, options->known, oracle,
                           is_in_request ? shared->current_index : shared->outcome.requests,
                           message);
 }

@@ -66,7 +66,9 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
         [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
         [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
         [GMD_HOOK_AFTER_REFUSAL] = oracle->after_refusal,
+        [GMD_HOOK_AFTER_WRONG_FREE] = oracle->after_wrong_free,
         [GMD_HOOK_AFTER_PEAK_RESET] = oracle->after_peak_reset,
+        [GMD_HOOK_WHEN_OVER] = oracle->when_over,
         [GMD_HOOK_AT_END] = oracle->at_end,
     };
     for (int hook = 0; hook < GMD_HOOK_COUNT; hook++) {

@@ -170,6 +170,7 @@ static void live(const gmd_run_options *options, nursery_shared *shared, int cha
         gmd_outcome_error(&shared->run.outcome, status, &error);
     }
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
+    session.is_hushed = true;
     int how = 0;
     if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {
         serve(&session, shared, &trace, channel);
@@ -278,6 +279,7 @@ gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *option
         free(n);
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
+    shared->run.no_second_run = "many inputs are run here: gmd run of one makes the second run";
     shared->run.first_guard = shared->run.last_guard = GMD_SHARED_GUARD;
     n->options = options;
     n->shared = shared;
@@ -351,6 +353,7 @@ static void forget_last_run(gmd_nursery *n)
     atomic_store(&run->stage, GMD_STAGE_REQUESTS);
     atomic_store(&run->is_finished, 0);
     atomic_store(&run->is_in_request, 0);
+    atomic_store(&run->is_freeing_wrongly, 0);
     atomic_store(&n->shared->child, 0);
 }
 

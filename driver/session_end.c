@@ -36,6 +36,18 @@ static void judge_the_end(gmd_session *s)
     }
 }
 
+static void judge_what_is_left(gmd_session *s)
+{
+    s->view.request = NULL;
+    s->view.request_index = s->request_index;
+    for (int device = 0; device < s->device_count; device++) {
+        gmd_session_look_at(s, device);
+        gmd_session_refresh(s);
+        gmd_judge_ask(&s->judge, GMD_HOOK_WHEN_OVER, &s->view);
+    }
+    s->is_over = s->is_over || s->shared->outcome.violation_count > 0;
+}
+
 #define UNFIRED_NOTES 3
 
 /* A fault that hits nothing tests nothing: who wrote it should know. */
@@ -103,6 +115,14 @@ void gmd_session_finish(gmd_session *session)
     note_unfired_faults(session);
     if (session->is_over) {
         return; /* after a violation the rest would only be its consequences */
+    }
+    gmd_session_begin(session);
+    judge_what_is_left(session);
+    if (!session->is_over) {
+        gmd_session_repeat(session);
+    }
+    if (session->is_over) {
+        return;
     }
     atomic_store(&session->shared->stage, GMD_STAGE_CLEAN_UP);
     gmd_holds_release(session->holds);

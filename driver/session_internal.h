@@ -19,7 +19,13 @@ typedef struct session_block {
     gmd_stream_uses uses;
     uint32_t last_uses; /* list in gmd_session.uses; simulated device only */
     bool is_orphan;     /* its stream was destroyed: nothing can be ordered before its next work */
+    uint64_t mark;      /* that its work leaves in it; 0: its contents are not followed */
+    bool is_marked;     /* all over, from the start */
 } session_block;
+
+typedef struct gmd_misuses_made {   /* frees that a caller must not make, made on purpose */
+    uint64_t count, last, interval; /* last: request index */
+} gmd_misuses_made;
 
 struct gmd_session {
     const gmd_run_options *options;
@@ -61,8 +67,13 @@ struct gmd_session {
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
     uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */
 
+    bool has_used;             /* work was queued */
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
     uint64_t last_probe;       /* request index */
+    gmd_misuses_made wrong_frees;
+    uint64_t last_mark;     /* of all in this process: marks of an earlier input mean nothing */
+    uint64_t marking_count; /* allocations asked whether their contents are to be followed */
+    bool is_hushed;         /* standard error leads nowhere */
     uint64_t request_index;
     uint64_t moment; /* grows with each request carried out: the order in which it happened, which
                         is not that of the indexes where threads are interleaved */
@@ -121,6 +132,18 @@ void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *
 
 /* session_probe.c: after a refusal that the oracles have seen, the allocator is asked again. */
 void gmd_session_probe(gmd_session *session, const gmd_request *request);
+
+/* session_contents.c: what is written to blocks, for the oracle `data`. A block that was served:
+ * are its contents followed? */
+void gmd_session_mark(gmd_session *session, session_block *block, cudaStream_t stream);
+bool gmd_session_read_contents(const void *session, const gmd_live_block *block,
+                               gmd_contents *contents);
+
+/* session_rounds.c: the workload is over and nothing was found: once more, many times. */
+void gmd_session_repeat(gmd_session *session);
+
+/* session_misuse.c: after a free that the oracles have seen, maybe one that must not be made. */
+void gmd_session_misuse(gmd_session *session, const gmd_live_block *freed);
 
 /* session_view.c: the device before the allocator is loaded, and the view before the first request.
  */

@@ -84,6 +84,7 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     if (!s->is_over) {
         gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
     }
+    gmd_session_mark(s, b, stream);
     return GMD_OK;
 }
 
@@ -138,9 +139,14 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
 
 /* Work that reads and writes the whole block. On a real device it is a memset. On another stream
  * than the block's, where an allocator has to wait for it, it is held for its duration. */
-static cudaError_t queue_work(gmd_session *s, const gmd_live_block *b, cudaStream_t stream,
+static cudaError_t queue_work(gmd_session *s, const session_block *block, cudaStream_t stream,
                               bool is_elsewhere, uint64_t duration_ns)
 {
+    const gmd_live_block *b = &block->live;
+    if (block->mark) {
+        return s->runtime.sim->gmd_sim_launch_marking(stream, duration_ns, b->address, b->bytes,
+                                                      block->mark);
+    }
     if (s->runtime.sim) {
         gmd_sim_access access = {b->address, b->bytes, true};
         return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, 1);
@@ -173,14 +179,14 @@ static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b,
     cudaStream_t stream = NULL;
     int previous;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
+    s->has_used = true;
     if (status == GMD_OK) {
         status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
     }
     if (status != GMD_OK) {
         return status;
     }
-    cudaError_t result =
-        queue_work(s, &b->live, stream, r->stream != b->live.stream, r->duration_ns);
+    cudaError_t result = queue_work(s, b, stream, r->stream != b->live.stream, r->duration_ns);
     status = gmd_streams_leave(&s->streams, previous, error);
     if (result != cudaSuccess) {
         return gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", r->block,
@@ -410,6 +416,9 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     }
     if (status == GMD_OK && s->view.out_of_memory) {
         gmd_session_probe(s, r);
+    } else if (status == GMD_OK && r->op == GMD_OP_FREE && s->view.block && !s->is_over &&
+               !s->shared->outcome.violation_count) {
+        gmd_session_misuse(s, &freed);
     }
     return status;
 }

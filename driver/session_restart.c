@@ -36,6 +36,8 @@ static void forget_requests(gmd_session *s)
     s->call_count = s->misuse_count = 0;
     s->peak_allocated = s->peak_reserved = 0;
     s->refusals = s->probes = s->last_probe = 0;
+    s->wrong_frees = (gmd_misuses_made){0};
+    s->marking_count = 0;
     s->request_index = s->last_refused = 0;
     s->is_over = s->ends_here = false;
 }

@@ -1,4 +1,5 @@
 /* session_view.c - what the oracles get to see: the statistics, the device's figures and calls. */
+#include "gmd_promises.h"
 #include "interleave.h"
 
 #include <stdlib.h>
@@ -73,6 +74,24 @@ static bool is_known(const void *session, const gmd_use *use)
     return sim_of(session)->gmd_sim_is_known(point_of(use));
 }
 
+/* --- questions to the allocator ----------------------------------------------------------- */
+
+static int walk(const void *session, int device, gmd_walk_fn *visit, void *context)
+{
+    return ((const gmd_session *)session)->subject.walk(device, visit, context);
+}
+
+static void each_live(const void *session, int device, gmd_live_fn *visit, void *context)
+{
+    const gmd_session *s = session;
+    for (uint32_t i = 0; i < s->block_capacity; i++) {
+        const gmd_live_block *b = &s->blocks[i].live;
+        if (b->address && b->device == device) {
+            visit(context, b);
+        }
+    }
+}
+
 /* --- the view ---------------------------------------------------------------------------- */
 
 void gmd_session_view_untouched(gmd_session *s)
@@ -95,7 +114,15 @@ void gmd_session_view_open(gmd_session *s)
     for (int device = 0; device < s->device_count; device++) {
         s->held_at_start[device] = gmd_session_held(s, device);
     }
-    s->view = (gmd_view){.promised_alignment = s->subject.promised_alignment,
+    unsigned promises =
+        gmd_promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);
+    s->view = (gmd_view){.promises = promises,
+                         .promised_alignment =
+                             gmd_promised_alignment(promises, s->subject.promised_alignment),
+                         .is_reference = strcmp(s->options->allocator, "reference") == 0,
+                         .no_second_run = s->shared->no_second_run,
+                         .walk = s->subject.walk ? walk : NULL,
+                         .each_live = each_live,
                          .can_empty_cache = s->subject.empty_cache != NULL,
                          .device_context = s,
                          .stats = s->has_stats ? &s->stats[0] : NULL,
@@ -111,6 +138,7 @@ void gmd_session_view_open(gmd_session *s)
         s->view.is_backed = is_backed;
         s->view.is_ordered = is_ordered;
         s->view.is_known = is_known;
+        s->view.read_contents = gmd_session_read_contents;
     }
     s->device_calls = 0; /* what it did while it was loaded is not part of the run */
 }

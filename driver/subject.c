@@ -207,6 +207,7 @@ static void bind_optional(gmd_subject *s)
     bind(s->library, "gmd_device_request", &s->device_request);
     bind(s->library, "gmd_set_quirk", &s->set_quirk);
     bind(s->library, "gmd_quirk_count", &s->quirk_count);
+    bind(s->library, "gmd_promises", &s->promises);
     bind(s->library, "gmd_last_error", &s->last_error);
 }
 

@@ -28,6 +28,7 @@ typedef struct gmd_subject {
     uint64_t (*device_request)(size_t size);
     int (*set_quirk)(const char *name, int is_on);
     int64_t (*quirk_count)(const char *name);
+    unsigned (*promises)(void);
     const char *(*last_error)(void);
     uint64_t promised_alignment; /* bytes */
 } gmd_subject;

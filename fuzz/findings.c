@@ -116,6 +116,7 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     gmd_trace smallest;
     gmd_minimized minimized;
     gmd_minimize_limits limits = {.seconds = findings->minimize_seconds,
+                                  .tries = findings->minimize_tries,
                                   .progress = findings->progress,
                                   .context = findings->context};
     gmd_status status = gmd_trace_copy(&smallest, trace, error);

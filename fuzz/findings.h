@@ -19,6 +19,7 @@ typedef struct gmd_findings { /* zero-initialised: none; the settings are the ca
     const char *origin;        /* "gmd fuzz --seed 7": for the case's comment */
     const char *allocator;
     double minimize_seconds; /* for each */
+    uint64_t minimize_tries; /* likewise; 0: no limit */
     void (*progress)(void *context, size_t requests, uint64_t tries);
     void *context;
 } gmd_findings;

@@ -13,7 +13,7 @@
 #include "random.h"
 
 #define GMD_PALETTE_MAX 6
-#define GMD_LIVE_MAX    64
+#define GMD_LIVE_MAX    4096 /* a profile's live_max is mostly far below */
 
 typedef struct gmd_profile {
     uint32_t request_count;                            /* of a sequence */
@@ -51,6 +51,8 @@ typedef struct gmd_profile_space {
     bool conf_is_fixed; /* always confs[0] */
     bool has_fraction, has_record_stream;
     bool has_seeded_schedules, has_budgets, has_interleaving;
+    bool has_one_thread;   /* no sequence has more */
+    bool has_devices_only; /* every sequence has several devices, where device_max allows it */
     bool has_threads_only; /* every sequence has threads, interleaved where that is possible */
     bool has_faults;       /* calls can be made to fail; in sequences, these */
     gmd_fault_target fault_targets[GMD_FAULT_TARGET_MAX];

@@ -113,10 +113,12 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     gmd_random r = {seed};
     *p = (gmd_profile){.schedule_seed = gmd_random_below(&r, 1000000)};
     p->request_count = lengths[gmd_random_below(&r, sizeof lengths / sizeof *lengths)];
-    bool has_devices = space->device_max > 1 && gmd_random_chance(&r, 25);
+    bool has_devices = space->device_max > 1 &&
+                       (gmd_random_chance(&r, 25) || space->has_devices_only);
     p->device_count = has_devices ? 2 + (uint32_t)gmd_random_below(&r, space->device_max - 1) : 1;
     p->stream_count = 1 + (uint32_t)gmd_random_below(&r, 4);
-    bool has_threads = !gmd_random_chance(&r, 75) || space->has_threads_only;
+    bool has_threads = (!gmd_random_chance(&r, 75) || space->has_threads_only) &&
+                       !space->has_one_thread;
     p->thread_count = has_threads ? 2 + (uint32_t)gmd_random_below(&r, 2) : 1;
     p->interleaves = space->has_interleaving && has_threads &&
                      (gmd_random_chance(&r, 70) || space->has_threads_only);

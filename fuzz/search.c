@@ -78,6 +78,22 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
     return status;
 }
 
+size_t gmd_search_taken_confs(const gmd_run_options *run, const char **taken, size_t max)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < gmd_profile_conf_count && count < max; i++) {
+        gmd_run_options with = *run;
+        gmd_nursery *nursery = NULL;
+        gmd_error error;
+        with.conf = gmd_profile_confs[i];
+        if (gmd_nursery_open(&nursery, &with, &error) == GMD_OK) {
+            taken[count++] = gmd_profile_confs[i];
+        }
+        gmd_nursery_close(nursery);
+    }
+    return count;
+}
+
 /* --- the campaign ------------------------------------------------------------------------ */
 
 typedef struct campaign {
@@ -273,6 +289,7 @@ static bool run_batch(campaign *c, const gmd_profile *profile, batch *b)
             b->known += is_known;
             goes_on = is_known || run_sequence(c, &b->traces[at].trace, &suspicion);
             at++;
+            tell(c, "searching");
         }
     }
     return goes_on;
@@ -284,7 +301,8 @@ static uint64_t sequences_of(const campaign *c, const gmd_profile *profile, uint
     if (profile->interleaves && c->result->spins_since) {
         return 1;
     }
-    uint64_t count = round < 8 ? 16 : round < 32 ? 64 : 256;
+    uint64_t given = c->options->round_runs;
+    uint64_t count = given ? given : round < 8 ? 16 : round < 32 ? 64 : 256;
     uint64_t most = profile->interleaves        ? INTERLEAVED_MAX
                     : profile->thread_count > 1 ? THREADED_MAX
                                                 : count;
@@ -384,11 +402,14 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
         gmd_profile profile;
         uint64_t seed = gmd_random_derive(options->seed, round);
         gmd_profile_draw(&profile, &options->space, seed);
+        if (options->shape) {
+            options->shape(&profile, options->kind);
+        }
         result->status.rounds++;
         if (result->spins_since && round % SPINNING_SPACING != 0) {
             profile.interleaves = false;
         }
-        if (options->space.has_faults && round % 4 == 3) {
+        if (options->space.has_faults && round % 4 == 3 && !options->no_sweeps) {
             sweep_round(&c, &profile, seed);
         } else {
             search_round(&c, &profile, seed, round);

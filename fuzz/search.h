@@ -26,6 +26,11 @@ typedef struct gmd_search_options {
     uint64_t seed;
     double seconds;                                                   /* 0: no limit */
     uint64_t runs;                                                    /* 0: no limit */
+    uint64_t round_runs; /* sequences of a round; 0: as a campaign has them */
+    bool no_sweeps;      /* of faults, in every fourth round */
+    /* Makes a drawn profile into one of the kind that is wanted; NULL: it stays as it is. */
+    void (*shape)(gmd_profile *profile, const void *kind);
+    const void *kind;
     const volatile sig_atomic_t *is_interrupted;                      /* NULL: nobody interrupts */
     void (*progress)(void *context, const gmd_search_status *status); /* NULL: nobody is told */
     void *context;
@@ -45,6 +50,9 @@ typedef struct gmd_search_result {
 /* What can be asked of the allocator and the device, found out by asking. */
 gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options *run,
                                  gmd_error *error);
+
+/* Those of gmd_profile_confs that the allocator takes, at most `max`; returns how many. */
+size_t gmd_search_taken_confs(const gmd_run_options *run, const char **taken, size_t max);
 
 /* The caller prepares `findings` (where to, how long to minimise) and frees it. */
 gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,

@@ -35,6 +35,14 @@ typedef struct gmd_use {
     uint32_t stream; /* index into the trace's streams */
 } gmd_use;
 
+/* What is read from a block. Work of its owner writes the block's own mark all over it. */
+typedef struct gmd_contents {
+    bool is_written; /* so that nothing but the mark can be there */
+    uint64_t marked_bytes, other_bytes;
+    uint64_t other_address;      /* the first byte without the mark */
+    const gmd_live_block *other; /* the live block whose mark is there; NULL: none's */
+} gmd_contents;
+
 /* What the device has given out; bytes. */
 typedef struct gmd_device_figures {
     uint64_t capacity_bytes;
@@ -83,10 +91,30 @@ typedef struct gmd_refusal {
     char error[160]; /* what it said, other than being out of memory; "": nothing */
 } gmd_refusal;
 
+/* A free that a caller must not make, made to see what the allocator does. */
+typedef enum gmd_wrong_free_kind {
+    GMD_FREED_TWICE,
+    GMD_FREED_INSIDE,  /* of a live block */
+    GMD_FREED_FOREIGN, /* an address that no allocator handed out */
+    GMD_FREED_NULL,
+    GMD_FREED_KINDS
+} gmd_wrong_free_kind;
+
+typedef struct gmd_wrong_free {
+    gmd_wrong_free_kind kind;
+    uint64_t address, bytes;
+    gmd_live_block inside; /* GMD_FREED_INSIDE: of which */
+} gmd_wrong_free;
+
+/* "the second free of the block" */
+const char *gmd_wrong_free_text(gmd_wrong_free_kind kind);
+
 typedef struct gmd_device_range {
     uint64_t address, size;
     int device;
 } gmd_device_range;
+
+typedef void gmd_live_fn(void *context, const gmd_live_block *block);
 
 #define GMD_FAULTED_MAX 4
 
@@ -122,6 +150,10 @@ typedef struct gmd_view {
      * likewise whatever the host does. */
     bool (*is_ordered)(const void *device_context, const gmd_use *use, int device, uint32_t stream);
     bool (*is_known)(const void *device_context, const gmd_use *use);
+    /* FREE, before_free: what is in the block. False: its contents are not followed (not all
+     * blocks' are). NULL where the device's memory cannot be written and read. */
+    bool (*read_contents)(const void *device_context, const gmd_live_block *block,
+                          gmd_contents *contents);
     const gmd_use *uses; /* FREE: of the block, the last by each stream */
     size_t use_count;
     uint32_t recorded_count;      /* FREE: streams that record_stream named for the block */
@@ -138,10 +170,18 @@ typedef struct gmd_view {
     /* Refused ALLOC: what it takes of the device (gmd_abi.h), and what the limit and the device
      * leave; else, and where it is not known, GMD_STAT_UNKNOWN. */
     uint64_t device_request, room;
-    const char *error_text;      /* of the allocator (gmd_last_error); NULL: none */
-    const gmd_refusal *refusal;  /* after_refusal only */
+    const char *error_text;           /* of the allocator (gmd_last_error); NULL: none */
+    const gmd_refusal *refusal;       /* after_refusal only */
+    const gmd_wrong_free *wrong_free; /* after_wrong_free only; `stats_before` is from before it */
+    /* Every block of the device as the allocator sees them, 0: all visited (gmd_walk of gmd_abi.h);
+     * NULL: not exported. And every live one as its owner does. */
+    int (*walk)(const void *device_context, int device, gmd_walk_fn *visit, void *context);
+    void (*each_live)(const void *device_context, int device, gmd_live_fn *visit, void *context);
+    unsigned promises;           /* of the allocator: a set of gmd_promise */
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;
+    bool is_reference;         /* the allocator is gmd's own reference allocator */
+    const char *no_second_run; /* why the same requests are not run again; NULL: they are */
 } gmd_view;
 
 typedef struct gmd_judge gmd_judge;
@@ -167,9 +207,13 @@ typedef struct gmd_oracle {
     /* An ALLOC was refused and the allocator was asked again; not after each one (docs/oracles.md).
      */
     void (*after_refusal)(void *state, const gmd_view *view, gmd_judge *judge);
+    /* The driver made a free that a caller must not make, now and then, after a free. */
+    void (*after_wrong_free)(void *state, const gmd_view *view, gmd_judge *judge);
     /* The workload called reset_peak_memory_stats: peaks start again from the current values. */
     void (*after_peak_reset)(void *state, const gmd_view *view, gmd_judge *judge);
-    /* Everything was freed and the cache emptied. */
+    /* The workload is over, and what it left is still live. Asked for each device. */
+    void (*when_over)(void *state, const gmd_view *view, gmd_judge *judge);
+    /* Everything was freed and the cache emptied. Likewise. */
     void (*at_end)(void *state, const gmd_view *view, gmd_judge *judge);
 } gmd_oracle;
 

@@ -15,5 +15,10 @@ extern const gmd_oracle gmd_oracle_oom_retry;
 extern const gmd_oracle gmd_oracle_peak_bound;
 extern const gmd_oracle gmd_oracle_api_misuse;
 extern const gmd_oracle gmd_oracle_device_state;
+extern const gmd_oracle gmd_oracle_snapshot;
+extern const gmd_oracle gmd_oracle_misuse;
+extern const gmd_oracle gmd_oracle_data;
+extern const gmd_oracle gmd_oracle_determinism;
+extern const gmd_oracle gmd_oracle_reference;
 
 #endif

@@ -1,5 +1,5 @@
 /* overlap - no two live blocks share a byte. */
-#include "intervals.h"
+#include "gmd_intervals.h"
 #include "list.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  * to be over. Whether a use runs before what the new owner queues is the device's to say, for every
  * schedule and not only the one at hand. A use is forgotten when the host knows of its end, or when
  * a later owner's work, which was found to run after it, takes its place. */
-#include "intervals.h"
+#include "gmd_intervals.h"
 #include "list.h"
 
 #include <inttypes.h>

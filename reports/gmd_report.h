@@ -9,6 +9,7 @@
 #define GMD_REPORT_H
 
 #include "gmd_error.h"
+#include "gmd_gate_result.h"
 #include "gmd_outcome.h"
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ typedef struct gmd_report {
     const gmd_outcome *const *outcomes;
     size_t outcome_count;
     const char *command_line; /* that makes this report again; NULL: not given */
+    const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
 } gmd_report;
 
 /* The worst verdict of all outcomes: error over fail over pass. No outcome at all is an error, for

@@ -1,5 +1,6 @@
 /* write_terminal.c - what a person sees at the end of a command: tables whose columns line up, and
  * for each run what was checked, what was found, how fast. */
+#include "gate.h"
 #include "outcome.h"
 #include "text.h"
 
@@ -401,6 +402,10 @@ void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal termi
 {
     const screen on = {out, terminal};
     bool needs_gap = false;
+    if (report->gate) {
+        gmd_gate_terminal(report, out, terminal);
+        return;
+    }
     for (size_t i = 0; i < report->outcome_count; i++) {
         if (terminal.quiet && report->outcomes[i]->verdict == GMD_PASS) {
             continue;

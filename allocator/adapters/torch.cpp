@@ -262,6 +262,7 @@ void walk_segment(const c10::CachingDeviceAllocator::SegmentInfo &segment, gmd_w
         info.stream = static_cast<CUstream_st *>(segment.stream);
         info.state = block.allocated ? 1 : block.active ? 2 : 0;
         info.is_large = segment.is_large;
+        info.is_expandable = segment.is_expandable;
         visit(context, &info);
         address += block.size;
     }
@@ -401,6 +402,13 @@ GMD_EXPORT uint64_t gmd_device_request(size_t size)
 {
     return guarded<uint64_t>(GMD_STAT_UNKNOWN,
                              [&] { return is_native ? segment_for(size) : GMD_STAT_UNKNOWN; });
+}
+
+GMD_EXPORT unsigned gmd_promises(void)
+{
+    return is_native ? GMD_PROMISE_PYTORCH | GMD_PROMISE_DETERMINISM | GMD_PROMISE_COALESCING |
+                           GMD_PROMISE_ALIGN_512
+                     : 0;
 }
 
 GMD_EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context)

@@ -1,6 +1,6 @@
 /* Queued work that touches memory. Whether it may is decided when it runs, not when it is queued:
  * an allocator that gives memory back too early is found by what still ran on it. */
-#include "state.h"
+#include "marks.h"
 
 #include <stdlib.h>
 
@@ -9,6 +9,7 @@ bool accesses_keep(access_list *list, const gmd_sim_access *accesses, size_t cou
     access_range *ranges = list->few;
     list->more = NULL;
     list->count = 0;
+    list->mark = 0;
     if (count > UINT32_MAX) {
         return false;
     }
@@ -37,6 +38,9 @@ void accesses_carry_out(const access_list *list, int device)
     for (uint32_t i = 0; i < list->count; i++) {
         if (!memory_is_there(ranges[i].address, ranges[i].size, device)) {
             device_break(device);
+        }
+        if (list->mark) {
+            marks_write(ranges[i].address, ranges[i].size, list->mark);
         }
     }
 }

@@ -1,4 +1,5 @@
 /* Configuration and reset. */
+#include "marks.h"
 #include "pages.h"
 #include "state.h"
 
@@ -71,6 +72,7 @@ static bool reset(const gmd_sim_config *config)
     for (uint32_t d = 0; d < config->device_count; d++) {
         placement_reset_device((int)d);
     }
+    marks_reset();
     calls_reset();
     pools_reset();
     captures_reset();

@@ -4,7 +4,7 @@
  * when the copy is queued, and a copy into it is complete when the call returns: what the real
  * runtime does with its staging buffers. In a capture nothing is read or waited for: the graph does
  * so when it is launched. */
-#include "state.h"
+#include "marks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +77,19 @@ static void fill_row(unsigned char *to, const entry *e)
     }
 }
 
+static void move_marks(const entry *e)
+{
+    bool is_copied = e->kind == ENTRY_COPY && !e->move.staged;
+    for (uint64_t row = 0; row < e->move.height; row++) {
+        uint64_t to = e->move.to + row * e->move.to_pitch;
+        if (is_copied) {
+            marks_copy(to, e->move.from + row * e->move.from_pitch, e->move.width);
+        } else {
+            marks_write(to, e->move.width, 0);
+        }
+    }
+}
+
 void copy_complete(entry *e, int device)
 {
     uint64_t to_size = extent(e->move.width, e->move.height, e->move.to_pitch);
@@ -86,6 +99,9 @@ void copy_complete(entry *e, int device)
         (has_source && is_gone(e->move.from, from_size, device))) {
         device_break(device);
         return;
+    }
+    if (marks_are_on()) {
+        move_marks(e);
     }
     unsigned char *to = bytes_at(e->move.to, to_size);
     const unsigned char *from = e->move.staged;

@@ -204,3 +204,13 @@ bool gmd_sim_is_known(gmd_sim_point p)
     sim_unlock();
     return is_known;
 }
+
+bool gmd_sim_is_complete(gmd_sim_point p)
+{
+    sim_lock();
+    sim_start();
+    point at = inside(p);
+    bool is_complete = !at.on || at.ticket <= at.on->head;
+    sim_unlock();
+    return is_complete;
+}

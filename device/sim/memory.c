@@ -1,5 +1,6 @@
 /* Device memory: allocation, accounting, and finding. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#include "marks.h"
 #include "pages.h"
 #include "state.h"
 
@@ -80,6 +81,7 @@ static void release(allocation *a)
     d->allocated_bytes -= a->size;
     d->allocation_count--;
     backing_delete(a->data, a->size);
+    marks_forget(a->address, a->span);
     map_remove(a->address);
 }
 

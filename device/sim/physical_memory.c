@@ -1,6 +1,7 @@
 /* Physical memory of cuMemCreate: handles, properties, granularity. */
 #define _GNU_SOURCE /* memfd_create */
 #include "physical_memory.h"
+#include "marks.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -60,6 +61,7 @@ void physical_forget_if_unused(physical *p)
     if (p->file >= 0) {
         close(p->file);
     }
+    marks_forget(p->place, p->size);
     p->handle = 0;
     p->next_free = memories.free;
     memories.free = (uint32_t)(p - memories.list);
@@ -129,6 +131,7 @@ static int create(sim_call *call, CUmemGenericAllocationHandle *out, size_t size
     *p = (physical){.handle = handle_make(HANDLE_MEMORY, life << SLOT_BITS | slot),
                     .properties = *properties,
                     .size = size,
+                    .place = marks_new_place(size),
                     .file = file,
                     .references = 1};
     d->physical_bytes += size;

@@ -9,6 +9,7 @@ typedef struct physical {
     CUmemGenericAllocationHandle handle; /* 0: the slot is free */
     CUmemAllocationProp properties;
     uint64_t size;
+    uint64_t place;      /* of its marks */
     int file;            /* that holds the data: what maps it twice sees it twice; -1: unbacked */
     uint32_t references; /* by the handle: created, retained */
     uint32_t mapped;     /* pages of it that are mapped, each as often as it is */

@@ -133,6 +133,7 @@ enum { ACCESSES_INLINE = 2 };
 
 typedef struct access_list {
     uint32_t count;
+    uint64_t mark;      /* that it writes; 0: none */
     access_range *more; /* all of them, owned, where they are more than fit here */
     access_range few[ACCESSES_INLINE];
 } access_list;

@@ -1,4 +1,5 @@
 /* The functions on streams, and kernels. */
+#include "marks.h"
 #include "queue.h"
 
 /* Hopper's range: 0 is the lowest priority, -5 the highest; others are clamped to it. */
@@ -397,7 +398,7 @@ static bool are_live(const gmd_sim_access *accesses, size_t count, int device)
 }
 
 static int launch(sim_call *call, cudaStream_t handle, uint64_t duration_ns,
-                  const gmd_sim_access *accesses, size_t count)
+                  const gmd_sim_access *accesses, size_t count, uint64_t mark)
 {
     if (!accesses && count) {
         return call_misuse(call, cudaErrorInvalidValue, "accesses are counted but not given");
@@ -415,6 +416,7 @@ static int launch(sim_call *call, cudaStream_t handle, uint64_t duration_ns,
     if (!accesses_keep(&e.accesses, accesses, count)) {
         return cudaErrorMemoryAllocation;
     }
+    e.accesses.mark = mark;
     if (!stream_order_default(s) || !stream_push(s, e)) {
         accesses_drop(&e.accesses);
         return cudaErrorMemoryAllocation;
@@ -429,7 +431,19 @@ cudaError_t gmd_sim_launch(cudaStream_t handle, uint64_t duration_ns,
 {
     sim_call call;
     if (call_enter(&call, CALL_kernel)) {
-        call.record.result = launch(&call, handle, duration_ns, accesses, access_count);
+        call.record.result = launch(&call, handle, duration_ns, accesses, access_count, 0);
+    }
+    return (cudaError_t)call_leave(&call);
+}
+
+cudaError_t gmd_sim_launch_marking(cudaStream_t handle, uint64_t duration_ns, uint64_t address,
+                                   uint64_t size, uint64_t mark)
+{
+    sim_call call;
+    gmd_sim_access access = {address, size, true};
+    if (call_enter(&call, CALL_kernel)) {
+        marks_start();
+        call.record.result = launch(&call, handle, duration_ns, &access, 1, mark);
     }
     return (cudaError_t)call_leave(&call);
 }

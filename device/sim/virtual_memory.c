@@ -2,6 +2,7 @@
  * touch it, each with a life of its own as in the driver. Every reservation has one small record
  * for each of its pages. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#include "marks.h"
 #include "physical_memory.h"
 
 #include <stdlib.h>
@@ -455,6 +456,26 @@ bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start)
     const reservation *r = &ranges.list[a->reservation];
     *start = r->address;
     return page_at(r, address)->physical != 0;
+}
+
+/* A handle is mapped whole. */
+bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_t *place,
+                   uint64_t *length)
+{
+    const reservation *r = &ranges.list[a->reservation];
+    const page *first = page_at(r, address);
+    if (!first->physical) {
+        return false;
+    }
+    while (!first->is_first) {
+        first--;
+    }
+    const physical *p = physical_at(first->physical);
+    uint64_t begin = r->address + (uint64_t)(first - r->pages) * GMD_SIM_PAGE_BYTES;
+    uint64_t offset = address - begin, left = p->size - offset;
+    *place = p->place + offset;
+    *length = size < left ? size : left;
+    return true;
 }
 
 void virtual_reset(void)

@@ -369,6 +369,16 @@ static void an_older_file_stays_until_the_new_one_is_whole(void **state)
     fclose(newer);
 }
 
+static void a_choice_of_stacks_that_is_none_is_refused(void **state)
+{
+    fixture *f = *state;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_record_history(f->a, 100, GMD_STACKS_ALL + 1, &error),
+                     GMD_BAD_INPUT);
+    take(f, 100, f->s1);
+    assert_int_equal(dump(f)->event_count, 0);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -393,6 +403,7 @@ int main(void)
         WITH_FIXTURE(a_file_that_cannot_be_written_is_named),
         WITH_FIXTURE(a_full_disk_is_told),
         WITH_FIXTURE(an_older_file_stays_until_the_new_one_is_whole),
+        WITH_FIXTURE(a_choice_of_stacks_that_is_none_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

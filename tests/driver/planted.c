@@ -27,6 +27,8 @@ EXPORT int gmd_get_stats(int device, gmd_stats *out);
 EXPORT void gmd_set_memory_fraction(double fraction, int device);
 EXPORT uint64_t gmd_device_request(size_t size);
 EXPORT const char *gmd_last_error(void);
+EXPORT unsigned gmd_promises(void);
+EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context);
 
 typedef struct cached {
     char *memory, *handed_out;
@@ -83,6 +85,7 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
         cached *b = &blocks[i];
         bool is_of_stream = b->stream == stream || is_planted("any_stream");
         bool fits = b->memory && b->size == size && b->device == device && is_of_stream;
+        fits = fits && !(is_planted("lose") && b->requested);
         if (fits && (!b->is_live || (is_planted("overlap") && allocation_calls >= PLANT_AT_CALL))) {
             return b;
         }
@@ -92,6 +95,11 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
 
 static size_t round_size(size_t size)
 {
+    if (is_planted("by_heap")) { /* what malloc left there, which nobody has set */
+        unsigned char *garbage = malloc(2000);
+        size += garbage && garbage[1500] ? 512 : 0;
+        free(garbage);
+    }
     size =
         size > SIZE_MAX / 2 ? SIZE_MAX / 2 : size; /* more than any device has, without wrapping */
     return size ? (size + 511) / 512 * 512 : 512;
@@ -214,6 +222,14 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     return memory;
 }
 
+/* It zeroes a block that it hands out, and with it what is live beside it. */
+static void scribble(const cached *b)
+{
+    if (is_planted("scribble") && allocation_calls > PLANT_AT_CALL && block_count > 1) {
+        cudaMemsetAsync(blocks[1].memory + 512, 0, 256, b->stream);
+    }
+}
+
 static void *serve(size_t size, int device, cudaStream_t stream)
 {
     allocation_calls++;
@@ -238,6 +254,7 @@ static void *serve(size_t size, int device, cudaStream_t stream)
         b->handed_out = (char *)0x10000000;
     }
     count_alloc(&stats[device], b);
+    scribble(b);
     return b->handed_out;
 }
 
@@ -246,9 +263,14 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
     (void)size;
     (void)stream;
     free_calls++;
+    if (!ptr && is_planted("free_null")) {
+        abort();
+    }
     for (size_t i = 0; i < block_count; i++) {
         cached *b = &blocks[i];
-        if (b->is_live && b->handed_out == ptr) {
+        bool is_inside = (char *)ptr > b->handed_out && (char *)ptr < b->handed_out + b->size;
+        bool is_taken = (is_planted("free_inside") && is_inside) || b->handed_out == ptr;
+        if (is_taken && (b->is_live || is_planted("free_twice"))) {
             b->is_live = false;
             gmd_stats *s = &stats[device];
             s->allocation_count--;
@@ -258,6 +280,9 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
             return;
         }
     }
+    if (is_planted("free_foreign") && ptr) {
+        cudaFree(ptr);
+    }
 }
 
 void gmd_empty_cache(void)
@@ -265,7 +290,7 @@ void gmd_empty_cache(void)
     size_t kept = 0;
     for (size_t i = 0; i < block_count; i++) {
         cached b = blocks[i];
-        bool leaks = is_planted("leak") && i == 0;
+        bool leaks = (is_planted("leak") && i == 0) || is_planted("lose");
         if (b.is_live || leaks) {
             blocks[kept++] = b;
             continue;
@@ -303,6 +328,60 @@ int gmd_get_stats(int device, gmd_stats *out)
     out->struct_size = sizeof *out;
     out->inactive_split_bytes = 0;
     out->num_alloc_retries = GMD_STAT_UNKNOWN;
+    return 0;
+}
+
+unsigned gmd_promises(void)
+{
+    return GMD_PROMISE_MISUSE | GMD_PROMISE_DETERMINISM |
+           (is_planted("split_free") ? GMD_PROMISE_COALESCING : 0);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const cached *const *x = a, *const *y = b;
+    return ((*x)->memory > (*y)->memory) - ((*x)->memory < (*y)->memory);
+}
+
+/* "split_free": a free block is shown in two halves. */
+static void show(const cached *b, gmd_walk_fn *visit, void *context)
+{
+    gmd_block_info info = {.segment_address = (uint64_t)(uintptr_t)b->memory,
+                           .segment_size = b->size,
+                           .address = (uint64_t)(uintptr_t)b->memory,
+                           .size = b->size,
+                           .requested_size = b->is_live ? b->requested : 0,
+                           .stream = b->stream,
+                           .state = b->is_live && !is_planted("lost_block")};
+    if (is_planted("split_free") && !b->is_live) {
+        info.size /= 2;
+        visit(context, &info);
+        info.address += info.size;
+        info.size = b->size - info.size;
+    }
+    info.size -= is_planted("lost_tail") ? 512 : 0;
+    info.requested_size += is_planted("old_request");
+    visit(context, &info);
+}
+
+int gmd_walk(int device, gmd_walk_fn *visit, void *context)
+{
+    static const cached *sorted[BLOCK_MAX];
+    size_t count = 0;
+    if (is_planted("reserve_early")) {
+        return -1; /* it would have to show that, too */
+    }
+    for (size_t i = 0; i < block_count; i++) {
+        if (blocks[i].device == device) {
+            sorted[count++] = &blocks[i];
+        }
+    }
+    if (count) {
+        qsort(sorted, count, sizeof *sorted, compare_places);
+    }
+    for (size_t i = 0; i < count; i++) {
+        show(sorted[i], visit, context);
+    }
     return 0;
 }
 

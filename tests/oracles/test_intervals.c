@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "intervals.h"
+#include "gmd_intervals.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* A B+ tree in which a node goes when it is empty, and not before: nodes are seldom filled by half
  * for long, and no neighbours have to be merged. The least address of a child's intervals may have
  * risen since its `firsts` was written; it never falls below it. */
-#include "intervals.h"
+#include "gmd_intervals.h"
 
 #include <stdlib.h>
 #include <string.h>

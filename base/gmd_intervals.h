@@ -1,7 +1,7 @@
-/* intervals.h - disjoint address ranges, each with a number, ordered by address: what is live, what
- * was freed with work pending. O(log n) an operation; nodes lie in two arrays and are used again,
- * so that nothing is allocated once these are large enough. Addresses of different devices are
- * distinct (unified addressing).
+/* gmd_intervals.h - disjoint address ranges, each with a number, ordered by address: what is live,
+ * what was freed with work pending. O(log n) an operation; nodes lie in two arrays and are used
+ * again, so that nothing is allocated once these are large enough. Addresses of different devices
+ * are distinct (unified addressing).
  *
  * A B+ tree: a request asks several times, and with a thousand ranges a binary tree's search costs
  * ten cache misses and as many mispredicted branches. */

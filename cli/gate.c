@@ -1,0 +1,184 @@
+/* gate.c - gmd gate: a fixed battery with a verdict, for a CI. */
+#include "commands.h"
+#include "probe.h"
+#include "results.h"
+
+#include "gmd_gate.h"
+#include "gmd_report.h"
+#include "gmd_size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_QUICK = 0x600, KEY_FAIL_FAST, KEY_OUT, KEY_ONLY, KEY_TIME, KEY_ROUNDS };
+
+#define TIMEOUT_SECONDS 5 /* a correct allocator answers in microseconds */
+
+typedef struct gate_arguments {
+    cli_options common;
+    gmd_gate_options gate;
+} gate_arguments;
+
+static const struct argp_option gate_options[] = {
+    {"quick", KEY_QUICK, NULL, 0, "a fifth of the runs", 1},
+    {"fail-fast", KEY_FAIL_FAST, NULL, 0, "end with the first finding", 1},
+    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases); none: nowhere", 1},
+    {"only", KEY_ONLY, "PART[/ITEM]", 0, "only that part of the battery, or one item of it", 1},
+    {"time", KEY_TIME, "DURATION", 0,
+     "after the battery: more random sequences until so much time is over (90s, 10m, 8h)", 1},
+    {"rounds", KEY_ROUNDS, "FILE", 0,
+     "instead of the battery: the requests of a .gmd file again and again must need no more memory",
+     1},
+    {0},
+};
+
+static error_t check_arguments(const gate_arguments *a, struct argp_state *state)
+{
+    const cli_options *c = &a->common;
+    gmd_error error = {""};
+    if (c->run.device != GMD_DEVICE_SIM) {
+        argp_error(state, "the gate needs the simulated device; its cases can then be run with "
+                          "'gmd run CASE --device cuda'");
+    }
+    if (c->has_capacity || c->run.limit_bytes || c->run.schedule || c->run.interleave) {
+        argp_error(state, "--capacity, --limit, --schedule and --interleave are the battery's own: "
+                          "they cannot be given");
+    }
+    if (c->run.case_directory && cli_probe_folder(c->run.case_directory, &error) != GMD_OK) {
+        argp_error(state, "--out %s", error.text);
+    }
+    return 0;
+}
+
+static error_t parse_gate(int key, char *text, struct argp_state *state)
+{
+    gate_arguments *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->common;
+        return 0;
+    case KEY_QUICK:
+        a->gate.is_quick = true;
+        return 0;
+    case KEY_FAIL_FAST:
+        a->gate.fails_fast = true;
+        return 0;
+    case KEY_OUT:
+        a->common.run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
+        return 0;
+    case KEY_ONLY:
+        a->gate.only = text;
+        return 0;
+    case KEY_TIME:
+        if (!cli_parse_time(text, &a->gate.seconds)) {
+            argp_error(state, "--time %s: expected a time over 0 such as 90s, 10m or 8h", text);
+        }
+        return 0;
+    case KEY_ROUNDS:
+        a->gate.rounds_file = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "expected no arguments, found '%s'", text);
+        return 0;
+    case ARGP_KEY_END:
+        return check_arguments(a, state);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child gate_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+
+static const struct argp gate_argp = {
+    .options = gate_options,
+    .parser = parse_gate,
+    .doc = "Runs a fixed battery against an allocator on the simulated device, all oracles on: "
+           "cases that real allocators failed on, scenarios, failing device calls, random "
+           "sequences, repeated rounds. The same seed gives the same verdict."
+           "\vExit status: 0 clean, 1 findings, 2 bad usage or an allocator that cannot be loaded, "
+           "3 gmd failed. --conf: these settings only; without it those that the allocator takes "
+           "are tried.",
+    .children = gate_children,
+};
+
+/* --- progress ---------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    is_interrupted = 1;
+}
+
+static void show_progress(void *context, const gmd_gate_progress *p)
+{
+    double *last = context;
+    if (p->seconds - *last < 0.1) {
+        return;
+    }
+    *last = p->seconds;
+    fprintf(stderr, "\r%s/%.40s: %" PRIu64 " runs, %" PRIu64 " requests, %zu found, %.0f s%s\033[K",
+            p->part, p->item, p->runs, p->requests, p->findings, p->seconds,
+            strcmp(p->doing, "running") == 0 ? "" : ", minimising");
+}
+
+/* --- the gate ---------------------------------------------------------------------------- */
+
+static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_result *result,
+                           gmd_error *error)
+{
+    double last_told = -1;
+    gmd_gate_options *o = &a->gate;
+    o->run = &a->common.run;
+    o->device_max = a->common.has_devices ? a->common.run.device_count : 2;
+    o->is_interrupted = &is_interrupted;
+    o->progress = a->common.run.shows_progress ? show_progress : NULL;
+    o->context = &last_told;
+    gmd_status status = gmd_gate_run(o, result, error);
+    if (o->progress) {
+        fprintf(stderr, "\r\033[K");
+    }
+    gmd_outcome *outcome = status == GMD_OK ? cli_results_add(results, "gate", "gate") : NULL;
+    if (!outcome) {
+        return status;
+    }
+    outcome->verdict = gmd_gate_verdict(result);
+    outcome->seconds = result->seconds;
+    outcome->seed = result->seed;
+    for (size_t i = 0; i < result->part_count; i++) {
+        outcome->requests += gmd_gate_part_requests(&result->parts[i]);
+    }
+    for (size_t i = 0; i < result->finding_count && i < GMD_VIOLATION_MAX; i++) {
+        outcome->violations[outcome->violation_count++] = result->findings[i].violation;
+    }
+    results->gate = result;
+    return GMD_OK;
+}
+
+int cli_gate(int argc, char **argv)
+{
+    gate_arguments a = {0};
+    cli_options_init(&a.common);
+    a.common.run.call_budget_s = TIMEOUT_SECONDS;
+    int usage = cli_parse(&gate_argp, argc, argv, &a);
+    if (usage != GMD_EXIT_OK) {
+        return usage;
+    }
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
+    cli_results results = {0};
+    gmd_gate_result result = {0};
+    gmd_error error = {""};
+    gmd_status status = run_gate(&a, &results, &result, &error);
+    if (status != GMD_OK) {
+        cli_results_add_error(&results, "gate", "gate", status, &error);
+    }
+    int exit_status = cli_results_report(&results, &a.common, "gate");
+    gmd_gate_result_free(&result);
+    cli_results_free(&results);
+    cli_options_free(&a.common);
+    return exit_status;
+}

@@ -1,0 +1,57 @@
+#include "gmd_promises.h"
+
+#include "gmd_abi.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    unsigned promise;
+} names[] = {
+    {"misuse", GMD_PROMISE_MISUSE},          {"determinism", GMD_PROMISE_DETERMINISM},
+    {"pytorch", GMD_PROMISE_PYTORCH},        {"coalescing", GMD_PROMISE_COALESCING},
+    {"alignment512", GMD_PROMISE_ALIGN_512},
+};
+
+static unsigned find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i].name) == length && strncmp(names[i].name, name, length) == 0) {
+            return names[i].promise;
+        }
+    }
+    return 0;
+}
+
+gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *error)
+{
+    unsigned added = 0;
+    for (const char *name = text;;) {
+        size_t length = strcspn(name, ",");
+        unsigned promise = find(name, length);
+        if (!promise) {
+            return gmd_fail(error, GMD_BAD_INPUT,
+                            "'%.80s': expected one or more of misuse, determinism, pytorch, "
+                            "coalescing, alignment512, separated by commas",
+                            text);
+        }
+        added |= promise;
+        if (!name[length]) {
+            *promises |= added;
+            return GMD_OK;
+        }
+        name += length + 1;
+    }
+}
+
+unsigned gmd_promises_all(unsigned promises)
+{
+    return promises & GMD_PROMISE_PYTORCH
+               ? promises | GMD_PROMISE_COALESCING | GMD_PROMISE_ALIGN_512
+               : promises;
+}
+
+uint64_t gmd_promised_alignment(unsigned promises, uint64_t least)
+{
+    return promises & GMD_PROMISE_ALIGN_512 && least < 512 ? 512 : least;
+}

@@ -1,0 +1,82 @@
+#include "abilities.h"
+
+#include "gmd_session.h"
+
+#include <sys/mman.h>
+
+static const char first_text[] = "gmd-trace 1\n"
+                                 "alloc a 1000 s1\n"
+                                 "use a s1\n"
+                                 "free a\n"
+                                 "alloc b 4MiB s1\n"
+                                 "free b\n";
+
+static gmd_status look_and_play(void *context, gmd_session *session, gmd_error *error)
+{
+    const gmd_subject *subject = gmd_session_subject(session);
+    *(gmd_gate_abilities *)context =
+        (gmd_gate_abilities){.has_settings = subject->configure != NULL,
+                             .has_fraction = subject->set_memory_fraction != NULL,
+                             .has_record_stream = subject->record_stream != NULL,
+                             .has_empty_cache = subject->empty_cache != NULL,
+                             .has_stats = subject->get_stats != NULL};
+    return gmd_play_trace(NULL, session, error);
+}
+
+gmd_status gmd_gate_find_abilities(gmd_gate_abilities *abilities, const gmd_run_options *run,
+                                   gmd_outcome *outcome, gmd_error *error)
+{
+    gmd_trace trace;
+    gmd_status status =
+        gmd_trace_parse(&trace, first_text, sizeof first_text - 1, "first requests", error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_gate_abilities *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        gmd_trace_free(&trace);
+        return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
+    }
+    gmd_workload workload = {.name = "first requests",
+                             .kind = "trace",
+                             .trace = &trace,
+                             .body = look_and_play,
+                             .context = shared};
+    gmd_run_options plain = *run;
+    plain.case_directory = NULL;
+    status = gmd_run_isolated(&plain, &workload, outcome, error);
+    if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
+        status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+    }
+    *abilities = *shared;
+    munmap(shared, sizeof *shared);
+    gmd_trace_free(&trace);
+    return status;
+}
+
+const char *gmd_gate_lacks(const gmd_gate_abilities *a, const gmd_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        switch (trace->requests[i].op) {
+        case GMD_OP_RECORD:
+            if (!a->has_record_stream) {
+                return "needs gmd_record_stream, which the allocator does not export";
+            }
+            break;
+        case GMD_OP_FRACTION:
+            if (!a->has_fraction) {
+                return "needs gmd_set_memory_fraction, which the allocator does not export";
+            }
+            break;
+        case GMD_OP_EMPTY_CACHE:
+            if (!a->has_empty_cache) {
+                return "needs gmd_empty_cache, which the allocator does not export";
+            }
+            break;
+        default:
+            break;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,534 @@
+#include "gate.h"
+
+#include "plan.h"
+#include "search.h"
+
+#include "gmd_text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FINDINGS_MAX     24 /* whoever has so many mends some first */
+#define HANGS_MAX        3  /* each takes as long as all other runs of a part */
+#define MINIMIZE_SECONDS 10
+#define MINIMIZE_TRIES   1500
+
+double gmd_gate_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void gmd_gate_fail(gmd_gate *gate, gmd_status status, const gmd_error *error)
+{
+    if (gate->status == GMD_OK && status != GMD_OK) {
+        gate->status = status;
+        *gate->error = *error;
+    }
+}
+
+/* --- when it is over --------------------------------------------------------------------- */
+
+static bool is_hang(const gmd_violation *violation)
+{
+    return strcmp(violation->oracle, "progress") == 0 &&
+           strncmp(violation->message, "no answer within", strlen("no answer within")) == 0;
+}
+
+static void give_up(gmd_gate *gate, const char *why)
+{
+    if (!gate->gives_up) {
+        gate->gives_up = 1;
+        snprintf(gate->result->ended_early, sizeof gate->result->ended_early, "%s", why);
+    }
+}
+
+static void decide_to_give_up(gmd_gate *gate)
+{
+    const volatile sig_atomic_t *interrupted = gate->options->is_interrupted;
+    uint64_t hangs = 0;
+    for (size_t i = 0; i < gate->found.count; i++) {
+        hangs += is_hang(&gate->found.items[i].violation) ? gate->found.items[i].hits : 0;
+    }
+    if (interrupted && *interrupted) {
+        give_up(gate, "interrupted");
+    } else if (gate->options->fails_fast && gate->found.count) {
+        give_up(gate, "--fail-fast: the first finding ends the gate");
+    } else if (hangs >= HANGS_MAX) {
+        give_up(gate, "the allocator hangs again and again: waiting for more of it tells nothing");
+    } else if (gate->found.count >= FINDINGS_MAX) {
+        give_up(gate, "enough was found: what is left may only be its consequences");
+    }
+}
+
+bool gmd_gate_is_over(gmd_gate *gate)
+{
+    decide_to_give_up(gate);
+    return gate->status != GMD_OK || gate->gives_up;
+}
+
+/* --- items ------------------------------------------------------------------------------- */
+
+void gmd_gate_tell(gmd_gate *gate, const char *doing)
+{
+    if (!gate->options->progress) {
+        return;
+    }
+    gmd_gate_progress p = {.part = gate->part ? gate->part->name : "",
+                           .item = gate->item ? gate->item->name : "",
+                           .findings = gate->found.count,
+                           .seconds = gmd_gate_clock() - gate->start,
+                           .doing = doing};
+    for (size_t i = 0; i < gate->result->part_count; i++) {
+        p.runs += gmd_gate_part_runs(&gate->result->parts[i]);
+        p.requests += gmd_gate_part_requests(&gate->result->parts[i]);
+    }
+    gate->options->progress(gate->options->context, &p);
+}
+
+static gmd_gate_item *add_item(gmd_gate *gate, const char *name)
+{
+    gmd_gate_part *p = gate->part;
+    if (p->item_count == p->item_capacity) {
+        size_t capacity = p->item_capacity ? p->item_capacity * 2 : 32;
+        gmd_gate_item *items = realloc(p->items, capacity * sizeof *items);
+        if (!items) {
+            gmd_error error;
+            gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for results"),
+                          &error);
+            return NULL;
+        }
+        p->items = items;
+        p->item_capacity = capacity;
+    }
+    gmd_gate_item *item = &p->items[p->item_count++];
+    *item = (gmd_gate_item){.fate = GMD_GATE_PASSED};
+    snprintf(item->name, sizeof item->name, "%s", name);
+    p->was_run = true;
+    return item;
+}
+
+/* --only: "cases" or "cases/general/rmm2489". */
+static bool is_asked_for(const gmd_gate *gate, const char *item)
+{
+    const char *only = gate->options->only;
+    size_t part = strlen(gate->part->name);
+    if (!only) {
+        return true;
+    }
+    bool is_part = strncmp(only, gate->part->name, part) == 0;
+    return is_part && (!only[part] || (only[part] == '/' && strcmp(only + part + 1, item) == 0));
+}
+
+bool gmd_gate_begin(gmd_gate *gate, const char *name)
+{
+    if (gmd_gate_is_over(gate) || !is_asked_for(gate, name)) {
+        return false;
+    }
+    gate->item = add_item(gate, name);
+    gate->item_start = gmd_gate_clock();
+    snprintf(gate->origin, sizeof gate->origin, "found by: gmd gate --seed %" PRIu64 " (%s/%s)",
+             gate->run.seed, gate->part->name, name);
+    gmd_gate_tell(gate, "running");
+    return gate->item != NULL;
+}
+
+void gmd_gate_count(gmd_gate *gate, uint64_t runs, uint64_t requests)
+{
+    gate->item->runs += runs;
+    gate->item->requests += requests;
+}
+
+void gmd_gate_end(gmd_gate *gate)
+{
+    if (gate->item) {
+        gate->item->seconds = gmd_gate_clock() - gate->item_start;
+        gate->item->fate = gate->item->hits ? GMD_GATE_FAILED : GMD_GATE_PASSED;
+    }
+    gate->item = NULL;
+}
+
+void gmd_gate_skip(gmd_gate *gate, const char *name, const char *reason, ...)
+{
+    gmd_gate_item *item = is_asked_for(gate, name) ? add_item(gate, name) : NULL;
+    if (item) {
+        va_list arguments;
+        va_start(arguments, reason);
+        vsnprintf(item->detail, sizeof item->detail, reason, arguments);
+        va_end(arguments);
+        item->fate = GMD_GATE_SKIPPED;
+    }
+}
+
+void gmd_gate_note(gmd_gate *gate, const char *text, ...)
+{
+    if (gate->item && !gate->item->detail[0]) {
+        va_list arguments;
+        va_start(arguments, text);
+        vsnprintf(gate->item->detail, sizeof gate->item->detail, text, arguments);
+        va_end(arguments);
+    }
+}
+
+uint64_t gmd_gate_runs(const gmd_gate *gate, uint64_t full, uint64_t quick)
+{
+    return gate->options->is_quick ? quick : full;
+}
+
+bool gmd_gate_set_conf(gmd_gate *gate, gmd_trace *trace, const char *conf)
+{
+    char *copy = conf && *conf ? gmd_text_copy(conf, strlen(conf)) : NULL;
+    free(trace->conf);
+    trace->conf = copy;
+    if (conf && *conf && !copy) {
+        gmd_error error;
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for settings"), &error);
+        return false;
+    }
+    return true;
+}
+
+/* --- findings ---------------------------------------------------------------------------- */
+
+void gmd_gate_take_findings(gmd_gate *gate)
+{
+    if (gate->mark_count == gate->found.count) {
+        return;
+    }
+    gmd_gate_mark *marks = realloc(gate->marks, gate->found.count * sizeof *marks);
+    if (!marks) {
+        gmd_error error;
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for findings"), &error);
+        return;
+    }
+    gate->marks = marks;
+    while (gate->mark_count < gate->found.count) {
+        gmd_gate_mark *m = &marks[gate->mark_count++];
+        *m = (gmd_gate_mark){.seconds = gmd_gate_clock() - gate->start};
+        snprintf(m->part, sizeof m->part, "%s", gate->part->name);
+        snprintf(m->item, sizeof m->item, "%s", gate->item ? gate->item->name : "");
+    }
+}
+
+void gmd_gate_found(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace,
+                    const gmd_violation *violation)
+{
+    gmd_error error;
+    gmd_violation copy = *violation; /* the next run overwrites it */
+    gmd_status status = gmd_findings_add(&gate->found, runner, trace, &copy, 0, &error);
+    gmd_gate_fail(gate, status, &error);
+    gmd_gate_take_findings(gate);
+    if (gate->item) {
+        gate->item->hits++;
+    }
+}
+
+bool gmd_gate_is_known(gmd_gate *gate, const gmd_violation *violation)
+{
+    bool is_known = gmd_findings_hit(&gate->found, violation);
+    if (is_known && gate->item) {
+        gate->item->hits++;
+    }
+    return is_known;
+}
+
+static void tell_minimising(void *context, size_t requests, uint64_t tries)
+{
+    (void)requests;
+    (void)tries;
+    gmd_gate_tell(context, "minimising");
+}
+
+/* --- runs -------------------------------------------------------------------------------- */
+
+bool gmd_gate_play(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace)
+{
+    const gmd_outcome *outcome;
+    gmd_error error;
+    gmd_status status = gmd_runner_run(runner, trace, &outcome, &error);
+    if (status != GMD_OK) {
+        if (status != GMD_BAD_INPUT) {
+            gmd_gate_fail(gate, status, &error);
+        }
+        gmd_gate_note(gate, "refused: %s", error.text);
+        return false;
+    }
+    gmd_gate_count(gate, 1, outcome->requests);
+    if (outcome->violation_count) {
+        if (!gmd_gate_is_known(gate, &outcome->violations[0])) {
+            gmd_gate_found(gate, runner, trace, &outcome->violations[0]);
+        }
+    } else if (outcome->verdict == GMD_ERROR) {
+        gmd_gate_note(gate, "refused: %s", outcome->error);
+        return false;
+    }
+    return true;
+}
+
+/* A suspect counts for what it shows by itself. */
+static void look_again(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace,
+                       const gmd_outcome *suspected)
+{
+    uint64_t hits = gate->item->hits;
+    gmd_violation first = {.oracle = "progress", .message = "it did not end"};
+    if (suspected->violation_count) {
+        first = suspected->violations[0]; /* the next run overwrites it */
+        if (gmd_gate_is_known(gate, &first)) {
+            return;
+        }
+    }
+    if (gmd_gate_play(gate, runner, trace) && gate->item->hits == hits) {
+        gmd_gate_note(gate, "shown only after other runs in the same process: %s: %s", first.oracle,
+                      first.message);
+    }
+}
+
+void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_scout_trace *traces, size_t count)
+{
+    for (size_t at = 0; at < count && !gmd_gate_is_over(gate);) {
+        gmd_scouted scouted;
+        gmd_error error;
+        gmd_status status = gmd_runner_scout(runner, &traces[at], count - at, &scouted, &error);
+        if (status != GMD_OK) {
+            if (status != GMD_BAD_INPUT) {
+                gmd_gate_fail(gate, status, &error);
+            }
+            gmd_gate_note(gate, "refused: %s", error.text);
+            return;
+        }
+        gmd_gate_count(gate, scouted.passed, scouted.requests);
+        gate->lapses += scouted.lapses;
+        at += scouted.passed;
+        if (scouted.is_suspect) {
+            look_again(gate, runner, &traces[at++].trace, scouted.outcome);
+        } else if (!scouted.passed || traces[0].expects_lapses) {
+            return;
+        } else if (at < count) {
+            count = at + 1; /* its threads spin out of sight: one more will do */
+            traces[at].expects_lapses = true;
+        }
+    }
+}
+
+/* --- the findings as they are told ------------------------------------------------------- */
+
+/* The worst first: memory that is not the caller's alone, then no answer, then wrong answers, then
+ * what is left, then figures. */
+static size_t badness(const char *oracle)
+{
+    static const char *const order[] = {
+        "overlap",  "backing",      "stream_order", "data",      "size",       "misuse",
+        "progress", "api_misuse",   "oom_retry",    "leak",      "peak_bound", "alignment",
+        "snapshot", "device_state", "accounting",   "reference", "determinism"};
+    size_t count = sizeof order / sizeof *order, i = 0;
+    while (i < count && strcmp(order[i], oracle) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static int compare_findings(const void *left, const void *right)
+{
+    const gmd_gate_finding *a = left, *b = right;
+    size_t x = badness(a->violation.oracle), y = badness(b->violation.oracle);
+    if (x != y) {
+        return x < y ? -1 : 1;
+    }
+    return strcmp(a->cause, b->cause);
+}
+
+/* As a word for the shell. */
+static void quote(const char *word, char *out, size_t size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+,:=@%";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        snprintf(out, size, "%s", word);
+        return;
+    }
+    size_t at = (size_t)snprintf(out, size, "'");
+    for (const char *c = word; *c && at < size; c++) {
+        at += (size_t)snprintf(out + at, size - at, *c == '\'' ? "'\\''" : "%c", *c);
+    }
+    if (at < size) {
+        snprintf(out + at, size - at, "'");
+    }
+}
+
+static void write_replay(const gmd_gate *gate, const gmd_gate_mark *mark,
+                         const gmd_violation *violation, char *out, size_t size)
+{
+    char allocator[512], file[512], timeout[40] = "";
+    quote(gate->run.allocator, allocator, sizeof allocator);
+    quote(violation->case_path, file, sizeof file);
+    if (is_hang(violation)) {
+        snprintf(timeout, sizeof timeout, " --timeout %g", gate->run.call_budget_s);
+    }
+    if (mark->replay[0]) {
+        snprintf(out, size, "gmd gate --allocator %.400s --rounds %.400s", allocator, file);
+    } else if (violation->case_path[0]) {
+        snprintf(out, size, "gmd run %.400s --allocator %.400s%s", file, allocator, timeout);
+    } else {
+        snprintf(out, size, "gmd gate --allocator %.400s --seed %" PRIu64 "%s --only %s/%s",
+                 allocator, gate->run.seed, gate->options->is_quick ? " --quick" : "", mark->part,
+                 mark->item);
+    }
+}
+
+static void fill_in_findings(gmd_gate *gate)
+{
+    size_t count = gate->found.count < gate->mark_count ? gate->found.count : gate->mark_count;
+    gmd_gate_finding *list = calloc(count + 1, sizeof *list);
+    if (!list) {
+        gmd_error error;
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for findings"), &error);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const gmd_finding *from = &gate->found.items[i];
+        const gmd_gate_mark *mark = &gate->marks[i];
+        gmd_gate_finding *to = &list[i];
+        to->violation = from->violation;
+        to->case_requests = from->requests;
+        to->hits = from->hits;
+        to->seconds = mark->seconds;
+        snprintf(to->cause, sizeof to->cause, "%s", from->cause.text);
+        snprintf(to->part, sizeof to->part, "%s", mark->part);
+        snprintf(to->item, sizeof to->item, "%s", mark->item);
+        write_replay(gate, mark, &from->violation, to->replay, sizeof to->replay);
+    }
+    qsort(list, count, sizeof *list, compare_findings);
+    gate->result->findings = list;
+    gate->result->finding_count = count;
+}
+
+/* --- all of it --------------------------------------------------------------------------- */
+
+static gmd_status prepare_parts(gmd_gate *gate, gmd_error *error)
+{
+    gmd_gate_part *parts = calloc(gmd_gate_plan_part_count, sizeof *parts);
+    if (!parts) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for results");
+    }
+    for (size_t i = 0; i < gmd_gate_plan_part_count; i++) {
+        const gmd_gate_planned_part *p = &gmd_gate_plan_parts[i];
+        parts[i] = (gmd_gate_part){.name = p->name, .category = p->category, .what = p->what};
+    }
+    gate->result->parts = parts;
+    gate->result->part_count = gmd_gate_plan_part_count;
+    return GMD_OK;
+}
+
+/* --only names a part. */
+static gmd_status check_only(const gmd_gate *gate, gmd_error *error)
+{
+    const char *only = gate->options->only;
+    char names[200] = "";
+    for (size_t i = 0; only && i < gmd_gate_plan_part_count; i++) {
+        const char *name = gmd_gate_plan_parts[i].name;
+        size_t length = strlen(name), at = strlen(names);
+        if (strncmp(only, name, length) == 0 && (!only[length] || only[length] == '/')) {
+            return GMD_OK;
+        }
+        snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", name);
+    }
+    return only ? gmd_fail(error, GMD_BAD_INPUT,
+                           "--only %s: expected a part (%s), or PART/ITEM of an earlier report",
+                           only, names)
+                : GMD_OK;
+}
+
+static void choose_confs(gmd_gate *gate)
+{
+    if (gate->options->run->conf) {
+        gate->confs[0] = gate->options->run->conf;
+        gate->conf_count = 1;
+        gate->conf_is_fixed = true;
+    } else if (gate->abilities.has_settings) {
+        gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, GMD_GATE_CONF_MAX);
+    }
+}
+
+/* Nothing else can be told of an allocator that does not outlive its first requests. */
+static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
+{
+    gmd_outcome *outcome = calloc(1, sizeof *outcome);
+    if (!outcome) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for an outcome");
+    }
+    gate->part = &gate->result->parts[0];
+    gmd_run_options with = gate->run;
+    with.conf = gate->options->run->conf;
+    gmd_status status = gmd_gate_find_abilities(&gate->abilities, &with, outcome, error);
+    bool is_dead = outcome->violation_count &&
+                   strcmp(outcome->violations[0].oracle, "progress") == 0;
+    if (status == GMD_OK && is_dead && gate->status == GMD_OK) {
+        gmd_gate_first(gate);
+        give_up(gate, "the allocator does not outlive its first requests");
+    }
+    free(outcome);
+    return status;
+}
+
+static void run_parts(gmd_gate *gate)
+{
+    for (size_t i = 0; i < gmd_gate_plan_part_count && !gmd_gate_is_over(gate); i++) {
+        gate->part = &gate->result->parts[i];
+        gmd_gate_plan_parts[i].run(gate);
+        gmd_gate_end(gate);
+    }
+}
+
+static gmd_status run_gate(gmd_gate *gate, gmd_error *error)
+{
+    gmd_status status = check_only(gate, error);
+    if (status == GMD_OK) {
+        status = prepare_parts(gate, error);
+    }
+    if (status == GMD_OK) {
+        status = make_first_requests(gate, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    choose_confs(gate);
+    if (gate->options->rounds_file) {
+        gmd_gate_rounds_of_file(gate, gate->options->rounds_file);
+    } else {
+        run_parts(gate);
+    }
+    gmd_gate_end(gate);
+    fill_in_findings(gate);
+    return gate->status;
+}
+
+gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result, gmd_error *error)
+{
+    *result = (gmd_gate_result){.seed = options->run->seed, .is_quick = options->is_quick};
+    gmd_gate gate = {.options = options,
+                     .result = result,
+                     .run = *options->run,
+                     .found = {.out_directory = options->run->case_directory,
+                               .allocator = options->run->allocator,
+                               .minimize_seconds = MINIMIZE_SECONDS,
+                               .minimize_tries = MINIMIZE_TRIES,
+                               .progress = tell_minimising},
+                     .start = gmd_gate_clock(),
+                     .error = error};
+    gate.found.origin = gate.origin;
+    gate.found.context = &gate;
+    gate.run.conf = NULL; /* traces state it */
+    gate.run.limit_bytes = 0;
+    gate.run.schedule = gate.run.interleave = NULL;
+    gate.run.shows_progress = false;
+    gmd_status status = run_gate(&gate, error);
+    result->seconds = gmd_gate_clock() - gate.start;
+    gmd_findings_free(&gate.found);
+    free(gate.marks);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* gmd_gate.h - a fixed battery against an allocator under test: cases, scenarios, faults, random
+ * sequences, rounds repeated. The same seed gives the same verdict: all of it is counted in runs,
+ * not by the clock.
+ *
+ * Simulated device only. Thread safety: one gate at a time. */
+#ifndef GMD_GATE_H
+#define GMD_GATE_H
+
+#include "gmd_gate_result.h"
+
+#include "gmd_driver.h"
+
+#include <signal.h>
+
+typedef struct gmd_gate_progress {
+    const char *part, *item;
+    uint64_t runs, requests;
+    size_t findings;
+    double seconds;
+    const char *doing; /* "running", "minimising" */
+} gmd_gate_progress;
+
+typedef struct gmd_gate_options {
+    /* The allocator, its settings (conf NULL: those that it takes are tried), the seed, what is
+     * known, where cases go, how long a request may take. */
+    const gmd_run_options *run;
+    uint32_t device_max; /* several-device items use up to so many */
+    bool is_quick, fails_fast;
+    const char *only;        /* "PART" or "PART/ITEM"; NULL: all */
+    const char *rounds_file; /* a .gmd file that is judged as a round, instead of the battery */
+    double seconds; /* after the battery: more random sequences until that much time is over */
+    const volatile sig_atomic_t *is_interrupted;               /* NULL: nobody interrupts */
+    void (*progress)(void *, const gmd_gate_progress *status); /* NULL: nobody is told */
+    void *context;
+} gmd_gate_options;
+
+/* GMD_BAD_INPUT: the allocator cannot be loaded, or an option names nothing. `result` is to be
+ * freed in any case. */
+gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result, gmd_error *error);
+
+#endif

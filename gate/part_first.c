@@ -1,0 +1,44 @@
+/* part_first.c - a few requests, with each of the settings that the allocator takes. */
+#include "gate.h"
+
+#include <string.h>
+
+static const char first_text[] = "gmd-trace 1\n"
+                                 "capacity 1GiB\n"
+                                 "alloc a 1000 s1\n"
+                                 "use a s1\n"
+                                 "free a\n"
+                                 "alloc b 4MiB s1\n"
+                                 "free b\n";
+
+static void play(gmd_gate *gate, const char *conf)
+{
+    gmd_trace trace;
+    gmd_error error;
+    gmd_runner runner;
+    gmd_runner_init(&runner, &gate->run);
+    if (gmd_trace_parse(&trace, first_text, sizeof first_text - 1, "first", &error) == GMD_OK) {
+        if (gmd_gate_set_conf(gate, &trace, conf)) {
+            gmd_gate_play(gate, &runner, &trace);
+        }
+        gmd_trace_free(&trace);
+    }
+    gmd_runner_close(&runner);
+}
+
+void gmd_gate_first(gmd_gate *gate)
+{
+    if (!gate->conf_is_fixed && gmd_gate_begin(gate, "no settings")) {
+        play(gate, NULL);
+        gmd_gate_end(gate);
+    }
+    for (size_t i = 0; i < gate->conf_count; i++) {
+        if (gmd_gate_begin(gate, gate->confs[i])) {
+            play(gate, gate->confs[i]);
+            gmd_gate_end(gate);
+        }
+    }
+    if (!gate->abilities.has_settings) {
+        gmd_gate_skip(gate, "settings", "the allocator exports no gmd_configure");
+    }
+}

@@ -1,0 +1,196 @@
+/* part_random.c - random sequences, by the search of `gmd fuzz`, of kinds that the plan names. */
+#include "gate.h"
+#include "plan.h"
+#include "search.h"
+
+#include "gmd_size.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- a kind ------------------------------------------------------------------------------ */
+
+static uint32_t within(uint32_t drawn, uint32_t least, uint32_t most)
+{
+    drawn = drawn < least ? least : drawn;
+    return most && drawn > most ? most : drawn;
+}
+
+/* Many blocks of sizes that a size class or a list has many of, with a large one now and then. */
+static void make_small(gmd_profile *p)
+{
+    static const uint64_t sizes[] = {512, 1000, 4096, 65536, 300000, 2 * GMD_MIB};
+    p->palette_count = GMD_PALETTE_MAX;
+    memcpy(p->palette, sizes, sizeof sizes);
+    p->palette_percent = 90;
+    p->cap_percent = 0;
+}
+
+static void shape_weights(gmd_profile *p, const gmd_gate_kind *kind)
+{
+    if (kind->has_no_faults) {
+        p->weights[GMD_OP_FAULT] = p->weights[GMD_OP_BUDGET] = 0;
+    }
+    if (kind->has_only_faults) {
+        p->weights[GMD_OP_FAULT] = 25;
+        p->weights[GMD_OP_BUDGET] = 10;
+    }
+    if (kind->record_weight) {
+        p->weights[GMD_OP_USE] = 150;
+        p->weights[GMD_OP_RECORD] = kind->record_weight;
+        p->weights[GMD_OP_WAIT] = 25;
+    }
+    if (kind->live_most > 1000) { /* the figures of thousands are in balance */
+        p->weights[GMD_OP_ALLOC] = 400;
+        p->weights[GMD_OP_FREE] = 380;
+        p->weights[GMD_OP_EMPTY_CACHE] = p->weights[GMD_OP_FRACTION] = 0;
+        p->weights[GMD_OP_DESTROY] = p->weights[GMD_OP_SYNC] = 1;
+    }
+}
+
+static void shape(gmd_profile *p, const void *context)
+{
+    const gmd_gate_kind *kind = context;
+    bool was_single = p->stream_count == 1;
+    p->stream_count = within(p->stream_count, kind->streams_least, kind->streams_most);
+    p->live_max = kind->live_most ? kind->live_most : p->live_max;
+    p->request_count = kind->requests ? kind->requests : p->request_count;
+    if (was_single && p->stream_count > 1) {
+        p->weights[GMD_OP_WAIT] = 20;
+    }
+    if (kind->devices > 1) {
+        p->weights[GMD_OP_DEVICE] = 20;
+    }
+    if (kind->cap_percent) {
+        p->cap_percent = kind->cap_percent;
+        p->live_max = within(p->live_max, 0, 12);
+    }
+    if (kind->schedule != GMD_SCHEDULE_UNSTATED) {
+        p->schedule = kind->schedule;
+    }
+    p->has_huge_sizes = p->has_huge_sizes || kind->has_huge_sizes;
+    if (kind->has_small_sizes) {
+        make_small(p);
+    }
+    shape_weights(p, kind);
+}
+
+/* --- running it -------------------------------------------------------------------------- */
+
+typedef struct watching {
+    gmd_gate *gate;
+    uint64_t runs, requests; /* counted so far */
+} watching;
+
+static void take_status(void *context, const gmd_search_status *s)
+{
+    watching *w = context;
+    gmd_gate_count(w->gate, s->runs - w->runs, s->requests - w->requests);
+    w->runs = s->runs;
+    w->requests = s->requests;
+    gmd_gate_take_findings(w->gate);
+    gmd_gate_tell(w->gate, strcmp(s->doing, "minimising") == 0 ? s->doing : "running");
+    gmd_gate_is_over(w->gate); /* sets what ends the search */
+}
+
+static uint64_t count_hits(const gmd_findings *found)
+{
+    uint64_t hits = 0;
+    for (size_t i = 0; i < found->count; i++) {
+        hits += found->items[i].hits;
+    }
+    return hits;
+}
+
+static void note_result(gmd_gate *gate, const gmd_search_result *result)
+{
+    if (result->unconfirmed) {
+        gmd_gate_note(gate, "%llu sequences showed something only after others in one process: "
+                      "%s: %.120s", (unsigned long long)result->unconfirmed,
+                      result->unconfirmed_first.oracle, result->unconfirmed_first.message);
+    } else if (result->spins_since) {
+        gmd_gate_note(gate, "threads spin or block out of the scheduler's sight: few are interleaved");
+    } else if (result->refused) {
+        gmd_gate_note(gate, "%llu rounds were refused: %.160s", (unsigned long long)result->refused,
+                      result->refusal);
+    }
+}
+
+static void search(gmd_gate *gate, const gmd_profile_space *space, const gmd_gate_kind *kind,
+                   uint64_t seed, uint64_t runs)
+{
+    watching w = {.gate = gate};
+    gmd_search_options options = {.run = &gate->run,
+                                  .space = *space,
+                                  .seed = seed,
+                                  .runs = runs,
+                                  .round_runs = kind->round_runs,
+                                  .no_sweeps = kind->has_no_faults || kind->requests > 1000,
+                                  .shape = shape,
+                                  .kind = kind,
+                                  .is_interrupted = &gate->gives_up,
+                                  .progress = take_status,
+                                  .context = &w};
+    gmd_search_result result;
+    gmd_error error = {""};
+    uint64_t hits = count_hits(&gate->found);
+    void (*tell)(void *, size_t, uint64_t) = gate->found.progress;
+    gmd_gate_fail(gate, gmd_search(&options, &gate->found, &result, &error), &error);
+    gate->found.progress = tell; /* the search has its own */
+    gate->found.context = gate;
+    gmd_gate_take_findings(gate);
+    gate->item->hits += count_hits(&gate->found) - hits;
+    note_result(gate, &result);
+}
+
+static gmd_profile_space space_of(const gmd_gate *gate, const gmd_profile_space *all,
+                                  const gmd_gate_kind *kind)
+{
+    gmd_profile_space s = *all;
+    s.device_max = kind->devices ? kind->devices : gate->options->device_max;
+    s.device_max = s.device_max > gate->options->device_max ? gate->options->device_max
+                                                            : s.device_max;
+    s.has_devices_only = kind->devices > 1;
+    s.has_one_thread = kind->threads == 1;
+    s.has_threads_only = kind->threads > 1;
+    s.capacity_bytes = kind->capacity_bytes;
+    s.confs = gate->confs;
+    s.conf_count = gate->conf_count;
+    s.conf_is_fixed = gate->conf_is_fixed;
+    return s;
+}
+
+static void run_kind(gmd_gate *gate, const gmd_profile_space *all, size_t index, uint64_t again)
+{
+    const gmd_gate_kind *kind = &gmd_gate_plan_kinds[index];
+    gmd_profile_space space = space_of(gate, all, kind);
+    if (kind->has_only_faults && !all->has_faults) {
+        gmd_gate_skip(gate, kind->name, "faults cannot be planted under this allocator");
+    } else if (kind->threads > 1 && !all->has_interleaving) {
+        gmd_gate_skip(gate, kind->name, "its threads cannot be interleaved here");
+    } else if (kind->devices > 1 && space.device_max < 2) {
+        gmd_gate_skip(gate, kind->name, "--devices 1");
+    } else if (gmd_gate_begin(gate, kind->name)) {
+        uint64_t seed = gmd_random_derive(gmd_random_derive(gate->run.seed, index), again);
+        search(gate, &space, kind, seed, gmd_gate_runs(gate, kind->runs.full, kind->runs.quick));
+        gmd_gate_end(gate);
+    }
+}
+
+void gmd_gate_random(gmd_gate *gate)
+{
+    gmd_profile_space space = {0};
+    gmd_error error;
+    gmd_run_options with = gate->run;
+    with.conf = gate->conf_is_fixed ? gate->confs[0] : NULL;
+    gmd_status status = gmd_search_find_space(&space, &with, &error);
+    if (status != GMD_OK) {
+        gmd_gate_fail(gate, status, &error);
+        return;
+    }
+    space.has_fraction = gate->abilities.has_fraction;
+    space.has_record_stream = gate->abilities.has_record_stream;
+    for (size_t i = 0; i < gmd_gate_plan_kind_count && !gmd_gate_is_over(gate); i++) {
+        run_kind(gate, &space, i, 0);
+    }
+}

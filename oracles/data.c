@@ -1,0 +1,48 @@
+/* data - what was written to a block is what is read from it until it is freed: nothing but the
+ * block's own work writes there. What the allocator itself writes into a live block is found, two
+ * blocks over the same physical memory through different addresses, and work of an earlier owner
+ * that ran too late. */
+#include "list.h"
+
+#include <inttypes.h>
+
+static const char *blind_spot(const gmd_view *view)
+{
+    return view->read_contents ? NULL
+                               : "a real device needs kernels that fill blocks and verify them, "
+                                 "which gmd does not have yet";
+}
+
+static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    const gmd_live_block *b = view->block;
+    gmd_contents c;
+    if (!view->read_contents(view->device_context, b, &c) || !c.other_bytes || !c.is_written) {
+        return;
+    }
+    if (c.other) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " of %" PRIu64 " B of the block at 0x%" PRIx64
+                          " (request %" PRIu64 ", stream %" PRIu32 ") hold, from 0x%" PRIx64
+                          " on, what work of the live block of %" PRIu64 " B at 0x%" PRIx64
+                          " (request %" PRIu64 ", stream %" PRIu32
+                          ") wrote: both lie on the same physical memory",
+                          c.other_bytes, b->bytes, b->address, b->born, b->stream, c.other_address,
+                          c.other->bytes, c.other->address, c.other->born, c.other->stream);
+    } else {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " of %" PRIu64 " B of the block at 0x%" PRIx64
+                          " (request %" PRIu64 ", stream %" PRIu32 ") do not hold, from 0x%" PRIx64
+                          " on, what its own work wrote: the allocator itself, or work of an "
+                          "earlier owner, wrote there while the block was live",
+                          c.other_bytes, b->bytes, b->address, b->born, b->stream, c.other_address);
+    }
+}
+
+const gmd_oracle gmd_oracle_data = {
+    .name = "data",
+    .holds_when = "what was written to a block is what is read from it until it is freed",
+    .blind_spot = blind_spot,
+    .before_free = before_free,
+};

@@ -1,0 +1,100 @@
+/* misuse - where the allocator promises it: a free of what is no live block (freed already, handed
+ * out by nobody, inside of one, null) is refused or ignored, and changes nothing. The driver makes
+ * such frees now and then. A crash in one is its parent's to see, who speaks in this oracle's name
+ * (driver/child.c); what it corrupts unseen shows to the other oracles, which go on judging. */
+#include "list.h"
+
+#include <inttypes.h>
+
+static const char *blind_spot(const gmd_view *view)
+{
+    return view->promises & GMD_PROMISE_MISUSE
+               ? NULL
+               : "the allocator does not promise it (gmd_promises, --promise misuse)";
+}
+
+const char *gmd_wrong_free_text(gmd_wrong_free_kind kind)
+{
+    static const char *const texts[] = {
+        [GMD_FREED_TWICE] = "the second free of the block",
+        [GMD_FREED_INSIDE] = "the free of an address inside of the live block",
+        [GMD_FREED_FOREIGN] = "the free of an address of the host's",
+        [GMD_FREED_NULL] = "the free of a null pointer,",
+    };
+    return texts[kind];
+}
+
+static void demand(const gmd_view *view, gmd_judge *judge, const char *name, uint64_t before,
+                   uint64_t now, bool may_fall)
+{
+    bool is_kept = before != GMD_STAT_UNKNOWN && now != GMD_STAT_UNKNOWN;
+    if (is_kept && now != before && !(may_fall && now < before)) {
+        const gmd_wrong_free *f = view->wrong_free;
+        gmd_violation_add(judge,
+                          "%s at 0x%" PRIx64 " after request %" PRIu64
+                          " was to be refused or ignored, and %s went from %" PRIu64 " to %" PRIu64
+                          ": another block's memory is now taken for free",
+                          gmd_wrong_free_text(f->kind), f->address, view->request_index, name,
+                          before, now);
+    }
+}
+
+/* A free may look for pending work that is over meanwhile, whatever it is a free of. */
+static void check_books(const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_stats *now = view->stats, *before = view->stats_before;
+    demand(view, judge, "allocated_bytes", before->allocated_bytes, now->allocated_bytes, false);
+    demand(view, judge, "allocation_count", before->allocation_count, now->allocation_count, false);
+    demand(view, judge, "active_bytes", before->active_bytes, now->active_bytes, true);
+    demand(view, judge, "reserved_bytes", before->reserved_bytes, now->reserved_bytes, true);
+}
+
+static void check_thread(const gmd_view *view, gmd_judge *judge)
+{
+    const gmd_wrong_free *f = view->wrong_free;
+    const gmd_thread_state *before = view->thread_before, *now = view->thread_after;
+    if (now->device != before->device || now->last_error != before->last_error) {
+        gmd_violation_add(judge,
+                          "%s at 0x%" PRIx64 " after request %" PRIu64
+                          " left the thread with device %d and CUDA error %d, which were %d and %d",
+                          gmd_wrong_free_text(f->kind), f->address, view->request_index,
+                          now->device, now->last_error, before->device, before->last_error);
+    }
+}
+
+static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    const gmd_wrong_free *f = view->wrong_free;
+    uint64_t bad = 0;
+    for (size_t i = 0; i < view->misuse_count; i++) {
+        const gmd_misuse *m = &view->misuses[i];
+        gmd_violation_add(judge,
+                          "%s at 0x%" PRIx64 " after request %" PRIu64
+                          " was passed on: %s(0x%" PRIx64 ", %" PRIu64 " B) returned %d: %s",
+                          gmd_wrong_free_text(f->kind), f->address, view->request_index,
+                          m->function, m->address, m->size, m->result, m->sentence);
+    }
+    if (view->stats) {
+        check_books(view, judge);
+    }
+    if (f->inside.address && view->is_backed &&
+        !view->is_backed(view->device_context, f->inside.address, f->inside.bytes, f->inside.device,
+                         &bad)) {
+        gmd_violation_add(judge,
+                          "%s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+                          ") took its memory away at 0x%" PRIx64,
+                          gmd_wrong_free_text(f->kind), f->inside.bytes, f->inside.address,
+                          f->inside.born, bad);
+    }
+    if (view->thread_before && view->thread_after) {
+        check_thread(view, judge);
+    }
+}
+
+const gmd_oracle gmd_oracle_misuse = {
+    .name = "misuse",
+    .holds_when = "a free of what is no live block is refused or ignored, and changes nothing",
+    .blind_spot = blind_spot,
+    .after_wrong_free = after_wrong_free,
+};

@@ -1,0 +1,343 @@
+/* snapshot - blocks tile their segments, segments lie in memory that the device handed out, the
+ * allocated blocks are exactly the live ones, the sums are the statistics; and, where the allocator
+ * promises it, no two free neighbours stay unmerged.
+ *
+ * Looking costs time in proportion to the number of blocks. It is done when the workload is over,
+ * when everything was freed, after the first refusals, and in between ever more rarely, by the
+ * number of requests, so that a run can be repeated. */
+#include "list.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { FIRST_LOOK = 32, REQUESTS_A_BLOCK = 32, EVERY_REFUSAL_UP_TO = 16 };
+
+typedef struct sums {
+    uint64_t allocated, active, reserved, requested, inactive_split;
+    uint64_t allocated_count, segment_count;
+    bool has_expandable;
+} sums;
+
+typedef struct looks {
+    gmd_block_info *blocks;
+    size_t count, capacity;
+    bool has_no_memory;
+    uint64_t requests, last_look, interval, refusals;
+} looks;
+
+static const char *const state_names[] = {"free", "allocated", "pending"};
+
+static void *create(void)
+{
+    looks *l = calloc(1, sizeof *l);
+    if (l) {
+        l->interval = FIRST_LOOK;
+    }
+    return l;
+}
+
+static void destroy(void *state)
+{
+    looks *l = state;
+    free(l->blocks);
+    free(l);
+}
+
+static void ignore(void *context, const gmd_block_info *block)
+{
+    (void)context;
+    (void)block;
+}
+
+static const char *blind_spot(const gmd_view *view)
+{
+    if (!view->walk) {
+        return "the allocator exports no gmd_walk";
+    }
+    return view->walk(view->device_context, view->device, ignore, NULL) == 0
+               ? NULL
+               : "gmd_walk failed before the first request";
+}
+
+static void keep(void *context, const gmd_block_info *block)
+{
+    looks *l = context;
+    if (l->count == l->capacity) {
+        size_t capacity = l->capacity ? l->capacity * 2 : 256;
+        gmd_block_info *larger = realloc(l->blocks, capacity * sizeof *larger);
+        if (!larger) {
+            l->has_no_memory = true;
+            return;
+        }
+        l->blocks = larger;
+        l->capacity = capacity;
+    }
+    l->blocks[l->count++] = *block;
+}
+
+/* --- one segment after the other --------------------------------------------------------- */
+
+static uint64_t end_of(const gmd_block_info *b)
+{
+    return b->address + b->size;
+}
+
+/* `before` is the block before it in the walk; NULL: there is none. */
+static bool check_place(const gmd_view *view, const gmd_block_info *b, const gmd_block_info *before,
+                        gmd_judge *judge)
+{
+    bool is_first = !before || before->segment_address != b->segment_address;
+    uint64_t due = is_first ? b->segment_address : end_of(before);
+    uint64_t segment_end = b->segment_address + b->segment_size;
+    if (b->state < 0 || b->state > 2) {
+        gmd_violation_add(judge, "device %d: the block at 0x%" PRIx64 " is in the unknown state %d",
+                          view->device, b->address, b->state);
+    } else if (b->address != due || !b->size || b->size > segment_end - b->address) {
+        gmd_violation_add(judge,
+                          "device %d: blocks do not tile their segment: in the segment of %" PRIu64
+                          " B at 0x%" PRIx64 " the %s block at 0x%" PRIx64 " has %" PRIu64
+                          " B, and the next one was due at 0x%" PRIx64
+                          ": part of the segment is lost, or belongs to two blocks",
+                          view->device, b->segment_size, b->segment_address, state_names[b->state],
+                          b->address, b->size, due);
+    } else if (is_first && before &&
+               before->segment_address + before->segment_size > b->segment_address) {
+        gmd_violation_add(judge,
+                          "device %d: the segments at 0x%" PRIx64 " (%" PRIu64 " B) and 0x%" PRIx64
+                          " overlap or are not in the order of their addresses",
+                          view->device, before->segment_address, before->segment_size,
+                          b->segment_address);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static bool check_end_of_segment(const gmd_view *view, const gmd_block_info *last, gmd_judge *judge)
+{
+    uint64_t end = last->segment_address + last->segment_size, bad = 0;
+    if (end_of(last) != end) {
+        gmd_violation_add(judge,
+                          "device %d: blocks do not tile their segment: the last block in the "
+                          "segment of %" PRIu64 " B at 0x%" PRIx64 " ends at 0x%" PRIx64
+                          ", and the segment at 0x%" PRIx64,
+                          view->device, last->segment_size, last->segment_address, end_of(last),
+                          end);
+        return false;
+    }
+    if (view->is_backed && !view->is_backed(view->device_context, last->segment_address,
+                                            last->segment_size, view->device, &bad)) {
+        gmd_violation_add(judge,
+                          "device %d: the allocator lists a segment of %" PRIu64 " B at 0x%" PRIx64
+                          ", and the device has handed out no memory at 0x%" PRIx64 " in it",
+                          view->device, last->segment_size, last->segment_address, bad);
+        return false;
+    }
+    return true;
+}
+
+static bool are_mergeable(const gmd_block_info *a, const gmd_block_info *b)
+{
+    return a->segment_address == b->segment_address && a->state == 0 && b->state == 0 &&
+           a->stream == b->stream && a->is_large == b->is_large && a->pool_id[0] == b->pool_id[0] &&
+           a->pool_id[1] == b->pool_id[1];
+}
+
+static bool check_merged(const gmd_view *view, const gmd_block_info *a, const gmd_block_info *b,
+                         gmd_judge *judge)
+{
+    if (!(view->promises & GMD_PROMISE_COALESCING) || !are_mergeable(a, b)) {
+        return true;
+    }
+    gmd_violation_add(
+        judge,
+        "device %d: the free blocks of %" PRIu64 " B at 0x%" PRIx64 " and of %" PRIu64
+        " B at 0x%" PRIx64
+        " are neighbours in one segment, of one stream and pool, and were not merged: "
+        "a request of %" PRIu64 " B finds neither",
+        view->device, a->size, a->address, b->size, b->address, a->size + b->size);
+    return false;
+}
+
+static bool check_segments(const looks *l, const gmd_view *view, gmd_judge *judge)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const gmd_block_info *b = &l->blocks[i], *before = i ? b - 1 : NULL;
+        bool is_last = i + 1 == l->count || l->blocks[i + 1].segment_address != b->segment_address;
+        if (!check_place(view, b, before, judge) ||
+            (before && !check_merged(view, before, b, judge)) ||
+            (is_last && !check_end_of_segment(view, b, judge))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- the live blocks --------------------------------------------------------------------- */
+
+typedef struct live_check {
+    const looks *looks;
+    const gmd_view *view;
+    gmd_judge *judge;
+    uint64_t found;
+    bool has_failed;
+} live_check;
+
+static const gmd_block_info *find_block(const looks *l, uint64_t address)
+{
+    size_t low = 0, high = l->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (l->blocks[middle].address < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < l->count && l->blocks[low].address == address ? &l->blocks[low] : NULL;
+}
+
+/* A pointer that was handed out for no bytes need not be a block's. */
+static void check_live(void *context, const gmd_live_block *live)
+{
+    live_check *c = context;
+    const gmd_block_info *b = find_block(c->looks, live->address);
+    if (c->has_failed || (!b && live->bytes == 0)) {
+        return;
+    }
+    bool is_there = b && b->state == 1;
+    if (is_there && b->size >= live->bytes &&
+        (!b->requested_size || !live->bytes || b->requested_size == live->bytes)) {
+        c->found++;
+        return;
+    }
+    c->has_failed = true;
+    if (is_there) {
+        gmd_violation_add(
+            c->judge,
+            "device %d: the live block at 0x%" PRIx64 " (request %" PRIu64 ") asked for %" PRIu64
+            " B, and gmd_walk shows it with %" PRIu64 " B, of which %" PRIu64 " were asked for",
+            c->view->device, live->address, live->born, live->bytes, b->size, b->requested_size);
+    } else {
+        gmd_violation_add(c->judge,
+                          "device %d: the block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+                          ") is live, and gmd_walk shows %s",
+                          c->view->device, live->bytes, live->address, live->born,
+                          !b              ? "no block there"
+                          : b->state == 0 ? "a free block there: it will be handed out again"
+                                          : "a block there that was freed and is pending");
+    }
+}
+
+static bool check_live_set(const looks *l, const gmd_view *view, const sums *s, gmd_judge *judge)
+{
+    live_check c = {.looks = l, .view = view, .judge = judge};
+    view->each_live(view->device_context, view->device, check_live, &c);
+    if (!c.has_failed && c.found != s->allocated_count) {
+        gmd_violation_add(judge,
+                          "device %d: gmd_walk shows %" PRIu64 " allocated blocks, and %" PRIu64
+                          " of them are live: the others were freed, or never handed out",
+                          view->device, s->allocated_count, c.found);
+        c.has_failed = true;
+    }
+    return !c.has_failed;
+}
+
+/* --- the sums ---------------------------------------------------------------------------- */
+
+static sums add_up(const looks *l)
+{
+    sums s = {0};
+    for (size_t i = 0; i < l->count; i++) {
+        const gmd_block_info *b = &l->blocks[i];
+        bool is_first = i == 0 || b[-1].segment_address != b->segment_address;
+        s.reserved += is_first ? b->segment_size : 0;
+        s.segment_count += is_first;
+        s.allocated += b->state == 1 ? b->size : 0;
+        s.allocated_count += b->state == 1;
+        s.active += b->state ? b->size : 0;
+        s.requested += b->state ? b->requested_size : 0;
+        s.inactive_split += !b->state && b->size != b->segment_size ? b->size : 0;
+        s.has_expandable = s.has_expandable || b->is_expandable;
+    }
+    return s;
+}
+
+static void demand_sum(gmd_judge *judge, const gmd_view *view, const char *name, uint64_t figure,
+                       uint64_t sum)
+{
+    if (figure != GMD_STAT_UNKNOWN && figure != sum) {
+        gmd_violation_add(
+            judge, "device %d: %s = %" PRIu64 ", and the blocks of gmd_walk add up to %" PRIu64,
+            view->device, name, figure, sum);
+    }
+}
+
+/* An expandable segment is one to the statistics, and as many as it has mapped parts to a walk. */
+static void check_sums(const gmd_view *view, const sums *s, gmd_judge *judge)
+{
+    const gmd_stats *stats = view->stats;
+    demand_sum(judge, view, "allocated_bytes", stats->allocated_bytes, s->allocated);
+    demand_sum(judge, view, "active_bytes", stats->active_bytes, s->active);
+    demand_sum(judge, view, "reserved_bytes", stats->reserved_bytes, s->reserved);
+    demand_sum(judge, view, "allocation_count", stats->allocation_count, s->allocated_count);
+    if (s->requested || !view->live_bytes) { /* it may not keep what was asked for */
+        demand_sum(judge, view, "requested_bytes", stats->requested_bytes, s->requested);
+    }
+    if (!s->has_expandable) {
+        demand_sum(judge, view, "segment_count", stats->segment_count, s->segment_count);
+    }
+    if (!s->has_expandable && (view->promises & GMD_PROMISE_PYTORCH)) {
+        demand_sum(judge, view, "inactive_split_bytes", stats->inactive_split_bytes,
+                   s->inactive_split);
+    }
+}
+
+/* --- when -------------------------------------------------------------------------------- */
+
+static void look(looks *l, const gmd_view *view, gmd_judge *judge)
+{
+    l->count = 0;
+    l->has_no_memory = false;
+    if (view->walk(view->device_context, view->device, keep, l) != 0) {
+        gmd_violation_add(judge, "device %d: gmd_walk failed after it had worked before",
+                          view->device);
+    } else if (!l->has_no_memory && check_segments(l, view, judge)) {
+        sums s = add_up(l);
+        if (check_live_set(l, view, &s, judge) && view->stats) {
+            check_sums(view, &s, judge);
+        }
+    }
+    uint64_t least = FIRST_LOOK + l->count * REQUESTS_A_BLOCK;
+    l->interval += l->interval / 4;
+    l->interval = l->interval > least ? l->interval : least;
+    l->last_look = l->requests;
+}
+
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    looks *l = state;
+    l->requests++;
+    l->refusals += view->out_of_memory;
+    bool is_early_refusal = view->out_of_memory && l->refusals <= EVERY_REFUSAL_UP_TO;
+    if (l->requests - l->last_look >= l->interval || is_early_refusal) {
+        look(l, view, judge);
+    }
+}
+
+static void when_over(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    look(state, view, judge);
+}
+
+const gmd_oracle gmd_oracle_snapshot = {
+    .name = "snapshot",
+    .holds_when = "blocks tile their segments, and their sums are the statistics",
+    .needs_quiet = true,
+    .blind_spot = blind_spot,
+    .create = create,
+    .destroy = destroy,
+    .after_request = after_request,
+    .when_over = when_over,
+    .at_end = when_over,
+};

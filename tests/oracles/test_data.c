@@ -1,0 +1,103 @@
+/* data: what may be in a block when it is freed. */
+#include "oracle_test.h"
+
+#include <string.h>
+
+typedef struct scene {
+    gmd_live_block block, other;
+    gmd_contents contents;
+    bool is_followed;
+    gmd_view view;
+    gmd_judge judge;
+} scene;
+
+static bool read_contents(const void *context, const gmd_live_block *block, gmd_contents *contents)
+{
+    const scene *s = context;
+    assert_ptr_equal(block, &s->block);
+    *contents = s->contents;
+    return s->is_followed;
+}
+
+static void set_scene(scene *s)
+{
+    *s = (scene){.is_followed = true,
+                 .block = {.address = 0x5000, .bytes = 4096, .born = 3},
+                 .other = {.address = 0x9000, .bytes = 512, .born = 4},
+                 .contents = {.marked_bytes = 4096}};
+    s->view = (gmd_view){.device_context = s, .read_contents = read_contents, .block = &s->block};
+}
+
+static void judge(scene *s, const char *expected)
+{
+    gmd_oracle_data.before_free(NULL, &s->view, &s->judge);
+    assert_int_equal(s->judge.count, *expected ? 1 : 0);
+    if (!strstr(s->judge.first, expected)) {
+        fail_msg("'%s' does not contain '%s'", s->judge.first, expected);
+    }
+}
+
+#define SCENE                                                                                      \
+    scene s;                                                                                       \
+    (void)state;                                                                                   \
+    set_scene(&s)
+
+static void a_block_that_holds_its_own_mark_is_right(void **state)
+{
+    SCENE;
+    judge(&s, "");
+}
+
+static void a_block_whose_work_is_all_to_come_may_hold_anything(void **state)
+{
+    SCENE;
+    s.contents = (gmd_contents){.other_bytes = 4096, .is_written = false};
+    judge(&s, "");
+}
+
+static void a_block_that_is_not_followed_is_not_judged(void **state)
+{
+    SCENE;
+    s.is_followed = false;
+    s.contents = (gmd_contents){.other_bytes = 4096, .is_written = true};
+    judge(&s, "");
+}
+
+static void one_byte_that_somebody_wrote_is_found(void **state)
+{
+    SCENE;
+    s.contents = (gmd_contents){
+        .marked_bytes = 4095, .other_bytes = 1, .other_address = 0x5100, .is_written = true};
+    judge(&s,
+          "1 of 4096 B of the block at 0x5000 (request 3, stream 0) do not hold, from 0x5100 on");
+}
+
+static void the_other_block_over_the_same_memory_is_named(void **state)
+{
+    SCENE;
+    s.contents = (gmd_contents){
+        .other_bytes = 4096, .other_address = 0x5000, .is_written = true, .other = &s.other};
+    judge(&s, "live block of 512 B at 0x9000 (request 4, stream 0) wrote: both lie on the same "
+              "physical memory");
+}
+
+static void a_device_that_cannot_be_read_is_told(void **state)
+{
+    SCENE;
+    assert_null(gmd_oracle_data.blind_spot(&s.view));
+    s.view.read_contents = NULL;
+    assert_non_null(gmd_oracle_data.blind_spot(&s.view));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_that_holds_its_own_mark_is_right),
+        cmocka_unit_test(a_block_whose_work_is_all_to_come_may_hold_anything),
+        cmocka_unit_test(a_block_that_is_not_followed_is_not_judged),
+        cmocka_unit_test(one_byte_that_somebody_wrote_is_found),
+        cmocka_unit_test(the_other_block_over_the_same_memory_is_named),
+        cmocka_unit_test(a_device_that_cannot_be_read_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

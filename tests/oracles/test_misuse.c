@@ -1,0 +1,147 @@
+/* misuse: what a free that must not be made may change, which is nothing. */
+#include "oracle_test.h"
+
+#include <string.h>
+
+typedef struct scene {
+    gmd_stats before, now;
+    gmd_thread_state thread_before, thread_now;
+    gmd_wrong_free made;
+    gmd_misuse passed_on;
+    gmd_view view;
+    gmd_judge judge;
+    bool is_backed;
+} scene;
+
+static bool is_backed(const void *context, uint64_t address, uint64_t size, int device,
+                      uint64_t *bad)
+{
+    (void)size;
+    (void)device;
+    *bad = address;
+    return ((const scene *)context)->is_backed;
+}
+
+static void set_scene(scene *s)
+{
+    *s = (scene){.is_backed = true, .made = {.kind = GMD_FREED_TWICE, .address = 0x5000}};
+    s->before = s->now = (gmd_stats){.allocated_bytes = 1024,
+                                     .active_bytes = 2048,
+                                     .reserved_bytes = 4096,
+                                     .allocation_count = 2};
+    s->view = (gmd_view){.device_context = s,
+                         .promises = GMD_PROMISE_MISUSE,
+                         .is_backed = is_backed,
+                         .stats = &s->now,
+                         .stats_before = &s->before,
+                         .thread_before = &s->thread_before,
+                         .thread_after = &s->thread_now,
+                         .misuses = &s->passed_on,
+                         .wrong_free = &s->made};
+}
+
+static void judge(scene *s, const char *expected)
+{
+    gmd_oracle_misuse.after_wrong_free(NULL, &s->view, &s->judge);
+    assert_int_equal(s->judge.count, *expected ? 1 : 0);
+    if (!strstr(s->judge.first, expected)) {
+        fail_msg("'%s' does not contain '%s'", s->judge.first, expected);
+    }
+}
+
+#define SCENE                                                                                      \
+    scene s;                                                                                       \
+    (void)state;                                                                                   \
+    set_scene(&s)
+
+static void a_free_that_changes_nothing_is_right(void **state)
+{
+    SCENE;
+    judge(&s, "");
+}
+
+static void pending_memory_may_become_free_meanwhile(void **state)
+{
+    SCENE;
+    s.now.active_bytes = 1024;
+    s.now.reserved_bytes = 2048;
+    judge(&s, "");
+}
+
+static void less_allocated_memory_is_found(void **state)
+{
+    SCENE;
+    s.now.allocated_bytes = 512;
+    judge(&s, "allocated_bytes went from 1024 to 512");
+}
+
+static void another_block_count_is_found(void **state)
+{
+    SCENE;
+    s.now.allocation_count = 1;
+    judge(&s, "allocation_count went from 2 to 1");
+}
+
+static void more_active_memory_is_found(void **state)
+{
+    SCENE;
+    s.now.active_bytes = 4096;
+    judge(&s, "active_bytes went from 2048 to 4096");
+}
+
+static void unknown_figures_are_not_compared(void **state)
+{
+    SCENE;
+    memset(&s.before, 0xff, sizeof s.before);
+    judge(&s, "");
+}
+
+static void a_block_that_loses_its_memory_is_found(void **state)
+{
+    SCENE;
+    s.is_backed = false;
+    s.made = (gmd_wrong_free){.kind = GMD_FREED_INSIDE,
+                              .address = 0x5200,
+                              .inside = {.address = 0x5000, .bytes = 4096, .born = 7}};
+    judge(&s, "took its memory away at 0x5000");
+}
+
+static void a_cuda_error_that_is_left_is_found(void **state)
+{
+    SCENE;
+    s.thread_now.last_error = 1;
+    judge(&s, "left the thread with device 0 and CUDA error 1");
+}
+
+static void a_call_that_cuda_forbids_is_found(void **state)
+{
+    SCENE;
+    s.passed_on = (gmd_misuse){.function = "cudaFree", .sentence = "a double free"};
+    s.view.misuse_count = 1;
+    judge(&s, "was passed on: cudaFree");
+}
+
+static void without_the_promise_it_does_not_judge(void **state)
+{
+    SCENE;
+    assert_null(gmd_oracle_misuse.blind_spot(&s.view));
+    s.view.promises = ~(unsigned)GMD_PROMISE_MISUSE;
+    assert_non_null(gmd_oracle_misuse.blind_spot(&s.view));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_free_that_changes_nothing_is_right),
+        cmocka_unit_test(pending_memory_may_become_free_meanwhile),
+        cmocka_unit_test(less_allocated_memory_is_found),
+        cmocka_unit_test(another_block_count_is_found),
+        cmocka_unit_test(more_active_memory_is_found),
+        cmocka_unit_test(unknown_figures_are_not_compared),
+        cmocka_unit_test(a_block_that_loses_its_memory_is_found),
+        cmocka_unit_test(a_cuda_error_that_is_left_is_found),
+        cmocka_unit_test(a_call_that_cuda_forbids_is_found),
+        cmocka_unit_test(without_the_promise_it_does_not_judge),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/* snapshot: what a walk over the allocator's blocks must show. */
+#include "oracle_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SEGMENT 0x7f0000000000u
+
+typedef struct scene {
+    gmd_block_info blocks[8];
+    size_t count;
+    gmd_live_block live[4];
+    size_t live_count;
+    gmd_stats stats;
+    gmd_view view;
+    gmd_judge judge;
+    int walks, walk_result;
+} scene;
+
+static int walk(const void *context, int device, gmd_walk_fn *visit, void *to)
+{
+    scene *s = (scene *)(uintptr_t)context;
+    (void)device;
+    s->walks++;
+    for (size_t i = 0; i < s->count; i++) {
+        visit(to, &s->blocks[i]);
+    }
+    return s->walk_result;
+}
+
+static void each_live(const void *context, int device, gmd_live_fn *visit, void *to)
+{
+    const scene *s = context;
+    (void)device;
+    for (size_t i = 0; i < s->live_count; i++) {
+        visit(to, &s->live[i]);
+    }
+}
+
+static gmd_block_info part(uint64_t offset, uint64_t size, int state)
+{
+    return (gmd_block_info){.segment_address = SEGMENT,
+                            .segment_size = 4096,
+                            .address = SEGMENT + offset,
+                            .size = size,
+                            .requested_size = state ? size : 0,
+                            .state = state};
+}
+
+/* One segment: a live block, one that is pending, a free one; and the statistics of that. */
+static void set_scene(scene *s)
+{
+    memset(s, 0, sizeof *s);
+    s->blocks[0] = part(0, 1024, 1);
+    s->blocks[1] = part(1024, 512, 2);
+    s->blocks[2] = part(1536, 2560, 0);
+    s->count = 3;
+    s->live[0] = (gmd_live_block){.address = SEGMENT, .bytes = 1024};
+    s->live_count = 1;
+    s->stats = (gmd_stats){.allocated_bytes = 1024,
+                           .active_bytes = 1536,
+                           .reserved_bytes = 4096,
+                           .requested_bytes = 1536,
+                           .inactive_split_bytes = 2560,
+                           .allocation_count = 1,
+                           .segment_count = 1};
+    s->view = (gmd_view){.device_context = s,
+                         .walk = walk,
+                         .each_live = each_live,
+                         .live_bytes = 1024,
+                         .live_count = 1,
+                         .promises = GMD_PROMISE_PYTORCH | GMD_PROMISE_COALESCING,
+                         .stats = &s->stats};
+}
+
+static void look(scene *s)
+{
+    void *state = gmd_oracle_snapshot.create();
+    gmd_oracle_snapshot.when_over(state, &s->view, &s->judge);
+    gmd_oracle_snapshot.destroy(state);
+}
+
+static void expect_clean(scene *s)
+{
+    look(s);
+    assert_string_equal(s->judge.first, "");
+}
+
+static void expect_said(scene *s, const char *part_of_message)
+{
+    look(s);
+    assert_int_equal(s->judge.count, 1);
+    if (!strstr(s->judge.first, part_of_message)) {
+        fail_msg("'%s' does not contain '%s'", s->judge.first, part_of_message);
+    }
+}
+
+#define SCENE                                                                                      \
+    scene s;                                                                                       \
+    (void)state;                                                                                   \
+    set_scene(&s)
+
+static void blocks_that_tile_their_segment_are_right(void **state)
+{
+    SCENE;
+    expect_clean(&s);
+}
+
+static void an_allocator_without_blocks_is_right(void **state)
+{
+    SCENE;
+    s.count = s.live_count = 0;
+    s.stats = (gmd_stats){0};
+    s.view.live_bytes = 0;
+    expect_clean(&s);
+}
+
+static void a_hole_between_two_blocks_is_found(void **state)
+{
+    SCENE;
+    s.blocks[1] = part(1030, 506, 2);
+    expect_said(&s, "do not tile their segment");
+}
+
+static void two_blocks_over_the_same_bytes_are_found(void **state)
+{
+    SCENE;
+    s.blocks[1] = part(1000, 536, 2);
+    expect_said(&s, "do not tile their segment");
+}
+
+static void a_block_beyond_its_segment_is_found(void **state)
+{
+    SCENE;
+    s.blocks[2].size = 2561;
+    expect_said(&s, "do not tile their segment");
+}
+
+static void a_lost_tail_is_found(void **state)
+{
+    SCENE;
+    s.blocks[2].size = 2048;
+    expect_said(&s, "ends at 0x7f0000000e00");
+}
+
+static void segments_that_overlap_are_found(void **state)
+{
+    SCENE;
+    s.blocks[3] = part(0, 4096, 0);
+    s.blocks[3].segment_address = s.blocks[3].address = SEGMENT + 2048;
+    s.count = 4;
+    expect_said(&s, "overlap or are not in the order");
+}
+
+static void free_neighbours_of_one_stream_are_found(void **state)
+{
+    SCENE;
+    s.blocks[2] = part(1536, 1024, 0);
+    s.blocks[3] = part(2560, 1536, 0);
+    s.count = 4;
+    expect_said(&s, "were not merged");
+}
+
+static void free_neighbours_are_right_where_no_merging_is_promised(void **state)
+{
+    SCENE;
+    s.view.promises = 0;
+    s.blocks[2] = part(1536, 1024, 0);
+    s.blocks[3] = part(2560, 1536, 0);
+    s.count = 4;
+    expect_clean(&s);
+}
+
+static void free_neighbours_of_two_pools_are_right(void **state)
+{
+    SCENE;
+    s.blocks[2] = part(1536, 1024, 0);
+    s.blocks[3] = part(2560, 1536, 0);
+    s.blocks[3].pool_id[1] = 7;
+    s.count = 4;
+    expect_clean(&s);
+}
+
+static void a_live_block_that_is_shown_free_is_found(void **state)
+{
+    SCENE;
+    s.blocks[0].state = 0;
+    expect_said(&s, "is live, and gmd_walk shows a free block there");
+}
+
+static void a_live_block_that_is_not_shown_is_found(void **state)
+{
+    SCENE;
+    s.live[0].address += 256;
+    expect_said(&s, "no block there");
+}
+
+static void an_allocated_block_that_nobody_has_is_found(void **state)
+{
+    SCENE;
+    s.live_count = 0;
+    expect_said(&s, "1 allocated blocks, and 0 of them are live");
+}
+
+static void a_block_that_is_shown_too_small_is_found(void **state)
+{
+    SCENE;
+    s.live[0].bytes = 1025;
+    expect_said(&s, "asked for 1025 B");
+}
+
+static void a_pointer_for_no_bytes_need_not_be_a_block(void **state)
+{
+    SCENE;
+    s.live[1] = (gmd_live_block){.address = 0x1000, .bytes = 0};
+    s.live_count = 2;
+    expect_clean(&s);
+}
+
+static void each_sum_is_that_of_the_statistics(void **state)
+{
+    static const size_t figures[] = {
+        offsetof(gmd_stats, allocated_bytes),     offsetof(gmd_stats, active_bytes),
+        offsetof(gmd_stats, reserved_bytes),      offsetof(gmd_stats, requested_bytes),
+        offsetof(gmd_stats, allocation_count),    offsetof(gmd_stats, segment_count),
+        offsetof(gmd_stats, inactive_split_bytes)};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        SCENE;
+        uint64_t figure;
+        memcpy(&figure, (char *)&s.stats + figures[i], sizeof figure);
+        figure++;
+        memcpy((char *)&s.stats + figures[i], &figure, sizeof figure);
+        expect_said(&s, "the blocks of gmd_walk add up to");
+    }
+}
+
+static void figures_that_are_not_kept_are_not_compared(void **state)
+{
+    SCENE;
+    memset(&s.stats, 0xff, sizeof s.stats);
+    expect_clean(&s);
+}
+
+static void parts_of_an_expandable_segment_are_not_counted_as_segments(void **state)
+{
+    SCENE;
+    for (size_t i = 0; i < s.count; i++) {
+        s.blocks[i].is_expandable = 1;
+    }
+    s.stats.segment_count = 5;
+    s.stats.inactive_split_bytes = 5;
+    expect_clean(&s);
+}
+
+static void a_walk_that_fails_is_told(void **state)
+{
+    SCENE;
+    s.walk_result = -1;
+    expect_said(&s, "gmd_walk failed after it had worked before");
+}
+
+static void without_a_walk_it_says_so(void **state)
+{
+    SCENE;
+    assert_null(gmd_oracle_snapshot.blind_spot(&s.view));
+    s.walk_result = -1;
+    assert_non_null(gmd_oracle_snapshot.blind_spot(&s.view));
+    s.view.walk = NULL;
+    assert_non_null(gmd_oracle_snapshot.blind_spot(&s.view));
+}
+
+/* 100,000 requests with 3 blocks: the interval grows by a quarter each time. */
+static void looks_grow_rarer(void **state)
+{
+    SCENE;
+    void *looks = gmd_oracle_snapshot.create();
+    for (int i = 0; i < 100000; i++) {
+        gmd_oracle_snapshot.after_request(looks, &s.view, &s.judge);
+    }
+    gmd_oracle_snapshot.destroy(looks);
+    assert_in_range(s.walks, 15, 35);
+}
+
+static void the_first_refusals_are_looked_at(void **state)
+{
+    SCENE;
+    s.view.out_of_memory = true;
+    void *looks = gmd_oracle_snapshot.create();
+    for (int i = 0; i < 10; i++) {
+        gmd_oracle_snapshot.after_request(looks, &s.view, &s.judge);
+    }
+    gmd_oracle_snapshot.destroy(looks);
+    assert_int_equal(s.walks, 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_that_tile_their_segment_are_right),
+        cmocka_unit_test(an_allocator_without_blocks_is_right),
+        cmocka_unit_test(a_hole_between_two_blocks_is_found),
+        cmocka_unit_test(two_blocks_over_the_same_bytes_are_found),
+        cmocka_unit_test(a_block_beyond_its_segment_is_found),
+        cmocka_unit_test(a_lost_tail_is_found),
+        cmocka_unit_test(segments_that_overlap_are_found),
+        cmocka_unit_test(free_neighbours_of_one_stream_are_found),
+        cmocka_unit_test(free_neighbours_are_right_where_no_merging_is_promised),
+        cmocka_unit_test(free_neighbours_of_two_pools_are_right),
+        cmocka_unit_test(a_live_block_that_is_shown_free_is_found),
+        cmocka_unit_test(a_live_block_that_is_not_shown_is_found),
+        cmocka_unit_test(an_allocated_block_that_nobody_has_is_found),
+        cmocka_unit_test(a_block_that_is_shown_too_small_is_found),
+        cmocka_unit_test(a_pointer_for_no_bytes_need_not_be_a_block),
+        cmocka_unit_test(each_sum_is_that_of_the_statistics),
+        cmocka_unit_test(figures_that_are_not_kept_are_not_compared),
+        cmocka_unit_test(parts_of_an_expandable_segment_are_not_counted_as_segments),
+        cmocka_unit_test(a_walk_that_fails_is_told),
+        cmocka_unit_test(without_a_walk_it_says_so),
+        cmocka_unit_test(looks_grow_rarer),
+        cmocka_unit_test(the_first_refusals_are_looked_at),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
