@@ -100,6 +100,7 @@ typedef struct gmd_sim_call {
     int result; /* cudaError_t, or CUresult for cu* */
     int device; /* the memory's or the current device */
     bool failed_by_fault;
+    bool is_pooled;     /* FREE: of memory of a stream-ordered pool, which keeps it */
     const char *misuse; /* a sentence when the call breaks the API's rules, else NULL */
 } gmd_sim_call;
 
@@ -138,6 +139,7 @@ typedef struct gmd_sim_device_state {
     /* Virtual memory management: address ranges reserved, physical handles that exist (released
      * ones that are still mapped too), and what is mapped. */
     uint64_t reservation_count, reservation_bytes, handle_count, mapped_bytes;
+    uint64_t pool_bytes; /* of allocated_bytes: what stream-ordered pools hold, in use or not */
 } gmd_sim_device_state;
 
 int gmd_sim_device(int device, gmd_sim_device_state *state);

@@ -212,6 +212,7 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.size = a->size;
     call->record.device = a->device;
     if (a->pool_block) {
+        call->record.is_pooled = true;
         return pool_free(a->pool_block, (point){0})
                    ? (int)cudaSuccess
                    : call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");

@@ -289,6 +289,7 @@ void host_learn_group(int device, stream_group group); /* all that is queued; -1
 
 /* The host has synchronised with some work, and has learnt of it: pools give memory back. */
 void pools_synchronised(void);
+uint64_t pools_hold(int device); /* bytes of the device, in use or not */
 
 /* The host waits for all work of a device; -1: of every device. */
 static inline void host_wait_device(int device)

@@ -98,33 +98,21 @@ def replays(job):
     return None
 
 
-def has_gate(job):
-    status, _ = run([job.gmd, "gate", "--help"], job.work_folder(), 20, {})
-    return status == 0
-
-
-def gate(job):
-    """gmd gate: quick, then whole. It is the library in the job's folder that `reference` names, so that
-    the mutant is held to what the reference promises, its alignment of 512 B included."""
+def _gate(job, *options, seconds):
+    """By its path, as anybody's library: it tells by itself what it promises. The program is the one of
+    the build, for what it holds a library to may be the reference as it is."""
     steps = Steps(job)
-    common = ["gate", "--allocator", "reference", "--fail-fast"]
-    return (steps.gmd("gate", *common, "--quick", seconds=90) or
-            steps.gmd("gate", *common, seconds=400))
+    gmd = os.path.join(job.shop.build, "bin", "gmd")
+    return steps.kills("gate", [gmd, "gate", "--allocator", job.library, "--fail-fast", "--out", "none",
+                                "--cases", "none", "--timeout", HANG_SECONDS, *options], seconds)
 
 
-def stand_in(job):
-    """Where there is no gate: its parts one by one."""
-    steps, root = Steps(job), job.shop.root
-    quiet = ["--quiet", "--cases", "none", "--timeout", HANG_SECONDS]
-    cases = sorted(glob.glob(root + "/fuzz/cases/*/*.gmd") + glob.glob(root + "/tests/faulty/cases/*.gmd"))
-    killed = steps.gmd("case", "run", *cases, *quiet)
-    for scenario in ("hidden_state", "reference_cycle", "gradient_accumulation"):
-        killed = killed or steps.gmd("scenario " + scenario, "run", scenario, "leak=false", *quiet)
-    killed = killed or steps.gmd("scenario variable_batch", "run", "variable_batch", *quiet)
-    for seed in ("2", "3"):
-        killed = killed or steps.gmd("fuzz", "fuzz", "--seed", seed, "--runs", "4000", "--out", steps.cwd,
-                                     "--timeout", HANG_SECONDS, "--quiet", seconds=40)
-    return killed
+def quick_gate(job):
+    return _gate(job, "--quick", seconds=60)
+
+
+def whole_gate(job):
+    return _gate(job, seconds=240)
 
 
 def unit_tests(job):
@@ -159,14 +147,16 @@ def _moved(word, job):
         return job.gmd
     if word.startswith(build + "/tests/allocator/"):  # files that one test leaves for another
         return os.path.join(job.folder, "work", os.path.basename(word))
-    if os.path.relpath(word, build) in job.shop.tests:
+    if word.startswith(build + "/") and word[len(build) + 1:] in job.shop.tests:
         return os.path.join(job.folder, "tests", os.path.basename(word))
     return word
 
 
-def for_file(file, gate_judge):
-    """The judges of a mutant of that file, in their order, under the names of the table."""
-    if file in INSIDE:
-        return [("unit tests", unit_tests), ("sanitizers", sanitized_tests)]
-    return [("replay", replays), ("gate", gate_judge), ("unit tests", unit_tests),
-            ("sanitizers", sanitized_tests)]
+# In this order: what is quick and kills many comes first.
+ALL = {"replay": replays, "quick gate": quick_gate, "unit tests": unit_tests, "whole gate": whole_gate,
+       "sanitizers": sanitized_tests}
+
+
+def for_file(file):
+    """The names of the judges of a mutant of that file."""
+    return [name for name in ALL if file not in INSIDE or name in ("unit tests", "sanitizers")]

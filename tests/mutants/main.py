@@ -89,7 +89,7 @@ class Journal:
                 stream.write(json.dumps(dict(entry, text=self.texts[entry["file"]])) + "\n")
 
 
-def judge(job, mutant, gate):
+def judge(job, mutant):
     """Builds a mutant and lets its judges have it, up to the first that kills."""
     entry = {"name": mutant.name, "file": mutant.file, "line": mutant.line, "column": mutant.column,
              "operator": mutant.operator, "diff": mutant.diff(), "killed": None, "sorted_out": None}
@@ -99,8 +99,8 @@ def judge(job, mutant, gate):
             entry["sorted_out"] = "same"
     except BuildFailure:
         entry["sorted_out"] = "broken"
-    for name, ask in [] if entry["sorted_out"] else judges.for_file(mutant.file, gate):
-        killed = ask(job)
+    for name in [] if entry["sorted_out"] else judges.for_file(mutant.file):
+        killed = judges.ALL[name](job)
         if killed:
             entry["killed"] = dict(killed, judge=name)
             break
@@ -108,10 +108,10 @@ def judge(job, mutant, gate):
     return entry
 
 
-def check_original(job, gate):
+def check_original(job):
     """A judge that kills the allocator as it is tells nothing of mutants."""
     job.build(None)
-    for ask in (judges.replays, gate, judges.unit_tests, judges.sanitized_tests):
+    for ask in judges.ALL.values():
         killed = ask(job)
         if killed:
             raise SystemExit("ci/mutants: the allocator without a mutation fails: %s" % killed)
@@ -156,12 +156,12 @@ class Campaign:
             print("%d/%d %s %s (%.1f s)" % (self.judged, self.wanted, entry["name"], says,
                                             entry.get("seconds", 0)), file=sys.stderr, flush=True)
 
-    def _work(self, job, gate):
+    def _work(self, job):
         try:
             while (mutant := self._next()) is not None:
                 entry = self.journal.known.get(mutant.name)
                 if not entry:
-                    entry = judge(job, mutant, gate)
+                    entry = judge(job, mutant)
                     self.journal.add(entry)
                 self._note(entry)
         except Exception as failure:  # of one job: the others end, and it is told
@@ -169,9 +169,8 @@ class Campaign:
 
     def run(self):
         jobs = [Job(self.shop, number) for number in range(self.options.jobs)]
-        gate = judges.gate if judges.has_gate(jobs[0]) else judges.stand_in
-        check_original(jobs[0], gate)
-        threads = [threading.Thread(target=self._work, args=(job, gate)) for job in jobs]
+        check_original(jobs[0])
+        threads = [threading.Thread(target=self._work, args=(job,)) for job in jobs]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -3,7 +3,6 @@
 import difflib
 import hashlib
 import os
-import random
 
 import operators
 from syntax import Tree
@@ -124,15 +123,20 @@ def _different(mutants):
 
 
 def in_sampling_order(mutants, seed):
-    """Evenly over files and operators: one of each (file, operator) in turn, all of them in random order."""
-    rng, strata = random.Random(seed), {}
+    """Evenly over files and operators: one of each (file, operator) in turn, all of them in an order
+    that the seed and their names make, so that a change to one file leaves the choice of the others."""
+    def lot(*words):
+        return hashlib.sha1("\0".join((str(seed), *words)).encode()).digest()
+
+    strata = {}
     for m in mutants:
         strata.setdefault((m.file, m.operator), []).append(m)
     for members in strata.values():
-        rng.shuffle(members)
-    keys, result = sorted(strata), []
-    while keys:
-        rng.shuffle(keys)
-        result += [strata[key].pop() for key in keys]
-        keys = sorted(key for key in keys if strata[key])
+        members.sort(key=lambda m: lot(m.name))
+    result, turn = [], 0
+    while strata:
+        for key in sorted(strata, key=lambda k: lot(str(turn), *k)):
+            result.append(strata[key].pop())
+        strata = {key: members for key, members in strata.items() if members}
+        turn += 1
     return result

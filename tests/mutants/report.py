@@ -1,6 +1,9 @@
 """report.py - what a run found: the table of operators and outcomes, the score, and who survived."""
 
-JUDGES = ("replay", "gate", "unit tests", "sanitizers")
+import judges
+
+JUDGES = tuple(judges.ALL)
+BLACK_BOX = ("replay", "quick gate", "whole gate")
 OUTCOMES = (*JUDGES, "survived", "equivalent")
 
 
@@ -30,7 +33,7 @@ def scores(row):
     killed = sum(row[judge] for judge in JUDGES)
     whole = killed + row["survived"]
     return {"mutants": whole + row["equivalent"], "score": killed / whole if whole else None,
-            "black_box_score": (row["replay"] + row["gate"]) / whole if whole else None}
+            "black_box_score": sum(row[judge] for judge in BLACK_BOX) / whole if whole else None}
 
 
 def _percent(share):
