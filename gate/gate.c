@@ -468,14 +468,19 @@ static gmd_status check_only(const gmd_gate *gate, gmd_error *error)
                 : GMD_OK;
 }
 
+static void fix_conf(gmd_gate *gate)
+{
+    gate->confs[0] = gate->options->run->conf;
+    gate->conf_count = 1;
+    gate->conf_is_fixed = true;
+}
+
 static void explore(gmd_gate *gate)
 {
     gmd_error error = {""};
     gmd_run_options with = gate->run;
     if (gate->options->run->conf) {
-        gate->confs[0] = gate->options->run->conf;
-        gate->conf_count = 1;
-        gate->conf_is_fixed = true;
+        fix_conf(gate);
     } else if (gate->abilities.has_settings) {
         gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, GMD_GATE_CONF_MAX);
     }
@@ -501,8 +506,13 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
     bool is_dead =
         outcome->violation_count && strcmp(outcome->violations[0].oracle, "progress") == 0;
     if (status == GMD_OK && is_dead && gate->status == GMD_OK) {
+        if (gate->options->run->conf) {
+            fix_conf(gate); /* it is with these that it died */
+        }
         gmd_gate_first(gate);
-        give_up(gate, "the allocator does not outlive its first requests");
+        if (gate->found.count) {
+            give_up(gate, "the allocator does not outlive its first requests");
+        }
     }
     free(outcome);
     return status;

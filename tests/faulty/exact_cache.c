@@ -29,12 +29,12 @@ enum {
     MLX2099, /* giving back calls into the allocator with the lock held (ml-explore/mlx#2099) */
     OOM_KEEPS_LOCK, /* a request that is refused does not give the lock back */
     DALI2988,       /* when memory is short, what waits for events is not waited for */
+    HIPEP1068,      /* what is over the cap is taken out of the bins and given to nobody */
     /* from here on not in exact_cache_bare, which promises nothing and keeps no figures */
-    HIPEP1068, /* what is over the cap is taken out of the bins and given to nobody */
-    CUB329,    /* the free of a block that is free gives it to the device, and the bin keeps it */
-    RMM2404,   /* the free of what was never handed out lowers the counters */
-    RMM2316,   /* a request for nothing gets nothing and is counted as a block */
-    RMM1966,   /* a free reads the size from the entry that it has already removed */
+    CUB329,  /* the free of a block that is free gives it to the device, and the bin keeps it */
+    RMM2404, /* the free of what was never handed out lowers the counters */
+    RMM2316, /* a request for nothing gets nothing and is counted as a block */
+    RMM1966, /* a free reads the size from the entry that it has already removed */
     CAP_UNBOOKED, /* what goes over the cap to the device stays in the books */
 };
 const char *const faulty_defects[] = {"no_event",
@@ -51,8 +51,9 @@ const char *const faulty_defects[] = {"no_event",
                                       "mlx2099",
                                       "oom_keeps_lock",
                                       "dali2988",
-#ifndef FAULTY_BARE
                                       "hipep1068",
+#ifndef FAULTY_BARE
+
                                       "cub329",
                                       "rmm2404",
                                       "rmm2316",

@@ -1,17 +1,29 @@
 /* limited.c - cudaMalloc with a limit in front of it, in the design of RMM's
- * limiting_resource_adaptor (https://docs.rapids.ai/api/rmm): a counter of the bytes handed out,
- * which nothing but atomic operations guards.
+ * limiting_resource_adaptor and tracking_resource_adaptor (https://docs.rapids.ai/api/rmm): a
+ * counter of the bytes handed out, which nothing but atomic operations guards, and a table of the
+ * blocks, which has a lock of its own.
  *
- * Defects:
- *   rmm868   the counter is looked at before the memory is taken and raised after it: two threads
- *            find room for one (rapidsai/rmm#868) */
+ * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "faulty.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { RMM868 };
-const char *const faulty_defects[] = {"rmm868", NULL};
+enum {
+    RMM868,      /* the counter is looked at before the memory is taken and raised after it: two
+                    threads find room for one */
+    HAMI217,     /* blocks from 1 MiB on are not entered in the table: their frees are ignored */
+    KEEPS_CLAIM, /* what the device refuses stays claimed of the limit */
+};
+const char *const faulty_defects[] = {"rmm868", "hami217", "keeps_claim", NULL};
+
+/* The blocks handed out. */
+typedef struct entry entry;
+struct entry {
+    void *memory;
+    entry *next;
+};
 
 typedef struct counters {
     atomic_uint_fast64_t claimed; /* what the limit is held against; more than is held at times */
@@ -20,6 +32,44 @@ typedef struct counters {
 } counters;
 
 static counters devices[FAULTY_DEVICES];
+static entry *table;
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void enter(void *memory)
+{
+    entry *added = malloc(sizeof *added);
+    if (!added) { /* the block would be lost */
+        abort();
+    }
+    pthread_mutex_lock(&table_lock);
+    entry *e = table;
+    while (e && e->memory != memory) {
+        e = e->next;
+    }
+    if (e) { /* it is there already */
+        free(added);
+    } else {
+        *added = (entry){memory, table};
+        table = added;
+    }
+    pthread_mutex_unlock(&table_lock);
+}
+
+static bool leave(const void *memory)
+{
+    pthread_mutex_lock(&table_lock);
+    entry **link = &table;
+    while (*link && (*link)->memory != memory) {
+        link = &(*link)->next;
+    }
+    entry *gone = *link;
+    if (gone) {
+        *link = gone->next;
+    }
+    pthread_mutex_unlock(&table_lock);
+    free(gone);
+    return gone != NULL;
+}
 
 static void raise_peak(counters *c, uint64_t bytes)
 {
@@ -41,7 +91,8 @@ static void *take(counters *c, size_t size)
         faulty_is(RMM868) ? atomic_load(&c->claimed) : atomic_fetch_add(&c->claimed, size);
     if (!fits(c, before + size) || cudaMalloc(&memory, size) != cudaSuccess) {
         cudaGetLastError();
-        if (!faulty_is(RMM868)) {
+        bool is_kept = faulty_is(KEEPS_CLAIM) && fits(c, before + size);
+        if (!faulty_is(RMM868) && !is_kept) {
             atomic_fetch_sub(&c->claimed, size);
         }
         return NULL;
@@ -61,6 +112,9 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     void *memory = size && size <= SIZE_MAX / 2 ? take(c, size) : NULL;
     faulty_leave_device(guard);
     if (memory) {
+        if (size < ((size_t)1 << 20) || !faulty_is(HAMI217)) {
+            enter(memory);
+        }
         atomic_fetch_add(&c->count, 1);
     } else if (size) {
         atomic_fetch_add(&c->ooms, 1);
@@ -71,6 +125,9 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
 {
     (void)stream;
+    if (!leave(pointer)) {
+        return; /* nobody's */
+    }
     atomic_fetch_sub(&devices[device].bytes, size); /* never more than the device has */
     if (cudaFree(pointer) != cudaSuccess) {
         cudaGetLastError();
