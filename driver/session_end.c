@@ -86,6 +86,9 @@ void gmd_session_finish(gmd_session *session)
     }
     gmd_session_begin(session);
     judge_what_is_left(session);
+    if (!session->is_over) {
+        gmd_session_repeat(session);
+    }
     if (session->is_over) {
         return;
     }

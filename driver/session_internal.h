@@ -67,6 +67,7 @@ struct gmd_session {
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
     uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */
 
+    bool has_used;             /* work was queued */
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
     uint64_t last_probe;       /* request index */
     gmd_misuses_made wrong_frees;
@@ -137,6 +138,9 @@ void gmd_session_probe(gmd_session *session, const gmd_request *request);
 void gmd_session_mark(gmd_session *session, session_block *block, cudaStream_t stream);
 bool gmd_session_read_contents(const void *session, const gmd_live_block *block,
                                gmd_contents *contents);
+
+/* session_rounds.c: the workload is over and nothing was found: once more, many times. */
+void gmd_session_repeat(gmd_session *session);
 
 /* session_misuse.c: after a free that the oracles have seen, maybe one that must not be made. */
 void gmd_session_misuse(gmd_session *session, const gmd_live_block *freed);

@@ -1,4 +1,5 @@
 /* session_open.c - the start of a run: the device, the allocator under test, its settings. */
+#include "gmd_quirks.h"
 #include "session_internal.h"
 
 #include <inttypes.h>
@@ -244,6 +245,10 @@ static gmd_status open_allocator(gmd_session *s, gmd_error *error)
     gmd_status status = gmd_subject_open(&s->subject, &source, error);
     if (status == GMD_OK) {
         status = configure(s, error);
+    }
+    for (size_t i = 0; s->options->has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS;
+         i++) {
+        s->subject.set_quirk(gmd_quirk_kinds[i].name, 1);
     }
     if (status == GMD_OK && s->subject.init) {
         s->subject.init(s->device_count);

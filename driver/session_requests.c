@@ -179,6 +179,7 @@ static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b,
     cudaStream_t stream = NULL;
     int previous;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
+    s->has_used = true;
     if (status == GMD_OK) {
         status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
     }

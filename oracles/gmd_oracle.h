@@ -180,6 +180,8 @@ typedef struct gmd_view {
     unsigned promises;           /* of the allocator: a set of gmd_promise */
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;
+    bool is_reference;         /* the allocator is gmd's own reference allocator */
+    const char *no_second_run; /* why the same requests are not run again; NULL: they are */
 } gmd_view;
 
 typedef struct gmd_judge gmd_judge;

@@ -85,6 +85,7 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
         cached *b = &blocks[i];
         bool is_of_stream = b->stream == stream || is_planted("any_stream");
         bool fits = b->memory && b->size == size && b->device == device && is_of_stream;
+        fits = fits && !(is_planted("lose") && b->requested);
         if (fits && (!b->is_live || (is_planted("overlap") && allocation_calls >= PLANT_AT_CALL))) {
             return b;
         }
@@ -94,6 +95,11 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
 
 static size_t round_size(size_t size)
 {
+    if (is_planted("by_heap")) { /* what malloc left there, which nobody has set */
+        unsigned char *garbage = malloc(2000);
+        size += garbage && garbage[1500] ? 512 : 0;
+        free(garbage);
+    }
     size =
         size > SIZE_MAX / 2 ? SIZE_MAX / 2 : size; /* more than any device has, without wrapping */
     return size ? (size + 511) / 512 * 512 : 512;
@@ -284,7 +290,7 @@ void gmd_empty_cache(void)
     size_t kept = 0;
     for (size_t i = 0; i < block_count; i++) {
         cached b = blocks[i];
-        bool leaks = is_planted("leak") && i == 0;
+        bool leaks = (is_planted("leak") && i == 0) || is_planted("lose");
         if (b.is_live || leaks) {
             blocks[kept++] = b;
             continue;

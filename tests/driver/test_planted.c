@@ -30,6 +30,7 @@ static const char workload_text[] = "gmd-trace 1\n"
                                     "empty_cache\n";
 
 static bool oracles_off;
+static unsigned promised;
 
 static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                         const char *case_directory)
@@ -46,6 +47,7 @@ static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                    trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
                                .schedule = &trace.schedule,
                                .conf = trace.conf,
+                               .promises = promised,
                                .oracles_off = oracles_off,
                                .call_budget_s = 1};
     gmd_workload workload = {
@@ -115,7 +117,8 @@ static void a_correct_allocator_passes(void **state)
     assert_int_equal(o->verdict, GMD_PASS);
     assert_int_equal(o->requests, 11);
     for (uint32_t i = 0; i < o->oracle_count; i++) {
-        assert_int_equal(o->oracles[i].fate, GMD_ORACLE_PASSED);
+        bool is_blind = strcmp(o->oracles[i].name, "reference") == 0;
+        assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
     }
     free(o);
 }
@@ -175,6 +178,7 @@ PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
 PLANT_TEST(lost_tail, snapshot, "do not tile their segment")
 PLANT_TEST(lost_block, snapshot, "is live, and gmd_walk shows a free block there")
 PLANT_TEST(old_request, snapshot, "of which 1001 were asked for")
+PLANT_TEST(by_heap, determinism, "two runs of the same requests on the same device gave")
 PLANT_TEST(scribble, data, "256 of 4096 B of the block at 0x")
 PLANT_TEST(free_twice, misuse, "the second free of the block at 0x")
 PLANT_TEST(free_inside, misuse, "inside of the live block")
@@ -210,6 +214,33 @@ static void planted_free_null_is_found_by_misuse(void **state)
                       "free_null", "misuse",
                       "crashed with signal 6 (Aborted) in the free of a null pointer, at 0x0, made "
                       "on purpose after request 7");
+}
+
+/* An allocator of another algorithm, which says that it is PyTorch's. */
+static void a_claim_of_pytorchs_algorithm_is_held_against_the_reference(void **state)
+{
+    (void)state;
+    promised = GMD_PROMISE_PYTORCH;
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED, "gmd-trace 1\nalloc a 4096 s1\n");
+    promised = 0;
+    assert_int_equal(o->violation_count, 1);
+    assert_string_equal(o->violations[0].oracle, "reference");
+    assert_non_null(strstr(o->violations[0].message,
+                           "byte 0 of a device allocation of 4096 B, and byte 0 of a device "
+                           "allocation of 2097152 B"));
+    free(o);
+}
+
+/* Without gmd_empty_cache it would be the only one to see that. */
+static void planted_lose_is_found_by_progress(void **state)
+{
+    (void)state;
+    expect_verdict_of("gmd-trace 1\n"
+                      "capacity 1GiB\n"
+                      "alloc a 10MiB s1\n"
+                      "alloc b 3000 s2\n"
+                      "free a\n",
+                      "lose", "progress", "freed blocks are not used again");
 }
 
 static void planted_split_free_is_found_by_snapshot(void **state)
@@ -378,7 +409,8 @@ static void an_allocator_without_optional_functions_has_its_oracles_skipped_by_n
     assert_string_equal(o->error, "");
     assert_int_equal(o->verdict, GMD_PASS);
     for (uint32_t i = 0; i < o->oracle_count; i++) {
-        bool is_blind = strstr("accounting leak snapshot misuse", o->oracles[i].name) != NULL;
+        bool is_blind = strstr("accounting leak snapshot misuse determinism reference",
+                               o->oracles[i].name) != NULL;
         assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
         assert_int_equal(o->oracles[i].reason[0] != '\0', is_blind);
     }
@@ -399,6 +431,9 @@ int main(void)
         cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
         cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
         cmocka_unit_test(planted_split_free_is_found_by_snapshot),
+        cmocka_unit_test(a_claim_of_pytorchs_algorithm_is_held_against_the_reference),
+        cmocka_unit_test(planted_lose_is_found_by_progress),
+        cmocka_unit_test(planted_by_heap_is_found_by_determinism),
         cmocka_unit_test(planted_scribble_is_found_by_data),
         cmocka_unit_test(planted_free_twice_is_found_by_misuse),
         cmocka_unit_test(planted_free_inside_is_found_by_misuse),

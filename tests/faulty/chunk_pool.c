@@ -194,11 +194,11 @@ static chunk *take_chunk(uint64_t size, int device, cudaStream_t stream)
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
-    if (size > SIZE_MAX / 2) {
-        return NULL;
-    }
     faulty_guard guard = faulty_enter_device(device);
-    chunk *c = take_chunk((size ? size + UNIT - 1 : UNIT) / UNIT * UNIT, device, stream);
+    chunk *c = NULL;
+    if (size <= SIZE_MAX / 2) {
+        c = take_chunk((size ? size + UNIT - 1 : UNIT) / UNIT * UNIT, device, stream);
+    }
     pthread_mutex_lock(&use_lock);
     if (c) {
         c->is_used = true;

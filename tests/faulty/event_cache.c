@@ -99,20 +99,24 @@ static void release_cached(int device)
     }
 }
 
-void *gmd_malloc(size_t size, int device, cudaStream_t stream)
+static cached *find_block(size_t size, int device, cudaStream_t stream, bool *is_new)
 {
-    if (size > SIZE_MAX / 2) {
-        return NULL;
-    }
-    faulty_guard guard = faulty_enter_device(device);
-    pthread_mutex_lock(&block_lock);
     cached *b = find_cached(round_size(size), device, stream);
-    bool is_new = !b;
+    *is_new = !b;
     b = b ? b : add_block(round_size(size), device);
     if (!b) {
         release_cached(device);
         b = add_block(round_size(size), device);
     }
+    return b;
+}
+
+void *gmd_malloc(size_t size, int device, cudaStream_t stream)
+{
+    bool is_new = false;
+    faulty_guard guard = faulty_enter_device(device);
+    pthread_mutex_lock(&block_lock);
+    cached *b = size <= SIZE_MAX / 2 ? find_block(size, device, stream, &is_new) : NULL;
     void *memory = b ? b->memory : NULL;
     if (b) {
         b->is_live = true;

@@ -14,7 +14,9 @@ enum { RMM868 };
 const char *const faulty_defects[] = {"rmm868", NULL};
 
 typedef struct counters {
-    atomic_uint_fast64_t bytes, peak, count, ooms, limit; /* limit 0: none */
+    atomic_uint_fast64_t claimed; /* what the limit is held against; more than is held at times */
+    atomic_uint_fast64_t bytes, peak;        /* held */
+    atomic_uint_fast64_t count, ooms, limit; /* limit 0: none */
 } counters;
 
 static counters devices[FAULTY_DEVICES];
@@ -36,18 +38,18 @@ static void *take(counters *c, size_t size)
 {
     void *memory = NULL;
     uint64_t before =
-        faulty_is(RMM868) ? atomic_load(&c->bytes) : atomic_fetch_add(&c->bytes, size);
+        faulty_is(RMM868) ? atomic_load(&c->claimed) : atomic_fetch_add(&c->claimed, size);
     if (!fits(c, before + size) || cudaMalloc(&memory, size) != cudaSuccess) {
         cudaGetLastError();
         if (!faulty_is(RMM868)) {
-            atomic_fetch_sub(&c->bytes, size);
+            atomic_fetch_sub(&c->claimed, size);
         }
         return NULL;
     }
     if (faulty_is(RMM868)) {
-        before = atomic_fetch_add(&c->bytes, size);
+        atomic_fetch_add(&c->claimed, size);
     }
-    raise_peak(c, before + size);
+    raise_peak(c, atomic_fetch_add(&c->bytes, size) + size);
     return memory;
 }
 
@@ -56,7 +58,7 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     (void)stream;
     counters *c = &devices[device];
     faulty_guard guard = faulty_enter_device(device);
-    void *memory = size ? take(c, size) : NULL;
+    void *memory = size && size <= SIZE_MAX / 2 ? take(c, size) : NULL;
     faulty_leave_device(guard);
     if (memory) {
         atomic_fetch_add(&c->count, 1);
@@ -69,8 +71,11 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
 {
     (void)stream;
-    cudaFree(pointer);
-    atomic_fetch_sub(&devices[device].bytes, size);
+    atomic_fetch_sub(&devices[device].bytes, size); /* never more than the device has */
+    if (cudaFree(pointer) != cudaSuccess) {
+        cudaGetLastError();
+    }
+    atomic_fetch_sub(&devices[device].claimed, size);
     atomic_fetch_sub(&devices[device].count, 1);
 }
 

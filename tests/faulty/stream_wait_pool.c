@@ -331,7 +331,7 @@ static bool find_block(pool *p, cudaStream_t stream, uint64_t size, uint64_t *ad
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
-    if (device < 0 || device >= FAULTY_DEVICES || size > SIZE_MAX / 2) {
+    if (device < 0 || device >= FAULTY_DEVICES) {
         return NULL;
     }
     pool *p = &pools[device];
@@ -341,7 +341,7 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
         guard = faulty_enter_device(device);
     }
     pthread_mutex_lock(&lock);
-    bool found = find_block(p, stream, bytes, &address);
+    bool found = size <= SIZE_MAX / 2 && find_block(p, stream, bytes, &address);
     if (found) {
         faulty_count_alloc(&p->stats, bytes, size);
     } else {
