@@ -107,10 +107,9 @@ static bool may_differ_by_itself(gmd_likeness likeness, const gmd_answer *a, con
 bool gmd_answers_note(gmd_answers *answers, const struct gmd_session *session,
                       const gmd_request *request, bool is_refused)
 {
-    gmd_answer now = answer_of(session, request, is_refused);
     if (!answers->compares) {
         if (answers->count < GMD_ANSWER_MAX) {
-            answers->list[answers->count++] = now;
+            answers->list[answers->count++] = answer_of(session, request, is_refused);
         }
         return true;
     }
@@ -118,6 +117,7 @@ bool gmd_answers_note(gmd_answers *answers, const struct gmd_session *session,
         answers->has_ended = true;
         return false;
     }
+    gmd_answer now = answer_of(session, request, is_refused);
     const gmd_answer *before = &answers->list[answers->compared];
     answers->has_ended = may_differ_by_itself(answers->likeness, before, &now);
     answers->is_different = !answers->has_ended && !are_alike(answers->likeness, before, &now);

@@ -59,6 +59,7 @@ static gmd_status compare(const gmd_run_options *options, const gmd_workload *wo
                           char *died, size_t size, gmd_error *error)
 {
     gmd_answers *answers = first->answers;
+    died[0] = '\0';
     answers->compares = true;
     answers->likeness = likeness;
     answers->compared = 0;
@@ -70,7 +71,6 @@ static gmd_status compare(const gmd_run_options *options, const gmd_workload *wo
     gmd_status status = run_once(options, workload, shared, error);
     const gmd_outcome *o = &shared->outcome;
     bool is_violated = o->violation_count && !answers->is_different;
-    died[0] = '\0';
     if (is_violated) {
         snprintf(died, size, "%s: %.300s", o->violations[0].oracle, o->violations[0].message);
     }

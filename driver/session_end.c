@@ -36,6 +36,22 @@ static void judge_the_end(gmd_session *s)
     }
 }
 
+enum { NOTED_LOSS = 64 << 20 };
+
+/* Other processes use a real device, too: what is no verdict may still be news. */
+static void note_free_memory(gmd_session *s)
+{
+    size_t now = 0, total;
+    if (!s->runtime.sim && s->runtime.cudaSetDevice(0) == cudaSuccess &&
+        s->runtime.cudaMemGetInfo(&now, &total) == cudaSuccess &&
+        now + NOTED_LOSS <= s->free_at_start) {
+        gmd_session_note(s,
+                         "device 0 has %" PRIu64 " B less free memory than before the allocator "
+                         "was loaded, with everything freed; other processes may have it",
+                         s->free_at_start - now);
+    }
+}
+
 static void judge_what_is_left(gmd_session *s)
 {
     s->view.request = NULL;
@@ -86,9 +102,6 @@ void gmd_session_finish(gmd_session *session)
     }
     gmd_session_begin(session);
     judge_what_is_left(session);
-    if (!session->is_over) {
-        gmd_session_repeat(session);
-    }
     if (session->is_over) {
         return;
     }
@@ -115,6 +128,10 @@ void gmd_session_finish(gmd_session *session)
     }
     if (!session->is_over) {
         judge_the_end(session);
+        note_free_memory(session);
+    }
+    if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */
+        gmd_session_repeat(session);
     }
 }
 

@@ -47,6 +47,7 @@ struct gmd_session {
     gmd_judge judge;
     bool has_stats;
     gmd_stats stats[GMD_MAX_DEVICES], stats_before;
+    uint64_t free_at_start; /* real device 0, before the allocator was loaded */
     uint64_t reserved_at_start[GMD_MAX_DEVICES], held_at_start[GMD_MAX_DEVICES];
     gmd_device_figures figures[GMD_MAX_DEVICES], baseline[GMD_MAX_DEVICES];
     gmd_device_figures untouched[GMD_MAX_DEVICES];

@@ -84,12 +84,13 @@ static gmd_status count_devices(gmd_session *s, gmd_error *error)
 /* What the memory fraction is a fraction of. The devices of one machine are taken to be alike. */
 static gmd_status measure_devices(gmd_session *s, gmd_error *error)
 {
-    size_t free_bytes, total = 0;
+    size_t free_bytes = 0, total = 0;
     cudaError_t result = s->runtime.cudaMemGetInfo(&free_bytes, &total);
     if (result != cudaSuccess) {
         return gmd_fail(error, GMD_FAILED, "cudaMemGetInfo: %s",
                         gmd_runtime_error_text(&s->runtime, result));
     }
+    s->free_at_start = free_bytes;
     for (int device = 0; device < s->device_count; device++) {
         s->total_bytes[device] = total;
         s->limit_bytes[device] = UINT64_MAX;

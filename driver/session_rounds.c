@@ -147,7 +147,7 @@ static void limit_devices(const rounds *r)
 {
     gmd_session *s = r->session;
     uint64_t growth = r->held[r->round] - r->held[r->round - 1];
-    uint64_t room = 2 * GROWING * growth;
+    uint64_t room = 2 * growth * GROWING;
     room = room > 4 * r->peak_live ? room : 4 * r->peak_live;
     for (int device = 0; device < s->device_count; device++) {
         gmd_sim_device_state state = {0};

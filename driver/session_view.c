@@ -22,6 +22,7 @@ static void read_figures(gmd_session *s, int device)
         .handle_count = state.handle_count,
         .reservation_count = state.reservation_count,
         .reservation_bytes = state.reservation_bytes,
+        .pool_bytes = state.pool_bytes,
     };
 }
 

@@ -436,6 +436,21 @@ bool virtual_is_usable(const allocation *a, uint64_t address, uint64_t size, int
     return true;
 }
 
+bool virtual_is_memory_of(const allocation *a, uint64_t address, uint64_t size, int device,
+                          uint64_t *bad)
+{
+    const reservation *r = &ranges.list[a->reservation];
+    uint64_t end = size ? address + size : address + 1;
+    for (uint64_t at = address; at < end; at = (at / GMD_SIM_PAGE_BYTES + 1) * GMD_SIM_PAGE_BYTES) {
+        const page *p = page_at(r, at);
+        if (!p->physical || physical_at(p->physical)->properties.location.id != device) {
+            *bad = at;
+            return false;
+        }
+    }
+    return true;
+}
+
 bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start)
 {
     const reservation *r = &ranges.list[a->reservation];

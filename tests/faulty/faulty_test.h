@@ -48,7 +48,7 @@ static inline gmd_outcome *run_trace(const char *allocator, const char *defect,
                                .schedule = &trace->schedule,
                                .interleave = interleave,
                                .interleave_seeds = seeds,
-                               .call_budget_s = 20};
+                               .call_budget_s = defect ? 3 : 20};
     gmd_workload workload = {
         .name = "case", .kind = "trace", .trace = trace, .body = gmd_play_trace};
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
