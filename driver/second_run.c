@@ -24,6 +24,8 @@ const char *gmd_second_run_obstacle(const gmd_run_options *options, const gmd_wo
     return NULL;
 }
 
+static void *volatile kept_shifts[2]; /* for the life of the process */
+
 /* Fresh memory of the heap is not zero, and nothing lies where it lay. */
 void gmd_second_run_perturb(void)
 {
@@ -31,12 +33,8 @@ void gmd_second_run_perturb(void)
     mallopt(M_PERTURB, 0x5b);
 #endif
     enum { SHIFT = 3 << 20, SMALL_SHIFT = 40000 };
-    void *shift = mmap(NULL, SHIFT, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    void *small = malloc(SMALL_SHIFT);
-    /* Both stay for the life of the process. */
-    static void *volatile kept[2];
-    kept[0] = shift;
-    kept[1] = small;
+    kept_shifts[0] = mmap(NULL, SHIFT, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    kept_shifts[1] = malloc(SMALL_SHIFT);
 }
 
 /* --- one comparison ---------------------------------------------------------------------- */

@@ -459,7 +459,7 @@ bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start)
 }
 
 /* A handle is mapped whole. */
-bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_t *place,
+bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_t *at,
                    uint64_t *length)
 {
     const reservation *r = &ranges.list[a->reservation];
@@ -473,7 +473,7 @@ bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_
     const physical *p = physical_at(first->physical);
     uint64_t begin = r->address + (uint64_t)(first - r->pages) * GMD_SIM_PAGE_BYTES;
     uint64_t offset = address - begin, left = p->size - offset;
-    *place = p->place + offset;
+    *at = p->place + offset;
     *length = size < left ? size : left;
     return true;
 }

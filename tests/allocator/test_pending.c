@@ -110,7 +110,7 @@ static void as_a_quirk_it_reports_out_of_memory_and_counts_it(void **state)
     gmd_allocator_set_quirk(b.a, GMD_QUIRK_SPURIOUS_OOM, true);
     fill_and_free_in_use(&b);
     assert_int_equal(take(&b, 18 * GMD_MIB), 0);
-    assert_true(gmd_allocator_quirk_count(b.a, GMD_QUIRK_SPURIOUS_OOM) > 0);
+    assert_in_range(gmd_allocator_quirk_count(b.a, GMD_QUIRK_SPURIOUS_OOM), 1, 2);
     close_bench(&b);
 }
 

@@ -189,10 +189,8 @@ static void wait_for(const segment *s)
     if (faulty_is(KOKKOS9433)) {
         return; /* cudaFree would wait by itself */
     }
-    if (faulty_is(PYTORCH196258)) { /* the default stream is that of the current device */
-        if (cudaStreamSynchronize(s->stream) != cudaSuccess) {
-            cudaGetLastError();
-        }
+    if (faulty_is(PYTORCH196258) && !s->stream) { /* which is the current device's */
+        cudaStreamSynchronize(s->stream);
         return;
     }
     if (cudaEventSynchronize(s->event) != cudaSuccess) {

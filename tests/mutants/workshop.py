@@ -2,6 +2,7 @@
 that include it), and libgmd_allocator.so is linked anew, without link-time optimisation. Each job has a
 folder laid out like an installed gmd, in which the mutant is the library that `reference` names."""
 
+import contextlib
 import json
 import os
 import re
@@ -43,6 +44,7 @@ class Workshop:
         self.sources = sorted(self.commands)
         self.link = self._link_command("lib/gmd/libgmd_allocator.so")
         self.tests = self._test_links()
+        self.test_commands = self._test_commands()
         self.base = os.path.join(out, "base")
         self._make_base()
 
@@ -61,6 +63,15 @@ class Workshop:
             if name not in chosen or not is_shared:
                 chosen[name] = [w for w in words if w not in ("-flto=auto", "-fno-fat-lto-objects", "-g")]
         return chosen
+
+    def _test_commands(self):
+        """Sources of the allocator's unit tests, which have the inline functions of headers in them:
+        the name of the object, relative to the build -> the words of its compile command."""
+        with open(os.path.join(self.build, "compile_commands.json"), encoding="utf-8") as stream:
+            entries = json.load(stream)
+        folder = os.path.join(self.root, "tests", "allocator")
+        return {_output(entry): shlex.split(entry["command"])
+                for entry in entries if os.path.dirname(entry["file"]) == folder}
 
     def _last_command(self, target):
         lines = run_tool(["ninja", "-t", "commands", target], self.build).strip().splitlines()
@@ -86,6 +97,12 @@ class Workshop:
         flags = [w for w in self.commands[source] if w.startswith(("-I", "-D", "-std"))]
         return ["clang", "-Xclang", "-ast-dump=json", "-fsyntax-only", "-w", *flags,
                 os.path.join(self.allocator, source)]
+
+    def compile_test(self, words, folder, output):
+        """Compiles a test with the headers of that folder."""
+        words = ["-I" + folder if w == "-I" + self.allocator else w for w in words]
+        words[words.index("-o") + 1] = output
+        run_tool(words, self.build)
 
     # --- objects ---------------------------------------------------------------------------------
 
@@ -177,21 +194,27 @@ class Job:
         run_tool(words, self.shop.build)
         return True
 
-    def _compile(self, mutant):
+    @contextlib.contextmanager
+    def _mutated(self, mutant):
+        """The shadow folder with the mutant in place of its file."""
         path = os.path.join(self.shadow, mutant.file)
         os.unlink(path)
         try:
             with open(path, "w", encoding="latin-1") as stream:
                 stream.write(mutant.text())
+            yield
+        finally:
+            os.unlink(path)
+            os.symlink(os.path.join(self.shop.allocator, mutant.file), path)
+
+    def _compile(self, mutant):
+        with self._mutated(mutant):
             sources = [mutant.file] if mutant.file.endswith(".c") else self.shop.included_by[mutant.file]
             for source in sources:
                 made = os.path.join(self.folder, "objects", source + ".o")
                 self.shop.compile(source, self.shadow, made)
                 if not _same(made, self.shop.object_of(source)):
                     self.changed[source] = made
-        finally:
-            os.unlink(path)
-            os.symlink(os.path.join(self.shop.allocator, mutant.file), path)
 
     def sanitized(self):
         """The same mutant under the sanitizers."""
@@ -209,11 +232,28 @@ class Job:
             os.unlink(archive)
         objects = [self.changed.get(s, self.shop.object_of(s)) for s in self.shop.sources if s != "plugin.c"]
         run_tool(["ar", "rcs", archive, *objects], self.shop.build)
+        made = {"allocator/libgmd_allocator_core.a": archive, **self._test_objects()}
         for name, command in self.shop.tests.items():
-            words = [archive if w == "allocator/libgmd_allocator_core.a" else w for w in command]
+            words = [made.get(w, w) for w in command]
             words[words.index("-o") + 1] = os.path.join(self.folder, name)
             run_tool(words, self.shop.build)
         self.has_tests = True
+
+    def _test_objects(self):
+        """Of a header's mutant: the tests that include it, with the mutant's inline functions."""
+        if not self.mutant or not self.mutant.file.endswith(".h"):
+            return {}
+        made = {}
+        with self._mutated(self.mutant):
+            for name, words in self.shop.test_commands.items():
+                made[name] = os.path.join(self.folder, "objects", os.path.basename(name))
+                self.shop.compile_test(words, self.shadow, made[name])
+        return made
+
+
+def _output(entry):
+    words = shlex.split(entry["command"])
+    return words[words.index("-o") + 1]
 
 
 def _same(one, other):
