@@ -322,14 +322,14 @@ static slab *reuse(pool *p, unsigned order, cudaStream_t stream, uint32_t *unit)
         waiting *w = *link;
         if (may_reuse(w, order, stream)) {
             slab *s = w->slab;
+            *unit = w->unit;
             if (faulty_is(REUSE_UNLOCKED)) { /* until it is taken out, another thread may find it */
                 pthread_mutex_unlock(&lock);
                 pthread_mutex_lock(&lock);
                 for (link = &p->waits; *link && *link != w; link = &(*link)->next) {
                 }
             }
-            *unit = w->unit;
-            s->states[w->unit] = (uint8_t)(1 + order);
+            s->states[*unit] = (uint8_t)(1 + order);
             if (*link) {
                 *link = w->next;
                 end_wait(w);
