@@ -144,6 +144,8 @@ void gmd_set_memory_fraction(double fraction, int device)
     faulty_guard guard = faulty_enter_device(device);
     if (cudaMemGetInfo(&unused, &total) == cudaSuccess) {
         atomic_store(&devices[device].limit, (uint64_t)(fraction * (double)total));
+    } else {
+        cudaGetLastError();
     }
     faulty_leave_device(guard);
 }

@@ -446,6 +446,8 @@ void gmd_set_memory_fraction(double fraction, int device)
         pthread_mutex_lock(&lock);
         pools[device].limit = (uint64_t)(fraction * (double)total);
         pthread_mutex_unlock(&lock);
+    } else {
+        cudaGetLastError();
     }
     faulty_leave_device(guard);
 }
