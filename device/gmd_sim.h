@@ -151,8 +151,9 @@ typedef struct gmd_sim_range {
 } gmd_sim_range;
 int gmd_sim_find(uint64_t address, gmd_sim_range *range);
 
-/* Every byte of the range is memory of `device` that work on it can read and write: it is allocated,
- * or mapped with access. `bad`, where it is not NULL, gets the first address that cannot. */
+/* Every byte of the range is memory of `device` that work on it can read and write: it is
+ * allocated, or mapped with access. `bad`, where it is not NULL, gets the first address that
+ * cannot. */
 bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad);
 
 /* Visits live allocations of a device in ascending address order. */

@@ -310,6 +310,7 @@ static void book_free(global *g, uint64_t bytes, size_t requested)
 static bool put_in_reverse(global *g, arena *a, uint64_t address, size_t requested)
 {
     pthread_mutex_lock(&g->lock);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): null_arena */
     pthread_mutex_lock(&a->lock);
     superblock *s = superblock_find(a->superblocks, address);
     if (s) {
@@ -324,6 +325,7 @@ static bool put_in_reverse(global *g, arena *a, uint64_t address, size_t request
 
 static bool put_into(global *g, arena *a, uint64_t address, size_t requested)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): null_arena */
     pthread_mutex_lock(&a->lock);
     superblock *s = superblock_find(a->superblocks, address);
     if (s) {

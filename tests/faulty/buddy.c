@@ -414,6 +414,7 @@ static slab *find_block(pool *p, unsigned order, cudaStream_t stream, uint32_t *
         for (const slab *other = largest; other; other = other->next) {
             largest = other->order >= order ? other : NULL;
         }
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the defect */
         s = largest->lists[order] != NO_BLOCK ? p->slabs : NULL;
     }
     if (!s && !faulty_is(OOM_NOT_WAITED)) {
@@ -498,7 +499,7 @@ void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
             s = NULL;
         }
     }
-    if (faulty_is(RMM1655)) {
+    if (s && faulty_is(RMM1655)) {
         give_back(s, unit, order);
     } else if (s) {
         keep_waiting(p, s, unit, order, stream, taken);

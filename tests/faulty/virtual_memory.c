@@ -97,8 +97,20 @@ static bool release(CUmemGenericAllocationHandle handle)
     if (faulty_is(RELEASED_TWICE)) {
         driver.cuMemRelease(handle);
     }
-    return driver.cuMemRelease(handle) == CUDA_SUCCESS ||
-           driver.cuMemRelease(handle) == CUDA_SUCCESS;
+    bool is_released = driver.cuMemRelease(handle) == CUDA_SUCCESS;
+    if (!is_released) {
+        is_released = driver.cuMemRelease(handle) == CUDA_SUCCESS;
+    }
+    return is_released;
+}
+
+static bool unmap(const range *r, size_t page)
+{
+    bool is_unmapped = driver.cuMemUnmap(address_of(r, page), PAGE) == CUDA_SUCCESS;
+    if (!is_unmapped) {
+        is_unmapped = driver.cuMemUnmap(address_of(r, page), PAGE) == CUDA_SUCCESS;
+    }
+    return is_unmapped;
 }
 
 void victims_release(victims *v)
@@ -129,8 +141,7 @@ static bool keep(victims *v, CUmemGenericAllocationHandle handle)
 void range_unmap(range *r, size_t page, victims *v)
 {
     if (r->states[page] == PAGE_MAPPED || r->states[page] == PAGE_READY) {
-        if (driver.cuMemUnmap(address_of(r, page), PAGE) != CUDA_SUCCESS &&
-            driver.cuMemUnmap(address_of(r, page), PAGE) != CUDA_SUCCESS) {
+        if (!unmap(r, page)) {
             return;
         }
         r->states[page] = PAGE_CREATED;
