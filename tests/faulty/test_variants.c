@@ -53,9 +53,12 @@ static void no_case_finds_anything(void **state)
 {
     (void)state;
     char variants[] = GMD_TEST_VARIANTS, *rest = NULL;
-    size_t alarms = 0;
-    for (char *v = strtok_r(variants, " ", &rest); v; v = strtok_r(NULL, " ", &rest)) {
+    size_t alarms = 0, turn = 0;
+    for (char *v = strtok_r(variants, " ", &rest); v; v = strtok_r(NULL, " ", &rest), turn++) {
         for (size_t i = 0; i < case_count; i++) {
+            if (is_skipped(i, turn)) {
+                continue;
+            }
             gmd_outcome *o = play(v, cases[i]);
             if (!is_clean(o)) {
                 alarms++;

@@ -17,6 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Under sanitizers a process takes ten times as long: there a part of the battery is run. */
+#ifdef GMD_TEST_SANITIZED
+#define ALL_OR_SCENARIOS  "scenarios"
+#define RANDOM_OR_AN_ITEM "random/streams, any completion"
+#else
+#define ALL_OR_SCENARIOS  NULL
+#define RANDOM_OR_AN_ITEM "random"
+#endif
+
 static inline gmd_run_options run_options_for(const char *allocator)
 {
     return (gmd_run_options){.allocator = allocator,
