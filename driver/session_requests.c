@@ -283,8 +283,7 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
 /* A stream that is made later under the same name is another one: nobody told of its work. */
 static void forget_stream(gmd_session *s, const gmd_request *r)
 {
-    uint64_t others =
-        r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
+    uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
     for (uint32_t i = 0; i < s->block_capacity; i++) {
         session_block *b = &s->blocks[i];
         if (b->live.address && b->live.device == r->device) {
