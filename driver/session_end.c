@@ -23,6 +23,7 @@ void gmd_session_free_everything(gmd_session *s)
             atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
         }
     }
+    s->view.request = NULL; /* it was this function's */
 }
 
 static void judge_the_end(gmd_session *s)

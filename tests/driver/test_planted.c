@@ -179,11 +179,22 @@ PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
 PLANT_TEST(lost_tail, snapshot, "do not tile their segment")
 PLANT_TEST(lost_block, snapshot, "is live, and gmd_walk shows a free block there")
 PLANT_TEST(old_request, snapshot, "of which 1001 were asked for")
-PLANT_TEST(by_heap, determinism, "two runs of the same requests on the same device gave")
 PLANT_TEST(scribble, data, "256 of 4096 B of the block at 0x")
 PLANT_TEST(free_twice, misuse, "the second free of the block at 0x")
 PLANT_TEST(free_inside, misuse, "inside of the live block")
 PLANT_TEST(free_foreign, misuse, "was passed on: cudaFree(0x")
+
+/* A sanitizer's heap gives the same bytes in every process. */
+static void planted_by_heap_is_found_by_determinism(void **state)
+{
+    (void)state;
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    skip();
+#endif
+    expect_verdict("by_heap", "determinism",
+                   "two runs of the same requests on the same device gave");
+}
+
 #define TIGHT_PLANT_TEST(plant, oracle, part)                                                      \
     static void planted_##plant##_is_found_by_##oracle(void **state)                               \
     {                                                                                              \
