@@ -81,8 +81,8 @@ typedef void gmd_walk_fn(void *context, const gmd_block_info *block);
 
 /* What not every correct allocator does: judged only where it is promised. */
 typedef enum gmd_promise {
-    GMD_PROMISE_MISUSE = 1, /* a free of no block (again, foreign, null, inside of one) is refused or
-                               ignored, and changes nothing */
+    GMD_PROMISE_MISUSE = 1, /* a free of no block (again, foreign, null, inside of one) is refused
+                               or ignored, and changes nothing */
     GMD_PROMISE_DETERMINISM = 2, /* the same requests on the same device get the same answers */
     GMD_PROMISE_PYTORCH = 4,     /* PyTorch's algorithm: its addresses, refusals and statistics */
     GMD_PROMISE_COALESCING = 8,  /* free neighbours of one stream and pool are merged at once */

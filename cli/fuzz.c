@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_TIME = 0x300, KEY_RUNS, KEY_JOBS, KEY_OUT };
+enum { KEY_TIME = 0x300, KEY_RUNS, KEY_JOBS, KEY_OUT, KEY_WITHOUT };
 
 #define DEFAULT_SECONDS  60
 #define MINIMIZE_SECONDS 60
@@ -23,13 +23,17 @@ typedef struct fuzz_arguments {
     cli_options common;
     double seconds;
     uint64_t runs;
-    bool has_conf;
+    const char *without;
 } fuzz_arguments;
 
 static const struct argp_option fuzz_options[] = {
     {"time", KEY_TIME, "DURATION", 0, "how long: 90s, 10m, 8h (60s, where --runs is not given)", 1},
     {"runs", KEY_RUNS, "N", 0, "how many sequences", 1},
     {"jobs", KEY_JOBS, "N", 0, "processes at a time: 1 in this version", 1},
+    {"without", KEY_WITHOUT, "NAMES", 0,
+     "what no sequence has: fault, budget, fraction, record, wait, sync, empty_cache, destroy, "
+     "threads, devices, settings, huge (sizes near 2^64)",
+     1},
     {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases)", 1},
     {0},
 };
@@ -38,6 +42,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
 {
     fuzz_arguments *a = state->input;
     uint64_t jobs;
+    char unknown[32];
     gmd_error error = {""};
     switch (key) {
     case ARGP_KEY_INIT:
@@ -60,6 +65,13 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
                        "with different seeds",
                        text);
         }
+        return 0;
+    case KEY_WITHOUT:
+        if (!gmd_profile_leave_out(&(gmd_profile_space){0}, text, unknown)) {
+            argp_error(state, "--without %s: '%s' is none of %s", text, unknown,
+                       gmd_profile_left_out_names);
+        }
+        a->without = text;
         return 0;
     case KEY_OUT:
         a->common.run.case_directory = text;
@@ -222,6 +234,8 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
             options.space.confs = taken;
             options.space.conf_count = gmd_search_taken_confs(&run, taken, CONF_MAX);
         }
+        char unknown[32];
+        gmd_profile_leave_out(&options.space, a->without ? a->without : "", unknown);
         status = gmd_search(&options, &findings, &result, error);
     }
     if (status == GMD_OK) {

@@ -24,7 +24,8 @@ typedef struct gate_arguments {
 static const struct argp_option gate_options[] = {
     {"quick", KEY_QUICK, NULL, 0, "a fifth of the runs", 1},
     {"fail-fast", KEY_FAIL_FAST, NULL, 0, "end with the first finding", 1},
-    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases); none: nowhere", 1},
+    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases); none: nowhere",
+     1},
     {"only", KEY_ONLY, "PART[/ITEM]", 0, "only that part of the battery, or one item of it", 1},
     {"time", KEY_TIME, "DURATION", 0,
      "after the battery: more random sequences until so much time is over (90s, 10m, 8h)", 1},
@@ -151,6 +152,8 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     for (size_t i = 0; i < result->part_count; i++) {
         outcome->requests += gmd_gate_part_requests(&result->parts[i]);
     }
+    outcome->oracle_count = result->oracle_count;
+    memcpy(outcome->oracles, result->oracles, sizeof result->oracles);
     for (size_t i = 0; i < result->finding_count && i < GMD_VIOLATION_MAX; i++) {
         outcome->violations[outcome->violation_count++] = result->findings[i].violation;
     }

@@ -100,6 +100,7 @@ typedef struct gmd_sim_call {
     int result; /* cudaError_t, or CUresult for cu* */
     int device; /* the memory's or the current device */
     bool failed_by_fault;
+    bool is_pooled;     /* FREE: of memory of a stream-ordered pool, which keeps it */
     const char *misuse; /* a sentence when the call breaks the API's rules, else NULL */
 } gmd_sim_call;
 
@@ -138,6 +139,7 @@ typedef struct gmd_sim_device_state {
     /* Virtual memory management: address ranges reserved, physical handles that exist (released
      * ones that are still mapped too), and what is mapped. */
     uint64_t reservation_count, reservation_bytes, handle_count, mapped_bytes;
+    uint64_t pool_bytes; /* of allocated_bytes: what stream-ordered pools hold, in use or not */
 } gmd_sim_device_state;
 
 int gmd_sim_device(int device, gmd_sim_device_state *state);
@@ -149,8 +151,9 @@ typedef struct gmd_sim_range {
 } gmd_sim_range;
 int gmd_sim_find(uint64_t address, gmd_sim_range *range);
 
-/* Every byte of the range can be read and written by work on `device`: it is allocated, or mapped
- * with access. `bad`, where it is not NULL, gets the first address that cannot. */
+/* Every byte of the range is memory of `device` that work on it can read and write: it is
+ * allocated, or mapped with access. `bad`, where it is not NULL, gets the first address that
+ * cannot. */
 bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad);
 
 /* Visits live allocations of a device in ascending address order. */

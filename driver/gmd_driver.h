@@ -40,6 +40,8 @@ typedef struct gmd_run_options {
     const gmd_known *known; /* NULL: nothing is known */
     bool is_compared;     /* with a recording: nothing is asked that would show in the statistics */
     bool shows_progress;  /* on standard error, while it runs */
+    bool is_second_run;   /* of the same requests: what may differ between processes does */
+    bool has_all_quirks;  /* the reference allocator with the known deviations of PyTorch's */
     bool oracles_off;     /* for `replay --check` of speed only; reported as skipped */
     const char *left_out; /* an oracle that is off, to see what it costs; NULL: none */
 } gmd_run_options;

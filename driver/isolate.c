@@ -3,6 +3,7 @@
 #include "child.h"
 #include "interleave.h"
 #include "second_opinion.h"
+#include "second_run.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,9 @@ static void run_child(const gmd_run_options *options, const gmd_workload *worklo
                       gmd_shared *shared)
 {
     gmd_child_prepare();
+    if (options->is_second_run) {
+        gmd_second_run_perturb();
+    }
     gmd_session session;
     gmd_error error = {""};
     gmd_status status = gmd_session_open(&session, options, workload, shared, &error);
@@ -150,6 +154,22 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
     return watch_child(options, workload, shared, child, error);
 }
 
+static void keep_answers(const gmd_run_options *options, const gmd_workload *workload,
+                         gmd_shared *shared)
+{
+    shared->no_second_run = gmd_second_run_obstacle(options, workload);
+    if (shared->no_second_run) {
+        return;
+    }
+    gmd_answers *answers = mmap(NULL, sizeof *answers, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (answers == MAP_FAILED) {
+        shared->no_second_run = "there is no memory to keep the answers in";
+    } else {
+        shared->answers = answers;
+    }
+}
+
 gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
                             gmd_outcome *outcome, gmd_error *error)
 {
@@ -167,7 +187,12 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
     shared->first_guard = GMD_SHARED_GUARD;
     shared->last_guard = GMD_SHARED_GUARD;
     gmd_child_name_outcome(&shared->outcome, options, workload);
+    keep_answers(options, workload, shared);
     status = fork_and_watch(options, workload, shared, error);
+    if (status == GMD_OK && shared->answers) {
+        status = gmd_second_run(options, workload, shared, fork_and_watch, error);
+        munmap(shared->answers, sizeof *shared->answers);
+    }
     if (status == GMD_OK) {
         note_known(&shared->outcome);
         gmd_case_write(options, workload, shared);

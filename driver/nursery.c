@@ -279,6 +279,7 @@ gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *option
         free(n);
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
+    shared->run.no_second_run = "many inputs are run here: gmd run of one makes the second run";
     shared->run.first_guard = shared->run.last_guard = GMD_SHARED_GUARD;
     n->options = options;
     n->shared = shared;

@@ -1,4 +1,5 @@
 /* session.c - one request after the other, each on its thread; and what others ask of a session. */
+#include "answers.h"
 #include "session_internal.h"
 
 #include <stdarg.h>
@@ -82,6 +83,11 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
     atomic_store_explicit(&session->shared->is_in_request, 1, memory_order_relaxed);
     gmd_served served = serve_on_its_thread(session, request);
     atomic_store_explicit(&session->shared->is_in_request, 0, memory_order_relaxed);
+    if (session->shared->answers && !session->is_over &&
+        !gmd_answers_note(session->shared->answers, session, request,
+                          served == GMD_OUT_OF_MEMORY)) {
+        session->is_over = true; /* all that the second run was for */
+    }
     session->request_index++;
     session->shared->outcome.requests = session->request_index;
     session->is_over = session->is_over || session->shared->outcome.violation_count > 0;

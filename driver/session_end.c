@@ -23,6 +23,7 @@ void gmd_session_free_everything(gmd_session *s)
             atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
         }
     }
+    s->view.request = NULL; /* it was this function's */
 }
 
 static void judge_the_end(gmd_session *s)
@@ -33,6 +34,22 @@ static void judge_the_end(gmd_session *s)
         gmd_session_look_at(s, device);
         gmd_session_refresh(s);
         gmd_session_judge(s);
+    }
+}
+
+enum { NOTED_LOSS = 64 << 20 };
+
+/* Other processes use a real device, too: what is no verdict may still be news. */
+static void note_free_memory(gmd_session *s)
+{
+    size_t now = 0, total;
+    if (!s->runtime.sim && s->runtime.cudaSetDevice(0) == cudaSuccess &&
+        s->runtime.cudaMemGetInfo(&now, &total) == cudaSuccess &&
+        now + NOTED_LOSS <= s->free_at_start) {
+        gmd_session_note(s,
+                         "device 0 has %" PRIu64 " B less free memory than before the allocator "
+                         "was loaded, with everything freed; other processes may have it",
+                         s->free_at_start - now);
     }
 }
 
@@ -74,6 +91,38 @@ static void note_unfired_faults(gmd_session *s)
     }
 }
 
+static void empty_cache(gmd_session *s)
+{
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
+    s->subject.empty_cache();
+    gmd_session_take_floor(s, &frame);
+}
+
+static bool holds_more_than_at_start(gmd_session *s)
+{
+    bool holds = false;
+    for (int device = 0; device < s->device_count && !holds; device++) {
+        const gmd_device_figures *now = &s->figures[device], *was = &s->baseline[device];
+        gmd_session_look_at(s, device);
+        gmd_session_refresh(s);
+        holds = gmd_session_held(s, device) > s->held_at_start[device] ||
+                now->event_count > was->event_count || now->stream_count > was->stream_count ||
+                now->handle_count > was->handle_count ||
+                now->reservation_count > was->reservation_count;
+    }
+    return holds;
+}
+
+/* An allocator may give memory back lazily: what the first emptying marks goes with the second. */
+static void empty_all(gmd_session *s)
+{
+    empty_cache(s);
+    if (!s->is_over && holds_more_than_at_start(s)) {
+        empty_cache(s);
+    }
+}
+
 void gmd_session_finish(gmd_session *session)
 {
     gmd_outcome *o = &session->shared->outcome;
@@ -105,13 +154,14 @@ void gmd_session_finish(gmd_session *session)
     }
     gmd_session_begin(session);
     if (session->subject.empty_cache) {
-        gmd_call_frame frame;
-        gmd_session_give_floor(session, &frame);
-        session->subject.empty_cache();
-        gmd_session_take_floor(session, &frame);
+        empty_all(session);
     }
     if (!session->is_over) {
         judge_the_end(session);
+        note_free_memory(session);
+    }
+    if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */
+        gmd_session_repeat(session);
     }
 }
 

@@ -25,6 +25,7 @@ static void note_memory(gmd_session *s, const gmd_sim_call *call)
     s->calls[s->call_count++] =
         (gmd_device_call){.is_free = call->kind == GMD_SIM_CALL_FREE || is_unmapped,
                           .is_mapping = call->kind == GMD_SIM_CALL_MAP || is_unmapped,
+                          .is_pooled = call->is_pooled,
                           .device = call->device,
                           .address = call->address,
                           .size = call->size};

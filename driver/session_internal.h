@@ -49,6 +49,7 @@ struct gmd_session {
     gmd_judge judge;
     bool has_stats;
     gmd_stats stats[GMD_MAX_DEVICES], stats_before;
+    uint64_t free_at_start; /* real device 0, before the allocator was loaded */
     uint64_t reserved_at_start[GMD_MAX_DEVICES], held_at_start[GMD_MAX_DEVICES];
     gmd_device_figures figures[GMD_MAX_DEVICES], baseline[GMD_MAX_DEVICES];
     gmd_device_figures untouched[GMD_MAX_DEVICES];
@@ -69,6 +70,7 @@ struct gmd_session {
     uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
     uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */
 
+    bool has_used;             /* work was queued */
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
     uint64_t last_probe;       /* request index */
     gmd_misuses_made wrong_frees;
@@ -154,6 +156,9 @@ gmd_status gmd_session_verify_last(gmd_session *session, const session_block *bl
 /* Puts the next sight, or none, into the view. */
 void gmd_session_look_at_canaries(gmd_session *session);
 bool gmd_session_device_is_lost(const gmd_session *session);
+
+/* session_rounds.c: the workload is over and nothing was found: once more, many times. */
+void gmd_session_repeat(gmd_session *session);
 
 /* session_misuse.c: after a free that the oracles have seen, maybe one that must not be made. */
 void gmd_session_misuse(gmd_session *session, const gmd_live_block *freed);

@@ -25,11 +25,19 @@ static bool is_due(gmd_session *s)
     return true;
 }
 
+/* A block that has lost its memory already is the business of `backing`, when it is freed. */
+static bool is_backed(const gmd_session *s, const gmd_live_block *b)
+{
+    uint64_t bad = 0;
+    return !s->view.is_backed ||
+           s->view.is_backed(s->view.device_context, b->address, b->bytes, b->device, &bad);
+}
+
 static const gmd_live_block *find_live(const gmd_session *s, int device)
 {
     for (uint32_t id = 0; id < s->block_capacity; id++) {
         const gmd_live_block *b = &s->blocks[id].live;
-        if (b->address && b->device == device && b->bytes > 1) {
+        if (b->address && b->device == device && b->bytes > 1 && is_backed(s, b)) {
             return b;
         }
     }

@@ -1,4 +1,5 @@
 /* session_open.c - the start of a run: the device, the allocator under test, its settings. */
+#include "gmd_quirks.h"
 #include "session_internal.h"
 
 #include <inttypes.h>
@@ -83,12 +84,13 @@ static gmd_status count_devices(gmd_session *s, gmd_error *error)
 /* What the memory fraction is a fraction of. The devices of one machine are taken to be alike. */
 static gmd_status measure_devices(gmd_session *s, gmd_error *error)
 {
-    size_t free_bytes, total = 0;
+    size_t free_bytes = 0, total = 0;
     cudaError_t result = s->runtime.cudaMemGetInfo(&free_bytes, &total);
     if (result != cudaSuccess) {
         return gmd_fail(error, GMD_FAILED, "cudaMemGetInfo: %s",
                         gmd_runtime_error_text(&s->runtime, result));
     }
+    s->free_at_start = free_bytes;
     for (int device = 0; device < s->device_count; device++) {
         s->total_bytes[device] = total;
         s->limit_bytes[device] = UINT64_MAX;
@@ -245,6 +247,10 @@ static gmd_status open_allocator(gmd_session *s, gmd_error *error)
     gmd_status status = gmd_subject_open(&s->subject, &source, error);
     if (status == GMD_OK) {
         status = configure(s, error);
+    }
+    for (size_t i = 0; s->options->has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS;
+         i++) {
+        s->subject.set_quirk(gmd_quirk_kinds[i].name, 1);
     }
     if (status == GMD_OK && s->subject.init) {
         s->subject.init(s->device_count);

@@ -113,6 +113,10 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     empty_cache(s);
     out->held_at_start = s->held_at_start[r->device];
     out->held_free = held(s, r->device);
+    if (out->held_free > out->held_at_start) { /* lazily: with the second emptying */
+        empty_cache(s);
+        out->held_free = held(s, r->device);
+    }
     out->room = gmd_session_room(s, r->device);
     out->when_all_is_free = ask(s, r, out);
 }

@@ -182,6 +182,7 @@ static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b,
     cudaStream_t stream = NULL;
     int previous;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
+    s->has_used = true;
     if (status == GMD_OK && s->canaries) {
         status = gmd_session_use_filled(s, r, b, stream, error);
         return status == GMD_OK ? note_use(s, r, b, stream, error) : status;

@@ -22,6 +22,7 @@ static void read_figures(gmd_session *s, int device)
         .handle_count = state.handle_count,
         .reservation_count = state.reservation_count,
         .reservation_bytes = state.reservation_bytes,
+        .pool_bytes = state.pool_bytes,
     };
 }
 
@@ -119,6 +120,8 @@ void gmd_session_view_open(gmd_session *s)
     s->view = (gmd_view){.promises = promises,
                          .promised_alignment =
                              gmd_promised_alignment(promises, s->subject.promised_alignment),
+                         .is_reference = strcmp(s->options->allocator, "reference") == 0,
+                         .no_second_run = s->shared->no_second_run,
                          .walk = s->subject.walk ? walk : NULL,
                          .each_live = each_live,
                          .can_empty_cache = s->subject.empty_cache != NULL,

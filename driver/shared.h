@@ -9,6 +9,8 @@
 
 #include <stdatomic.h>
 
+struct gmd_answers;
+
 #define GMD_RECORDED_REQUEST_MAX                                                                   \
     ((size_t)1 << 24) /* of a live scenario; memory is taken as used                               \
                        */
@@ -21,6 +23,13 @@ typedef enum gmd_stage {
 } gmd_stage;
 
 #define GMD_SHARED_GUARD UINT64_C(0x676d642d67756172) /* around what the child writes */
+
+/* Rounds of the same requests, after each of which the allocator held more, until it refused one
+ * (session_rounds.c). */
+typedef struct gmd_lost_memory {
+    bool is_found;
+    uint64_t request, rounds, held_first, held_last, live;
+} gmd_lost_memory;
 
 typedef struct gmd_shared {
     uint64_t first_guard;
@@ -36,7 +45,10 @@ typedef struct gmd_shared {
     bool refusal_is_complete;  /* its child has ended as it should */
     gmd_wrong_free wrong_free; /* being made */
     _Atomic int is_freeing_wrongly;
-    size_t request_count; /* recorded below, when the workload is live */
+    gmd_lost_memory lost;        /* what rounds of the same requests have shown */
+    struct gmd_answers *answers; /* of a run that is held against another; NULL: none are kept */
+    const char *no_second_run;   /* why not; a text of gmd's own */
+    size_t request_count;        /* recorded below, when the workload is live */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
 } gmd_shared;
 

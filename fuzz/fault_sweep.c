@@ -10,11 +10,12 @@
 
 /* --- what fails, and how ----------------------------------------------------------------- */
 
-/* Calls that need memory, of the device or the host, fail for want of it: in both APIs error 2. */
+/* Calls that need memory, of the device or the host, fail for want of it: in both APIs error 2.
+ * (cudaMemGetInfo needs a context, whose memory it may be that is not there.) */
 static const char *const memory_calls[] = {
     "cudaMalloc",    "cudaHostAlloc",  "cudaEventCreate",     "cudaStreamCreate",  "cuMemCreate",
     "cuMemMap",      "cuMemSetAccess", "cuMemAddressReserve", "cudaMemPoolCreate", "cuMemAlloc",
-    "cuEventCreate", "cuStreamCreate", "cuMemPoolCreate",
+    "cuEventCreate", "cuStreamCreate", "cuMemPoolCreate",     "cudaMemGetInfo",
 };
 #define OUT_OF_MEMORY 2
 

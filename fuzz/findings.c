@@ -109,21 +109,52 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
                : status;
 }
 
+bool gmd_is_hang(const gmd_violation *violation)
+{
+    static const char beginning[] = "no answer within";
+    return strcmp(violation->oracle, "progress") == 0 &&
+           strncmp(violation->message, beginning, sizeof beginning - 1) == 0;
+}
+
+/* Of a hang each try takes as long as the request's budget: it gets a smaller one. Interleaved
+ * threads are tried in many orders, of which most hang: such a case stays as it is. */
+static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
+                           gmd_trace *smallest, gmd_minimized *minimized, gmd_error *error)
+{
+    gmd_minimize_limits limits = {.seconds = findings->minimize_seconds,
+                                  .tries = findings->minimize_tries,
+                                  .progress = findings->progress,
+                                  .context = findings->context};
+    const gmd_run_options *given = runner->given;
+    gmd_run_options hasty = *given;
+    bool is_hang = gmd_is_hang(&finding->violation) && findings->hang_seconds > 0;
+    if (is_hang && smallest->threads.count > 1) {
+        return GMD_BAD_INPUT;
+    }
+    if (is_hang) {
+        hasty.call_budget_s = findings->hang_seconds;
+        runner->given = &hasty;
+        gmd_runner_renew(runner);
+    }
+    gmd_status status = gmd_minimize(smallest, runner, &finding->cause, &limits, minimized, error);
+    if (is_hang) {
+        runner->given = given;
+        gmd_runner_renew(runner);
+    }
+    return status;
+}
+
 /* One that cannot be reproduced is kept whole: it says at least what was running. */
 static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
                             const gmd_trace *trace, gmd_error *error)
 {
     gmd_trace smallest;
     gmd_minimized minimized;
-    gmd_minimize_limits limits = {.seconds = findings->minimize_seconds,
-                                  .tries = findings->minimize_tries,
-                                  .progress = findings->progress,
-                                  .context = findings->context};
     gmd_status status = gmd_trace_copy(&smallest, trace, error);
     if (status != GMD_OK) {
         return status;
     }
-    status = gmd_minimize(&smallest, runner, &finding->cause, &limits, &minimized, error);
+    status = minimize(findings, finding, runner, &smallest, &minimized, error);
     if (status == GMD_OK) {
         finding->violation = minimized.violation;
     }

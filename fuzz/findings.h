@@ -20,6 +20,7 @@ typedef struct gmd_findings { /* zero-initialised: none; the settings are the ca
     const char *allocator;
     double minimize_seconds; /* for each */
     uint64_t minimize_tries; /* likewise; 0: no limit */
+    double hang_seconds;     /* while a hang is minimised, each one takes so long; 0: as always */
     void (*progress)(void *context, size_t requests, uint64_t tries);
     void *context;
 } gmd_findings;
@@ -28,6 +29,9 @@ typedef struct gmd_findings { /* zero-initialised: none; the settings are the ca
  * and written. */
 gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gmd_trace *trace,
                             const gmd_violation *violation, uint64_t run, gmd_error *error);
+
+/* A request without an answer, rather than a wrong one. */
+bool gmd_is_hang(const gmd_violation *violation);
 
 /* Whether it is found already; if so, it counts once more. */
 bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation);

@@ -58,7 +58,14 @@ typedef struct gmd_profile_space {
     gmd_fault_target fault_targets[GMD_FAULT_TARGET_MAX];
     uint32_t fault_target_count;
     const gmd_schedule *schedule; /* always this kind; NULL: drawn */
+    uint32_t without_ops;         /* bit op: no such request */
+    bool has_no_huge_sizes;       /* none close to 2^64 */
 } gmd_profile_space;
+
+/* Takes what a list such as "fault,huge,threads" names out of the space; it is to be called when
+ * the rest of the space is known. False: `unknown` is what it has no name for. */
+bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32]);
+extern const char gmd_profile_left_out_names[]; /* all, separated by commas */
 
 /* The settings of PyTorch's allocator that gmd tries where it is told none. */
 extern const char *const gmd_profile_confs[];

@@ -107,18 +107,27 @@ static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_ran
     }
 }
 
+/* After all choices: what is left out changes none of the others. */
+static void leave_out(gmd_profile *p, const gmd_profile_space *space)
+{
+    for (int op = 0; op < GMD_OP_COUNT; op++) {
+        p->weights[op] = space->without_ops >> op & 1 ? 0 : p->weights[op];
+    }
+    p->has_huge_sizes = p->has_huge_sizes && !space->has_no_huge_sizes;
+}
+
 void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t seed)
 {
     static const uint32_t lengths[] = {20, 50, 100, 200, 400};
     gmd_random r = {seed};
     *p = (gmd_profile){.schedule_seed = gmd_random_below(&r, 1000000)};
     p->request_count = lengths[gmd_random_below(&r, sizeof lengths / sizeof *lengths)];
-    bool has_devices = space->device_max > 1 &&
-                       (gmd_random_chance(&r, 25) || space->has_devices_only);
+    bool has_devices =
+        space->device_max > 1 && (gmd_random_chance(&r, 25) || space->has_devices_only);
     p->device_count = has_devices ? 2 + (uint32_t)gmd_random_below(&r, space->device_max - 1) : 1;
     p->stream_count = 1 + (uint32_t)gmd_random_below(&r, 4);
-    bool has_threads = (!gmd_random_chance(&r, 75) || space->has_threads_only) &&
-                       !space->has_one_thread;
+    bool has_threads =
+        (!gmd_random_chance(&r, 75) || space->has_threads_only) && !space->has_one_thread;
     p->thread_count = has_threads ? 2 + (uint32_t)gmd_random_below(&r, 2) : 1;
     p->interleaves = space->has_interleaving && has_threads &&
                      (gmd_random_chance(&r, 70) || space->has_threads_only);
@@ -131,4 +140,51 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
         snprintf(p->conf, sizeof p->conf, "%s", space->confs[conf]);
     }
     draw_weights(p, space, &r);
+    leave_out(p, space);
+}
+
+/* --- leaving out ------------------------------------------------------------------------- */
+
+const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait, sync, "
+                                          "empty_cache, destroy, threads, devices, settings, "
+                                          "huge";
+
+static bool leave_out_one(gmd_profile_space *space, const char *name)
+{
+    static const struct {
+        const char *name;
+        gmd_op op;
+    } ops[] = {{"fault", GMD_OP_FAULT},       {"budget", GMD_OP_BUDGET},
+               {"fraction", GMD_OP_FRACTION}, {"record", GMD_OP_RECORD},
+               {"wait", GMD_OP_WAIT},         {"sync", GMD_OP_SYNC},
+               {"destroy", GMD_OP_DESTROY},   {"empty_cache", GMD_OP_EMPTY_CACHE}};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        if (strcmp(name, ops[i].name) == 0) {
+            space->without_ops |= 1u << ops[i].op;
+            space->has_fraction = space->has_fraction && ops[i].op != GMD_OP_FRACTION;
+            space->has_record_stream = space->has_record_stream && ops[i].op != GMD_OP_RECORD;
+            space->has_faults = space->has_faults && ops[i].op != GMD_OP_FAULT;
+            return true;
+        }
+    }
+    bool is_huge = strcmp(name, "huge") == 0, is_threads = strcmp(name, "threads") == 0;
+    bool is_devices = strcmp(name, "devices") == 0, is_settings = strcmp(name, "settings") == 0;
+    space->has_no_huge_sizes = space->has_no_huge_sizes || is_huge;
+    space->has_one_thread = space->has_one_thread || is_threads;
+    space->device_max = is_devices ? 1 : space->device_max;
+    space->conf_count = is_settings && !space->conf_is_fixed ? 0 : space->conf_count;
+    return is_huge || is_threads || is_devices || is_settings;
+}
+
+bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32])
+{
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        snprintf(unknown, 32, "%.*s", (int)length, list);
+        if (!leave_out_one(space, unknown)) {
+            return false;
+        }
+        list += length + (list[length] == ',');
+    }
+    return true;
 }

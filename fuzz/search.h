@@ -24,8 +24,8 @@ typedef struct gmd_search_options {
     const gmd_run_options *run;
     gmd_profile_space space; /* gmd_search_find_space fills in what the allocator allows */
     uint64_t seed;
-    double seconds;                                                   /* 0: no limit */
-    uint64_t runs;                                                    /* 0: no limit */
+    double seconds;      /* 0: no limit */
+    uint64_t runs;       /* 0: no limit */
     uint64_t round_runs; /* sequences of a round; 0: as a campaign has them */
     bool no_sweeps;      /* of faults, in every fourth round */
     /* Makes a drawn profile into one of the kind that is wanted; NULL: it stays as it is. */

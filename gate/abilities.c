@@ -32,8 +32,8 @@ gmd_status gmd_gate_find_abilities(gmd_gate_abilities *abilities, const gmd_run_
     if (status != GMD_OK) {
         return status;
     }
-    gmd_gate_abilities *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    gmd_gate_abilities *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         gmd_trace_free(&trace);
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");

@@ -12,10 +12,14 @@
 #include <string.h>
 #include <time.h>
 
-#define FINDINGS_MAX     24 /* whoever has so many mends some first */
-#define HANGS_MAX        3  /* each takes as long as all other runs of a part */
-#define MINIMIZE_SECONDS 10
-#define MINIMIZE_TRIES   1500
+#define FINDINGS_MAX          24 /* whoever has so many mends some first */
+#define UNCONFIRMED_HANGS_MAX 2
+#define HANGS_MAX             3  /* each takes as long as all other runs of a part */
+#define MINIMIZE_SECONDS      10 /* for each finding, as long as there are few */
+#define MINIMIZE_FEW          4
+#define MINIMIZE_HASTE        2
+#define MINIMIZE_TRIES        1500
+#define HANG_SECONDS          1 /* of a request, while a hang is minimised */
 
 double gmd_gate_clock(void)
 {
@@ -34,12 +38,6 @@ void gmd_gate_fail(gmd_gate *gate, gmd_status status, const gmd_error *error)
 
 /* --- when it is over --------------------------------------------------------------------- */
 
-static bool is_hang(const gmd_violation *violation)
-{
-    return strcmp(violation->oracle, "progress") == 0 &&
-           strncmp(violation->message, "no answer within", strlen("no answer within")) == 0;
-}
-
 static void give_up(gmd_gate *gate, const char *why)
 {
     if (!gate->gives_up) {
@@ -53,7 +51,7 @@ static void decide_to_give_up(gmd_gate *gate)
     const volatile sig_atomic_t *interrupted = gate->options->is_interrupted;
     uint64_t hangs = 0;
     for (size_t i = 0; i < gate->found.count; i++) {
-        hangs += is_hang(&gate->found.items[i].violation) ? gate->found.items[i].hits : 0;
+        hangs += gmd_is_hang(&gate->found.items[i].violation) ? gate->found.items[i].hits : 0;
     }
     if (interrupted && *interrupted) {
         give_up(gate, "interrupted");
@@ -148,7 +146,10 @@ void gmd_gate_end(gmd_gate *gate)
 {
     if (gate->item) {
         gate->item->seconds = gmd_gate_clock() - gate->item_start;
-        gate->item->fate = gate->item->hits ? GMD_GATE_FAILED : GMD_GATE_PASSED;
+        bool was_refused = !gate->item->runs && gate->item->detail[0];
+        gate->item->fate = gate->item->hits ? GMD_GATE_FAILED
+                           : was_refused    ? GMD_GATE_SKIPPED
+                                            : GMD_GATE_PASSED;
     }
     gate->item = NULL;
 }
@@ -207,6 +208,8 @@ void gmd_gate_take_findings(gmd_gate *gate)
         return;
     }
     gate->marks = marks;
+    gate->found.minimize_seconds =
+        gate->found.count < MINIMIZE_FEW ? MINIMIZE_SECONDS : MINIMIZE_HASTE;
     while (gate->mark_count < gate->found.count) {
         gmd_gate_mark *m = &marks[gate->mark_count++];
         *m = (gmd_gate_mark){.seconds = gmd_gate_clock() - gate->start};
@@ -283,14 +286,29 @@ static void look_again(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
         }
     }
     if (gmd_gate_play(gate, runner, trace) && gate->item->hits == hits) {
+        gate->unconfirmed_hangs += gmd_is_hang(&first);
         gmd_gate_note(gate, "shown only after other runs in the same process: %s: %s", first.oracle,
                       first.message);
     }
 }
 
+/* An allocator that hangs once a process has made so many requests would hang in all of these. */
+static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_scout_trace *traces,
+                      size_t count)
+{
+    bool is_alone = gate->unconfirmed_hangs >= UNCONFIRMED_HANGS_MAX;
+    for (size_t i = 0; i < count && is_alone && !gmd_gate_is_over(gate); i++) {
+        gmd_gate_play(gate, runner, &traces[i].trace);
+    }
+    return is_alone;
+}
+
 void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_scout_trace *traces, size_t count)
 {
     for (size_t at = 0; at < count && !gmd_gate_is_over(gate);) {
+        if (run_alone(gate, runner, &traces[at], count - at)) {
+            return;
+        }
         gmd_scouted scouted;
         gmd_error error;
         gmd_status status = gmd_runner_scout(runner, &traces[at], count - at, &scouted, &error);
@@ -366,17 +384,24 @@ static void write_replay(const gmd_gate *gate, const gmd_gate_mark *mark,
     char allocator[512], file[512], timeout[40] = "";
     quote(gate->run.allocator, allocator, sizeof allocator);
     quote(violation->case_path, file, sizeof file);
-    if (is_hang(violation)) {
+    if (gmd_is_hang(violation)) {
         snprintf(timeout, sizeof timeout, " --timeout %g", gate->run.call_budget_s);
     }
-    if (mark->replay[0]) {
+    bool has_case = violation->case_path[0];
+    if (has_case && mark->is_round) {
         snprintf(out, size, "gmd gate --allocator %.400s --rounds %.400s", allocator, file);
-    } else if (violation->case_path[0]) {
+    } else if (has_case) {
         snprintf(out, size, "gmd run %.400s --allocator %.400s%s", file, allocator, timeout);
     } else {
-        snprintf(out, size, "gmd gate --allocator %.400s --seed %" PRIu64 "%s --only %s/%s",
-                 allocator, gate->run.seed, gate->options->is_quick ? " --quick" : "", mark->part,
-                 mark->item);
+        char item[200], conf[200] = "";
+        snprintf(file, sizeof file, "%s/%s", mark->part, mark->item);
+        quote(file, item, sizeof item);
+        if (gate->conf_is_fixed) {
+            quote(gate->confs[0], conf, sizeof conf);
+        }
+        snprintf(out, size, "gmd gate --allocator %.400s --seed %" PRIu64 "%s%s%s --only %s",
+                 allocator, gate->run.seed, gate->options->is_quick ? " --quick" : "",
+                 conf[0] ? " --conf " : "", conf, item);
     }
 }
 
@@ -443,15 +468,26 @@ static gmd_status check_only(const gmd_gate *gate, gmd_error *error)
                 : GMD_OK;
 }
 
-static void choose_confs(gmd_gate *gate)
+static void fix_conf(gmd_gate *gate)
 {
+    gate->confs[0] = gate->options->run->conf;
+    gate->conf_count = 1;
+    gate->conf_is_fixed = true;
+}
+
+static void explore(gmd_gate *gate)
+{
+    gmd_error error = {""};
+    gmd_run_options with = gate->run;
     if (gate->options->run->conf) {
-        gate->confs[0] = gate->options->run->conf;
-        gate->conf_count = 1;
-        gate->conf_is_fixed = true;
+        fix_conf(gate);
     } else if (gate->abilities.has_settings) {
         gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, GMD_GATE_CONF_MAX);
     }
+    with.conf = gate->options->run->conf;
+    gmd_gate_fail(gate, gmd_search_find_space(&gate->space, &with, &error), &error);
+    gate->space.has_fraction = gate->abilities.has_fraction;
+    gate->space.has_record_stream = gate->abilities.has_record_stream;
 }
 
 /* Nothing else can be told of an allocator that does not outlive its first requests. */
@@ -465,14 +501,30 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
     gmd_run_options with = gate->run;
     with.conf = gate->options->run->conf;
     gmd_status status = gmd_gate_find_abilities(&gate->abilities, &with, outcome, error);
-    bool is_dead = outcome->violation_count &&
-                   strcmp(outcome->violations[0].oracle, "progress") == 0;
+    gate->result->oracle_count = outcome->oracle_count;
+    memcpy(gate->result->oracles, outcome->oracles, sizeof outcome->oracles);
+    bool is_dead =
+        outcome->violation_count && strcmp(outcome->violations[0].oracle, "progress") == 0;
     if (status == GMD_OK && is_dead && gate->status == GMD_OK) {
+        if (gate->options->run->conf) {
+            fix_conf(gate); /* it is with these that it died */
+        }
         gmd_gate_first(gate);
-        give_up(gate, "the allocator does not outlive its first requests");
+        if (gate->found.count) {
+            give_up(gate, "the allocator does not outlive its first requests");
+        }
     }
     free(outcome);
     return status;
+}
+
+static gmd_gate_part *part_named(const gmd_gate *gate, const char *name)
+{
+    size_t i = 0;
+    while (i + 1 < gate->result->part_count && strcmp(gate->result->parts[i].name, name) != 0) {
+        i++;
+    }
+    return &gate->result->parts[i];
 }
 
 static void run_parts(gmd_gate *gate)
@@ -482,6 +534,8 @@ static void run_parts(gmd_gate *gate)
         gmd_gate_plan_parts[i].run(gate);
         gmd_gate_end(gate);
     }
+    gate->part = part_named(gate, "random");
+    gmd_gate_more(gate);
 }
 
 static gmd_status run_gate(gmd_gate *gate, gmd_error *error)
@@ -496,7 +550,9 @@ static gmd_status run_gate(gmd_gate *gate, gmd_error *error)
     if (status != GMD_OK) {
         return status;
     }
-    choose_confs(gate);
+    if (!gate->gives_up) {
+        explore(gate);
+    }
     if (gate->options->rounds_file) {
         gmd_gate_rounds_of_file(gate, gate->options->rounds_file);
     } else {
@@ -517,6 +573,7 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
                                .allocator = options->run->allocator,
                                .minimize_seconds = MINIMIZE_SECONDS,
                                .minimize_tries = MINIMIZE_TRIES,
+                               .hang_seconds = HANG_SECONDS,
                                .progress = tell_minimising},
                      .start = gmd_gate_clock(),
                      .error = error};

@@ -14,14 +14,15 @@
 typedef struct gmd_gate_mark { /* beside each of `found.items` */
     char part[24], item[96];
     double seconds;
-    char replay[1024]; /* empty: the case file is run */
+    bool is_round; /* the case file is a round: --rounds replays it */
 } gmd_gate_mark;
 
 typedef struct gmd_gate {
     const gmd_gate_options *options;
     gmd_gate_result *result;
-    gmd_run_options run;          /* for every run; what a trace states comes before it */
-    gmd_gate_abilities abilities; /* of the allocator */
+    gmd_run_options run;                  /* for every run; what a trace states comes before it */
+    gmd_gate_abilities abilities;         /* of the allocator */
+    gmd_profile_space space;              /* what can be asked of it and of the device */
     const char *confs[GMD_GATE_CONF_MAX]; /* settings that it takes, beside none */
     size_t conf_count;
     bool conf_is_fixed; /* --conf: confs[0] always, and never none */
@@ -31,7 +32,8 @@ typedef struct gmd_gate {
     gmd_gate_part *part; /* under way */
     gmd_gate_item *item; /* likewise; NULL: none */
     double start, item_start;
-    uint64_t lapses; /* turns that threads lost to the watchdog */
+    uint64_t unconfirmed_hangs; /* only after other runs in one process */
+    uint64_t lapses;            /* turns that threads lost to the watchdog */
     volatile sig_atomic_t gives_up;
     gmd_status status;
     gmd_error *error;
@@ -84,6 +86,9 @@ void gmd_gate_scenarios(gmd_gate *gate);
 void gmd_gate_faults(gmd_gate *gate);
 void gmd_gate_random(gmd_gate *gate);
 void gmd_gate_rounds(gmd_gate *gate);
+
+/* --time: random sequences until the time is over. */
+void gmd_gate_more(gmd_gate *gate);
 
 /* One round from a file, judged by itself (--rounds). */
 void gmd_gate_rounds_of_file(gmd_gate *gate, const char *path);

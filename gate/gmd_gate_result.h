@@ -51,6 +51,8 @@ typedef struct gmd_gate_result {
     size_t part_count;
     gmd_gate_finding *findings; /* the worst first */
     size_t finding_count;
+    gmd_oracle_result oracles[GMD_ORACLE_MAX]; /* which of them can judge this allocator */
+    uint32_t oracle_count;
     double seconds;
     uint64_t seed;
     bool is_quick;

@@ -1,4 +1,6 @@
-/* part_faults.c - each call that takes memory fails, once and for ever, in short standard traces. */
+/* part_faults.c - each call that takes memory fails, once and for ever, in short standard traces.
+ */
+#include "case_files.h"
 #include "gate.h"
 #include "plan.h"
 
@@ -41,15 +43,15 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
     sweeping s = {gate, &runner};
-    gmd_sweep_options options = {.memory_only = true,
-                                 .scouts = true,
-                                 .has_budgets = has_budgets,
-                                 .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full,
-                                                       gmd_gate_plan_sweep_runs.quick),
-                                 .progress = tell,
-                                 .found = note_found,
-                                 .is_known = was_found,
-                                 .context = &s};
+    gmd_sweep_options options = {
+        .memory_only = true,
+        .scouts = true,
+        .has_budgets = has_budgets,
+        .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full, gmd_gate_plan_sweep_runs.quick),
+        .progress = tell,
+        .found = note_found,
+        .is_known = was_found,
+        .context = &s};
     gmd_sweep_result result = {0};
     gmd_error error;
     gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
@@ -64,11 +66,11 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
     gmd_runner_close(&runner);
 }
 
-static void sweep_with(gmd_gate *gate, const gmd_gate_sweep *planned, gmd_trace *trace,
-                       const char *conf, bool has_budgets)
+static void sweep_with(gmd_gate *gate, const char *planned, gmd_trace *trace, const char *conf,
+                       bool has_budgets)
 {
     char name[96];
-    snprintf(name, sizeof name, "%s%s%.60s", planned->name, conf ? ", " : "", conf ? conf : "");
+    snprintf(name, sizeof name, "%s%s%.60s", planned, conf ? ", " : "", conf ? conf : "");
     if (gmd_gate_begin(gate, name)) {
         if (gmd_gate_set_conf(gate, trace, conf)) {
             sweep(gate, trace, has_budgets);
@@ -77,19 +79,19 @@ static void sweep_with(gmd_gate *gate, const gmd_gate_sweep *planned, gmd_trace 
     }
 }
 
-static void run_sweep(gmd_gate *gate, const gmd_gate_sweep *planned, bool has_budgets)
+static void run_sweep(gmd_gate *gate, const char *root, const char *file, bool has_budgets)
 {
+    const char *planned = file + strlen(GMD_GATE_SWEEPS);
     gmd_trace trace;
     gmd_error error;
-    gmd_status status =
-        gmd_trace_parse(&trace, planned->text, strlen(planned->text), planned->name, &error);
+    gmd_status status = gmd_gate_read_named(&trace, root, file, &error);
     if (status != GMD_OK) {
-        gmd_gate_fail(gate, GMD_FAILED, &error);
+        gmd_gate_fail(gate, status, &error);
         return;
     }
     const char *lacks = gmd_gate_lacks(&gate->abilities, &trace);
     if (lacks) {
-        gmd_gate_skip(gate, planned->name, "%s", lacks);
+        gmd_gate_skip(gate, planned, "%s", lacks);
         gmd_trace_free(&trace);
         return;
     }
@@ -103,18 +105,20 @@ static void run_sweep(gmd_gate *gate, const gmd_gate_sweep *planned, bool has_bu
     gmd_trace_free(&trace);
 }
 
+static void run_if_a_sweep(void *context, const char *root, const char *name)
+{
+    gmd_gate *gate = context;
+    if (strncmp(name, GMD_GATE_SWEEPS, strlen(GMD_GATE_SWEEPS)) == 0 && !gmd_gate_is_over(gate)) {
+        run_sweep(gate, root, name, gate->space.has_budgets);
+    }
+}
+
 void gmd_gate_faults(gmd_gate *gate)
 {
-    gmd_profile_space space = {0};
     gmd_error error;
-    gmd_run_options with = gate->run;
-    with.conf = gate->conf_is_fixed ? gate->confs[0] : NULL;
-    gmd_status status = gmd_search_find_space(&space, &with, &error);
-    if (status != GMD_OK) {
-        gmd_gate_fail(gate, status, &error);
+    if (!gate->space.has_faults) {
+        gmd_gate_skip(gate, "all", "faults cannot be planted under this allocator");
         return;
     }
-    for (size_t i = 0; i < gmd_gate_plan_sweep_count && !gmd_gate_is_over(gate); i++) {
-        run_sweep(gate, &gmd_gate_plan_sweeps[i], space.has_budgets);
-    }
+    gmd_gate_fail(gate, gmd_gate_each_case(gate, run_if_a_sweep, &error), &error);
 }

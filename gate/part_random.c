@@ -105,11 +105,14 @@ static uint64_t count_hits(const gmd_findings *found)
 static void note_result(gmd_gate *gate, const gmd_search_result *result)
 {
     if (result->unconfirmed) {
-        gmd_gate_note(gate, "%llu sequences showed something only after others in one process: "
-                      "%s: %.120s", (unsigned long long)result->unconfirmed,
-                      result->unconfirmed_first.oracle, result->unconfirmed_first.message);
+        gmd_gate_note(gate,
+                      "%llu sequences showed something only after others in one process: "
+                      "%s: %.120s",
+                      (unsigned long long)result->unconfirmed, result->unconfirmed_first.oracle,
+                      result->unconfirmed_first.message);
     } else if (result->spins_since) {
-        gmd_gate_note(gate, "threads spin or block out of the scheduler's sight: few are interleaved");
+        gmd_gate_note(gate,
+                      "threads spin or block out of the scheduler's sight: few are interleaved");
     } else if (result->refused) {
         gmd_gate_note(gate, "%llu rounds were refused: %.160s", (unsigned long long)result->refused,
                       result->refusal);
@@ -143,13 +146,12 @@ static void search(gmd_gate *gate, const gmd_profile_space *space, const gmd_gat
     note_result(gate, &result);
 }
 
-static gmd_profile_space space_of(const gmd_gate *gate, const gmd_profile_space *all,
-                                  const gmd_gate_kind *kind)
+static gmd_profile_space space_of(const gmd_gate *gate, const gmd_gate_kind *kind)
 {
-    gmd_profile_space s = *all;
+    gmd_profile_space s = gate->space;
     s.device_max = kind->devices ? kind->devices : gate->options->device_max;
-    s.device_max = s.device_max > gate->options->device_max ? gate->options->device_max
-                                                            : s.device_max;
+    s.device_max =
+        s.device_max > gate->options->device_max ? gate->options->device_max : s.device_max;
     s.has_devices_only = kind->devices > 1;
     s.has_one_thread = kind->threads == 1;
     s.has_threads_only = kind->threads > 1;
@@ -160,37 +162,62 @@ static gmd_profile_space space_of(const gmd_gate *gate, const gmd_profile_space 
     return s;
 }
 
-static void run_kind(gmd_gate *gate, const gmd_profile_space *all, size_t index, uint64_t again)
+/* NULL: it can be run. */
+static const char *why_not(const gmd_gate *gate, const gmd_gate_kind *kind,
+                           const gmd_profile_space *space)
+{
+    return kind->has_only_faults && !gate->space.has_faults
+               ? "faults cannot be planted under this allocator"
+           : kind->threads > 1 && !gate->space.has_interleaving
+               ? "its threads cannot be interleaved here"
+           : kind->devices > 1 && space->device_max < 2 ? "needs --devices 2"
+                                                        : NULL;
+}
+
+static uint64_t seed_of(const gmd_gate *gate, size_t kind, uint64_t again)
+{
+    return gmd_random_derive(gmd_random_derive(gate->run.seed, kind), again);
+}
+
+static void run_kind(gmd_gate *gate, size_t index)
 {
     const gmd_gate_kind *kind = &gmd_gate_plan_kinds[index];
-    gmd_profile_space space = space_of(gate, all, kind);
-    if (kind->has_only_faults && !all->has_faults) {
-        gmd_gate_skip(gate, kind->name, "faults cannot be planted under this allocator");
-    } else if (kind->threads > 1 && !all->has_interleaving) {
-        gmd_gate_skip(gate, kind->name, "its threads cannot be interleaved here");
-    } else if (kind->devices > 1 && space.device_max < 2) {
-        gmd_gate_skip(gate, kind->name, "--devices 1");
+    gmd_profile_space space = space_of(gate, kind);
+    const char *reason = why_not(gate, kind, &space);
+    if (reason) {
+        gmd_gate_skip(gate, kind->name, "%s", reason);
     } else if (gmd_gate_begin(gate, kind->name)) {
-        uint64_t seed = gmd_random_derive(gmd_random_derive(gate->run.seed, index), again);
-        search(gate, &space, kind, seed, gmd_gate_runs(gate, kind->runs.full, kind->runs.quick));
+        search(gate, &space, kind, seed_of(gate, index, 0),
+               gmd_gate_runs(gate, kind->runs.full, kind->runs.quick));
         gmd_gate_end(gate);
     }
 }
 
 void gmd_gate_random(gmd_gate *gate)
 {
-    gmd_profile_space space = {0};
-    gmd_error error;
-    gmd_run_options with = gate->run;
-    with.conf = gate->conf_is_fixed ? gate->confs[0] : NULL;
-    gmd_status status = gmd_search_find_space(&space, &with, &error);
-    if (status != GMD_OK) {
-        gmd_gate_fail(gate, status, &error);
+    for (size_t i = 0; i < gmd_gate_plan_kind_count && !gmd_gate_is_over(gate); i++) {
+        run_kind(gate, i);
+    }
+}
+
+static bool has_time(gmd_gate *gate)
+{
+    return gmd_gate_clock() - gate->start < gate->options->seconds && !gmd_gate_is_over(gate);
+}
+
+void gmd_gate_more(gmd_gate *gate)
+{
+    if (!(gate->options->seconds > 0) || !gmd_gate_begin(gate, "more of all kinds")) {
         return;
     }
-    space.has_fraction = gate->abilities.has_fraction;
-    space.has_record_stream = gate->abilities.has_record_stream;
-    for (size_t i = 0; i < gmd_gate_plan_kind_count && !gmd_gate_is_over(gate); i++) {
-        run_kind(gate, &space, i, 0);
+    for (uint64_t again = 1; has_time(gate); again++) {
+        for (size_t i = 0; i < gmd_gate_plan_kind_count && has_time(gate); i++) {
+            const gmd_gate_kind *kind = &gmd_gate_plan_kinds[i];
+            gmd_profile_space space = space_of(gate, kind);
+            if (!why_not(gate, kind, &space)) {
+                search(gate, &space, kind, seed_of(gate, i, again), kind->runs.quick);
+            }
+        }
     }
+    gmd_gate_end(gate);
 }

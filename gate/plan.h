@@ -42,13 +42,11 @@ typedef struct gmd_gate_kind {
 extern const gmd_gate_kind gmd_gate_plan_kinds[];
 extern const size_t gmd_gate_plan_kind_count;
 
-/* A short trace through which faults are swept. */
-typedef struct gmd_gate_sweep {
-    const char *name, *text;
-} gmd_gate_sweep;
+/* Runs of each trace through which faults are swept, with each of the settings. */
+extern const gmd_gate_budget gmd_gate_plan_sweep_runs;
 
-extern const gmd_gate_sweep gmd_gate_plan_sweeps[];
-extern const size_t gmd_gate_plan_sweep_count;
-extern const gmd_gate_budget gmd_gate_plan_sweep_runs; /* of each */
+/* Blocks that are asked for until a round was repeated often enough; and rounds that are drawn. */
+extern const gmd_gate_budget gmd_gate_plan_rounds;
+extern const gmd_gate_budget gmd_gate_plan_random_rounds;
 
 #endif

@@ -87,7 +87,8 @@ static void check_counters(const gmd_view *view, gmd_judge *judge)
         view->request->op == GMD_OP_ALLOC && view->request->bytes == 0 && !view->block;
     if (is_known(now->num_ooms, before->num_ooms) && !is_counted && !is_by_fault && !is_ambiguous) {
         gmd_violation_add(judge,
-                          "num_ooms went from %" PRIu64 " to %" PRIu64 " in a request that %s",
+                          "num_ooms went from %" PRIu64 " to %" PRIu64
+                          " in a request that %s: each refusal counts once, and nothing else",
                           before->num_ooms, now->num_ooms,
                           view->out_of_memory ? "was refused" : "was not refused");
     }
@@ -144,13 +145,15 @@ static void check_peaks(peaks *seen, const gmd_stats *s, gmd_judge *judge)
 }
 
 /* Reserved is what the device gave: between the sum of the sizes asked of it and the whole pages
- * that these took. */
+ * that these took. What a stream-ordered pool holds beyond what it handed out is the pool's: of its
+ * memory an allocator may count as little as it uses. */
 static void check_device(const gmd_view *view, gmd_judge *judge)
 {
     uint64_t asked = view->figures->allocated_bytes + view->figures->mapped_bytes -
                      view->untouched->allocated_bytes - view->untouched->mapped_bytes;
     uint64_t pages = view->figures->physical_bytes - view->untouched->physical_bytes;
     uint64_t reserved = view->stats->reserved_bytes;
+    asked -= view->figures->pool_bytes < asked ? view->figures->pool_bytes : asked;
     if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {
         gmd_violation_add(judge,
                           "reserved_bytes = %" PRIu64 ", but the device handed out %" PRIu64
@@ -168,12 +171,16 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
         return;
     }
     if (view->request->op == GMD_OP_FREE && view->block && now > before) {
-        gmd_violation_add(judge, "a free of %" PRIu64 " B raised allocated_bytes by %" PRIu64,
-                          view->block->bytes, now - before);
+        gmd_violation_add(judge,
+                          "a free of %" PRIu64 " B at 0x%" PRIx64
+                          " raised allocated_bytes by %" PRIu64 " to %" PRIu64,
+                          view->block->bytes, view->block->address, now - before, now);
     } else if (view->request->op == GMD_OP_FREE && view->block &&
                before - now < view->block->bytes) {
-        gmd_violation_add(judge, "a free of %" PRIu64 " B lowered allocated_bytes by %" PRIu64,
-                          view->block->bytes, before - now);
+        gmd_violation_add(judge,
+                          "a free of %" PRIu64 " B at 0x%" PRIx64
+                          " lowered allocated_bytes by %" PRIu64 " to %" PRIu64,
+                          view->block->bytes, view->block->address, before - now, now);
     } else if (!view->block && now != before) {
         gmd_violation_add(judge,
                           "allocated_bytes went from %" PRIu64 " to %" PRIu64

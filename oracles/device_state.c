@@ -24,8 +24,10 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         return;
     }
     if (after->device != before->device && !was_kept_from(view, "cudaSetDevice")) {
-        gmd_violation_add(judge, "the thread's current device was %d and is %d", before->device,
-                          after->device);
+        gmd_violation_add(judge,
+                          "the thread's current device was %d and is %d: what the caller does "
+                          "next goes to another device",
+                          before->device, after->device);
     }
     if (after->last_error != before->last_error && !was_kept_from(view, "cudaGetLastError")) {
         gmd_violation_add(judge,
@@ -35,7 +37,9 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
     if (after->capture_mode != before->capture_mode &&
         !was_kept_from(view, "cudaThreadExchangeStreamCaptureMode")) {
-        gmd_violation_add(judge, "the thread's stream capture mode was %d and is %d",
+        gmd_violation_add(judge,
+                          "the thread's stream capture mode was %d and is %d: the caller's "
+                          "captures forbid other calls than it asked for",
                           before->capture_mode, after->capture_mode);
     }
 }

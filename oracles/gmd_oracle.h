@@ -62,12 +62,14 @@ typedef struct gmd_device_figures {
     uint64_t stream_count, event_count; /* without those of the driver */
     /* Virtual memory management. */
     uint64_t mapped_bytes, handle_count, reservation_count, reservation_bytes;
+    uint64_t pool_bytes; /* of allocated_bytes: what stream-ordered pools hold, in use or not */
 } gmd_device_figures;
 
 /* Memory that the device handed out or took back in a request, in order. */
 typedef struct gmd_device_call {
     bool is_free;    /* or unmapped */
     bool is_mapping; /* of physical memory at an address; else an allocation */
+    bool is_pooled;  /* freed to a stream-ordered pool: the device has it no sooner than before */
     int device;      /* of the memory */
     uint64_t address, size;
 } gmd_device_call;
@@ -195,6 +197,8 @@ typedef struct gmd_view {
     unsigned promises;           /* of the allocator: a set of gmd_promise */
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;
+    bool is_reference;         /* the allocator is gmd's own reference allocator */
+    const char *no_second_run; /* why the same requests are not run again; NULL: they are */
 } gmd_view;
 
 typedef struct gmd_judge gmd_judge;

@@ -52,8 +52,11 @@ static void demand_no_more(gmd_judge *judge, const gmd_view *view, const char *w
                            uint64_t was)
 {
     if (now > was) {
-        gmd_violation_add(judge, "device %d: %" PRIu64 " %s are left", view->device, now - was,
-                          what);
+        gmd_violation_add(judge,
+                          "device %d: %" PRIu64 " %s are left: %" PRIu64
+                          " before the first request, %" PRIu64
+                          " after everything was freed and the cache emptied",
+                          view->device, now - was, what, was, now);
     }
 }
 

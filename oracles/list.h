@@ -18,5 +18,7 @@ extern const gmd_oracle gmd_oracle_device_state;
 extern const gmd_oracle gmd_oracle_snapshot;
 extern const gmd_oracle gmd_oracle_misuse;
 extern const gmd_oracle gmd_oracle_data;
+extern const gmd_oracle gmd_oracle_determinism;
+extern const gmd_oracle gmd_oracle_reference;
 
 #endif

@@ -132,8 +132,8 @@ static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *j
                           bytes, r->room);
     } else if (r->when_all_is_free == GMD_REFUSED && need == GMD_STAT_UNKNOWN &&
                s->limit == view->limit_bytes && bytes <= s->largest &&
-               (r->room == GMD_STAT_UNKNOWN ||
-                bytes <= r->room)) { /* a budget may be smaller now */
+               (r->room == GMD_STAT_UNKNOWN ||      /* a budget may be smaller now; and what the */
+                bytes <= r->room + r->held_free)) { /* allocator took at its start serves, too */
         gmd_violation_add(judge,
                           "with everything freed and the cache emptied, %" PRIu64
                           " B are still refused, and %" PRIu64 " B were served before",

@@ -23,11 +23,14 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     uint64_t end = b->address + (b->bytes ? b->bytes : 1); /* a block of 0 B still has an address */
     const gmd_interval *other = gmd_intervals_after(live, b->address);
     if (other && other->address < end) {
-        gmd_violation_add(
-            judge,
-            "block of %" PRIu64 " B at 0x%" PRIx64 " overlaps the live block of %" PRIu64
-            " B at 0x%" PRIx64 " (request %" PRIu64 ")",
-            b->bytes, b->address, other->end - other->address, other->address, other->value);
+        uint64_t from = other->address > b->address ? other->address : b->address;
+        gmd_violation_add(judge,
+                          "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
+                          " overlaps the live block of %" PRIu64 " B at 0x%" PRIx64
+                          " (request %" PRIu64 "): both own %" PRIu64 " B from 0x%" PRIx64 " on",
+                          b->bytes, b->address, b->stream, other->end - other->address,
+                          other->address, other->value,
+                          (end < other->end ? end : other->end) - from, from);
         return; /* the set stays free of overlaps, which its search relies on */
     }
     if (!gmd_intervals_insert(live, b->address, end, b->born)) {

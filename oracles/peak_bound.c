@@ -29,9 +29,11 @@ static void check_stats(const gmd_view *view, uint64_t bound, gmd_judge *judge)
 {
     const gmd_stats *now = view->stats, *before = view->stats_before;
     if (rose_above(now->reserved_bytes, before->reserved_bytes, bound)) {
-        gmd_violation_add(
-            judge, "reserved_bytes rose from %" PRIu64 " to %" PRIu64 ", above %s of %" PRIu64 " B",
-            before->reserved_bytes, now->reserved_bytes, name_of(view, bound), bound);
+        gmd_violation_add(judge,
+                          "reserved_bytes rose from %" PRIu64 " to %" PRIu64
+                          ", above %s of %" PRIu64
+                          " B: it should have given back its cache, or refused",
+                          before->reserved_bytes, now->reserved_bytes, name_of(view, bound), bound);
     } else if (rose_above(now->reserved_bytes_peak, before->reserved_bytes_peak, bound)) {
         gmd_violation_add(
             judge,
@@ -48,7 +50,7 @@ static void trace_back(const gmd_view *view, uint64_t now, uint64_t *before, uin
     *most = now;
     for (size_t i = view->call_count; i-- > 0;) {
         const gmd_device_call *c = &view->calls[i];
-        if (c->device != view->device) {
+        if (c->device != view->device || c->is_pooled) {
             continue;
         }
         if (!c->is_free && c->size > height) {

@@ -21,8 +21,9 @@ static void check_booked(const gmd_view *view, gmd_judge *judge)
     if (now - before < view->block->bytes) {
         gmd_violation_add(judge,
                           "block at 0x%" PRIx64 ": %" PRIu64 " B asked for, %" PRIu64
-                          " B booked as allocated",
-                          view->block->address, view->block->bytes, now - before);
+                          " B booked as allocated (allocated_bytes went from %" PRIu64
+                          " to %" PRIu64 "): its end may be handed out to another owner",
+                          view->block->address, view->block->bytes, now - before, before, now);
     }
 }
 
@@ -37,8 +38,9 @@ static void check_extent(const gmd_view *view, gmd_judge *judge)
     if (room < b->bytes) {
         gmd_violation_add(judge,
                           "block at 0x%" PRIx64 ": %" PRIu64 " B asked for, but the device "
-                          "allocation at 0x%" PRIx64 " ends after %" PRIu64 " B",
-                          b->address, b->bytes, range.address, room);
+                          "allocation of %" PRIu64 " B at 0x%" PRIx64 " ends after %" PRIu64
+                          " B: work on its end reads and writes memory of nobody, or of another",
+                          b->address, b->bytes, range.size, range.address, room);
     }
 }
 

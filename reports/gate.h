@@ -7,7 +7,8 @@
 #include "json.h"
 
 void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
-void gmd_gate_markdown(const gmd_report *report, FILE *out);
+/* The whole document. */
+void gmd_gate_junit(const gmd_report *report, FILE *out);
 /* The key "gate" of an open object. */
 void gmd_gate_json(gmd_json *json, const gmd_gate_result *gate);
 

@@ -26,7 +26,7 @@ typedef struct gmd_report {
     uint64_t seed;
     const gmd_outcome *const *outcomes;
     size_t outcome_count;
-    const char *command_line; /* that makes this report again; NULL: not given */
+    const char *command_line;    /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
 } gmd_report;
 

@@ -1,4 +1,4 @@
-/* write_gate.c - the gate for people (terminal, Markdown) and as the JSON key "gate". */
+/* write_gate.c - the gate on the terminal and as the JSON key "gate". */
 #include "gate.h"
 #include "outcome.h"
 #include "text.h"
@@ -50,12 +50,11 @@ static void put_table(FILE *out, gmd_terminal terminal, const gmd_gate_result *g
             terminal.color ? plain : "");
     for (size_t i = 0; i < gate->part_count; i++) {
         const gmd_gate_part *p = &gate->parts[i];
-        fprintf(out, "%-12s %-8s %6zu %8s %12s %9zu %8zu %8.1f\n", p->name, part_verdict(p),
-                p->item_count - gmd_gate_part_skipped(p),
-                gmd_format_count(gmd_gate_part_runs(p), runs),
-                gmd_format_count(gmd_gate_part_requests(p), requests),
-                gmd_gate_part_findings(gate, p), gmd_gate_part_skipped(p),
-                gmd_gate_part_seconds(p));
+        fprintf(
+            out, "%-12s %-8s %6zu %8s %12s %9zu %8zu %8.1f\n", p->name, part_verdict(p),
+            p->item_count - gmd_gate_part_skipped(p), gmd_format_count(gmd_gate_part_runs(p), runs),
+            gmd_format_count(gmd_gate_part_requests(p), requests), gmd_gate_part_findings(gate, p),
+            gmd_gate_part_skipped(p), gmd_gate_part_seconds(p));
     }
 }
 
@@ -84,6 +83,19 @@ static void put_details(FILE *out, const gmd_gate_part *part, int fate_is_skippe
     }
 }
 
+static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
+{
+    for (uint32_t i = 0; i < gate->oracle_count; i++) {
+        if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
+            fputs("skipped: oracle ", out);
+            gmd_put_line_text(gate->oracles[i].name, out);
+            fputs(": ", out);
+            gmd_put_line_text(gate->oracles[i].reason, out);
+            putc('\n', out);
+        }
+    }
+}
+
 void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
 {
     const gmd_gate_result *gate = report->gate;
@@ -94,6 +106,7 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
     fputs(gate->finding_count ? "\n" : "", out);
     if (!terminal.quiet) {
         put_table(out, terminal, gate);
+        put_blind_oracles(out, gate);
         for (size_t i = 0; i < gate->part_count; i++) {
             put_details(out, &gate->parts[i], 1);
             put_details(out, &gate->parts[i], 0);
@@ -113,4 +126,89 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
             gmd_format_count(gmd_report_requests(report), requests), gate->seconds, gate->seed,
             gate->is_quick ? ", quick" : "");
     fflush(out);
+}
+
+/* --- JSON -------------------------------------------------------------------------------- */
+
+static void write_skipped(gmd_json *json, const gmd_gate_part *part)
+{
+    gmd_json_array(json, "skipped");
+    for (size_t i = 0; i < part->item_count; i++) {
+        if (part->items[i].fate == GMD_GATE_SKIPPED) {
+            gmd_json_row(json, NULL);
+            gmd_json_string(json, "name", part->items[i].name);
+            gmd_json_string(json, "reason", part->items[i].detail);
+            gmd_json_end(json);
+        }
+    }
+    gmd_json_end(json);
+}
+
+static void write_items(gmd_json *json, const gmd_gate_part *part)
+{
+    gmd_json_array(json, "items");
+    for (size_t i = 0; i < part->item_count; i++) {
+        const gmd_gate_item *item = &part->items[i];
+        if (item->fate == GMD_GATE_SKIPPED) {
+            continue;
+        }
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "name", item->name);
+        gmd_json_string(json, "verdict", item->fate == GMD_GATE_FAILED ? "fail" : "pass");
+        gmd_json_u64(json, "runs", item->runs);
+        gmd_json_u64(json, "requests", item->requests);
+        gmd_json_double(json, "seconds", item->seconds);
+        gmd_json_string(json, "note", item->detail[0] ? item->detail : NULL);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static void write_part(gmd_json *json, const gmd_gate_result *gate, const gmd_gate_part *part)
+{
+    gmd_json_object(json, NULL);
+    gmd_json_string(json, "name", part->name);
+    gmd_json_string(json, "category", part->category);
+    gmd_json_string(json, "verdict", part_verdict(part));
+    gmd_json_u64(json, "runs", gmd_gate_part_runs(part));
+    gmd_json_u64(json, "requests", gmd_gate_part_requests(part));
+    gmd_json_u64(json, "findings", gmd_gate_part_findings(gate, part));
+    gmd_json_double(json, "seconds", gmd_gate_part_seconds(part));
+    write_skipped(json, part);
+    write_items(json, part);
+    gmd_json_end(json);
+}
+
+static void write_finding(gmd_json *json, const gmd_gate_finding *f)
+{
+    gmd_json_object(json, NULL);
+    gmd_json_string(json, "oracle", f->violation.oracle);
+    gmd_json_string(json, "cause", f->cause);
+    gmd_json_string(json, "message", f->violation.message);
+    gmd_json_string(json, "part", f->part);
+    gmd_json_string(json, "item", f->item);
+    gmd_json_string(json, "case", f->violation.case_path[0] ? f->violation.case_path : NULL);
+    gmd_json_u64(json, "case_requests", f->case_requests);
+    gmd_json_string(json, "replay", f->replay);
+    gmd_json_u64(json, "times", f->hits);
+    gmd_json_double(json, "seconds", f->seconds);
+    gmd_json_end(json);
+}
+
+void gmd_gate_json(gmd_json *json, const gmd_gate_result *gate)
+{
+    gmd_json_object(json, "gate");
+    gmd_json_bool(json, "quick", gate->is_quick);
+    gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
+    gmd_json_array(json, "parts");
+    for (size_t i = 0; i < gate->part_count; i++) {
+        write_part(json, gate, &gate->parts[i]);
+    }
+    gmd_json_end(json);
+    gmd_json_array(json, "findings");
+    for (size_t i = 0; i < gate->finding_count; i++) {
+        write_finding(json, &gate->findings[i]);
+    }
+    gmd_json_end(json);
+    gmd_json_end(json);
 }

@@ -1,4 +1,5 @@
 /* write_json.c - the JSON report. Its keys are a contract with the outside: add, never rename. */
+#include "gate.h"
 #include "json.h"
 #include "outcome.h"
 #include "text.h"
@@ -276,6 +277,15 @@ static void write_summary(gmd_json *json, const gmd_report *report)
     write_oracles(json, report);
 }
 
+static void write_outcomes(gmd_json *json, const gmd_report *report)
+{
+    gmd_json_array(json, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios");
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        write_outcome(json, report->outcomes[i]);
+    }
+    gmd_json_end(json);
+}
+
 gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error)
 {
     const gmd_outcome *last_with_stats = NULL;
@@ -292,11 +302,11 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
     if (check) {
         write_check(&json, check);
     }
-    gmd_json_array(&json, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios");
-    for (size_t i = 0; i < report->outcome_count; i++) {
-        write_outcome(&json, report->outcomes[i]);
+    if (report->gate) {
+        gmd_gate_json(&json, report->gate);
+    } else {
+        write_outcomes(&json, report);
     }
-    gmd_json_end(&json);
     gmd_json_end(&json);
     gmd_json_finish(&json);
     return gmd_finish_writing(out, "the JSON report", error);

@@ -3,53 +3,13 @@
  *
  * What matters most is that a run that is not a pass never looks green: whatever no other test case
  * shows ends in the case "run". */
+#include "gate.h"
 #include "outcome.h"
 #include "text.h"
+#include "xml.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* XML 1.0 has no way at all to write the other control characters and U+FFFE, U+FFFF. */
-static bool is_xml_character(uint32_t c)
-{
-    return c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c != 0xFFFE && c != 0xFFFF);
-}
-
-static void put_xml(const char *text, FILE *out)
-{
-    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
-        switch (c) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\t':
-        case '\n':
-        case '\r': /* literal ones would be turned into spaces in an attribute */
-            fprintf(out, "&#%" PRIu32 ";", c);
-            break;
-        default:
-            if (is_xml_character(c)) {
-                gmd_utf8_put(c, out);
-            }
-        }
-    }
-}
-
-static void put_attribute(const char *name, const char *value, FILE *out)
-{
-    fprintf(out, " %s=\"", name);
-    put_xml(value, out);
-    putc('"', out);
-}
 
 typedef struct tally {
     unsigned cases, failures, errors, skipped;
@@ -90,11 +50,11 @@ static void put_tally(tally sum, double seconds, FILE *out)
 static void begin_case(const gmd_outcome *outcome, const char *name, double seconds, FILE *out)
 {
     fputs("    <testcase classname=\"gmd.", out);
-    put_xml(outcome->kind, out);
+    gmd_put_xml(outcome->kind, out);
     putc('.', out);
-    put_xml(outcome->name, out);
+    gmd_put_xml(outcome->name, out);
     putc('"', out);
-    put_attribute("name", name, out);
+    gmd_put_attribute("name", name, out);
     fprintf(out, " time=\"%.6f\">\n", seconds);
 }
 
@@ -111,12 +71,12 @@ static void put_violations(const gmd_outcome *outcome, const char *oracle, FILE 
         if (oracle && strcmp(violation->oracle, oracle) != 0) {
             continue;
         }
-        put_xml(violation->oracle, out);
+        gmd_put_xml(violation->oracle, out);
         fprintf(out, ", request %" PRIu64 ": ", violation->request);
-        put_xml(violation->message, out);
+        gmd_put_xml(violation->message, out);
         if (*violation->case_path) {
             fputs("\ncase: ", out);
-            put_xml(violation->case_path, out);
+            gmd_put_xml(violation->case_path, out);
         }
         putc('\n', out);
     }
@@ -136,8 +96,8 @@ static const char *first_message(const gmd_outcome *outcome, const char *oracle)
 static void put_failure(const gmd_outcome *outcome, const char *oracle, FILE *out)
 {
     fputs("      <failure", out);
-    put_attribute("message", first_message(outcome, oracle), out);
-    put_attribute("type", oracle ? oracle : "run", out);
+    gmd_put_attribute("message", first_message(outcome, oracle), out);
+    gmd_put_attribute("type", oracle ? oracle : "run", out);
     putc('>', out);
     put_violations(outcome, oracle, out);
     fputs("</failure>\n", out);
@@ -150,7 +110,7 @@ static void put_oracle_case(const gmd_outcome *outcome, const gmd_oracle_result 
         put_failure(outcome, oracle->name, out);
     } else if (oracle->fate == GMD_ORACLE_SKIPPED) {
         fputs("      <skipped", out);
-        put_attribute("message", oracle->reason, out);
+        gmd_put_attribute("message", oracle->reason, out);
         fputs("/>\n", out);
     }
     end_case(out);
@@ -168,13 +128,13 @@ static void put_check_case(const gmd_outcome *outcome, FILE *out)
                 check->is_cut_off ? ", then a violation ended it" : "");
         if (check->first_difference.present) {
             fprintf(out, "request %" PRIu64 ": ", check->first_difference.request);
-            put_xml(check->first_difference.text, out);
+            gmd_put_xml(check->first_difference.text, out);
             fputs("\nwhat: ", out);
-            put_xml(check->first_difference.what, out);
+            gmd_put_xml(check->first_difference.what, out);
             fputs("\nexpected: ", out);
-            put_xml(check->first_difference.expected, out);
+            gmd_put_xml(check->first_difference.expected, out);
             fputs("\ngot: ", out);
-            put_xml(check->first_difference.got, out);
+            gmd_put_xml(check->first_difference.got, out);
             putc('\n', out);
         }
         fputs("</failure>\n", out);
@@ -189,8 +149,8 @@ static void put_run_case(const gmd_outcome *outcome, FILE *out)
         put_failure(outcome, NULL, out);
     } else if (gmd_is_error(outcome)) {
         fputs("      <error", out);
-        put_attribute("message", outcome->error, out);
-        put_attribute("type", "error", out);
+        gmd_put_attribute("message", outcome->error, out);
+        gmd_put_attribute("type", "error", out);
         fputs("/>\n", out);
     }
     end_case(out);
@@ -199,8 +159,8 @@ static void put_run_case(const gmd_outcome *outcome, FILE *out)
 static void put_property(const char *name, const char *value, FILE *out)
 {
     fputs("      <property", out);
-    put_attribute("name", name, out);
-    put_attribute("value", value, out);
+    gmd_put_attribute("name", name, out);
+    gmd_put_attribute("value", value, out);
     fputs("/>\n", out);
 }
 
@@ -227,7 +187,7 @@ static void put_notes(const gmd_outcome *outcome, FILE *out)
     }
     fputs("    <system-out>", out);
     for (uint32_t i = 0; i < outcome->note_count; i++) {
-        put_xml(outcome->notes[i], out);
+        gmd_put_xml(outcome->notes[i], out);
         putc('\n', out);
     }
     fputs("</system-out>\n", out);
@@ -236,10 +196,10 @@ static void put_notes(const gmd_outcome *outcome, FILE *out)
 static void put_suite(const gmd_report *report, const gmd_outcome *outcome, FILE *out)
 {
     fputs("  <testsuite name=\"", out);
-    put_xml(outcome->name, out);
+    gmd_put_xml(outcome->name, out);
     if (*outcome->variant) {
         putc(' ', out);
-        put_xml(outcome->variant, out);
+        gmd_put_xml(outcome->variant, out);
     }
     putc('"', out);
     put_tally(tally_of(outcome), outcome->seconds, out);
@@ -259,6 +219,10 @@ static void put_suite(const gmd_report *report, const gmd_outcome *outcome, FILE
 gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *error)
 {
     double seconds = gmd_report_seconds(report);
+    if (report->gate) {
+        gmd_gate_junit(report, out);
+        return gmd_finish_writing(out, "the JUnit report", error);
+    }
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"gmd\"", out);
     put_tally(tally_of_all(report), seconds, out);
     fputs(">\n", out);

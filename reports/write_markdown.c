@@ -244,9 +244,46 @@ static void put_heading(const gmd_report *report, FILE *out)
     fputs("\n\n", out);
 }
 
+static void put_gate(const gmd_gate_result *gate, FILE *out)
+{
+    fputs("| part | verdict | runs | requests | findings | skipped | seconds |\n"
+          "| :-- | :-- | --: | --: | --: | --: | --: |\n",
+          out);
+    for (size_t i = 0; i < gate->part_count; i++) {
+        const gmd_gate_part *p = &gate->parts[i];
+        fprintf(out, "| %s | %s | %" PRIu64 " | %" PRIu64 " | %zu | %zu | %.1f |\n", p->name,
+                p->was_run ? verdict_mark(gmd_gate_part_verdict(p)) : "not run",
+                gmd_gate_part_runs(p), gmd_gate_part_requests(p), gmd_gate_part_findings(gate, p),
+                gmd_gate_part_skipped(p), gmd_gate_part_seconds(p));
+    }
+    for (size_t i = 0; i < gate->finding_count; i++) {
+        const gmd_gate_finding *f = &gate->findings[i];
+        fprintf(out, "%s%zu. **", i ? "" : "\n", i + 1);
+        put_markdown(f->violation.oracle, out);
+        fputs("**: ", out);
+        put_markdown(f->violation.message, out);
+        fputs("<br>Found by ", out);
+        put_markdown(f->part, out);
+        putc('/', out);
+        put_markdown(f->item, out);
+        fputs(". Again: ", out);
+        put_markdown(f->replay, out);
+        putc('\n', out);
+    }
+    if (gate->ended_early[0]) {
+        fputs("\nEnded early: ", out);
+        put_markdown(gate->ended_early, out);
+        putc('\n', out);
+    }
+}
+
 gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *error)
 {
     put_heading(report, out);
+    if (report->gate) {
+        put_gate(report->gate, out);
+        return gmd_finish_writing(out, "the Markdown summary", error);
+    }
     fputs("| run | verdict | requests | requests/s | peak allocated | peak reserved | as recorded "
           "| passed | failed | skipped |\n"
           "| :-- | :-- | --: | --: | --: | --: | --: | :-- | :-- | :-- |\n",

@@ -406,7 +406,9 @@ GMD_EXPORT uint64_t gmd_device_request(size_t size)
 
 GMD_EXPORT unsigned gmd_promises(void)
 {
-    return is_native ? GMD_PROMISE_COALESCING | GMD_PROMISE_ALIGN_512 : 0;
+    return is_native ? GMD_PROMISE_PYTORCH | GMD_PROMISE_DETERMINISM | GMD_PROMISE_COALESCING |
+                           GMD_PROMISE_ALIGN_512
+                     : 0;
 }
 
 GMD_EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context)

@@ -420,7 +420,8 @@ int gmd_sim_device(int device, gmd_sim_device_state *state)
                                         .reservation_count = d->reservation_count,
                                         .reservation_bytes = d->reservation_bytes,
                                         .handle_count = d->handle_count,
-                                        .mapped_bytes = d->mapped_bytes};
+                                        .mapped_bytes = d->mapped_bytes,
+                                        .pool_bytes = pools_hold(device)};
     }
     sim_unlock();
     return exists ? 0 : -1;

@@ -29,9 +29,9 @@ void marks_reset(void)
 
 uint64_t marks_new_place(uint64_t size)
 {
-    uint64_t place = marks.next_place;
+    uint64_t physical = marks.next_place;
     marks.next_place += size;
-    return place;
+    return physical;
 }
 
 static void start(void)
@@ -54,13 +54,13 @@ static void insert(uint64_t from, uint64_t to, uint64_t mark)
     }
 }
 
-static void cut_at(uint64_t place)
+static void cut_at(uint64_t physical)
 {
-    gmd_interval *run = gmd_intervals_after(&marks.runs, place);
-    if (run && run->address < place) {
+    gmd_interval *run = gmd_intervals_after(&marks.runs, physical);
+    if (run && run->address < physical) {
         uint64_t end = run->end, mark = run->value;
-        run->end = place;
-        insert(place, end, mark);
+        run->end = physical;
+        insert(physical, end, mark);
     }
 }
 
@@ -85,10 +85,10 @@ static void write_run(uint64_t from, uint64_t to, uint64_t mark)
     }
 }
 
-void marks_forget(uint64_t place, uint64_t size)
+void marks_forget(uint64_t from, uint64_t size)
 {
     if (marks.is_on) {
-        write_run(place, place + size, 0);
+        write_run(from, from + size, 0);
     }
 }
 
@@ -96,17 +96,17 @@ void marks_forget(uint64_t place, uint64_t size)
 
 /* The physical memory at `address`: its place, and how much of `size` lies in one run there. False:
  * none. */
-static bool place_of(uint64_t address, uint64_t size, uint64_t *place, uint64_t *length)
+static bool place_of(uint64_t address, uint64_t size, uint64_t *physical, uint64_t *length)
 {
     const allocation *a = map_find(address);
     if (!a) {
         return false;
     }
     if (a->reservation) {
-        return virtual_place(a, address, size, place, length);
+        return virtual_place(a, address, size, physical, length);
     }
     uint64_t left = a->address + a->span - address;
-    *place = address;
+    *physical = address;
     *length = size < left ? size : left;
     return true;
 }
@@ -114,10 +114,10 @@ static bool place_of(uint64_t address, uint64_t size, uint64_t *place, uint64_t 
 /* Where nothing is mapped or allocated, nothing is written: the device is lost anyway. */
 void marks_write(uint64_t address, uint64_t size, uint64_t mark)
 {
-    uint64_t place, length = 0;
-    for (uint64_t done = 0; done < size && place_of(address + done, size - done, &place, &length);
-         done += length) {
-        write_run(place, place + length, mark);
+    uint64_t physical, length = 0;
+    for (uint64_t done = 0;
+         done < size && place_of(address + done, size - done, &physical, &length); done += length) {
+        write_run(physical, physical + length, mark);
     }
 }
 
@@ -125,13 +125,13 @@ void marks_write(uint64_t address, uint64_t size, uint64_t mark)
  * source are lost, and none is wrong. */
 void marks_copy(uint64_t to, uint64_t from, uint64_t size)
 {
-    uint64_t place, length = 0;
+    uint64_t physical, length = 0;
     bool is_apart = to + size <= from || from + size <= to;
     marks_write(to, size, 0);
     for (uint64_t done = 0;
-         is_apart && done < size && place_of(from + done, size - done, &place, &length);
+         is_apart && done < size && place_of(from + done, size - done, &physical, &length);
          done += length) {
-        for (uint64_t at = place, end = place + length; at < end && !marks.has_failed;) {
+        for (uint64_t at = physical, end = physical + length; at < end && !marks.has_failed;) {
             const gmd_interval *run = gmd_intervals_after(&marks.runs, at);
             if (!run || run->address >= end) {
                 break;
@@ -139,7 +139,7 @@ void marks_copy(uint64_t to, uint64_t from, uint64_t size)
             uint64_t first = run->address > at ? run->address : at;
             uint64_t last = run->end < end ? run->end : end;
             uint64_t mark = run->value;
-            marks_write(to + done + (first - place), last - first, mark);
+            marks_write(to + done + (first - physical), last - first, mark);
             at = last;
         }
     }
@@ -173,15 +173,15 @@ static void count_run(gmd_sim_marked *out, uint64_t address, uint64_t size, uint
     out->other_bytes += found == wanted ? 0 : size;
 }
 
-static void look_at_run(gmd_sim_marked *out, uint64_t address, uint64_t place, uint64_t length,
+static void look_at_run(gmd_sim_marked *out, uint64_t address, uint64_t physical, uint64_t length,
                         uint64_t wanted)
 {
-    for (uint64_t at = place, end = place + length; at < end;) {
+    for (uint64_t at = physical, end = physical + length; at < end;) {
         const gmd_interval *run = gmd_intervals_after(&marks.runs, at);
         bool is_marked = run && run->address <= at;
         uint64_t next = is_marked ? run->end : run ? run->address : end;
         next = next < end ? next : end;
-        count_run(out, address + (at - place), next - at, is_marked ? run->value : 0, wanted);
+        count_run(out, address + (at - physical), next - at, is_marked ? run->value : 0, wanted);
         at = next;
     }
 }
@@ -192,9 +192,9 @@ int gmd_sim_find_mark(uint64_t address, uint64_t size, uint64_t mark, gmd_sim_ma
     sim_lock();
     sim_start();
     bool is_known = marks.is_on && !marks.has_failed;
-    uint64_t place, length = 0, done = 0;
-    while (is_known && done < size && place_of(address + done, size - done, &place, &length)) {
-        look_at_run(out, address + done, place, length, mark);
+    uint64_t physical, length = 0, done = 0;
+    while (is_known && done < size && place_of(address + done, size - done, &physical, &length)) {
+        look_at_run(out, address + done, physical, length, mark);
         done += length;
     }
     sim_unlock();

@@ -15,11 +15,11 @@ void marks_copy(uint64_t to, uint64_t from, uint64_t size);
 
 /* Places of physical memory that is not at an address of its own. */
 uint64_t marks_new_place(uint64_t size);
-void marks_forget(uint64_t place, uint64_t size); /* that memory is gone */
+void marks_forget(uint64_t from, uint64_t size); /* that memory is gone */
 
 /* virtual_memory.c: the place of what is mapped at `address` of a reservation, and how much of
  * `size` lies in one run there. False: nothing is. */
-bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_t *place,
+bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_t *at,
                    uint64_t *length);
 
 #endif

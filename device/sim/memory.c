@@ -212,6 +212,7 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.size = a->size;
     call->record.device = a->device;
     if (a->pool_block) {
+        call->record.is_pooled = true;
         return pool_free(a->pool_block, (point){0})
                    ? (int)cudaSuccess
                    : call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");
@@ -333,9 +334,14 @@ bool memory_is_there(uint64_t address, uint64_t size, int device)
 bool gmd_sim_is_backed(uint64_t address, uint64_t size, int device, uint64_t *bad)
 {
     uint64_t somewhere;
+    bad = bad ? bad : &somewhere;
     sim_lock();
     sim_start();
-    bool is_backed = memory_is_usable(address, size, device, bad ? bad : &somewhere);
+    bool is_backed = memory_is_usable(address, size, device, bad);
+    const allocation *a = is_backed ? memory_find_range(address, size) : NULL;
+    if (a && a->reservation) { /* access may also be to another device's memory */
+        is_backed = virtual_is_memory_of(a, address, size, device, bad);
+    }
     sim_unlock();
     return is_backed;
 }

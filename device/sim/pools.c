@@ -86,6 +86,16 @@ static void close_if_empty(pool *p)
     }
 }
 
+uint64_t pools_hold(int device)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 1; i < pools.count; i++) {
+        const pool *p = &pools.list[i];
+        bytes += p->handle && p->device == device ? p->reserved : 0;
+    }
+    return bytes;
+}
+
 void pools_synchronised(void)
 {
     for (uint32_t i = 1; i < pools.count; i++) {

@@ -116,6 +116,9 @@ void memory_release_device(int device);   /* what one device has given */
  * range of a reservation in the map. */
 bool virtual_is_usable(const allocation *a, uint64_t address, uint64_t size, int device,
                        uint64_t *bad);
+/* All of it is mapped, and physical memory of that device. */
+bool virtual_is_memory_of(const allocation *a, uint64_t address, uint64_t size, int device,
+                          uint64_t *bad);
 void virtual_release(allocation *a); /* with what is mapped in it */
 bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start);
 void virtual_reset(void);
@@ -286,6 +289,7 @@ void host_learn_group(int device, stream_group group); /* all that is queued; -1
 
 /* The host has synchronised with some work, and has learnt of it: pools give memory back. */
 void pools_synchronised(void);
+uint64_t pools_hold(int device); /* bytes of the device, in use or not */
 
 /* The host waits for all work of a device; -1: of every device. */
 static inline void host_wait_device(int device)

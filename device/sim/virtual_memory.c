@@ -436,6 +436,21 @@ bool virtual_is_usable(const allocation *a, uint64_t address, uint64_t size, int
     return true;
 }
 
+bool virtual_is_memory_of(const allocation *a, uint64_t address, uint64_t size, int device,
+                          uint64_t *bad)
+{
+    const reservation *r = &ranges.list[a->reservation];
+    uint64_t end = size ? address + size : address + 1;
+    for (uint64_t at = address; at < end; at = (at / GMD_SIM_PAGE_BYTES + 1) * GMD_SIM_PAGE_BYTES) {
+        const page *p = page_at(r, at);
+        if (!p->physical || physical_at(p->physical)->properties.location.id != device) {
+            *bad = at;
+            return false;
+        }
+    }
+    return true;
+}
+
 bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start)
 {
     const reservation *r = &ranges.list[a->reservation];
@@ -444,7 +459,7 @@ bool virtual_is_mapped(const allocation *a, uint64_t address, uint64_t *start)
 }
 
 /* A handle is mapped whole. */
-bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_t *place,
+bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_t *at,
                    uint64_t *length)
 {
     const reservation *r = &ranges.list[a->reservation];
@@ -458,7 +473,7 @@ bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_
     const physical *p = physical_at(first->physical);
     uint64_t begin = r->address + (uint64_t)(first - r->pages) * GMD_SIM_PAGE_BYTES;
     uint64_t offset = address - begin, left = p->size - offset;
-    *place = p->place + offset;
+    *at = p->place + offset;
     *length = size < left ? size : left;
     return true;
 }

@@ -57,11 +57,28 @@ static void an_empty_map_and_address_zero_find_nothing(void **state)
     block_map_release(&map);
 }
 
+static void turnover_makes_it_no_larger(void **state)
+{
+    (void)state;
+    block b = {.address = 512};
+    block_map map = {0};
+    assert_true(block_map_reserve(&map));
+    uint64_t mask = map.mask;
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(block_map_reserve(&map));
+        block_map_insert(&map, &b);
+        assert_ptr_equal(block_map_take(&map, 512), &b);
+    }
+    assert_int_equal(map.mask, mask);
+    block_map_release(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_exactly_what_was_inserted_and_not_taken),
         cmocka_unit_test(an_empty_map_and_address_zero_find_nothing),
+        cmocka_unit_test(turnover_makes_it_no_larger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,8 +50,8 @@ static void pages_with_a_live_block_stay(void **state)
     close_bench(&b);
 }
 
-/* A new stream may have the handle of one that is gone (seen on an H200): a free that names it tells
- * that it is in use. */
+/* A new stream may have the handle of one that is gone (seen on an H200): a free that names it
+ * tells that it is in use. */
 static void the_work_of_a_stream_with_a_forgotten_handle_is_waited_for(void **state)
 {
     (void)state;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -369,6 +370,52 @@ static void an_older_file_stays_until_the_new_one_is_whole(void **state)
     fclose(newer);
 }
 
+static void a_link_goes_on_leading_to_the_file(void **state)
+{
+    fixture *f = *state;
+    char link[80];
+    snprintf(link, sizeof link, "%s.link", f->path);
+    dump(f);
+    assert_int_equal(symlink(f->path, link), 0);
+    gmd_status status = gmd_allocator_dump_snapshot(f->a, link, NULL);
+    struct stat seen;
+    int is_told = lstat(link, &seen);
+    unlink(link);
+    assert_int_equal(status, GMD_OK);
+    assert_int_equal(is_told, 0);
+    assert_true(S_ISLNK(seen.st_mode));
+}
+
+/* Another thread's file under the name that would be taken first. */
+static void a_file_that_another_one_is_writing_is_left_alone(void **state)
+{
+    fixture *f = *state;
+    char name[120];
+    snprintf(name, sizeof name, "%s.%ld.0.new", f->path, (long)getpid());
+    FILE *others = fopen(name, "wb");
+    assert_non_null(others);
+    fputs("theirs", others);
+    fclose(others);
+    dump(f);
+    others = fopen(name, "rb");
+    long bytes = others ? size_of(others) : -1;
+    if (others) {
+        fclose(others);
+    }
+    unlink(name);
+    assert_int_equal(bytes, 6);
+}
+
+static void a_choice_of_stacks_that_is_none_is_refused(void **state)
+{
+    fixture *f = *state;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_record_history(f->a, 100, GMD_STACKS_ALL + 1, &error),
+                     GMD_BAD_INPUT);
+    take(f, 100, f->s1);
+    assert_int_equal(dump(f)->event_count, 0);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -393,6 +440,9 @@ int main(void)
         WITH_FIXTURE(a_file_that_cannot_be_written_is_named),
         WITH_FIXTURE(a_full_disk_is_told),
         WITH_FIXTURE(an_older_file_stays_until_the_new_one_is_whole),
+        WITH_FIXTURE(a_choice_of_stacks_that_is_none_is_refused),
+        WITH_FIXTURE(a_link_goes_on_leading_to_the_file),
+        WITH_FIXTURE(a_file_that_another_one_is_writing_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

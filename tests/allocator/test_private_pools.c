@@ -1,6 +1,8 @@
 /* Private pools and stream capture: whose blocks go where, and what must not be called when. */
 #include "allocator_test.h"
 
+#include <malloc.h>
+
 static const uint64_t id[2] = {0, 7};
 
 static bool is_stream(void *context, cudaStream_t stream)
@@ -240,6 +242,62 @@ static void pools_of_expandable_segments_are_apart_too(void **state)
     close_bench(&b);
 }
 
+static void the_end_of_one_pool_leaves_the_streams_of_another_to_it(void **state)
+{
+    (void)state;
+    static const uint64_t other[2] = {0, 8};
+    bench b = open_bench(GMD_GIB, "");
+    void *context;
+    give(&b, take(&b, 512)); /* cached in the default pool */
+    begin(&b, b.s1);
+    assert_true(gmd_allocator_begin_pool(b.a, 0, other, is_stream, b.s2));
+    assert_true(gmd_allocator_end_pool(b.a, 0, other, &context));
+    take(&b, 512);
+    assert_int_equal(stats_of(&b).reserved_bytes, 4 * GMD_MIB);
+    end(&b);
+    close_bench(&b);
+}
+
+static void a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    uint64_t whole = take(&b, 12 * GMD_MIB);
+    end(&b);
+    gmd_allocator_release_pool(b.a, 0, id);
+    gmd_allocator_empty_cache(b.a);
+    give(&b, whole);
+    assert_int_equal(stats_of(&b).allocated_bytes, 0);
+    close_bench(&b);
+}
+
+static void use_and_release_pool(bench *b, uint64_t number)
+{
+    const uint64_t name[2] = {1, number};
+    void *context;
+    assert_true(gmd_allocator_begin_pool(b->a, 0, name, is_stream, b->s1));
+    give(b, take(b, 512));
+    assert_true(gmd_allocator_end_pool(b->a, 0, name, &context));
+    assert_true(gmd_allocator_release_pool(b->a, 0, name));
+    gmd_allocator_empty_cache(b->a);
+}
+
+/* A job that captures graphs anew all day must not grow. Under AddressSanitizer mallinfo2 tells
+ * nothing. */
+static void pools_that_are_gone_keep_no_host_memory(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    use_and_release_pool(&b, 0);
+    size_t before = mallinfo2().uordblks;
+    for (uint64_t i = 1; i <= 100; i++) {
+        use_and_release_pool(&b, i);
+    }
+    assert_in_range(mallinfo2().uordblks, 0, before + 16 * GMD_KIB);
+    close_bench(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +316,9 @@ int main(void)
         cmocka_unit_test(a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too),
         cmocka_unit_test(another_streams_request_leaves_a_capture_alone),
         cmocka_unit_test(pools_of_expandable_segments_are_apart_too),
+        cmocka_unit_test(the_end_of_one_pool_leaves_the_streams_of_another_to_it),
+        cmocka_unit_test(a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment),
+        cmocka_unit_test(pools_that_are_gone_keep_no_host_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

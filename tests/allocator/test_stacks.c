@@ -44,13 +44,20 @@ static int open_fixture(void **state)
     return gmd_allocator_create(&f.a, 1, NULL, NULL) == GMD_OK ? 0 : -1;
 }
 
-static int close_fixture(void **state)
+/* What was dumped last; nothing is fine. */
+static void forget(fixture *f)
 {
-    fixture *f = *state;
     if (f->data) {
         gmd_pickle_free(&f->seen);
         free(f->data);
+        f->data = NULL;
     }
+}
+
+static int close_fixture(void **state)
+{
+    fixture *f = *state;
+    forget(f);
     unlink(f->path);
     gmd_allocator_destroy(f->a);
     return 0;
@@ -113,6 +120,7 @@ static const value *item(const value *list, size_t index)
 static const value *dump(fixture *f)
 {
     gmd_error error = {""};
+    forget(f);
     assert_int_equal(gmd_allocator_dump_snapshot(f->a, f->path, &error), GMD_OK);
     FILE *file = fopen(f->path, "rb");
     assert_non_null(file);

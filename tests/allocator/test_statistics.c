@@ -3,6 +3,8 @@
 
 #include "statistics.h"
 
+#include <string.h>
+
 #define HEAPS 5
 
 typedef struct model {
@@ -164,6 +166,57 @@ static void two_heaps_that_take_turns_do_not_starve_each_other(void **state)
     assert_true(alone <= 2);
 }
 
+static void a_heap_that_is_alone_again_needs_no_look_at_the_device(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 2);
+    statistics_remove_heap(&m.all, &m.heaps[1]);
+    raise(&m, 0, 500);
+    assert_int_equal(m.looked, 0);
+}
+
+/* What it had once would be kept from the others for ever. */
+static void an_idle_heap_gives_up_its_share_of_the_peak(void **state)
+{
+    (void)state;
+    model m;
+    open_model(&m, 2);
+    raise(&m, 0, 1000);
+    lower(&m, 0, 1000);
+    for (int i = 0; i < 3; i++) { /* asked twice, the other one is seen to be idle */
+        raise(&m, 1, 900);
+        lower(&m, 1, 900);
+    }
+    uint64_t looked = m.looked;
+    for (int i = 0; i < 1000; i++) {
+        raise(&m, 1, 900);
+        lower(&m, 1, 900);
+    }
+    assert_int_equal(m.looked, looked);
+}
+
+static void count_names(void *context, const char *name, uint64_t value)
+{
+    unsigned *counts = context;
+    counts[0]++;
+    counts[1] += strncmp(name, "allocated_bytes.all.", 20) == 0;
+    counts[2] += strcmp(name, "active.small_pool.peak") == 0 && value == 0;
+}
+
+/* Nine pooled figures and two of oversize blocks, four values each, and five counters. */
+static void every_figure_of_pytorch_is_told(void **state)
+{
+    (void)state;
+    unsigned counts[3] = {0};
+    model m;
+    open_model(&m, 1);
+    statistics_emit(&m.all, count_names, counts);
+    assert_int_equal(counts[0], 9 * 3 * 4 + 2 * 4 + 5);
+    assert_int_equal(counts[1], 4);
+    assert_int_equal(counts[2], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +227,9 @@ int main(void)
         cmocka_unit_test(after_a_reset_the_peak_is_what_there_is),
         cmocka_unit_test(a_steady_rhythm_needs_the_device_no_more),
         cmocka_unit_test(two_heaps_that_take_turns_do_not_starve_each_other),
+        cmocka_unit_test(a_heap_that_is_alone_again_needs_no_look_at_the_device),
+        cmocka_unit_test(an_idle_heap_gives_up_its_share_of_the_peak),
+        cmocka_unit_test(every_figure_of_pytorch_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,6 +132,24 @@ static void a_range_is_backed_where_all_of_it_is_mapped_with_access(void **state
     assert_false(gmd_sim_is_backed(at, 2 * PAGE, 0, &bad));
 }
 
+static void a_range_is_not_backed_by_another_devices_memory(void **state)
+{
+    (void)state;
+    gmd_sim_config config = device_config();
+    config.device_count = 2;
+    assert_int_equal(gmd_sim_reset(&config), 0);
+    assert_int_equal(cuInit(0), CUDA_SUCCESS);
+    assert_success(cudaSetDevice(0));
+    CUdeviceptr at = new_range(16 * MIB);
+    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    uint64_t bad = 0;
+    map_at(at, PAGE, new_memory(PAGE)); /* of device 0 */
+    assert_int_equal(cuMemSetAccess(at, PAGE, &access, 1), CUDA_SUCCESS);
+    assert_true(gmd_sim_is_backed(at, PAGE, 0, NULL));
+    assert_false(gmd_sim_is_backed(at, PAGE, 1, &bad));
+    assert_int_equal(bad, at);
+}
+
 static void work_on_unmapped_memory_loses_the_device(void **state)
 {
     (void)state;
@@ -193,6 +211,7 @@ int main(void)
         backed(memory_that_is_mapped_twice_is_seen_twice),
         backed(data_stays_with_the_memory_not_with_the_address),
         backed(a_range_is_backed_where_all_of_it_is_mapped_with_access),
+        backed(a_range_is_not_backed_by_another_devices_memory),
         backed(work_on_unmapped_memory_loses_the_device),
         backed(a_reset_takes_everything_back),
         backed(reservations_go_where_they_were_recorded),

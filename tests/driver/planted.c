@@ -3,10 +3,11 @@
  * the variable it is correct, and must pass.
  *
  * It keeps freed blocks by size and stream and reuses them; a block is a whole device allocation.
- */
+ * One lock guards all of it, except where a lock that spins is planted. */
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,11 +45,29 @@ static gmd_stats stats[DEVICE_MAX];
 static uint64_t limits[DEVICE_MAX]; /* of reserved bytes; 0: none */
 static unsigned allocation_calls, free_calls;
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 static bool is_planted(const char *defect)
 {
     const char *plant = getenv("GMD_PLANT");
     return plant && strcmp(plant, defect) == 0;
 }
+
+static void enter(void)
+{
+    if (!is_planted("spin") && !is_planted("livelock")) {
+        pthread_mutex_lock(&lock);
+    }
+}
+
+static void leave(void)
+{
+    if (!is_planted("spin") && !is_planted("livelock")) {
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+static void empty_cache(void);
 
 /* A reservation made while the library is loaded is no defect; descriptors closed and a helper left
  * behind must not deceive gmd. */
@@ -85,6 +104,7 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
         cached *b = &blocks[i];
         bool is_of_stream = b->stream == stream || is_planted("any_stream");
         bool fits = b->memory && b->size == size && b->device == device && is_of_stream;
+        fits = fits && !(is_planted("lose") && b->requested);
         if (fits && (!b->is_live || (is_planted("overlap") && allocation_calls >= PLANT_AT_CALL))) {
             return b;
         }
@@ -94,6 +114,11 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
 
 static size_t round_size(size_t size)
 {
+    if (is_planted("by_heap")) { /* what malloc left there, which nobody has set */
+        unsigned char *garbage = malloc(2000);
+        size += garbage && garbage[1500] ? 512 : 0;
+        free(garbage);
+    }
     size =
         size > SIZE_MAX / 2 ? SIZE_MAX / 2 : size; /* more than any device has, without wrapping */
     return size ? (size + 511) / 512 * 512 : 512;
@@ -110,7 +135,9 @@ void gmd_set_memory_fraction(double fraction, int device)
     if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) {
         cudaGetLastError();
     } else if (!is_planted("over_limit")) {
+        enter();
         limits[device] = (uint64_t)(fraction * (double)total);
+        leave();
     }
 }
 
@@ -142,7 +169,7 @@ static cached *add_block(size_t size, int device, cudaStream_t stream)
     size_t asked = is_planted("short") && allocation_calls == PLANT_AT_CALL ? size / 2 : size;
     void *memory = block_count < BLOCK_MAX ? device_malloc(asked, device) : NULL;
     if (!memory && !is_planted("keep_cache")) {
-        gmd_empty_cache();
+        empty_cache();
         memory = block_count < BLOCK_MAX ? device_malloc(asked, device) : NULL;
     }
     if (!memory) {
@@ -208,7 +235,10 @@ static void *serve(size_t size, int device, cudaStream_t stream);
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
     if (!is_planted("spin") && !is_planted("livelock")) {
-        return serve(size, device, stream);
+        enter();
+        void *memory = serve(size, device, stream);
+        leave();
+        return memory;
     }
     take_spin_lock();
     void *memory = serve(size, device, stream);
@@ -256,7 +286,9 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 {
     (void)size;
     (void)stream;
+    enter();
     free_calls++;
+    bool is_found = false;
     if (!ptr && is_planted("free_null")) {
         abort();
     }
@@ -271,20 +303,29 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
             s->allocated_bytes -= b->size;
             s->requested_bytes -= b->requested;
             s->active_bytes = s->allocated_bytes;
-            return;
+            is_found = true;
+            break;
         }
     }
-    if (is_planted("free_foreign") && ptr) {
+    if (!is_found && is_planted("free_foreign") && ptr) {
         cudaFree(ptr);
     }
+    leave();
 }
 
 void gmd_empty_cache(void)
 {
+    enter();
+    empty_cache();
+    leave();
+}
+
+static void empty_cache(void)
+{
     size_t kept = 0;
     for (size_t i = 0; i < block_count; i++) {
         cached b = blocks[i];
-        bool leaks = is_planted("leak") && i == 0;
+        bool leaks = (is_planted("leak") && i == 0) || is_planted("lose");
         if (b.is_live || leaks) {
             blocks[kept++] = b;
             continue;
@@ -318,7 +359,9 @@ int gmd_get_stats(int device, gmd_stats *out)
     if (out->struct_size != sizeof *out || device < 0 || device >= DEVICE_MAX) {
         return -1;
     }
+    enter();
     *out = stats[device];
+    leave();
     out->struct_size = sizeof *out;
     out->inactive_split_bytes = 0;
     out->num_alloc_retries = GMD_STAT_UNKNOWN;

@@ -30,6 +30,8 @@ static const char workload_text[] = "gmd-trace 1\n"
                                     "empty_cache\n";
 
 static bool oracles_off;
+static unsigned promised;
+static const char *planted = GMD_TEST_PLANTED;
 
 static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                         const char *case_directory)
@@ -46,6 +48,7 @@ static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
                                    trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
                                .schedule = &trace.schedule,
                                .conf = trace.conf,
+                               .promises = promised,
                                .oracles_off = oracles_off,
                                .call_budget_s = 1};
     gmd_workload workload = {
@@ -90,7 +93,7 @@ static void expect_verdict_of(const char *text, const char *plant, const char *o
                               const char *message_part)
 {
     setenv("GMD_PLANT", plant, 1);
-    gmd_outcome *o = run_text(GMD_TEST_PLANTED, text);
+    gmd_outcome *o = run_text(planted, text);
     unsetenv("GMD_PLANT");
     assert_int_equal(o->verdict, GMD_FAIL);
     assert_true(o->violation_count > 0);
@@ -115,7 +118,8 @@ static void a_correct_allocator_passes(void **state)
     assert_int_equal(o->verdict, GMD_PASS);
     assert_int_equal(o->requests, 11);
     for (uint32_t i = 0; i < o->oracle_count; i++) {
-        assert_int_equal(o->oracles[i].fate, GMD_ORACLE_PASSED);
+        bool is_blind = strcmp(o->oracles[i].name, "reference") == 0;
+        assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
     }
     free(o);
 }
@@ -179,6 +183,18 @@ PLANT_TEST(scribble, data, "256 of 4096 B of the block at 0x")
 PLANT_TEST(free_twice, misuse, "the second free of the block at 0x")
 PLANT_TEST(free_inside, misuse, "inside of the live block")
 PLANT_TEST(free_foreign, misuse, "was passed on: cudaFree(0x")
+
+/* A sanitizer's heap gives the same bytes in every process. */
+static void planted_by_heap_is_found_by_determinism(void **state)
+{
+    (void)state;
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    skip();
+#endif
+    expect_verdict("by_heap", "determinism",
+                   "two runs of the same requests on the same device gave");
+}
+
 #define TIGHT_PLANT_TEST(plant, oracle, part)                                                      \
     static void planted_##plant##_is_found_by_##oracle(void **state)                               \
     {                                                                                              \
@@ -210,6 +226,41 @@ static void planted_free_null_is_found_by_misuse(void **state)
                       "free_null", "misuse",
                       "crashed with signal 6 (Aborted) in the free of a null pointer, at 0x0, made "
                       "on purpose after request 7");
+}
+
+/* An allocator of another algorithm, which says that it is PyTorch's. */
+static void a_claim_of_pytorchs_algorithm_is_held_against_the_reference(void **state)
+{
+    (void)state;
+    promised = GMD_PROMISE_PYTORCH;
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED, "gmd-trace 1\nalloc a 4096 s1\n");
+    promised = 0;
+    assert_int_equal(o->violation_count, 1);
+    assert_string_equal(o->violations[0].oracle, "reference");
+    assert_non_null(strstr(o->violations[0].message,
+                           "byte 0 of a device allocation of 4096 B, and byte 0 of a device "
+                           "allocation of 2097152 B"));
+    free(o);
+}
+
+static const char lose_text[] = "gmd-trace 1\n"
+                                "capacity 1GiB\n"
+                                "alloc a 10MiB s1\n"
+                                "alloc b 3000 s2\n"
+                                "free a\n";
+
+static void planted_lose_is_found_by_leak(void **state)
+{
+    (void)state;
+    expect_verdict_of(lose_text, "lose", "leak", "are left after everything was freed");
+}
+
+static void without_an_empty_cache_it_is_found_by_progress(void **state)
+{
+    (void)state;
+    planted = GMD_TEST_PLANTED_KEEPING;
+    expect_verdict_of(lose_text, "lose", "progress", "freed blocks are not used again");
+    planted = GMD_TEST_PLANTED;
 }
 
 static void planted_split_free_is_found_by_snapshot(void **state)
@@ -378,7 +429,8 @@ static void an_allocator_without_optional_functions_has_its_oracles_skipped_by_n
     assert_string_equal(o->error, "");
     assert_int_equal(o->verdict, GMD_PASS);
     for (uint32_t i = 0; i < o->oracle_count; i++) {
-        bool is_blind = strstr("accounting leak snapshot misuse", o->oracles[i].name) != NULL;
+        bool is_blind = strstr("accounting leak snapshot misuse determinism reference",
+                               o->oracles[i].name) != NULL;
         assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
         assert_int_equal(o->oracles[i].reason[0] != '\0', is_blind);
     }
@@ -399,6 +451,10 @@ int main(void)
         cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
         cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
         cmocka_unit_test(planted_split_free_is_found_by_snapshot),
+        cmocka_unit_test(a_claim_of_pytorchs_algorithm_is_held_against_the_reference),
+        cmocka_unit_test(planted_lose_is_found_by_leak),
+        cmocka_unit_test(without_an_empty_cache_it_is_found_by_progress),
+        cmocka_unit_test(planted_by_heap_is_found_by_determinism),
         cmocka_unit_test(planted_scribble_is_found_by_data),
         cmocka_unit_test(planted_free_twice_is_found_by_misuse),
         cmocka_unit_test(planted_free_inside_is_found_by_misuse),

@@ -4,16 +4,23 @@
  * stream, and so do the segments that they were cut from. One lock guards the free chunks, a second
  * one the chunks in use.
  *
- * Defects:
- *   cupy317   a chunk is taken from the free ones under one lock and marked as used under the
- *             other: a free of its neighbour in between merges with it (cupy/cupy#317) */
+ * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "faulty.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { CUPY317 };
-const char *const faulty_defects[] = {"cupy317", NULL};
+enum {
+    CUPY317,       /* a chunk is taken from the free ones under one lock and marked as used under
+                      the other: a free of its neighbour in between merges with it */
+    CUPY3008,      /* segments that go back are not taken off the bytes that the limit counts */
+    RELEASE_SPLIT, /* a segment goes back when its first chunk is free */
+    HALF_MERGE,    /* a freed chunk is merged with the one behind it and not with the one before */
+    MERGES_USED,   /* the chunk behind is merged whether it is in use or not */
+    OTHER_STREAM,  /* a free chunk of one stream serves another */
+};
+const char *const faulty_defects[] = {
+    "cupy317", "cupy3008", "release_split", "half_merge", "merges_used", "other_stream", NULL};
 
 #define UNIT    ((uint64_t)512)
 #define SEGMENT ((uint64_t)2 << 20) /* the least */
@@ -31,6 +38,7 @@ struct chunk {
 
 static chunk *listed, *in_use, *retired;
 static gmd_stats stats[FAULTY_DEVICES];
+static uint64_t limits[FAULTY_DEVICES]; /* of reserved bytes; 0: none */
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t use_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -67,7 +75,8 @@ static chunk *pop_best(uint64_t size, int device, cudaStream_t stream)
 {
     chunk *best = NULL;
     for (chunk *c = listed; c; c = c->next_listed) {
-        if (c->size >= size && c->device == device && c->stream == stream &&
+        if (c->size >= size && c->device == device &&
+            (c->stream == stream || faulty_is(OTHER_STREAM)) &&
             (!best || c->size < best->size ||
              (c->size == best->size && c->address < best->address))) {
             best = c;
@@ -121,7 +130,9 @@ static chunk *new_segment(uint64_t size, int device, cudaStream_t stream)
 {
     chunk *c = calloc(1, sizeof *c);
     void *memory = NULL;
-    if (!c || cudaMalloc(&memory, size) != cudaSuccess) {
+    uint64_t limit = limits[device];
+    bool is_within = !limit || stats[device].reserved_bytes + size <= limit;
+    if (!c || !is_within || cudaMalloc(&memory, size) != cudaSuccess) {
         cudaGetLastError();
         free(c);
         return NULL;
@@ -136,9 +147,11 @@ static void release_segments(void)
 {
     for (chunk *c = listed, *next; c; c = next) {
         next = c->next_listed;
-        if (!c->before && !c->after) {
+        if (!c->before && (!c->after || faulty_is(RELEASE_SPLIT))) {
             unlist_chunk(c);
-            faulty_count_segment_freed(&stats[c->device], c->size);
+            if (!faulty_is(CUPY3008)) {
+                faulty_count_segment_freed(&stats[c->device], c->size);
+            }
             cudaFree((void *)(uintptr_t)c->address); /* NOLINT(performance-no-int-to-ptr) */
             c->next_listed = retired;
             retired = c;
@@ -194,11 +207,11 @@ static chunk *take_chunk(uint64_t size, int device, cudaStream_t stream)
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
-    if (size > SIZE_MAX / 2) {
-        return NULL;
-    }
     faulty_guard guard = faulty_enter_device(device);
-    chunk *c = take_chunk((size ? size + UNIT - 1 : UNIT) / UNIT * UNIT, device, stream);
+    chunk *c = NULL;
+    if (size <= SIZE_MAX / 2) {
+        c = take_chunk((size ? size + UNIT - 1 : UNIT) / UNIT * UNIT, device, stream);
+    }
     pthread_mutex_lock(&use_lock);
     if (c) {
         c->is_used = true;
@@ -226,10 +239,10 @@ void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
     }
     pthread_mutex_lock(&free_lock);
     c->is_used = false;
-    if (c->after && !c->after->is_used) {
+    if (c->after && (!c->after->is_used || faulty_is(MERGES_USED))) {
         merge_after(c);
     }
-    if (c->before && !c->before->is_used) {
+    if (c->before && !c->before->is_used && !faulty_is(HALF_MERGE)) {
         c = c->before;
         unlist_chunk(c);
         merge_after(c);
@@ -243,6 +256,20 @@ void gmd_empty_cache(void)
     pthread_mutex_lock(&free_lock);
     release_segments();
     pthread_mutex_unlock(&free_lock);
+}
+
+void gmd_set_memory_fraction(double fraction, int device)
+{
+    size_t unused, total = 0;
+    faulty_guard guard = faulty_enter_device(device);
+    if (cudaMemGetInfo(&unused, &total) == cudaSuccess) {
+        pthread_mutex_lock(&free_lock);
+        limits[device] = (uint64_t)(fraction * (double)total);
+        pthread_mutex_unlock(&free_lock);
+    } else {
+        cudaGetLastError();
+    }
+    faulty_leave_device(guard);
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

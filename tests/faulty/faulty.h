@@ -14,11 +14,16 @@
 #include <stdint.h>
 
 #define EXPORT __attribute__((visibility("default")))
+#ifdef FAULTY_BARE /* built to be looked at from outside only */
+#define OPTIONAL
+#else
+#define OPTIONAL EXPORT
+#endif
 
 #define FAULTY_DEVICES 16
 
 /* Each allocator names its defects, in the order of its enum; ends with NULL, at most 32. */
-extern const char *const faulty_defects[];
+EXPORT extern const char *const faulty_defects[];
 extern uint32_t faulty_active; /* bit: the defect is switched on */
 
 static inline bool faulty_is(int defect)
@@ -30,9 +35,9 @@ static inline bool faulty_is(int defect)
 EXPORT int gmd_configure(const char *conf, char *message, size_t message_size);
 EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
 EXPORT void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream);
-EXPORT void gmd_empty_cache(void);
-EXPORT void gmd_set_memory_fraction(double fraction, int device);
-EXPORT int gmd_get_stats(int device, gmd_stats *out);
+OPTIONAL void gmd_empty_cache(void);
+OPTIONAL void gmd_set_memory_fraction(double fraction, int device);
+OPTIONAL int gmd_get_stats(int device, gmd_stats *out);
 
 /* The current device is the thread's, and the caller's: made `device` for the time of a call. The
  * default stream means that of the current device, so that streams depend on it, too. */

@@ -11,25 +11,34 @@
  * Streams are told apart by their handles: a device that gives the handle of a destroyed stream to
  * a new one would need more (the simulated one does not).
  *
- * Defects:
- *   rmm2489      a list that took another one over keeps its event as it was, before the wait: who
- *                takes such a block from it waits for nothing (rapidsai/rmm#2489)
- *   rmm510       waits on the host for the other list's stream instead of for its event, and does
- *                not notice that the stream was destroyed (rapidsai/rmm#510)
- *   ort12913     what is left of a block that is split belongs to no stream
- *                (microsoft/onnxruntime#12913)
- *   dali2983     other streams' blocks are taken without waiting (NVIDIA/DALI#2983)
- *   current_device  allocates on the thread's current device, not on the request's
- *   leaves_device   leaves the request's device current */
+ * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "faulty.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RMM2489, RMM510, ORT12913, DALI2983, CURRENT_DEVICE, LEAVES_DEVICE };
-const char *const faulty_defects[] = {"rmm2489",        "rmm510",        "ort12913", "dali2983",
-                                      "current_device", "leaves_device", NULL};
+enum {
+    RMM2489,        /* a list that took another one over keeps its event as it was, before the wait:
+                       who takes such a block from it waits for nothing */
+    RMM510,         /* waits on the host for the other list's stream instead of for its event, and
+                       does not notice that the stream was destroyed */
+    ORT12913,       /* what is left of a block that is split belongs to no stream */
+    DALI2983,       /* other streams' blocks are taken without waiting */
+    CURRENT_DEVICE, /* allocates on the thread's current device, not on the request's */
+    LEAVES_DEVICE,  /* leaves the request's device current */
+    RMM397,         /* a merged block does not know that it begins a segment, and is merged with the
+                       segment before it */
+    RMM2039,        /* when memory is short, free neighbours in different lists stay apart */
+    RMM1912,        /* two threads make the list of a stream: the block of the second is lost */
+    STALE_EVENT,    /* a list's event is recorded only when its first block comes */
+    WRONG_LIST,     /* a freed block goes into the list that was made first */
+    RETRY_OVERLIMIT, /* the second try to grow does not look at the limit */
+};
+const char *const faulty_defects[] = {
+    "rmm2489",       "rmm510",          "ort12913", "dali2983", "current_device",
+    "leaves_device", "rmm397",          "rmm2039",  "rmm1912",  "stale_event",
+    "wrong_list",    "retry_overlimit", NULL};
 
 #define ALIGNMENT ((uint64_t)256)
 #define GRANULE   ((uint64_t)2 << 20)
@@ -37,6 +46,7 @@ const char *const faulty_defects[] = {"rmm2489",        "rmm510",        "ort129
 
 typedef struct block {
     uint64_t address, size;
+    bool is_merged; /* free blocks: was put together from two */
 } block;
 
 typedef struct blocks { /* ascending addresses, neighbours of one segment merged */
@@ -126,12 +136,14 @@ static bool begins_segment(const pool *p, uint64_t address)
 static void add_free(const pool *p, blocks *b, block added)
 {
     size_t i = find_place(b, added.address);
-    bool joins_next = i < b->count && added.address + added.size == b->items[i].address &&
-                      !begins_segment(p, b->items[i].address);
+    bool joins_next =
+        i < b->count && added.address + added.size == b->items[i].address &&
+        (!begins_segment(p, b->items[i].address) || (faulty_is(RMM397) && b->items[i].is_merged));
     bool joins_last = i > 0 && b->items[i - 1].address + b->items[i - 1].size == added.address &&
                       !begins_segment(p, added.address);
     if (joins_last) {
         b->items[i - 1].size += added.size;
+        b->items[i - 1].is_merged = true;
         if (joins_next) {
             b->items[i - 1].size += b->items[i].size;
             remove_at(b, i);
@@ -139,6 +151,7 @@ static void add_free(const pool *p, blocks *b, block added)
     } else if (joins_next) {
         b->items[i].address = added.address;
         b->items[i].size += added.size;
+        b->items[i].is_merged = true;
     } else {
         insert_at(b, i, added);
     }
@@ -159,7 +172,7 @@ static bool take_best(pool *p, blocks *b, uint64_t size, uint64_t *address)
     }
     block *found = &b->items[best];
     *address = found->address;
-    block rest = {found->address + size, found->size - size};
+    block rest = {.address = found->address + size, .size = found->size - size};
     if (rest.size && !faulty_is(ORT12913)) {
         *found = rest;
         return true;
@@ -173,13 +186,22 @@ static bool take_best(pool *p, blocks *b, uint64_t size, uint64_t *address)
 
 /* --- lists of streams -------------------------------------------------------------------- */
 
-/* NULL: no host memory, or no event. */
-static stream_list *list_of(pool *p, cudaStream_t stream)
+static stream_list *find_list(const pool *p, cudaStream_t stream)
 {
     for (size_t i = 0; i < p->list_count; i++) {
         if (p->lists[i].stream == stream) {
             return &p->lists[i];
         }
+    }
+    return NULL;
+}
+
+/* NULL: no host memory, or no event. */
+static stream_list *list_of(pool *p, cudaStream_t stream)
+{
+    stream_list *list = find_list(p, stream);
+    if (list) {
+        return list;
     }
     cudaEvent_t event;
     if (!reserve((void **)&p->lists, p->list_count, &p->list_capacity, sizeof p->lists[0])) {
@@ -216,7 +238,7 @@ static bool take_from_others(pool *p, stream_list *own, uint64_t size, uint64_t 
                 return true;
             }
             cudaGetLastError();
-            add_free(p, &other->free, (block){*address, size});
+            add_free(p, &other->free, (block){.address = *address, .size = size});
         }
     }
     return false;
@@ -235,11 +257,22 @@ static bool take_over(pool *p, stream_list *own, stream_list *other)
     return true;
 }
 
+/* With no event to wait for, the host waits. */
+static void record_end(const stream_list *list)
+{
+    if (cudaEventRecord(list->event, list->stream) != cudaSuccess) {
+        cudaGetLastError();
+        if (cudaStreamSynchronize(list->stream) != cudaSuccess) {
+            cudaGetLastError();
+        }
+    }
+}
+
 /* Neighbours in different lists may fit together. Afterwards the own event must stand for the work
  * of those streams, too: it is recorded behind the waits. */
 static bool take_after_merging(pool *p, stream_list *own, uint64_t size, uint64_t *address)
 {
-    bool has_merged = false, found = false;
+    bool has_merged = false, found = faulty_is(RMM2039);
     for (size_t i = 0; i < p->list_count && !found; i++) {
         stream_list *other = &p->lists[i];
         if (other != own && other->free.count && take_over(p, own, other)) {
@@ -248,24 +281,25 @@ static bool take_after_merging(pool *p, stream_list *own, uint64_t size, uint64_
         }
     }
     if (has_merged && !faulty_is(RMM2489)) {
-        cudaEventRecord(own->event, own->stream);
+        record_end(own);
     }
-    return found;
+    return found && !faulty_is(RMM2039);
 }
 
 /* --- segments ---------------------------------------------------------------------------- */
 
-static bool add_segment(pool *p, uint64_t size)
+static bool add_segment(pool *p, uint64_t size, bool is_retry)
 {
     void *memory = NULL;
-    if (p->limit && p->stats.reserved_bytes + size > p->limit) {
+    bool has_limit = p->limit && !(is_retry && faulty_is(RETRY_OVERLIMIT));
+    if (has_limit && p->stats.reserved_bytes + size > p->limit) {
         return false;
     }
     if (cudaMalloc(&memory, size) != cudaSuccess) {
         cudaGetLastError();
         return false;
     }
-    block segment = {(uintptr_t)memory, size};
+    block segment = {.address = (uintptr_t)memory, .size = size};
     insert_at(&p->segments, find_place(&p->segments, segment.address), segment);
     add_free(p, &p->fresh, segment);
     faulty_count_segment(&p->stats, size);
@@ -308,12 +342,14 @@ static void release_segments(pool *p)
 static bool take_after_growing(pool *p, uint64_t size, uint64_t *address)
 {
     uint64_t least = round_up(size, GRANULE);
-    if ((least < GROWTH && add_segment(p, GROWTH)) || add_segment(p, least)) {
+    if ((least < GROWTH && add_segment(p, GROWTH, false)) || add_segment(p, least, false)) {
         return take_best(p, &p->fresh, size, address);
     }
-    release_segments(p);
+    if (!faulty_is(RMM2039)) {
+        release_segments(p);
+    }
     return take_best(p, &p->fresh, size, address) ||
-           (add_segment(p, least) && take_best(p, &p->fresh, size, address));
+           (add_segment(p, least, true) && take_best(p, &p->fresh, size, address));
 }
 
 /* --- the ABI ----------------------------------------------------------------------------- */
@@ -331,7 +367,7 @@ static bool find_block(pool *p, cudaStream_t stream, uint64_t size, uint64_t *ad
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
-    if (device < 0 || device >= FAULTY_DEVICES || size > SIZE_MAX / 2) {
+    if (device < 0 || device >= FAULTY_DEVICES) {
         return NULL;
     }
     pool *p = &pools[device];
@@ -341,7 +377,7 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
         guard = faulty_enter_device(device);
     }
     pthread_mutex_lock(&lock);
-    bool found = find_block(p, stream, bytes, &address);
+    bool found = size <= SIZE_MAX / 2 && find_block(p, stream, bytes, &address);
     if (found) {
         faulty_count_alloc(&p->stats, bytes, size);
     } else {
@@ -354,15 +390,31 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     return found ? (void *)(uintptr_t)address : NULL; /* NOLINT(performance-no-int-to-ptr) */
 }
 
+/* The list was not there, and is, once the lock was taken again to make it. */
+static bool is_made_meanwhile(const pool *p, cudaStream_t stream)
+{
+    if (find_list(p, stream)) {
+        return false;
+    }
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&lock);
+    return find_list(p, stream) != NULL;
+}
+
 void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
 {
     pool *p = &pools[device];
-    block freed = {(uintptr_t)pointer, round_up(size ? size : 1, ALIGNMENT)};
+    block freed = {.address = (uintptr_t)pointer, .size = round_up(size ? size : 1, ALIGNMENT)};
     faulty_guard guard = faulty_enter_device(device);
     pthread_mutex_lock(&lock);
+    bool is_lost = faulty_is(RMM1912) && is_made_meanwhile(p, stream);
     stream_list *list = list_of(p, stream);
-    if (list && cudaEventRecord(list->event, stream) == cudaSuccess) {
-        add_free(p, &list->free, freed);
+    bool is_old = list && list->free.count && faulty_is(STALE_EVENT);
+    if (list && (is_old || cudaEventRecord(list->event, stream) == cudaSuccess)) {
+        list = faulty_is(WRONG_LIST) ? p->lists : list;
+        if (!is_lost) {
+            add_free(p, &list->free, freed);
+        }
     } else { /* with no event to wait for, the host waits */
         cudaGetLastError();
         cudaStreamSynchronize(stream);
@@ -394,6 +446,8 @@ void gmd_set_memory_fraction(double fraction, int device)
         pthread_mutex_lock(&lock);
         pools[device].limit = (uint64_t)(fraction * (double)total);
         pthread_mutex_unlock(&lock);
+    } else {
+        cudaGetLastError();
     }
     faulty_leave_device(guard);
 }

@@ -15,17 +15,22 @@ static const gmd_profile_space everything = {.device_max = 4,
                                              .fault_targets = {{"cudaMalloc", 2}, {"cuMemMap", 2}},
                                              .fault_target_count = 2};
 
-static char *generated_text(uint64_t seed)
+static char *generated_in(const gmd_profile_space *space, uint64_t seed)
 {
     gmd_profile profile;
     gmd_trace trace;
     gmd_error error = {""};
-    gmd_profile_draw(&profile, &everything, seed);
+    gmd_profile_draw(&profile, space, seed);
     gmd_trace_init(&trace);
-    demand_ok(gmd_generate(&profile, &everything, seed, &trace, &error), &error);
+    demand_ok(gmd_generate(&profile, space, seed, &trace, &error), &error);
     char *text = text_of(&trace);
     gmd_trace_free(&trace);
     return text;
+}
+
+static char *generated_text(uint64_t seed)
+{
+    return generated_in(&everything, seed);
 }
 
 static void the_same_seed_gives_the_same_requests(void **state)
@@ -124,6 +129,40 @@ static void sizes_come_close_to_what_matters(void **state)
     }
 }
 
+static unsigned count_lines(const char *text, const char *word)
+{
+    unsigned count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++) {
+        count += at == text || at[-1] == '\n';
+    }
+    return count;
+}
+
+static void what_is_left_out_does_not_come(void **state)
+{
+    (void)state;
+    gmd_profile_space space = everything;
+    char unknown[32];
+    assert_true(gmd_profile_leave_out(&space, "fault,destroy,threads,devices,fraction", unknown));
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        char *text = generated_in(&space, seed);
+        const char *const words[] = {"fault ", "destroy ", "thread ", "devices 2", "fraction "};
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            assert_int_equal(count_lines(text, words[i]), 0);
+        }
+        free(text);
+    }
+}
+
+static void a_name_of_nothing_is_told(void **state)
+{
+    (void)state;
+    gmd_profile_space space = everything;
+    char unknown[32];
+    assert_false(gmd_profile_leave_out(&space, "fault,x,huge", unknown));
+    assert_string_equal(unknown, "x");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +172,8 @@ int main(void)
         cmocka_unit_test(all_kinds_of_requests_come),
         cmocka_unit_test(what_a_space_does_not_have_does_not_come),
         cmocka_unit_test(sizes_come_close_to_what_matters),
+        cmocka_unit_test(what_is_left_out_does_not_come),
+        cmocka_unit_test(a_name_of_nothing_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

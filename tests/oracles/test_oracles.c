@@ -337,9 +337,9 @@ static void names_are_those_of_the_contract_and_unique(void **state)
 {
     (void)state;
     static const char *const contract[] = {
-        "overlap",      "backing",      "alignment", "size",       "accounting",
-        "leak",         "progress",     "oom_retry", "peak_bound", "api_misuse",
-        "device_state", "stream_order", "snapshot",  "misuse",     "data"};
+        "overlap",  "backing",   "alignment",  "size",        "accounting",   "leak",
+        "progress", "oom_retry", "peak_bound", "api_misuse",  "device_state", "stream_order",
+        "snapshot", "misuse",    "data",       "determinism", "reference"};
     size_t count = 0;
     while (gmd_oracles[count]) {
         count++;

@@ -133,6 +133,18 @@ static void what_fitted_before_the_budget_may_not_fit_now(void **state)
     assert_int_equal(judge_refusal(&r, 1000, NULL), 0);
 }
 
+static void what_the_allocator_took_at_its_start_must_serve_again(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal.room = 0;
+    r.refusal.held_free = r.refusal.held_at_start = 2000;
+    assert_int_equal(judge_refusal(&r, 1000, "1000 B were served before"), 1);
+    r.refusal.held_free = r.refusal.held_at_start = 999;
+    assert_int_equal(judge_refusal(&r, 1000, NULL), 0);
+}
+
 static void with_all_free_nothing_may_be_held(void **state)
 {
     (void)state;
@@ -291,6 +303,7 @@ int main(void)
         cmocka_unit_test(the_cache_must_be_given_back_before_the_refusal),
         cmocka_unit_test(what_fitted_once_must_fit_when_all_is_free),
         cmocka_unit_test(what_fitted_before_the_budget_may_not_fit_now),
+        cmocka_unit_test(what_the_allocator_took_at_its_start_must_serve_again),
         cmocka_unit_test(with_all_free_nothing_may_be_held),
         cmocka_unit_test(a_smaller_request_may_need_more_of_the_device),
         cmocka_unit_test(room_on_the_device_makes_a_refusal_false),

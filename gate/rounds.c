@@ -1,0 +1,361 @@
+#include "rounds.h"
+
+#include "gmd_session.h"
+#include "gmd_size.h"
+#include "runner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOWS     4 /* of rounds, each as long as all before it: three doublings */
+#define TRIES       60
+#define COUNT_LEAST 64
+#define COUNT_MOST  16384
+
+static const char growth[] = "the same round again and again needs ever more of the device: ";
+
+/* --- what is held ------------------------------------------------------------------------ */
+
+typedef enum held_kind {
+    HELD_MEMORY,
+    HELD_ALLOCATIONS,
+    HELD_HANDLES,
+    HELD_ADDRESSES,
+    HELD_EVENTS,
+    HELD_STREAMS,
+    HELD_KINDS
+} held_kind;
+
+static const char *const held_names[HELD_KINDS] = {
+    "bytes of memory", "allocations", "physical handles", "bytes of reserved addresses",
+    "events",          "streams"};
+
+typedef struct rounds_run {
+    const gmd_trace *round;
+    uint32_t count, block_count;
+    uint64_t most[WINDOWS][HELD_KINDS]; /* in each window */
+} rounds_run;
+
+static void look(const gmd_session *session, uint32_t device_count, uint64_t *most)
+{
+    const gmd_sim_api *sim = gmd_session_runtime(session)->sim;
+    uint64_t held[HELD_KINDS] = {0};
+    for (uint32_t i = 0; i < device_count; i++) {
+        gmd_sim_device_state d;
+        if (sim->gmd_sim_device((int)i, &d) == 0) {
+            held[HELD_MEMORY] += d.physical_bytes;
+            held[HELD_ALLOCATIONS] += d.allocation_count;
+            held[HELD_HANDLES] += d.handle_count;
+            held[HELD_ADDRESSES] += d.reservation_bytes;
+            held[HELD_EVENTS] += d.event_count;
+            held[HELD_STREAMS] += d.stream_count;
+        }
+    }
+    for (int kind = 0; kind < HELD_KINDS; kind++) {
+        most[kind] = held[kind] > most[kind] ? held[kind] : most[kind];
+    }
+}
+
+/* Window 3 is the last half of all rounds, 2 the half before that... */
+static int window_of(uint32_t index, uint32_t count)
+{
+    int window = WINDOWS - 1;
+    while (window > 0 && index < count / 2) {
+        count /= 2;
+        window--;
+    }
+    return window;
+}
+
+static bool grows(const rounds_run *run, int kind)
+{
+    uint64_t last = 0;
+    for (int w = 1; w < WINDOWS; w++) {
+        if (run->most[w][kind] <= run->most[w - 1][kind]) {
+            return false;
+        }
+        uint64_t by = run->most[w][kind] - run->most[w - 1][kind];
+        if (by < last) {
+            return false;
+        }
+        last = by;
+    }
+    return true;
+}
+
+static void judge(gmd_session *session, const rounds_run *run, uint64_t requests)
+{
+    for (int kind = 0; kind < HELD_KINDS; kind++) {
+        if (!grows(run, kind)) {
+            continue;
+        }
+        char text[400];
+        size_t at = (size_t)snprintf(
+            text, sizeof text, "%s%s held with the same blocks live: ", growth, held_names[kind]);
+        for (int w = 0; w < WINDOWS; w++) {
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%" PRIu64 " after %u rounds",
+                                   w ? ", " : "", run->most[w][kind],
+                                   run->count >> (WINDOWS - 1 - w));
+        }
+        gmd_session_fail(session, "progress", requests, text);
+        return;
+    }
+}
+
+/* --- rounds ------------------------------------------------------------------------------ */
+
+static gmd_request renamed(const gmd_request *request, uint32_t round, uint32_t block_count)
+{
+    gmd_request r = *request;
+    if (r.op <= GMD_OP_RECORD) {
+        r.block += round % 2 * block_count;
+    }
+    return r;
+}
+
+static gmd_request free_of(uint32_t block, uint32_t round, uint32_t block_count)
+{
+    gmd_request r = {.op = GMD_OP_FREE, .block = block};
+    return renamed(&r, round, block_count);
+}
+
+/* A free of what is not live is left out by the session. */
+static bool play_round(gmd_session *session, const rounds_run *run, uint32_t index,
+                       uint64_t *requests)
+{
+    for (size_t i = 0; i < run->round->count; i++) {
+        gmd_request r = renamed(&run->round->requests[i], index, run->block_count);
+        ++*requests;
+        if (gmd_session_request(session, &r) == GMD_STOP) {
+            return false;
+        }
+    }
+    for (uint32_t b = 0; b < run->block_count && index > 0; b++) {
+        gmd_request r = free_of(b, index - 1, run->block_count);
+        ++*requests;
+        if (gmd_session_request(session, &r) == GMD_STOP) {
+            return false;
+        }
+    }
+    gmd_request wait = {.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS};
+    uint32_t devices = run->round->device_count ? run->round->device_count : 1;
+    for (uint32_t device = 0; device < devices; device++) {
+        wait.device = (uint8_t)device;
+        ++*requests;
+        if (gmd_session_request(session, &wait) == GMD_STOP) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static gmd_status play_rounds(void *context, gmd_session *session, gmd_error *error)
+{
+    rounds_run *run = context;
+    uint64_t requests = 0;
+    uint32_t devices = run->round->device_count ? run->round->device_count : 1;
+    (void)error;
+    for (uint32_t i = 0; i < run->count; i++) {
+        if (!play_round(session, run, i, &requests)) {
+            return GMD_OK;
+        }
+        look(session, devices, run->most[window_of(i, run->count)]);
+    }
+    judge(session, run, requests);
+    return GMD_OK;
+}
+
+uint32_t gmd_rounds_count(const gmd_trace *round, uint64_t allocations)
+{
+    uint64_t in_a_round = 0;
+    uint32_t count = COUNT_LEAST;
+    for (size_t i = 0; i < round->count; i++) {
+        in_a_round += round->requests[i].op == GMD_OP_ALLOC;
+    }
+    while (count * (in_a_round ? in_a_round : 1) < allocations && count < COUNT_MOST) {
+        count *= 2;
+    }
+    return count;
+}
+
+gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
+                          uint64_t allocations, gmd_outcome *outcome, gmd_error *error)
+{
+    rounds_run run = {.round = round,
+                      .count = gmd_rounds_count(round, allocations),
+                      .block_count = round->blocks.count};
+    gmd_run_options options = *given;
+    options.case_directory = NULL;
+    options.device_count = round->device_count ? round->device_count : given->device_count;
+    options.capacity_bytes = round->capacity_bytes ? round->capacity_bytes : given->capacity_bytes;
+    options.conf = round->conf ? round->conf : given->conf;
+    options.schedule = &round->schedule;
+    gmd_workload workload = {
+        .name = "rounds", .kind = "rounds", .body = play_rounds, .context = &run};
+    return gmd_run_isolated(&options, &workload, outcome, error);
+}
+
+bool gmd_rounds_is_growth(const gmd_violation *violation)
+{
+    return strncmp(violation->message, growth, sizeof growth - 1) == 0;
+}
+
+/* --- as one trace ------------------------------------------------------------------------ */
+
+static gmd_status add_names(gmd_names *names, uint32_t count, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    uint32_t index;
+    while (names->count < count && status == GMD_OK) {
+        status = gmd_names_add(names, NULL, &index, error);
+    }
+    return status;
+}
+
+/* Only frees of blocks that are live can stand in a trace. */
+static gmd_status unroll(const gmd_trace *round, uint32_t count, gmd_trace *out, bool *is_live,
+                         gmd_error *error)
+{
+    uint32_t blocks = round->blocks.count;
+    gmd_status status = GMD_OK;
+    for (uint32_t k = 0; k < count && status == GMD_OK; k++) {
+        for (size_t i = 0; i < round->count && status == GMD_OK; i++) {
+            gmd_request r = renamed(&round->requests[i], k, blocks);
+            if (r.op <= GMD_OP_RECORD) {
+                is_live[r.block] = r.op != GMD_OP_FREE;
+            }
+            status = gmd_trace_append(out, &r, error);
+        }
+        for (uint32_t b = 0; b < blocks && k > 0 && status == GMD_OK; b++) {
+            gmd_request r = free_of(b, k - 1, blocks);
+            if (is_live[r.block]) {
+                is_live[r.block] = false;
+                status = gmd_trace_append(out, &r, error);
+            }
+        }
+        gmd_request wait = {.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS};
+        for (uint32_t d = 0;
+             d < (round->device_count ? round->device_count : 1) && status == GMD_OK; d++) {
+            wait.device = (uint8_t)d;
+            status = gmd_trace_append(out, &wait, error);
+        }
+    }
+    return status;
+}
+
+gmd_status gmd_rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
+                             gmd_error *error)
+{
+    gmd_status status = gmd_trace_copy(out, round, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    bool *is_live = calloc((size_t)round->blocks.count * 2 + 1, sizeof *is_live);
+    out->count = 0;
+    status = is_live ? add_names(&out->blocks, round->blocks.count * 2, error)
+                     : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
+    if (status == GMD_OK) {
+        status = unroll(round, count, out, is_live, error);
+    }
+    free(is_live);
+    if (status != GMD_OK) {
+        gmd_trace_free(out);
+    }
+    return status;
+}
+
+/* --- smaller ----------------------------------------------------------------------------- */
+
+static bool still_grows(const gmd_run_options *given, const gmd_trace *round, uint64_t allocations,
+                        gmd_outcome *outcome)
+{
+    gmd_error error;
+    return gmd_rounds_run(given, round, allocations, outcome, &error) == GMD_OK &&
+           outcome->violation_count && gmd_rounds_is_growth(&outcome->violations[0]);
+}
+
+/* A block goes with all its requests. */
+static void keep_without_blocks(gmd_trace *round, const gmd_request *from, size_t count,
+                                uint32_t first, uint32_t last)
+{
+    round->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_dropped =
+            from[i].op <= GMD_OP_RECORD && from[i].block >= first && from[i].block < last;
+        if (!is_dropped) {
+            round->requests[round->count++] = from[i];
+        }
+    }
+}
+
+static void keep_without_request(gmd_trace *round, const gmd_request *from, size_t count, size_t at)
+{
+    round->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i != at) {
+            round->requests[round->count++] = from[i];
+        }
+    }
+}
+
+typedef struct reduction {
+    const gmd_run_options *given;
+    gmd_trace *round;
+    gmd_request *kept; /* the smallest that grows */
+    size_t kept_count;
+    uint64_t allocations;
+    uint32_t tries;
+    gmd_outcome *outcome;
+} reduction;
+
+/* Keeps what is in `round` where it still grows, and puts back what was there where not. */
+static bool try_it(reduction *r)
+{
+    bool is_smaller = r->round->count < r->kept_count;
+    if (is_smaller && r->tries < TRIES) {
+        r->tries++;
+        if (still_grows(r->given, r->round, r->allocations, r->outcome)) {
+            r->kept_count = r->round->count;
+            memcpy(r->kept, r->round->requests, r->kept_count * sizeof *r->kept);
+            return true;
+        }
+    }
+    memcpy(r->round->requests, r->kept, r->kept_count * sizeof *r->kept);
+    r->round->count = r->kept_count;
+    return false;
+}
+
+static void reduce(reduction *r)
+{
+    uint32_t blocks = r->round->blocks.count;
+    for (uint32_t size = (blocks + 1) / 2; size; size = size > 1 ? (size + 1) / 2 : 0) {
+        for (uint32_t first = 0; first < blocks; first += size) {
+            keep_without_blocks(r->round, r->kept, r->kept_count, first, first + size);
+            try_it(r);
+        }
+    }
+    for (size_t at = r->kept_count; at-- > 0;) {
+        if (r->kept[at].op > GMD_OP_FREE) {
+            keep_without_request(r->round, r->kept, r->kept_count, at);
+            try_it(r);
+        }
+    }
+}
+
+void gmd_rounds_minimize(const gmd_run_options *given, gmd_trace *round, uint64_t allocations)
+{
+    reduction r = {.given = given,
+                   .round = round,
+                   .kept = malloc((round->count + 1) * sizeof *r.kept),
+                   .kept_count = round->count,
+                   .allocations = allocations,
+                   .outcome = calloc(1, sizeof *r.outcome)};
+    if (r.kept && r.outcome) {
+        memcpy(r.kept, round->requests, round->count * sizeof *r.kept);
+        reduce(&r);
+    }
+    free(r.kept);
+    free(r.outcome);
+}

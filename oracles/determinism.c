@@ -1,0 +1,18 @@
+/* determinism - where the allocator promises it: the same requests on the same device and schedule
+ * get the same answers. The driver makes a second run in another process, whose heap lies elsewhere
+ * and is not zero, and speaks in this oracle's name (driver/second_run.c). */
+#include "list.h"
+
+static const char *blind_spot(const gmd_view *view)
+{
+    if (!(view->promises & GMD_PROMISE_DETERMINISM)) {
+        return "the allocator does not promise it (gmd_promises, --promise determinism)";
+    }
+    return view->no_second_run;
+}
+
+const gmd_oracle gmd_oracle_determinism = {
+    .name = "determinism",
+    .holds_when = "the same requests on the same device and schedule get the same answers",
+    .blind_spot = blind_spot,
+};

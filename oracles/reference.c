@@ -1,0 +1,19 @@
+/* reference - an allocator that promises PyTorch's algorithm gives the places, the refusals and the
+ * statistics of the reference allocator for the same requests. The driver runs them on that one,
+ * too, and speaks in this oracle's name (driver/second_run.c). */
+#include "list.h"
+
+static const char *blind_spot(const gmd_view *view)
+{
+    if (!(view->promises & GMD_PROMISE_PYTORCH)) {
+        return "the allocator does not promise PyTorch's algorithm (gmd_promises, --promise "
+               "pytorch)";
+    }
+    return view->is_reference ? "this is the reference allocator" : view->no_second_run;
+}
+
+const gmd_oracle gmd_oracle_reference = {
+    .name = "reference",
+    .holds_when = "an allocator of PyTorch's algorithm answers as the reference allocator does",
+    .blind_spot = blind_spot,
+};

@@ -1,0 +1,89 @@
+/* caching_pool.h - the blocks of caching_pool.c. With the lock held. */
+#ifndef CACHING_POOL_H
+#define CACHING_POOL_H
+
+#include "faulty.h"
+
+enum {
+    PYTORCH182446, /* sizes near SIZE_MAX wrap around to a block of no bytes */
+    PYTORCH135726, /* a freed block is taken off the active bytes with its merged size */
+    PYTORCH159567, /* the next cached segment's size is counted for the one given back */
+    PYTORCH189504, /* after the cache was given back, free blocks are not looked at again */
+    PYTORCH71616,  /* the first event that is not complete hides those behind it */
+    PYTORCH19219,  /* when memory is short, blocks that wait for events are not waited for */
+    PYTORCH66936,  /* a recorded stream that is gone makes the free fail: the block is lost */
+    PYTORCH185240, /* figures for the message of an out-of-memory cannot be had: the process ends */
+    TENSORSHARP104,    /* a freed block is as large as what its last owner asked for */
+    RMM2002,           /* what is left of a block begins where the request ends, aligned or not */
+    PADDLE64621,       /* events that were waited for are dropped without being destroyed */
+    PADDLE79605,       /* segments of the request's own size are not held against the limit */
+    VLLM37111,         /* garbage collection does not book what it gives back */
+    VLLM36651,         /* the error of a cudaMalloc that was made up for stays the last error */
+    ORT32342,          /* a block of no stream (the default one) is safe for every stream */
+    CUDAJL778,         /* the event of a recorded stream is recorded on the block's stream */
+    DALI2988,          /* the lock is given back while a segment is taken: each thread takes one */
+    FIRST_STREAM_ONLY, /* a block with two recorded streams waits for the first only */
+    WRONG_DEVICE,      /* a freed block goes to the thread's current device */
+    ROUNDS_DOWN,       /* one byte over a multiple of 512 is rounded down */
+    LOST_REMAINDER,    /* what is left of a large block is cut off and in no list */
+    REMAINDER_EARLY,   /* what is left of a large block begins a unit before the block ends */
+    PEAK_NOT_KEPT,     /* giving a segment back lowers the peak */
+    CAP_AFTER,         /* the limit is looked at when the segment is there already */
+    PENDING_KEPT,      /* emptying the cache leaves out blocks that wait for events */
+    SMALL_KEPT,        /* emptying the cache leaves out small segments */
+    MERGES_PENDING,    /* a freed block is merged with a neighbour that waits for events */
+    FRACTION_OF_FREE,  /* a fraction of what is free, not of the whole memory, is the limit */
+};
+
+#define MIB           ((uint64_t)1 << 20)
+#define UNIT          ((uint64_t)512)
+#define SMALL_MAX     MIB
+#define SMALL_SEGMENT (2 * MIB)
+#define LARGE_MIN     (10 * MIB) /* from here on a request has a segment of its own */
+#define LARGE_SEGMENT (20 * MIB)
+#define SPLIT_MAX     (32 * MIB) /* larger blocks stay whole, and smaller requests away from them */
+#define GC_PERCENT    80         /* of the limit */
+
+typedef struct block block;
+struct block {
+    uint64_t address, size, requested;
+    int device;
+    cudaStream_t stream;
+    bool is_large, is_used, is_listed;
+    uint32_t waits;         /* for so many events */
+    cudaStream_t *recorded; /* other streams that use it, each once */
+    uint32_t recorded_count;
+    uint64_t freed_at;     /* requests so far, when it came into the list */
+    block *before, *after; /* neighbours in the segment */
+    block *next, **link;   /* in the list of free or of live blocks */
+};
+
+typedef struct wait {
+    cudaEvent_t event;
+    block *block;
+} wait;
+
+typedef struct pool {
+    block *small, *large; /* free blocks */
+    wait *waits;          /* oldest first */
+    size_t wait_count, wait_capacity;
+    uint64_t limit; /* of reserved bytes; 0: none */
+    uint64_t active, active_peak, retries;
+    gmd_stats stats;
+} pool;
+
+extern pool pools[FAULTY_DEVICES];
+extern uint64_t request_count;
+
+uint64_t round_up(uint64_t size, uint64_t to);
+
+void list_block(block **list, block *b);
+void unlist_block(block *b);
+/* Nobody uses the block any more: it is merged with its free neighbours. */
+void give_to_list(block *b);
+/* The smallest free block of the stream that fits, no longer in a list; NULL: none. */
+block *take_best(pool *p, uint64_t size, bool is_large, cudaStream_t stream);
+/* What is left of `b` behind `size` becomes a free block. */
+void split(block *b, uint64_t size, uint64_t requested);
+
+#endif

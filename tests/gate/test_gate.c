@@ -1,0 +1,197 @@
+/* The gate passes what is correct, whatever its design and however little it exports; it finds what
+ * is not, says so once, and ends soon where nothing more is to be learnt. */
+#include "gate_test.h"
+
+static void passes(const char *allocator)
+{
+    gmd_run_options run = run_options_for(allocator);
+    gmd_gate_options options = {
+        .run = &run, .device_max = 2, .is_quick = true, .only = ALL_OR_SCENARIOS};
+    gmd_gate_result r = run_gate(&options, NULL, NULL);
+    for (size_t i = 0; i < r.part_count; i++) {
+        assert_true(options.only || r.parts[i].was_run);
+    }
+    expect_clean(&r);
+}
+
+static void the_reference_passes(void **state)
+{
+    (void)state;
+    passes("reference");
+}
+
+static void cuda_malloc_passes(void **state)
+{
+    (void)state;
+    passes("cudamalloc");
+}
+
+static void cuda_malloc_async_passes(void **state)
+{
+    (void)state;
+    passes("cudamallocasync");
+}
+
+/* What it holds grows for many rounds, and then no more. */
+static void memory_that_is_given_back_late_passes(void **state)
+{
+    (void)state;
+    passes(GMD_TEST_DEFERRING);
+}
+
+static void what_a_black_box_loses_is_found_by_rounds(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_DEFERRING);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "rounds"};
+    gmd_gate_result r = run_gate(&options, "GMD_DEFECT", "lost");
+    assert_true(r.finding_count >= 1);
+    assert_string_equal(r.findings[0].violation.oracle, "progress");
+    assert_non_null(strstr(r.findings[0].violation.message, "the same round again and again"));
+    assert_true(r.findings[0].case_requests <= 4);
+    gmd_gate_result_free(&r);
+}
+
+static void the_same_seed_gives_the_same_findings_and_counts(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_STREAM_POOL);
+    gmd_gate_options options = {
+        .run = &run, .device_max = 2, .is_quick = true, .only = RANDOM_OR_AN_ITEM};
+    run.seed = 7;
+    gmd_gate_result a = run_gate(&options, "GMD_DEFECT", "ort12913");
+    gmd_gate_result b = run_gate(&options, "GMD_DEFECT", "ort12913");
+    assert_true(a.finding_count > 0);
+    assert_int_equal(a.finding_count, b.finding_count);
+    for (size_t i = 0; i < a.finding_count; i++) {
+        assert_string_equal(a.findings[i].cause, b.findings[i].cause);
+        assert_int_equal(a.findings[i].hits, b.findings[i].hits);
+    }
+    gmd_gate_result_free(&a);
+    gmd_gate_result_free(&b);
+}
+
+static void a_defect_is_found_once_and_known_ever_after(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "cases"};
+    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "misaligned");
+    size_t count = 0;
+    for (size_t i = 0; i < r.finding_count; i++) {
+        count += strcmp(r.findings[i].violation.oracle, "alignment") == 0;
+    }
+    assert_int_equal(count, 1);
+    gmd_gate_result_free(&r);
+}
+
+static void what_is_known_does_not_count(void **state)
+{
+    (void)state;
+    gmd_known known = {0};
+    gmd_error error;
+    assert_int_equal(gmd_known_add(&known, "leak", "events are left", &error), GMD_OK);
+    gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
+    run.known = &known;
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "scenarios"};
+    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "leak_event");
+    expect_clean(&r);
+    gmd_known_free(&known);
+}
+
+static void fail_fast_ends_with_the_first_finding(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .fails_fast = true};
+    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "overlap");
+    assert_int_equal(r.finding_count, 1);
+    assert_string_equal(r.findings[0].violation.oracle, "overlap");
+    assert_non_null(strstr(r.ended_early, "fail-fast"));
+    assert_false(r.parts[r.part_count - 1].was_run);
+    gmd_gate_result_free(&r);
+}
+
+static void a_crash_while_it_is_loaded_ends_the_gate_at_once(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
+    gmd_gate_options options = {.run = &run};
+    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "crash_init");
+    assert_int_equal(r.finding_count, 1);
+    assert_string_equal(r.findings[0].violation.oracle, "progress");
+    assert_non_null(strstr(r.ended_early, "first requests"));
+    gmd_gate_result_free(&r);
+}
+
+static void an_allocator_that_hangs_ends_the_gate_soon(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
+    run.call_budget_s = 0.5;
+    gmd_gate_options options = {.run = &run};
+    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "hang");
+    assert_true(r.finding_count > 0);
+    assert_non_null(strstr(r.findings[0].violation.message, "no answer within"));
+    assert_non_null(strstr(r.ended_early, "hangs again and again"));
+    gmd_gate_result_free(&r);
+}
+
+static void expect_refused(const char *allocator, const char *only, const char *part)
+{
+    gmd_run_options run = run_options_for(allocator);
+    gmd_gate_options options = {.run = &run, .only = only};
+    gmd_gate_result r;
+    gmd_error error = {""};
+    assert_int_equal(gmd_gate_run(&options, &r, &error), GMD_BAD_INPUT);
+    if (!strstr(error.text, part)) {
+        fail_msg("'%s' does not say '%s'", error.text, part);
+    }
+    gmd_gate_result_free(&r);
+}
+
+static void what_cannot_be_loaded_is_bad_input(void **state)
+{
+    (void)state;
+    expect_refused("/nowhere/lib.so", NULL, "/nowhere/lib.so");
+}
+
+static void a_part_that_is_none_is_bad_input(void **state)
+{
+    (void)state;
+    expect_refused("cudamalloc", "speed", "cases, scenarios, faults, random, rounds");
+}
+
+static void what_the_allocator_does_not_export_is_skipped_with_the_reason(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_DEFERRING);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "cases/general/rmm868"};
+    gmd_gate_result r = run_gate(&options, NULL, NULL);
+    const gmd_gate_part *cases = &r.parts[1];
+    assert_int_equal(cases->item_count, 1);
+    assert_int_equal(cases->items[0].fate, GMD_GATE_SKIPPED);
+    assert_non_null(strstr(cases->items[0].detail, "gmd_set_memory_fraction"));
+    gmd_gate_result_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_reference_passes),
+        cmocka_unit_test(cuda_malloc_passes),
+        cmocka_unit_test(cuda_malloc_async_passes),
+        cmocka_unit_test(memory_that_is_given_back_late_passes),
+        cmocka_unit_test(what_a_black_box_loses_is_found_by_rounds),
+        cmocka_unit_test(the_same_seed_gives_the_same_findings_and_counts),
+        cmocka_unit_test(a_defect_is_found_once_and_known_ever_after),
+        cmocka_unit_test(what_is_known_does_not_count),
+        cmocka_unit_test(fail_fast_ends_with_the_first_finding),
+        cmocka_unit_test(a_crash_while_it_is_loaded_ends_the_gate_at_once),
+        cmocka_unit_test(an_allocator_that_hangs_ends_the_gate_soon),
+        cmocka_unit_test(what_cannot_be_loaded_is_bad_input),
+        cmocka_unit_test(a_part_that_is_none_is_bad_input),
+        cmocka_unit_test(what_the_allocator_does_not_export_is_skipped_with_the_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

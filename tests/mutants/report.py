@@ -1,0 +1,72 @@
+"""report.py - what a run found: the table of operators and outcomes, the score, and who survived."""
+
+import judges
+
+JUDGES = tuple(judges.ALL)
+BLACK_BOX = ("replay", "quick gate", "whole gate")
+OUTCOMES = (*JUDGES, "survived", "equivalent")
+
+
+def outcome(result, equivalents):
+    if result["killed"]:
+        return result["killed"]["judge"]
+    return "equivalent" if result["name"] in equivalents else "survived"
+
+
+def summary(results, equivalents):
+    """The figures: by operator, by file, and in all."""
+    def count(of):
+        row = dict.fromkeys(OUTCOMES, 0)
+        for r in of:
+            row[outcome(r, equivalents)] += 1
+        return dict(row, **scores(row))
+
+    def by(key):
+        return {value: count([r for r in results if r[key] == value])
+                for value in sorted({r[key] for r in results})}
+
+    return {"all": count(results), "by_operator": by("operator"), "by_file": by("file")}
+
+
+def scores(row):
+    """Of those that are not equivalent: told apart by anything, and by what needs no look inside."""
+    killed = sum(row[judge] for judge in JUDGES)
+    whole = killed + row["survived"]
+    return {"mutants": whole + row["equivalent"], "score": killed / whole if whole else None,
+            "black_box_score": sum(row[judge] for judge in BLACK_BOX) / whole if whole else None}
+
+
+def _percent(share):
+    return "-" if share is None else "%.1f %%" % (100 * share)
+
+
+def _row(name, row):
+    cells = [name, row["mutants"], *(row[o] for o in OUTCOMES), _percent(row["score"])]
+    return "| " + " | ".join(str(c) for c in cells) + " |"
+
+
+def table(figures, key, title):
+    lines = ["| %s | mutants | %s | score |" % (title, " | ".join(OUTCOMES)), "|---|" + "---:|" * (len(OUTCOMES) + 2)]
+    lines += [_row(name, row) for name, row in figures[key].items()]
+    return "\n".join(lines + [_row("all", figures["all"])])
+
+
+def survivors(results, equivalents):
+    return [r for r in results if outcome(r, equivalents) == "survived"]
+
+
+def text(results, sorted_out, equivalents, stale):
+    figures = summary(results, equivalents)
+    parts = [table(figures, "by_operator", "operator"), table(figures, "by_file", "file")]
+    left = survivors(results, equivalents)
+    for r in left:
+        parts.append("survived: %s (allocator/%s:%d:%d)\n%s" %
+                     (r["name"], r["file"], r["line"], r["column"], r["diff"].rstrip()))
+    parts.append("%d mutants judged; before that %d sorted out that give the same object code and %d that "
+                 "do not compile" % (len(results), sorted_out["same"], sorted_out["broken"]))
+    for name in stale:
+        parts.append("equivalent.txt: %s is killed: its reason is wrong" % name)
+    all_of = figures["all"]
+    parts.append("mutation score %s: %d survived, %d are equivalent" %
+                 (_percent(all_of["score"]), all_of["survived"], all_of["equivalent"]))
+    return "\n\n".join(parts)

@@ -1,0 +1,112 @@
+"""test_mutants.py - the mutants of a small file: what each operator makes, and what they are called."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mutants  # noqa: E402
+from syntax import Tree  # noqa: E402
+
+PROGRAM = """
+#define COUNT 4
+#define OUTER(x) ((x) < COUNT)
+struct list { struct list *next, *previous; int length; };
+enum state { OPEN, SHUT };
+int cudaEventRecord(int event, int stream);
+void device_enter(int d);
+void device_leave(int d);
+int answer(struct list *l, int a, int b)
+{
+    if (a < b && l->next) {
+        a += b;
+    }
+    if (OUTER(a)) {
+        return COUNT;
+    }
+    return cudaEventRecord(a, b) == OPEN;
+}
+void locked(int d)
+{
+    device_enter(d);
+    answer(0, d, 1);
+    device_leave(d);
+}
+"""
+
+
+class Mutants(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.made = self.of(PROGRAM)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def of(self, text):
+        with open(os.path.join(self.folder.name, "a.c"), "w", encoding="utf-8") as stream:
+            stream.write(text)
+        return mutants.of_allocator(self.folder.name, ["a.c"], lambda source: [
+            "clang", "-Xclang", "-ast-dump=json", "-fsyntax-only", "-w",
+            os.path.join(self.folder.name, source)])
+
+    def lines(self, operator):
+        """The changed lines of the operator's mutants."""
+        return {line[1:].strip() for m in self.made if m.operator == operator
+                for line in m.diff().splitlines() if line.startswith("+") and line[1] != "+"}
+
+    def test_relations_become_their_neighbours_and_opposites(self):
+        self.assertTrue({"if (a <= b && l->next) {", "if (a >= b && l->next) {"} <= self.lines("relational"))
+
+    def test_of_a_conjunction_one_operand_is_left(self):
+        self.assertTrue({"if (a < b) {", "if (l->next) {"} <= self.lines("operand"))
+
+    def test_a_list_is_mistaken_for_another_of_its_struct(self):
+        self.assertEqual(self.lines("wrong-list"), {
+            "if (a < b && l->previous) {", "return cudaEventRecord(a, b) == SHUT;"})
+
+    def test_a_statement_is_left_out(self):
+        self.assertEqual([m.function for m in self.made if m.operator == "statement"],
+                         ["answer", "locked", "locked", "locked"])
+
+    def test_an_event_is_not_recorded_and_said_to_be(self):
+        self.assertIn("return 0 == OPEN;", self.lines("event"))
+
+    def test_arguments_of_one_type_change_places(self):
+        self.assertIn("return cudaEventRecord(b, a) == OPEN;", self.lines("swap"))
+
+    def test_named_numbers_are_off_by_one(self):
+        self.assertTrue({"return (COUNT + 1);", "return (COUNT - 1);"} <= self.lines("off-by-one"))
+
+    def test_a_lock_is_left_out_with_its_end(self):
+        locks = [m for m in self.made if m.operator == "lock"]
+        self.assertEqual(len(locks), 1)
+        self.assertEqual(locks[0].text().count("(void)0;"), 2)
+
+    def test_what_a_macro_hides_is_left_alone(self):
+        self.assertFalse([m for m in self.made if "define" in m.diff().split("@@")[2].split("\n-")[1]])
+
+    def test_names_do_not_depend_on_where_a_line_is(self):
+        moved = self.of("/* a comment */\n\n" + PROGRAM)
+        self.assertEqual([m.name for m in moved], [m.name for m in self.made])
+
+    def test_names_are_different(self):
+        self.assertEqual(len({m.name for m in self.made}), len(self.made))
+
+    def test_lines_stay_where_they_are(self):
+        for m in self.made:
+            self.assertEqual(m.text().count("\n"), m.source.count("\n"))
+
+    def test_a_sample_has_each_operator_before_any_comes_twice(self):
+        strata = {m.operator for m in self.made}
+        sample = mutants.in_sampling_order(self.made, 1)[:len(strata)]
+        self.assertEqual({m.operator for m in sample}, strata)
+
+    def test_the_same_seed_makes_the_same_sample(self):
+        once, again = ([m.name for m in mutants.in_sampling_order(self.made, 7)] for _ in range(2))
+        self.assertEqual(once, again)
+
+
+if __name__ == "__main__":
+    unittest.main()
