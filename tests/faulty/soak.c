@@ -1,11 +1,12 @@
 /* soak - a long random run of an allocator with all oracles on:
  *
- *     soak ALLOCATOR REQUESTS [SEED [SCHEDULE [DEVICES]]]
+ *     soak ALLOCATOR REQUESTS|SECONDSs [SEED [SCHEDULE [DEVICES [sim|cuda]]]]
  *
  * Blocks of all sizes on several streams (and devices), used on their own streams and on others,
  * waits, synchronising, streams that are destroyed, and a device that is nearly full at times. The
- * requests are made as the run goes, and none is kept. SCHEDULE is as in a trace ("seed 7"). Exit
- * status 0: nothing was found. */
+ * requests are made as the run goes, and none is kept. SCHEDULE is as in a trace ("seed 7"). On a
+ * real GPU, streams live to the end: a CUDA call with the handle of a destroyed one ends the
+ * process there, and a free names the stream of its block. Exit status 0: nothing was found. */
 #include "gmd_driver.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
@@ -14,11 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { LIVE_MAX = 256, STREAMS = 5 };
 
 typedef struct generator {
-    uint64_t random, requests, seed;
+    uint64_t random, requests, seed; /* requests: 0: as many as `seconds` hold */
+    uint64_t seconds;
+    gmd_device_kind device;
     unsigned devices;
     struct {
         uint32_t block;
@@ -103,7 +107,7 @@ static gmd_request make_other(generator *g)
     if (kind < 960) {
         return (gmd_request){.op = GMD_OP_DEVICE, .device = device};
     }
-    if (kind < 990 && stream > 0) {
+    if (kind < 990 && stream > 0 && g->device == GMD_DEVICE_SIM) {
         return (gmd_request){.op = GMD_OP_DESTROY, .device = device, .stream = stream};
     }
     return kind < 998
@@ -124,6 +128,12 @@ static gmd_request make_request(generator *g, uint64_t i)
     return kind < 92 && g->live_count ? make_use(g) : make_other(g);
 }
 
+static bool is_done(const generator *g, uint64_t made, time_t start)
+{
+    return g->requests ? made == g->requests
+                       : made % 256 == 0 && time(NULL) - start >= (time_t)g->seconds;
+}
+
 static gmd_status make_requests(void *context, gmd_session *session, gmd_error *error)
 {
     (void)error;
@@ -131,7 +141,8 @@ static gmd_status make_requests(void *context, gmd_session *session, gmd_error *
     for (uint32_t i = 0; i < LIVE_MAX; i++) {
         g->spare[g->spare_count++] = i;
     }
-    for (uint64_t i = 0; i < g->requests; i++) {
+    time_t start = time(NULL);
+    for (uint64_t i = 0; !is_done(g, i, start); i++) {
         gmd_request r = make_request(g, i);
         if (gmd_session_request(session, &r) == GMD_STOP) {
             break;
@@ -162,28 +173,58 @@ static int report(const gmd_outcome *o)
     return o->verdict == GMD_PASS ? 0 : 1;
 }
 
+static bool parse_length(generator *g, const char *text)
+{
+    char digits[24];
+    size_t length = strlen(text);
+    if (length < 2 || length > sizeof digits || text[length - 1] != 's') {
+        return gmd_parse_u64(text, &g->requests) && g->requests;
+    }
+    memcpy(digits, text, length - 1);
+    digits[length - 1] = '\0';
+    return gmd_parse_u64(digits, &g->seconds) && g->seconds;
+}
+
+static bool parse_device(generator *g, const char *text)
+{
+    bool is_cuda = strcmp(text, "cuda") == 0;
+    g->device = is_cuda ? GMD_DEVICE_CUDA : GMD_DEVICE_SIM;
+    return is_cuda || strcmp(text, "sim") == 0;
+}
+
+static bool parse(generator *g, gmd_schedule *schedule, int argc, char **argv, gmd_error *error)
+{
+    uint64_t devices = 1;
+    bool is_valid =
+        argc > 2 && argc < 8 && parse_length(g, argv[2]) &&
+        (argc < 4 || gmd_parse_u64(argv[3], &g->seed)) &&
+        (argc < 5 || gmd_schedule_parse(schedule, argv[4], strlen(argv[4]), error) == GMD_OK) &&
+        (argc < 6 || (gmd_parse_u64(argv[5], &devices) && devices >= 1 && devices <= 16)) &&
+        (argc < 7 || parse_device(g, argv[6]));
+    g->random = g->seed;
+    g->devices = (unsigned)devices;
+    return is_valid;
+}
+
 int main(int argc, char **argv)
 {
-    generator g = {.devices = 1};
+    generator g = {.device = GMD_DEVICE_SIM};
     gmd_schedule schedule = {.kind = GMD_SCHEDULE_TIMED};
     gmd_error error = {""};
-    uint64_t devices = 1;
-    if (argc < 3 || !gmd_parse_u64(argv[2], &g.requests) ||
-        (argc > 3 && !gmd_parse_u64(argv[3], &g.seed)) ||
-        (argc > 4 && gmd_schedule_parse(&schedule, argv[4], strlen(argv[4]), &error) != GMD_OK) ||
-        (argc > 5 && (!gmd_parse_u64(argv[5], &devices) || devices < 1 || devices > 16))) {
-        fprintf(stderr, "usage: soak ALLOCATOR REQUESTS [SEED [SCHEDULE [DEVICES]]] %s\n",
+    if (!parse(&g, &schedule, argc, argv, &error)) {
+        fprintf(stderr,
+                "usage: soak ALLOCATOR REQUESTS|SECONDSs [SEED [SCHEDULE [DEVICES [sim|cuda]]]] "
+                "%s\n",
                 error.text);
         return 2;
     }
-    g.random = g.seed;
-    g.devices = (unsigned)devices;
     gmd_trace no_requests = {.device_count = g.devices}; /* so that none is kept */
     gmd_run_options options = {.allocator = argv[1],
                                .lib_directory = GMD_TEST_LIB_DIR,
-                               .device = GMD_DEVICE_SIM,
+                               .device = g.device,
                                .device_count = g.devices,
                                .capacity_bytes = GMD_GIB,
+                               .limit_bytes = g.device == GMD_DEVICE_CUDA ? GMD_GIB : 0,
                                .seed = g.seed,
                                .schedule = &schedule,
                                .call_budget_s = 20};
