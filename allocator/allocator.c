@@ -373,6 +373,18 @@ bool gmd_allocator_order_segments(gmd_allocator *allocator, int device, const ui
     return is_set;
 }
 
+uint64_t gmd_allocator_place_of(gmd_allocator *allocator, int device, uint64_t address)
+{
+    device_allocator *d = device_at(allocator, device);
+    if (!d) {
+        return 0;
+    }
+    device_enter(d);
+    uint64_t place = places_place(&d->places, address);
+    device_leave(d);
+    return place;
+}
+
 bool gmd_allocator_get_stats(gmd_allocator *allocator, int device, gmd_stats *out)
 {
     device_allocator *d = device_at(allocator, device);

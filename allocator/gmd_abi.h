@@ -18,6 +18,8 @@
  *                                             0: accepted; else a message; before the first request
  *     int  gmd_order_segments(int device, const uint64_t *given, size_t count);
  *                                             0: accepted; see gmd_allocator_order_segments
+ *     uint64_t gmd_place_of(int device, uint64_t address);
+ *                       then: where gmd_walk shows the byte at an address; 0: nowhere
  *     int  gmd_walk(int device, gmd_walk_fn *visit, void *context);           0: all visited
  *     uint64_t gmd_device_request(size_t size);
  *                       bytes that it asks of the device for a request that no cached block serves

@@ -145,6 +145,10 @@ void gmd_allocator_reset_peak_stats(gmd_allocator *allocator, int device);
 bool gmd_allocator_order_segments(gmd_allocator *allocator, int device, const uint64_t *given,
                                   size_t count);
 
+/* Where that order has the byte at this address, in terms of gmd_allocator_walk; without an order,
+ * the address itself. 0: the address is in no segment, or the device index is out of range. */
+uint64_t gmd_allocator_place_of(gmd_allocator *allocator, int device, uint64_t address);
+
 /* False: device index out of range, or a struct_size that this version does not know. */
 bool gmd_allocator_get_stats(gmd_allocator *allocator, int device, gmd_stats *out);
 bool gmd_allocator_memory_stats(gmd_allocator *allocator, int device, gmd_stat_fn *emit,

@@ -22,6 +22,7 @@ GMD_EXPORT void gmd_set_memory_fraction(double fraction, int device);
 GMD_EXPORT uint64_t gmd_device_request(size_t size);
 GMD_EXPORT void gmd_reset_peak_stats(int device);
 GMD_EXPORT int gmd_order_segments(int device, const uint64_t *given, size_t count);
+GMD_EXPORT uint64_t gmd_place_of(int device, uint64_t address);
 GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
 GMD_EXPORT int gmd_memory_stats(int device, gmd_stat_fn *emit, void *context);
 GMD_EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context);
@@ -186,6 +187,11 @@ void gmd_reset_peak_stats(int device)
 int gmd_order_segments(int device, const uint64_t *given, size_t count)
 {
     return get() && gmd_allocator_order_segments(instance, device, given, count) ? 0 : -1;
+}
+
+uint64_t gmd_place_of(int device, uint64_t address)
+{
+    return get() ? gmd_allocator_place_of(instance, device, address) : 0;
 }
 
 int gmd_get_stats(int device, gmd_stats *out)

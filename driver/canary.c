@@ -14,6 +14,7 @@
 #define BLOCKS_MAX      512
 #define MARK_SHIFT      24
 #define LEAST_VERSION   12000 /* of CUDA, with the functions below */
+#define INVALID_CONTEXT 201   /* CUDA_ERROR_INVALID_CONTEXT: the runtime makes one when first called */
 
 /* As in canary.cu. Written by the device while the host reads. */
 typedef struct canary_entry {
@@ -129,8 +130,15 @@ static cudaError_t launch(gmd_canaries *c, void *kernel, cudaStream_t stream, ui
     uint64_t threads = (words + step - 1) / step;
     uint64_t blocks = (threads + THREADS - 1) / THREADS;
     blocks = blocks < 1 ? 1 : blocks > BLOCKS_MAX ? BLOCKS_MAX : blocks;
-    return (cudaError_t)c->driver.launch(kernel, (unsigned int)blocks, 1, 1, THREADS, 1, 1, 0,
-                                         stream, parameters, NULL);
+    int result = c->driver.launch(kernel, (unsigned int)blocks, 1, 1, THREADS, 1, 1, 0, stream,
+                                  parameters, NULL);
+    int device;
+    if (result == INVALID_CONTEXT && c->runtime->cudaGetDevice(&device) == cudaSuccess &&
+        c->runtime->cudaSetDevice(device) == cudaSuccess) { /* the thread's first call */
+        result = c->driver.launch(kernel, (unsigned int)blocks, 1, 1, THREADS, 1, 1, 0, stream,
+                                  parameters, NULL);
+    }
+    return (cudaError_t)result;
 }
 
 static uint64_t step_of(uint64_t bytes)
@@ -224,11 +232,19 @@ bool gmd_canary_next(gmd_canaries *c, gmd_canary_finding *finding)
         return false;
     }
     c->read++;
-    uint64_t place = e->word & (((uint64_t)1 << MARK_SHIFT) - 1);
-    bool is_a_word = (e->found & (((uint64_t)1 << MARK_SHIFT) - 1)) == place;
-    *finding = (gmd_canary_finding){.ticket = e->ticket,
-                                    .offset = e->word * 8,
-                                    .found = e->found,
-                                    .mark = is_a_word ? e->found >> MARK_SHIFT : 0};
+    *finding =
+        (gmd_canary_finding){.ticket = e->ticket, .offset = e->word * 8, .found = e->found};
     return true;
+}
+
+uint64_t gmd_canary_mark_of(uint64_t word)
+{
+    return word >> MARK_SHIFT;
+}
+
+bool gmd_canary_is_written_at(uint64_t word, uint64_t address, uint64_t block, uint64_t bytes)
+{
+    uint64_t offset = address - block;
+    return address >= block && offset < bytes &&
+           ((word ^ offset / 8) & (((uint64_t)1 << MARK_SHIFT) - 1)) == 0;
 }

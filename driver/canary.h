@@ -21,8 +21,14 @@ typedef struct gmd_canary_finding {
     uint64_t ticket; /* of gmd_canary_verify */
     uint64_t offset; /* bytes from the block's start: where it first differs, as far as was seen */
     uint64_t found;  /* the word there */
-    uint64_t mark;   /* whose word it would be at that place; 0: nobody's */
 } gmd_canary_finding;
+
+/* The mark of the block that such a word would be of. */
+uint64_t gmd_canary_mark_of(uint64_t word);
+
+/* Whether a block at `block`, of so many bytes, would have written such a word at `address`: a word
+ * holds its place in its block, too. */
+bool gmd_canary_is_written_at(uint64_t word, uint64_t address, uint64_t block, uint64_t bytes);
 
 /* Loads the kernels and makes them ready on all devices. GMD_BAD_INPUT: not available here, and
  * `error` says why: gmd was built without nvcc, or the driver does not take them. */

@@ -153,9 +153,12 @@ void gmd_session_look_at_canaries(gmd_session *s)
         return;
     }
     const verification *v = &book->verifying[f.ticket % REMEMBERED];
-    const gmd_live_block *other = &book->owners[f.mark % REMEMBERED];
     bool is_remembered = v->ticket == f.ticket;
-    bool is_known = f.mark && f.mark <= book->last_mark && f.mark + REMEMBERED > book->last_mark;
+    uint64_t mark = gmd_canary_mark_of(f.found);
+    const gmd_live_block *other = &book->owners[mark % REMEMBERED];
+    bool is_known =
+        is_remembered && mark && mark <= book->last_mark && mark + REMEMBERED > book->last_mark &&
+        gmd_canary_is_written_at(f.found, v->block.address + f.offset, other->address, other->bytes);
     book->sight = (gmd_canary_sight){.offset = f.offset, .found = f.found, .has_other = is_known};
     if (is_remembered) {
         book->sight.block = v->block;

@@ -38,6 +38,7 @@ struct gmd_session {
     session_block *blocks; /* by block id */
     uint32_t block_capacity;
     uint64_t live_count[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
+    bool is_placed; /* segments are in an order of ours: a walk tells places, not addresses */
     gmd_streams streams;
     gmd_holds *holds;                 /* real device: pending work; NULL: none */
     struct gmd_canary_book *canaries; /* real device: what blocks hold; NULL: it is not seen */

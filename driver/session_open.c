@@ -179,7 +179,7 @@ static gmd_status configure(gmd_session *s, gmd_error *error)
  * both devices give the same statistics. */
 static gmd_status order_segments(gmd_session *s, gmd_error *error)
 {
-    if (s->runtime.sim || !s->subject.order_segments) {
+    if (s->runtime.sim || !s->subject.order_segments || !s->subject.place_of) {
         return GMD_OK;
     }
     size_t recorded = s->options->placement == GMD_SIM_RECORDED ? s->options->recorded_count : 0;
@@ -198,6 +198,7 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
         is_accepted = s->subject.order_segments(device, given, count) == 0;
     }
     free(given);
+    s->is_placed = is_accepted;
     return is_accepted ? GMD_OK : gmd_fail(error, GMD_FAILED, "gmd_order_segments was refused");
 }
 

@@ -86,9 +86,10 @@ static void each_live(const void *session, int device, gmd_live_fn *visit, void 
 {
     const gmd_session *s = session;
     for (uint32_t i = 0; i < s->block_capacity; i++) {
-        const gmd_live_block *b = &s->blocks[i].live;
-        if (b->address && b->device == device) {
-            visit(context, b);
+        gmd_live_block b = s->blocks[i].live;
+        if (b.address && b.device == device) {
+            b.address = s->is_placed ? s->subject.place_of(device, b.address) : b.address;
+            visit(context, &b);
         }
     }
 }

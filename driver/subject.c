@@ -204,6 +204,7 @@ static void bind_optional(gmd_subject *s)
     bind(s->library, "gmd_configure", &s->configure);
     bind(s->library, "gmd_reset_peak_stats", &s->reset_peak_stats);
     bind(s->library, "gmd_order_segments", &s->order_segments);
+    bind(s->library, "gmd_place_of", &s->place_of);
     bind(s->library, "gmd_device_request", &s->device_request);
     bind(s->library, "gmd_set_quirk", &s->set_quirk);
     bind(s->library, "gmd_quirk_count", &s->quirk_count);

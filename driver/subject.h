@@ -25,6 +25,7 @@ typedef struct gmd_subject {
     int (*configure)(const char *conf, char *message, size_t message_size);
     void (*reset_peak_stats)(int device);
     int (*order_segments)(int device, const uint64_t *given, size_t count);
+    uint64_t (*place_of)(int device, uint64_t address);
     uint64_t (*device_request)(size_t size);
     int (*set_quirk)(const char *name, int is_on);
     int64_t (*quirk_count)(const char *name);

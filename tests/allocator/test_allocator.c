@@ -372,6 +372,37 @@ static decisions decide_with(gmd_sim_placement placement)
     return d;
 }
 
+typedef struct sought {
+    uint64_t place;
+    bool is_found;
+} sought;
+
+static void look_for(void *context, const gmd_block_info *b)
+{
+    sought *s = context;
+    s->is_found = s->is_found || (b->address == s->place && b->state == 1);
+}
+
+static void with_an_order_a_block_is_walked_at_the_place_of_its_address(void **state)
+{
+    (void)state;
+    fixture f = {0};
+    gmd_sim_config config;
+    gmd_sim_default_config(&config);
+    gmd_sim_reset(&config);
+    assert_int_equal(gmd_allocator_create(&f.a, 1, NULL, NULL), GMD_OK);
+    const uint64_t given[] = {(uint64_t)9 << 30};
+    assert_true(gmd_allocator_order_segments(f.a, 0, given, 1));
+    take(&f, 1000);
+    uint64_t address = take(&f, 1000);
+    sought s = {.place = gmd_allocator_place_of(f.a, 0, address)};
+    gmd_allocator_walk(f.a, 0, look_for, &s);
+    assert_int_equal(s.place, given[0] + 1024);
+    assert_true(s.is_found);
+    assert_int_equal(gmd_allocator_place_of(f.a, 0, given[0]), 0);
+    gmd_allocator_destroy(f.a);
+}
+
 static void with_an_order_decisions_do_not_depend_on_where_segments_lie(void **state)
 {
     (void)state;
@@ -418,6 +449,7 @@ int main(void)
         TEST(peaks_are_kept_until_reset),
         TEST(a_setting_that_is_not_known_is_named),
         TEST(blocks_tile_their_segments_under_a_random_workload),
+        cmocka_unit_test(with_an_order_a_block_is_walked_at_the_place_of_its_address),
         cmocka_unit_test(with_an_order_decisions_do_not_depend_on_where_segments_lie),
         TEST(destroy_gives_everything_back),
     };

@@ -29,6 +29,7 @@ static struct {
     uint64_t (*device_request)(size_t size);
     void (*reset_peak_stats)(int device);
     int (*order_segments)(int device, const uint64_t *given, size_t count);
+    uint64_t (*place_of)(int device, uint64_t address);
     int (*get_stats)(int device, gmd_stats *out);
     int (*memory_stats)(int device, gmd_stat_fn *emit, void *context);
     int (*walk)(int device, gmd_walk_fn *visit, void *context);
@@ -67,7 +68,7 @@ static int open_plugin(void **state)
                         : NULL;
     bool is_whole = library && BIND(configure) && BIND(malloc) && BIND(free) &&
                     BIND(set_memory_fraction) && BIND(device_request) && BIND(reset_peak_stats) &&
-                    BIND(order_segments) && BIND(get_stats) && BIND(memory_stats) && BIND(walk) &&
+                    BIND(order_segments) && BIND(place_of) && BIND(get_stats) && BIND(memory_stats) && BIND(walk) &&
                     BIND(begin_pool) && BIND(end_pool) && BIND(release_pool) &&
                     BIND(record_history) && BIND(dump_snapshot) && BIND(yield_memory) &&
                     BIND(last_error) && BIND(set_quirk) && BIND(quirk_count);
@@ -159,6 +160,7 @@ static void a_device_that_is_not_there_is_refused(void **state)
     assert_int_equal(plugin.memory_stats(1, NULL, NULL), -1);
     assert_int_equal(plugin.walk(1, NULL, NULL), -1);
     assert_int_equal(plugin.order_segments(1, NULL, 0), -1);
+    assert_int_equal(plugin.place_of(1, 512), 0);
     assert_int_equal(plugin.begin_pool(1, id, NULL, NULL), -1);
     assert_int_equal(plugin.end_pool(1, id, &context), -1);
     assert_int_equal(plugin.release_pool(1, id), -1);
