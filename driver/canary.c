@@ -14,7 +14,8 @@
 #define BLOCKS_MAX      512
 #define MARK_SHIFT      24
 #define LEAST_VERSION   12000 /* of CUDA, with the functions below */
-#define INVALID_CONTEXT 201   /* CUDA_ERROR_INVALID_CONTEXT: the runtime makes one when first called */
+#define INVALID_CONTEXT                                                                            \
+    201 /* CUDA_ERROR_INVALID_CONTEXT: the runtime makes one when first called */
 
 /* As in canary.cu. Written by the device while the host reads. */
 typedef struct canary_entry {
@@ -232,8 +233,7 @@ bool gmd_canary_next(gmd_canaries *c, gmd_canary_finding *finding)
         return false;
     }
     c->read++;
-    *finding =
-        (gmd_canary_finding){.ticket = e->ticket, .offset = e->word * 8, .found = e->found};
+    *finding = (gmd_canary_finding){.ticket = e->ticket, .offset = e->word * 8, .found = e->found};
     return true;
 }
 

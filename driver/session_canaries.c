@@ -156,9 +156,10 @@ void gmd_session_look_at_canaries(gmd_session *s)
     bool is_remembered = v->ticket == f.ticket;
     uint64_t mark = gmd_canary_mark_of(f.found);
     const gmd_live_block *other = &book->owners[mark % REMEMBERED];
-    bool is_known =
-        is_remembered && mark && mark <= book->last_mark && mark + REMEMBERED > book->last_mark &&
-        gmd_canary_is_written_at(f.found, v->block.address + f.offset, other->address, other->bytes);
+    bool is_known = is_remembered && mark && mark <= book->last_mark &&
+                    mark + REMEMBERED > book->last_mark &&
+                    gmd_canary_is_written_at(f.found, v->block.address + f.offset, other->address,
+                                             other->bytes);
     book->sight = (gmd_canary_sight){.offset = f.offset, .found = f.found, .has_other = is_known};
     if (is_remembered) {
         book->sight.block = v->block;

@@ -68,10 +68,10 @@ static int open_plugin(void **state)
                         : NULL;
     bool is_whole = library && BIND(configure) && BIND(malloc) && BIND(free) &&
                     BIND(set_memory_fraction) && BIND(device_request) && BIND(reset_peak_stats) &&
-                    BIND(order_segments) && BIND(place_of) && BIND(get_stats) && BIND(memory_stats) && BIND(walk) &&
-                    BIND(begin_pool) && BIND(end_pool) && BIND(release_pool) &&
-                    BIND(record_history) && BIND(dump_snapshot) && BIND(yield_memory) &&
-                    BIND(last_error) && BIND(set_quirk) && BIND(quirk_count);
+                    BIND(order_segments) && BIND(place_of) && BIND(get_stats) &&
+                    BIND(memory_stats) && BIND(walk) && BIND(begin_pool) && BIND(end_pool) &&
+                    BIND(release_pool) && BIND(record_history) && BIND(dump_snapshot) &&
+                    BIND(yield_memory) && BIND(last_error) && BIND(set_quirk) && BIND(quirk_count);
     return is_whole ? 0 : -1;
 }
 
