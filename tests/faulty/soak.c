@@ -1,6 +1,6 @@
 /* soak - a long random run of an allocator with all oracles on:
  *
- *     soak ALLOCATOR REQUESTS|SECONDSs [SEED [SCHEDULE [DEVICES [sim|cuda]]]]
+ *     soak ALLOCATOR REQUESTS|SECONDSs [SEED [SCHEDULE [DEVICES [sim|cuda[:LIMIT]]]]]
  *
  * Blocks of all sizes on several streams (and devices), used on their own streams and on others,
  * waits, synchronising, streams that are destroyed, and a device that is nearly full at times. The
@@ -23,6 +23,7 @@ typedef struct generator {
     uint64_t random, requests, seed; /* requests: 0: as many as `seconds` hold */
     uint64_t seconds;
     gmd_device_kind device;
+    uint64_t limit_bytes; /* of a real device; 0: none */
     unsigned devices;
     struct {
         uint32_t block;
@@ -187,9 +188,12 @@ static bool parse_length(generator *g, const char *text)
 
 static bool parse_device(generator *g, const char *text)
 {
-    bool is_cuda = strcmp(text, "cuda") == 0;
+    bool is_cuda = strncmp(text, "cuda", 4) == 0;
     g->device = is_cuda ? GMD_DEVICE_CUDA : GMD_DEVICE_SIM;
-    return is_cuda || strcmp(text, "sim") == 0;
+    if (is_cuda && text[4] == ':') {
+        return gmd_parse_size(text + 5, &g->limit_bytes);
+    }
+    return strcmp(text, is_cuda ? "cuda" : "sim") == 0;
 }
 
 static bool parse(generator *g, gmd_schedule *schedule, int argc, char **argv, gmd_error *error)
@@ -213,7 +217,8 @@ int main(int argc, char **argv)
     gmd_error error = {""};
     if (!parse(&g, &schedule, argc, argv, &error)) {
         fprintf(stderr,
-                "usage: soak ALLOCATOR REQUESTS|SECONDSs [SEED [SCHEDULE [DEVICES [sim|cuda]]]] "
+                "usage: soak ALLOCATOR REQUESTS|SECONDSs [SEED [SCHEDULE [DEVICES "
+                "[sim|cuda[:LIMIT]]]]] "
                 "%s\n",
                 error.text);
         return 2;
@@ -224,7 +229,7 @@ int main(int argc, char **argv)
                                .device = g.device,
                                .device_count = g.devices,
                                .capacity_bytes = GMD_GIB,
-                               .limit_bytes = g.device == GMD_DEVICE_CUDA ? GMD_GIB : 0,
+                               .limit_bytes = g.limit_bytes,
                                .seed = g.seed,
                                .schedule = &schedule,
                                .call_budget_s = 20};
