@@ -16,6 +16,7 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     options->interleave =
         input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
     s->is_scouting = true;
+    gmd_features_start(&s->features, options->features);
     s->scouted_refusal = input->probed_refusal;
 }
 
@@ -43,12 +44,14 @@ static bool play_next(gmd_session *s, gmd_scout_list *list)
             return false;
         }
     }
+    s->judge.features = s->features.map ? &s->features : NULL;
     s->lapses = 0;
     s->expects_lapses = list->expects_lapses;
     gmd_child_play(s);
     if (o->violation_count || o->verdict != GMD_PASS) {
         return false;
     }
+    list->fresh[atomic_load(&list->passed)] = s->features.fresh;
     list->requests += o->requests;
     list->faults_planted += o->faults_planted;
     list->faults_unfired += o->faults_unfired;

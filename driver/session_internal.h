@@ -8,6 +8,7 @@
 #include "hold.h"
 #include "judge.h"
 #include "shared.h"
+#include "state_features.h"
 #include "streams.h"
 #include "threads.h"
 #include "uses.h"
@@ -48,6 +49,7 @@ struct gmd_session {
 
     gmd_view view;
     gmd_judge judge;
+    gmd_features features;
     bool has_stats;
     gmd_stats stats[GMD_MAX_DEVICES], stats_before;
     uint64_t free_at_start; /* real device 0, before the allocator was loaded */

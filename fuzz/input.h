@@ -1,14 +1,14 @@
-/* input.h - a request sequence as bytes, for fuzzing engines: any bytes are an input, every input is
- * a trace, and every trace that a fuzzer can run is an input.
+/* input.h - a request sequence as bytes, for fuzzing engines: any bytes are an input, every input
+ * is a trace, and every trace that a fuzzer can run is an input.
  *
- * An input is a header of GMD_INPUT_HEADER bytes (memory of the devices, settings, schedules; what is
- * cut off is 0) and records of GMD_INPUT_RECORD bytes, one request each, so that inserting, leaving
- * out and moving requests is moving records, and a change of one byte changes one request. What a
- * record names is relative to what is there: `the 3rd youngest live block`. A record that makes no
- * sense where it stands is left out. Integers are little-endian.
+ * An input is a header of GMD_INPUT_HEADER bytes (memory of the devices, settings, schedules; what
+ * is cut off is 0) and records of GMD_INPUT_RECORD bytes, one request each, so that inserting,
+ * leaving out and moving requests is moving records, and a change of one byte changes one request.
+ * What a record names is relative to what is there: `the 3rd youngest live block`. A record that
+ * makes no sense where it stands is left out. Integers are little-endian.
  *
- * From bytes to a trace and back nothing that runs is lost: sizes, streams, devices, threads, faults,
- * budgets, settings and schedules are the same. Names and `expect` are not kept.
+ * From bytes to a trace and back nothing that runs is lost: sizes, streams, devices, threads,
+ * faults, budgets, settings and schedules are the same. Names and `expect` are not kept.
  *
  * Thread safety: none is needed; there is no state. */
 #ifndef GMD_INPUT_H
@@ -19,8 +19,8 @@
 #define GMD_INPUT_HEADER 16
 #define GMD_INPUT_RECORD 8
 
-/* Makes `trace` what the bytes say; it is initialised (gmd_trace_init) or from an earlier call, whose
- * arrays are used again. Fails only for want of memory. */
+/* Makes `trace` what the bytes say; it is initialised (gmd_trace_init) or from an earlier call,
+ * whose arrays are used again. Fails only for want of memory. */
 gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, gmd_error *error);
 
 /* The bytes of a trace, which the caller frees. GMD_BAD_INPUT: it holds what inputs cannot. */
