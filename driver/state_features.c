@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { SIGNED_CALLS = 12 }; /* of one request: those after them are much like these */
+enum { SIGNED_CALLS = 6 }; /* of one request: those after them are much like these */
 
 enum {
     FAMILY_CALLS = 0x100, /* above those that oracles are told by */
@@ -51,7 +51,12 @@ static uint32_t sign_call(const gmd_sim_call *call)
 /* The same call many times over is as good as once. */
 void gmd_features_call(gmd_features *f, const gmd_sim_call *call)
 {
+    static const char made[] = "cudaEventCreate";
+    if (strncmp(call->function, made, sizeof made - 1) == 0 && call->result == cudaSuccess) {
+        return; /* whether there is an event left from an earlier input is no news */
+    }
     uint32_t signature = sign_call(call);
+    f->kinds |= 1u << (signature % 16);
     if (signature != f->last_call && f->call_count < SIGNED_CALLS) {
         f->call_count++;
         f->calls = mix(f->calls, signature);
@@ -62,11 +67,14 @@ void gmd_features_call(gmd_features *f, const gmd_sim_call *call)
 static void note_calls(gmd_features *f, const gmd_view *v)
 {
     uint32_t what = (uint32_t)v->request->op << 1 | v->out_of_memory;
-    uint32_t signature = mix(f->calls, what);
-    gmd_features_add(f, FAMILY_CALLS, signature);
-    gmd_features_add(f, FAMILY_EDGE, mix(f->previous, signature));
-    f->previous = signature;
-    f->calls = f->last_call = f->call_count = 0;
+    uint32_t kind = mix(f->kinds, what);
+    gmd_features_add(f, FAMILY_CALLS, mix(f->calls, what));
+    if (f->kinds && f->previous_kinds) {
+        gmd_features_add(f, FAMILY_EDGE, mix(f->previous, kind));
+    }
+    f->previous = kind;
+    f->previous_kinds = f->kinds;
+    f->kinds = f->calls = f->last_call = f->call_count = 0;
 }
 
 /* --- figures ----------------------------------------------------------------------------- */
@@ -102,8 +110,9 @@ static void note_fullness(gmd_features *f, const gmd_view *v)
 static void note_refusals(gmd_features *f, const gmd_view *v)
 {
     const gmd_stats *s = v->stats;
-    bool has_retried = s && s->num_alloc_retries != f->retries;
+    bool has_retried = s && f->has_begun && s->num_alloc_retries != f->retries;
     f->retries = s ? s->num_alloc_retries : 0;
+    f->has_begun = true;
     f->ooms += v->out_of_memory;
     if (has_retried || v->out_of_memory) {
         gmd_features_add(f, FAMILY_REFUSALS,
@@ -137,8 +146,7 @@ static void note_place(gmd_features *f, const gmd_view *v)
     for (uint32_t i = 0; i < count; i++) {
         const gmd_live_block *old = &f->freed[i];
         relation r = old->device == b->device ? relate(b, old) : APART;
-        if (r != APART) {
-            found++;
+        if (r != APART && found++ < 2) {
             shown = mix(shown, (uint32_t)r << 1 | (old->stream == b->stream));
         }
     }

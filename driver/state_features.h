@@ -24,8 +24,9 @@ struct gmd_features {
     gmd_feature_map *map;      /* NULL: nothing is noted */
     uint32_t fresh;            /* features that nobody had seen before, since the last start */
     uint32_t calls, last_call; /* of the request under way: their signature */
-    uint32_t call_count;
-    uint32_t previous; /* signature of the request before */
+    uint32_t call_count, kinds;
+    uint32_t previous, previous_kinds; /* of the request before */
+    bool has_begun;
     uint64_t retries, ooms;
     gmd_live_block freed[GMD_FREED_BLOCKS];
     uint32_t freed_count;

@@ -16,17 +16,17 @@ bool gmd_guide_start(gmd_guide *g, gmd_corpus *corpus, const gmd_profile_space *
                      uint64_t seed, const gmd_trace *drawn)
 {
     *g = (gmd_guide){.corpus = corpus, .space = space, .random = {seed}};
-    g->base = gmd_corpus_choose(corpus, &g->random);
-    g->bytes = g->base ? malloc(INPUT_MAX) : NULL;
+    const gmd_corpus_entry *base = gmd_corpus_choose(corpus, &g->random);
+    g->bytes = base ? malloc(INPUT_MAX) : NULL;
     if (!g->bytes) {
         return false;
     }
+    g->base = (size_t)(base - corpus->entries);
     gmd_trace own;
     gmd_error error;
     gmd_trace_init(&own);
     bool is_drawn = gmd_random_chance(&g->random, DRAWN_HEADER_PERCENT);
-    gmd_status status =
-        is_drawn ? GMD_OK : gmd_input_decode(g->base->bytes, g->base->size, &own, &error);
+    gmd_status status = is_drawn ? GMD_OK : gmd_input_decode(base->bytes, base->size, &own, &error);
     if (status == GMD_OK) {
         status = gmd_trace_copy_header(&g->header, is_drawn ? drawn : &own, &error);
     }
@@ -40,7 +40,7 @@ static const gmd_corpus_entry *parent_of(gmd_guide *g)
 {
     return gmd_random_chance(&g->random, OTHER_BASE_PERCENT)
                ? gmd_corpus_choose(g->corpus, &g->random)
-               : g->base;
+               : &g->corpus->entries[g->base];
 }
 
 static size_t take_whole(const gmd_corpus_entry *e, uint8_t *to)

@@ -11,7 +11,7 @@ typedef struct gmd_guide {
     const gmd_profile_space *space;
     gmd_random random;
     gmd_trace header; /* that the inputs of a round share: one process runs them all */
-    const gmd_corpus_entry *base;
+    size_t base; /* which entry they are made of: the corpus grows meanwhile */
     uint8_t *bytes; /* an input in the making */
 } gmd_guide;
 

@@ -8,12 +8,8 @@
  * makes no sense where it stands is left out. Integers are little-endian.
  *
  * From bytes to a trace and back nothing that runs is lost: sizes, streams, devices, threads,
-<<<<<<< HEAD
- * faults, budgets, settings and schedules are the same. Names and `expect` are not kept.
-=======
  * faults, budgets, settings and schedules are the same. Names and `expect` are not kept; blocks are
  * numbered by their allocations, threads by their first request, as a text does it.
->>>>>>> codec
  *
  * Thread safety: none is needed; there is no state. */
 #ifndef GMD_INPUT_H
@@ -24,10 +20,6 @@
 #define GMD_INPUT_HEADER 16
 #define GMD_INPUT_RECORD 8
 
-<<<<<<< HEAD
-/* Makes `trace` what the bytes say; it is initialised (gmd_trace_init) or from an earlier call,
- * whose arrays are used again. Fails only for want of memory. */
-=======
 /* Of an input that an engine makes; histories are inputs of any length. */
 #define GMD_INPUT_REQUESTS_MAX 4096
 #define GMD_INPUT_BYTES_MAX    (GMD_INPUT_HEADER + GMD_INPUT_REQUESTS_MAX * GMD_INPUT_RECORD)
@@ -35,7 +27,6 @@
 /* Makes `trace` what the bytes say; it is initialised (gmd_trace_init) or from an earlier call,
  * whose arrays are used again. Fails only for want of memory; the trace is then to be freed. Its
  * list of functions may end with some that no request names. */
->>>>>>> codec
 gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, gmd_error *error);
 
 /* The bytes of a trace, which the caller frees. GMD_BAD_INPUT: it holds what inputs cannot. */

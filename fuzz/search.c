@@ -435,7 +435,7 @@ static gmd_status run_read(void *context, gmd_trace *trace)
         b->count = 1;
         gmd_space_fit(&c->options->space, trace);
         c->status = gmd_space_fit_header(&c->options->space, trace, c->error);
-        b->traces[0] = (gmd_scout_trace){.trace = *trace, .probed_refusal = 1};
+        b->traces[0] = (gmd_scout_trace){.trace = *trace}; /* not cut short by questions */
     } else {
         c->status = gmd_fail(c->error, GMD_NO_MEMORY, "no host memory for sequences");
     }

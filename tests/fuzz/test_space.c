@@ -24,7 +24,7 @@ static void what_the_allocator_has_not_is_left_out(void **state)
     (void)state;
     const gmd_profile_space nothing = {0};
     expect_fitted(&nothing,
-                  "gmd-trace 1\nfraction 0.5\nalloc a 1MiB s1\nrecord a s2\nbudget 1GiB\n"
+                  "gmd-trace 1\nfraction 0.5\nalloc a 1MiB s1\nrecord a s1\nbudget 1GiB\n"
                   "fault cudaMalloc 1 2\nfree a\n",
                   "gmd-trace 1\nalloc a 1MiB s1\nfree a\n");
 }
