@@ -23,12 +23,18 @@ typedef struct gmd_scout_input {
 typedef struct gmd_scout_list {
     gmd_scout_input inputs[GMD_SCOUT_MAX];
     size_t count;
-    _Atomic uint32_t passed; /* inputs that showed nothing: also the one under way */
+    uint32_t fresh[GMD_SCOUT_MAX]; /* of each that passed: features that nobody had seen before */
+    _Atomic uint32_t passed;       /* inputs that showed nothing: also the one under way */
     uint64_t requests, faults_planted, faults_unfired; /* of those, together */
     bool expects_lapses; /* given: threads that spin or block out of sight lose their turn soon */
     bool has_stopped;    /* before the next input: the threads lost their turn too often */
     uint64_t lapses;
 } gmd_scout_list;
+
+/* Plays the session's workload as one of many inputs of its process. False: it shows something. */
+bool gmd_scout_play(gmd_session *session);
+/* The outcome as it was before the first request; the oracles' part is the judge's. */
+void gmd_scout_forget_outcome(gmd_outcome *outcome);
 
 /* Plays them up to the first that shows something. `trace` is the session's: its requests, counts
  * of names and interleaving become each input's. Its functions are those of all inputs. */

@@ -420,6 +420,9 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     if (status == GMD_OK && !s->is_over) {
         gmd_session_judge(s);
     }
+    if (status == GMD_OK && s->features.map) {
+        gmd_features_request(&s->features, &s->view);
+    }
     if (status == GMD_OK && s->view.out_of_memory) {
         gmd_session_probe(s, r);
     } else if (status == GMD_OK && r->op == GMD_OP_FREE && s->view.block && !s->is_over &&
