@@ -35,6 +35,7 @@ struct gmd_holds {
     gmd_runtime runtime; /* a copy: a watchdog that is left behind may outlive its owner's */
     gmd_hold_wait_fn *wait;
     gmd_hold_patience patience;
+    uint32_t start;          /* numbers begin after it */
     _Atomic uint32_t *words; /* pinned: the same address on host and devices */
     _Atomic uint32_t last;   /* number of the latest hold */
 
@@ -195,7 +196,7 @@ static void end(gmd_holds *h)
 static void *watch(void *argument)
 {
     gmd_holds *h = argument;
-    uint32_t done = atomic_load(&h->last);
+    uint32_t done = h->start; /* the driver may have begun before this thread */
     uint64_t beats = 0;
     unsigned still = 0;
     pthread_mutex_lock(&h->lock);
@@ -228,7 +229,7 @@ static int queue_wait(gmd_holds *h, int device, cudaStream_t stream, uint32_t nu
                : result;
 }
 
-static gmd_status make_words(gmd_holds *h, uint32_t start, gmd_error *error)
+static gmd_status make_words(gmd_holds *h, gmd_error *error)
 {
     void *memory = NULL;
     cudaError_t result = h->runtime.cudaHostAlloc(&memory, SLOTS * sizeof *h->words,
@@ -239,7 +240,7 @@ static gmd_status make_words(gmd_holds *h, uint32_t start, gmd_error *error)
     }
     h->words = memory;
     for (uint32_t i = 0; i < SLOTS; i++) {
-        atomic_init(&h->words[i], start);
+        atomic_init(&h->words[i], h->start);
     }
     return GMD_OK;
 }
@@ -256,11 +257,11 @@ static int start_watchdog(gmd_holds *h)
 }
 
 /* A device may lack what its driver has: a wait for what is there already tells. */
-static bool can_wait(gmd_holds *h, uint32_t start)
+static bool can_wait(gmd_holds *h)
 {
     int device = 0;
     return h->runtime.cudaGetDevice(&device) == cudaSuccess &&
-           queue_wait(h, device, NULL, start) == 0;
+           queue_wait(h, device, NULL, h->start) == 0;
 }
 
 gmd_status gmd_holds_make(gmd_holds **holds, const gmd_hold_parts *parts, gmd_error *error)
@@ -273,10 +274,10 @@ gmd_status gmd_holds_make(gmd_holds **holds, const gmd_hold_parts *parts, gmd_er
     h->runtime = *parts->runtime;
     h->wait = parts->wait;
     h->patience = parts->patience;
-    h->done = parts->start;
+    h->start = h->done = parts->start;
     atomic_init(&h->last, parts->start);
-    gmd_status status = make_words(h, parts->start, error);
-    if (status != GMD_OK || !can_wait(h, parts->start)) {
+    gmd_status status = make_words(h, error);
+    if (status != GMD_OK || !can_wait(h)) {
         if (h->words) {
             h->runtime.cudaFreeHost((void *)h->words);
         }
