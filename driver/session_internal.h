@@ -135,6 +135,10 @@ void gmd_session_watch_calls(gmd_session *session);
 void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
 void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
 
+/* The host waits for the stream, or with GMD_ALL_STREAMS for the device, and for nothing that is
+ * held elsewhere (hold.h). */
+gmd_status gmd_session_sync(gmd_session *session, int device, uint32_t stream, gmd_error *error);
+
 /* Adds a function to a list of those that a planted fault answered, each once. */
 void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *function);
 
