@@ -72,6 +72,10 @@ gmd_status gmd_guide_make(gmd_guide *g, gmd_trace *trace, gmd_error *error)
     gmd_trace_init(trace);
     size_t size = make_bytes(g);
     gmd_status status = gmd_input_decode(g->bytes, size, trace, error);
+    if (status == GMD_OK && g->header.interleave.kind == GMD_SCHEDULE_UNSTATED) {
+        gmd_schedule_free(&trace->interleave); /* it would take as long as fifty others */
+        trace->interleave = (gmd_schedule){0};
+    }
     if (status == GMD_OK) {
         gmd_space_fit(g->space, trace);
         status = gmd_space_take_header(g->space, trace, &g->header, error);
