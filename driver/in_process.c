@@ -5,12 +5,14 @@
 #include "scout.h"
 #include "trace_header.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define CHOSEN_BY_LENGTH UINT64_MAX
+#define KEPT_BYTES       (64 << 20) /* an input's end would give to the system what the next needs */
 
 struct gmd_in_process {
     const gmd_run_options *given;
@@ -88,6 +90,7 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
                           p->given->allocator);
     }
     p->session.is_scouting = p->session.is_in_process = true;
+    p->session.is_hushed = gmd_hush_is_needless();
     p->opening_notes = p->shared->outcome.note_count;
     return status;
 }
@@ -107,6 +110,7 @@ gmd_status gmd_in_process_open(gmd_in_process **out, const gmd_run_options *opti
         return status != GMD_OK ? status
                                 : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a session");
     }
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     p->given = options;
     p->asked_refusal = CHOSEN_BY_LENGTH;
     const gmd_trace header = whole_header(p, &(gmd_trace){0});

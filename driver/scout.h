@@ -9,7 +9,7 @@
 
 #include "session_internal.h"
 
-#define GMD_SCOUT_MAX 64
+#define GMD_SCOUT_MAX 512
 
 typedef struct gmd_scout_input {
     size_t first, count; /* of the requests of all inputs */
