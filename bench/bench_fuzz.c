@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -104,7 +105,7 @@ static gmd_status in_process(const gmd_run_options *options, const inputs *all, 
     }
     for (uint64_t i = 0; status == GMD_OK && (i % OF_EACH || now_s() < end); i++) {
         const gmd_outcome *o;
-        status = gmd_in_process_run(p, nth(all, i), &o, error);
+        status = gmd_in_process_run(p, &all->traces[i % INPUTS], &o, error);
         status = status == GMD_OK ? demand_pass(o, error) : status;
         f->inputs++;
         f->requests += o->requests;
@@ -216,9 +217,12 @@ static void be_the_child(const way *w, const gmd_run_options *options, const inp
 {
     gmd_error error = {""};
     int kept = silence();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     f->is_ok = w->run(options, all, seconds, f, &error) == GMD_OK;
     if (!f->is_ok) {
         dprintf(kept, "bench_fuzz: %s: %s\n", w->name, error.text);
+    }
+    while (wait(NULL) > 0) { /* the nursery's own child: its time counts, too */
     }
     exit(EXIT_SUCCESS);
 }
