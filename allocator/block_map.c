@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 
+enum { FIRST_BITS = 6 };
+
 bool block_map_grow(block_map *map)
 {
-    unsigned bits = map->slots ? 64 - map->shift + 1 : 10;
+    unsigned bits = map->slots ? 64 - map->shift + 1 : FIRST_BITS;
     block_map larger = {.slots = calloc((size_t)1 << bits, sizeof *larger.slots),
                         .mask = ((uint64_t)1 << bits) - 1,
                         .shift = 64 - bits};

@@ -40,8 +40,8 @@ gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
                            const gmd_outcome **outcome, const gmd_logged_call **calls,
                            size_t *call_count, bool *is_complete, gmd_error *error);
 
-/* One of many inputs for a process. Its header lines are not looked at, but for an `interleave` by
- * a seed. */
+/* One of many inputs for a process. Of its header lines an `interleave` by a seed counts, and where
+ * the nursery follows headers (gmd_nursery_follow), all of them. */
 typedef struct gmd_scout_trace {
     gmd_trace trace;
     uint64_t probed_refusal; /* the refusal after which it ends with questions, from 1; 0: none */
@@ -58,6 +58,13 @@ typedef struct gmd_scouted {
     uint64_t requests, faults_planted, faults_unfired; /* of the inputs that passed */
     uint64_t lapses; /* likewise: turns lost to the watchdog (docs/interleaving.md) */
 } gmd_scouted;
+
+/* From now on, inputs that are scouted run under their own headers, with `given`, which must
+ * outlive the nursery, for what these do not state. False: the allocator exports no gmd_restart,
+ * and they run under the nursery's options. */
+bool gmd_nursery_follow(gmd_nursery *nursery, const gmd_run_options *given);
+/* It follows to the header of this one. */
+bool gmd_nursery_can_follow(const gmd_nursery *nursery, const gmd_trace *trace);
 
 /* Runs many inputs in one process, up to the first that shows something. That is a suspicion: it
  * may come of an earlier input, and counts when gmd_nursery_run shows it. */

@@ -26,22 +26,6 @@ struct gmd_in_process {
     bool is_spent;
 };
 
-/* What is in force with this trace's header, whether it states it or not. A view: nothing is owned.
- */
-static gmd_trace whole_header(const gmd_in_process *p, const gmd_trace *trace)
-{
-    const gmd_run_options *o = p->given;
-    gmd_trace h = {.device_count = trace->device_count ? trace->device_count : o->device_count,
-                   .capacity_bytes =
-                       trace->capacity_bytes ? trace->capacity_bytes : o->capacity_bytes,
-                   .conf = trace->conf ? trace->conf : (char *)(uintptr_t)o->conf,
-                   .schedule = trace->schedule};
-    if (h.schedule.kind == GMD_SCHEDULE_UNSTATED && o->schedule) {
-        h.schedule = *o->schedule;
-    }
-    return h;
-}
-
 static gmd_status take_header(gmd_in_process *p, const gmd_trace *header, gmd_error *error)
 {
     gmd_trace kept;
@@ -88,6 +72,7 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
                           p->given->allocator);
     }
     p->session.is_scouting = p->session.is_in_process = true;
+    p->session.is_hushed = gmd_hush_is_needless();
     p->opening_notes = p->shared->outcome.note_count;
     return status;
 }
@@ -107,9 +92,10 @@ gmd_status gmd_in_process_open(gmd_in_process **out, const gmd_run_options *opti
         return status != GMD_OK ? status
                                 : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a session");
     }
+    gmd_scout_keep_memory();
     p->given = options;
     p->asked_refusal = CHOSEN_BY_LENGTH;
-    const gmd_trace header = whole_header(p, &(gmd_trace){0});
+    const gmd_trace header = gmd_header_in_force(&(gmd_trace){0}, options);
     status = take_header(p, &header, error);
     if (status == GMD_OK) {
         status = open_session(p, error);
@@ -148,7 +134,7 @@ static gmd_status renew(gmd_in_process *p, const gmd_trace *header, gmd_error *e
 /* As before the first request of the first input, under this header. */
 static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error *error)
 {
-    const gmd_trace header = whole_header(p, trace);
+    const gmd_trace header = gmd_header_in_force(trace, p->given);
     bool is_same = gmd_trace_has_header_of(&p->header, &header);
     if (!p->has_run && !p->needs_renewal && is_same) {
         return GMD_OK;

@@ -2,6 +2,21 @@
 
 #include "child.h"
 
+#include <malloc.h>
+
+static void take_header(gmd_run_options *options, const gmd_run_options *given,
+                        const gmd_scout_input *input)
+{
+    const gmd_scout_header *h = &input->header;
+    *options = *given;
+    if (input->has_header) {
+        options->device_count = h->device_count;
+        options->capacity_bytes = h->capacity_bytes;
+        options->conf = h->conf;
+        options->schedule = &h->schedule;
+    }
+}
+
 static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trace,
                        gmd_request *requests, char **functions, const gmd_scout_input *input)
 {
@@ -30,6 +45,13 @@ void gmd_scout_forget_outcome(gmd_outcome *o)
 #define LAPSE_MAX                                                                                  \
     8 /* a third of a second each, at worst: then the parent decides what comes next */
 
+#define KEPT_BYTES (64 << 20)
+
+void gmd_scout_keep_memory(void)
+{
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+}
+
 bool gmd_scout_play(gmd_session *s)
 {
     const gmd_outcome *o = &s->shared->outcome;
@@ -39,13 +61,15 @@ bool gmd_scout_play(gmd_session *s)
 }
 
 /* False: it shows something, or cannot be run. */
-static bool play_next(gmd_session *s, gmd_scout_list *list)
+static bool play_next(gmd_session *s, const gmd_run_options *options, bool is_fresh,
+                      gmd_scout_list *list)
 {
     gmd_outcome *o = &s->shared->outcome;
     gmd_error error = {""};
-    if (atomic_load(&list->passed)) {
+    if (!is_fresh) {
         gmd_scout_forget_outcome(o);
-        gmd_status status = gmd_session_restart(s, &error);
+        gmd_status status = s->subject.restart ? gmd_session_renew(s, options, &error)
+                                               : gmd_session_restart(s, &error);
         if (status != GMD_OK) {
             gmd_outcome_error(o, status, &error);
             return false;
@@ -74,8 +98,10 @@ void gmd_scout_inputs(gmd_session *s, gmd_trace *trace, gmd_request *requests, g
     char **functions = trace->functions.items;
     bool goes_on = true;
     for (size_t i = 0; i < list->count && goes_on; i++) {
-        take_input(s, &options, trace, requests, functions, &list->inputs[i]);
-        goes_on = play_next(s, list);
+        const gmd_scout_input *input = &list->inputs[i];
+        take_header(&options, given, input);
+        take_input(s, &options, trace, requests, functions, input);
+        goes_on = play_next(s, &options, i == 0 && list->is_fresh && !input->has_header, list);
     }
     s->options = given;
 }

@@ -6,7 +6,7 @@
 
 void gmd_session_free_everything(gmd_session *s)
 {
-    for (uint32_t id = 0; id < s->block_capacity && !s->is_over; id++) {
+    for (uint32_t id = 0; id < s->block_end && !s->is_over; id++) {
         if (s->blocks[id].live.address) {
             gmd_live_block freed;
             gmd_error error;
@@ -179,6 +179,7 @@ void gmd_session_close(gmd_session *session)
     gmd_streams_close(&session->streams);
     free(session->blocks);
     gmd_uses_free(&session->uses);
+    gmd_hush_close(&session->hush);
     free(session->calls);
     session->blocks = NULL;
     session->calls = NULL;

@@ -6,6 +6,7 @@
 #include "faults.h"
 #include "gmd_session.h"
 #include "hold.h"
+#include "hush.h"
 #include "judge.h"
 #include "shared.h"
 #include "state_features.h"
@@ -36,8 +37,8 @@ struct gmd_session {
     gmd_subject subject;
     int device_count;
 
-    session_block *blocks; /* by block id */
-    uint32_t block_capacity;
+    session_block *blocks;              /* by block id */
+    uint32_t block_capacity, block_end; /* block_end: beyond all ids of this run */
     uint64_t live_count[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     bool is_placed; /* segments are in an order of ours: a walk tells places, not addresses */
     gmd_streams streams;
@@ -81,6 +82,7 @@ struct gmd_session {
     uint64_t last_mark;     /* of all in this process: marks of an earlier input mean nothing */
     uint64_t marking_count; /* allocations asked whether their contents are to be followed */
     bool is_hushed;         /* standard error leads nowhere */
+    gmd_hush hush;
     uint64_t request_index;
     uint64_t moment; /* grows with each request carried out: the order in which it happened, which
                         is not that of the indexes where threads are interleaved */

@@ -224,7 +224,6 @@ static gmd_status prepare_device(gmd_session *s, gmd_error *error)
     if (status != GMD_OK) {
         return status;
     }
-    gmd_streams_init(&s->streams, &s->runtime);
     if (!s->runtime.sim) {
         s->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
         status = gmd_holds_open(&s->holds, &s->runtime, error);
@@ -273,6 +272,7 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
     *session = (gmd_session){.options = options, .workload = workload, .shared = shared};
     gmd_status status =
         gmd_runtime_open(&session->runtime, options->device, options->lib_directory, error);
+    gmd_streams_init(&session->streams, &session->runtime);
     if (status == GMD_OK) {
         status = prepare_device(session, error);
     }
@@ -305,7 +305,7 @@ gmd_status gmd_session_renew(gmd_session *s, const gmd_run_options *options, gmd
         return status;
     }
     gmd_session_forget(s);
-    gmd_streams_close(&s->streams);
+    gmd_streams_forget(&s->streams);
     s->options = options;
     status = prepare_device(s, error);
     if (status != GMD_OK) {

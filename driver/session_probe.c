@@ -79,7 +79,7 @@ static void free_all(gmd_session *s)
         gmd_session_free_everything(s);
         return;
     }
-    for (uint32_t id = 0; id < s->block_capacity; id++) {
+    for (uint32_t id = 0; id < s->block_end; id++) {
         const gmd_live_block *b = &s->blocks[id].live;
         cudaStream_t stream = NULL;
         if (b->address && gmd_streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==

@@ -21,6 +21,7 @@ static session_block *block_at(gmd_session *s, uint32_t id)
         s->blocks = blocks;
         s->block_capacity = capacity;
     }
+    s->block_end = id >= s->block_end ? id + 1 : s->block_end;
     return &s->blocks[id];
 }
 
@@ -276,7 +277,7 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
  * used there with nobody told, is waited for first. */
 static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
 {
-    for (uint32_t i = 0; i < s->block_capacity; i++) {
+    for (uint32_t i = 0; i < s->block_end; i++) {
         const session_block *b = &s->blocks[i];
         if (b->live.address && b->live.device == r->device &&
             (b->live.stream == r->stream || r->stream >= GMD_TRACKED_STREAMS ||
@@ -303,7 +304,7 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
 static void forget_stream(gmd_session *s, const gmd_request *r)
 {
     uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
-    for (uint32_t i = 0; i < s->block_capacity; i++) {
+    for (uint32_t i = 0; i < s->block_end; i++) {
         session_block *b = &s->blocks[i];
         if (b->live.address && b->live.device == r->device) {
             b->uses.recorded &= others;

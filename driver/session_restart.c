@@ -31,8 +31,9 @@ void gmd_session_forget(gmd_session *s)
     gmd_threads_join(&s->threads);
     gmd_judge_close(&s->judge);
     if (s->blocks) {
-        memset(s->blocks, 0, s->block_capacity * sizeof *s->blocks);
+        memset(s->blocks, 0, s->block_end * sizeof *s->blocks);
     }
+    s->block_end = 0;
     gmd_uses_clear(&s->uses);
     s->faults.count = 0;
     s->call_count = s->misuse_count = 0;

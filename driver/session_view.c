@@ -85,7 +85,7 @@ static int walk(const void *session, int device, gmd_walk_fn *visit, void *conte
 static void each_live(const void *session, int device, gmd_live_fn *visit, void *context)
 {
     const gmd_session *s = session;
-    for (uint32_t i = 0; i < s->block_capacity; i++) {
+    for (uint32_t i = 0; i < s->block_end; i++) {
         gmd_live_block b = s->blocks[i].live;
         if (b.address && b.device == device) {
             b.address = s->is_placed ? s->subject.place_of(device, b.address) : b.address;

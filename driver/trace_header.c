@@ -36,6 +36,19 @@ bool gmd_trace_has_header_of(const gmd_trace *a, const gmd_trace *b)
            schedules_equal(&a->schedule, &b->schedule);
 }
 
+gmd_trace gmd_header_in_force(const gmd_trace *trace, const gmd_run_options *given)
+{
+    gmd_trace h = {
+        .device_count = trace->device_count ? trace->device_count : given->device_count,
+        .capacity_bytes = trace->capacity_bytes ? trace->capacity_bytes : given->capacity_bytes,
+        .conf = trace->conf ? trace->conf : (char *)(uintptr_t)given->conf, /* only read */
+        .schedule = trace->schedule};
+    if (h.schedule.kind == GMD_SCHEDULE_UNSTATED && given->schedule) {
+        h.schedule = *given->schedule;
+    }
+    return h;
+}
+
 void gmd_options_of_header(gmd_run_options *options, const gmd_run_options *given,
                            const gmd_trace *header)
 {

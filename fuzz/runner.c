@@ -123,7 +123,11 @@ static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error 
         return status;
     }
     gmd_options_of_header(&runner->options, runner->given, &runner->header);
-    return gmd_nursery_open(&runner->nursery, &runner->options, error);
+    status = gmd_nursery_open(&runner->nursery, &runner->options, error);
+    if (status == GMD_OK) {
+        gmd_nursery_follow(runner->nursery, runner->given);
+    }
+    return status;
 }
 
 gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
@@ -155,7 +159,9 @@ gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, s
                             gmd_scouted *result, gmd_error *error)
 {
     *result = (gmd_scouted){0};
-    gmd_status status = take_header(runner, &traces[0].trace, error);
+    const gmd_trace *first = &traces[0].trace;
+    bool can_follow = runner->nursery && gmd_nursery_can_follow(runner->nursery, first);
+    gmd_status status = can_follow ? GMD_OK : take_header(runner, first, error);
     if (status == GMD_OK) {
         status = gmd_nursery_scout(runner->nursery, traces, count, result, error);
         runner->runs += result->passed;
