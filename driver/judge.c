@@ -1,5 +1,6 @@
 #include "judge.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,17 @@ void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, const c
     *v = (gmd_violation){.request = request};
     snprintf(v->oracle, sizeof v->oracle, "%s", oracle);
     snprintf(v->message, sizeof v->message, "%s", message);
+}
+
+void gmd_outcome_tell(const gmd_outcome *o)
+{
+    for (uint32_t i = 0; i < o->violation_count; i++) {
+        const gmd_violation *v = &o->violations[i];
+        fprintf(stderr, "gmd: %s, request %" PRIu64 ": %s\n", v->oracle, v->request, v->message);
+    }
+    if (o->verdict == GMD_ERROR) {
+        fprintf(stderr, "gmd: %s\n", o->error);
+    }
 }
 
 void gmd_outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error)

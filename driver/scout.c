@@ -19,8 +19,7 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     s->scouted_refusal = input->probed_refusal;
 }
 
-/* The outcome as it was before the first request; the oracles' part is the judge's. */
-static void forget_outcome(gmd_outcome *o)
+void gmd_scout_forget_outcome(gmd_outcome *o)
 {
     o->verdict = GMD_PASS;
     o->requests = o->device_calls = o->known_count = 0;
@@ -30,23 +29,29 @@ static void forget_outcome(gmd_outcome *o)
 #define LAPSE_MAX                                                                                  \
     8 /* a third of a second each, at worst: then the parent decides what comes next */
 
+bool gmd_scout_play(gmd_session *s)
+{
+    const gmd_outcome *o = &s->shared->outcome;
+    s->lapses = 0;
+    gmd_child_play(s);
+    return !o->violation_count && o->verdict == GMD_PASS;
+}
+
 /* False: it shows something, or cannot be run. */
 static bool play_next(gmd_session *s, gmd_scout_list *list)
 {
     gmd_outcome *o = &s->shared->outcome;
     gmd_error error = {""};
     if (atomic_load(&list->passed)) {
-        forget_outcome(o);
+        gmd_scout_forget_outcome(o);
         gmd_status status = gmd_session_restart(s, &error);
         if (status != GMD_OK) {
             gmd_outcome_error(o, status, &error);
             return false;
         }
     }
-    s->lapses = 0;
     s->expects_lapses = list->expects_lapses;
-    gmd_child_play(s);
-    if (o->violation_count || o->verdict != GMD_PASS) {
+    if (!gmd_scout_play(s)) {
         return false;
     }
     list->requests += o->requests;

@@ -67,9 +67,10 @@ struct gmd_session {
 
     gmd_faults faults;
     bool limit_is_unknown[GMD_MAX_DEVICES];
-    uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */
-    uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
-    uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */
+    uint64_t limit_bytes[GMD_MAX_DEVICES];    /* of reserved memory; UINT64_MAX: none */
+    uint64_t limit_at_start[GMD_MAX_DEVICES]; /* likewise, before the first request */
+    uint64_t total_bytes[GMD_MAX_DEVICES];    /* of the device */
+    uint64_t budget_bytes[GMD_MAX_DEVICES];   /* of physical memory; UINT64_MAX: all of it */
 
     bool has_used;             /* work was queued */
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
@@ -87,6 +88,7 @@ struct gmd_session {
      * after this refusal, and the input ends with the answers. 0: never. */
     bool is_scouting, ends_here;
     uint64_t scouted_refusal;
+    bool is_in_process;  /* the process is the caller's (gmd_in_process.h) */
     bool expects_lapses; /* of the scheduler (scheduler.h) */
     unsigned lapses;     /* of its latest run */
     bool is_over;
@@ -191,5 +193,12 @@ void gmd_session_close(gmd_session *session);
 
 /* session_restart.c: after a run that ended cleanly, as before its first request. */
 gmd_status gmd_session_restart(gmd_session *session, gmd_error *error);
+/* What is left of a run; its judge is closed. */
+void gmd_session_forget(gmd_session *session);
+/* session_open.c: after any run, a fresh device and the allocator as just loaded, by these options.
+ * The allocator exports gmd_restart, and the device is simulated. Where it fails, only another call
+ * or gmd_session_close may follow. */
+gmd_status gmd_session_renew(gmd_session *session, const gmd_run_options *options,
+                             gmd_error *error);
 
 #endif

@@ -115,6 +115,7 @@ void gmd_session_view_open(gmd_session *s)
     }
     for (int device = 0; device < s->device_count; device++) {
         s->held_at_start[device] = gmd_session_held(s, device);
+        s->limit_at_start[device] = s->limit_bytes[device];
     }
     unsigned promises =
         gmd_promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);

@@ -5,6 +5,7 @@
 
 #include "gmd_driver.h"
 #include "gmd_nursery.h"
+#include "trace_header.h"
 
 typedef struct gmd_runner {
     const gmd_run_options *given; /* for what a trace's header does not state */
@@ -41,7 +42,5 @@ gmd_status gmd_trace_absorb_options(gmd_trace *trace, const gmd_run_options *opt
 
 /* A deep copy; `to` need not be initialised. */
 gmd_status gmd_trace_copy(gmd_trace *to, const gmd_trace *from, gmd_error *error);
-/* The header lines only. */
-gmd_status gmd_trace_copy_header(gmd_trace *to, const gmd_trace *from, gmd_error *error);
 
 #endif
