@@ -1,5 +1,7 @@
 #include "findings.h"
 
+#include "reproducer.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,6 +112,19 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
                : status;
 }
 
+gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *violation,
+                                   const char *origin, const char *allocator, const char *path,
+                                   gmd_error *error)
+{
+    const gmd_reproducer reproducer = {.trace = trace,
+                                       .oracle = violation->oracle,
+                                       .message = violation->message,
+                                       .origin = origin,
+                                       .allocator = allocator};
+    gmd_status status = gmd_case_file_write(trace, violation, origin, allocator, path, error);
+    return status == GMD_OK ? gmd_reproducer_write_beside(&reproducer, path, error) : status;
+}
+
 bool gmd_is_hang(const gmd_violation *violation)
 {
     static const char beginning[] = "no answer within";
@@ -165,8 +180,8 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     if (status == GMD_OK && findings->out_directory) {
         name_case(findings, &finding->cause, path, sizeof path);
         mkdir(findings->out_directory, 0777);
-        status = gmd_case_file_write(&smallest, &finding->violation, findings->origin,
-                                     findings->allocator, path, error);
+        status = gmd_case_file_write_all(&smallest, &finding->violation, findings->origin,
+                                         findings->allocator, path, error);
         snprintf(finding->violation.case_path, sizeof path, "%s", path);
     }
     gmd_trace_free(&smallest);

@@ -40,4 +40,10 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
                                const char *origin, const char *allocator, const char *path,
                                gmd_error *error);
 
+/* The same, and beside it the programs that show it without gmd, where there can be any
+ * (reproducer.h). */
+gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *violation,
+                                   const char *origin, const char *allocator, const char *path,
+                                   gmd_error *error);
+
 #endif
