@@ -8,7 +8,6 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mutants  # noqa: E402
-from syntax import Tree  # noqa: E402
 from workshop import moved_command  # noqa: E402
 
 PROGRAM = """
