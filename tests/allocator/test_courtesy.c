@@ -1,6 +1,7 @@
 /* Memory lent to other processes and back: yield and restore, on memory that holds data. */
 #include "allocator_test.h"
 #include "host_memory.h"
+#include "last_slot.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -146,6 +147,18 @@ static void the_device_is_empty_in_between(void **state)
     assert_int_equal(device_state().handle_count, 0);
     assert_int_equal(device_state().event_count, 0);
     assert_int_equal(device_state().stream_count, streams);
+    close_bench(&c.b);
+}
+
+static void a_block_in_the_last_slot_comes_back_too(void **state)
+{
+    (void)state;
+    loan_case c = {.b = backed_bench(EXPANDABLE), .size = {512}, .seed = {1}, .count = 1};
+    c.address[0] = take_in_last_slot(c.b.a, c.b.s1);
+    fill(&c, 0);
+    assert_int_equal(yield_memory(&c.b), GMD_OK);
+    assert_int_equal(restore_memory(&c.b), GMD_OK);
+    expect_all_whole(&c);
     close_bench(&c.b);
 }
 
@@ -594,6 +607,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_bytes_come_back_at_their_addresses),
         cmocka_unit_test(the_device_is_empty_in_between),
+        cmocka_unit_test(a_block_in_the_last_slot_comes_back_too),
         cmocka_unit_test(several_threads_copy_what_is_large),
         cmocka_unit_test(memory_can_be_lent_again_and_again),
         cmocka_unit_test(an_allocator_without_blocks_lends_nothing),
