@@ -1,7 +1,7 @@
 /* host_memory.h - refuses requests of the allocator for the host's memory, one after the other. For
- * programs that gmd_refuse_host_memory() of the CMakeLists.txt here names: in them the linker puts
- * functions that can refuse in place of the C library's, for what is linked into the program: the
- * allocator, not the simulated device. */
+ * programs of which the CMakeLists.txt here says so: in them functions that can refuse are in place
+ * of the C library's, for what is linked into the program: the allocator, not the simulated device.
+ */
 #ifndef GMD_TEST_HOST_MEMORY_H
 #define GMD_TEST_HOST_MEMORY_H
 

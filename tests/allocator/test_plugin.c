@@ -237,6 +237,13 @@ static void a_snapshot_that_cannot_be_written_says_why(void **state)
     assert_non_null(strstr(message, "no/such/folder"));
 }
 
+static void a_message_is_no_format(void **state)
+{
+    (void)state;
+    assert_int_equal(plugin.dump_snapshot("no/such/100%s/file", message, sizeof message), -1);
+    assert_non_null(strstr(message, "no/such/100%s/file"));
+}
+
 static void memory_of_cudamalloc_is_not_lent_and_the_message_says_why(void **state)
 {
     (void)state;
@@ -261,6 +268,7 @@ int main(void)
         cmocka_unit_test(native_stacks_begin_with_the_caller),
         cmocka_unit_test(a_choice_of_stacks_that_is_none_is_refused),
         cmocka_unit_test(a_snapshot_that_cannot_be_written_says_why),
+        cmocka_unit_test(a_message_is_no_format),
         cmocka_unit_test(memory_of_cudamalloc_is_not_lent_and_the_message_says_why),
     };
     return cmocka_run_group_tests(tests, open_plugin, NULL);
