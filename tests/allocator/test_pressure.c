@@ -81,6 +81,23 @@ static void garbage_is_what_was_passed_over_longest(void **state)
     close_bench(&b);
 }
 
+/* As in torch, where a limit is a limit: what then serves the request is a block that was pending.
+ */
+static void with_a_limit_of_nothing_all_that_is_cached_is_garbage(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.5");
+    uint64_t pending = take(&b, 30 * GMD_MIB);
+    give(&b, take(&b, 20 * GMD_MIB));
+    record(&b, pending, b.s2);
+    work(b.s2, 1000000);
+    give(&b, pending);
+    assert_true(gmd_allocator_set_memory_fraction(b.a, 0, 0));
+    assert_int_equal(take(&b, 30 * GMD_MIB), pending);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 1);
+    close_bench(&b);
+}
+
 static void below_the_threshold_nothing_is_collected(void **state)
 {
     (void)state;
@@ -203,6 +220,7 @@ int main(void)
         cmocka_unit_test(oversize_blocks_are_given_back_for_an_oversize_request),
         cmocka_unit_test(an_oversize_block_of_just_the_least_size_is_given_back),
         cmocka_unit_test(garbage_is_what_was_passed_over_longest),
+        cmocka_unit_test(with_a_limit_of_nothing_all_that_is_cached_is_garbage),
         cmocka_unit_test(below_the_threshold_nothing_is_collected),
         cmocka_unit_test(a_callback_may_free_what_then_serves_the_request),
         cmocka_unit_test(a_callback_that_allocates_is_not_called_by_itself),
