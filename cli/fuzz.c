@@ -42,7 +42,7 @@ static const struct argp_option fuzz_options[] = {
      "what no sequence has: fault, budget, fraction, record, wait, sync, empty_cache, destroy, "
      "threads, devices, settings, huge (sizes near 2^64)",
      1},
-    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases)", 1},
+    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases); none: nowhere", 1},
     {0},
 };
 
@@ -87,16 +87,12 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         a->without = text;
         return 0;
     case KEY_OUT:
-        a->common.run.case_directory = text;
+        a->common.run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "expected no arguments, found '%s'", text);
         return 0;
     case ARGP_KEY_END:
-        if (a->common.run.device != GMD_DEVICE_SIM) {
-            argp_error(state, "the search needs the simulated device; its cases can then be run "
-                              "with --device cuda");
-        }
         if (a->common.run.case_directory &&
             cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
             argp_error(state, "--out %s", error.text);
@@ -119,10 +115,12 @@ static const struct argp_child fuzz_children[] = {{&cli_common_argp, 0, NULL, 0}
 static const struct argp fuzz_argp = {
     .options = fuzz_options,
     .parser = parse_fuzz,
-    .doc = "Looks for defects of an allocator: random sequences of requests and faults on the "
-           "simulated device, all oracles on. Each defect is reported once, with a minimised case."
-           "\v--capacity, --limit, --conf, --devices and --schedule fix what is otherwise drawn at "
-           "random; --devices N: up to N. The same seed makes the same campaign.",
+    .doc =
+        "Looks for defects of an allocator: sequences of requests and, on the simulated device, of "
+        "faults, all oracles on. It goes on from those that brought the allocator into new "
+        "states. Each defect is reported once, with a minimised case."
+        "\v--capacity, --limit, --conf, --devices and --schedule fix what is otherwise drawn at "
+        "random; --devices N: up to N. The same seed makes the same campaign.",
     .children = fuzz_children,
 };
 

@@ -1,5 +1,9 @@
 /* nursery.c - a process that waits with the allocator loaded, and a fork of it for each input.
  *
+ * A real device does not survive a fork: there the process waits with nothing loaded, and each fork
+ * of it opens the device by itself; that takes half a second, so it goes on for as long as nothing
+ * is found.
+ *
  * Three processes: gmd (the parent) puts an input into shared memory and asks over a socket; the
  * nursery forks; its child runs the input and exits. The nursery answers with how the child ended.
  * The parent watches the child's beats meanwhile and kills one that hangs. */
@@ -37,6 +41,7 @@ typedef struct nursery_shared {
     _Atomic int child; /* process of the run under way */
     bool logs;
     bool can_restart;    /* the allocator exports gmd_restart */
+    bool is_real;        /* the device */
     bool has_order_left; /* for the nursery, by a child that scouted */
     size_t request_count;
     uint32_t function_count, thread_count, block_count, stream_count;
@@ -110,7 +115,7 @@ static void play_input(gmd_session *session, nursery_shared *shared, gmd_trace *
 }
 
 /* Scouts what was handed over. True: nothing was found, and the process is as good as a fresh one:
- * an allocator that is made anew for each input. It may scout on. */
+ * an allocator that is made anew for each input; or a fresh one costs too much. It may scout on. */
 static bool scout(gmd_session *session, nursery_shared *shared, gmd_trace *trace,
                   uint64_t *inputs_so_far)
 {
@@ -118,8 +123,8 @@ static bool scout(gmd_session *session, nursery_shared *shared, gmd_trace *trace
     list->is_fresh = *inputs_so_far == 0;
     gmd_scout_inputs(session, trace, shared->requests, list);
     *inputs_so_far += list->count;
-    return shared->can_restart && !list->has_stopped && atomic_load(&list->passed) == list->count &&
-           *inputs_so_far < INPUTS_A_PROCESS;
+    return (shared->can_restart || shared->is_real) && !list->has_stopped &&
+           atomic_load(&list->passed) == list->count && *inputs_so_far < INPUTS_A_PROCESS;
 }
 
 static char **name_nothing(const nursery_shared *shared, char **nameless)
@@ -150,14 +155,34 @@ static bool await_scouting(nursery_shared *shared, int channel)
     _exit(EXIT_SUCCESS);
 }
 
+/* On a real device, in the process that uses it. */
+static bool open_late(gmd_session *session, nursery_shared *shared)
+{
+    const gmd_run_options *options = session->options;
+    const gmd_workload *workload = session->workload;
+    gmd_error error = {""};
+    atomic_store(&shared->run.stage, GMD_STAGE_LOADING);
+    gmd_status status = gmd_session_open(session, options, workload, &shared->run, &error);
+    if (status != GMD_OK) {
+        gmd_outcome_error(&shared->run.outcome, status, &error);
+    }
+    session->is_hushed = true;
+    atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
+    return status == GMD_OK;
+}
+
 __attribute__((noreturn)) static void be_the_child(gmd_session *session, nursery_shared *shared,
                                                    gmd_trace *trace, int channel)
 {
     char *functions[FUNCTION_MAX];
     char **nameless = NULL;
     uint64_t scouted = 0;
-    bool goes_on = true;
     gmd_child_prepare();
+    if (shared->is_real && !open_late(session, shared)) {
+        atomic_store(&shared->run.is_finished, 1);
+        exit(EXIT_SUCCESS);
+    }
+    bool goes_on = true;
     while (goes_on) {
         nameless = name_nothing(shared, nameless);
         view_input(shared, trace, functions, nameless);
@@ -215,18 +240,23 @@ static void live(const gmd_run_options *options, nursery_shared *shared, int cha
     gmd_trace trace = {0};
     gmd_workload workload = {
         .name = "input", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
-    gmd_session session;
+    gmd_session session = {.options = options, .workload = &workload};
     gmd_error error = {""};
     gmd_child_prepare();
     be_silent();
     gmd_scout_keep_memory();
-    gmd_status status = gmd_session_open(&session, options, &workload, &shared->run, &error);
+    if (shared->is_real) { /* fractions are of the memory that an input states */
+        trace.capacity_bytes = options->capacity_bytes;
+    }
+    gmd_status status = shared->is_real
+                            ? GMD_OK
+                            : gmd_session_open(&session, options, &workload, &shared->run, &error);
     if (status != GMD_OK) {
         gmd_outcome_error(&shared->run.outcome, status, &error);
     }
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
     session.is_hushed = true;
-    shared->can_restart = session.subject.restart != NULL;
+    shared->can_restart = !shared->is_real && session.subject.restart != NULL;
     int how = 0;
     if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {
         serve(&session, shared, &trace, channel);
@@ -318,11 +348,6 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
 gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *options, gmd_error *error)
 {
     *nursery = NULL;
-    if (options->device != GMD_DEVICE_SIM) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "a real device does not survive the fork of its process: expected "
-                        "--device sim");
-    }
     const gmd_subject_source source = gmd_session_source(options);
     gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
@@ -338,6 +363,7 @@ gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *option
     shared->run.no_second_run = "many inputs are run here: gmd run of one makes the second run";
     shared->run.first_guard = shared->run.last_guard = GMD_SHARED_GUARD;
     n->options = options;
+    shared->is_real = options->device != GMD_DEVICE_SIM;
     n->shared = shared;
     n->channel = -1;
     n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};

@@ -187,7 +187,9 @@ static void scout_refusal(gmd_session *s, const gmd_request *r)
 {
     gmd_refusal refusal = {.room = GMD_STAT_UNKNOWN};
     gmd_view refused = s->view;
-    s->runtime.sim->gmd_sim_clear_faults();
+    if (s->runtime.sim) {
+        s->runtime.sim->gmd_sim_clear_faults();
+    }
     ask_all(s, r, true, &refusal);
     s->view = refused;
     s->view.refusal = &refusal;

@@ -57,7 +57,9 @@ gmd_status gmd_session_restart(gmd_session *s, gmd_error *error)
     gmd_session_forget(s);
     s->runtime.cudaSetDevice(0);
     s->runtime.cudaGetLastError();
-    s->runtime.sim->gmd_sim_restart_schedule();
+    if (s->runtime.sim) {
+        s->runtime.sim->gmd_sim_restart_schedule();
+    }
     gmd_session_view_open(s);
     return gmd_judge_open(&s->judge, &s->shared->outcome, &s->view, s->options, error);
 }

@@ -61,6 +61,11 @@ void gmd_options_of_header(gmd_run_options *options, const gmd_run_options *give
     if (header->capacity_bytes) {
         options->capacity_bytes = header->capacity_bytes;
     }
+    /* A real device has the memory it has: there the limit stands in for the stated capacity. */
+    if (header->capacity_bytes && options->device == GMD_DEVICE_CUDA && !options->limit_bytes) {
+        options->limit_bytes = header->capacity_bytes;
+        options->limit_is_optional = true;
+    }
     if (header->conf) {
         options->conf = header->conf;
     }

@@ -58,7 +58,7 @@ static int scenario_file(void)
 {
     static int file = -1;
     if (file < 0) {
-        strcpy(path, "/tmp/gmd_fuzz_XXXXXX.lua");
+        snprintf(path, sizeof path, "/tmp/gmd_fuzz_XXXXXX.lua");
         file = mkstemps(path, 4);
         FUZZ_REQUIRE(file >= 0 && atexit(remove_file) == 0);
     }

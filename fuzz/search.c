@@ -7,6 +7,7 @@
 
 #include "gmd_size.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +61,27 @@ static gmd_status run_plain(gmd_runner *runner, gmd_error *error)
     return status;
 }
 
+/* A real machine has as many as it has. */
+static uint32_t count_devices(gmd_runner *runner, uint32_t most)
+{
+    uint32_t count = 1;
+    char text[80];
+    for (bool is_there = true; is_there && count < most; count += is_there) {
+        snprintf(text, sizeof text, "gmd-trace 1\nalloc a 1 s1 device %" PRIu32 "\n", count);
+        is_there = can_run(runner, text);
+    }
+    return count;
+}
+
 gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options *run,
                                  gmd_error *error)
 {
     gmd_runner runner;
     gmd_runner_init(&runner, run);
     gmd_status status = run_plain(&runner, error);
+    if (status == GMD_OK && run->device != GMD_DEVICE_SIM) {
+        space->device_max = count_devices(&runner, space->device_max);
+    }
     if (status == GMD_OK) {
         space->has_fraction = true;
         space->has_record_stream = true;
