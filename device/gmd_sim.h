@@ -73,8 +73,9 @@ typedef struct gmd_sim_config {
 } gmd_sim_config;
 
 /* The configuration that holds before the first reset: 1 device of 80 GiB, ascending, timed,
- * unbacked; environment variables GMD_SIM_DEVICES and GMD_SIM_CAPACITY (bytes) change it, so that
- * an unmodified program can be run on the libraries by hand. */
+ * unbacked; environment variables GMD_SIM_DEVICES, GMD_SIM_CAPACITY (bytes), GMD_SIM_SCHEDULE
+ * (timed, eager or lazy) and GMD_SIM_BACKED (0 or 1) change it, so that an unmodified program can
+ * be run on the libraries by hand. */
 void gmd_sim_default_config(gmd_sim_config *config);
 
 /* Back to a fresh device: all memory, streams, events, faults, counters and errors are gone,

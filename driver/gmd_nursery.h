@@ -52,7 +52,9 @@ typedef struct gmd_scouted {
     size_t passed;   /* inputs, from the first, that showed nothing */
     bool is_suspect; /* the next one did, or ended the process; if not, there was no room for it, or
                         its threads lost their turn to the watchdog too often */
-    const gmd_outcome *outcome;                        /* of that; valid until the next call */
+    const gmd_outcome *outcome; /* of that; valid until the next call */
+    const uint32_t *fresh;      /* of each that passed: the features that no input had before (with
+                                   options->features); likewise */
     uint64_t requests, faults_planted, faults_unfired; /* of the inputs that passed */
     uint64_t lapses; /* likewise: turns lost to the watchdog (docs/interleaving.md) */
 } gmd_scouted;

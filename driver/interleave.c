@@ -268,6 +268,7 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
     gmd_error error = {""};
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
+    gmd_holds_beat(s->holds);
     gmd_session_begin(s);
     s->request_index = index;
     s->view.request = r;

@@ -1,5 +1,7 @@
 #include "judge.h"
 
+#include "state_features.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,6 +70,15 @@ void gmd_violation_add(gmd_judge *judge, const char *format, ...)
     va_end(arguments);
     gmd_outcome_violation(judge->outcome, judge->known, judge->speaking->name, judge->request_index,
                           message);
+}
+
+void gmd_precondition_met(gmd_judge *judge, unsigned which)
+{
+    if (judge->features) {
+        const char *name = judge->speaking->name;
+        uint32_t family = (uint32_t)(unsigned char)name[0] ^ (uint32_t)(unsigned char)name[1] << 3;
+        gmd_features_add(judge->features, family & 0xff, which);
+    }
 }
 
 /* Puts the hooks of an oracle that can see into the lists. */

@@ -32,6 +32,7 @@ struct gmd_judge {
     const gmd_known *known;
     const gmd_oracle *speaking; /* whose hook is running */
     uint64_t request_index;
+    struct gmd_features *features; /* where preconditions are noted; NULL: nowhere */
     void *states[GMD_ORACLE_MAX];
     gmd_listener listeners[GMD_HOOK_COUNT][GMD_ORACLE_MAX];
     uint32_t listener_count[GMD_HOOK_COUNT];

@@ -598,6 +598,7 @@ gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size
     result->passed = shows_something ? last : passed; /* a process may end badly after its last */
     result->is_suspect = shows_something || (passed < list->count && !list->has_stopped);
     result->requests = list->requests;
+    result->fresh = list->fresh;
     result->lapses = list->lapses;
     result->faults_planted = list->faults_planted;
     result->faults_unfired = list->faults_unfired;

@@ -31,6 +31,7 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     options->interleave =
         input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
     s->is_scouting = true;
+    gmd_features_start(&s->features, options->features);
     s->scouted_refusal = input->probed_refusal;
 }
 
@@ -76,10 +77,12 @@ static bool play_next(gmd_session *s, const gmd_run_options *options, bool is_fr
             return false;
         }
     }
+    s->judge.features = s->features.map ? &s->features : NULL;
     s->expects_lapses = list->expects_lapses;
     if (!gmd_scout_play(s)) {
         return false;
     }
+    list->fresh[atomic_load(&list->passed)] = s->features.fresh;
     list->requests += o->requests;
     list->faults_planted += o->faults_planted;
     list->faults_unfired += o->faults_unfired;

@@ -35,8 +35,9 @@ typedef struct gmd_scout_input {
 typedef struct gmd_scout_list {
     gmd_scout_input inputs[GMD_SCOUT_MAX];
     size_t count;
-    bool is_fresh;           /* the process has run nothing yet */
-    _Atomic uint32_t passed; /* inputs that showed nothing: also the one under way */
+    uint32_t fresh[GMD_SCOUT_MAX]; /* of each that passed: features that nobody had seen before */
+    bool is_fresh;                 /* the process has run nothing yet */
+    _Atomic uint32_t passed;       /* inputs that showed nothing: also the one under way */
     uint64_t requests, faults_planted, faults_unfired; /* of those, together */
     bool expects_lapses; /* given: threads that spin or block out of sight lose their turn soon */
     bool has_stopped;    /* before the next input: the threads lost their turn too often */

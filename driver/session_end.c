@@ -146,8 +146,7 @@ void gmd_session_finish(gmd_session *session)
     gmd_session_free_everything(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
-        gmd_status status =
-            gmd_streams_sync(&session->streams, device, GMD_ALL_STREAMS, session->moment, &error);
+        gmd_status status = gmd_session_sync(session, device, GMD_ALL_STREAMS, &error);
         if (status != GMD_OK) {
             gmd_session_stop(session, status, &error);
         }

@@ -9,6 +9,7 @@
 #include "hush.h"
 #include "judge.h"
 #include "shared.h"
+#include "state_features.h"
 #include "streams.h"
 #include "threads.h"
 #include "uses.h"
@@ -49,6 +50,7 @@ struct gmd_session {
 
     gmd_view view;
     gmd_judge judge;
+    gmd_features features;
     bool has_stats;
     gmd_stats stats[GMD_MAX_DEVICES], stats_before;
     uint64_t free_at_start; /* real device 0, before the allocator was loaded */
@@ -134,6 +136,10 @@ void gmd_session_watch_calls(gmd_session *session);
 /* Around every call of the allocator under test. */
 void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
 void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
+
+/* The host waits for the stream, or with GMD_ALL_STREAMS for the device, and for nothing that is
+ * held elsewhere (hold.h). */
+gmd_status gmd_session_sync(gmd_session *session, int device, uint32_t stream, gmd_error *error);
 
 /* Adds a function to a list of those that a planted fault answered, each once. */
 void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *function);

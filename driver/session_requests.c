@@ -89,17 +89,28 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     return gmd_session_fill(s, b, stream, error);
 }
 
+gmd_status gmd_session_sync(gmd_session *s, int device, uint32_t stream, gmd_error *error)
+{
+    cudaStream_t handle;
+    if (stream == GMD_ALL_STREAMS) {
+        gmd_holds_release_device(s->holds, device);
+    } else if (gmd_streams_find(&s->streams, device, stream, &handle)) {
+        gmd_holds_release_stream(s->holds, device, handle);
+    }
+    gmd_status status = gmd_streams_sync(&s->streams, device, stream, s->moment, error);
+    gmd_holds_beat(s->holds);
+    return status;
+}
+
 /* The host waits for all work on a block that the allocator was not told of. A stream that was made
  * later under the name of the block's own is another one, which the allocator does not know. */
 static gmd_status wait_for_uses(gmd_session *s, const session_block *b, gmd_error *error)
 {
     uint64_t streams = b->uses.streams;
-    gmd_holds_release(s->holds);
-    gmd_status status =
-        gmd_streams_sync(&s->streams, b->live.device, b->live.stream, s->moment, error);
+    gmd_status status = gmd_session_sync(s, b->live.device, b->live.stream, error);
     for (uint64_t left = streams; left && status == GMD_OK; left &= left - 1) {
         uint32_t user = (uint32_t)__builtin_ctzll(left);
-        status = gmd_streams_sync(&s->streams, b->live.device, user, s->moment, error);
+        status = gmd_session_sync(s, b->live.device, user, error);
     }
     return status;
 }
@@ -155,7 +166,8 @@ static cudaError_t queue_work(gmd_session *s, const session_block *block, cudaSt
         gmd_sim_access access = {b->address, b->bytes, true};
         return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, 1);
     }
-    cudaError_t held = is_elsewhere ? gmd_hold(s->holds, stream, duration_ns) : cudaSuccess;
+    cudaError_t held =
+        is_elsewhere ? gmd_hold(s->holds, b->device, stream, duration_ns) : cudaSuccess;
     return held != cudaSuccess ? held
                                : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->address, 0xa5,
                                                             (size_t)b->bytes, stream);
@@ -307,8 +319,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
     tell_of_destroy(s, r);
     gmd_status status = GMD_OK;
     if (is_stream_in_use(s, r)) {
-        gmd_holds_release(s->holds);
-        status = gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
+        status = gmd_session_sync(s, r->device, r->stream, error);
     }
     if (status == GMD_OK) {
         status = gmd_streams_destroy(&s->streams, r->device, r->stream, error);
@@ -360,8 +371,7 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
                                 error);
     case GMD_OP_SYNC:
-        gmd_holds_release(s->holds);
-        return gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
+        return gmd_session_sync(s, r->device, r->stream, error);
     case GMD_OP_ADVANCE:
         if (s->runtime.sim) {
             s->runtime.sim->gmd_sim_advance(r->duration_ns);
@@ -420,6 +430,9 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     }
     if (status == GMD_OK && !s->is_over) {
         gmd_session_judge(s);
+    }
+    if (status == GMD_OK && s->features.map) {
+        gmd_features_request(&s->features, &s->view);
     }
     if (status == GMD_OK && s->view.out_of_memory) {
         gmd_session_probe(s, r);

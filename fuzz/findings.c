@@ -1,5 +1,7 @@
 #include "findings.h"
 
+#include "reproducer.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +27,8 @@ bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation)
     if (finding) {
         finding->hits++;
     }
-    return finding != NULL;
+    bool is_shared = findings->board && gmd_board_hit(findings->board, &cause);
+    return finding != NULL || is_shared;
 }
 
 static gmd_finding *add(gmd_findings *findings)
@@ -109,6 +112,19 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
                : status;
 }
 
+gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *violation,
+                                   const char *origin, const char *allocator, const char *path,
+                                   gmd_error *error)
+{
+    const gmd_reproducer reproducer = {.trace = trace,
+                                       .oracle = violation->oracle,
+                                       .message = violation->message,
+                                       .origin = origin,
+                                       .allocator = allocator};
+    gmd_status status = gmd_case_file_write(trace, violation, origin, allocator, path, error);
+    return status == GMD_OK ? gmd_reproducer_write_beside(&reproducer, path, error) : status;
+}
+
 bool gmd_is_hang(const gmd_violation *violation)
 {
     static const char beginning[] = "no answer within";
@@ -164,8 +180,8 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     if (status == GMD_OK && findings->out_directory) {
         name_case(findings, &finding->cause, path, sizeof path);
         mkdir(findings->out_directory, 0777);
-        status = gmd_case_file_write(&smallest, &finding->violation, findings->origin,
-                                     findings->allocator, path, error);
+        status = gmd_case_file_write_all(&smallest, &finding->violation, findings->origin,
+                                         findings->allocator, path, error);
         snprintf(finding->violation.case_path, sizeof path, "%s", path);
     }
     gmd_trace_free(&smallest);
@@ -177,7 +193,8 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
 {
     gmd_cause cause;
     gmd_cause_of(violation, &cause);
-    if (gmd_findings_hit(findings, violation)) {
+    if (gmd_findings_hit(findings, violation) ||
+        (findings->board && !gmd_board_claim(findings->board, &cause))) {
         return GMD_OK;
     }
     gmd_finding *finding = add(findings);
@@ -188,5 +205,19 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
     finding->violation = *violation;
     finding->hits = 1;
     finding->run = run;
-    return make_case(findings, finding, runner, trace, error);
+    gmd_status status = make_case(findings, finding, runner, trace, error);
+    if (findings->board) {
+        gmd_board_publish(findings->board, finding);
+    }
+    return status;
+}
+
+gmd_status gmd_findings_take(gmd_findings *findings, const gmd_finding *finding, gmd_error *error)
+{
+    gmd_finding *own = add(findings);
+    if (!own) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the findings");
+    }
+    *own = *finding;
+    return GMD_OK;
 }

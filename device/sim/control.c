@@ -32,13 +32,30 @@ static uint64_t number_from(const char *variable, uint64_t least, uint64_t most,
     return value;
 }
 
+static gmd_sim_schedule schedule_from(const char *variable)
+{
+    static const char *const names[] = {
+        [GMD_SIM_TIMED] = "timed", [GMD_SIM_EAGER] = "eager", [GMD_SIM_LAZY] = "lazy"};
+    const char *text = getenv(variable);
+    for (int i = 0; text && i < 3; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            return (gmd_sim_schedule)i;
+        }
+    }
+    if (text) {
+        fprintf(stderr, "gmd: %s=%s is not timed, eager or lazy; timed is used\n", variable, text);
+    }
+    return GMD_SIM_TIMED;
+}
+
 void gmd_sim_default_config(gmd_sim_config *config)
 {
     *config = (gmd_sim_config){
         .struct_size = sizeof *config,
         .device_count = (uint32_t)number_from("GMD_SIM_DEVICES", 1, GMD_SIM_DEVICE_MAX, 1),
         .placement = GMD_SIM_ASCENDING,
-        .schedule = GMD_SIM_TIMED};
+        .schedule = schedule_from("GMD_SIM_SCHEDULE"),
+        .backed = number_from("GMD_SIM_BACKED", 0, 1, 0) != 0};
     uint64_t most = CAPACITY_MAX;
     while (!placement_can_hold(config->device_count, most)) {
         most /= 2;

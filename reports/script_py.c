@@ -1,0 +1,199 @@
+/* A case as a Python script for PyTorch's own allocator: script.py.in, then a line for each
+ * request. */
+#include "reproducer_internal.h"
+
+#include "script.py.in.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define POOL_STREAMS 32 /* PyTorch makes no more of one priority, and then gives them again */
+
+/* --- whether it fits --------------------------------------------------------------------- */
+
+static const char *misfit(const gmd_request *r)
+{
+    return r->op == GMD_OP_FAULT || r->op == GMD_OP_BUDGET
+               ? "only the simulated device makes calls fail on purpose"
+           : r->op == GMD_OP_DESTROY ? "PyTorch's streams are never destroyed"
+           : r->device               ? "it needs several devices"
+           : r->thread               ? "it needs several threads"
+                                     : NULL;
+}
+
+bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, size_t size)
+{
+    const gmd_trace *t = reproducer->trace;
+    const char *why = NULL;
+    if (!reproducer->allocator || strcmp(reproducer->allocator, "torch") != 0) {
+        why = "it is for PyTorch's own allocator (--allocator torch)";
+    } else if (t->device_count > 1) {
+        why = "it needs several devices";
+    } else if (t->streams.count > POOL_STREAMS + 1) {
+        why = "PyTorch makes at most 32 streams";
+    }
+    for (size_t i = 0; i < t->count && !why; i++) {
+        why = misfit(&t->requests[i]);
+    }
+    if (why) {
+        snprintf(reason, size, "%s", why);
+    }
+    return !why;
+}
+
+/* --- the script -------------------------------------------------------------------------- */
+
+static const char *stream_name(const gmd_trace *t, uint32_t stream, char text[160])
+{
+    const char *given = stream < t->streams.count ? t->streams.items[stream] : NULL;
+    if (given && stream) {
+        snprintf(text, 160, "%s", given);
+    } else {
+        snprintf(text, 160, "s%" PRIu32, stream);
+    }
+    return text;
+}
+
+static const char *block_name(const gmd_trace *t, uint32_t block, char text[160])
+{
+    const char *given = block < t->blocks.count ? t->blocks.items[block] : NULL;
+    if (given) {
+        snprintf(text, 160, "%s", given);
+    } else {
+        snprintf(text, 160, "b%" PRIu32, block);
+    }
+    return text;
+}
+
+/* A Python string; what could end it or the line does not stay as it is. */
+static void put_string(const char *text, FILE *out)
+{
+    fputc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\') {
+            fputc('\\', out);
+        }
+        fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
+    }
+    fputc('"', out);
+}
+
+static bool is_last_alloc(const gmd_trace *t, size_t index)
+{
+    for (size_t i = index + 1; i < t->count; i++) {
+        if (t->requests[i].op == GMD_OP_ALLOC) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void put_alloc(const gmd_trace *t, size_t index, FILE *out)
+{
+    const gmd_request *r = &t->requests[index];
+    char block[160], stream[160];
+    fprintf(out, "alloc(\"%s\", %" PRIu64 ", \"%s\"", block_name(t, r->block, block), r->bytes,
+            stream_name(t, r->stream, stream));
+    if (r->expect != GMD_EXPECT_ANY) {
+        fprintf(out, ", expect=\"%s\"", r->expect == GMD_EXPECT_OOM ? "oom" : "alloc");
+    }
+    fprintf(out, "%s)\n", is_last_alloc(t, index) ? ", is_last=True" : "");
+}
+
+static void put_request(const gmd_trace *t, size_t index, FILE *out)
+{
+    const gmd_request *r = &t->requests[index];
+    char block[160], stream[160], other[160];
+    switch (r->op) {
+    case GMD_OP_ALLOC:
+        put_alloc(t, index, out);
+        break;
+    case GMD_OP_FREE:
+        fprintf(out, "free(\"%s\")\n", block_name(t, r->block, block));
+        break;
+    case GMD_OP_USE:
+        fprintf(out, "use(\"%s\", \"%s\", %.17g)\n", block_name(t, r->block, block),
+                stream_name(t, r->stream, stream), (double)r->duration_ns * 1e-3);
+        break;
+    case GMD_OP_RECORD:
+        fprintf(out, "record(\"%s\", \"%s\")\n", block_name(t, r->block, block),
+                stream_name(t, r->stream, stream));
+        break;
+    case GMD_OP_WAIT:
+        fprintf(out, "wait(\"%s\", \"%s\")\n", stream_name(t, r->stream, stream),
+                stream_name(t, r->other_stream, other));
+        break;
+    case GMD_OP_SYNC:
+        if (r->stream == GMD_ALL_STREAMS) {
+            fprintf(out, "sync()\n");
+        } else {
+            fprintf(out, "sync(\"%s\")\n", stream_name(t, r->stream, stream));
+        }
+        break;
+    case GMD_OP_ADVANCE:
+        fprintf(out, "advance(%.17g)\n", (double)r->duration_ns * 1e-3);
+        break;
+    case GMD_OP_FRACTION:
+        fprintf(out, "fraction(%.17g)\n", r->fraction);
+        break;
+    case GMD_OP_EMPTY_CACHE:
+        fprintf(out, "empty_cache()\n");
+        break;
+    default: /* device 0 becomes the current one, which it is */
+        break;
+    }
+}
+
+static gmd_status put_comment(const gmd_reproducer *r, FILE *out, gmd_error *error)
+{
+    fprintf(out, "# Shows a defect of PyTorch's CUDA caching allocator, by itself.\n#\n");
+    if (r->oracle) {
+        fprintf(out, "# %s: ", r->oracle);
+        gmd_put_comment_text(r->message, out);
+        fprintf(out, "\n");
+    }
+    if (r->origin) {
+        fprintf(out, "# ");
+        gmd_put_comment_text(r->origin, out);
+        fprintf(out, "\n");
+    }
+    fprintf(out,
+            "#\n# Run: python3 %s        (needs a GPU)\n"
+            "# Exit status: 0 nothing shown, 1 shown, 2 it could not run.\n"
+            "# A crash (an exit status above 128) shows it, too.\n"
+            "#\n# The case, as gmd runs it (gmd run --allocator torch CASE.gmd):\n",
+            r->name);
+    return gmd_put_case_lines(r->trace, "#     ", out, error);
+}
+
+gmd_status gmd_reproducer_write_python(const gmd_reproducer *reproducer, FILE *out,
+                                       gmd_error *error)
+{
+    char reason[200];
+    const gmd_trace *t = reproducer->trace;
+    if (!gmd_reproducer_fits_python(reproducer, reason, sizeof reason)) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: no Python script: %s", reproducer->name, reason);
+    }
+    gmd_status status = put_comment(reproducer, out, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    fprintf(out, "\nimport os\n\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
+    put_string(t->conf ? t->conf : "", out);
+    fprintf(out, "  # before torch is imported\n\nORACLE = ");
+    put_string(reproducer->oracle ? reproducer->oracle : "", out);
+    fprintf(out,
+            "\nLIMIT = %" PRIu64 "  # bytes of the case's device; 0: as it is\nSCHEDULE = \"%s\"\n",
+            t->capacity_bytes,
+            t->schedule.kind == GMD_SCHEDULE_EAGER  ? "eager"
+            : t->schedule.kind == GMD_SCHEDULE_LAZY ? "lazy"
+                                                    : "timed");
+    fprintf(out, "\n%s", script_text);
+    for (size_t i = 0; i < t->count; i++) {
+        put_request(t, i, out);
+    }
+    fprintf(out, "finish()\n");
+    return fflush(out) || ferror(out)
+               ? gmd_fail(error, GMD_FAILED, "%s: cannot be written", reproducer->name)
+               : GMD_OK;
+}

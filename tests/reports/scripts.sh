@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# scripts.sh GMD CASES - of every case a Python script that parses, or a reason why there is none.
+set -u
+gmd=$1 cases=$2
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+scripts=0
+for case in "$cases"/*.gmd; do
+    script=$folder/$(basename "$case" .gmd).py
+    if grep -q '^\(fault\|budget\|destroy\|thread\|device\) \|device 1$' "$case"; then
+        wanted=2
+    else
+        wanted=0
+    fi
+    message=$("$gmd" report "$case" -o "$script" --allocator torch 2>&1)
+    status=$?
+    if [ "$status" -ne "$wanted" ]; then
+        echo "$case: expected exit status $wanted, got $status: $message" >&2
+        exit 1
+    fi
+    [ "$wanted" -eq 2 ] && continue
+    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script" || exit 1
+    requests=$(grep -c '^\(expect \)\?\(alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\)' "$case")
+    calls=$(grep -c '^\(alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\)(' "$script")
+    if [ "$requests" -ne "$calls" ]; then
+        echo "$case: $requests requests, but $calls calls in the script" >&2
+        exit 1
+    fi
+    scripts=$((scripts + 1))
+done
+[ "$scripts" -gt 0 ] || { echo "no script was written" >&2; exit 1; }
