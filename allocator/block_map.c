@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_BITS = 6 };
+enum { FIRST_BITS = 6, SMALL_SLOTS = 1024 };
 
 bool block_map_grow(block_map *map)
 {
@@ -52,4 +52,11 @@ void block_map_release(block_map *map)
 {
     free(map->slots);
     *map = (block_map){0};
+}
+
+void block_map_shrink(block_map *map)
+{
+    if (map->mask >= SMALL_SLOTS) {
+        block_map_release(map);
+    }
 }

@@ -1,6 +1,7 @@
 /* plugin.c - libgmd_allocator.so: the reference allocator behind the ABI of gmd_abi.h. One
  * allocator for the process, made by the first call that needs it. */
 #include "gmd_allocator.h"
+#include "heap.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -112,6 +113,7 @@ int gmd_restart(const char *text, char *message, size_t message_size)
     if (is_new && take_settings(text, message, message_size) != 0) {
         return -1;
     }
+    heap_keep_spares();
     gmd_allocator_destroy(instance);
     instance = NULL;
     was_made = false;

@@ -45,11 +45,13 @@ void gmd_scout_forget_outcome(gmd_outcome *o)
 #define LAPSE_MAX                                                                                  \
     8 /* a third of a second each, at worst: then the parent decides what comes next */
 
-#define KEPT_BYTES (64 << 20)
+#define KEPT_BYTES   (64 << 20)
+#define UNMAPPED_MAX (32 << 20) /* the most that glibc takes */
 
 void gmd_scout_keep_memory(void)
 {
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_MMAP_THRESHOLD, UNMAPPED_MAX);
 }
 
 bool gmd_scout_play(gmd_session *s)

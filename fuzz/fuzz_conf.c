@@ -31,11 +31,11 @@ static void require_token(const char *conf, const char *message)
 {
     static const char before[] = " instead of '", after[] = "' at character ";
     FUZZ_REQUIRE(strncmp(message, "allocator settings: ", 20) == 0);
-    const char *start = strstr(message, before);
-    if (!start) {
-        FUZZ_REQUIRE(strstr(message, " is not a power of two in '"));
-        return;
+    if (strncmp(message + 20, "roundup_power2_divisions: the bound ", 36) == 0) {
+        return; /* it names the number */
     }
+    const char *start = strstr(message, before);
+    FUZZ_REQUIRE(start);
     start += sizeof before - 1;
     bool is_named = false;
     for (const char *end = strstr(start, after); end && !is_named; end = strstr(end + 1, after)) {
