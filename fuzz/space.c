@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Allocators differ in what they take a fraction of 0 for: no memory at all, or no limit. */
+#define FRACTION_MIN   (1.0 / 1024)
 #define CAPACITY_MIN   ((uint64_t)1 << 20)
 #define CAPACITY_MAX   ((uint64_t)1 << 40)
 #define CAPACITY_USUAL ((uint64_t)64 << 20)
@@ -34,7 +36,7 @@ static bool is_allowed(const gmd_profile_space *space, const gmd_trace *t, const
     case GMD_OP_ALLOC:
         return !space->has_no_huge_sizes || r->bytes < huge;
     case GMD_OP_FRACTION:
-        return space->has_fraction && !(space->fraction > 0);
+        return space->has_fraction && !(space->fraction > 0) && r->fraction >= FRACTION_MIN;
     case GMD_OP_RECORD:
         return space->has_record_stream;
     case GMD_OP_BUDGET:

@@ -48,6 +48,13 @@ static void what_the_options_leave_out_is_left_out(void **state)
                   "gmd-trace 1\nalloc b 1MiB s1\n");
 }
 
+static void a_limit_of_nothing_is_left_out(void **state)
+{
+    (void)state;
+    const gmd_profile_space space = {.has_fraction = true};
+    expect_fitted(&space, "gmd-trace 1\nfraction 0\nfraction 0.5\n", "gmd-trace 1\nfraction 0.5\n");
+}
+
 static void threads_become_one_where_there_may_be_one(void **state)
 {
     (void)state;
@@ -148,6 +155,7 @@ int main(void)
         cmocka_unit_test(what_the_allocator_has_not_is_left_out),
         cmocka_unit_test(a_fault_stays_where_it_is_a_target),
         cmocka_unit_test(what_the_options_leave_out_is_left_out),
+        cmocka_unit_test(a_limit_of_nothing_is_left_out),
         cmocka_unit_test(threads_become_one_where_there_may_be_one),
         cmocka_unit_test(choices_of_threads_become_a_seed),
         cmocka_unit_test(settings_that_the_allocator_does_not_take_are_left_out),
