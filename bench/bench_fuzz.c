@@ -108,7 +108,7 @@ static gmd_status in_process(const gmd_run_options *options, const inputs *all, 
         status = gmd_in_process_run(p, &all->traces[i % INPUTS], &o, error);
         status = status == GMD_OK ? demand_pass(o, error) : status;
         f->inputs++;
-        f->requests += o->requests;
+        f->requests += status == GMD_OK ? o->requests : 0;
     }
     gmd_in_process_close(p);
     return status;
@@ -172,7 +172,10 @@ static gmd_status isolated(const gmd_run_options *options, const inputs *all, do
 {
     gmd_outcome *o = calloc(1, sizeof *o);
     double end = now_s() + seconds;
-    gmd_status status = o ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    gmd_status status = GMD_OK;
+    if (!o) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    }
     for (uint64_t i = 0; status == GMD_OK && now_s() < end; i++) {
         const gmd_trace *t = nth(all, i);
         gmd_run_options with;
