@@ -33,7 +33,7 @@ typedef struct machine { /* for all inputs */
     cudaStream_t streams[STREAMS]; /* 0: the default stream */
     uint64_t capacity;
     call_log calls;
-    bool is_open;
+    bool is_open, is_torch;
 } machine;
 
 typedef struct run {
@@ -88,7 +88,8 @@ static void open_machine(machine *m)
     const char *directory = gmd_fuzz_lib_directory(), *spec = getenv("GMD_FUZZ_ALLOCATOR");
     gmd_subject_source source = {.spec = spec && *spec ? spec : "reference",
                                  .lib_directory = directory};
-    if (strcmp(source.spec, "torch") == 0) {
+    m->is_torch = strcmp(source.spec, "torch") == 0;
+    if (m->is_torch) {
         gmd_torch torch;
         demand(gmd_torch_find(&torch, NULL, &error), &error);
         demand(gmd_torch_adapter(&torch, directory, false, adapter, &error), &error);
@@ -131,8 +132,8 @@ static void do_alloc(run *r, const gmd_request *q)
 {
     machine *m = r->machine;
     uint32_t stream = q->stream % STREAMS;
-    if (q->bytes > BYTES_MAX) {
-        return;
+    if (q->bytes > BYTES_MAX || (!q->bytes && m->is_torch)) {
+        return; /* of 0 bytes PyTorch answers with no block at all */
     }
     uint64_t got = (uint64_t)(uintptr_t)m->subject.malloc(q->bytes, 0, m->streams[stream]);
     gmd_naive_answer expected = gmd_naive_malloc(&r->model, q->bytes, stream, m->calls.placed);
