@@ -28,9 +28,13 @@ void device_set_limit(device_allocator *d, uint64_t bytes)
 void device_resolve_limit(device_allocator *d)
 {
     uint64_t total;
-    if (!d->is_limit_known && d->settings->memory_fraction < 1 &&
-        segments_device_total(d->device, &total)) {
+    if (d->is_limit_known || !(d->settings->memory_fraction < 1)) {
+        return;
+    }
+    if (segments_device_total(d->device, &total)) {
         device_set_limit(d, (uint64_t)(d->settings->memory_fraction * (double)total));
+    } else {
+        d->limit_bytes = 0; /* nothing may be taken while nobody knows how much */
     }
 }
 

@@ -5,8 +5,8 @@
  * fraction of a millisecond, and neither a crash nor a corrupted heap outlives it. What is found is
  * what gmd_run_isolated finds in the same requests under the same options.
  *
- * A real driver does not survive a fork: there each run opens the device by itself, which takes half
- * a second, and scouting goes on in one process for as long as nothing is found.
+ * A real driver does not survive a fork: there each run opens the device by itself, which takes
+ * half a second, and scouting goes on in one process for as long as nothing is found.
  *
  * Thread safety: one thread for each nursery. */
 #ifndef GMD_NURSERY_H

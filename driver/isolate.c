@@ -257,8 +257,12 @@ gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error)
     if (check_faults(session, trace, error) != GMD_OK) {
         return GMD_BAD_INPUT;
     }
-    if (gmd_interleaving_of(session->options, trace)) {
+    bool is_interleaved = gmd_interleaving_of(session->options, trace) != NULL;
+    if (is_interleaved && session->runtime.sim) {
         return gmd_play_interleaved(session, error);
+    }
+    if (is_interleaved) { /* its driver takes locks of its own, on threads of its own */
+        gmd_session_note(session, "on a real device the threads run one request after the other");
     }
     for (size_t i = 0; i < trace->count; i++) {
         if (gmd_session_request(session, &trace->requests[i]) == GMD_STOP) {

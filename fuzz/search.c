@@ -88,8 +88,10 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
         space->has_faults = can_run(&runner, "gmd-trace 1\nfault cudaMalloc 1 2\n");
         space->has_budgets = can_run(&runner, "gmd-trace 1\nbudget 1GiB\nbudget none\n");
         space->has_seeded_schedules =
+            run->device == GMD_DEVICE_SIM &&
             can_run(&runner, "gmd-trace 1\nschedule seed 1\nempty_cache\n");
         space->has_interleaving =
+            run->device == GMD_DEVICE_SIM &&
             can_run(&runner, "gmd-trace 1\ninterleave seed 1\nalloc a 1 s1\nthread t1\nfree a\n");
     }
     if (status == GMD_OK && space->has_faults) {

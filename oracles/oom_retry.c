@@ -42,9 +42,10 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     (void)judge;
     served *s = &((history *)state)->devices[view->device];
     if (s->limit != view->limit_bytes) {
-        *s = (served){.limit = view->limit_bytes, .has_budget = s->has_budget};
+        bool is_lowered = s->limit > view->limit_bytes; /* 0: there was no request before */
+        *s = (served){.limit = view->limit_bytes, .has_budget = s->has_budget || is_lowered};
     }
-    /* What the cache serves was had before the budget came. */
+    /* What the cache serves was had before the budget, or the lower limit, came. */
     if (!s->has_budget || asked_device(view)) {
         s->largest = view->block->bytes > s->largest ? view->block->bytes : s->largest;
     }

@@ -211,6 +211,20 @@ static void a_limit_of_the_settings_holds_from_the_first_request_on(void **state
     close_bench(&b);
 }
 
+/* Found by AFL++: the fraction was ignored for the request during which it could not be looked up.
+ */
+static void a_limit_of_the_settings_holds_while_the_device_s_size_is_not_known(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "per_process_memory_fraction:0.5");
+    gmd_sim_fault("cudaMemGetInfo", 1, false, cudaErrorMemoryAllocation);
+    uint64_t too_much = take(&b, 600 * GMD_MIB);
+    uint64_t within = take(&b, 400 * GMD_MIB);
+    assert_int_equal(too_much, 0);
+    assert_int_not_equal(within, 0);
+    close_bench(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_callback_s_request_ages_blocks_once),
         cmocka_unit_test(a_callback_is_not_called_while_the_cache_serves),
         cmocka_unit_test(a_limit_of_the_settings_holds_from_the_first_request_on),
+        cmocka_unit_test(a_limit_of_the_settings_holds_while_the_device_s_size_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
