@@ -162,6 +162,18 @@ static void a_block_in_the_last_slot_comes_back_too(void **state)
     close_bench(&c.b);
 }
 
+static void page_locked_memory_for_the_copies_is_given_back(void **state)
+{
+    (void)state;
+    loan_case c = open_case(9 * GMD_MIB);
+    assert_int_equal(yield_memory(&c.b), GMD_OK);
+    assert_int_equal(restore_memory(&c.b), GMD_OK);
+    uint64_t taken = gmd_sim_call_count("cudaMallocHost");
+    assert_int_not_equal(taken, 0);
+    assert_int_equal(gmd_sim_call_count("cudaFreeHost"), taken);
+    close_bench(&c.b);
+}
+
 static void several_threads_copy_what_is_large(void **state)
 {
     (void)state;
@@ -608,6 +620,7 @@ int main(void)
         cmocka_unit_test(all_bytes_come_back_at_their_addresses),
         cmocka_unit_test(the_device_is_empty_in_between),
         cmocka_unit_test(a_block_in_the_last_slot_comes_back_too),
+        cmocka_unit_test(page_locked_memory_for_the_copies_is_given_back),
         cmocka_unit_test(several_threads_copy_what_is_large),
         cmocka_unit_test(memory_can_be_lent_again_and_again),
         cmocka_unit_test(an_allocator_without_blocks_lends_nothing),

@@ -180,6 +180,124 @@ static void each_device_has_its_own_events(void **state)
     assert_int_equal(f->seen.segments[1].device, 1);
 }
 
+/* --- segments and blocks ------------------------------------------------------------------ */
+
+typedef struct comparison { /* of a snapshot with a walk, block by block */
+    const gmd_snapshot *seen;
+    size_t segment, block; /* the next ones */
+    int device;
+    gmd_snapshot_segment sums; /* of the segment under way */
+} comparison;
+
+/* The segment's sums are known with its last block. */
+static void end_segment(comparison *c)
+{
+    const gmd_snapshot_segment *s = &c->seen->segments[c->segment - 1];
+    assert_int_equal(s->allocated_size, c->sums.allocated_size);
+    assert_int_equal(s->active_size, c->sums.active_size);
+    assert_int_equal(s->requested_size, c->sums.requested_size);
+    assert_int_equal(s->block_count, c->sums.block_count);
+}
+
+static void begin_segment(comparison *c, const gmd_block_info *info)
+{
+    assert_true(c->segment < c->seen->segment_count);
+    const gmd_snapshot_segment *s = &c->seen->segments[c->segment++];
+    assert_int_equal(s->address, info->segment_address);
+    assert_int_equal(s->total_size, info->segment_size);
+    assert_int_equal(s->stream, (uintptr_t)info->stream);
+    assert_memory_equal(s->pool_id, info->pool_id, sizeof s->pool_id);
+    assert_int_equal(s->device, c->device);
+    assert_int_equal(s->is_large, info->is_large);
+    assert_int_equal(s->is_expandable, info->is_expandable);
+    c->sums = (gmd_snapshot_segment){0};
+}
+
+static void compare_block(comparison *c, const gmd_block_info *info)
+{
+    if (info->address == info->segment_address) {
+        begin_segment(c, info);
+    }
+    assert_true(c->block < c->seen->block_count);
+    const gmd_snapshot_block *b = &c->seen->blocks[c->block++];
+    assert_int_equal(b->address, info->address);
+    assert_int_equal(b->size, info->size);
+    assert_int_equal(b->requested_size, info->requested_size);
+    assert_int_equal(b->state, info->state);
+    c->sums.allocated_size += info->state == 1 ? info->size : 0;
+    c->sums.active_size += info->state ? info->size : 0;
+    c->sums.requested_size += info->state ? info->requested_size : 0;
+    c->sums.block_count++;
+    if (info->address + info->size == info->segment_address + info->segment_size) {
+        end_segment(c);
+    }
+}
+
+enum { BLOCKS_MAX = 64 };
+
+typedef struct walk { /* what was seen; compared later, for a walk holds the device's lock */
+    gmd_block_info blocks[BLOCKS_MAX];
+    size_t count;
+} walk;
+
+static void note_block(void *context, const gmd_block_info *info)
+{
+    walk *w = context;
+    if (w->count < BLOCKS_MAX) {
+        w->blocks[w->count++] = *info;
+    }
+}
+
+static void compare_device(comparison *c, gmd_allocator *a, int device)
+{
+    walk w = {.count = 0};
+    assert_true(gmd_allocator_walk(a, device, note_block, &w));
+    c->device = device;
+    for (size_t i = 0; i < w.count; i++) {
+        compare_block(c, &w.blocks[i]);
+    }
+}
+
+/* Of both pools, two streams, a private pool and two devices: live, pending and free blocks. */
+static void make_blocks(fixture *f)
+{
+    const uint64_t id[2] = {3, 4};
+    void *context, *pending = take(f, 3000, f->s1);
+    assert_true(gmd_allocator_record_stream(f->a, pending, f->s2));
+    cudaMemsetAsync(pending, 0, 100, f->s2);
+    give(f, pending, f->s1);
+    take(f, 100, f->s1);
+    take(f, 2 * GMD_MIB, f->s2);
+    give(f, take(f, 30 * GMD_MIB, f->s2), f->s2);
+    assert_true(gmd_allocator_begin_pool(f->a, 0, id, NULL, NULL));
+    take(f, 5000, f->s1);
+    assert_true(gmd_allocator_end_pool(f->a, 0, id, &context));
+    gmd_allocator_malloc(f->a, 700, 1, NULL);
+}
+
+static void expect_blocks_of_a_walk(fixture *f, const char *conf)
+{
+    gmd_allocator_destroy(f->a);
+    assert_int_equal(gmd_allocator_create(&f->a, 2, conf, NULL), GMD_OK);
+    make_blocks(f);
+    comparison c = {.seen = dump(f)};
+    compare_device(&c, f->a, 0);
+    compare_device(&c, f->a, 1);
+    assert_int_equal(c.segment, f->seen.segment_count);
+    assert_int_equal(c.block, f->seen.block_count);
+    assert_true(c.segment >= 4);
+}
+
+static void segments_and_blocks_are_those_of_a_walk(void **state)
+{
+    expect_blocks_of_a_walk(*state, "");
+}
+
+static void those_of_expandable_segments_are_too(void **state)
+{
+    expect_blocks_of_a_walk(*state, "expandable_segments:True");
+}
+
 /* --- rings -------------------------------------------------------------------------------- */
 
 static void of_many_events_the_latest_are_kept(void **state)
@@ -428,6 +546,8 @@ int main(void)
         WITH_FIXTURE(out_of_memory_says_what_the_device_had_left),
         WITH_FIXTURE(a_snapshot_shows_in_the_next_one_with_the_active_bytes),
         WITH_FIXTURE(each_device_has_its_own_events),
+        WITH_FIXTURE(segments_and_blocks_are_those_of_a_walk),
+        WITH_FIXTURE(those_of_expandable_segments_are_too),
         WITH_FIXTURE(of_many_events_the_latest_are_kept),
         WITH_FIXTURE(a_ring_that_grows_loses_nothing),
         WITH_FIXTURE(the_latest_are_kept_whichever_stream_they_are_of),

@@ -224,12 +224,12 @@ static void take_in_turns(recorder *r, uint64_t count)
     }
 }
 
-/* The allocations of the snapshot, which are in the order of their sizes. */
+/* The allocations of the snapshot, which are in the order of their sizes; its blocks are all. */
 static uint64_t count_in_order(const recorder *r)
 {
     gmd_snapshot seen = {0};
     gmd_error error = {""};
-    uint64_t found = 0, before = 0;
+    uint64_t found = 0, before = 0, bytes = 0;
     if (gmd_snapshot_read(&seen, r->path, &error) != GMD_OK) {
         fail_msg("%s", error.text);
     }
@@ -240,6 +240,10 @@ static uint64_t count_in_order(const recorder *r)
             found++;
         }
     }
+    for (size_t i = 0; i < seen.block_count; i++) {
+        bytes += seen.blocks[i].size;
+    }
+    assert_int_equal(bytes, stats_of(&r->b).reserved_bytes);
     gmd_snapshot_free(&seen);
     return found;
 }

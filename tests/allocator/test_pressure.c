@@ -81,6 +81,23 @@ static void garbage_is_what_was_passed_over_longest(void **state)
     close_bench(&b);
 }
 
+/* Both blocks are of one age then, which is the mean. */
+static void what_was_passed_over_before_there_was_a_limit_is_no_older(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.085"); /* 86 MiB */
+    uint64_t old = take(&b, 12 * GMD_MIB), young = take(&b, 14 * GMD_MIB);
+    give(&b, old);
+    for (uint64_t mib = 20; mib <= 24; mib += 2) {
+        take(&b, mib * GMD_MIB);
+    }
+    give(&b, young);
+    gmd_allocator_set_memory_fraction(b.a, 0.99, 0);
+    take(&b, 26 * GMD_MIB);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 2);
+    close_bench(&b);
+}
+
 /* As in torch, where a limit is a limit: what then serves the request is a block that was pending.
  */
 static void with_a_limit_of_nothing_all_that_is_cached_is_garbage(void **state)
@@ -234,6 +251,7 @@ int main(void)
         cmocka_unit_test(oversize_blocks_are_given_back_for_an_oversize_request),
         cmocka_unit_test(an_oversize_block_of_just_the_least_size_is_given_back),
         cmocka_unit_test(garbage_is_what_was_passed_over_longest),
+        cmocka_unit_test(what_was_passed_over_before_there_was_a_limit_is_no_older),
         cmocka_unit_test(with_a_limit_of_nothing_all_that_is_cached_is_garbage),
         cmocka_unit_test(below_the_threshold_nothing_is_collected),
         cmocka_unit_test(a_callback_may_free_what_then_serves_the_request),

@@ -134,6 +134,35 @@ static void malformed_values_are_refused(void **state)
     expect_refused("max_split_size_mb:99999999999999999999999", "instead of");
 }
 
+static void the_ends_of_a_range_belong_to_it(void **state)
+{
+    (void)state;
+    assert_true(parsed("per_process_memory_fraction:0").memory_fraction == 0);
+    assert_true(parsed("per_process_memory_fraction:1").memory_fraction == 1);
+    assert_int_equal(parsed("max_split_size_mb:20").max_split_bytes, 20 * GMD_MIB);
+    assert_int_equal(parsed("max_non_split_rounding_mb:20").max_non_split_rounding_bytes,
+                     20 * GMD_MIB);
+    assert_int_equal(parsed("large_segment_size_mb:11").large_segment_bytes, 11 * GMD_MIB);
+    parsed("pinned_num_register_threads:1,pinned_reserve_segment_size_mb:1");
+    parsed("pinned_num_register_threads:128");
+}
+
+static void what_is_outside_by_one_does_not(void **state)
+{
+    (void)state;
+    expect_refused("garbage_collection_threshold:0", "between 0 and 1");
+    expect_refused("max_non_split_rounding_mb:19", "at least 20");
+    expect_refused("pinned_num_register_threads:0", "power of two up to 128");
+}
+
+static void a_bound_beyond_the_last_interval_is_of_the_last(void **state)
+{
+    (void)state;
+    settings s = parsed("roundup_power2_divisions:[16384:2,65536:4]");
+    assert_int_equal(s.roundup_divisions[ROUNDUP_INTERVALS - 2], 2);
+    assert_int_equal(s.roundup_divisions[ROUNDUP_INTERVALS - 1], 4);
+}
+
 static void a_setting_may_stand_before_a_comma_at_the_end(void **state)
 {
     (void)state;
@@ -155,6 +184,9 @@ int main(void)
         cmocka_unit_test(reuse_within_a_capture_can_be_switched_off_but_not_on),
         cmocka_unit_test(values_without_effect_are_checked_all_the_same),
         cmocka_unit_test(malformed_values_are_refused),
+        cmocka_unit_test(the_ends_of_a_range_belong_to_it),
+        cmocka_unit_test(what_is_outside_by_one_does_not),
+        cmocka_unit_test(a_bound_beyond_the_last_interval_is_of_the_last),
         cmocka_unit_test(a_setting_may_stand_before_a_comma_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

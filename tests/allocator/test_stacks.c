@@ -278,6 +278,36 @@ static void many_stacks_are_told_apart(void **state)
     }
 }
 
+/* The hash of 16 bytes that begin with `word` is that of `word` alone: from the one the last step
+ * of the other is calculated (stacks.c has the steps). False: they are no text. */
+static bool make_longer_of_one_hash(uint64_t word, char longer[17])
+{
+    uint64_t mixed = (word ^ (16 * 2 + 1)) * 0x9e3779b97f4a7c15u;
+    uint64_t last = (mixed ^ mixed >> 29) ^ word ^ (8 * 2 + 1);
+    memcpy(longer, &word, sizeof word);
+    memcpy(longer + sizeof word, &last, sizeof last);
+    longer[16] = '\0';
+    return strlen(longer) == 16 && !strpbrk(longer, "\n:");
+}
+
+static void stacks_with_one_hash_are_told_apart(void **state)
+{
+    fixture *f = *state;
+    char shorter[] = "aaaaaaaa", longer[17], expected[24];
+    uint64_t word;
+    do {
+        shorter[7]++;
+        memcpy(&word, shorter, sizeof word);
+    } while (!make_longer_of_one_hash(word, longer));
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = longer;
+    take(f, 100);
+    f->stack = shorter;
+    take(f, 100);
+    snprintf(expected, sizeof expected, "%s in :0", shorter);
+    assert_string_equal(frames(event(dump(f), 2)), expected);
+}
+
 static size_t tell_long(void *context, char *text, size_t size)
 {
     fixture *f = context;
@@ -461,6 +491,7 @@ int main(void)
         WITH_FIXTURE(a_source_may_allocate_and_free),
         WITH_FIXTURE(a_source_that_tells_nothing_leaves_no_frames),
         WITH_FIXTURE(many_stacks_are_told_apart),
+        WITH_FIXTURE(stacks_with_one_hash_are_told_apart),
         WITH_FIXTURE(a_stack_that_there_is_no_room_for_says_so),
         WITH_FIXTURE(native_frames_name_the_library_that_they_are_in),
         WITH_FIXTURE(native_stacks_differ_by_their_callers),
