@@ -42,6 +42,8 @@ gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
 
 /* One of many inputs for a process. Its header lines are not looked at, but for an `interleave` by
  * a seed. */
+#define GMD_LAST_REQUEST UINT64_MAX /* as a probed_refusal: where the last request is refused */
+
 typedef struct gmd_scout_trace {
     gmd_trace trace;
     uint64_t probed_refusal; /* the refusal after which it ends with questions, from 1; 0: none */
@@ -54,6 +56,10 @@ typedef struct gmd_scouted {
                         its threads lost their turn to the watchdog too often */
     const gmd_outcome *outcome;                        /* of that; valid until the next call */
     uint64_t requests, faults_planted, faults_unfired; /* of the inputs that passed */
+    /* Of each that passed a hash of what is seen of the allocator after the last request: current
+     * statistics, and where live blocks lie in their device allocations. 0: it ended with
+     * questions. Valid until the next call. */
+    const uint64_t *states;
     uint64_t lapses; /* likewise: turns lost to the watchdog (docs/interleaving.md) */
 } gmd_scouted;
 

@@ -28,6 +28,7 @@ typedef struct gmd_scout_list {
     bool expects_lapses; /* given: threads that spin or block out of sight lose their turn soon */
     bool has_stopped;    /* before the next input: the threads lost their turn too often */
     uint64_t lapses;
+    uint64_t states[GMD_SCOUT_MAX]; /* of those that passed: gmd_scouted */
 } gmd_scout_list;
 
 /* Plays them up to the first that shows something. `trace` is the session's: its requests, counts

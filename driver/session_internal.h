@@ -87,6 +87,7 @@ struct gmd_session {
      * after this refusal, and the input ends with the answers. 0: never. */
     bool is_scouting, ends_here;
     uint64_t scouted_refusal;
+    uint64_t state_hash; /* of what is seen after the last request (gmd_scouted) */
     bool expects_lapses; /* of the scheduler (scheduler.h) */
     unsigned lapses;     /* of its latest run */
     bool is_over;
