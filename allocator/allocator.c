@@ -103,6 +103,13 @@ static bool wait_for_all(const device_allocator *d)
     return is_done;
 }
 
+static void release_all(device_allocator *d)
+{
+    segments_release_pool(d, &d->default_pool);
+    private_pools_release_free(d);
+    expandable_release_empty(d);
+}
+
 static void destroy_device(device_allocator *d)
 {
     device_enter(d);
@@ -115,9 +122,9 @@ static void destroy_device(device_allocator *d)
         pending_abandon(d);
     }
     d->is_known_idle = wait_for_all(d); /* streams may have been destroyed: they are not asked */
-    segments_release_pool(d, &d->default_pool);
-    private_pools_release_free(d);
-    expandable_release_empty(d);
+    release_all(d);
+    release_all(d); /* what was refused is tried twice; then it is lost */
+    expandable_abandon(d);
     device_leave(d);
     courtesy_forget(d);
     private_pools_destroy(d);

@@ -34,6 +34,20 @@ bool block_pool_add(block_pool *pool)
     return true;
 }
 
+void block_pool_reset(block_pool *pool)
+{
+    block_slab *kept = pool->slabs;
+    if (kept) {
+        pool->slabs = kept->next;
+    }
+    block_pool_release(pool);
+    if (kept) {
+        kept->next = NULL;
+        *pool = (block_pool){
+            .slabs = kept, .fresh = kept->blocks, .fresh_end = kept->blocks + SLAB_BLOCKS};
+    }
+}
+
 void block_pool_release(block_pool *pool)
 {
     for (block_slab *slab = pool->slabs, *next; slab; slab = next) {

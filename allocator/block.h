@@ -128,5 +128,6 @@ static inline void block_pool_give(block_pool *pool, block *b)
 }
 
 void block_pool_release(block_pool *pool); /* frees all slabs: every block becomes invalid */
+void block_pool_reset(block_pool *pool);   /* likewise, but keeps the memory of some */
 
 #endif

@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 
+enum { FIRST_BITS = 6, SMALL_SLOTS = 1024 };
+
 bool block_map_grow(block_map *map)
 {
-    unsigned bits = map->slots ? 64 - map->shift + 1 : 10;
+    unsigned bits = map->slots ? 64 - map->shift + 1 : FIRST_BITS;
     block_map larger = {.slots = calloc((size_t)1 << bits, sizeof *larger.slots),
                         .mask = ((uint64_t)1 << bits) - 1,
                         .shift = 64 - bits};
@@ -50,4 +52,11 @@ void block_map_release(block_map *map)
 {
     free(map->slots);
     *map = (block_map){0};
+}
+
+void block_map_shrink(block_map *map)
+{
+    if (map->mask >= SMALL_SLOTS) {
+        block_map_release(map);
+    }
 }

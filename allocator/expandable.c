@@ -278,6 +278,15 @@ void expandable_release_free(device_allocator *d, free_set *set)
     }
 }
 
+void expandable_abandon(device_allocator *d)
+{
+    for (segment *s = d->segments, *next; s; s = next) {
+        next = s->next;
+        segment_abandon(s);
+    }
+    d->segments = NULL;
+}
+
 void expandable_release_empty(device_allocator *d)
 {
     for (segment *s = d->segments, *next; s; s = next) {

@@ -18,4 +18,7 @@ void expandable_release_free(device_allocator *d, free_set *set);
 /* Gives back the addresses of every segment that has no pages. */
 void expandable_release_empty(device_allocator *d);
 
+/* Segments that are left keep their pages and addresses, which nobody knows of any more. */
+void expandable_abandon(device_allocator *d);
+
 #endif

@@ -16,6 +16,10 @@
  *     void gmd_reset_peak_stats(int device);
  *     int  gmd_configure(const char *conf, char *message, size_t message_size);
  *                                             0: accepted; else a message; before the first request
+ *     int  gmd_restart(const char *conf, char *message, size_t message_size);
+ *                       0: everything went back to the device and is forgotten, and the next call
+ *                       starts anew with these settings, maybe on another device; else a message,
+ *                       and nothing is changed. No other thread is in a call
  *     int  gmd_order_segments(int device, const uint64_t *given, size_t count);
  *                                             0: accepted; see gmd_allocator_order_segments
  *     uint64_t gmd_place_of(int device, uint64_t address);

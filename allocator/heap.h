@@ -40,6 +40,10 @@ struct heap {
 heap *heap_create(device_allocator *device, pool *of, cudaStream_t stream);
 void heap_destroy(heap *h); /* NULL is fine */
 
+/* From now on up to 32 heaps that are destroyed are kept for the next ones of the process: who
+ * makes the allocator anew thousands of times a second has them cleared already. Any thread. */
+void heap_keep_spares(void);
+
 static inline bool heap_try_enter(heap *h)
 {
     uint32_t open = HEAP_OPEN;

@@ -1,6 +1,7 @@
 /* plugin.c - libgmd_allocator.so: the reference allocator behind the ABI of gmd_abi.h. One
  * allocator for the process, made by the first call that needs it. */
 #include "gmd_allocator.h"
+#include "heap.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 
 /* Declared here because the ABI is found by name: there is no header for callers to include. */
 GMD_EXPORT int gmd_configure(const char *conf, char *message, size_t message_size);
+GMD_EXPORT int gmd_restart(const char *conf, char *message, size_t message_size);
 GMD_EXPORT void gmd_init(int device_count);
 GMD_EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
 GMD_EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
@@ -41,7 +43,8 @@ GMD_EXPORT const char *gmd_last_error(void);
 GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
 GMD_EXPORT int64_t gmd_quirk_count(const char *name);
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static bool was_made; /* or could not be: it is tried once */
 static gmd_allocator *_Atomic instance;
 static char conf[4096]; /* of gmd_configure */
 
@@ -64,21 +67,21 @@ static gmd_allocator *get(void)
 {
     gmd_allocator *made = atomic_load_explicit(&instance, memory_order_acquire);
     if (__builtin_expect(!made, 0)) {
-        pthread_once(&once, make_instance);
+        pthread_mutex_lock(&making);
+        if (!was_made) {
+            was_made = true;
+            make_instance();
+        }
         made = instance;
+        pthread_mutex_unlock(&making);
     }
     return made;
 }
 
-/* Settings in PYTORCH_CUDA_ALLOC_CONF syntax, before the first allocation. 0: accepted. */
-int gmd_configure(const char *text, char *message, size_t message_size)
+static int take_settings(const char *text, char *message, size_t message_size)
 {
     gmd_error error = {""};
     gmd_allocator *probe = NULL;
-    if (instance) {
-        snprintf(message, message_size, "the settings come too late: the allocator is in use");
-        return -1;
-    }
     text = text ? text : "";
     if (strlen(text) >= sizeof conf) {
         snprintf(message, message_size, "the settings are too long");
@@ -90,6 +93,30 @@ int gmd_configure(const char *text, char *message, size_t message_size)
     }
     gmd_allocator_destroy(probe);
     snprintf(conf, sizeof conf, "%s", text);
+    return 0;
+}
+
+/* Settings in PYTORCH_CUDA_ALLOC_CONF syntax, before the first allocation. 0: accepted. */
+int gmd_configure(const char *text, char *message, size_t message_size)
+{
+    if (instance) {
+        snprintf(message, message_size, "the settings come too late: the allocator is in use");
+        return -1;
+    }
+    return take_settings(text, message, message_size);
+}
+
+/* Settings as they are parsed cost more than all else that a restart does. */
+int gmd_restart(const char *text, char *message, size_t message_size)
+{
+    bool is_new = strcmp(text ? text : "", conf) != 0;
+    if (is_new && take_settings(text, message, message_size) != 0) {
+        return -1;
+    }
+    heap_keep_spares();
+    gmd_allocator_destroy(instance);
+    instance = NULL;
+    was_made = false;
     return 0;
 }
 

@@ -134,11 +134,14 @@ static uint32_t add(stacks *s, const void *data, size_t size, bool is_text)
 stacks *stacks_create(void)
 {
     stacks *s = calloc(1, sizeof *s);
-    if (!s || !add(s, no_room, sizeof no_room - 1, true)) {
-        free(s);
+    if (!s) {
         return NULL;
     }
     pthread_mutex_init(&s->lock, NULL);
+    if (!add(s, no_room, sizeof no_room - 1, true)) {
+        stacks_destroy(s);
+        return NULL;
+    }
     return s;
 }
 

@@ -89,6 +89,11 @@ void segment_release(struct segment *s)
     if (driver.cuMemAddressFree(s->address, s->size) != CUDA_SUCCESS) {
         (void)driver.cuMemAddressFree(s->address, s->size); /* else they are lost */
     }
+    segment_abandon(s);
+}
+
+void segment_abandon(struct segment *s)
+{
     free(s->handles);
     free(s->is_detached);
     free(s);

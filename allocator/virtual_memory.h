@@ -24,6 +24,7 @@ struct segment {
 /* Reserves addresses, no memory. NULL: not supported here, or refused. */
 struct segment *segment_reserve(int device, uint64_t size, uint64_t page_bytes);
 void segment_release(struct segment *s); /* nothing of it is mapped */
+void segment_abandon(struct segment *s); /* the device keeps what it has of it */
 
 /* Maps what is not mapped yet of pages [first, first + count). False: refused, nothing changed. */
 bool segment_map(struct segment *s, uint64_t first, uint64_t count);

@@ -36,10 +36,12 @@ static int compare_heads(const void *a, const void *b)
 static void find_heads(device_allocator *d, head_list *list)
 {
     for (heap *h = d->heaps; h; h = h->next_of_device) {
-        for (uint64_t i = 0; h->allocated.slots && i <= h->allocated.mask; i++) {
+        uint64_t left = h->allocated.count; /* a map that was large is mostly empty */
+        for (uint64_t i = 0; left; i++) {
             block *b = block_map_at(&h->allocated, i);
             if (b) {
                 add_head(list, b);
+                left--;
             }
         }
         for (int kind = 0; kind < POOL_KINDS; kind++) {

@@ -5,16 +5,26 @@
 #include "results.h"
 
 #include "gmd_size.h"
-#include "search.h"
+#include "jobs.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { KEY_TIME = 0x300, KEY_RUNS, KEY_JOBS, KEY_OUT, KEY_WITHOUT, KEY_EXHAUSTIVE };
+enum {
+    KEY_TIME = 0x300,
+    KEY_RUNS,
+    KEY_JOBS,
+    KEY_OUT,
+    KEY_WITHOUT,
+    KEY_CORPUS,
+    KEY_UNGUIDED,
+    KEY_EXHAUSTIVE
+};
 
 #define DEFAULT_SECONDS  60
 #define MINIMIZE_SECONDS 60
@@ -24,21 +34,29 @@ typedef struct fuzz_arguments {
     cli_options common;
     double seconds;
     uint64_t runs;
-    const char *without;
+    unsigned jobs;
+    bool is_unguided;
+    const char *without, *corpus;
     uint32_t exhaustive; /* 0: a campaign */
 } fuzz_arguments;
 
 static const struct argp_option fuzz_options[] = {
     {"time", KEY_TIME, "DURATION", 0, "how long: 90s, 10m, 8h (60s, where --runs is not given)", 1},
     {"runs", KEY_RUNS, "N", 0, "how many sequences", 1},
-    {"jobs", KEY_JOBS, "N", 0, "processes at a time: 1 in this version", 1},
+    {"jobs", KEY_JOBS, "N", 0, "processes that search together (1)", 1},
+    {"corpus", KEY_CORPUS, "DIR", 0,
+     "inputs to go on from, .gmd files or bytes; what brings the allocator into a new state is "
+     "added",
+     1},
+    {"unguided", KEY_UNGUIDED, NULL, 0, "each sequence is drawn anew: no corpus", 1},
     {"without", KEY_WITHOUT, "NAMES", 0,
      "what no sequence has: fault, budget, fraction, record, wait, sync, empty_cache, destroy, "
      "threads, devices, settings, huge (sizes near 2^64)",
      1},
     {"exhaustive", KEY_EXHAUSTIVE, "DEPTH", 0,
      "instead all sequences of up to so many requests, 1 to 8, over a small alphabet", 1},
-    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases)", 1},
+    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases); none: nowhere",
+     1},
     {0},
 };
 
@@ -63,12 +81,17 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         }
         return 0;
     case KEY_JOBS:
-        if (!gmd_parse_u64(text, &jobs) || jobs != 1) {
-            argp_error(state,
-                       "--jobs %s: this version searches with one process; start several "
-                       "with different seeds",
-                       text);
+        if (!gmd_parse_u64(text, &jobs) || jobs < 1 || jobs > GMD_JOBS_MAX) {
+            argp_error(state, "--jobs %s: expected a whole number from 1 to %d", text,
+                       GMD_JOBS_MAX);
         }
+        a->jobs = (unsigned)jobs;
+        return 0;
+    case KEY_CORPUS:
+        a->corpus = text;
+        return 0;
+    case KEY_UNGUIDED:
+        a->is_unguided = true;
         return 0;
     case KEY_WITHOUT:
         if (!gmd_profile_leave_out(&(gmd_profile_space){0}, text, unknown)) {
@@ -83,19 +106,22 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         }
         return 0;
     case KEY_OUT:
-        a->common.run.case_directory = text;
+        a->common.run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "expected no arguments, found '%s'", text);
         return 0;
     case ARGP_KEY_END:
-        if (a->common.run.device != GMD_DEVICE_SIM) {
-            argp_error(state, "the search needs the simulated device; its cases can then be run "
-                              "with --device cuda");
-        }
         if (a->common.run.case_directory &&
             cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
             argp_error(state, "--out %s", error.text);
+        }
+        if (a->corpus && cli_probe_folder(a->corpus, &error) != GMD_OK) {
+            argp_error(state, "--corpus %s", error.text);
+        }
+        if (a->is_unguided && (a->corpus || a->jobs > 1)) {
+            argp_error(state, "--unguided: there is no corpus then, nor anything that several "
+                              "processes could share (--corpus, --jobs)");
         }
         return 0;
     default:
@@ -108,10 +134,12 @@ static const struct argp_child fuzz_children[] = {{&cli_common_argp, 0, NULL, 0}
 static const struct argp fuzz_argp = {
     .options = fuzz_options,
     .parser = parse_fuzz,
-    .doc = "Looks for defects of an allocator: random sequences of requests and faults on the "
-           "simulated device, all oracles on. Each defect is reported once, with a minimised case."
-           "\v--capacity, --limit, --conf, --devices and --schedule fix what is otherwise drawn at "
-           "random; --devices N: up to N. The same seed makes the same campaign.",
+    .doc =
+        "Looks for defects of an allocator: sequences of requests and, on the simulated device, of "
+        "faults, all oracles on. It goes on from those that brought the allocator into new "
+        "states. Each defect is reported once, with a minimised case."
+        "\v--capacity, --limit, --conf, --devices and --schedule fix what is otherwise drawn at "
+        "random; --devices N: up to N. The same seed makes the same campaign.",
     .children = fuzz_children,
 };
 
@@ -132,9 +160,12 @@ static void show_status(void *context, const gmd_search_status *s)
         fprintf(stderr, "\r\033[K");
         return;
     }
-    fprintf(stderr, "\r%s: %" PRIu64 " sequences, %" PRIu64 " requests, %.0f/s, %zu found, %.0f s",
-            s->doing, s->runs, s->requests, s->seconds > 0 ? (double)s->requests / s->seconds : 0,
-            s->findings, s->seconds);
+    double seconds = s->seconds > 0 ? s->seconds : 1;
+    fprintf(stderr,
+            "\r%s: %" PRIu64 " inputs (%.0f/s), %.0f requests/s, %zu found, %" PRIu32
+            " features, the last new one %.0f s ago, %zu in the corpus, %.0f s",
+            s->doing, s->runs, (double)s->runs / seconds, (double)s->requests / seconds,
+            s->findings, s->features, s->fresh_seconds, s->inputs, s->seconds);
     if (strcmp(s->doing, "minimising") == 0) {
         fprintf(stderr, " (%zu requests)", s->case_requests);
     }
@@ -177,6 +208,18 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
     snprintf(o->notes[o->note_count++], sizeof o->notes[0],
              "%" PRIu64 " sequences in %" PRIu64 " rounds", result->status.runs,
              result->status.rounds);
+    if (result->status.features) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu32
+                 " features of the allocator's state, %zu inputs in the corpus; the last "
+                 "new one came %.0f s before the end",
+                 result->status.features, result->status.inputs, result->status.fresh_seconds);
+    }
+    if (result->unreadable) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%zu files of the corpus are no inputs, first: %.180s", result->unreadable,
+                 result->unreadable_first);
+    }
     if (result->refused) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " rounds were refused: %.180s", result->refused, result->refusal);
@@ -212,6 +255,36 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
     }
 }
 
+/* What the processes of a campaign share of what they learn. */
+static gmd_feature_map *open_features(gmd_error *error)
+{
+    gmd_feature_map *map =
+        mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) {
+        gmd_fail(error, GMD_NO_MEMORY, "no memory to share with other processes");
+        return NULL;
+    }
+    return map;
+}
+
+static gmd_status search(const fuzz_arguments *a, gmd_search_options *options,
+                         gmd_findings *findings, gmd_search_result *result, gmd_error *error)
+{
+    const char *taken[CONF_MAX];
+    gmd_status status = gmd_search_find_space(&options->space, options->run, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (!options->space.conf_is_fixed) {
+        options->space.confs = taken;
+        options->space.conf_count = gmd_search_taken_confs(options->run, taken, CONF_MAX);
+    }
+    char unknown[32];
+    gmd_profile_leave_out(&options->space, a->without ? a->without : "", unknown);
+    return a->jobs > 1 ? gmd_search_jobs(options, a->jobs, findings, result, error)
+                       : gmd_search(options, findings, result, error);
+}
+
 static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_error *error)
 {
     char origin[128];
@@ -220,10 +293,12 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     run.conf = NULL;
     run.schedule = NULL;
     run.interleave = NULL;
+    gmd_corpus corpus = {.folder = a->corpus};
     gmd_search_options options = {.run = &run,
                                   .seed = run.seed,
                                   .seconds = a->seconds,
                                   .runs = a->runs,
+                                  .corpus = a->is_unguided ? NULL : &corpus,
                                   .is_interrupted = &is_interrupted,
                                   .progress = run.shows_progress ? show_status : NULL};
     if (!a->runs && !(a->seconds > 0)) {
@@ -236,21 +311,17 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                              .allocator = run.allocator,
                              .minimize_seconds = MINIMIZE_SECONDS};
     gmd_search_result result;
-    const char *taken[CONF_MAX];
-    gmd_status status = gmd_search_find_space(&options.space, &run, error);
-    if (status == GMD_OK) {
-        if (!options.space.conf_is_fixed) {
-            options.space.confs = taken;
-            options.space.conf_count = gmd_search_taken_confs(&run, taken, CONF_MAX);
-        }
-        char unknown[32];
-        gmd_profile_leave_out(&options.space, a->without ? a->without : "", unknown);
-        status = gmd_search(&options, &findings, &result, error);
-    }
+    gmd_feature_map *map = open_features(error);
+    run.features = a->is_unguided ? NULL : map;
+    gmd_status status = map ? search(a, &options, &findings, &result, error) : GMD_NO_MEMORY;
     if (status == GMD_OK) {
         add_outcome(results, a, &findings, &result);
     }
     gmd_findings_free(&findings);
+    gmd_corpus_free(&corpus);
+    if (map) {
+        munmap(map, sizeof *map);
+    }
     return status;
 }
 

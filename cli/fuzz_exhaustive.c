@@ -70,6 +70,11 @@ gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, double secon
 {
     char origin[64];
     gmd_run_options run = given->run;
+    if (run.device != GMD_DEVICE_SIM) {
+        return gmd_fail(
+            error, GMD_BAD_INPUT,
+            "--exhaustive: needs the simulated device, where each sequence begins anew");
+    }
     if (run.limit_bytes) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--limit: not with --exhaustive, whose device is as small as it is told to "

@@ -1,8 +1,8 @@
 #include "canary.h"
 
 #include "canary_image.h"
+#include "entry_point.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,6 @@
 #define THREADS         256
 #define BLOCKS_MAX      512
 #define MARK_SHIFT      24
-#define LEAST_VERSION   12000 /* of CUDA, with the functions below */
-#define INVALID_CONTEXT                                                                            \
-    201 /* CUDA_ERROR_INVALID_CONTEXT: the runtime makes one when first called */
 
 /* As in canary.cu. Written by the device while the host reads. */
 typedef struct canary_entry {
@@ -53,33 +50,8 @@ struct gmd_canaries {
 
 /* --- loading ------------------------------------------------------------------------------ */
 
-typedef cudaError_t entry_point_fn(const char *symbol, void **function, unsigned int version,
-                                   unsigned long long flags,
-                                   enum cudaDriverEntryPointQueryResult *result);
-
-static gmd_status find_function(entry_point_fn *entry_point, const char *name, void *to,
-                                gmd_error *error)
-{
-    void *function = NULL;
-    enum cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-    if (entry_point(name, &function, LEAST_VERSION, cudaEnableDefault, &result) != cudaSuccess ||
-        result != cudaDriverEntryPointSuccess || !function) {
-        return gmd_fail(error, GMD_BAD_INPUT, "the driver has no %s", name);
-    }
-    memcpy(to, &function, sizeof function); /* ISO C has no cast from object to function */
-    return GMD_OK;
-}
-
 static gmd_status find_functions(gmd_canaries *c, gmd_error *error)
 {
-    entry_point_fn *entry_point = NULL;
-    void *runtime = dlopen(c->runtime->path, RTLD_NOW | RTLD_NOLOAD);
-    void *found = runtime ? dlsym(runtime, "cudaGetDriverEntryPointByVersion") : NULL;
-    if (!found) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%.500s has no cudaGetDriverEntryPointByVersion",
-                        c->runtime->path);
-    }
-    memcpy(&entry_point, &found, sizeof found);
     const struct {
         const char *name;
         void *to;
@@ -89,7 +61,7 @@ static gmd_status find_functions(gmd_canaries *c, gmd_error *error)
                      {"cuLaunchKernel", &c->driver.launch}};
     gmd_status status = GMD_OK;
     for (size_t i = 0; i < sizeof functions / sizeof *functions && status == GMD_OK; i++) {
-        status = find_function(entry_point, functions[i].name, functions[i].to, error);
+        status = gmd_entry_point(c->runtime, functions[i].name, functions[i].to, error);
     }
     return status;
 }
@@ -133,9 +105,7 @@ static cudaError_t launch(gmd_canaries *c, void *kernel, cudaStream_t stream, ui
     blocks = blocks < 1 ? 1 : blocks > BLOCKS_MAX ? BLOCKS_MAX : blocks;
     int result = c->driver.launch(kernel, (unsigned int)blocks, 1, 1, THREADS, 1, 1, 0, stream,
                                   parameters, NULL);
-    int device;
-    if (result == INVALID_CONTEXT && c->runtime->cudaGetDevice(&device) == cudaSuccess &&
-        c->runtime->cudaSetDevice(device) == cudaSuccess) { /* the thread's first call */
+    if (gmd_entry_point_may_retry(c->runtime, result)) {
         result = c->driver.launch(kernel, (unsigned int)blocks, 1, 1, THREADS, 1, 1, 0, stream,
                                   parameters, NULL);
     }

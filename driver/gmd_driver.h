@@ -7,6 +7,7 @@
 #define GMD_DRIVER_H
 
 #include "gmd_error.h"
+#include "gmd_feature_map.h"
 #include "gmd_known.h"
 #include "gmd_outcome.h"
 #include "gmd_runtime.h"
@@ -38,12 +39,13 @@ typedef struct gmd_run_options {
     size_t recorded_reservation_count;
     unsigned promises;      /* by the user, beside those that the allocator makes itself */
     const gmd_known *known; /* NULL: nothing is known */
-    bool is_compared;     /* with a recording: nothing is asked that would show in the statistics */
-    bool shows_progress;  /* on standard error, while it runs */
-    bool is_second_run;   /* of the same requests: what may differ between processes does */
-    bool has_all_quirks;  /* the reference allocator with the known deviations of PyTorch's */
-    bool oracles_off;     /* for `replay --check` of speed only; reported as skipped */
-    const char *left_out; /* an oracle that is off, to see what it costs; NULL: none */
+    bool is_compared;    /* with a recording: nothing is asked that would show in the statistics */
+    bool shows_progress; /* on standard error, while it runs */
+    bool is_second_run;  /* of the same requests: what may differ between processes does */
+    bool has_all_quirks; /* the reference allocator with the known deviations of PyTorch's */
+    bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
+    gmd_feature_map *features; /* where inputs that are scouted note their state; NULL: nowhere */
+    const char *left_out;      /* an oracle that is off, to see what it costs; NULL: none */
 } gmd_run_options;
 
 typedef struct gmd_workload {

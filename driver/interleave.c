@@ -143,6 +143,10 @@ __attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
     shared->outcome.seconds = now_s() - in->start_s;
     note_interleaving(s, in->which);
     gmd_session_finish(s);
+    if (s->is_in_process) {
+        gmd_outcome_tell(&shared->outcome);
+        abort();
+    }
     atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
     atomic_store(&shared->is_finished, 1);
     fflush(NULL);
@@ -264,6 +268,7 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
     gmd_error error = {""};
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
+    gmd_holds_beat(s->holds);
     gmd_session_begin(s);
     s->request_index = index;
     s->view.request = r;

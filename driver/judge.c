@@ -1,5 +1,8 @@
 #include "judge.h"
 
+#include "state_features.h"
+
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +43,17 @@ void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, const c
     snprintf(v->message, sizeof v->message, "%s", message);
 }
 
+void gmd_outcome_tell(const gmd_outcome *o)
+{
+    for (uint32_t i = 0; i < o->violation_count; i++) {
+        const gmd_violation *v = &o->violations[i];
+        fprintf(stderr, "gmd: %s, request %" PRIu64 ": %s\n", v->oracle, v->request, v->message);
+    }
+    if (o->verdict == GMD_ERROR) {
+        fprintf(stderr, "gmd: %s\n", o->error);
+    }
+}
+
 void gmd_outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error)
 {
     outcome->verdict = GMD_ERROR;
@@ -56,6 +70,15 @@ void gmd_violation_add(gmd_judge *judge, const char *format, ...)
     va_end(arguments);
     gmd_outcome_violation(judge->outcome, judge->known, judge->speaking->name, judge->request_index,
                           message);
+}
+
+void gmd_precondition_met(gmd_judge *judge, unsigned which)
+{
+    if (judge->features) {
+        const char *name = judge->speaking->name;
+        uint32_t family = (uint32_t)(unsigned char)name[0] ^ (uint32_t)(unsigned char)name[1] << 3;
+        gmd_features_add(judge->features, family & 0xff, which);
+    }
 }
 
 /* Puts the hooks of an oracle that can see into the lists. */

@@ -32,6 +32,7 @@ struct gmd_judge {
     const gmd_known *known;
     const gmd_oracle *speaking; /* whose hook is running */
     uint64_t request_index;
+    struct gmd_features *features; /* where preconditions are noted; NULL: nowhere */
     void *states[GMD_ORACLE_MAX];
     gmd_listener listeners[GMD_HOOK_COUNT][GMD_ORACLE_MAX];
     uint32_t listener_count[GMD_HOOK_COUNT];
@@ -49,6 +50,9 @@ void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view);
  */
 void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, const char *oracle,
                            uint64_t request, const char *message);
+
+/* On standard error, for a process that ends with it. */
+void gmd_outcome_tell(const gmd_outcome *outcome);
 
 /* The run could not be carried out. */
 void gmd_outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error);

@@ -1,5 +1,9 @@
 /* nursery.c - a process that waits with the allocator loaded, and a fork of it for each input.
  *
+ * A real device does not survive a fork: there the process waits with nothing loaded, and each fork
+ * of it opens the device by itself; that takes half a second, so it goes on for as long as nothing
+ * is found.
+ *
  * Three processes: gmd (the parent) puts an input into shared memory and asks over a socket; the
  * nursery forks; its child runs the input and exits. The nursery answers with how the child ended.
  * The parent watches the child's beats meanwhile and kills one that hangs. */
@@ -8,6 +12,7 @@
 #include "call_log.h"
 #include "child.h"
 #include "scout.h"
+#include "trace_header.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,12 +30,19 @@
 #define FUNCTION_MAX 64
 #define CHOICE_MAX   4096
 
+#define ORDER_RUN        'r'
+#define ORDER_SCOUT      's'
+#define INPUTS_A_PROCESS 4096
+
 /* What the processes share. The input lies apart from the outcome, which the allocator's process
  * writes. */
 typedef struct nursery_shared {
     gmd_shared run;
     _Atomic int child; /* process of the run under way */
     bool logs;
+    bool can_restart;    /* the allocator exports gmd_restart */
+    bool is_real;        /* the device */
+    bool has_order_left; /* for the nursery, by a child that scouted */
     size_t request_count;
     uint32_t function_count, thread_count, block_count, stream_count;
     char functions[FUNCTION_MAX][64];
@@ -43,6 +55,7 @@ typedef struct nursery_shared {
 
 struct gmd_nursery {
     const gmd_run_options *options;
+    const gmd_run_options *given; /* for what inputs' headers do not state; NULL: not looked at */
     nursery_shared *shared;
     pid_t process;
     int channel;
@@ -101,21 +114,86 @@ static void play_input(gmd_session *session, nursery_shared *shared, gmd_trace *
     session->options = given;
 }
 
-__attribute__((noreturn)) static void be_the_child(gmd_session *session, nursery_shared *shared,
-                                                   gmd_trace *trace)
+/* Scouts what was handed over. True: nothing was found, and the process is as good as a fresh one:
+ * an allocator that is made anew for each input; or a fresh one costs too much. It may scout on. */
+static bool scout(gmd_session *session, nursery_shared *shared, gmd_trace *trace,
+                  uint64_t *inputs_so_far)
 {
-    char *functions[FUNCTION_MAX];
-    char **nameless = calloc((size_t)most_names(shared) + 1, sizeof *nameless);
-    gmd_child_prepare();
+    gmd_scout_list *list = &shared->scouted;
+    list->is_fresh = *inputs_so_far == 0;
+    gmd_scout_inputs(session, trace, shared->requests, list);
+    *inputs_so_far += list->count;
+    return (shared->can_restart || shared->is_real) && !list->has_stopped &&
+           atomic_load(&list->passed) == list->count && *inputs_so_far < INPUTS_A_PROCESS;
+}
+
+static char **name_nothing(const nursery_shared *shared, char **nameless)
+{
+    free(nameless);
+    nameless = calloc((size_t)most_names(shared) + 1, sizeof *nameless);
     if (!nameless) {
         abort(); /* as an allocator would end for want of host memory */
     }
-    view_input(shared, trace, functions, nameless);
-    if (shared->scouted.count) {
-        gmd_scout_inputs(session, trace, shared->requests, &shared->scouted);
-    } else {
-        play_input(session, shared, trace);
+    return nameless;
+}
+
+/* True: another order came that this process can carry out. When it is none of scouting, the
+ * nursery carries it out. */
+static bool await_scouting(nursery_shared *shared, int channel)
+{
+    char order = 0;
+    int how = 0;
+    atomic_store(&shared->run.is_finished, 1);
+    if (write(channel, &how, sizeof how) != (ssize_t)sizeof how || read(channel, &order, 1) != 1) {
+        _exit(EXIT_SUCCESS);
     }
+    if (order == ORDER_SCOUT) {
+        atomic_store(&shared->child, getpid());
+        return true;
+    }
+    shared->has_order_left = true;
+    _exit(EXIT_SUCCESS);
+}
+
+/* On a real device, in the process that uses it. */
+static bool open_late(gmd_session *session, nursery_shared *shared)
+{
+    const gmd_run_options *options = session->options;
+    const gmd_workload *workload = session->workload;
+    gmd_error error = {""};
+    atomic_store(&shared->run.stage, GMD_STAGE_LOADING);
+    gmd_status status = gmd_session_open(session, options, workload, &shared->run, &error);
+    if (status != GMD_OK) {
+        gmd_outcome_error(&shared->run.outcome, status, &error);
+    }
+    session->is_hushed = true;
+    atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
+    return status == GMD_OK;
+}
+
+__attribute__((noreturn)) static void be_the_child(gmd_session *session, nursery_shared *shared,
+                                                   gmd_trace *trace, int channel)
+{
+    char *functions[FUNCTION_MAX];
+    char **nameless = NULL;
+    uint64_t scouted = 0;
+    gmd_child_prepare();
+    if (shared->is_real && !open_late(session, shared)) {
+        atomic_store(&shared->run.is_finished, 1);
+        exit(EXIT_SUCCESS);
+    }
+    bool goes_on = true;
+    while (goes_on) {
+        nameless = name_nothing(shared, nameless);
+        view_input(shared, trace, functions, nameless);
+        if (shared->scouted.count) {
+            goes_on = scout(session, shared, trace, &scouted) && await_scouting(shared, channel);
+        } else {
+            play_input(session, shared, trace);
+            goes_on = false;
+        }
+    }
+    close(channel);
     gmd_session_close(session);
     free(nameless);
     atomic_store(&shared->run.stage, GMD_STAGE_UNLOADING);
@@ -132,16 +210,17 @@ static void be_silent(void)
     dup2(nowhere, STDERR_FILENO);
 }
 
-/* One run for each byte that comes; ends when the parent closes its side. */
+/* One run for each byte that comes; ends when the parent closes its side. A child that scouts
+ * answers by itself for as long as it goes on. */
 static void serve(gmd_session *session, nursery_shared *shared, gmd_trace *trace, int channel)
 {
     char order;
-    while (read(channel, &order, 1) == 1) {
+    while (shared->has_order_left || read(channel, &order, 1) == 1) {
         int how = 0;
+        shared->has_order_left = false;
         pid_t child = fork();
         if (child == 0) {
-            close(channel);
-            be_the_child(session, shared, trace);
+            be_the_child(session, shared, trace, channel);
         }
         atomic_store(&shared->child, child);
         while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR) {
@@ -150,7 +229,7 @@ static void serve(gmd_session *session, nursery_shared *shared, gmd_trace *trace
             kill(-child, SIGKILL); /* helpers that the allocator may have forked */
         }
         how = child > 0 ? how : -1;
-        if (write(channel, &how, sizeof how) != (ssize_t)sizeof how) {
+        if (!shared->has_order_left && write(channel, &how, sizeof how) != (ssize_t)sizeof how) {
             break;
         }
     }
@@ -161,16 +240,23 @@ static void live(const gmd_run_options *options, nursery_shared *shared, int cha
     gmd_trace trace = {0};
     gmd_workload workload = {
         .name = "input", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
-    gmd_session session;
+    gmd_session session = {.options = options, .workload = &workload};
     gmd_error error = {""};
     gmd_child_prepare();
     be_silent();
-    gmd_status status = gmd_session_open(&session, options, &workload, &shared->run, &error);
+    gmd_scout_keep_memory();
+    if (shared->is_real) { /* fractions are of the memory that an input states */
+        trace.capacity_bytes = options->capacity_bytes;
+    }
+    gmd_status status = shared->is_real
+                            ? GMD_OK
+                            : gmd_session_open(&session, options, &workload, &shared->run, &error);
     if (status != GMD_OK) {
         gmd_outcome_error(&shared->run.outcome, status, &error);
     }
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
     session.is_hushed = true;
+    shared->can_restart = !shared->is_real && session.subject.restart != NULL;
     int how = 0;
     if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {
         serve(&session, shared, &trace, channel);
@@ -262,11 +348,6 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
 gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *options, gmd_error *error)
 {
     *nursery = NULL;
-    if (options->device != GMD_DEVICE_SIM) {
-        return gmd_fail(error, GMD_BAD_INPUT,
-                        "a real device does not survive the fork of its process: expected "
-                        "--device sim");
-    }
     const gmd_subject_source source = gmd_session_source(options);
     gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
@@ -282,6 +363,7 @@ gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *option
     shared->run.no_second_run = "many inputs are run here: gmd run of one makes the second run";
     shared->run.first_guard = shared->run.last_guard = GMD_SHARED_GUARD;
     n->options = options;
+    shared->is_real = options->device != GMD_DEVICE_SIM;
     n->shared = shared;
     n->channel = -1;
     n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};
@@ -377,8 +459,9 @@ static void judge_run(gmd_nursery *n, int how, answer end)
 /* Has the nursery run what was handed over. */
 static gmd_status give_order(gmd_nursery *n, int *how, answer *end, gmd_error *error)
 {
+    char order = n->shared->scouted.count ? ORDER_SCOUT : ORDER_RUN;
     forget_last_run(n);
-    *end = write(n->channel, "r", 1) == 1 ? await(n, how) : GONE;
+    *end = write(n->channel, &order, 1) == 1 ? await(n, how) : GONE;
     if (*end == GONE || *how == -1) {
         return gmd_fail(error, GMD_FAILED, "the process that runs the inputs %s",
                         *end == GONE ? "is gone" : "could not fork");
@@ -437,9 +520,49 @@ static bool hand_over_functions(nursery_shared *s, const gmd_names *names, gmd_s
     return true;
 }
 
-/* As many as there is room for. */
-static void hand_over_all(nursery_shared *s, const gmd_scout_trace *traces, size_t count)
+bool gmd_nursery_follow(gmd_nursery *n, const gmd_run_options *given)
 {
+    n->given = n->shared->can_restart ? given : NULL;
+    return n->given != NULL;
+}
+
+static bool has_own_header(const gmd_nursery *n, const gmd_trace *header)
+{
+    const gmd_trace own = gmd_header_in_force(&(gmd_trace){0}, n->options);
+    return gmd_trace_has_header_of(&own, header);
+}
+
+bool gmd_nursery_can_follow(const gmd_nursery *n, const gmd_trace *trace)
+{
+    if (!n->given) {
+        return false;
+    }
+    const gmd_trace header = gmd_header_in_force(trace, n->given);
+    return has_own_header(n, &header) ||
+           (!header.schedule.choice_count &&
+            (!header.conf || strlen(header.conf) < GMD_SCOUT_CONF_MAX));
+}
+
+static void hand_over_header(const gmd_nursery *n, const gmd_trace *trace, gmd_scout_input *input)
+{
+    if (!n->given) {
+        return;
+    }
+    const gmd_trace header = gmd_header_in_force(trace, n->given);
+    input->has_header = !has_own_header(n, &header);
+    if (input->has_header) {
+        gmd_scout_header *h = &input->header;
+        h->device_count = header.device_count;
+        h->capacity_bytes = header.capacity_bytes;
+        h->schedule = header.schedule;
+        snprintf(h->conf, sizeof h->conf, "%s", header.conf ? header.conf : "");
+    }
+}
+
+/* As many as there is room for. */
+static void hand_over_all(gmd_nursery *n, const gmd_scout_trace *traces, size_t count)
+{
+    nursery_shared *s = n->shared;
     gmd_scout_list *list = &s->scouted;
     size_t used = 0;
     list->count = s->function_count = s->request_count = 0;
@@ -457,9 +580,11 @@ static void hand_over_all(nursery_shared *s, const gmd_scout_trace *traces, size
                                  .interleave = t->interleave,
                                  .probed_refusal = traces[i].probed_refusal};
         if (t->count > GMD_NURSERY_REQUEST_MAX - used || t->interleave.choice_count ||
-            !hand_over_functions(s, &t->functions, &input)) {
+            !hand_over_functions(s, &t->functions, &input) ||
+            (n->given && !gmd_nursery_can_follow(n, t))) {
             break;
         }
+        hand_over_header(n, t, &input);
         if (t->count) {
             memcpy(&s->requests[used], t->requests, t->count * sizeof *t->requests);
         }
@@ -479,7 +604,7 @@ gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size
     if (n->is_dead || !count) {
         return GMD_OK;
     }
-    hand_over_all(n->shared, traces, count);
+    hand_over_all(n, traces, count);
     if (!n->shared->scouted.count) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "an input has more requests, or functions to fail, "
@@ -500,6 +625,7 @@ gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size
     result->is_suspect = shows_something || (passed < list->count && !list->has_stopped);
     result->states = list->states;
     result->requests = list->requests;
+    result->fresh = list->fresh;
     result->lapses = list->lapses;
     result->faults_planted = list->faults_planted;
     result->faults_unfired = list->faults_unfired;

@@ -2,6 +2,21 @@
 
 #include "child.h"
 
+#include <malloc.h>
+
+static void take_header(gmd_run_options *options, const gmd_run_options *given,
+                        const gmd_scout_input *input)
+{
+    const gmd_scout_header *h = &input->header;
+    *options = *given;
+    if (input->has_header) {
+        options->device_count = h->device_count;
+        options->capacity_bytes = h->capacity_bytes;
+        options->conf = h->conf;
+        options->schedule = &h->schedule;
+    }
+}
+
 static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trace,
                        gmd_request *requests, char **functions, const gmd_scout_input *input)
 {
@@ -16,11 +31,11 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     options->interleave =
         input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
     s->is_scouting = true;
+    gmd_features_start(&s->features, options->features);
     s->scouted_refusal = input->probed_refusal;
 }
 
-/* The outcome as it was before the first request; the oracles' part is the judge's. */
-static void forget_outcome(gmd_outcome *o)
+void gmd_scout_forget_outcome(gmd_outcome *o)
 {
     o->verdict = GMD_PASS;
     o->requests = o->device_calls = o->known_count = 0;
@@ -30,25 +45,44 @@ static void forget_outcome(gmd_outcome *o)
 #define LAPSE_MAX                                                                                  \
     8 /* a third of a second each, at worst: then the parent decides what comes next */
 
+#define KEPT_BYTES   (64 << 20)
+#define UNMAPPED_MAX (32 << 20) /* the most that glibc takes */
+
+void gmd_scout_keep_memory(void)
+{
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_MMAP_THRESHOLD, UNMAPPED_MAX);
+}
+
+bool gmd_scout_play(gmd_session *s)
+{
+    const gmd_outcome *o = &s->shared->outcome;
+    s->lapses = 0;
+    gmd_child_play(s);
+    return !o->violation_count && o->verdict == GMD_PASS;
+}
+
 /* False: it shows something, or cannot be run. */
-static bool play_next(gmd_session *s, gmd_scout_list *list)
+static bool play_next(gmd_session *s, const gmd_run_options *options, bool is_fresh,
+                      gmd_scout_list *list)
 {
     gmd_outcome *o = &s->shared->outcome;
     gmd_error error = {""};
-    if (atomic_load(&list->passed)) {
-        forget_outcome(o);
-        gmd_status status = gmd_session_restart(s, &error);
+    if (!is_fresh) {
+        gmd_scout_forget_outcome(o);
+        gmd_status status = s->subject.restart ? gmd_session_renew(s, options, &error)
+                                               : gmd_session_restart(s, &error);
         if (status != GMD_OK) {
             gmd_outcome_error(o, status, &error);
             return false;
         }
     }
-    s->lapses = 0;
+    s->judge.features = s->features.map ? &s->features : NULL;
     s->expects_lapses = list->expects_lapses;
-    gmd_child_play(s);
-    if (o->violation_count || o->verdict != GMD_PASS) {
+    if (!gmd_scout_play(s)) {
         return false;
     }
+    list->fresh[atomic_load(&list->passed)] = s->features.fresh;
     list->requests += o->requests;
     list->faults_planted += o->faults_planted;
     list->faults_unfired += o->faults_unfired;
@@ -67,8 +101,10 @@ void gmd_scout_inputs(gmd_session *s, gmd_trace *trace, gmd_request *requests, g
     char **functions = trace->functions.items;
     bool goes_on = true;
     for (size_t i = 0; i < list->count && goes_on; i++) {
-        take_input(s, &options, trace, requests, functions, &list->inputs[i]);
-        goes_on = play_next(s, list);
+        const gmd_scout_input *input = &list->inputs[i];
+        take_header(&options, given, input);
+        take_input(s, &options, trace, requests, functions, input);
+        goes_on = play_next(s, &options, i == 0 && list->is_fresh && !input->has_header, list);
     }
     s->options = given;
 }

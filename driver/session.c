@@ -35,6 +35,7 @@ static void record_request(gmd_session *s, const gmd_request *r)
         shared->requests[shared->request_count++] = *r;
     }
     atomic_fetch_add_explicit(&shared->beats, 1, memory_order_release);
+    gmd_holds_beat(s->holds);
 }
 
 typedef struct errand { /* one request, for the thread that it belongs to */

@@ -116,7 +116,7 @@ gmd_status gmd_session_use_filled(gmd_session *s, const gmd_request *r, session_
     if (status != GMD_OK) {
         return status;
     }
-    cudaError_t result = gmd_hold(s->holds, stream, r->duration_ns);
+    cudaError_t result = gmd_hold(s->holds, b->live.device, stream, r->duration_ns);
     result = result == cudaSuccess ? verify(s, b, r->stream, stream) : result;
     if (result == cudaSuccess) {
         result =
@@ -175,5 +175,6 @@ void gmd_session_look_at_canaries(gmd_session *s)
 /* Work that touches memory which is not there ends the use of the device for the process. */
 bool gmd_session_device_is_lost(const gmd_session *s)
 {
+    gmd_holds_release(s->holds);
     return !s->runtime.sim && s->runtime.cudaDeviceSynchronize() == cudaErrorIllegalAddress;
 }

@@ -37,7 +37,7 @@ void gmd_session_mark(gmd_session *s, session_block *b, cudaStream_t stream)
 
 static const gmd_live_block *find_marked(const gmd_session *s, uint64_t mark)
 {
-    for (uint32_t id = 0; mark && id < s->block_capacity; id++) {
+    for (uint32_t id = 0; mark && id < s->block_end; id++) {
         if (s->blocks[id].live.address && s->blocks[id].mark == mark) {
             return &s->blocks[id].live;
         }

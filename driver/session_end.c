@@ -6,7 +6,7 @@
 
 void gmd_session_free_everything(gmd_session *s)
 {
-    for (uint32_t id = 0; id < s->block_capacity && !s->is_over; id++) {
+    for (uint32_t id = 0; id < s->block_end && !s->is_over; id++) {
         if (s->blocks[id].live.address) {
             gmd_live_block freed;
             gmd_error error;
@@ -187,8 +187,7 @@ void gmd_session_finish(gmd_session *session)
     gmd_session_free_everything(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
-        gmd_status status =
-            gmd_streams_sync(&session->streams, device, GMD_ALL_STREAMS, session->moment, &error);
+        gmd_status status = gmd_session_sync(session, device, GMD_ALL_STREAMS, &error);
         if (status != GMD_OK) {
             gmd_session_stop(session, status, &error);
         }
@@ -221,6 +220,7 @@ void gmd_session_close(gmd_session *session)
     gmd_streams_close(&session->streams);
     free(session->blocks);
     gmd_uses_free(&session->uses);
+    gmd_hush_close(&session->hush);
     free(session->calls);
     session->blocks = NULL;
     session->calls = NULL;

@@ -59,6 +59,9 @@ static void note_call(void *context, const gmd_sim_call *call)
     if (s->call_log) {
         gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
     }
+    if (s->features.map) {
+        gmd_features_call(&s->features, call);
+    }
     if (call->kind != GMD_SIM_CALL_OTHER && call->result == 0 && call->size != 0) {
         note_memory(s, call);
     }

@@ -6,8 +6,10 @@
 #include "faults.h"
 #include "gmd_session.h"
 #include "hold.h"
+#include "hush.h"
 #include "judge.h"
 #include "shared.h"
+#include "state_features.h"
 #include "streams.h"
 #include "threads.h"
 #include "uses.h"
@@ -35,8 +37,8 @@ struct gmd_session {
     gmd_subject subject;
     int device_count;
 
-    session_block *blocks; /* by block id */
-    uint32_t block_capacity;
+    session_block *blocks;              /* by block id */
+    uint32_t block_capacity, block_end; /* block_end: beyond all ids of this run */
     uint64_t live_count[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     bool is_placed; /* segments are in an order of ours: a walk tells places, not addresses */
     gmd_streams streams;
@@ -48,6 +50,7 @@ struct gmd_session {
 
     gmd_view view;
     gmd_judge judge;
+    gmd_features features;
     bool has_stats;
     gmd_stats stats[GMD_MAX_DEVICES], stats_before;
     uint64_t free_at_start; /* real device 0, before the allocator was loaded */
@@ -67,9 +70,10 @@ struct gmd_session {
 
     gmd_faults faults;
     bool limit_is_unknown[GMD_MAX_DEVICES];
-    uint64_t limit_bytes[GMD_MAX_DEVICES];  /* of reserved memory; UINT64_MAX: none */
-    uint64_t total_bytes[GMD_MAX_DEVICES];  /* of the device */
-    uint64_t budget_bytes[GMD_MAX_DEVICES]; /* of physical memory; UINT64_MAX: all of it */
+    uint64_t limit_bytes[GMD_MAX_DEVICES];    /* of reserved memory; UINT64_MAX: none */
+    uint64_t limit_at_start[GMD_MAX_DEVICES]; /* likewise, before the first request */
+    uint64_t total_bytes[GMD_MAX_DEVICES];    /* of the device */
+    uint64_t budget_bytes[GMD_MAX_DEVICES];   /* of physical memory; UINT64_MAX: all of it */
 
     bool has_used;             /* work was queued */
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
@@ -78,6 +82,7 @@ struct gmd_session {
     uint64_t last_mark;     /* of all in this process: marks of an earlier input mean nothing */
     uint64_t marking_count; /* allocations asked whether their contents are to be followed */
     bool is_hushed;         /* standard error leads nowhere */
+    gmd_hush hush;
     uint64_t request_index;
     uint64_t moment; /* grows with each request carried out: the order in which it happened, which
                         is not that of the indexes where threads are interleaved */
@@ -88,6 +93,7 @@ struct gmd_session {
     bool is_scouting, ends_here;
     uint64_t scouted_refusal;
     uint64_t state_hash; /* of what is seen after the last request (gmd_scouted) */
+    bool is_in_process;  /* the process is the caller's (gmd_in_process.h) */
     bool expects_lapses; /* of the scheduler (scheduler.h) */
     unsigned lapses;     /* of its latest run */
     bool is_over;
@@ -131,6 +137,10 @@ void gmd_session_watch_calls(gmd_session *session);
 /* Around every call of the allocator under test. */
 void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
 void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
+
+/* The host waits for the stream, or with GMD_ALL_STREAMS for the device, and for nothing that is
+ * held elsewhere (hold.h). */
+gmd_status gmd_session_sync(gmd_session *session, int device, uint32_t stream, gmd_error *error);
 
 /* Adds a function to a list of those that a planted fault answered, each once. */
 void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *function);
@@ -192,5 +202,12 @@ void gmd_session_close(gmd_session *session);
 
 /* session_restart.c: after a run that ended cleanly, as before its first request. */
 gmd_status gmd_session_restart(gmd_session *session, gmd_error *error);
+/* What is left of a run; its judge is closed. */
+void gmd_session_forget(gmd_session *session);
+/* session_open.c: after any run, a fresh device and the allocator as just loaded, by these options.
+ * The allocator exports gmd_restart, and the device is simulated. Where it fails, only another call
+ * or gmd_session_close may follow. */
+gmd_status gmd_session_renew(gmd_session *session, const gmd_run_options *options,
+                             gmd_error *error);
 
 #endif

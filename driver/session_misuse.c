@@ -1,10 +1,6 @@
 /* session_misuse.c - frees that a caller must not make, made on purpose: one after each of the
  * first frees, later ever more rarely, by the number of requests, so that a run can be repeated. */
-#define _POSIX_C_SOURCE 200809L
 #include "session_internal.h"
-
-#include <fcntl.h>
-#include <unistd.h>
 
 enum { AT_FIRST = 8, FIRST_INTERVAL = 1024 };
 
@@ -35,7 +31,7 @@ static bool is_backed(const gmd_session *s, const gmd_live_block *b)
 
 static const gmd_live_block *find_live(const gmd_session *s, int device)
 {
-    for (uint32_t id = 0; id < s->block_capacity; id++) {
+    for (uint32_t id = 0; id < s->block_end; id++) {
         const gmd_live_block *b = &s->blocks[id].live;
         if (b->address && b->device == device && b->bytes > 1 && is_backed(s, b)) {
             return b;
@@ -65,39 +61,20 @@ static gmd_wrong_free choose(const gmd_session *s, const gmd_live_block *freed)
     return f;
 }
 
-/* What an allocator prints about such a free is meant for a caller who made it by mistake. */
-static int hush(void)
-{
-    int kept = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (kept >= 0 && nowhere >= 0) {
-        dup2(nowhere, STDERR_FILENO);
-    }
-    if (nowhere >= 0) {
-        close(nowhere);
-    }
-    return kept;
-}
-
-static void speak_again(int kept)
-{
-    if (kept >= 0) {
-        dup2(kept, STDERR_FILENO);
-        close(kept);
-    }
-}
-
 static void make(gmd_session *s, const gmd_live_block *freed, const gmd_wrong_free *f)
 {
     cudaStream_t stream = NULL;
     gmd_streams_find(&s->streams, freed->device, freed->stream, &stream);
     s->shared->wrong_free = *f;
     atomic_store(&s->shared->is_freeing_wrongly, 1);
-    int kept = s->is_hushed ? -1 : hush();
+    bool is_silent = !s->is_hushed && gmd_hush_begin(&s->hush);
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
     s->subject.free((void *)(uintptr_t)f->address, (size_t)f->bytes, freed->device, stream);
     gmd_session_take_floor(s, &frame);
-    speak_again(kept);
+    if (is_silent) {
+        gmd_hush_end(&s->hush);
+    }
     atomic_store(&s->shared->is_freeing_wrongly, 0);
 }
 

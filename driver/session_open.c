@@ -210,13 +210,10 @@ gmd_subject_source gmd_session_source(const gmd_run_options *options)
                                 .conf = options->conf};
 }
 
-static gmd_status open_device(gmd_session *s, gmd_error *error)
+/* The device as it is before the allocator is loaded. */
+static gmd_status prepare_device(gmd_session *s, gmd_error *error)
 {
-    gmd_status status =
-        gmd_runtime_open(&s->runtime, s->options->device, s->options->lib_directory, error);
-    if (status == GMD_OK && s->runtime.sim) {
-        status = reset_device(s, error);
-    }
+    gmd_status status = s->runtime.sim ? reset_device(s, error) : GMD_OK;
     if (status == GMD_OK) {
         gmd_session_watch_calls(s);
         status = count_devices(s, error);
@@ -227,7 +224,6 @@ static gmd_status open_device(gmd_session *s, gmd_error *error)
     if (status != GMD_OK) {
         return status;
     }
-    gmd_streams_init(&s->streams, &s->runtime);
     if (!s->runtime.sim) {
         s->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
         status = gmd_holds_open(&s->holds, &s->runtime, error);
@@ -240,6 +236,20 @@ static gmd_status open_device(gmd_session *s, gmd_error *error)
     return GMD_OK;
 }
 
+/* Settings that come at its start but are no settings of its own. */
+static gmd_status start_allocator(gmd_session *s, gmd_error *error)
+{
+    for (size_t i = 0; s->options->has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS;
+         i++) {
+        s->subject.set_quirk(gmd_quirk_kinds[i].name, 1);
+    }
+    if (s->subject.init) {
+        s->subject.init(s->device_count);
+    }
+    gmd_status status = order_segments(s, error);
+    return status == GMD_OK ? set_limit(s, error) : status;
+}
+
 static gmd_status open_allocator(gmd_session *s, gmd_error *error)
 {
     gmd_call_frame frame;
@@ -249,18 +259,8 @@ static gmd_status open_allocator(gmd_session *s, gmd_error *error)
     if (status == GMD_OK) {
         status = configure(s, error);
     }
-    for (size_t i = 0; s->options->has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS;
-         i++) {
-        s->subject.set_quirk(gmd_quirk_kinds[i].name, 1);
-    }
-    if (status == GMD_OK && s->subject.init) {
-        s->subject.init(s->device_count);
-    }
     if (status == GMD_OK) {
-        status = order_segments(s, error);
-    }
-    if (status == GMD_OK) {
-        status = set_limit(s, error);
+        status = start_allocator(s, error);
     }
     gmd_session_take_floor(s, &frame);
     return status;
@@ -270,7 +270,12 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
                             const gmd_workload *workload, gmd_shared *shared, gmd_error *error)
 {
     *session = (gmd_session){.options = options, .workload = workload, .shared = shared};
-    gmd_status status = open_device(session, error);
+    gmd_status status =
+        gmd_runtime_open(&session->runtime, options->device, options->lib_directory, error);
+    gmd_streams_init(&session->streams, &session->runtime);
+    if (status == GMD_OK) {
+        status = prepare_device(session, error);
+    }
     if (status == GMD_OK) {
         status = open_allocator(session, error);
     }
@@ -279,4 +284,41 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
     }
     gmd_session_view_open(session);
     return gmd_judge_open(&session->judge, &shared->outcome, &session->view, options, error);
+}
+
+/* While the allocator gives everything back to the device that goes: nobody judges that. */
+static gmd_status restart_allocator(gmd_session *s, const char *conf, gmd_error *error)
+{
+    char message[512] = "";
+    if (s->subject.restart(conf, message, sizeof message) == 0) {
+        return GMD_OK;
+    }
+    message[sizeof message - 1] = '\0';
+    return gmd_fail(error, GMD_BAD_INPUT, "settings '%s': %s", conf, message);
+}
+
+gmd_status gmd_session_renew(gmd_session *s, const gmd_run_options *options, gmd_error *error)
+{
+    const char *conf = options->conf ? options->conf : "";
+    gmd_status status = restart_allocator(s, conf, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_session_forget(s);
+    gmd_streams_forget(&s->streams);
+    s->options = options;
+    status = prepare_device(s, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    note_limit_of_settings(s, conf);
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
+    status = start_allocator(s, error);
+    gmd_session_take_floor(s, &frame);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_session_view_open(s);
+    return gmd_judge_open(&s->judge, &s->shared->outcome, &s->view, options, error);
 }

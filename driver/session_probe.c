@@ -81,7 +81,7 @@ static void free_all(gmd_session *s)
         gmd_session_free_everything(s);
         return;
     }
-    for (uint32_t id = 0; id < s->block_capacity; id++) {
+    for (uint32_t id = 0; id < s->block_end; id++) {
         const gmd_live_block *b = &s->blocks[id].live;
         cudaStream_t stream = NULL;
         if (b->address && gmd_streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==
@@ -189,7 +189,9 @@ static void scout_refusal(gmd_session *s, const gmd_request *r)
 {
     gmd_refusal refusal = {.room = GMD_STAT_UNKNOWN};
     gmd_view refused = s->view;
-    s->runtime.sim->gmd_sim_clear_faults();
+    if (s->runtime.sim) {
+        s->runtime.sim->gmd_sim_clear_faults();
+    }
     ask_all(s, r, true, &refusal);
     s->view = refused;
     s->view.refusal = &refusal;

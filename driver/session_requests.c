@@ -21,6 +21,7 @@ static session_block *block_at(gmd_session *s, uint32_t id)
         s->blocks = blocks;
         s->block_capacity = capacity;
     }
+    s->block_end = id >= s->block_end ? id + 1 : s->block_end;
     return &s->blocks[id];
 }
 
@@ -88,17 +89,28 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     return gmd_session_fill(s, b, stream, error);
 }
 
+gmd_status gmd_session_sync(gmd_session *s, int device, uint32_t stream, gmd_error *error)
+{
+    cudaStream_t handle;
+    if (stream == GMD_ALL_STREAMS) {
+        gmd_holds_release_device(s->holds, device);
+    } else if (gmd_streams_find(&s->streams, device, stream, &handle)) {
+        gmd_holds_release_stream(s->holds, device, handle);
+    }
+    gmd_status status = gmd_streams_sync(&s->streams, device, stream, s->moment, error);
+    gmd_holds_beat(s->holds);
+    return status;
+}
+
 /* The host waits for all work on a block that the allocator was not told of. A stream that was made
  * later under the name of the block's own is another one, which the allocator does not know. */
 static gmd_status wait_for_uses(gmd_session *s, const session_block *b, gmd_error *error)
 {
     uint64_t streams = b->uses.streams;
-    gmd_holds_release(s->holds);
-    gmd_status status =
-        gmd_streams_sync(&s->streams, b->live.device, b->live.stream, s->moment, error);
+    gmd_status status = gmd_session_sync(s, b->live.device, b->live.stream, error);
     for (uint64_t left = streams; left && status == GMD_OK; left &= left - 1) {
         uint32_t user = (uint32_t)__builtin_ctzll(left);
-        status = gmd_streams_sync(&s->streams, b->live.device, user, s->moment, error);
+        status = gmd_session_sync(s, b->live.device, user, error);
     }
     return status;
 }
@@ -154,7 +166,8 @@ static cudaError_t queue_work(gmd_session *s, const session_block *block, cudaSt
         gmd_sim_access access = {b->address, b->bytes, true};
         return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, 1);
     }
-    cudaError_t held = is_elsewhere ? gmd_hold(s->holds, stream, duration_ns) : cudaSuccess;
+    cudaError_t held =
+        is_elsewhere ? gmd_hold(s->holds, b->device, stream, duration_ns) : cudaSuccess;
     return held != cudaSuccess ? held
                                : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->address, 0xa5,
                                                             (size_t)b->bytes, stream);
@@ -264,7 +277,7 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
  * used there with nobody told, is waited for first. */
 static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
 {
-    for (uint32_t i = 0; i < s->block_capacity; i++) {
+    for (uint32_t i = 0; i < s->block_end; i++) {
         const session_block *b = &s->blocks[i];
         if (b->live.address && b->live.device == r->device &&
             (b->live.stream == r->stream || r->stream >= GMD_TRACKED_STREAMS ||
@@ -291,7 +304,7 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
 static void forget_stream(gmd_session *s, const gmd_request *r)
 {
     uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
-    for (uint32_t i = 0; i < s->block_capacity; i++) {
+    for (uint32_t i = 0; i < s->block_end; i++) {
         session_block *b = &s->blocks[i];
         if (b->live.address && b->live.device == r->device) {
             b->uses.recorded &= others;
@@ -306,8 +319,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
     tell_of_destroy(s, r);
     gmd_status status = GMD_OK;
     if (is_stream_in_use(s, r)) {
-        gmd_holds_release(s->holds);
-        status = gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
+        status = gmd_session_sync(s, r->device, r->stream, error);
     }
     if (status == GMD_OK) {
         status = gmd_streams_destroy(&s->streams, r->device, r->stream, error);
@@ -359,8 +371,7 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
                                 error);
     case GMD_OP_SYNC:
-        gmd_holds_release(s->holds);
-        return gmd_streams_sync(&s->streams, r->device, r->stream, s->moment, error);
+        return gmd_session_sync(s, r->device, r->stream, error);
     case GMD_OP_ADVANCE:
         if (s->runtime.sim) {
             s->runtime.sim->gmd_sim_advance(r->duration_ns);
@@ -419,6 +430,9 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     }
     if (status == GMD_OK && !s->is_over) {
         gmd_session_judge(s);
+    }
+    if (status == GMD_OK && s->features.map) {
+        gmd_features_request(&s->features, &s->view);
     }
     if (status == GMD_OK && s->view.out_of_memory) {
         gmd_session_probe(s, r);

@@ -10,27 +10,30 @@ static void restore_device(gmd_session *s, int device)
         s->runtime.sim->gmd_sim_budget(device, UINT64_MAX);
         s->budget_bytes[device] = UINT64_MAX;
     }
-    bool was_limited = s->limit_bytes[device] != UINT64_MAX || s->limit_is_unknown[device];
-    if (was_limited && s->subject.set_memory_fraction) {
+    uint64_t limit = s->limit_at_start[device];
+    bool was_set = s->limit_bytes[device] != limit || s->limit_is_unknown[device];
+    if (was_set && s->subject.set_memory_fraction) {
+        double fraction = limit == UINT64_MAX ? 1 : gmd_fraction_for(limit, s->total_bytes[device]);
         gmd_call_frame frame;
         gmd_session_give_floor(s, &frame);
-        s->subject.set_memory_fraction(1, device);
+        s->subject.set_memory_fraction(fraction, device);
         gmd_session_take_floor(s, &frame);
     }
-    s->limit_bytes[device] = UINT64_MAX;
-    s->limit_is_unknown[device] = false;
+    s->limit_bytes[device] = limit;
     if (s->subject.reset_peak_stats) {
         s->subject.reset_peak_stats(device);
     }
-    s->live_count[device] = s->live_bytes[device] = 0;
 }
 
 /* `moment` goes on: what it says of waits of an earlier input is then long ago. */
-static void forget_requests(gmd_session *s)
+void gmd_session_forget(gmd_session *s)
 {
+    gmd_threads_join(&s->threads);
+    gmd_judge_close(&s->judge);
     if (s->blocks) {
-        memset(s->blocks, 0, s->block_capacity * sizeof *s->blocks);
+        memset(s->blocks, 0, s->block_end * sizeof *s->blocks);
     }
+    s->block_end = 0;
     gmd_uses_clear(&s->uses);
     s->faults.count = 0;
     s->call_count = s->misuse_count = 0;
@@ -39,21 +42,24 @@ static void forget_requests(gmd_session *s)
     s->wrong_frees = (gmd_misuses_made){0};
     s->marking_count = 0;
     s->request_index = s->last_refused = 0;
-    s->is_over = s->ends_here = false;
+    s->is_over = s->ends_here = s->has_used = false;
+    memset(s->limit_is_unknown, 0, sizeof s->limit_is_unknown);
+    memset(s->live_count, 0, sizeof s->live_count);
+    memset(s->live_bytes, 0, sizeof s->live_bytes);
+    gmd_session_begin(s);
 }
 
 gmd_status gmd_session_restart(gmd_session *s, gmd_error *error)
 {
-    gmd_threads_join(&s->threads);
-    gmd_judge_close(&s->judge);
-    forget_requests(s);
-    gmd_session_begin(s);
     for (int device = 0; device < s->device_count; device++) {
         restore_device(s, device);
     }
+    gmd_session_forget(s);
     s->runtime.cudaSetDevice(0);
     s->runtime.cudaGetLastError();
-    s->runtime.sim->gmd_sim_restart_schedule();
+    if (s->runtime.sim) {
+        s->runtime.sim->gmd_sim_restart_schedule();
+    }
     gmd_session_view_open(s);
     return gmd_judge_open(&s->judge, &s->shared->outcome, &s->view, s->options, error);
 }

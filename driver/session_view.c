@@ -85,7 +85,7 @@ static int walk(const void *session, int device, gmd_walk_fn *visit, void *conte
 static void each_live(const void *session, int device, gmd_live_fn *visit, void *context)
 {
     const gmd_session *s = session;
-    for (uint32_t i = 0; i < s->block_capacity; i++) {
+    for (uint32_t i = 0; i < s->block_end; i++) {
         gmd_live_block b = s->blocks[i].live;
         if (b.address && b.device == device) {
             b.address = s->is_placed ? s->subject.place_of(device, b.address) : b.address;
@@ -115,6 +115,7 @@ void gmd_session_view_open(gmd_session *s)
     }
     for (int device = 0; device < s->device_count; device++) {
         s->held_at_start[device] = gmd_session_held(s, device);
+        s->limit_at_start[device] = s->limit_bytes[device];
     }
     unsigned promises =
         gmd_promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);

@@ -52,6 +52,18 @@ void gmd_streams_close(gmd_streams *streams)
     }
 }
 
+/* Waits of before stay noted: they are long ago for whoever compares. */
+void gmd_streams_forget(gmd_streams *streams)
+{
+    for (int device = 0; device < GMD_MAX_DEVICES; device++) {
+        gmd_device_streams *d = streams->devices[device];
+        if (d) {
+            d->count = 0;
+            d->created = 0;
+        }
+    }
+}
+
 static gmd_status no_memory(uint32_t index, gmd_error *error)
 {
     return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u streams", index + 1);

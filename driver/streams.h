@@ -42,6 +42,8 @@ uint64_t gmd_streams_created(const gmd_streams *streams, int device);
 uint32_t gmd_streams_index(const gmd_streams *streams, int device, cudaStream_t handle);
 
 void gmd_streams_close(gmd_streams *streams); /* destroys the streams it made */
+/* They are gone: the device was reset. */
+void gmd_streams_forget(gmd_streams *streams);
 
 /* Makes `device` current in this thread and gives what gmd_streams_leave needs to go back. Events
  * are made on the current device and can only be recorded on its streams. */

@@ -202,6 +202,7 @@ static void bind_optional(gmd_subject *s)
     bind(s->library, "gmd_memory_stats", &s->memory_stats);
     bind(s->library, "gmd_walk", &s->walk);
     bind(s->library, "gmd_configure", &s->configure);
+    bind(s->library, "gmd_restart", &s->restart);
     bind(s->library, "gmd_reset_peak_stats", &s->reset_peak_stats);
     bind(s->library, "gmd_order_segments", &s->order_segments);
     bind(s->library, "gmd_place_of", &s->place_of);

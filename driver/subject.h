@@ -23,6 +23,7 @@ typedef struct gmd_subject {
     int (*memory_stats)(int device, gmd_stat_fn *emit, void *context);
     int (*walk)(int device, gmd_walk_fn *visit, void *context);
     int (*configure)(const char *conf, char *message, size_t message_size);
+    int (*restart)(const char *conf, char *message, size_t message_size);
     void (*reset_peak_stats)(int device);
     int (*order_segments)(int device, const uint64_t *given, size_t count);
     uint64_t (*place_of)(int device, uint64_t address);

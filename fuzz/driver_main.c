@@ -1,6 +1,11 @@
 /* Makes a fuzz target a program that replays files, and folders of files, one after the other: the
  * regression test where there is no libFuzzer; and a bounded search, with inputs from a fixed seed.
- * Usage: fuzz_NAME PATH... | fuzz_NAME --random COUNT */
+ * Usage: fuzz_NAME PATH... | fuzz_NAME --random COUNT
+ *
+ * Compiled by AFL++'s afl-clang-fast it is AFL++'s harness, too: without arguments, many inputs in
+ * one process, out of memory shared with afl-fuzz
+ * (https://github.com/AFLplusplus/AFLplusplus/blob/stable/instrumentation/README.persistent_mode.md).
+ */
 #include "fuzz.h"
 
 #include "random.h"
@@ -10,8 +15,34 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static size_t replayed;
+
+#ifdef __AFL_FUZZ_TESTCASE_LEN
+#define HAS_AFL 1
+__AFL_FUZZ_INIT();
+
+/* What the target sets up with its first input, and its libraries with what they tell of coverage,
+ * are there before afl-fuzz forks it. */
+static int run_afl(void)
+{
+    uint8_t nothing = 0;
+    LLVMFuzzerTestOneInput(&nothing, 0);
+    __AFL_INIT();
+    const uint8_t *data = __AFL_FUZZ_TESTCASE_BUF;
+    while (__AFL_LOOP(10000)) {
+        LLVMFuzzerTestOneInput(data, (size_t)__AFL_FUZZ_TESTCASE_LEN);
+    }
+    return 0;
+}
+#else
+#define HAS_AFL 0
+static int run_afl(void)
+{
+    return 2;
+}
+#endif
 
 static bool replay_file(const char *path, size_t size)
 {
@@ -97,6 +128,9 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--random") == 0) {
         return run_random(argv[2]);
+    }
+    if (HAS_AFL && argc == 1) {
+        return run_afl();
     }
     bool ok = true;
     for (int i = 1; i < argc; i++) {

@@ -27,7 +27,8 @@ bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation)
     if (finding) {
         finding->hits++;
     }
-    return finding != NULL;
+    bool is_shared = findings->board && gmd_board_hit(findings->board, &cause);
+    return finding != NULL || is_shared;
 }
 
 static gmd_finding *add(gmd_findings *findings)
@@ -192,7 +193,8 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
 {
     gmd_cause cause;
     gmd_cause_of(violation, &cause);
-    if (gmd_findings_hit(findings, violation)) {
+    if (gmd_findings_hit(findings, violation) ||
+        (findings->board && !gmd_board_claim(findings->board, &cause))) {
         return GMD_OK;
     }
     gmd_finding *finding = add(findings);
@@ -203,5 +205,19 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
     finding->violation = *violation;
     finding->hits = 1;
     finding->run = run;
-    return make_case(findings, finding, runner, trace, error);
+    gmd_status status = make_case(findings, finding, runner, trace, error);
+    if (findings->board) {
+        gmd_board_publish(findings->board, finding);
+    }
+    return status;
+}
+
+gmd_status gmd_findings_take(gmd_findings *findings, const gmd_finding *finding, gmd_error *error)
+{
+    gmd_finding *own = add(findings);
+    if (!own) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the findings");
+    }
+    *own = *finding;
+    return GMD_OK;
 }

@@ -2,15 +2,8 @@
 #ifndef GMD_FINDINGS_H
 #define GMD_FINDINGS_H
 
+#include "board.h"
 #include "minimize.h"
-
-typedef struct gmd_finding {
-    gmd_cause cause;
-    gmd_violation violation; /* of the minimised case; its case_path is the file */
-    uint64_t hits;           /* runs that ended with it */
-    uint64_t run;            /* the first of them */
-    size_t requests;         /* of the minimised case */
-} gmd_finding;
 
 typedef struct gmd_findings { /* zero-initialised: none; the settings are the caller's */
     gmd_finding *items;
@@ -21,6 +14,7 @@ typedef struct gmd_findings { /* zero-initialised: none; the settings are the ca
     double minimize_seconds; /* for each */
     uint64_t minimize_tries; /* likewise; 0: no limit */
     double hang_seconds;     /* while a hang is minimised, each one takes so long; 0: as always */
+    gmd_board *board;        /* of processes that search together; NULL: this one is alone */
     void (*progress)(void *context, size_t requests, uint64_t tries);
     void *context;
 } gmd_findings;
@@ -35,6 +29,10 @@ bool gmd_is_hang(const gmd_violation *violation);
 
 /* Whether it is found already; if so, it counts once more. */
 bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation);
+
+/* Adds one that another process has made. */
+gmd_status gmd_findings_take(gmd_findings *findings, const gmd_finding *finding, gmd_error *error);
+
 void gmd_findings_free(gmd_findings *findings);
 
 /* A trace as a case file: what it shows in comments after the first line. */

@@ -3,6 +3,7 @@
 #include "gmd_size.h"
 #include "gmd_text.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* --- sizes ------------------------------------------------------------------------------- */
@@ -281,7 +282,11 @@ gmd_status gmd_generator_start(gmd_generator *g, const gmd_profile *profile,
                                const gmd_profile_space *space, uint64_t seed, gmd_trace *trace,
                                gmd_error *error)
 {
-    *g = (gmd_generator){.profile = profile, .space = space, .random = {seed}};
+    /* `live` is large, and read as far as it was written. */
+    memset(&g->live_count, 0, sizeof *g - offsetof(gmd_generator, live_count));
+    g->profile = profile;
+    g->space = space;
+    g->random = (gmd_random){seed};
     for (int op = 0; op < GMD_OP_COUNT; op++) {
         g->weight_sum += profile->weights[op];
     }

@@ -19,22 +19,6 @@ static gmd_status copy_text(char **to, const char *from, gmd_error *error)
     return from && !*to ? no_memory(error) : GMD_OK;
 }
 
-gmd_status gmd_trace_copy_header(gmd_trace *to, const gmd_trace *from, gmd_error *error)
-{
-    *to = (gmd_trace){.device_count = from->device_count, .capacity_bytes = from->capacity_bytes};
-    gmd_status status = copy_text(&to->conf, from->conf, error);
-    if (status == GMD_OK) {
-        status = gmd_schedule_copy(&to->schedule, &from->schedule, error);
-    }
-    if (status == GMD_OK) {
-        status = gmd_schedule_copy(&to->interleave, &from->interleave, error);
-    }
-    if (status != GMD_OK) {
-        gmd_trace_free(to);
-    }
-    return status;
-}
-
 static gmd_status copy_names(gmd_names *to, const gmd_names *from, gmd_error *error)
 {
     gmd_status status = GMD_OK;
@@ -128,24 +112,9 @@ void gmd_runner_close(gmd_runner *runner)
     gmd_trace_free(&runner->header);
 }
 
-static bool schedules_equal(const gmd_schedule *a, const gmd_schedule *b)
-{
-    return a->kind == b->kind && a->seed == b->seed && a->choice_count == b->choice_count &&
-           (!a->choice_count || memcmp(a->choices, b->choices, a->choice_count) == 0);
-}
-
-static bool has_header(const gmd_runner *runner, const gmd_trace *t)
-{
-    const gmd_trace *h = &runner->header;
-    const char *conf = t->conf ? t->conf : "", *now = h->conf ? h->conf : "";
-    return runner->nursery && h->device_count == t->device_count &&
-           h->capacity_bytes == t->capacity_bytes && strcmp(conf, now) == 0 &&
-           schedules_equal(&h->schedule, &t->schedule);
-}
-
 static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error *error)
 {
-    if (has_header(runner, t)) {
+    if (runner->nursery && gmd_trace_has_header_of(&runner->header, t)) {
         return GMD_OK;
     }
     gmd_runner_close(runner);
@@ -153,23 +122,12 @@ static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error 
     if (status != GMD_OK) {
         return status;
     }
-    gmd_run_options *o = &runner->options;
-    *o = *runner->given;
-    o->case_directory = NULL;
-    o->shows_progress = false;
-    if (t->device_count) {
-        o->device_count = t->device_count;
+    gmd_options_of_header(&runner->options, runner->given, &runner->header);
+    status = gmd_nursery_open(&runner->nursery, &runner->options, error);
+    if (status == GMD_OK) {
+        gmd_nursery_follow(runner->nursery, runner->given);
     }
-    if (t->capacity_bytes) {
-        o->capacity_bytes = t->capacity_bytes;
-    }
-    if (runner->header.conf) {
-        o->conf = runner->header.conf;
-    }
-    if (runner->header.schedule.kind != GMD_SCHEDULE_UNSTATED) {
-        o->schedule = &runner->header.schedule;
-    }
-    return gmd_nursery_open(&runner->nursery, o, error);
+    return status;
 }
 
 gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
@@ -201,7 +159,9 @@ gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, s
                             gmd_scouted *result, gmd_error *error)
 {
     *result = (gmd_scouted){0};
-    gmd_status status = take_header(runner, &traces[0].trace, error);
+    const gmd_trace *first = &traces[0].trace;
+    bool can_follow = runner->nursery && gmd_nursery_can_follow(runner->nursery, first);
+    gmd_status status = can_follow ? GMD_OK : take_header(runner, first, error);
     if (status == GMD_OK) {
         status = gmd_nursery_scout(runner->nursery, traces, count, result, error);
         runner->runs += result->passed;

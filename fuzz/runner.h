@@ -5,6 +5,7 @@
 
 #include "gmd_driver.h"
 #include "gmd_nursery.h"
+#include "trace_header.h"
 
 typedef struct gmd_runner {
     const gmd_run_options *given; /* for what a trace's header does not state */
@@ -27,7 +28,8 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
                           const gmd_logged_call **calls, size_t *call_count, bool *is_complete,
                           gmd_error *error);
 
-/* Many traces with the header of the first (gmd_nursery_scout). */
+/* Many traces with the header of the first (gmd_nursery_scout), or where the allocator exports
+ * gmd_restart, each with its own. */
 gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, size_t count,
                             gmd_scouted *result, gmd_error *error);
 
@@ -41,7 +43,5 @@ gmd_status gmd_trace_absorb_options(gmd_trace *trace, const gmd_run_options *opt
 
 /* A deep copy; `to` need not be initialised. */
 gmd_status gmd_trace_copy(gmd_trace *to, const gmd_trace *from, gmd_error *error);
-/* The header lines only. */
-gmd_status gmd_trace_copy_header(gmd_trace *to, const gmd_trace *from, gmd_error *error);
 
 #endif

@@ -2,9 +2,12 @@
 
 #include "fault_sweep.h"
 #include "fault_targets.h"
+#include "guide.h"
+#include "space.h"
 
 #include "gmd_size.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +20,9 @@
 #define SWEEP_RUNS      200
 #define SWEEP_REQUESTS  30
 #define PROGRESS_RUNS   16
+#define GUIDED_ROUNDS   2  /* of three, once there is a corpus */
+#define GUIDED_RUNS     96 /* sequences of such a round */
+#define READ_SECONDS    5  /* between looks at what other processes have put into the corpus */
 
 static double now_s(void)
 {
@@ -55,12 +61,27 @@ static gmd_status run_plain(gmd_runner *runner, gmd_error *error)
     return status;
 }
 
+/* A real machine has as many as it has. */
+static uint32_t count_devices(gmd_runner *runner, uint32_t most)
+{
+    uint32_t count = 1;
+    char text[80];
+    for (bool is_there = true; is_there && count < most; count += is_there) {
+        snprintf(text, sizeof text, "gmd-trace 1\nalloc a 1 s1 device %" PRIu32 "\n", count);
+        is_there = can_run(runner, text);
+    }
+    return count;
+}
+
 gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options *run,
                                  gmd_error *error)
 {
     gmd_runner runner;
     gmd_runner_init(&runner, run);
     gmd_status status = run_plain(&runner, error);
+    if (status == GMD_OK && run->device != GMD_DEVICE_SIM) {
+        space->device_max = count_devices(&runner, space->device_max);
+    }
     if (status == GMD_OK) {
         space->has_fraction = true;
         space->has_record_stream = true;
@@ -101,7 +122,7 @@ typedef struct campaign {
     gmd_findings *findings;
     gmd_search_result *result;
     gmd_runner runner;
-    double start;
+    double start, last_fresh, last_read;
     uint64_t sequences; /* without the minimiser's tries */
     gmd_status status;
     gmd_error *error;
@@ -114,6 +135,9 @@ static void tell(campaign *c, const char *doing)
     s->requests = c->runner.requests;
     s->seconds = now_s() - c->start;
     s->findings = c->findings->count;
+    s->inputs = c->options->corpus ? c->options->corpus->count : 0;
+    s->features = c->options->run->features ? atomic_load(&c->options->run->features->count) : 0;
+    s->fresh_seconds = now_s() - c->last_fresh;
     s->doing = doing;
     if (c->options->progress) {
         c->options->progress(c->options->context, s);
@@ -217,6 +241,13 @@ typedef struct batch {
     size_t count, known;
 } batch;
 
+/* Where the sequences of a round come from. */
+typedef struct source {
+    const gmd_profile *profile; /* each is drawn by it */
+    gmd_guide *guide;           /* or made of the corpus; NULL: not */
+    uint64_t seed;
+} source;
+
 static void free_batch(batch *b)
 {
     for (size_t i = 0; i < b->count; i++) {
@@ -233,20 +264,41 @@ static uint64_t choose_refusal(uint64_t seed)
     return gmd_random_chance(&r, 30) ? 0 : 1 + gmd_random_below(&r, 1 + gmd_random_below(&r, 12));
 }
 
-static bool generate_batch(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t first,
-                           size_t count, batch *b)
+static bool make_sequence(campaign *c, const source *from, uint64_t seed, gmd_trace *trace)
+{
+    if (!from->guide) {
+        return generate(c, from->profile, seed, trace);
+    }
+    c->status = gmd_guide_make(from->guide, trace, c->error);
+    return c->status == GMD_OK;
+}
+
+static bool make_batch(campaign *c, const source *from, uint64_t first, size_t count, batch *b)
 {
     b->count = 0;
     while (b->count < count) {
-        uint64_t own = gmd_random_derive(seed, first + b->count);
+        uint64_t own = gmd_random_derive(from->seed, first + b->count);
         gmd_scout_trace *t = &b->traces[b->count++];
         t->probed_refusal = choose_refusal(~own);
         t->expects_lapses = c->result->spins_since != 0;
-        if (!generate(c, profile, own, &t->trace)) {
+        if (!make_sequence(c, from, own, &t->trace)) {
             return false;
         }
     }
     return true;
+}
+
+/* What brought the allocator into a new state is worth going on from. */
+static void take_fresh(campaign *c, const batch *b, size_t first, const gmd_scouted *scouted)
+{
+    gmd_corpus *corpus = c->options->corpus;
+    for (size_t i = 0; i < scouted->passed && corpus && c->status == GMD_OK; i++) {
+        if (scouted->fresh[i]) {
+            c->last_fresh = now_s();
+            c->status =
+                gmd_corpus_add(corpus, &b->traces[first + i].trace, scouted->fresh[i], c->error);
+        }
+    }
 }
 
 static void note_scouted(campaign *c, const gmd_scouted *scouted)
@@ -276,6 +328,7 @@ static bool run_batch(campaign *c, const gmd_profile *profile, batch *b)
         }
         note_scouted(c, &scouted);
         note_lapses(c, profile, &scouted);
+        take_fresh(c, b, at, &scouted);
         if (profile->interleaves && c->result->spins_since && !b->traces[at].expects_lapses) {
             return false; /* the rest of the round would go on like this */
         }
@@ -311,9 +364,8 @@ static uint64_t sequences_of(const campaign *c, const gmd_profile *profile, uint
 
 /* A round that only comes upon what is found already is left: its inputs end too early to get
  * anywhere else. */
-static void search_round(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t round)
+static void search_round(campaign *c, const source *from, uint64_t count)
 {
-    uint64_t count = sequences_of(c, profile, round);
     uint64_t left = c->options->runs ? c->options->runs - c->sequences : count;
     count = left < count ? left : count;
     batch *b = calloc(1, sizeof *b);
@@ -323,7 +375,7 @@ static void search_round(campaign *c, const gmd_profile *profile, uint64_t seed,
     }
     for (uint64_t i = 0; i < count && goes_on && !is_over(c); i += BATCH) {
         size_t size = count - i < BATCH ? (size_t)(count - i) : BATCH;
-        goes_on = generate_batch(c, profile, seed, i, size, b) && run_batch(c, profile, b);
+        goes_on = make_batch(c, from, i, size, b) && run_batch(c, from->profile, b);
         free_batch(b);
         goes_on = goes_on && (b->known < 6 || b->known * 2 < i + size);
         tell(c, "searching");
@@ -386,6 +438,106 @@ static void sweep_round(campaign *c, gmd_profile *profile, uint64_t seed)
     }
 }
 
+/* --- the corpus -------------------------------------------------------------------------- */
+
+/* Of another campaign, of another process of this one, or by hand: it is run for what it shows, and
+ * stays where it shows anything new. */
+static gmd_status run_read(void *context, gmd_trace *trace)
+{
+    campaign *c = context;
+    batch *b = calloc(1, sizeof *b);
+    const gmd_profile plain = {.interleaves = trace->threads.count > 1};
+    if (b) {
+        b->count = 1;
+        gmd_space_fit(&c->options->space, trace);
+        c->status = gmd_space_fit_header(&c->options->space, trace, c->error);
+        b->traces[0] = (gmd_scout_trace){.trace = *trace}; /* not cut short by questions */
+    } else {
+        c->status = gmd_fail(c->error, GMD_NO_MEMORY, "no host memory for sequences");
+    }
+    if (c->status == GMD_OK && !is_over(c)) {
+        run_batch(c, &plain, b);
+        tell(c, "reading the corpus");
+    }
+    free(b);
+    gmd_trace_free(trace);
+    return c->status;
+}
+
+static void read_corpus(campaign *c)
+{
+    gmd_corpus *corpus = c->options->corpus;
+    bool is_due = corpus && corpus->folder && now_s() - c->last_read >= READ_SECONDS;
+    gmd_error error = {""};
+    size_t unreadable;
+    if (!is_due || is_over(c)) {
+        return;
+    }
+    gmd_status status = gmd_corpus_read(corpus, run_read, c, &unreadable, &error);
+    if (status != GMD_OK && c->status == GMD_OK) {
+        c->status = gmd_fail(c->error, status, "%s", error.text);
+    } else if (unreadable && !c->result->unreadable) {
+        snprintf(c->result->unreadable_first, sizeof c->result->unreadable_first, "%s", error.text);
+    }
+    c->result->unreadable += unreadable;
+    c->last_read = now_s();
+}
+
+/* --- rounds ------------------------------------------------------------------------------ */
+
+/* False: there is nothing to go on from yet. */
+static bool guided_round(campaign *c, const gmd_profile *profile, uint64_t seed)
+{
+    gmd_guide guide;
+    gmd_trace drawn;
+    gmd_profile_space space = c->options->space;
+    space.has_interleaving = space.has_interleaving && !c->result->spins_since;
+    gmd_profile short_one = *profile, plain = {.thread_count = 1};
+    short_one.request_count = 1;
+    bool can_be = generate(c, &short_one, seed, &drawn) &&
+                  gmd_guide_start(&guide, c->options->corpus, &space, seed, &drawn);
+    if (can_be) {
+        const source from = {.profile = &plain, .guide = &guide, .seed = seed};
+        search_round(c, &from, guide.header.interleave.kind ? INTERLEAVED_MAX : GUIDED_RUNS);
+        gmd_guide_end(&guide);
+    }
+    gmd_trace_free(&drawn);
+    return can_be;
+}
+
+static void drawn_round(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t round)
+{
+    const source from = {.profile = profile, .seed = seed};
+    search_round(c, &from, sequences_of(c, profile, round));
+}
+
+static bool is_guided(const campaign *c, uint64_t round)
+{
+    return c->options->corpus && c->options->corpus->count && round % 3 < GUIDED_ROUNDS;
+}
+
+static void play_round(campaign *c, uint64_t round)
+{
+    const gmd_search_options *o = c->options;
+    gmd_profile profile;
+    uint64_t seed = gmd_random_derive(o->seed, round);
+    gmd_profile_draw(&profile, &o->space, seed);
+    if (o->shape) {
+        o->shape(&profile, o->kind);
+    }
+    c->result->status.rounds++;
+    if (c->result->spins_since && round % SPINNING_SPACING != 0) {
+        profile.interleaves = false;
+    }
+    read_corpus(c);
+    bool sweeps = o->space.has_faults && round % 4 == 3 && !o->no_sweeps;
+    if (sweeps) {
+        sweep_round(c, &profile, seed);
+    } else if (!is_guided(c, round) || !guided_round(c, &profile, seed)) {
+        drawn_round(c, &profile, seed, round);
+    }
+}
+
 gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
                       gmd_search_result *result, gmd_error *error)
 {
@@ -394,26 +546,13 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
                   .findings = findings,
                   .result = result,
                   .start = now_s(),
+                  .last_fresh = now_s(),
                   .error = error};
     gmd_runner_init(&c.runner, options->run);
     findings->progress = tell_minimising;
     findings->context = &c;
     for (uint64_t round = 0; !is_over(&c); round++) {
-        gmd_profile profile;
-        uint64_t seed = gmd_random_derive(options->seed, round);
-        gmd_profile_draw(&profile, &options->space, seed);
-        if (options->shape) {
-            options->shape(&profile, options->kind);
-        }
-        result->status.rounds++;
-        if (result->spins_since && round % SPINNING_SPACING != 0) {
-            profile.interleaves = false;
-        }
-        if (options->space.has_faults && round % 4 == 3 && !options->no_sweeps) {
-            sweep_round(&c, &profile, seed);
-        } else {
-            search_round(&c, &profile, seed, round);
-        }
+        play_round(&c, round);
     }
     tell(&c, "done");
     gmd_runner_close(&c.runner);

@@ -7,6 +7,7 @@
 #ifndef GMD_SEARCH_H
 #define GMD_SEARCH_H
 
+#include "corpus.h"
 #include "findings.h"
 #include "generate.h"
 
@@ -18,6 +19,9 @@ typedef struct gmd_search_status {
     size_t findings;
     const char *doing;    /* "searching", "sweeping", "minimising" */
     size_t case_requests; /* minimising: how small it is by now */
+    size_t inputs;        /* in the corpus */
+    uint32_t features;    /* of the allocator's state, seen so far */
+    double fresh_seconds; /* since the last new one */
 } gmd_search_status;
 
 typedef struct gmd_search_options {
@@ -28,6 +32,9 @@ typedef struct gmd_search_options {
     uint64_t runs;       /* 0: no limit */
     uint64_t round_runs; /* sequences of a round; 0: as a campaign has them */
     bool no_sweeps;      /* of faults, in every fourth round */
+    /* What the search goes on from, with run->features; NULL: each round is drawn anew. What its
+     * folder holds is read first, and now and then. */
+    gmd_corpus *corpus;
     /* Makes a drawn profile into one of the kind that is wanted; NULL: it stays as it is. */
     void (*shape)(gmd_profile *profile, const void *kind);
     const void *kind;
@@ -45,6 +52,8 @@ typedef struct gmd_search_result {
     uint64_t interleaved, lapses;    /* sequences; turns that the watchdog took from a thread */
     uint64_t spins_since;            /* sequence from which on few are interleaved; 0: never */
     uint64_t faults_planted, faults_unfired; /* in the sequences that passed */
+    size_t unreadable;                       /* files of the corpus that are no inputs */
+    char unreadable_first[256];
 } gmd_search_result;
 
 /* What can be asked of the allocator and the device, found out by asking. */

@@ -65,6 +65,7 @@ static void check_thread(const gmd_view *view, gmd_judge *judge)
 static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
+    gmd_precondition_met(judge, (unsigned)view->wrong_free->kind);
     const gmd_wrong_free *f = view->wrong_free;
     uint64_t bad = 0;
     for (size_t i = 0; i < view->misuse_count; i++) {

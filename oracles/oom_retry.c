@@ -71,6 +71,9 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
     uint64_t bytes = view->request->bytes;
+    gmd_precondition_met(judge, (unsigned)r->at_once | (unsigned)r->when_idle << 2 |
+                                    (unsigned)r->when_emptied << 4 |
+                                    (unsigned)r->when_all_is_free << 6);
     if (r->at_once == GMD_SERVED_NOW && !view->faults_hit) {
         gmd_violation_add(judge,
                           "%" PRIu64 " B on stream %" PRIu32

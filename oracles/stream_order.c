@@ -228,6 +228,8 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
         from = i->end;
         for (uint32_t at = (uint32_t)i->value; at; at = p->marks[at].next) {
             const mark *m = &p->marks[at];
+            gmd_precondition_met(judge, (unsigned)(m->use.stream == b->stream) << 1 |
+                                            (m->stream == b->stream));
             if (!view->is_ordered(view->device_context, &m->use, b->device, b->stream)) {
                 gmd_violation_add(
                     judge,

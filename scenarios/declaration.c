@@ -154,11 +154,18 @@ gmd_status gmd_scenario_read_declaration(gmd_scenario *scenario, gmd_error *erro
     gmd_status status = GMD_OK;
     if (!scenario->name) {
         const char *message = result == LUA_OK ? NULL : lua_tostring(lua, -1);
-        status = message ? gmd_fail(error, GMD_BAD_INPUT, "%s", message)
-                         : gmd_fail(error, GMD_BAD_INPUT,
-                                    "%s: a scenario begins with scenario { name = ..., summary = "
-                                    "..., params = ... }",
-                                    scenario->chunk + 1);
+        const char *file = scenario->chunk + 1;
+        if (!message) {
+            status = gmd_fail(error, GMD_BAD_INPUT,
+                              "%s: a scenario begins with scenario { name = ..., summary = "
+                              "..., params = ... }",
+                              file);
+        } else {
+            status = gmd_fail(error, GMD_BAD_INPUT, "%s", message);
+            if (!strstr(message, file)) { /* Lua's own words about bytecode, or want of memory */
+                gmd_error_prefix(error, file);
+            }
+        }
     }
     lua_close(lua);
     return status;

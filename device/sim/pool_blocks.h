@@ -27,7 +27,8 @@ typedef struct shelf {
     uint32_t root, oldest, newest;
 } shelf;
 
-enum { SHELF_DONE = 0, SHELF_NONE = UINT32_MAX };
+#define SHELF_DONE 0u
+#define SHELF_NONE UINT32_MAX
 
 typedef struct shelf_list {
     shelf done;               /* number 0 */

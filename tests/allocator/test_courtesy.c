@@ -1,17 +1,20 @@
 /* Memory lent to other processes and back: yield and restore, on memory that holds data. */
 #include "allocator_test.h"
+#include "host_memory.h"
+#include "last_slot.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EXPANDABLE "expandable_segments:True"
-#define BLOCKS     24
+
+enum { BLOCKS = 24, MANY_BLOCKS = 700 };
 
 typedef struct loan_case { /* blocks of all sizes on two streams, each full of its own bytes */
     bench b;
-    uint64_t address[BLOCKS], size[BLOCKS];
-    unsigned char seed[BLOCKS];
+    uint64_t address[MANY_BLOCKS], size[MANY_BLOCKS];
+    unsigned char seed[MANY_BLOCKS];
     size_t count;
 } loan_case;
 
@@ -144,6 +147,18 @@ static void the_device_is_empty_in_between(void **state)
     assert_int_equal(device_state().handle_count, 0);
     assert_int_equal(device_state().event_count, 0);
     assert_int_equal(device_state().stream_count, streams);
+    close_bench(&c.b);
+}
+
+static void a_block_in_the_last_slot_comes_back_too(void **state)
+{
+    (void)state;
+    loan_case c = {.b = backed_bench(EXPANDABLE), .size = {512}, .seed = {1}, .count = 1};
+    c.address[0] = take_in_last_slot(c.b.a, c.b.s1);
+    fill(&c, 0);
+    assert_int_equal(yield_memory(&c.b), GMD_OK);
+    assert_int_equal(restore_memory(&c.b), GMD_OK);
+    expect_all_whole(&c);
     close_bench(&c.b);
 }
 
@@ -486,6 +501,68 @@ static void no_lasting_refusal_of_the_driver_loses_a_byte(void **state)
     }
 }
 
+/* --- host memory ------------------------------------------------------------------------- */
+
+/* More blocks than lists begin with. */
+static loan_case open_case_of_many(void)
+{
+    loan_case c = {.b = backed_bench(EXPANDABLE)};
+    for (size_t i = 0; i < MANY_BLOCKS; i++) {
+        add(&c, 512);
+    }
+    return c;
+}
+
+static bool lend_without_host_memory(void *context, uint64_t nth, bool every_later)
+{
+    (void)context;
+    loan_case c = open_case_of_many();
+    begin_refusals(nth, every_later);
+    bool is_lent = yield_memory(&c.b) == GMD_OK;
+    bool was_refused = end_refusals();
+    assert_true(is_lent || was_refused);
+    assert_true(!is_lent || device_state().physical_bytes == 0);
+    if (gmd_allocator_is_yielded(c.b.a, 0)) {
+        assert_int_equal(restore_memory(&c.b), GMD_OK);
+    }
+    expect_all_whole(&c);
+    expect_no_error_left();
+    close_bench(&c.b);
+    return was_refused;
+}
+
+static void without_host_memory_lending_loses_no_byte(void **state)
+{
+    (void)state;
+    sweep_refusals(lend_without_host_memory, NULL);
+}
+
+static bool restore_without_host_memory(void *context, uint64_t nth, bool every_later)
+{
+    (void)context;
+    loan_case c = open_case_of_many();
+    assert_int_equal(yield_memory(&c.b), GMD_OK);
+    begin_refusals(nth, every_later);
+    bool is_back = restore_memory(&c.b) == GMD_OK;
+    bool was_refused = end_refusals();
+    assert_int_equal(is_back, !was_refused);
+    assert_int_equal(gmd_allocator_is_yielded(c.b.a, 0), !is_back);
+    if (!is_back) {
+        assert_int_equal(device_state().physical_bytes, 0);
+        assert_int_equal(restore_memory(&c.b), GMD_OK);
+    }
+    expect_all_whole(&c);
+    expect_no_error_left();
+    close_bench(&c.b);
+    return was_refused;
+}
+
+static void without_host_memory_restoring_can_be_tried_again(void **state)
+{
+    (void)state;
+    sweep_refusals(restore_without_host_memory, NULL);
+}
+
 /* --- threads ----------------------------------------------------------------------------- */
 
 typedef struct worker {
@@ -530,6 +607,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_bytes_come_back_at_their_addresses),
         cmocka_unit_test(the_device_is_empty_in_between),
+        cmocka_unit_test(a_block_in_the_last_slot_comes_back_too),
         cmocka_unit_test(several_threads_copy_what_is_large),
         cmocka_unit_test(memory_can_be_lent_again_and_again),
         cmocka_unit_test(an_allocator_without_blocks_lends_nothing),
@@ -551,6 +629,8 @@ int main(void)
         cmocka_unit_test(free_blocks_of_a_captured_pool_come_back_for_its_graphs),
         cmocka_unit_test(no_single_refusal_of_the_driver_loses_a_byte),
         cmocka_unit_test(no_lasting_refusal_of_the_driver_loses_a_byte),
+        cmocka_unit_test(without_host_memory_lending_loses_no_byte),
+        cmocka_unit_test(without_host_memory_restoring_can_be_tried_again),
         cmocka_unit_test(other_threads_requests_are_refused_or_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

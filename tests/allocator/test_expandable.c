@@ -106,6 +106,49 @@ static void as_a_quirk_it_passes_the_limit_by_a_part_of_a_page(void **state)
     close_bench(&b);
 }
 
+/* The order says where a segment counts as lying; memory is where the device has the addresses. */
+static void with_an_order_blocks_have_memory_at_their_addresses(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    const uint64_t given[] = {64 * GMD_GIB, 32 * GMD_GIB};
+    assert_true(gmd_allocator_order_segments(b.a, 0, given, 2));
+    uint64_t large = take(&b, 50 * GMD_MIB), small = take(&b, 512);
+    assert_true(gmd_sim_is_backed(large, 50 * GMD_MIB, 0, NULL));
+    assert_true(gmd_sim_is_backed(small, 512, 0, NULL));
+    assert_int_equal(gmd_allocator_place_of(b.a, 0, large), given[0]);
+    assert_int_equal(gmd_allocator_place_of(b.a, 0, small), given[1]);
+    give(&b, large);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(device_state().mapped_bytes, 2 * GMD_MIB);
+    close_bench(&b);
+    assert_int_equal(device_state().reservation_count, 0);
+}
+
+typedef struct requested { /* of the block that begins at an address */
+    uint64_t address, size;
+} requested;
+
+static void note_requested(void *context, const gmd_block_info *info)
+{
+    requested *r = context;
+    r->size = info->address == r->address ? info->requested_size : r->size;
+}
+
+/* As in torch, where what is unmapped is the block that was there before. */
+static void what_is_left_in_front_of_unmapped_pages_was_requested_by_nobody(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, EXPANDABLE);
+    uint64_t first = take(&b, 5 * GMD_MIB), second = take(&b, 50 * GMD_MIB);
+    give(&b, second);
+    gmd_allocator_empty_cache(b.a);
+    requested left = {.address = first + 5 * GMD_MIB, .size = UINT64_MAX};
+    assert_true(gmd_allocator_walk(b.a, 0, note_requested, &left));
+    assert_int_equal(left.size, 0);
+    close_bench(&b);
+}
+
 static void no_page_is_lost_when_a_call_fails(const char *function, int error)
 {
     for (uint64_t nth = 1; nth <= 3; nth++) {
@@ -193,6 +236,8 @@ int main(void)
         cmocka_unit_test(with_everything_freed_the_addresses_go_too),
         cmocka_unit_test(reserved_memory_never_passes_the_limit),
         cmocka_unit_test(as_a_quirk_it_passes_the_limit_by_a_part_of_a_page),
+        cmocka_unit_test(with_an_order_blocks_have_memory_at_their_addresses),
+        cmocka_unit_test(what_is_left_in_front_of_unmapped_pages_was_requested_by_nobody),
         cmocka_unit_test(a_map_that_fails_midway_is_undone),
         cmocka_unit_test(a_create_that_fails_midway_is_undone),
         cmocka_unit_test(an_access_that_is_not_given_is_undone),

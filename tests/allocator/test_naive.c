@@ -1,6 +1,6 @@
-/* The reference allocator against a naive model: the same rules on plain arrays, searched from end
- * to end. Every address, every device call and the sums must agree over random requests on three
- * streams under a tight limit. */
+/* The reference allocator against a naive model (fuzz/naive_model.h): the same rules on a plain
+ * array, searched from end to end. Every address, every device call and the sums must agree over
+ * random requests on three streams under a tight limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,25 +11,11 @@
 #include "gmd_allocator.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "naive_model.h"
 
 #define STREAMS   3
 #define BLOCK_MAX 4096
 #define LIMIT     (256 * GMD_MIB)
-
-typedef struct naive_block {
-    uint64_t address, size, segment, segment_size, requested;
-    int stream;
-    bool is_small, is_live;
-} naive_block;
-
-typedef struct naive_model {
-    naive_block blocks[BLOCK_MAX];
-    int count;
-    uint64_t reserved, ooms, retries;
-} naive_model;
 
 typedef struct call_log {
     uint64_t allocated_at[16];
@@ -48,113 +34,6 @@ static void note_call(void *context, const gmd_sim_call *call)
     log->free_count += call->kind == GMD_SIM_CALL_FREE;
 }
 
-static void remove_block(naive_model *m, int i)
-{
-    m->blocks[i] = m->blocks[--m->count];
-}
-
-static int naive_best(const naive_model *m, uint64_t size, int stream, bool is_small)
-{
-    int best = -1;
-    for (int i = 0; i < m->count; i++) {
-        const naive_block *b = &m->blocks[i], *top = best >= 0 ? &m->blocks[best] : NULL;
-        if (b->is_live || b->stream != stream || b->is_small != is_small || b->size < size) {
-            continue;
-        }
-        if (!top || b->size < top->size || (b->size == top->size && b->address < top->address)) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-static int naive_give_back(naive_model *m)
-{
-    int freed = 0;
-    for (int i = m->count; i-- > 0;) {
-        if (!m->blocks[i].is_live && m->blocks[i].size == m->blocks[i].segment_size) {
-            m->reserved -= m->blocks[i].size;
-            remove_block(m, i);
-            freed++;
-        }
-    }
-    return freed;
-}
-
-/* The address that the model expects; `log` says where the device put a new segment. */
-static uint64_t naive_malloc(naive_model *m, uint64_t requested, int stream, const call_log *log)
-{
-    uint64_t size = requested <= 512 ? 512 : (requested + 511) / 512 * 512;
-    bool is_small = size <= GMD_MIB;
-    int at = naive_best(m, size, stream, is_small);
-    if (at < 0) {
-        uint64_t segment = is_small ? 2 * GMD_MIB
-                           : size < 10 * GMD_MIB
-                               ? 20 * GMD_MIB
-                               : (size + 2 * GMD_MIB - 1) / (2 * GMD_MIB) * (2 * GMD_MIB);
-        int freed = 0;
-        if (m->reserved + segment > LIMIT) {
-            freed = naive_give_back(m);
-            m->retries++;
-        }
-        assert_int_equal(log->free_count, freed);
-        if (m->reserved + segment > LIMIT) {
-            m->ooms++;
-            assert_int_equal(log->alloc_count, 0);
-            return 0;
-        }
-        assert_int_equal(log->alloc_count, 1);
-        at = m->count++;
-        m->blocks[at] = (naive_block){.address = log->allocated_at[0],
-                                      .size = segment,
-                                      .segment = log->allocated_at[0],
-                                      .segment_size = segment,
-                                      .stream = stream,
-                                      .is_small = is_small};
-        m->reserved += segment;
-    } else {
-        assert_int_equal(log->alloc_count + log->free_count, 0);
-    }
-    naive_block *b = &m->blocks[at];
-    uint64_t rest = b->size - size;
-    if (is_small ? rest >= 512 : rest > GMD_MIB) {
-        naive_block remainder = *b;
-        remainder.address += size;
-        remainder.size = rest;
-        m->blocks[m->count++] = remainder;
-        b->size = size;
-    }
-    b->is_live = true;
-    b->requested = requested;
-    return b->address;
-}
-
-static void naive_free(naive_model *m, uint64_t address)
-{
-    int at = 0;
-    while (m->blocks[at].address != address || !m->blocks[at].is_live) {
-        at++;
-    }
-    m->blocks[at].is_live = false;
-    for (bool merged = true; merged;) {
-        merged = false;
-        for (int i = 0; i < m->count && !merged; i++) {
-            naive_block *a = &m->blocks[at], *b = &m->blocks[i];
-            if (i == at || b->is_live || b->segment != a->segment) {
-                continue;
-            }
-            if (b->address + b->size == a->address || a->address + a->size == b->address) {
-                a->address = a->address < b->address ? a->address : b->address;
-                a->size += b->size;
-                int last = m->count - 1;
-                remove_block(m, i);
-                at = at == last ? i : at;
-                merged = true;
-            }
-        }
-    }
-}
-
 static uint64_t draw_size(uint64_t random)
 {
     static const uint64_t edges[] = {512, GMD_MIB, 2 * GMD_MIB, 10 * GMD_MIB, 20 * GMD_MIB};
@@ -169,7 +48,8 @@ static void every_answer_is_that_of_the_naive_model(void **state)
 {
     (void)state;
     enum { LIVE = 300, STEPS = 60000 };
-    static naive_model model;
+    static gmd_naive_block blocks[BLOCK_MAX];
+    gmd_naive_model model = {.blocks = blocks, .limit = LIMIT};
     static uint64_t live[LIVE];
     gmd_sim_config config;
     gmd_sim_default_config(&config);
@@ -192,13 +72,17 @@ static void every_answer_is_that_of_the_naive_model(void **state)
         log = (call_log){0};
         if (*slot) {
             assert_true(gmd_allocator_free(a, (void *)(uintptr_t)*slot, 0, NULL));
-            naive_free(&model, *slot);
+            gmd_naive_free(&model, *slot);
             *slot = 0;
         } else {
             int stream = (int)((random >> 50) % STREAMS);
             uint64_t size = draw_size(random >> 16);
             *slot = (uint64_t)(uintptr_t)gmd_allocator_malloc(a, size, 0, streams[stream]);
-            assert_int_equal(*slot, naive_malloc(&model, size, stream, &log));
+            gmd_naive_answer expected =
+                gmd_naive_malloc(&model, size, (uint32_t)stream, log.allocated_at[0]);
+            assert_int_equal(*slot, expected.address);
+            assert_int_equal(log.alloc_count, expected.made);
+            assert_int_equal(log.free_count, expected.given);
         }
     }
     gmd_stats s = {.struct_size = sizeof s};

@@ -1,5 +1,6 @@
 /* Blocks that other streams use: a free waits for them, and for nothing else. */
 #include "allocator_test.h"
+#include "last_slot.h"
 
 /* A block that is freed while s2's work of 1 us may still use it. */
 static uint64_t free_in_use(const bench *b, uint64_t size)
@@ -146,6 +147,28 @@ static void a_stream_that_is_forgotten_is_not_called_any_more(void **state)
     close_bench(&b);
 }
 
+static void nor_is_it_for_a_block_in_the_last_slot(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t last = take_in_last_slot(b.a, b.s1);
+    record(&b, last, b.s2);
+    gmd_allocator_forget_stream(b.a, 0, b.s2);
+    cudaStreamDestroy(b.s2);
+    give(&b, last);
+    expect_no_error_left();
+    close_bench(&b);
+}
+
+static void destroying_the_allocator_gives_back_a_block_in_the_last_slot(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    take_in_last_slot(b.a, b.s1);
+    close_bench(&b);
+    assert_int_equal(device_state().physical_bytes, 0);
+}
+
 static void empty_cache_gives_the_events_back(void **state)
 {
     (void)state;
@@ -204,6 +227,52 @@ static void destroying_the_allocator_leaves_nothing_for_a_stream_under_capture(v
     assert_int_equal(device_state().physical_bytes, 0);
 }
 
+/* The kth call of a function is refused, once. True: it was reached. */
+static bool destroying_gives_all_back(const char *conf, const char *call, uint64_t k)
+{
+    bench b = open_bench(GMD_GIB, conf);
+    const uint64_t id[2] = {0, 1};
+    void *context;
+    free_in_use(&b, 512);
+    take(&b, 30 * GMD_MIB);
+    give(&b, take(&b, 50 * GMD_MIB));
+    gmd_allocator_begin_pool(b.a, 0, id, NULL, NULL);
+    take(&b, 512);
+    gmd_allocator_end_pool(b.a, 0, id, &context);
+    uint64_t before = gmd_sim_call_count(call);
+    assert_int_equal(gmd_sim_fault(call, k, false, cudaErrorInvalidValue), 0);
+    close_bench(&b);
+    bool is_reached = gmd_sim_call_count(call) - before >= k;
+    gmd_sim_clear_faults();
+    if (device_state().physical_bytes || device_state().reservation_count ||
+        device_state().handle_count || device_state().event_count) {
+        fail_msg("'%s': %s %d", conf, call, (int)k);
+    }
+    expect_no_error_left();
+    return is_reached;
+}
+
+static void destroying_the_allocator_gives_all_back_though_a_call_is_refused_once(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cudaGetDevice",
+                                        "cudaFree",
+                                        "cudaEventDestroy",
+                                        "cudaEventSynchronize",
+                                        "cudaDeviceSynchronize",
+                                        "cudaStreamSynchronize",
+                                        "cuMemUnmap",
+                                        "cuMemRelease",
+                                        "cuMemAddressFree"};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        for (uint64_t k = 1; destroying_gives_all_back("", calls[i], k); k++) {
+        }
+        for (uint64_t k = 1; destroying_gives_all_back("expandable_segments:True", calls[i], k);
+             k++) {
+        }
+    }
+}
+
 static void a_second_record_on_the_same_stream_changes_nothing(void **state)
 {
     (void)state;
@@ -230,11 +299,14 @@ int main(void)
         cmocka_unit_test(as_a_quirk_it_reports_out_of_memory_and_counts_it),
         cmocka_unit_test(a_failed_event_keeps_the_block_until_one_can_be_had),
         cmocka_unit_test(a_stream_that_is_forgotten_is_not_called_any_more),
+        cmocka_unit_test(nor_is_it_for_a_block_in_the_last_slot),
+        cmocka_unit_test(destroying_the_allocator_gives_back_a_block_in_the_last_slot),
         cmocka_unit_test(empty_cache_gives_the_events_back),
         cmocka_unit_test(a_record_of_what_is_not_live_is_refused),
         cmocka_unit_test(a_pending_block_is_freed_only_once),
         cmocka_unit_test(destroying_the_allocator_waits_for_pending_frees),
         cmocka_unit_test(destroying_the_allocator_leaves_nothing_for_a_stream_under_capture),
+        cmocka_unit_test(destroying_the_allocator_gives_all_back_though_a_call_is_refused_once),
         cmocka_unit_test(a_second_record_on_the_same_stream_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,6 +237,22 @@ static void a_snapshot_that_cannot_be_written_says_why(void **state)
     assert_non_null(strstr(message, "no/such/folder"));
 }
 
+static void a_message_is_no_format(void **state)
+{
+    (void)state;
+    assert_int_equal(plugin.dump_snapshot("no/such/100%s/file", message, sizeof message), -1);
+    assert_non_null(strstr(message, "no/such/100%s/file"));
+}
+
+static void only_what_goes_wrong_has_a_message(void **state)
+{
+    (void)state;
+    memcpy(message, "before", sizeof "before");
+    assert_int_equal(plugin.record_history(0, GMD_STACKS_OFF, message, sizeof message), 0);
+    assert_string_equal(message, "before");
+    assert_int_equal(plugin.record_history(100, 17, NULL, 0), -1);
+}
+
 static void memory_of_cudamalloc_is_not_lent_and_the_message_says_why(void **state)
 {
     (void)state;
@@ -261,6 +277,8 @@ int main(void)
         cmocka_unit_test(native_stacks_begin_with_the_caller),
         cmocka_unit_test(a_choice_of_stacks_that_is_none_is_refused),
         cmocka_unit_test(a_snapshot_that_cannot_be_written_says_why),
+        cmocka_unit_test(a_message_is_no_format),
+        cmocka_unit_test(only_what_goes_wrong_has_a_message),
         cmocka_unit_test(memory_of_cudamalloc_is_not_lent_and_the_message_says_why),
     };
     return cmocka_run_group_tests(tests, open_plugin, NULL);

@@ -48,6 +48,22 @@ static void oversize_blocks_are_given_back_for_an_oversize_request(void **state)
     close_bench(&b);
 }
 
+/* A request that is not for the block itself, being below that size. */
+static void an_oversize_block_of_just_the_least_size_is_given_back(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, "max_split_size_mb:40");
+    uint64_t small = take(&b, 512), oversize = take(&b, 40 * GMD_MIB),
+             large = take(&b, 30 * GMD_MIB);
+    give(&b, small);
+    give(&b, oversize);
+    take(&b, 38 * GMD_MIB);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 1);
+    assert_int_equal(stats_of(&b).num_alloc_retries, 0);
+    (void)large;
+    close_bench(&b);
+}
+
 static void garbage_is_what_was_passed_over_longest(void **state)
 {
     (void)state;
@@ -65,6 +81,23 @@ static void garbage_is_what_was_passed_over_longest(void **state)
     close_bench(&b);
 }
 
+/* As in torch, where a limit is a limit: what then serves the request is a block that was pending.
+ */
+static void with_a_limit_of_nothing_all_that_is_cached_is_garbage(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.5");
+    uint64_t pending = take(&b, 30 * GMD_MIB);
+    give(&b, take(&b, 20 * GMD_MIB));
+    record(&b, pending, b.s2);
+    work(b.s2, 1000000);
+    give(&b, pending);
+    assert_true(gmd_allocator_set_memory_fraction(b.a, 0, 0));
+    assert_int_equal(take(&b, 30 * GMD_MIB), pending);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 1);
+    close_bench(&b);
+}
+
 static void below_the_threshold_nothing_is_collected(void **state)
 {
     (void)state;
@@ -79,6 +112,7 @@ static void below_the_threshold_nothing_is_collected(void **state)
 typedef struct owner { /* of a block that can be spared */
     const bench *b;
     uint64_t address;
+    uint64_t takes; /* its callback, the first time */
     int calls;
 } owner;
 
@@ -113,6 +147,14 @@ static bool allocate_too(void *context)
     return take(o->b, 10 * GMD_MIB) != 0;
 }
 
+static bool allocate_once(void *context)
+{
+    owner *o = context;
+    bool is_served = o->takes && take(o->b, o->takes) != 0;
+    o->takes = 0;
+    return is_served;
+}
+
 static void a_callback_that_allocates_is_not_called_by_itself(void **state)
 {
     (void)state;
@@ -121,6 +163,30 @@ static void a_callback_that_allocates_is_not_called_by_itself(void **state)
     assert_true(gmd_allocator_on_low_memory(b.a, allocate_too, &o));
     assert_true(take(&b, 20 * GMD_MIB) != 0);
     assert_int_equal(o.calls, 1);
+    close_bench(&b);
+}
+
+/* Blocks age by what looks for one of their pool: a request three times at most, with a callback's
+ * own. Ages of 7, 4 and 1 have a mean of 4, so two are garbage. */
+static void a_callback_s_request_ages_blocks_once(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.153"); /* 155 MiB */
+    gmd_allocator_set_memory_fraction(b.a, 0.99, 0);
+    owner o = {.b = &b, .takes = 22 * GMD_MIB};
+    uint64_t old = take(&b, 12 * GMD_MIB), middle = take(&b, 14 * GMD_MIB);
+    uint64_t young = take(&b, 16 * GMD_MIB);
+    give(&b, old);
+    assert_true(gmd_allocator_on_low_memory(b.a, allocate_once, &o));
+    take(&b, 20 * GMD_MIB);
+    give(&b, middle);
+    for (uint64_t mib = 24; mib <= 28; mib += 2) {
+        take(&b, mib * GMD_MIB);
+    }
+    give(&b, young);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 0);
+    take(&b, 32 * GMD_MIB);
+    assert_int_equal(gmd_sim_call_count("cudaFree"), 2);
     close_bench(&b);
 }
 
@@ -152,10 +218,13 @@ int main(void)
         cmocka_unit_test(an_oversize_block_is_for_requests_that_waste_little_of_it),
         cmocka_unit_test(an_oversize_block_is_never_split),
         cmocka_unit_test(oversize_blocks_are_given_back_for_an_oversize_request),
+        cmocka_unit_test(an_oversize_block_of_just_the_least_size_is_given_back),
         cmocka_unit_test(garbage_is_what_was_passed_over_longest),
+        cmocka_unit_test(with_a_limit_of_nothing_all_that_is_cached_is_garbage),
         cmocka_unit_test(below_the_threshold_nothing_is_collected),
         cmocka_unit_test(a_callback_may_free_what_then_serves_the_request),
         cmocka_unit_test(a_callback_that_allocates_is_not_called_by_itself),
+        cmocka_unit_test(a_callback_s_request_ages_blocks_once),
         cmocka_unit_test(a_callback_is_not_called_while_the_cache_serves),
         cmocka_unit_test(a_limit_of_the_settings_holds_from_the_first_request_on),
     };

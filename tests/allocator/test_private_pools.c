@@ -2,6 +2,7 @@
 #include "allocator_test.h"
 
 #include <malloc.h>
+#include <string.h>
 
 static const uint64_t id[2] = {0, 7};
 
@@ -272,6 +273,54 @@ static void a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_se
     close_bench(&b);
 }
 
+static void nor_does_it_go_for_small_blocks_that_leave_nothing(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s1);
+    uint64_t halves[] = {take(&b, GMD_MIB), take(&b, GMD_MIB)};
+    end(&b);
+    gmd_allocator_release_pool(b.a, 0, id);
+    gmd_allocator_empty_cache(b.a);
+    give(&b, halves[0]);
+    give(&b, halves[1]);
+    assert_int_equal(stats_of(&b).allocated_bytes, 0);
+    close_bench(&b);
+}
+
+/* Of whole segments; a capture on the stream that used them keeps them pending. */
+static void expect_pool_to_stay_for_pending(uint64_t first_size, uint64_t second_size)
+{
+    bench b = open_bench(GMD_GIB, "");
+    cudaGraph_t graph = NULL;
+    begin(&b, b.s1);
+    uint64_t first = take(&b, first_size), second = second_size ? take(&b, second_size) : 0;
+    end(&b);
+    gmd_allocator_release_pool(b.a, 0, id);
+    cudaStreamBeginCapture(b.s2, cudaStreamCaptureModeRelaxed);
+    record(&b, first, b.s2);
+    give(&b, first);
+    if (second) {
+        record(&b, second, b.s2);
+        give(&b, second);
+    }
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(stats_of(&b).active_bytes, first_size + second_size);
+    cudaStreamEndCapture(b.s2, &graph);
+    cudaGraphDestroy(graph);
+    gmd_allocator_empty_cache(b.a);
+    assert_int_equal(stats_of(&b).active_bytes, 0);
+    assert_int_equal(device_state().physical_bytes, 0);
+    close_bench(&b);
+}
+
+static void a_released_pool_stays_for_pending_blocks_that_leave_nothing(void **state)
+{
+    (void)state;
+    expect_pool_to_stay_for_pending(12 * GMD_MIB, 0);
+    expect_pool_to_stay_for_pending(GMD_MIB, GMD_MIB);
+}
+
 static void use_and_release_pool(bench *b, uint64_t number)
 {
     const uint64_t name[2] = {1, number};
@@ -283,18 +332,53 @@ static void use_and_release_pool(bench *b, uint64_t number)
     gmd_allocator_empty_cache(b->a);
 }
 
+static void note_pool(void *context, const gmd_block_info *info)
+{
+    memcpy(context, info->pool_id, sizeof info->pool_id);
+}
+
+static void a_released_pool_stays_while_requests_go_to_it(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    uint64_t seen[2] = {0};
+    begin(&b, b.s1);
+    gmd_allocator_release_pool(b.a, 0, id);
+    gmd_allocator_empty_cache(b.a);
+    take(&b, 12 * GMD_MIB);
+    assert_true(gmd_allocator_walk(b.a, 0, note_pool, seen));
+    assert_memory_equal(seen, id, sizeof seen);
+    end(&b);
+    close_bench(&b);
+}
+
 /* A job that captures graphs anew all day must not grow. Under AddressSanitizer mallinfo2 tells
  * nothing. */
+static void expect_no_growth(bench *b)
+{
+    use_and_release_pool(b, 0);
+    size_t before = mallinfo2().uordblks;
+    for (uint64_t i = 1; i <= 100; i++) {
+        use_and_release_pool(b, i);
+    }
+    assert_in_range(mallinfo2().uordblks, 0, before + 16 * GMD_KIB);
+}
+
 static void pools_that_are_gone_keep_no_host_memory(void **state)
 {
     (void)state;
     bench b = open_bench(GMD_GIB, "");
-    use_and_release_pool(&b, 0);
-    size_t before = mallinfo2().uordblks;
-    for (uint64_t i = 1; i <= 100; i++) {
-        use_and_release_pool(&b, i);
-    }
-    assert_in_range(mallinfo2().uordblks, 0, before + 16 * GMD_KIB);
+    expect_no_growth(&b);
+    close_bench(&b);
+}
+
+static void nor_while_requests_of_another_stream_go_to_a_pool(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    begin(&b, b.s2);
+    expect_no_growth(&b);
+    end(&b);
     close_bench(&b);
 }
 
@@ -318,7 +402,11 @@ int main(void)
         cmocka_unit_test(pools_of_expandable_segments_are_apart_too),
         cmocka_unit_test(the_end_of_one_pool_leaves_the_streams_of_another_to_it),
         cmocka_unit_test(a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment),
+        cmocka_unit_test(nor_does_it_go_for_small_blocks_that_leave_nothing),
+        cmocka_unit_test(a_released_pool_stays_for_pending_blocks_that_leave_nothing),
+        cmocka_unit_test(a_released_pool_stays_while_requests_go_to_it),
         cmocka_unit_test(pools_that_are_gone_keep_no_host_memory),
+        cmocka_unit_test(nor_while_requests_of_another_stream_go_to_a_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

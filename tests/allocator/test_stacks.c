@@ -1,31 +1,20 @@
 /* Whose stacks a history keeps and how a snapshot tells them. */
 #define _GNU_SOURCE /* memmem */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "pickle_test.h"
 
-#include <cmocka.h>
-
-#include "gmd_allocator.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
-#include "pickle.h"
+#include "last_slot.h"
 #include "stacks.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <inttypes.h>
 #include <unistd.h>
-
-typedef gmd_pickle_value value;
 
 typedef struct fixture {
     gmd_allocator *a;
     char path[64];
-    uint8_t *data;
-    gmd_pickle seen;
+    pickle_file file;
     const char *stack; /* what the source tells next */
     unsigned asked;    /* how often it was */
     bool allocates;    /* when it is asked */
@@ -44,20 +33,10 @@ static int open_fixture(void **state)
     return gmd_allocator_create(&f.a, 1, NULL, NULL) == GMD_OK ? 0 : -1;
 }
 
-/* What was dumped last; nothing is fine. */
-static void forget(fixture *f)
-{
-    if (f->data) {
-        gmd_pickle_free(&f->seen);
-        free(f->data);
-        f->data = NULL;
-    }
-}
-
 static int close_fixture(void **state)
 {
     fixture *f = *state;
-    forget(f);
+    forget_pickle(&f->file);
     unlink(f->path);
     gmd_allocator_destroy(f->a);
     return 0;
@@ -99,36 +78,9 @@ static void record_told(fixture *f, gmd_stacks which)
 
 /* --- reading ------------------------------------------------------------------------------ */
 
-static const value *key(const value *record, const char *name)
-{
-    assert_int_equal(record->kind, GMD_PICKLE_DICT);
-    for (size_t i = 0; i < record->items->count; i += 2) {
-        const value *k = &record->items->values[i];
-        if (k->length == strlen(name) && memcmp(k->text, name, k->length) == 0) {
-            return k + 1;
-        }
-    }
-    return NULL;
-}
-
-static const value *item(const value *list, size_t index)
-{
-    assert_true(index < list->items->count);
-    return &list->items->values[index];
-}
-
 static const value *dump(fixture *f)
 {
-    gmd_error error = {""};
-    forget(f);
-    assert_int_equal(gmd_allocator_dump_snapshot(f->a, f->path, &error), GMD_OK);
-    FILE *file = fopen(f->path, "rb");
-    assert_non_null(file);
-    f->data = malloc(1 << 20);
-    size_t size = fread(f->data, 1, 1 << 20, file);
-    fclose(file);
-    assert_int_equal(gmd_pickle_read(&f->seen, f->data, size, f->path, &error), GMD_OK);
-    return &f->seen.root;
+    return dump_pickle(&f->file, f->a, f->path);
 }
 
 static const value *event(const value *snapshot, size_t index)
@@ -273,6 +225,19 @@ static void a_block_from_before_has_no_frames(void **state)
     assert_string_equal(frames(block(dump(f), 0, 0)), "-");
 }
 
+static void nor_has_one_in_the_last_slot(void **state)
+{
+    fixture *f = *state;
+    f->stack = "a.py:1:take";
+    record_told(f, GMD_STACKS_ALL);
+    take_in_last_slot(f->a, NULL);
+    record(f, GMD_STACKS_ALL);
+    const value *blocks = key(segment(dump(f), 0), "blocks");
+    for (size_t i = 0; i < blocks->items->count; i++) {
+        assert_string_equal(frames(item(blocks, i)), "-");
+    }
+}
+
 static void a_source_may_allocate_and_free(void **state)
 {
     fixture *f = *state;
@@ -363,6 +328,63 @@ static void native_stacks_differ_by_their_callers(void **state)
     assert_ptr_not_equal(key(event(s, 1), "frames")->items, key(event(s, 2), "frames")->items);
 }
 
+/* Return addresses in place of the thread's own; the first one is left out, as the caller's. */
+static struct {
+    void *const *addresses;
+    int count; /* 0: its own */
+} told;
+
+int __real_backtrace(void **addresses, int size);
+__attribute__((visibility("default"))) int __wrap_backtrace(void **addresses, int size);
+
+int __wrap_backtrace(void **addresses, int size)
+{
+    if (!told.count) {
+        return __real_backtrace(addresses, size);
+    }
+    memcpy(addresses, told.addresses, (size_t)told.count * sizeof *addresses);
+    return told.count;
+}
+
+enum { FRAMES = 100, STACKS_OF_CODE = 7 };
+
+/* Addresses in no library that differ in their highest bits only: any table of them by a hash has
+ * many at one place. */
+static void take_with_addresses_from(fixture *f, uint64_t first)
+{
+    void *addresses[FRAMES + 1] = {NULL};
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        addresses[i + 1] = (void *)(uintptr_t)(0x1000 + ((first + i) << 44));
+    }
+    told.addresses = addresses;
+    told.count = FRAMES + 1;
+    take(f, 100);
+    told.count = 0;
+}
+
+static void return_addresses_are_told_apart_and_written_once(void **state)
+{
+    fixture *f = *state;
+    record(f, GMD_STACKS_ALL);
+    for (uint64_t i = 0; i < STACKS_OF_CODE; i++) { /* half of each is new */
+        take_with_addresses_from(f, i * FRAMES);
+        take_with_addresses_from(f, i * FRAMES + FRAMES / 2);
+    }
+    const value *s = dump(f);
+    for (uint64_t i = 0; i < STACKS_OF_CODE; i++) {
+        const value *one = key(event(s, 1 + 2 * i), "frames");
+        const value *next = key(event(s, 2 + 2 * i), "frames");
+        for (uint64_t frame = 0; frame < FRAMES; frame++) {
+            char name[32];
+            snprintf(name, sizeof name, "0x%" PRIx64, 0x1000 + ((i * FRAMES + frame) << 44));
+            assert_true(is_text(key(item(one, frame), "name"), name));
+        }
+        for (uint64_t frame = 0; frame < FRAMES / 2; frame++) {
+            assert_ptr_equal(item(next, frame)->items, item(one, FRAMES / 2 + frame)->items);
+        }
+    }
+}
+
 static void keep_name(void *context, const stack_frame *frame)
 {
     snprintf(context, 64, "%.*s", (int)frame->name_length, frame->name);
@@ -435,12 +457,14 @@ int main(void)
         WITH_FIXTURE(without_stacks_nobody_is_asked),
         WITH_FIXTURE(equal_stacks_are_one_in_the_file),
         WITH_FIXTURE(a_block_from_before_has_no_frames),
+        WITH_FIXTURE(nor_has_one_in_the_last_slot),
         WITH_FIXTURE(a_source_may_allocate_and_free),
         WITH_FIXTURE(a_source_that_tells_nothing_leaves_no_frames),
         WITH_FIXTURE(many_stacks_are_told_apart),
         WITH_FIXTURE(a_stack_that_there_is_no_room_for_says_so),
         WITH_FIXTURE(native_frames_name_the_library_that_they_are_in),
         WITH_FIXTURE(native_stacks_differ_by_their_callers),
+        WITH_FIXTURE(return_addresses_are_told_apart_and_written_once),
         cmocka_unit_test(names_of_cpp_are_put_into_words),
         cmocka_unit_test(names_may_have_colons),
         cmocka_unit_test(a_line_of_another_form_is_a_function_s_name),

@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -264,14 +265,7 @@ def differences(native, ours, where=""):
     return [] if native == ours else [f"{where[1:]}: {native} with PyTorch's, {ours} with gmd's"]
 
 
-# In torch 2.11 the command `compare` reads whole snapshots and takes them for lists of segments: it fails with
-# PyTorch's own snapshots, too. So what is behind it is called with such lists.
-COMPARE = """
-import pickle, sys
-from torch.cuda._memory_viz import compare
-before, after = (pickle.load(open(path, "rb"))["segments"] for path in sys.argv[1:])
-compare(before, after)
-"""
+VIZ = os.path.join(os.path.dirname(os.path.abspath(__file__)), "offline_viz.py")
 
 
 def commands_of_viz():
@@ -287,15 +281,18 @@ def visualise(out):
     snapshots = sorted(glob.glob(os.path.join(out, "*.pickle")))
     for number, path in enumerate(snapshots):
         for command in commands:
-            program = ["-m", "torch.cuda._memory_viz", command, path]
+            program = [VIZ, command, path]
             if command == "compare":
-                program = ["-c", COMPARE, path, snapshots[0]]
+                program += [snapshots[0]]
             elif command not in ("stats", "trace"):
                 program += ["-o", os.path.join(out, f"{number}-{command}.out")]
-            jobs.append((f"{os.path.basename(path)} {command}", subprocess.Popen(
-                [sys.executable, *program], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)))
-    for name, job in jobs:
+            home = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+            jobs.append((f"{os.path.basename(path)} {command}", home, subprocess.Popen(
+                [sys.executable, *program], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                env={**os.environ, "HOME": home.name})))
+    for name, home, job in jobs:
         said = job.communicate(timeout=120)[1]
+        home.cleanup()
         if job.returncode != 0:
             failures.append(f"{name}: {said[-300:]}")
     return len(jobs), f"{', '.join(commands)} of {len(snapshots)} snapshots", failures

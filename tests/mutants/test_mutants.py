@@ -1,13 +1,14 @@
 """test_mutants.py - the mutants of a small file: what each operator makes, and what they are called."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mutants  # noqa: E402
-from syntax import Tree  # noqa: E402
+from workshop import moved_command  # noqa: E402
 
 PROGRAM = """
 #define COUNT 4
@@ -106,6 +107,13 @@ class Mutants(unittest.TestCase):
     def test_the_same_seed_makes_the_same_sample(self):
         once, again = ([m.name for m in mutants.in_sampling_order(self.made, 7)] for _ in range(2))
         self.assertEqual(once, again)
+
+    def test_a_mutant_that_the_compiler_warns_of_is_compiled_all_the_same(self):
+        path = os.path.join(self.folder.name, "warned.c")
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write("int warned(int a, int b, int c) { return a && b || c; }")
+        words = ["cc", "-Wall", "-Werror", "-o", "elsewhere", "-c", path]
+        self.assertEqual(subprocess.run(moved_command(words, {}, path + ".o"), check=False).returncode, 0)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,14 @@ def run_tool(arguments, cwd):
     return done.stdout.decode()
 
 
+def moved_command(words, replaced, output):
+    """A compile command with other words and output. Warnings are off: a mutant that makes the compiler
+    warn is to be judged, not refused by -Werror."""
+    words = ["-w" if w.startswith("-W") else replaced.get(w, w) for w in words]
+    words[words.index("-o") + 1] = output
+    return words
+
+
 def link_forced(source, target):
     """A hard link where that goes (gmd finds its libraries by its own path), else a copy."""
     if os.path.lexists(target):
@@ -100,24 +108,18 @@ class Workshop:
 
     def compile_test(self, words, folder, output):
         """Compiles a test with the headers of that folder."""
-        words = ["-I" + folder if w == "-I" + self.allocator else w for w in words]
-        words[words.index("-o") + 1] = output
-        run_tool(words, self.build)
+        run_tool(self._moved(words, folder, output), self.build)
 
     # --- objects ---------------------------------------------------------------------------------
 
     def compile(self, source, folder, output):
         """Compiles folder/source, whose headers are those of the folder."""
-        words = list(self.commands[source])
-        for i, word in enumerate(words):
-            if word == "-I" + self.allocator:
-                words[i] = "-I" + folder
-            elif word == "-o":
-                words[i + 1] = output
-            elif word.startswith("-W"):
-                words[i] = "-w"
+        words = self._moved(self.commands[source], folder, output)
         words[-1] = os.path.join(folder, source)
         run_tool(words, self.build)
+
+    def _moved(self, words, folder, output):
+        return moved_command(words, {"-I" + self.allocator: "-I" + folder}, output)
 
     def _make_base(self):
         os.makedirs(self.base, exist_ok=True)

@@ -1,0 +1,254 @@
+/* The same requests to an allocator and to the naive model of PyTorch's algorithm (naive_model.h):
+ * every address, every call to the device and the sums must agree. The allocator is the reference;
+ * with the environment variables GMD_FUZZ_ALLOCATOR=torch and GMD_TORCH_DIR it is PyTorch's binary,
+ * so that the three are held against each other.
+ *
+ * Of an input (input.h) what the model knows is used: allocations up to 1 TiB on one device, frees,
+ * emptying the cache, fractions. Settings, faults and work on other streams are left out. */
+#include "fuzz.h"
+
+#include "fuzz_run.h"
+#include "gmd_runtime.h"
+#include "gmd_size.h"
+#include "gmd_torch.h"
+#include "input.h"
+#include "naive_model.h"
+#include "subject.h"
+
+#include <string.h>
+
+#define BYTES_MAX    ((uint64_t)1 << 40)
+#define CAPACITY_MIN (16 * GMD_MIB)
+#define CAPACITY_MAX (64 * GMD_GIB)
+enum { STREAMS = 8 };
+
+typedef struct call_log {
+    uint64_t placed; /* by the last one */
+    unsigned made, given;
+} call_log;
+
+typedef struct machine { /* for all inputs */
+    gmd_runtime runtime;
+    gmd_subject subject;
+    cudaStream_t streams[STREAMS]; /* 0: the default stream */
+    uint64_t capacity;
+    call_log calls;
+    bool is_open;
+} machine;
+
+typedef struct run {
+    machine *machine;
+    const gmd_trace *trace;
+    gmd_naive_model model;
+    uint64_t *addresses; /* of each block; 0: not served */
+    gmd_stats start;
+    size_t request;
+} run;
+
+/* --- the machine ------------------------------------------------------------------------- */
+
+static void note_call(void *context, const gmd_sim_call *call)
+{
+    call_log *calls = context;
+    if (call->result != 0) {
+        return;
+    }
+    if (call->kind == GMD_SIM_CALL_MALLOC) {
+        calls->placed = call->address;
+        calls->made++;
+    }
+    calls->given += call->kind == GMD_SIM_CALL_FREE;
+}
+
+static void demand(gmd_status status, const gmd_error *error)
+{
+    if (status != GMD_OK) {
+        fprintf(stderr, "%s\n", error->text);
+        exit(3);
+    }
+}
+
+static void fresh_device(machine *m, uint64_t capacity)
+{
+    gmd_sim_config config;
+    m->runtime.sim->gmd_sim_default_config(&config);
+    config.capacity_bytes = m->capacity = capacity / (2 * GMD_MIB) * (2 * GMD_MIB);
+    FUZZ_REQUIRE(m->runtime.sim->gmd_sim_reset(&config) == 0);
+    for (int i = 1; i < STREAMS; i++) {
+        FUZZ_REQUIRE(m->runtime.cudaStreamCreateWithFlags(&m->streams[i], cudaStreamNonBlocking) ==
+                     cudaSuccess);
+    }
+    m->runtime.sim->gmd_sim_observe(note_call, &m->calls);
+}
+
+static void open_machine(machine *m)
+{
+    static char adapter[PATH_MAX];
+    gmd_error error = {""};
+    const char *directory = gmd_fuzz_lib_directory(), *spec = getenv("GMD_FUZZ_ALLOCATOR");
+    gmd_subject_source source = {.spec = spec && *spec ? spec : "reference",
+                                 .lib_directory = directory};
+    if (strcmp(source.spec, "torch") == 0) {
+        gmd_torch torch;
+        demand(gmd_torch_find(&torch, NULL, &error), &error);
+        demand(gmd_torch_adapter(&torch, directory, false, adapter, &error), &error);
+        source.torch_adapter = adapter;
+    }
+    demand(gmd_runtime_open(&m->runtime, GMD_DEVICE_SIM, directory, &error), &error);
+    fresh_device(m, GMD_GIB);
+    demand(gmd_subject_open(&m->subject, &source, &error), &error);
+    if (m->subject.init) {
+        m->subject.init(1);
+    }
+    m->is_open = true;
+}
+
+/* --- one input --------------------------------------------------------------------------- */
+
+static void differ(const run *r, const char *what, uint64_t expected, uint64_t got)
+{
+    fprintf(stderr, "request %zu: %s: the model has %llu (0x%llx), the allocator %llu (0x%llx)\n",
+            r->request, what, (unsigned long long)expected, (unsigned long long)expected,
+            (unsigned long long)got, (unsigned long long)got);
+    gmd_trace_write(r->trace, stderr, NULL);
+    abort();
+}
+
+static void compare(const run *r, const char *what, uint64_t expected, uint64_t got)
+{
+    if (expected != got) {
+        differ(r, what, expected, got);
+    }
+}
+
+static void compare_calls(const run *r, unsigned made, unsigned given)
+{
+    compare(r, "segments asked for", made, r->machine->calls.made);
+    compare(r, "segments given back", given, r->machine->calls.given);
+}
+
+static void do_alloc(run *r, const gmd_request *q)
+{
+    machine *m = r->machine;
+    uint32_t stream = q->stream % STREAMS;
+    if (q->bytes > BYTES_MAX) {
+        return;
+    }
+    uint64_t got = (uint64_t)(uintptr_t)m->subject.malloc(q->bytes, 0, m->streams[stream]);
+    gmd_naive_answer expected = gmd_naive_malloc(&r->model, q->bytes, stream, m->calls.placed);
+    compare_calls(r, expected.made, expected.given);
+    compare(r, "address", expected.address, got);
+    r->addresses[q->block] = got;
+}
+
+static void free_block(run *r, uint32_t block, uint32_t stream)
+{
+    uint64_t address = r->addresses[block];
+    if (!address) {
+        return;
+    }
+    r->machine->subject.free((void *)(uintptr_t)address, 0, 0,
+                             r->machine->streams[stream % STREAMS]);
+    gmd_naive_free(&r->model, address);
+    compare_calls(r, 0, 0);
+    r->addresses[block] = 0;
+}
+
+static void do_fraction(run *r, double fraction)
+{
+    uint64_t capacity = r->machine->capacity;
+    r->machine->subject.set_memory_fraction(fraction, 0);
+    r->model.limit = fraction < 1 ? (uint64_t)(fraction * (double)capacity) : capacity;
+}
+
+static void empty_cache(run *r)
+{
+    r->machine->subject.empty_cache();
+    unsigned expected = gmd_naive_empty_cache(&r->model);
+    compare_calls(r, 0, expected);
+}
+
+static void carry_out(run *r, const gmd_request *q)
+{
+    r->machine->calls = (call_log){0};
+    switch ((gmd_op)q->op) {
+    case GMD_OP_ALLOC:
+        do_alloc(r, q);
+        break;
+    case GMD_OP_FREE:
+        free_block(r, q->block, 0);
+        break;
+    case GMD_OP_EMPTY_CACHE:
+        empty_cache(r);
+        break;
+    case GMD_OP_FRACTION:
+        do_fraction(r, q->fraction);
+        break;
+    default:
+        break;
+    }
+}
+
+static gmd_stats stats_of(const run *r)
+{
+    gmd_stats stats = {.struct_size = sizeof stats};
+    FUZZ_REQUIRE(r->machine->subject.get_stats(0, &stats) == 0);
+    return stats;
+}
+
+/* The sums agree, and when all is freed and given back nothing is left. */
+static void compare_ends(run *r)
+{
+    gmd_stats end = stats_of(r);
+    compare(r, "reserved bytes", r->model.reserved, end.reserved_bytes);
+    compare(r, "num_ooms", r->model.ooms, end.num_ooms - r->start.num_ooms);
+    compare(r, "num_alloc_retries", r->model.retries,
+            end.num_alloc_retries - r->start.num_alloc_retries);
+    for (uint32_t i = 0; i < r->trace->blocks.count; i++) {
+        r->machine->calls = (call_log){0};
+        free_block(r, i, 0);
+    }
+    r->machine->calls = (call_log){0};
+    empty_cache(r);
+    compare(r, "reserved bytes at the end", 0, stats_of(r).reserved_bytes);
+    do_fraction(r, 1);
+}
+
+/* An allocator that cannot start anew goes on with an empty cache. */
+static void start(run *r)
+{
+    machine *m = r->machine;
+    if (m->subject.restart) {
+        char message[512];
+        uint64_t wanted = r->trace->capacity_bytes ? r->trace->capacity_bytes : GMD_GIB;
+        uint64_t at_least = wanted > CAPACITY_MIN ? wanted : CAPACITY_MIN;
+        fresh_device(m, at_least < CAPACITY_MAX ? at_least : CAPACITY_MAX);
+        FUZZ_REQUIRE(m->subject.restart("", message, sizeof message) == 0);
+    }
+    r->model.limit = m->capacity;
+    r->start = stats_of(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static machine shared;
+    static gmd_trace trace;
+    static gmd_naive_block blocks[2 * GMD_INPUT_REQUESTS_MAX + 1];
+    static uint64_t addresses[GMD_INPUT_REQUESTS_MAX];
+    gmd_error error = {""};
+    if (!shared.is_open) {
+        open_machine(&shared);
+        gmd_trace_init(&trace);
+    }
+    size = size < GMD_INPUT_BYTES_MAX ? size : GMD_INPUT_BYTES_MAX;
+    FUZZ_REQUIRE(gmd_input_decode(data, size, &trace, &error) == GMD_OK);
+    memset(addresses, 0, trace.blocks.count * sizeof *addresses);
+    run r = {
+        .machine = &shared, .trace = &trace, .model = {.blocks = blocks}, .addresses = addresses};
+    start(&r);
+    for (; r.request < trace.count; r.request++) {
+        carry_out(&r, &trace.requests[r.request]);
+    }
+    compare_ends(&r);
+    return 0;
+}

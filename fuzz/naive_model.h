@@ -1,0 +1,42 @@
+/* naive_model.h - PyTorch's algorithm on one device with default settings, on a plain array that is
+ * searched from end to end: slow, and too simple to hide an error. Tests and fuzz_differential hold
+ * an allocator against it.
+ *
+ * Blocks that other streams use, settings and private pools are not in it. Sizes: bytes. Thread
+ * safety: none. */
+#ifndef GMD_NAIVE_MODEL_H
+#define GMD_NAIVE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct gmd_naive_block {
+    uint64_t address, size, segment, segment_size;
+    uint32_t stream;
+    bool is_small, is_live;
+} gmd_naive_block;
+
+typedef struct gmd_naive_model {
+    gmd_naive_block *blocks; /* of the caller: room for two for each request, and one */
+    size_t count;
+    uint64_t limit; /* of reserved memory: the fraction's, or what the device has */
+    uint64_t reserved, ooms, retries;
+} gmd_naive_model;
+
+typedef struct gmd_naive_answer {
+    uint64_t address;     /* 0: refused */
+    unsigned made, given; /* segments asked of the device and given back to it */
+} gmd_naive_answer;
+
+/* `placed`: where the device has put the segment, if the allocator asked for one. */
+gmd_naive_answer gmd_naive_malloc(gmd_naive_model *model, uint64_t requested, uint32_t stream,
+                                  uint64_t placed);
+
+/* The address is that of a live block. */
+void gmd_naive_free(gmd_naive_model *model, uint64_t address);
+
+/* Gives back what is wholly free; how many segments. */
+unsigned gmd_naive_empty_cache(gmd_naive_model *model);
+
+#endif

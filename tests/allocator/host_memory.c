@@ -1,0 +1,82 @@
+#include "host_memory.h"
+
+#include <stddef.h>
+
+static struct {
+    uint64_t nth; /* 0: none is refused */
+    bool every_later;
+    uint64_t asked;
+} refusals;
+
+void begin_refusals(uint64_t nth, bool every_later)
+{
+    refusals.nth = nth;
+    refusals.every_later = every_later;
+    refusals.asked = 0;
+}
+
+bool end_refusals(void)
+{
+    bool were_any = refusals.asked >= refusals.nth;
+    refusals.nth = 0;
+    return were_any;
+}
+
+void sweep_refusals(refusal_case *run, void *context)
+{
+    for (uint64_t nth = 1; run(context, nth, false); nth++) {
+    }
+    for (uint64_t nth = 1; run(context, nth, true); nth++) {
+    }
+}
+
+static bool is_refused(void)
+{
+    if (!refusals.nth) {
+        return false;
+    }
+    refusals.asked++;
+    return refusals.asked == refusals.nth ||
+           (refusals.every_later && refusals.asked > refusals.nth);
+}
+
+/* --- in place of the C library's --------------------------------------------------------- */
+
+/* Seen from outside, or the linker complains of shared libraries that ask for the same names. */
+#define REPLACEMENT __attribute__((visibility("default")))
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+char *__real_strdup(const char *text);
+REPLACEMENT void *__wrap_malloc(size_t size);
+REPLACEMENT void *__wrap_calloc(size_t count, size_t size);
+REPLACEMENT void *__wrap_realloc(void *memory, size_t size);
+REPLACEMENT void *__wrap_aligned_alloc(size_t alignment, size_t size);
+REPLACEMENT char *__wrap_strdup(const char *text);
+
+void *__wrap_malloc(size_t size)
+{
+    return is_refused() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return is_refused() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return is_refused() ? NULL : __real_realloc(memory, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return is_refused() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return is_refused() ? NULL : __real_strdup(text);
+}

@@ -1,0 +1,21 @@
+/* host_memory.h - refuses requests of the allocator for the host's memory, one after the other. For
+ * programs of which the CMakeLists.txt here says so: in them functions that can refuse are in place
+ * of the C library's, for what is linked into the program: the allocator, not the simulated device.
+ */
+#ifndef GMD_TEST_HOST_MEMORY_H
+#define GMD_TEST_HOST_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* From now on the nth request (1: the next) is refused, and with `every_later` all after it. */
+void begin_refusals(uint64_t nth, bool every_later);
+bool end_refusals(void); /* true: it came to one */
+
+/* Begins refusals, ends them, and gives what their end did. */
+typedef bool refusal_case(void *context, uint64_t nth, bool every_later);
+
+/* Refuses each request of a case, alone and with all later ones. */
+void sweep_refusals(refusal_case *run, void *context);
+
+#endif

@@ -1,0 +1,416 @@
+/* One input after the other in this process: each gets what it gets alone, and nothing of an
+ * earlier one reaches it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_in_process.h"
+#include "gmd_size.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const gmd_run_options on_reference = {.allocator = "reference",
+                                             .lib_directory = GMD_TEST_LIB_DIR,
+                                             .device = GMD_DEVICE_SIM,
+                                             .device_count = 1,
+                                             .capacity_bytes = 64 * GMD_MIB,
+                                             .call_budget_s = 20};
+
+static gmd_in_process *open_with(const gmd_run_options *options)
+{
+    gmd_in_process *p = NULL;
+    gmd_error error = {""};
+    if (gmd_in_process_open(&p, options, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return p;
+}
+
+static gmd_trace parse(const char *lines)
+{
+    char text[2048];
+    gmd_trace trace;
+    gmd_error error = {""};
+    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", lines);
+    if (gmd_trace_parse(&trace, text, (size_t)length, "test", &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return trace;
+}
+
+static gmd_status try_run(gmd_in_process *p, const char *lines, const gmd_outcome **outcome,
+                          gmd_error *error)
+{
+    gmd_trace trace = parse(lines);
+    gmd_status status = gmd_in_process_run(p, &trace, outcome, error);
+    gmd_trace_free(&trace);
+    return status;
+}
+
+static const gmd_outcome *run(gmd_in_process *p, const char *lines)
+{
+    const gmd_outcome *outcome = NULL;
+    gmd_error error = {""};
+    if (try_run(p, lines, &outcome, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return outcome;
+}
+
+static void expect_pass(const gmd_outcome *o)
+{
+    if (o->verdict != GMD_PASS) {
+        fail_msg("%s%s", o->error, o->violation_count ? o->violations[0].message : "");
+    }
+}
+
+/* In a process that has run nothing else; to be called before this one has loaded a device. */
+static gmd_outcome *run_alone(const char *lines)
+{
+    gmd_trace trace = parse(lines);
+    gmd_run_options options = on_reference;
+    options.device_count = trace.device_count ? trace.device_count : options.device_count;
+    options.conf = trace.conf;
+    gmd_workload workload = {
+        .name = "alone", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_outcome *o = calloc(1, sizeof *o);
+    gmd_error error = {""};
+    if (!o || gmd_run_isolated(&options, &workload, o, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    gmd_trace_free(&trace);
+    return o;
+}
+
+/* --- one after the other ----------------------------------------------------------------- */
+
+static const char pools_text[] = "alloc a 1000 s1\nalloc b 3MiB s1\nuse b s2 5us\nrecord b s2\n"
+                                 "free b\nalloc c 12MiB s2\nfree a\nsync\nalloc d 700 s0\n";
+static const char limits_text[] = "devices 2\nconf max_split_size_mb:20\n"
+                                  "alloc a 30MiB s0\nfraction 0.5\nalloc b 30MiB s0\n"
+                                  "alloc c 8MiB s0 device 1\nfree a\n";
+
+static gmd_outcome *pools_alone, *limits_alone;
+
+static int run_each_alone(void **state)
+{
+    (void)state;
+    pools_alone = run_alone(pools_text);
+    limits_alone = run_alone(limits_text);
+    return pools_alone->verdict == GMD_PASS && limits_alone->verdict == GMD_PASS ? 0 : -1;
+}
+
+static int free_outcomes(void **state)
+{
+    (void)state;
+    free(pools_alone);
+    free(limits_alone);
+    return 0;
+}
+
+static void expect_same(const gmd_outcome *o, const gmd_outcome *alone)
+{
+    expect_pass(o);
+    assert_int_equal(o->requests, alone->requests);
+    assert_memory_equal(&o->stats, &alone->stats, sizeof o->stats);
+}
+
+static void each_input_gives_what_it_gives_alone(void **state)
+{
+    (void)state;
+    gmd_in_process *p = open_with(&on_reference);
+    for (int i = 0; i < 3; i++) {
+        expect_same(run(p, pools_text), pools_alone);
+        expect_same(run(p, limits_text), limits_alone);
+    }
+    gmd_in_process_close(p);
+}
+
+/* Determinism takes a second process, and the reference is not held against itself. */
+static void every_other_oracle_judges(void **state)
+{
+    (void)state;
+    gmd_in_process *p = open_with(&on_reference);
+    run(p, pools_text);
+    const gmd_outcome *o = run(p, pools_text);
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        const char *name = o->oracles[i].name;
+        bool is_blind = strcmp(name, "determinism") == 0 || strcmp(name, "reference") == 0;
+        assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
+    }
+    gmd_in_process_close(p);
+}
+
+static void a_thousand_inputs_leave_nothing(void **state)
+{
+    (void)state;
+    gmd_in_process *p = open_with(&on_reference);
+    for (int i = 0; i < 1000; i++) {
+        expect_pass(run(p, i % 3 ? pools_text : limits_text));
+    }
+    gmd_in_process_close(p);
+}
+
+static void an_allocator_that_can_start_anew_is_opened_again(void **state)
+{
+    (void)state;
+    gmd_run_options with_conf = on_reference;
+    with_conf.conf = "max_split_size_mb:40";
+    for (int i = 0; i < 2; i++) {
+        gmd_in_process *p = open_with(i ? &with_conf : &on_reference);
+        expect_pass(run(p, pools_text));
+        gmd_in_process_close(p);
+    }
+}
+
+/* --- what an input sets ------------------------------------------------------------------ */
+
+/* Served in 64 MiB, and in nothing less. */
+static const char whole_device[] = "expect alloc a 60MiB s0\n";
+
+static void expect_no_trace_of(const gmd_run_options *options, const char *lines)
+{
+    static const char needs_all[] = "alloc a 30MiB s0\nalloc b 30MiB s0\nfree a\nfree b\n";
+    gmd_in_process *p = open_with(options);
+    gmd_in_process_ask_after(p, 0);
+    expect_pass(run(p, lines));
+    const gmd_outcome *o = run(p, needs_all);
+    expect_pass(o);
+    assert_int_equal(o->faults_planted, 0);
+    if (o->has_stats) {
+        assert_int_equal(o->stats.num_ooms, 0);
+        assert_int_equal(o->stats.reserved_bytes_peak, 60 * GMD_MIB);
+    }
+    gmd_in_process_close(p);
+}
+
+static void a_fraction_ends_with_its_input(void **state)
+{
+    (void)state;
+    expect_no_trace_of(&on_reference, "fraction 0.5\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+}
+
+static void a_budget_ends_with_its_input(void **state)
+{
+    (void)state;
+    expect_no_trace_of(&on_reference, "budget 32MiB\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+}
+
+static void a_fault_that_did_not_fire_ends_with_its_input(void **state)
+{
+    (void)state;
+    expect_no_trace_of(&on_reference, "fault cudaMalloc 1 2\n");
+}
+
+static void a_current_device_ends_with_its_input(void **state)
+{
+    (void)state;
+    expect_no_trace_of(&on_reference, "devices 2\ndevice 1\nalloc a 2MiB s0 device 1\n");
+}
+
+static void settings_end_with_their_input(void **state)
+{
+    (void)state;
+    expect_no_trace_of(&on_reference,
+                       "conf roundup_power2_divisions:1\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+}
+
+static void the_limit_of_the_options_is_in_force_again(void **state)
+{
+    (void)state;
+    gmd_run_options options = on_reference;
+    options.limit_bytes = 40 * GMD_MIB;
+    gmd_in_process *p = open_with(&options);
+    expect_pass(run(p, "fraction 1\nalloc a 60MiB s0\n"));
+    const gmd_outcome *o = run(p, "alloc a 60MiB s0\n");
+    assert_int_equal(o->stats.num_ooms, 1);
+    gmd_in_process_close(p);
+}
+
+/* --- what is found ----------------------------------------------------------------------- */
+
+static void a_violation_names_its_oracle(void **state)
+{
+    (void)state;
+    gmd_in_process *p = open_with(&on_reference);
+    expect_pass(run(p, pools_text));
+    const gmd_outcome *o = run(p, "expect alloc a 100MiB s0\n");
+    assert_int_equal(o->verdict, GMD_FAIL);
+    assert_string_equal(o->violations[0].oracle, "expect");
+    assert_int_equal(o->violations[0].request, 0);
+    gmd_in_process_close(p);
+}
+
+static void nothing_runs_after_a_violation(void **state)
+{
+    (void)state;
+    const gmd_outcome *o;
+    gmd_error error = {""};
+    gmd_in_process *p = open_with(&on_reference);
+    run(p, "expect alloc a 100MiB s0\n");
+    assert_int_equal(try_run(p, whole_device, &o, &error), GMD_FAILED);
+    gmd_in_process_close(p);
+}
+
+static void requests_that_cannot_be_made_do_not_end_the_others(void **state)
+{
+    (void)state;
+    gmd_in_process *p = open_with(&on_reference);
+    gmd_trace trace = parse("devices 2\nalloc a 1MiB s0 device 1\n");
+    const gmd_outcome *o = NULL;
+    gmd_error error = {""};
+    trace.device_count = 1;
+    assert_int_equal(gmd_in_process_run(p, &trace, &o, &error), GMD_OK);
+    assert_int_equal(o->verdict, GMD_ERROR);
+    gmd_trace_free(&trace);
+    expect_pass(run(p, pools_text));
+    gmd_in_process_close(p);
+}
+
+static void a_refused_header_does_not_end_the_others(void **state)
+{
+    (void)state;
+    const gmd_outcome *o;
+    gmd_error error = {""};
+    gmd_in_process *p = open_with(&on_reference);
+    assert_int_equal(try_run(p, "conf no_such_setting:1\nalloc a 1 s0\n", &o, &error),
+                     GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "no_such_setting"));
+    assert_int_equal(try_run(p, "capacity 1MiB\nalloc a 1 s0\n", &o, &error), GMD_BAD_INPUT);
+    expect_same(run(p, pools_text), pools_alone);
+    gmd_in_process_close(p);
+}
+
+/* --- an allocator that cannot start anew ------------------------------------------------- */
+
+/* In a process of its own: the library stays loaded. Gives what `body` returns. */
+static int in_a_child(const char *plant, int (*body)(gmd_in_process *p))
+{
+    pid_t child = fork();
+    if (child == 0) {
+        gmd_run_options options = on_reference;
+        options.allocator = GMD_TEST_PLANTED;
+        setenv("GMD_PLANT", plant, 1);
+        gmd_in_process *p = NULL;
+        gmd_error error = {""};
+        int result = gmd_in_process_open(&p, &options, &error) == GMD_OK ? body(p) : 100;
+        gmd_in_process_close(p);
+        _exit(result);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int run_two(gmd_in_process *p, const char *first, const char *second)
+{
+    const gmd_outcome *o;
+    gmd_error error;
+    gmd_status status = try_run(p, first, &o, &error);
+    if (status != GMD_OK || o->verdict != GMD_PASS) {
+        return 99;
+    }
+    status = try_run(p, second, &o, &error);
+    return status != GMD_OK ? 50 + (int)status : o->verdict;
+}
+
+static int run_settings(gmd_in_process *p)
+{
+    return run_two(p, "alloc a 1MiB s0\n", "conf max_split_size_mb:40\nalloc a 1MiB s0\n");
+}
+
+static int run_what_is_stated_and_what_is_not(gmd_in_process *p)
+{
+    return run_two(p, "alloc a 1MiB s0\n", "devices 1\ncapacity 64MiB\nalloc a 1MiB s0\n");
+}
+
+static int run_limits(gmd_in_process *p)
+{
+    return run_two(p, "fraction 0.5\nbudget 32MiB\nfault cudaMalloc 9 2\nalloc a 20MiB s0\n",
+                   "alloc a 30MiB s0\nexpect alloc b 30MiB s0\n");
+}
+
+static int run_planted(gmd_in_process *p)
+{
+    const gmd_outcome *o;
+    gmd_error error;
+    for (int i = 0; i < 20; i++) {
+        if (try_run(p, "alloc a 4KiB s0\nalloc b 4KiB s0\nfree a\nfree b\n", &o, &error) !=
+            GMD_OK) {
+            return 99;
+        }
+        if (o->verdict != GMD_PASS) {
+            return strcmp(o->violations[0].oracle, "overlap");
+        }
+    }
+    return 98;
+}
+
+static void a_header_that_a_black_box_cannot_follow_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(in_a_child("", run_settings), 50 + GMD_BAD_INPUT);
+}
+
+static void a_header_that_says_what_is_so_anyway_is_followed(void **state)
+{
+    (void)state;
+    assert_int_equal(in_a_child("", run_what_is_stated_and_what_is_not), GMD_PASS);
+}
+
+static void what_an_input_sets_ends_with_it_for_a_black_box_too(void **state)
+{
+    (void)state;
+    assert_int_equal(in_a_child("", run_limits), GMD_PASS);
+}
+
+static void a_defect_of_a_black_box_is_found(void **state)
+{
+    (void)state;
+    assert_int_equal(in_a_child("overlap", run_planted), 0);
+}
+
+static void a_real_device_is_refused(void **state)
+{
+    (void)state;
+    gmd_in_process *p;
+    gmd_error error;
+    gmd_run_options options = on_reference;
+    options.device = GMD_DEVICE_CUDA;
+    assert_int_equal(gmd_in_process_open(&p, &options, &error), GMD_BAD_INPUT);
+    assert_null(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        /* First: these fork, before this process has loaded a device. */
+        cmocka_unit_test(a_header_that_a_black_box_cannot_follow_is_refused),
+        cmocka_unit_test(a_header_that_says_what_is_so_anyway_is_followed),
+        cmocka_unit_test(what_an_input_sets_ends_with_it_for_a_black_box_too),
+        cmocka_unit_test(a_defect_of_a_black_box_is_found),
+        cmocka_unit_test(each_input_gives_what_it_gives_alone),
+        cmocka_unit_test(every_other_oracle_judges),
+        cmocka_unit_test(a_thousand_inputs_leave_nothing),
+        cmocka_unit_test(an_allocator_that_can_start_anew_is_opened_again),
+        cmocka_unit_test(a_fraction_ends_with_its_input),
+        cmocka_unit_test(a_budget_ends_with_its_input),
+        cmocka_unit_test(a_fault_that_did_not_fire_ends_with_its_input),
+        cmocka_unit_test(a_current_device_ends_with_its_input),
+        cmocka_unit_test(settings_end_with_their_input),
+        cmocka_unit_test(the_limit_of_the_options_is_in_force_again),
+        cmocka_unit_test(a_violation_names_its_oracle),
+        cmocka_unit_test(nothing_runs_after_a_violation),
+        cmocka_unit_test(requests_that_cannot_be_made_do_not_end_the_others),
+        cmocka_unit_test(a_refused_header_does_not_end_the_others),
+        cmocka_unit_test(a_real_device_is_refused),
+    };
+    return cmocka_run_group_tests(tests, run_each_alone, free_outcomes);
+}
