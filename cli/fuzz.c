@@ -1,5 +1,6 @@
 /* fuzz.c - gmd fuzz: a campaign that looks for defects of an allocator. */
 #include "commands.h"
+#include "fuzz_exhaustive.h"
 #include "probe.h"
 #include "results.h"
 
@@ -14,7 +15,16 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { KEY_TIME = 0x300, KEY_RUNS, KEY_JOBS, KEY_OUT, KEY_WITHOUT, KEY_CORPUS, KEY_UNGUIDED };
+enum {
+    KEY_TIME = 0x300,
+    KEY_RUNS,
+    KEY_JOBS,
+    KEY_OUT,
+    KEY_WITHOUT,
+    KEY_CORPUS,
+    KEY_UNGUIDED,
+    KEY_EXHAUSTIVE
+};
 
 #define DEFAULT_SECONDS  60
 #define MINIMIZE_SECONDS 60
@@ -27,6 +37,7 @@ typedef struct fuzz_arguments {
     unsigned jobs;
     bool is_unguided;
     const char *without, *corpus;
+    uint32_t exhaustive; /* 0: a campaign */
 } fuzz_arguments;
 
 static const struct argp_option fuzz_options[] = {
@@ -42,7 +53,10 @@ static const struct argp_option fuzz_options[] = {
      "what no sequence has: fault, budget, fraction, record, wait, sync, empty_cache, destroy, "
      "threads, devices, settings, huge (sizes near 2^64)",
      1},
-    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases); none: nowhere", 1},
+    {"exhaustive", KEY_EXHAUSTIVE, "DEPTH", 0,
+     "instead all sequences of up to so many requests, 1 to 8, over a small alphabet", 1},
+    {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases); none: nowhere",
+     1},
     {0},
 };
 
@@ -85,6 +99,11 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
                        gmd_profile_left_out_names);
         }
         a->without = text;
+        return 0;
+    case KEY_EXHAUSTIVE:
+        if (!cli_parse_depth(text, &a->exhaustive)) {
+            argp_error(state, "--exhaustive %s: expected a number of requests from 1 to 8", text);
+        }
         return 0;
     case KEY_OUT:
         a->common.run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
@@ -318,7 +337,9 @@ int cli_fuzz(int argc, char **argv)
     signal(SIGTERM, interrupt);
     cli_results results = {0};
     gmd_error error = {""};
-    gmd_status status = run_campaign(&a, &results, &error);
+    gmd_status status = a.exhaustive ? cli_exhaustive(&a.common, a.exhaustive, a.seconds,
+                                                      &is_interrupted, &results, &error)
+                                     : run_campaign(&a, &results, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, "campaign", "fuzz", status, &error);
     }

@@ -42,6 +42,8 @@ gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
                            const gmd_outcome **outcome, const gmd_logged_call **calls,
                            size_t *call_count, bool *is_complete, gmd_error *error);
 
+#define GMD_LAST_REQUEST UINT64_MAX /* as a probed_refusal: where the last request is refused */
+
 /* One of many inputs for a process. Of its header lines an `interleave` by a seed counts, and where
  * the nursery follows headers (gmd_nursery_follow), all of them. */
 typedef struct gmd_scout_trace {
@@ -58,6 +60,10 @@ typedef struct gmd_scouted {
     const uint32_t *fresh;      /* of each that passed: the features that no input had before (with
                                    options->features); likewise */
     uint64_t requests, faults_planted, faults_unfired; /* of the inputs that passed */
+    /* Of each that passed a hash of what is seen of the allocator after the last request: current
+     * statistics, and where live blocks lie in their device allocations. 0: it ended with
+     * questions. Valid until the next call. */
+    const uint64_t *states;
     uint64_t lapses; /* likewise: turns lost to the watchdog (docs/interleaving.md) */
 } gmd_scouted;
 

@@ -623,6 +623,7 @@ gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size
     bool shows_something = o->violation_count || o->verdict != GMD_PASS;
     result->passed = shows_something ? last : passed; /* a process may end badly after its last */
     result->is_suspect = shows_something || (passed < list->count && !list->has_stopped);
+    result->states = list->states;
     result->requests = list->requests;
     result->fresh = list->fresh;
     result->lapses = list->lapses;

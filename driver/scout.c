@@ -87,6 +87,7 @@ static bool play_next(gmd_session *s, const gmd_run_options *options, bool is_fr
     list->faults_planted += o->faults_planted;
     list->faults_unfired += o->faults_unfired;
     list->lapses += s->lapses;
+    list->states[atomic_load(&list->passed)] = s->state_hash;
     atomic_fetch_add(&list->passed, 1);
     list->has_stopped = !list->expects_lapses && list->lapses >= LAPSE_MAX;
     return !list->has_stopped;

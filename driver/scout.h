@@ -42,6 +42,7 @@ typedef struct gmd_scout_list {
     bool expects_lapses; /* given: threads that spin or block out of sight lose their turn soon */
     bool has_stopped;    /* before the next input: the threads lost their turn too often */
     uint64_t lapses;
+    uint64_t states[GMD_SCOUT_MAX]; /* of those that passed: gmd_scouted */
 } gmd_scout_list;
 
 /* Memory of an input stays with the process for the next one. */

@@ -123,9 +123,50 @@ static void empty_all(gmd_session *s)
     }
 }
 
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* Addresses never come again on an ascending device: of a block counts where it lies in its
+ * allocation. */
+static uint64_t hash_blocks(const gmd_session *s, uint64_t hash)
+{
+    for (uint32_t id = 0; id < s->block_capacity; id++) {
+        const gmd_live_block *b = &s->blocks[id].live;
+        gmd_device_range range = {0};
+        if (b->address && s->view.find_range &&
+            s->view.find_range(s->view.device_context, b->address, &range)) {
+            hash = mix(hash, b->bytes);
+            hash = mix(hash, b->stream);
+            hash = mix(hash, b->address - range.address);
+            hash = mix(hash, range.size);
+        }
+    }
+    return hash;
+}
+
+static uint64_t hash_state(const gmd_session *s)
+{
+    const gmd_stats *f = &s->stats[0];
+    uint64_t hash = hash_blocks(s, 1);
+    if (s->has_stats) {
+        const uint64_t figures[] = {f->allocated_bytes,      f->reserved_bytes,  f->active_bytes,
+                                    f->inactive_split_bytes, f->requested_bytes, f->segment_count};
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+            hash = mix(hash, figures[i]);
+        }
+    }
+    return hash ? hash : 1;
+}
+
 void gmd_session_finish(gmd_session *session)
 {
     gmd_outcome *o = &session->shared->outcome;
+    if (session->is_scouting) {
+        session->state_hash = session->ends_here ? 0 : hash_state(session);
+    }
     o->has_stats = session->has_stats;
     o->stats = session->stats[0];
     o->device_calls = session->device_calls;

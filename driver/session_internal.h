@@ -92,6 +92,7 @@ struct gmd_session {
      * after this refusal, and the input ends with the answers. 0: never. */
     bool is_scouting, ends_here;
     uint64_t scouted_refusal;
+    uint64_t state_hash; /* of what is seen after the last request (gmd_scouted) */
     bool is_in_process;  /* the process is the caller's (gmd_in_process.h) */
     bool expects_lapses; /* of the scheduler (scheduler.h) */
     unsigned lapses;     /* of its latest run */

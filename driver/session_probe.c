@@ -4,6 +4,8 @@
  * only what a refusal must leave without effect. */
 #include "session_internal.h"
 
+#include "gmd_nursery.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -203,7 +205,10 @@ void gmd_session_probe(gmd_session *s, const gmd_request *r)
 {
     bool is_alone = !s->view.is_busy && !s->view.is_overlapped; /* no thread frees in between */
     if (s->is_scouting) {
-        bool is_wanted = ++s->refusals == s->scouted_refusal && !s->interleaving;
+        bool is_last = s->request_index + 1 == s->workload->trace->count;
+        bool is_wanted = (++s->refusals == s->scouted_refusal ||
+                          (is_last && s->scouted_refusal == GMD_LAST_REQUEST)) &&
+                         !s->interleaving;
         if (is_wanted && !s->is_over && s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL]) {
             scout_refusal(s, r);
         }

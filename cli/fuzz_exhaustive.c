@@ -1,0 +1,106 @@
+#include "fuzz_exhaustive.h"
+
+#include "exhaustive.h"
+#include "gmd_size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define DEFAULT_CAPACITY (32 * GMD_MIB) /* few blocks fill it */
+#define MINIMIZE_SECONDS 60
+
+bool cli_parse_depth(const char *text, uint32_t *depth)
+{
+    uint64_t value;
+    bool is_depth = gmd_parse_u64(text, &value) && value >= 1 && value <= GMD_SEQUENCE_MAX;
+    *depth = is_depth ? (uint32_t)value : 0;
+    return is_depth;
+}
+
+static void show_progress(const gmd_exhaustive_result *r, size_t findings)
+{
+    fprintf(stderr,
+            "\r%s, length %" PRIu32 ": %" PRIu64 " runs, %.0f/s, %" PRIu64
+            " states, %zu found, %.0f s\033[K",
+            r->schedule, r->length, r->runs, r->seconds > 0 ? (double)r->runs / r->seconds : 0,
+            r->states, findings, r->seconds);
+}
+
+static void note_alphabet(gmd_outcome *o, const gmd_exhaustive_result *r, bool has_schedule)
+{
+    char *note = o->notes[o->note_count++];
+    int used = snprintf(note, sizeof o->notes[0], "the alphabet: alloc of");
+    for (uint32_t i = 0; i < r->alphabet.size_count; i++) {
+        used += snprintf(note + used, sizeof o->notes[0] - (size_t)used, " %" PRIu64 ",",
+                         r->alphabet.sizes[i]);
+    }
+    snprintf(note + used, sizeof o->notes[0] - (size_t)used,
+             " B on %" PRIu32 " streams, free, use, record, wait, sync, empty_cache; %s",
+             r->alphabet.stream_count,
+             has_schedule ? "the given schedule" : "schedules lazy, eager and timed");
+}
+
+static void add_outcome(cli_results *results, const cli_options *options, uint32_t depth,
+                        const gmd_findings *findings, const gmd_exhaustive_result *r)
+{
+    gmd_outcome *o = cli_results_add(results, "exhaustive", "fuzz");
+    if (!o) {
+        return;
+    }
+    o->requests = r->requests;
+    o->seconds = r->seconds;
+    o->seed = options->run.seed;
+    o->verdict = findings->count ? GMD_FAIL : GMD_PASS;
+    gmd_exhaustive_statement(r, findings->count, depth, o->notes[o->note_count++],
+                             sizeof o->notes[0]);
+    note_alphabet(o, r, options->run.schedule != NULL);
+    if (r->unconfirmed) {
+        snprintf(o->notes[o->note_count++], sizeof o->notes[0],
+                 "%" PRIu64 " runs showed something only after others in one process",
+                 r->unconfirmed);
+    }
+    for (size_t i = 0; i < findings->count && o->violation_count < GMD_VIOLATION_MAX; i++) {
+        o->violations[o->violation_count++] = findings->items[i].violation;
+    }
+}
+
+gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, double seconds,
+                          const volatile sig_atomic_t *is_interrupted, cli_results *results,
+                          gmd_error *error)
+{
+    char origin[64];
+    gmd_run_options run = given->run;
+    if (run.device != GMD_DEVICE_SIM) {
+        return gmd_fail(
+            error, GMD_BAD_INPUT,
+            "--exhaustive: needs the simulated device, where each sequence begins anew");
+    }
+    if (run.limit_bytes) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--limit: not with --exhaustive, whose device is as small as it is told to "
+                        "be: --capacity");
+    }
+    run.capacity_bytes = given->has_capacity ? run.capacity_bytes : DEFAULT_CAPACITY;
+    run.device_count = 1;
+    run.interleave = NULL;
+    snprintf(origin, sizeof origin, "found by: gmd fuzz --exhaustive %" PRIu32, depth);
+    gmd_findings findings = {.out_directory = run.case_directory,
+                             .origin = origin,
+                             .allocator = run.allocator,
+                             .minimize_seconds = MINIMIZE_SECONDS};
+    gmd_exhaustive_options options = {.run = &run,
+                                      .depth = depth,
+                                      .seconds = seconds,
+                                      .is_interrupted = is_interrupted,
+                                      .progress = run.shows_progress ? show_progress : NULL};
+    gmd_exhaustive_result result;
+    gmd_status status = gmd_exhaustive(&options, &findings, &result, error);
+    if (options.progress) {
+        fprintf(stderr, "\r\033[K");
+    }
+    if (status == GMD_OK) {
+        add_outcome(results, given, depth, &findings, &result);
+    }
+    gmd_findings_free(&findings);
+    return status;
+}

@@ -1,0 +1,17 @@
+/* fuzz_exhaustive.h - gmd fuzz --exhaustive DEPTH. */
+#ifndef GMD_CLI_FUZZ_EXHAUSTIVE_H
+#define GMD_CLI_FUZZ_EXHAUSTIVE_H
+
+#include "results.h"
+
+#include <signal.h>
+
+/* The value of --exhaustive: 1 to 8. */
+bool cli_parse_depth(const char *text, uint32_t *depth);
+
+/* `seconds` 0: until it is done. */
+gmd_status cli_exhaustive(const cli_options *options, uint32_t depth, double seconds,
+                          const volatile sig_atomic_t *is_interrupted, cli_results *results,
+                          gmd_error *error);
+
+#endif
