@@ -11,8 +11,8 @@ typedef struct gmd_guide {
     const gmd_profile_space *space;
     gmd_random random;
     gmd_trace header; /* that the inputs of a round share: one process runs them all */
-    size_t base; /* which entry they are made of: the corpus grows meanwhile */
-    uint8_t *bytes; /* an input in the making */
+    size_t base;      /* which entry they are made of: the corpus grows meanwhile */
+    uint8_t *bytes;   /* an input in the making */
 } gmd_guide;
 
 /* A round begins: chooses what its inputs are made of, and their header. False: the corpus is

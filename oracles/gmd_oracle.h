@@ -203,8 +203,8 @@ typedef struct gmd_view {
 
 typedef struct gmd_judge gmd_judge;
 
-/* What the oracle whose hook is running had to judge: which of its kinds of situations it was. For a
- * search that is to bring them about; nothing is judged by it. */
+/* What the oracle whose hook is running had to judge: which of its kinds of situations it was. For
+ * a search that is to bring them about; nothing is judged by it. */
 void gmd_precondition_met(gmd_judge *judge, unsigned which);
 
 /* Reports a violation of the oracle whose hook is running. The message names both parties. */
