@@ -151,7 +151,8 @@ static gmd_status fail_call(sweep *s, const gmd_logged_call *call, int code)
     gmd_request fault = {
         .op = GMD_OP_FAULT, .count = call->ordinal, .error = (uint32_t)code, .thread = 0};
     gmd_status status = find_function(s, call->function, &fault.function);
-    for (uint8_t every = 0; every < 2 && status == GMD_OK && !s->is_over; every++) {
+    uint8_t ways = s->options->others_only ? 1 : 2;
+    for (uint8_t every = 0; every < ways && status == GMD_OK && !s->is_over; every++) {
         fault.every_later = every;
         insert(s, call->request, &fault);
         status = run_one(s, call->function);
@@ -163,7 +164,9 @@ static gmd_status fail_call(sweep *s, const gmd_logged_call *call, int code)
 
 static bool is_swept(const sweep *s, const gmd_logged_call *call)
 {
-    return call->request < s->trace->count &&
+    bool is_left_out =
+        s->options->others_only && gmd_sweep_error_of(call->function, true) == OUT_OF_MEMORY;
+    return call->request < s->trace->count && !is_left_out &&
            gmd_sweep_error_of(call->function, s->options->memory_only);
 }
 
@@ -244,7 +247,8 @@ gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep
     if (status == GMD_OK) {
         status = fail_each(&s, calls, count);
     }
-    if (status == GMD_OK && options->has_budgets && peak != GMD_STAT_UNKNOWN) {
+    if (status == GMD_OK && options->has_budgets && !options->others_only &&
+        peak != GMD_STAT_UNKNOWN) {
         status = try_budgets(&s, peak);
     }
     gmd_status scouted = scout_waiting(&s);

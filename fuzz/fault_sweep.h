@@ -12,6 +12,7 @@
 
 typedef struct gmd_sweep_options {
     bool memory_only; /* only calls that a device without memory refuses */
+    bool others_only; /* only the other ones, each once: they fail for a moment, not for ever */
     bool scouts;      /* many runs in one process; those that show something again by themselves */
     bool has_budgets; /* the device can also be made to run out of memory at each size */
     uint64_t runs;    /* at most; 0: no limit. The calls are then taken evenly from all */

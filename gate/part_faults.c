@@ -1,5 +1,6 @@
 /* part_faults.c - each call that takes memory fails, once and for ever, in short standard traces.
- */
+ * So does each other call, once: what an allocator answers then is its own affair, but that it
+ * answers is not. */
 #include "case_files.h"
 #include "gate.h"
 #include "plan.h"
@@ -66,6 +67,43 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
     gmd_runner_close(&runner);
 }
 
+#define ANSWER_SECONDS 3 /* of a request in a trace that takes milliseconds */
+
+/* An allocator may even end the process, as one does that takes any error for the end. */
+static bool counts_for_nothing(void *context, const gmd_violation *violation)
+{
+    return !gmd_is_hang(violation) || was_found(context, violation);
+}
+
+static bool note_hang(void *context, const gmd_trace *trace, const gmd_violation *violation)
+{
+    return gmd_is_hang(violation) ? note_found(context, trace, violation) : true;
+}
+
+static void sweep_others(gmd_gate *gate, const gmd_trace *trace)
+{
+    gmd_run_options hasty = gate->run;
+    hasty.call_budget_s =
+        hasty.call_budget_s < ANSWER_SECONDS ? hasty.call_budget_s : ANSWER_SECONDS;
+    gmd_runner runner;
+    gmd_runner_init(&runner, &hasty);
+    sweeping s = {gate, &runner};
+    gmd_sweep_options options = {
+        .others_only = true,
+        .scouts = true,
+        .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full, gmd_gate_plan_sweep_runs.quick),
+        .progress = tell,
+        .found = note_hang,
+        .is_known = counts_for_nothing,
+        .context = &s};
+    gmd_sweep_result result = {0};
+    gmd_error error;
+    gmd_status status = gmd_sweep(trace, &runner, &options, &result, &error);
+    gmd_gate_count(gate, result.runs, runner.requests);
+    gmd_gate_fail(gate, status == GMD_BAD_INPUT ? GMD_OK : status, &error);
+    gmd_runner_close(&runner);
+}
+
 static void sweep_with(gmd_gate *gate, const char *planned, gmd_trace *trace, const char *conf,
                        bool has_budgets)
 {
@@ -97,6 +135,14 @@ static void run_sweep(gmd_gate *gate, const char *root, const char *file, bool h
     }
     if (!gate->conf_is_fixed) {
         sweep_with(gate, planned, &trace, NULL, has_budgets);
+    }
+    char others[96];
+    snprintf(others, sizeof others, "%.60s, other calls", planned);
+    if (gmd_gate_begin(gate, others)) {
+        if (gmd_gate_set_conf(gate, &trace, gate->conf_is_fixed ? gate->confs[0] : NULL)) {
+            sweep_others(gate, &trace);
+        }
+        gmd_gate_end(gate);
     }
     size_t most = gmd_gate_runs(gate, gmd_gate_plan_confs.full, gmd_gate_plan_confs.quick);
     for (size_t i = 0; i < gate->conf_count && i < most; i++) {
