@@ -4,8 +4,10 @@
 #include "last_slot.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPANDABLE "expandable_segments:True"
 
@@ -182,6 +184,47 @@ static void several_threads_copy_what_is_large(void **state)
     assert_int_equal(restore_memory(&c.b), GMD_OK);
     expect_all_whole(&c);
     expect_no_error_left();
+    close_bench(&c.b);
+}
+
+/* Threads of what is linked into this program: the linker puts these functions in place of the C
+ * library's. */
+static _Atomic uint64_t threads_begun, threads_joined;
+
+typedef void *thread_body(void *argument);
+#define REPLACEMENT __attribute__((visibility("default")))
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how, thread_body *body,
+                          void *argument);
+int __real_pthread_join(pthread_t thread, void **result);
+REPLACEMENT int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how,
+                                      thread_body *body, void *argument);
+REPLACEMENT int __wrap_pthread_join(pthread_t thread, void **result);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, thread_body *body,
+                          void *argument)
+{
+    threads_begun++;
+    return __real_pthread_create(thread, how, body, argument);
+}
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+    threads_joined++;
+    return __real_pthread_join(thread, result);
+}
+
+/* They work on what is on their caller's stack. */
+static void no_thread_that_copies_is_left_behind(void **state)
+{
+    (void)state;
+    loan_case c = open_case(40 * GMD_MIB);
+    uint64_t begun = threads_begun, joined = threads_joined;
+    assert_int_equal(yield_memory(&c.b), GMD_OK);
+    assert_int_equal(restore_memory(&c.b), GMD_OK);
+    if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+        assert_int_not_equal(threads_begun - begun, 0);
+    }
+    assert_int_equal(threads_joined - joined, threads_begun - begun);
     close_bench(&c.b);
 }
 
@@ -622,6 +665,7 @@ int main(void)
         cmocka_unit_test(a_block_in_the_last_slot_comes_back_too),
         cmocka_unit_test(page_locked_memory_for_the_copies_is_given_back),
         cmocka_unit_test(several_threads_copy_what_is_large),
+        cmocka_unit_test(no_thread_that_copies_is_left_behind),
         cmocka_unit_test(memory_can_be_lent_again_and_again),
         cmocka_unit_test(an_allocator_without_blocks_lends_nothing),
         cmocka_unit_test(free_memory_is_given_back_for_good),

@@ -102,6 +102,18 @@ static void a_stream_that_was_not_seen_has_no_heap(void **state)
     assert_null(device_cached_heap(f->d, f->streams[1]));
 }
 
+/* Another thread may find it at once. */
+static void a_new_heap_is_closed_until_the_device_is_left(void **state)
+{
+    fixture *f = *state;
+    device_enter(f->d);
+    heap *h = device_heap(f->d, &f->d->default_pool, NULL);
+    assert_false(heap_try_enter(h));
+    device_leave(f->d);
+    assert_true(heap_try_enter(h));
+    heap_leave(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +124,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_streams_of_pytorch_s_pools_are_all_found, open_device,
                                         close_device),
         cmocka_unit_test_setup_teardown(a_stream_that_was_not_seen_has_no_heap, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(a_new_heap_is_closed_until_the_device_is_left, open_device,
                                         close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,6 +242,16 @@ static void a_limit_of_the_settings_holds_while_the_device_s_size_is_not_known(v
     close_bench(&b);
 }
 
+static void a_limit_that_is_set_later_holds_in_its_place(void **state)
+{
+    (void)state;
+    bench b = open_bench(100 * GMD_MIB, "per_process_memory_fraction:0.25");
+    assert_true(take(&b, 22 * GMD_MIB) != 0);
+    assert_true(gmd_allocator_set_memory_fraction(b.a, 1, 0));
+    assert_true(take(&b, 60 * GMD_MIB) != 0);
+    close_bench(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +270,7 @@ int main(void)
         cmocka_unit_test(a_callback_is_not_called_while_the_cache_serves),
         cmocka_unit_test(a_limit_of_the_settings_holds_from_the_first_request_on),
         cmocka_unit_test(a_limit_of_the_settings_holds_while_the_device_s_size_is_not_known),
+        cmocka_unit_test(a_limit_that_is_set_later_holds_in_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,15 @@ static void a_second_begin_of_the_same_pool_is_refused_while_it_stands(void **st
     close_bench(&b);
 }
 
+static void the_default_pool_cannot_be_begun(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    const uint64_t numbers[] = {1, 0, 0, 1};
+    assert_false(gmd_allocator_begin_pool(b.a, 0, numbers + 1, NULL, NULL));
+    close_bench(&b);
+}
+
 static void a_released_pool_is_given_back_when_the_cache_is(void **state)
 {
     (void)state;
@@ -389,6 +398,7 @@ int main(void)
         cmocka_unit_test(streams_that_the_filter_does_not_take_stay_in_the_default_pool),
         cmocka_unit_test(a_pool_is_there_again_for_a_second_begin),
         cmocka_unit_test(a_second_begin_of_the_same_pool_is_refused_while_it_stands),
+        cmocka_unit_test(the_default_pool_cannot_be_begun),
         cmocka_unit_test(a_released_pool_is_given_back_when_the_cache_is),
         cmocka_unit_test(a_released_pool_with_a_live_block_stays_until_it_is_freed),
         cmocka_unit_test(without_a_capture_a_pool_takes_back_what_other_streams_are_done_with),

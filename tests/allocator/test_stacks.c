@@ -160,6 +160,19 @@ static void a_segment_at_the_place_of_another_has_its_own_frames(void **state)
     assert_string_equal(frames(segment(dump(f), 0)), "second in a.py:2");
 }
 
+static void a_segment_keeps_its_frames_when_one_below_it_is_gone(void **state)
+{
+    fixture *f = *state;
+    record_told(f, GMD_STACKS_ALL);
+    f->stack = "a.py:1:first";
+    void *first = take(f, 12 * GMD_MIB);
+    f->stack = "a.py:2:second";
+    take(f, 12 * GMD_MIB);
+    give(f, first);
+    gmd_allocator_empty_cache(f->a);
+    assert_string_equal(frames(segment(dump(f), 0)), "second in a.py:2");
+}
+
 static void a_free_has_its_own_frames(void **state)
 {
     fixture *f = *state;
@@ -481,6 +494,7 @@ int main(void)
         WITH_FIXTURE(a_block_its_segment_and_its_events_have_the_frames_that_were_told),
         WITH_FIXTURE(a_segment_keeps_its_first_request_s_frames),
         WITH_FIXTURE(a_segment_at_the_place_of_another_has_its_own_frames),
+        WITH_FIXTURE(a_segment_keeps_its_frames_when_one_below_it_is_gone),
         WITH_FIXTURE(a_free_has_its_own_frames),
         WITH_FIXTURE(of_allocations_only_a_free_is_told_with_its_block_s_frames),
         WITH_FIXTURE(a_snapshot_s_event_is_of_no_request),

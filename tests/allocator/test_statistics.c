@@ -74,6 +74,74 @@ static void the_peak_of_several_heaps_is_that_of_their_sum(void **state)
     random_walk(&m, HEAPS, 20000);
 }
 
+typedef struct rows { /* of a figure: in each pool, and in both */
+    uint64_t sum[POOL_KINDS + 1], peak[POOL_KINDS + 1], raised[POOL_KINDS + 1];
+} rows;
+
+static void note(rows *r, int row, int64_t change)
+{
+    r->sum[row] += (uint64_t)change;
+    r->peak[row] = r->sum[row] > r->peak[row] ? r->sum[row] : r->peak[row];
+    r->raised[row] += change > 0 ? (uint64_t)change : 0;
+}
+
+static void expect_rows(const model *m, const rows *r, heap_figure which)
+{
+    for (int row = 0; row <= POOL_ALL; row++) {
+        figure f = statistics_sum(&m->all, (pool_kind)row, which);
+        assert_int_equal(f.current, r->sum[row]);
+        assert_int_equal(f.peak, r->peak[row]);
+        assert_int_equal(f.allocated, r->raised[row]);
+    }
+}
+
+/* By raising and lowering, or by what can be either. */
+static void change(model *m, heap_statistics *h, pool_kind kind, heap_figure which, int64_t by,
+                   bool is_either)
+{
+    uint64_t amount = (uint64_t)(by > 0 ? by : 0);
+    if (!h->is_only && (int64_t)statistics_room(h, kind, which, amount) < 0) {
+        statistics_make_room(&m->all, h, kind, which, amount);
+    }
+    if (is_either) {
+        statistics_change(h, kind, which, by);
+    } else if (by > 0) {
+        statistics_raise(h, kind, which, amount);
+    } else {
+        statistics_lower(h, kind, which, (uint64_t)-by);
+    }
+}
+
+static void walk_both_pools(int heaps, heap_figure which, bool is_either)
+{
+    model m;
+    rows r = {.sum = {0}};
+    uint64_t held[HEAPS][POOL_KINDS] = {{0}}, random = 7;
+    open_model(&m, heaps);
+    for (int i = 0; i < 5000; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        int heap = (int)((random >> 33) % (uint64_t)heaps), kind = (int)(random >> 50 & 1);
+        int64_t by = (int64_t)((random >> 40) % 1000 + 1);
+        if (held[heap][kind] && random >> 61) { /* all of it, mostly: peaks of one pool are below */
+            by = -(int64_t)held[heap][kind];
+        }
+        held[heap][kind] += (uint64_t)by;
+        change(&m, &m.heaps[heap], (pool_kind)kind, which, by, is_either);
+        note(&r, kind, by);
+        note(&r, POOL_ALL, by);
+        expect_rows(&m, &r, which);
+    }
+}
+
+static void each_pool_has_a_peak_of_its_own(void **state)
+{
+    (void)state;
+    for (int heaps = 1; heaps <= HEAPS; heaps += 2) {
+        walk_both_pools(heaps, FIGURE_ALLOCATED_BYTES, false);
+        walk_both_pools(heaps, FIGURE_INACTIVE_SPLIT_BYTES, true);
+    }
+}
+
 static void the_peak_of_a_single_heap_needs_no_look_at_the_device(void **state)
 {
     (void)state;
@@ -221,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_of_several_heaps_is_that_of_their_sum),
+        cmocka_unit_test(each_pool_has_a_peak_of_its_own),
         cmocka_unit_test(the_peak_of_a_single_heap_needs_no_look_at_the_device),
         cmocka_unit_test(a_heap_that_comes_later_changes_no_peak),
         cmocka_unit_test(a_heap_that_goes_leaves_peaks_and_totals),
