@@ -18,7 +18,9 @@ static const char *misfit(const gmd_request *r)
            : r->op == GMD_OP_DESTROY ? "PyTorch's streams are never destroyed"
            : r->device               ? "it needs several devices"
            : r->thread               ? "it needs several threads"
-                                     : NULL;
+           : r->op == GMD_OP_ALLOC && r->bytes > INT64_MAX
+               ? "Python asks PyTorch for no more than 2^63 - 1 bytes"
+               : NULL;
 }
 
 bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, size_t size)
