@@ -20,7 +20,7 @@
 #define SWEEP_RUNS      200
 #define SWEEP_REQUESTS  30
 #define PROGRESS_RUNS   16
-#define GUIDED_ROUNDS   2  /* of three, once there is a corpus */
+#define GUIDED_ROUNDS   1  /* of three, once there is a corpus */
 #define GUIDED_RUNS     96 /* sequences of such a round */
 #define READ_SECONDS    5  /* between looks at what other processes have put into the corpus */
 
