@@ -12,6 +12,7 @@
 #include "gmd_oracle.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
+#include "libraries.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -201,17 +202,6 @@ static bool measure_all(const gmd_run_options *options, configuration *list, siz
     return true;
 }
 
-static const char *find_libraries(const char *program, char *path, size_t size)
-{
-    const char *set = getenv("GMD_LIB_DIR"), *slash = strrchr(program, '/');
-    if (set && *set) {
-        return set;
-    }
-    snprintf(path, size, "%.*s/../lib/gmd", slash ? (int)(slash - program) : 1,
-             slash ? program : ".");
-    return path;
-}
-
 int main(int argc, char **argv)
 {
     char path[4096];
@@ -225,7 +215,7 @@ int main(int argc, char **argv)
         return 2;
     }
     gmd_run_options options = {.allocator = argc > 1 ? argv[1] : "reference",
-                               .lib_directory = find_libraries(argv[0], path, sizeof path),
+                               .lib_directory = gmd_bench_libraries(argv[0], path, sizeof path),
                                .device = GMD_DEVICE_SIM,
                                .device_count = 1,
                                .capacity_bytes = 140 * GMD_GIB,

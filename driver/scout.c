@@ -70,8 +70,10 @@ static bool play_next(gmd_session *s, const gmd_run_options *options, bool is_fr
     gmd_error error = {""};
     if (!is_fresh) {
         gmd_scout_forget_outcome(o);
-        gmd_status status = s->subject.restart ? gmd_session_renew(s, options, &error)
-                                               : gmd_session_restart(s, &error);
+        /* A real device cannot be set back: what an allocator made anew forgets, it would keep. */
+        bool is_renewed = s->subject.restart && s->runtime.sim;
+        gmd_status status =
+            is_renewed ? gmd_session_renew(s, options, &error) : gmd_session_restart(s, &error);
         if (status != GMD_OK) {
             gmd_outcome_error(o, status, &error);
             return false;
