@@ -2,6 +2,7 @@
 #include "case.h"
 #include "child.h"
 #include "interleave.h"
+#include "one_core.h"
 #include "second_opinion.h"
 #include "second_run.h"
 
@@ -250,6 +251,34 @@ static gmd_status check_faults(const gmd_session *session, const gmd_trace *trac
     return GMD_OK;
 }
 
+static gmd_status play_in_order(gmd_session *session, gmd_error *error)
+{
+    (void)error;
+    const gmd_trace *trace = session->workload->trace;
+    for (size_t i = 0; i < trace->count; i++) {
+        if (gmd_session_request(session, &trace->requests[i]) == GMD_STOP) {
+            break;
+        }
+    }
+    return GMD_OK;
+}
+
+/* A thread that spins until another has done something needs that one to run beside it; a real
+ * device's runtime may have such threads. */
+static gmd_status play_on_one_core(gmd_session *session,
+                                   gmd_status (*play)(gmd_session *session, gmd_error *error),
+                                   gmd_error *error)
+{
+    gmd_one_core core = {.is_on = false};
+    if (session->workload->trace->threads.count > 1 && session->runtime.sim &&
+        !session->expects_lapses) {
+        gmd_one_core_begin(&core);
+    }
+    gmd_status status = play(session, error);
+    gmd_one_core_end(&core);
+    return status;
+}
+
 gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error)
 {
     (void)context;
@@ -259,15 +288,10 @@ gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error)
     }
     bool is_interleaved = gmd_interleaving_of(session->options, trace) != NULL;
     if (is_interleaved && session->runtime.sim) {
-        return gmd_play_interleaved(session, error);
+        return play_on_one_core(session, gmd_play_interleaved, error);
     }
     if (is_interleaved) { /* its driver takes locks of its own, on threads of its own */
         gmd_session_note(session, "on a real device the threads run one request after the other");
     }
-    for (size_t i = 0; i < trace->count; i++) {
-        if (gmd_session_request(session, &trace->requests[i]) == GMD_STOP) {
-            break;
-        }
-    }
-    return GMD_OK;
+    return play_on_one_core(session, play_in_order, error);
 }
