@@ -396,9 +396,11 @@ static bool judge_run(walk *w, free_run *run)
 static bool judge(walk *w)
 {
     const gmd_snapshot *s = w->snapshot;
-    free_run *run = w->runs->items, *end = run + w->runs->count;
+    free_runs *runs = w->runs;
+    size_t next = 0;
     for (size_t at = 0; at < s->event_count; at++) {
-        if (run != end && run->first == at && !judge_run(w, run++)) {
+        if (next < runs->count && runs->items[next].first == at &&
+            !judge_run(w, &runs->items[next++])) {
             return false;
         }
         if (!note(w, at)) {
