@@ -1,6 +1,10 @@
+#define _GNU_SOURCE
 #include "host_memory.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <sys/mman.h>
+#include <sys/types.h>
 
 static struct {
     uint64_t nth; /* 0: none is refused */
@@ -50,11 +54,17 @@ void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 char *__real_strdup(const char *text);
+int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+void *__real_mmap(void *at, size_t size, int access, int flags, int file, off_t offset);
+int __real_memfd_create(const char *name, unsigned flags);
 REPLACEMENT void *__wrap_malloc(size_t size);
 REPLACEMENT void *__wrap_calloc(size_t count, size_t size);
 REPLACEMENT void *__wrap_realloc(void *memory, size_t size);
 REPLACEMENT void *__wrap_aligned_alloc(size_t alignment, size_t size);
 REPLACEMENT char *__wrap_strdup(const char *text);
+REPLACEMENT int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
+REPLACEMENT void *__wrap_mmap(void *at, size_t size, int access, int flags, int file, off_t offset);
+REPLACEMENT int __wrap_memfd_create(const char *name, unsigned flags);
 
 void *__wrap_malloc(size_t size)
 {
@@ -79,4 +89,27 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 char *__wrap_strdup(const char *text)
 {
     return is_refused() ? NULL : __real_strdup(text);
+}
+
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
+{
+    return is_refused() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
+}
+
+void *__wrap_mmap(void *at, size_t size, int access, int flags, int file, off_t offset)
+{
+    if (is_refused()) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return __real_mmap(at, size, access, flags, file, offset);
+}
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+    if (is_refused()) {
+        errno = ENFILE;
+        return -1;
+    }
+    return __real_memfd_create(name, flags);
 }

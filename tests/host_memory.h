@@ -1,7 +1,6 @@
-/* host_memory.h - refuses requests of the allocator for the host's memory, one after the other. For
- * programs of which the CMakeLists.txt here says so: in them functions that can refuse are in place
- * of the C library's, for what is linked into the program: the allocator, not the simulated device.
- */
+/* host_memory.h - refuses requests for the host's memory, one after the other. For programs of which
+ * their CMakeLists.txt says so (gmd_refuse_host_memory): in them functions that can refuse are in
+ * place of the C library's, for what is linked into the program, not for shared libraries. */
 #ifndef GMD_TEST_HOST_MEMORY_H
 #define GMD_TEST_HOST_MEMORY_H
 
