@@ -456,13 +456,12 @@ bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_his
                   .cache = {.settings = &settings}};
     walk second = first;
     *runs = (free_runs){.below = UINT64_MAX, .of_several_devices = snapshot->device_count > 1};
-    bool ok = survey(&first);
-    if (ok) {
-        runs->limit_bytes =
-            hints->limit_bytes ? hints->limit_bytes : memory_limit_infer(runs, &settings, hints);
-        runs->limit_inferred = !hints->limit_bytes;
-        ok = judge(&second);
-    }
+    runs->limit_bytes = hints->limit_bytes;
+    runs->limit_inferred = !hints->limit_bytes;
+    bool ok =
+        survey(&first) &&
+        (hints->limit_bytes || memory_limit_infer(runs, &settings, hints, &runs->limit_bytes)) &&
+        judge(&second);
     recorded_cache_free(&first.cache);
     recorded_cache_free(&second.cache);
     if (ok) {
