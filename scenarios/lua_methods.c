@@ -1,8 +1,11 @@
 /* lua_methods.c - methods, attributes and operators of tensors, modules, optimizers, objects and
  * lists. */
+#include "grad_fn.h"
 #include "lua_arguments.h"
 #include "object.h"
 #include "optimizer.h"
+
+#include <string.h>
 
 static gmd_engine *engine_of(lua_State *lua)
 {
@@ -280,8 +283,11 @@ const gmd_function *gmd_methods_of(const gmd_thing_class *class)
 static int tensor_attribute(lua_State *lua, gmd_tensor *tensor)
 {
     const char *name = lua_tostring(lua, 2);
-    if (name && name[0] == 'g' && name[1] == 'r' && name[2] == 'a' && name[3] == 'd' && !name[4]) {
+    if (name && strcmp(name, "grad") == 0) {
         return gmd_push_result(lua, gmd_thing_keep(gmd_thing_of(tensor->grad)));
+    }
+    if (name && strcmp(name, "grad_fn") == 0) {
+        return gmd_push_result(lua, (gmd_thing *)gmd_grad_fn_of(engine_of(lua), tensor));
     }
     return luaL_error(lua, "a tensor has no '%s'", name ? name : luaL_typename(lua, 2));
 }
@@ -327,6 +333,11 @@ int gmd_lua_index(lua_State *lua)
     }
     if (thing->class == &gmd_list_class) {
         return list_item(lua, (gmd_list *)thing);
+    }
+    if (thing->class == &gmd_grad_fn_class && lua_type(lua, 2) == LUA_TSTRING &&
+        strcmp(lua_tostring(lua, 2), "name") == 0) {
+        lua_pushstring(lua, gmd_grad_fn_name((gmd_grad_fn *)thing));
+        return 1;
     }
     return luaL_error(lua, "this %s has no '%s'", thing->class->name, luaL_tolstring(lua, 2, NULL));
 }
