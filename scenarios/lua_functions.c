@@ -73,8 +73,7 @@ static int no_grad(lua_State *lua)
     bool before = engine->grad_enabled;
     luaL_checktype(lua, 1, LUA_TFUNCTION);
     engine->grad_enabled = false;
-    lua_pushvalue(lua, 1);
-    int status = lua_pcall(lua, 0, 0, 0);
+    int status = gmd_lua_call_block(lua, 1);
     engine->grad_enabled = before;
     return status == LUA_OK ? 0 : lua_error(lua);
 }
@@ -531,5 +530,9 @@ void gmd_lua_engine_functions(lua_State *lua)
     library(lua, "nn", nn_functions);
     library(lua, "optim", optim_functions);
     library(lua, "gc", gc_functions);
+    gmd_lua_operation_functions(lua);
     library(lua, "cuda", cuda_functions);
+    lua_getfield(lua, -1, "cuda");
+    gmd_lua_stream_functions(lua);
+    lua_pop(lua, 1);
 }

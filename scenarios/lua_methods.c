@@ -4,6 +4,7 @@
 #include "lua_arguments.h"
 #include "object.h"
 #include "optimizer.h"
+#include "stream.h"
 
 #include <string.h>
 
@@ -76,13 +77,7 @@ static int tensor_add_in_place(lua_State *lua)
         return luaL_error(lua, "a leaf that requires a gradient cannot be changed in place");
     }
     gmd_tensor *sum = gmd_op_add(engine, a, b, true);
-    if (sum && sum->grad_fn) {
-        gmd_node *old = a->grad_fn;
-        sum->grad_fn->refs++;
-        a->grad_fn = sum->grad_fn;
-        a->output = sum->output;
-        gmd_node_drop(engine, old);
-    }
+    gmd_tensor_rebase(engine, a, sum);
     gmd_tensor_drop(engine, sum);
     return gmd_push_result(lua, gmd_thing_keep(gmd_thing_of(a)));
 }
@@ -275,6 +270,7 @@ const gmd_function *gmd_methods_of(const gmd_thing_class *class)
     return class == &gmd_tensor_class      ? tensor_methods
            : class == &gmd_module_class    ? module_methods
            : class == &gmd_optimizer_class ? optimizer_methods
+           : class == &gmd_stream_class    ? gmd_stream_methods
                                            : list_methods;
 }
 
@@ -404,15 +400,20 @@ static int operator_add(lua_State *lua)
     return arithmetic(lua, add);
 }
 
+static gmd_tensor *multiply(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
+{
+    return gmd_op_mul(engine, a, b, false);
+}
+
 static int operator_multiply(lua_State *lua)
 {
-    return arithmetic(lua, gmd_op_mul);
+    return arithmetic(lua, multiply);
 }
 
 static int operator_divide(lua_State *lua)
 {
     luaL_argcheck(lua, lua_isnumber(lua, 2), 2, "a tensor is divided by a number");
-    return arithmetic(lua, gmd_op_mul);
+    return arithmetic(lua, multiply);
 }
 
 static int operator_negate(lua_State *lua)

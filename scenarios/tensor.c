@@ -155,6 +155,7 @@ gmd_tensor *gmd_tensor_like(gmd_engine *engine, const gmd_tensor *model)
 gmd_tensor *gmd_tensor_view(gmd_engine *engine, gmd_tensor *tensor, const gmd_shape *shape)
 {
     gmd_tensor *view = tensor_over(engine, gmd_storage_keep(tensor->storage), shape, tensor->dtype);
+    view->is_view = true;
     view->transposed = tensor->transposed;
     view->expanded = tensor->expanded;
     return view;
