@@ -2,6 +2,7 @@
 #include "gate.h"
 #include "json.h"
 #include "outcome.h"
+#include "repeats.h"
 #include "text.h"
 
 #include <string.h>
@@ -321,6 +322,7 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
     if (check) {
         write_check(&json, check);
     }
+    gmd_repeats_json(&json, report);
     if (report->gate) {
         gmd_gate_json(&json, report->gate);
     } else {

@@ -54,6 +54,10 @@ void gmd_scenario_close(gmd_scenario *scenario); /* NULL is fine */
 const char *gmd_scenario_name(const gmd_scenario *scenario);
 const char *gmd_scenario_summary(const gmd_scenario *scenario); /* one line */
 
+/* A tag that the scenario declares, in its order; NULL when there is no such index. */
+const char *gmd_scenario_tag_at(const gmd_scenario *scenario, size_t index);
+bool gmd_scenario_has_tag(const gmd_scenario *scenario, const char *tag);
+
 /* A parameter that the scenario declares, in its order; false when there is no such index. */
 typedef struct gmd_scenario_param {
     const char *key, *default_value, *help;

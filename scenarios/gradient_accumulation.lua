@@ -11,6 +11,7 @@
 scenario {
   name = "gradient_accumulation",
   summary = "ResNet-50 trained without zero_grad(): gradients stay through the forward pass",
+  tags = { "retention" },
   params = {
     { "leak", true, "never call zero_grad()" },
     { "iterations", 5, "training steps", least = 1, most = 100000 },

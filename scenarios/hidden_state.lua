@@ -10,6 +10,7 @@
 scenario {
   name = "hidden_state",
   summary = "LSTM state carried over without detach(): the graphs of all batches stay",
+  tags = { "retention" },
   params = {
     { "leak", true, "never detach the state" },
     { "iterations", 25, "batches", least = 1, most = 100000 },

@@ -14,6 +14,7 @@
 scenario {
   name = "reference_cycle",
   summary = "objects that refer to each other hold tensors until the cyclic collector runs",
+  tags = { "retention" },
   params = {
     { "leak", true, "never call gc.collect()" },
     { "iterations", 60, "pairs made", least = 1, most = 1000000 },

@@ -12,6 +12,7 @@
 scenario {
   name = "variable_batch",
   summary = "transformer with batch and length drawn anew each iteration: fragmentation",
+  tags = { "pressure" },
   params = {
     { "leak", true, "draw the shapes instead of padding to the largest" },
     { "iterations", 40, "training steps", least = 1, most = 100000 },
