@@ -180,12 +180,58 @@ static int nn_embedding(lua_State *lua)
     return give_module(lua, gmd_nn_embedding(engine_of(lua), entries, size));
 }
 
+static int nn_rnn(lua_State *lua, gmd_rnn_kind kind)
+{
+    gmd_known_fields(lua, 1, "input hidden layers bidirectional batch_first");
+    gmd_rnn shape = {.kind = kind};
+    lua_Integer in = features(lua, "input", 1);
+    shape.hidden = features(lua, "hidden", 2);
+    shape.layers = gmd_field_integer_or(lua, 1, "layers", 1, 1, 32);
+    shape.directions = gmd_field_boolean(lua, 1, "bidirectional", false) ? 2 : 1;
+    shape.batch_first = gmd_field_boolean(lua, 1, "batch_first", true);
+    return give_module(lua, gmd_nn_rnn(engine_of(lua), &shape, in));
+}
+
 static int nn_lstm(lua_State *lua)
 {
-    gmd_known_fields(lua, 1, "input hidden layers");
+    return nn_rnn(lua, GMD_LSTM);
+}
+
+static int nn_gru(lua_State *lua)
+{
+    return nn_rnn(lua, GMD_GRU);
+}
+
+static int nn_gru_cell(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "input hidden");
     lua_Integer in = features(lua, "input", 1), hidden = features(lua, "hidden", 2);
-    lua_Integer layers = gmd_field_integer_or(lua, 1, "layers", 1, 1, 32);
-    return give_module(lua, gmd_nn_lstm(engine_of(lua), in, hidden, layers));
+    return give_module(lua, gmd_nn_gru_cell(engine_of(lua), in, hidden));
+}
+
+static int nn_tanh(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_activation(engine_of(lua), GMD_TANH));
+}
+
+static int nn_sigmoid(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_activation(engine_of(lua), GMD_SIGMOID));
+}
+
+static int nn_gelu(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_activation(engine_of(lua), GMD_GELU));
+}
+
+static int nn_silu(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_activation(engine_of(lua), GMD_SILU));
+}
+
+static int nn_softmax(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_softmax(engine_of(lua)));
 }
 
 static int nn_sequential(lua_State *lua)
@@ -232,6 +278,14 @@ static int nn_resnet50(lua_State *lua)
     return give_module(lua, gmd_nn_resnet50(engine_of(lua), classes));
 }
 
+static int nn_seq2seq(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "vocabulary features hidden");
+    lua_Integer vocabulary = features(lua, "vocabulary", 0);
+    lua_Integer size = features(lua, "features", 0), hidden = features(lua, "hidden", 0);
+    return give_module(lua, gmd_nn_seq2seq(engine_of(lua), vocabulary, size, hidden));
+}
+
 static const gmd_function nn_functions[] = {
     {"Conv2d", nn_conv2d, GMD_CALL},
     {"BatchNorm2d", nn_batch_norm, GMD_CALL},
@@ -244,6 +298,14 @@ static const gmd_function nn_functions[] = {
     {"LayerNorm", nn_layer_norm, GMD_CALL},
     {"Embedding", nn_embedding, GMD_CALL},
     {"LSTM", nn_lstm, GMD_CALL},
+    {"GRU", nn_gru, GMD_CALL},
+    {"GRUCell", nn_gru_cell, GMD_CALL},
+    {"Tanh", nn_tanh, GMD_CALL},
+    {"Sigmoid", nn_sigmoid, GMD_CALL},
+    {"GELU", nn_gelu, GMD_CALL},
+    {"SiLU", nn_silu, GMD_CALL},
+    {"Softmax", nn_softmax, GMD_CALL},
+    {"seq2seq", nn_seq2seq, GMD_CALL},
     {"Sequential", nn_sequential, GMD_CALL},
     {"Residual", nn_residual, GMD_CALL},
     {"TransformerEncoder", nn_transformer, GMD_CALL},
@@ -271,10 +333,15 @@ static void add_parameters(lua_State *lua, gmd_optimizer *optimizer)
 
 static int new_optimizer(lua_State *lua, gmd_method method)
 {
-    gmd_known_fields(lua, 1, "lr momentum weight_decay betas eps");
+    gmd_known_fields(lua, 1, "lr momentum weight_decay betas eps foreach fused");
     luaL_checktype(lua, 1, LUA_TTABLE);
     bool momentum = gmd_field_number(lua, 1, "momentum", 0) > 0;
     gmd_optimizer *optimizer = gmd_optimizer_new(engine_of(lua), method, momentum);
+    if (gmd_field_boolean(lua, 1, "fused", false)) {
+        gmd_optimizer_implementation(optimizer, GMD_FUSED);
+    } else if (!gmd_field_boolean(lua, 1, "foreach", true)) {
+        gmd_optimizer_implementation(optimizer, GMD_FOR_LOOP);
+    }
     gmd_push_result(lua, (gmd_thing *)optimizer);
     add_parameters(lua, optimizer);
     return 1;

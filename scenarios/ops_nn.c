@@ -1,4 +1,5 @@
 /* ops_nn.c - layers with weights, pooling, and the workspaces of cuBLAS and cuDNN. */
+#include "autocast.h"
 #include "ops.h"
 #include "reduce.h"
 
@@ -111,7 +112,7 @@ static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **gra
     }
 }
 
-gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+static gmd_tensor *linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
                           gmd_tensor *bias)
 {
     char text[128];
@@ -136,6 +137,20 @@ gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
         gmd_node_drop(engine, node);
     }
     gmd_tensor_drop(engine, rows);
+    return result;
+}
+
+/* Under autocast the arguments are converted in the order in which compilers evaluate them: the
+ * last one first. */
+gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias)
+{
+    gmd_tensor *b = gmd_autocast_input(engine, bias), *w = gmd_autocast_input(engine, weight);
+    gmd_tensor *x = gmd_autocast_input(engine, input);
+    gmd_tensor *result = linear(engine, x, w, b);
+    gmd_tensor_drop(engine, x);
+    gmd_tensor_drop(engine, w);
+    gmd_tensor_drop(engine, b);
     return result;
 }
 
@@ -211,7 +226,7 @@ static bool windowed_shape(gmd_engine *engine, const char *what, const gmd_tenso
     return false;
 }
 
-gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+static gmd_tensor *conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
                           gmd_tensor *bias, gmd_conv conv)
 {
     gmd_shape shape;
@@ -235,6 +250,18 @@ gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
         gmd_node_result(node, 0, result);
         gmd_node_drop(engine, node);
     }
+    return result;
+}
+
+gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias, gmd_conv conv)
+{
+    gmd_tensor *b = gmd_autocast_input(engine, bias), *w = gmd_autocast_input(engine, weight);
+    gmd_tensor *x = gmd_autocast_input(engine, input);
+    gmd_tensor *result = conv2d(engine, x, w, b, conv);
+    gmd_tensor_drop(engine, x);
+    gmd_tensor_drop(engine, w);
+    gmd_tensor_drop(engine, b);
     return result;
 }
 
@@ -357,40 +384,6 @@ gmd_tensor *gmd_op_global_avg_pool(gmd_engine *engine, gmd_tensor *input)
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
     gmd_node *node = layer_node(engine, "MeanBackward", pool_backward, input, NULL, NULL);
     if (node) {
-        gmd_node_result(node, 0, result);
-        gmd_node_drop(engine, node);
-    }
-    return result;
-}
-
-/* --- Embedding --------------------------------------------------------------------------- */
-
-static void embedding_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                               gmd_tensor **results)
-{
-    (void)grads;
-    if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node); /* dense: as large as the whole table */
-    }
-}
-
-gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices, gmd_tensor *weight)
-{
-    if (!indices || !weight) {
-        return NULL;
-    }
-    if (indices->shape.dims >= GMD_MAX_DIMS) {
-        gmd_misuse(engine, "Embedding takes at most %d dimensions", GMD_MAX_DIMS - 1);
-        return NULL;
-    }
-    gmd_shape shape = indices->shape;
-    shape.size[shape.dims++] = weight->shape.size[1];
-    gmd_tensor *result = gmd_tensor_new(engine, &shape, weight->dtype);
-    gmd_node *node =
-        layer_node(engine, "EmbeddingBackward", embedding_backward, indices, weight, NULL);
-    if (node) {
-        node->recipe.dtype = weight->dtype;
-        gmd_node_save(node, indices);
         gmd_node_result(node, 0, result);
         gmd_node_drop(engine, node);
     }

@@ -11,6 +11,12 @@ extern const gmd_thing_class gmd_optimizer_class;
 
 /* `momentum`: SGD keeps a buffer for each parameter. AdamW differs from Adam in arithmetic only. */
 gmd_optimizer *gmd_optimizer_new(gmd_engine *engine, gmd_method method, bool momentum);
+
+/* How a step goes over the parameters: all at once with temporaries of every one (torch's default
+ * on a GPU), one after the other, or in one kernel without temporaries. */
+typedef enum gmd_implementation { GMD_FOREACH, GMD_FOR_LOOP, GMD_FUSED } gmd_implementation;
+void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation implementation);
+
 void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter);
 void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module);
 
