@@ -12,6 +12,7 @@
 scenario {
   name = "dynamic_graph",
   summary = "grad_fn of graphs of varying depth kept: all that they saved stays",
+  tags = { "retention" },
   params = {
     { "leak", true, "keep the grad_fn" },
     { "iterations", 25, "training steps", least = 1, most = 100000 },

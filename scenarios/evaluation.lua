@@ -11,6 +11,7 @@
 scenario {
   name = "evaluation",
   summary = "evaluation without no_grad(): every pass builds a graph",
+  tags = { "retention" },
   params = {
     { "leak", true, "evaluate without no_grad()" },
     { "iterations", 20, "batches evaluated", least = 1, most = 100000 },
