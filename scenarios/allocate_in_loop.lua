@@ -5,7 +5,7 @@
 --          the largest batch, and views of them, ask the allocator for nothing.
 -- Params   leak: true makes the buffers in the loop, false uses views of buffers made before it;
 --          iterations; rows: the largest batch, each has half of it or more; columns.
--- Bound    fixed: three buffers of the largest batch, and 4 requests in all; leak: four buffers at the
+-- Bound    fixed: three buffers of the largest batch, and no request after them; leak: four buffers at the
 --          peak, and three requests an iteration.
 -- Source   https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html ("Preallocate memory in case of
 --          variable input length").

@@ -23,11 +23,31 @@ static int give_tensor(lua_State *lua, gmd_tensor *tensor)
 
 /* --- tensors ----------------------------------------------------------------------------- */
 
+/* From a tensor of any shape, whose gradient came from elsewhere. */
+static int backward_with(lua_State *lua, gmd_tensor *tensor, gmd_tensor *gradient, bool retain)
+{
+    if (!tensor->grad_fn) {
+        return luaL_error(lua, "backward() on a tensor that has no graph");
+    }
+    if (gmd_shape_count(&tensor->shape) != gmd_shape_count(&gradient->shape)) {
+        return luaL_error(lua, "the gradient must have the shape of the tensor");
+    }
+    gmd_backward_from(engine_of(lua), tensor, gmd_tensor_keep(gradient), retain);
+    return 0;
+}
+
 static int tensor_backward(lua_State *lua)
 {
-    gmd_known_fields(lua, 2, "retain_graph");
-    bool retain = lua_istable(lua, 2) && gmd_field_boolean(lua, 2, "retain_graph", false);
-    gmd_tensor_backward(engine_of(lua), gmd_check_tensor(lua, 1), retain);
+    gmd_tensor *tensor = gmd_check_tensor(lua, 1);
+    bool has_gradient = !lua_isnoneornil(lua, 2) && !lua_istable(lua, 2);
+    int options = has_gradient ? 3 : 2;
+    gmd_known_fields(lua, options, "retain_graph");
+    bool retain =
+        lua_istable(lua, options) && gmd_field_boolean(lua, options, "retain_graph", false);
+    if (has_gradient) {
+        return backward_with(lua, tensor, gmd_check_tensor(lua, 2), retain);
+    }
+    gmd_tensor_backward(engine_of(lua), tensor, retain);
     return 0;
 }
 
