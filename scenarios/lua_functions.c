@@ -256,6 +256,14 @@ static int nn_residual(lua_State *lua)
     return give_module(lua, gmd_nn_residual(engine_of(lua), gmd_module_keep(body)));
 }
 
+static void check_heads(lua_State *lua, lua_Integer size, lua_Integer heads)
+{
+    if (size % heads != 0) {
+        luaL_error(lua, "features (%I) must be a multiple of heads (%I)", (LUAI_UACINT)size,
+                   (LUAI_UACINT)heads);
+    }
+}
+
 static int nn_transformer(lua_State *lua)
 {
     gmd_known_fields(lua, 1, "layers features heads hidden");
@@ -263,10 +271,7 @@ static int nn_transformer(lua_State *lua)
     lua_Integer size = features(lua, "features", 0);
     lua_Integer heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
     lua_Integer hidden = gmd_field_integer_or(lua, 1, "hidden", 4 * size, 1, 4 * MAX_FEATURES);
-    if (size % heads != 0) {
-        return luaL_error(lua, "features (%I) must be a multiple of heads (%I)", (LUAI_UACINT)size,
-                          (LUAI_UACINT)heads);
-    }
+    check_heads(lua, size, heads);
     return give_module(lua, gmd_nn_transformer(engine_of(lua), layers, size, heads, hidden));
 }
 
@@ -276,6 +281,34 @@ static int nn_resnet50(lua_State *lua)
     lua_Integer classes =
         lua_istable(lua, 1) ? gmd_field_integer_or(lua, 1, "classes", 1000, 1, MAX_FEATURES) : 1000;
     return give_module(lua, gmd_nn_resnet50(engine_of(lua), classes));
+}
+
+static int nn_gpt(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "vocabulary features heads layers checkpoint");
+    gmd_gpt shape;
+    shape.vocabulary = features(lua, "vocabulary", 0);
+    shape.features = features(lua, "features", 0);
+    shape.heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
+    shape.layers = gmd_field_integer(lua, 1, "layers", 0, 1, 1024);
+    shape.checkpoint = gmd_field_boolean(lua, 1, "checkpoint", false);
+    check_heads(lua, shape.features, shape.heads);
+    return give_module(lua, gmd_nn_gpt(engine_of(lua), &shape));
+}
+
+static int nn_gpt_block(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "features heads");
+    lua_Integer size = features(lua, "features", 1);
+    lua_Integer heads = gmd_field_integer(lua, 1, "heads", 2, 1, 1024);
+    check_heads(lua, size, heads);
+    return give_module(lua, gmd_nn_gpt_block(engine_of(lua), size, heads));
+}
+
+static int nn_checkpointed(lua_State *lua)
+{
+    gmd_module *body = (gmd_module *)gmd_check_thing(lua, 1, &gmd_module_class);
+    return give_module(lua, gmd_nn_checkpointed(engine_of(lua), gmd_module_keep(body)));
 }
 
 static int nn_seq2seq(lua_State *lua)
@@ -306,6 +339,9 @@ static const gmd_function nn_functions[] = {
     {"SiLU", nn_silu, GMD_CALL},
     {"Softmax", nn_softmax, GMD_CALL},
     {"seq2seq", nn_seq2seq, GMD_CALL},
+    {"gpt", nn_gpt, GMD_CALL},
+    {"GPTBlock", nn_gpt_block, GMD_CALL},
+    {"Checkpointed", nn_checkpointed, GMD_CALL},
     {"Sequential", nn_sequential, GMD_CALL},
     {"Residual", nn_residual, GMD_CALL},
     {"TransformerEncoder", nn_transformer, GMD_CALL},
@@ -315,18 +351,32 @@ static const gmd_function nn_functions[] = {
 
 /* --- optim ------------------------------------------------------------------------------- */
 
-static void add_parameters(lua_State *lua, gmd_optimizer *optimizer)
+/* A module, a tensor, or a list of such. */
+static void add_trainable(lua_State *lua, gmd_optimizer *optimizer, gmd_thing *thing)
 {
     gmd_engine *engine = engine_of(lua);
+    if (thing && thing->class == &gmd_module_class) {
+        gmd_optimizer_add_module(engine, optimizer, (gmd_module *)thing);
+    } else if (thing && thing->class == &gmd_list_class) {
+        gmd_list *list = (gmd_list *)thing;
+        for (size_t i = 0; i < gmd_list_count(list); i++) {
+            gmd_thing *item = gmd_list_at(list, i);
+            luaL_argcheck(lua, item->class != &gmd_list_class, 1, "a list of lists");
+            add_trainable(lua, optimizer, item);
+        }
+    } else if (thing && thing->class == &gmd_tensor_class) {
+        gmd_optimizer_add(engine, optimizer, (gmd_tensor *)thing);
+    } else {
+        luaL_argerror(lua, 1, "modules, tensors or lists of them expected");
+    }
+}
+
+static void add_parameters(lua_State *lua, gmd_optimizer *optimizer)
+{
     lua_Integer count = (lua_Integer)lua_rawlen(lua, 1);
     for (lua_Integer i = 1; i <= count; i++) {
         lua_rawgeti(lua, 1, i);
-        gmd_thing *thing = gmd_thing_at(lua, -1);
-        if (thing && thing->class == &gmd_module_class) {
-            gmd_optimizer_add_module(engine, optimizer, (gmd_module *)thing);
-        } else {
-            gmd_optimizer_add(engine, optimizer, gmd_check_tensor(lua, -1));
-        }
+        add_trainable(lua, optimizer, gmd_thing_at(lua, -1));
         lua_pop(lua, 1);
     }
 }

@@ -77,6 +77,15 @@ gmd_module *gmd_nn_transformer_layer(gmd_engine *engine, int64_t features, int64
 gmd_module *gmd_nn_transformer(gmd_engine *engine, int64_t layers, int64_t features, int64_t heads,
                                int64_t hidden);
 gmd_module *gmd_nn_resnet50(gmd_engine *engine, int64_t classes);
+/* Transformers (model_transformer.c). */
+gmd_module *gmd_nn_gpt_block(gmd_engine *engine, int64_t features, int64_t heads);
+typedef struct gmd_gpt {
+    int64_t vocabulary, features, heads, layers;
+    bool checkpoint; /* of each block only the input is kept for the way back */
+} gmd_gpt;
+gmd_module *gmd_nn_gpt(gmd_engine *engine, const gmd_gpt *shape);
+gmd_module *gmd_nn_checkpointed(gmd_engine *engine,
+                                gmd_module *body); /* checkpoint.c; takes over */
 /* GRU encoder and decoder with attention (model_seq2seq.c); its inputs are source and target,
  * [batch, length] each. */
 gmd_module *gmd_nn_seq2seq(gmd_engine *engine, int64_t vocabulary, int64_t features,

@@ -74,14 +74,28 @@ static gmd_tensor *summed(gmd_engine *engine, const gmd_node *node, uint32_t inp
                          node->recipe.dtype);
 }
 
+/* A gradient has its input's type. */
+static gmd_tensor *converted(gmd_engine *engine, const gmd_node *node, uint32_t input,
+                             gmd_tensor *grad)
+{
+    gmd_dtype dtype = (gmd_dtype)node->recipe.number[input];
+    if (grad->dtype == dtype) {
+        return grad;
+    }
+    gmd_tensor *narrow = gmd_tensor_new(engine, &grad->shape, dtype);
+    gmd_tensor_drop(engine, grad);
+    return narrow;
+}
+
 /* Inputs of the result's shape get the very same gradient, the others its sum. */
 static void add_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
                          gmd_tensor **results)
 {
     for (uint32_t i = 0; i < 2; i++) {
         if (gmd_node_wants(node, i)) {
-            results[i] =
+            gmd_tensor *grad =
                 was_expanded(node, i) ? summed(engine, node, i) : gmd_tensor_keep(grads[0]);
+            results[i] = converted(engine, node, i, grad);
         }
     }
 }
@@ -113,6 +127,7 @@ static void mul_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
             results[i] = summed(engine, node, i);
             gmd_tensor_drop(engine, product);
         }
+        results[i] = converted(engine, node, i, results[i]);
     }
 }
 

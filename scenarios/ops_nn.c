@@ -79,6 +79,8 @@ void gmd_cublas_release(gmd_engine *engine)
     }
 }
 
+enum { COPIED }; /* of recipe.number: the input lay otherwise */
+
 /* --- Linear ------------------------------------------------------------------------------ */
 
 static gmd_tensor *column_sum(gmd_engine *engine, const gmd_node *node, uint64_t rows)
@@ -90,25 +92,52 @@ static gmd_tensor *column_sum(gmd_engine *engine, const gmd_node *node, uint64_t
 
 /* The gradients of the weight and of the bias are views: of a transposed product, and of a sum that
  * kept its dimension. */
-static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                            gmd_tensor **results)
+static void bias_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
 {
-    (void)grads;
-    if (gmd_node_wants(node, 0)) {
-        results[0] = grad_of_input(engine, node);
-        results[0]->is_view = node->recipe.shape[0].dims > 2; /* rows, seen in their dimensions */
-        gmd_cublas_workspace(engine, false);
-    }
-    if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node);
-        results[1]->is_view = true;
-        gmd_cublas_workspace(engine, false);
-    }
     if (gmd_node_wants(node, 2)) {
         uint64_t features = (uint64_t)node->recipe.shape[1].size[1];
         uint64_t rows = gmd_shape_count(&node->recipe.shape[0]) / features;
         results[2] = column_sum(engine, node, rows);
         results[2]->is_view = true;
+    }
+}
+
+static void weight_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
+{
+    if (gmd_node_wants(node, 1)) {
+        results[1] = grad_of_weight(engine, node);
+        results[1]->is_view = true;
+        gmd_cublas_workspace(engine, false);
+    }
+}
+
+static void input_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
+{
+    if (gmd_node_wants(node, 0)) {
+        results[0] = grad_of_input(engine, node);
+        results[0]->is_view = node->recipe.shape[0].dims > 2; /* rows, seen in their dimensions */
+        gmd_cublas_workspace(engine, false);
+    }
+}
+
+/* Of an input that lay otherwise the product and the bias were two operations: first back through
+ * the later one. Else it is addmm, whose arguments are mat1, mat2, self. */
+static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                            gmd_tensor **results)
+{
+    if (grads[0]->transposed) {
+        gmd_tensor *rows = gmd_tensor_like(engine, grads[0]);
+        gmd_tensor_drop(engine, grads[0]);
+        grads[0] = rows;
+    }
+    if (node->recipe.number[COPIED]) {
+        bias_backward(engine, node, results);
+        weight_backward(engine, node, results);
+        input_backward(engine, node, results);
+    } else {
+        input_backward(engine, node, results);
+        weight_backward(engine, node, results);
+        bias_backward(engine, node, results);
     }
 }
 
@@ -131,6 +160,7 @@ static gmd_tensor *linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     gmd_cublas_workspace(engine, bias && !input->transposed); /* else the bias is added after */
     gmd_node *node = layer_node(engine, "AddmmBackward", linear_backward, input, weight, bias);
     if (node) {
+        node->recipe.number[COPIED] = input->transposed;
         gmd_node_save(node, gmd_node_wants(node, 1) ? rows : NULL);
         gmd_node_save(node, gmd_node_wants(node, 0) ? weight : NULL);
         gmd_node_result(node, 0, result);
@@ -273,8 +303,8 @@ static void norm_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads
     (void)grads;
     gmd_tensor *input = grad_of_input(engine, node);
     if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node);
-        results[2] = grad_of_weight(engine, node);
+        results[1] = gmd_tensor_new(engine, &node->recipe.shape[1], GMD_FLOAT32);
+        results[2] = gmd_tensor_new(engine, &node->recipe.shape[1], GMD_FLOAT32);
     }
     if (gmd_node_wants(node, 0)) {
         results[0] = input;
@@ -336,7 +366,10 @@ gmd_tensor *gmd_op_layer_norm(gmd_engine *engine, gmd_tensor *input, gmd_tensor 
         return NULL;
     }
     int64_t rows = (int64_t)(gmd_shape_count(&input->shape) / (uint64_t)features);
-    return normalise(engine, "NativeLayerNormBackward", input, weight, bias, rows);
+    gmd_tensor *wide = gmd_autocast_wide(engine, input);
+    gmd_tensor *result = normalise(engine, "NativeLayerNormBackward", wide, weight, bias, rows);
+    gmd_tensor_drop(engine, wide);
+    return result;
 }
 
 /* --- pooling ----------------------------------------------------------------------------- */
