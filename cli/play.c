@@ -22,6 +22,11 @@ static void sink_phase(void *context, const char *label)
     gmd_session_phase(context, label);
 }
 
+static void sink_bound(void *context, const gmd_bound *bound)
+{
+    gmd_session_bound(context, bound);
+}
+
 static bool sink_memory(void *context, gmd_sink_memory *memory)
 {
     return gmd_session_memory(context, memory);
@@ -30,8 +35,11 @@ static bool sink_memory(void *context, gmd_sink_memory *memory)
 static gmd_status play(void *context, gmd_session *session, gmd_error *error)
 {
     const scenario_run *run = context;
-    gmd_sink sink = {
-        .context = session, .request = sink_request, .phase = sink_phase, .memory = sink_memory};
+    gmd_sink sink = {.context = session,
+                     .request = sink_request,
+                     .phase = sink_phase,
+                     .memory = sink_memory,
+                     .bound = sink_bound};
     bool out_of_memory = false;
     gmd_status status = gmd_scenario_run(run->scenario, run->params, run->param_count, run->seed,
                                          &sink, &out_of_memory, error);

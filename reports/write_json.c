@@ -183,6 +183,22 @@ static void write_phases(gmd_json *json, const gmd_outcome *outcome)
     }
 }
 
+static void write_bounds(gmd_json *json, const gmd_outcome *outcome)
+{
+    gmd_json_array(json, "bounds");
+    for (uint32_t i = 0; i < outcome->bound_count; i++) {
+        const gmd_stated_bound *bound = &outcome->bounds[i];
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "figure", bound->is_reserved ? "reserved" : "allocated");
+        gmd_json_u64(json, "bytes", bound->bytes);
+        write_figure(json, "peak", bound->peak);
+        gmd_json_bool(json, "held", !gmd_stated_bound_is_passed(bound));
+        gmd_json_bool(json, "leaks", bound->leaks);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
 static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
 {
     gmd_json_object(json, NULL);
@@ -199,6 +215,9 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_u64(json, "known_violations", outcome->known_count);
     gmd_json_double(json, "seconds", outcome->seconds);
     write_phases(json, outcome);
+    if (outcome->bound_count) {
+        write_bounds(json, outcome);
+    }
     write_stats(json, outcome);
     gmd_json_array(json, "violations");
     write_outcome_violations(json, outcome);

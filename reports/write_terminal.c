@@ -167,6 +167,17 @@ static void put_phases(const screen *on, const gmd_outcome *outcome)
     put_sparkline(on, outcome);
 }
 
+/* "  bound: allocated at most 120.0 MiB: held, with a peak of 112.5 MiB" */
+static void put_bounds(const screen *on, const gmd_outcome *outcome)
+{
+    char text[GMD_BOUND_TEXT];
+    for (uint32_t i = 0; i < outcome->bound_count; i++) {
+        fputs("  bound: ", on->out);
+        gmd_put_line_text(gmd_bound_text(outcome, i, text), on->out);
+        putc('\n', on->out);
+    }
+}
+
 static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle_fate fate,
                         const char *heading)
 {
@@ -333,6 +344,7 @@ static void put_outcome(const screen *on, const gmd_outcome *outcome)
     putc('\n', on->out);
     if (!on->terminal.quiet) {
         put_phases(on, outcome);
+        put_bounds(on, outcome);
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed: ");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped: ");
         for (uint32_t i = 0; i < outcome->note_count; i++) {

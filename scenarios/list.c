@@ -48,7 +48,7 @@ gmd_status gmd_scenario_each(const char *directory, void (*visit)(void *context,
 }
 
 typedef struct known {
-    char text[512];
+    char text[680];
     size_t length;
 } known;
 

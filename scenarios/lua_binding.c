@@ -4,6 +4,7 @@
 #include "module.h"
 #include "object.h"
 #include "optimizer.h"
+#include "stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -472,6 +473,10 @@ void gmd_binding_prepare(gmd_binding *binding)
     prepare_methods(lua, &gmd_module_class);
     prepare_methods(lua, &gmd_optimizer_class);
     prepare_methods(lua, &gmd_list_class);
+    prepare_methods(lua, &gmd_stream_class);
+    lua_rawgetp(lua, -1, &gmd_tensor_class);
+    gmd_binding_functions(lua, gmd_tensor_operations);
+    lua_pop(lua, 1);
     lua_rawsetp(lua, LUA_REGISTRYINDEX, &methods_key);
     binding->engine->hooks =
         (gmd_engine_hooks){.context = binding, .no_memory = no_host_memory, .gone = forget_handle};

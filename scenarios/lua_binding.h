@@ -96,8 +96,15 @@ const gmd_function *gmd_methods_of(const gmd_thing_class *class);
 int gmd_lua_index(lua_State *lua); /* attribute of an object, item of a list, .grad ... */
 int gmd_lua_set_index(lua_State *lua);
 extern const gmd_function gmd_metamethods[];
+extern const gmd_function gmd_tensor_operations[]; /* more methods of tensors (lua_operations.c) */
+extern const gmd_function gmd_stream_methods[];    /* lua_streams.c */
 
 /* Everything that is not a method (lua_functions.c). */
-void gmd_lua_engine_functions(lua_State *lua); /* into the table at the top */
+void gmd_lua_engine_functions(lua_State *lua);    /* into the table at the top */
+void gmd_lua_operation_functions(lua_State *lua); /* lua_operations.c; the same */
+void gmd_lua_stream_functions(lua_State *lua);    /* lua_streams.c; into cuda's table */
+
+/* Calls the function at `index` without arguments and gives its status; the error is at the top. */
+int gmd_lua_call_block(lua_State *lua, int index);
 
 #endif

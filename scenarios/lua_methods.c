@@ -1,8 +1,12 @@
 /* lua_methods.c - methods, attributes and operators of tensors, modules, optimizers, objects and
  * lists. */
+#include "grad_fn.h"
 #include "lua_arguments.h"
 #include "object.h"
 #include "optimizer.h"
+#include "stream.h"
+
+#include <string.h>
 
 static gmd_engine *engine_of(lua_State *lua)
 {
@@ -73,13 +77,7 @@ static int tensor_add_in_place(lua_State *lua)
         return luaL_error(lua, "a leaf that requires a gradient cannot be changed in place");
     }
     gmd_tensor *sum = gmd_op_add(engine, a, b, true);
-    if (sum && sum->grad_fn) {
-        gmd_node *old = a->grad_fn;
-        sum->grad_fn->refs++;
-        a->grad_fn = sum->grad_fn;
-        a->output = sum->output;
-        gmd_node_drop(engine, old);
-    }
+    gmd_tensor_rebase(engine, a, sum);
     gmd_tensor_drop(engine, sum);
     return gmd_push_result(lua, gmd_thing_keep(gmd_thing_of(a)));
 }
@@ -272,6 +270,7 @@ const gmd_function *gmd_methods_of(const gmd_thing_class *class)
     return class == &gmd_tensor_class      ? tensor_methods
            : class == &gmd_module_class    ? module_methods
            : class == &gmd_optimizer_class ? optimizer_methods
+           : class == &gmd_stream_class    ? gmd_stream_methods
                                            : list_methods;
 }
 
@@ -280,8 +279,11 @@ const gmd_function *gmd_methods_of(const gmd_thing_class *class)
 static int tensor_attribute(lua_State *lua, gmd_tensor *tensor)
 {
     const char *name = lua_tostring(lua, 2);
-    if (name && name[0] == 'g' && name[1] == 'r' && name[2] == 'a' && name[3] == 'd' && !name[4]) {
+    if (name && strcmp(name, "grad") == 0) {
         return gmd_push_result(lua, gmd_thing_keep(gmd_thing_of(tensor->grad)));
+    }
+    if (name && strcmp(name, "grad_fn") == 0) {
+        return gmd_push_result(lua, (gmd_thing *)gmd_grad_fn_of(engine_of(lua), tensor));
     }
     return luaL_error(lua, "a tensor has no '%s'", name ? name : luaL_typename(lua, 2));
 }
@@ -327,6 +329,11 @@ int gmd_lua_index(lua_State *lua)
     }
     if (thing->class == &gmd_list_class) {
         return list_item(lua, (gmd_list *)thing);
+    }
+    if (thing->class == &gmd_grad_fn_class && lua_type(lua, 2) == LUA_TSTRING &&
+        strcmp(lua_tostring(lua, 2), "name") == 0) {
+        lua_pushstring(lua, gmd_grad_fn_name((gmd_grad_fn *)thing));
+        return 1;
     }
     return luaL_error(lua, "this %s has no '%s'", thing->class->name, luaL_tolstring(lua, 2, NULL));
 }
@@ -393,15 +400,20 @@ static int operator_add(lua_State *lua)
     return arithmetic(lua, add);
 }
 
+static gmd_tensor *multiply(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
+{
+    return gmd_op_mul(engine, a, b, false);
+}
+
 static int operator_multiply(lua_State *lua)
 {
-    return arithmetic(lua, gmd_op_mul);
+    return arithmetic(lua, multiply);
 }
 
 static int operator_divide(lua_State *lua)
 {
     luaL_argcheck(lua, lua_isnumber(lua, 2), 2, "a tensor is divided by a number");
-    return arithmetic(lua, gmd_op_mul);
+    return arithmetic(lua, multiply);
 }
 
 static int operator_negate(lua_State *lua)

@@ -8,10 +8,13 @@
 
 #include "autograd.h"
 
-/* elementwise (ops_basic.c) */
+/* of two, broadcast against each other (ops_broadcast.c) */
 gmd_tensor *gmd_op_add(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b, bool in_place);
-gmd_tensor *gmd_op_mul(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b);
+gmd_tensor *gmd_op_mul(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b, bool in_place);
+
+/* elementwise (ops_basic.c) */
 gmd_tensor *gmd_op_scale(gmd_engine *engine, gmd_tensor *a); /* by a number; also a + number */
+gmd_tensor *gmd_op_scale_in_place(gmd_engine *engine, gmd_tensor *a);
 gmd_tensor *gmd_op_square(gmd_engine *engine, gmd_tensor *a);
 gmd_tensor *gmd_op_relu(gmd_engine *engine, gmd_tensor *a, bool in_place);
 gmd_tensor *gmd_op_dropout(gmd_engine *engine, gmd_tensor *a);
@@ -21,6 +24,31 @@ gmd_tensor *gmd_op_clone(gmd_engine *engine, gmd_tensor *a);
 gmd_tensor *gmd_op_reshape(gmd_engine *engine, gmd_tensor *a, const gmd_shape *shape); /* a view */
 /* A view with its first two dimensions swapped; kernels copy it, gradients come back copied. */
 gmd_tensor *gmd_op_swap(gmd_engine *engine, gmd_tensor *a);
+
+/* activations and products (ops_math.c) */
+typedef enum gmd_activation {
+    GMD_TANH,
+    GMD_SIGMOID,
+    GMD_EXP,
+    GMD_GELU,
+    GMD_SILU,
+    GMD_ACTIVATIONS
+} gmd_activation;
+gmd_tensor *gmd_op_activation(gmd_engine *engine, gmd_activation kind, gmd_tensor *a);
+gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *a);
+gmd_tensor *gmd_op_bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b); /* any batch dimensions */
+/* input [rows, in] by the transpose of weight [out, in] */
+gmd_tensor *gmd_op_product(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight);
+gmd_tensor *gmd_op_cast(gmd_engine *engine, gmd_tensor *a, gmd_dtype dtype);
+
+/* parts and joins (ops_shape.c); dimensions count from 0. The first four are views. */
+gmd_tensor *gmd_op_narrow(gmd_engine *engine, gmd_tensor *a, int dimension, int64_t length);
+gmd_tensor *gmd_op_select(gmd_engine *engine, gmd_tensor *a, int dimension);
+gmd_tensor *gmd_op_transpose(gmd_engine *engine, gmd_tensor *a, int first, int second);
+void gmd_op_unbind(gmd_engine *engine, gmd_tensor *a, int dimension, gmd_tensor **parts);
+gmd_tensor *gmd_op_contiguous(gmd_engine *engine, gmd_tensor *a); /* a copy where a has gaps */
+gmd_tensor *gmd_op_cat(gmd_engine *engine, gmd_tensor *const *parts, size_t count, int dimension);
+gmd_tensor *gmd_op_stack(gmd_engine *engine, gmd_tensor *const *parts, size_t count, int dimension);
 
 /* losses (ops_loss.c) */
 gmd_tensor *gmd_op_cross_entropy(gmd_engine *engine, gmd_tensor *logits, gmd_tensor *target);

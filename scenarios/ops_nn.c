@@ -1,5 +1,6 @@
 /* ops_nn.c - layers with weights, pooling, and the workspaces of cuBLAS and cuDNN. */
 #include "ops.h"
+#include "reduce.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -79,38 +80,34 @@ void gmd_cublas_release(gmd_engine *engine)
 
 /* --- Linear ------------------------------------------------------------------------------ */
 
-/* The sum over many rows is taken by several thread blocks through a buffer: 8 bytes an element, at
- * most 1 MiB for each of 132 multiprocessors, and a semaphore. */
 static gmd_tensor *column_sum(gmd_engine *engine, const gmd_node *node, uint64_t rows)
 {
     int64_t columns = node->recipe.shape[1].size[0];
-    gmd_shape shape = {1, {columns}};
-    gmd_tensor *sum = gmd_tensor_new(engine, &shape, node->recipe.dtype);
-    if (rows >= 1024) {
-        uint64_t bytes = rows * (uint64_t)columns * 8;
-        gmd_storage *partial = gmd_storage_new(engine, bytes < 132 * MIB ? bytes : 132 * MIB);
-        gmd_scratch(engine, 16);
-        gmd_storage_drop(engine, partial);
-    }
-    return sum;
+    gmd_shape shape = {1, {columns}}, whole = {2, {(int64_t)rows, columns}};
+    return gmd_reduce_to(engine, &whole, &shape, node->recipe.dtype);
 }
 
+/* The gradients of the weight and of the bias are views: of a transposed product, and of a sum that
+ * kept its dimension. */
 static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
                             gmd_tensor **results)
 {
     (void)grads;
     if (gmd_node_wants(node, 0)) {
         results[0] = grad_of_input(engine, node);
+        results[0]->is_view = node->recipe.shape[0].dims > 2; /* rows, seen in their dimensions */
         gmd_cublas_workspace(engine, false);
     }
     if (gmd_node_wants(node, 1)) {
         results[1] = grad_of_weight(engine, node);
+        results[1]->is_view = true;
         gmd_cublas_workspace(engine, false);
     }
     if (gmd_node_wants(node, 2)) {
         uint64_t features = (uint64_t)node->recipe.shape[1].size[1];
         uint64_t rows = gmd_shape_count(&node->recipe.shape[0]) / features;
         results[2] = column_sum(engine, node, rows);
+        results[2]->is_view = true;
     }
 }
 
@@ -130,7 +127,7 @@ gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     shape.size[shape.dims - 1] = weight->shape.size[0];
     gmd_tensor *rows = input->transposed ? gmd_tensor_like(engine, input) : gmd_tensor_keep(input);
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
-    gmd_cublas_workspace(engine, bias != NULL);
+    gmd_cublas_workspace(engine, bias && !input->transposed); /* else the bias is added after */
     gmd_node *node = layer_node(engine, "AddmmBackward", linear_backward, input, weight, bias);
     if (node) {
         gmd_node_save(node, gmd_node_wants(node, 1) ? rows : NULL);

@@ -56,6 +56,7 @@ typedef struct gmd_tensor {
     bool requires_grad;           /* as a leaf; results of operations have grad_fn instead */
     bool expanded;                /* a broadcast view: several elements share memory */
     bool transposed;              /* a view that kernels must copy before they use it */
+    bool is_view;                 /* keeps its base, so that nobody adds into its memory in place */
     struct gmd_node *grad_fn;     /* NULL: a leaf */
     uint32_t output;              /* which of grad_fn's outputs it is */
     struct gmd_tensor *grad;      /* NULL: None */

@@ -42,8 +42,9 @@ static void an_unknown_scenario_is_refused_with_the_known_ones(void **state)
     gmd_status status = gmd_scenario_open(&scenario, "resnet", GMD_SCENARIO_FOLDER, &error);
     assert_int_equal(status, GMD_BAD_INPUT);
     assert_null(scenario);
-    assert_string_equal(error.text, "unknown scenario 'resnet'; there are: gradient_accumulation, "
-                                    "hidden_state, reference_cycle, variable_batch");
+    assert_non_null(strstr(error.text, "unknown scenario 'resnet'; there are: "));
+    assert_non_null(strstr(error.text, " gradient_accumulation, "));
+    assert_non_null(strstr(error.text, ", variable_batch")); /* the last: none is cut off */
 }
 
 static void a_tag_is_a_word(void **state)
@@ -96,23 +97,20 @@ static void a_missing_folder_is_refused_by_name(void **state)
     assert_non_null(strstr(error.text, "no/such"));
 }
 
-#define NAMES_BYTES 512
-
-static void count_name(void *context, const char *name)
+static void follow_name(void *context, const char *name)
 {
-    char *names = context;
-    size_t used = strlen(names);
-    snprintf(names + used, NAMES_BYTES - used, "%s ", name);
+    char *last = context;
+    assert_true(strcmp(last, name) < 0);
+    snprintf(last, 64, "%s", name);
 }
 
 static void the_folder_is_listed_sorted(void **state)
 {
     (void)state;
-    char names[NAMES_BYTES] = "";
+    char last[64] = "";
     gmd_error error;
-    assert_int_equal(gmd_scenario_each(GMD_SCENARIO_FOLDER, count_name, names, &error), GMD_OK);
-    assert_string_equal(names,
-                        "gradient_accumulation hidden_state reference_cycle variable_batch ");
+    assert_int_equal(gmd_scenario_each(GMD_SCENARIO_FOLDER, follow_name, last, &error), GMD_OK);
+    assert_string_equal(last, "variable_batch");
 }
 
 static void a_scenario_tells_its_name_summary_and_parameters_in_order(void **state)
