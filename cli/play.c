@@ -27,6 +27,11 @@ static void sink_bound(void *context, const gmd_bound *bound)
     gmd_session_bound(context, bound);
 }
 
+static void sink_reset_peaks(void *context)
+{
+    gmd_session_reset_peaks(context, 0);
+}
+
 static bool sink_memory(void *context, gmd_sink_memory *memory)
 {
     return gmd_session_memory(context, memory);
@@ -39,7 +44,8 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
                      .request = sink_request,
                      .phase = sink_phase,
                      .memory = sink_memory,
-                     .bound = sink_bound};
+                     .bound = sink_bound,
+                     .reset_peaks = sink_reset_peaks};
     bool out_of_memory = false;
     gmd_status status = gmd_scenario_run(run->scenario, run->params, run->param_count, run->seed,
                                          &sink, &out_of_memory, error);
