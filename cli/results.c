@@ -1,6 +1,5 @@
 #include "results.h"
 
-#include "gmd_report.h"
 #include "version.h"
 
 #include <errno.h>
@@ -40,6 +39,18 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
         free(results->items[--results->count]);
     }
     return status;
+}
+
+gmd_status cli_results_repeated(cli_results *results, size_t first, gmd_error *error)
+{
+    gmd_repeat *larger =
+        realloc(results->repeats, (results->repeat_count + 1) * sizeof *results->repeats);
+    if (!larger) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
+    }
+    results->repeats = larger;
+    results->repeats[results->repeat_count++] = (gmd_repeat){first, results->count - first};
+    return GMD_OK;
 }
 
 gmd_outcome *cli_results_add(cli_results *results, const char *name, const char *kind)
@@ -135,6 +146,8 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
                          .seed = options->run.seed,
                          .outcomes = (const gmd_outcome *const *)results->items,
                          .outcome_count = results->count,
+                         .repeats = results->repeats,
+                         .repeat_count = results->repeat_count,
                          .gate = results->gate};
     /* Where nothing could be run, the message on standard error says it all. */
     if (!options->quiet && !goes_to_stdout(options) && has_run(results)) {
@@ -172,5 +185,6 @@ void cli_results_free(cli_results *results)
         free(results->items[i]);
     }
     free(results->items);
+    free(results->repeats);
     *results = (cli_results){0};
 }

@@ -17,6 +17,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Runs of one workload that differ in their seeds: the outcomes from number `first` on. */
+typedef struct gmd_repeat {
+    size_t first, count;
+} gmd_repeat;
+
 typedef struct gmd_report {
     const char *version; /* of gmd */
     const char
@@ -26,6 +31,8 @@ typedef struct gmd_report {
     uint64_t seed;
     const gmd_outcome *const *outcomes;
     size_t outcome_count;
+    const gmd_repeat *repeats; /* statistics of each are shown */
+    size_t repeat_count;
     const char *command_line;    /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
 } gmd_report;

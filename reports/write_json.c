@@ -2,6 +2,7 @@
 #include "gate.h"
 #include "json.h"
 #include "outcome.h"
+#include "repeats.h"
 #include "text.h"
 
 #include <string.h>
@@ -182,6 +183,22 @@ static void write_phases(gmd_json *json, const gmd_outcome *outcome)
     }
 }
 
+static void write_bounds(gmd_json *json, const gmd_outcome *outcome)
+{
+    gmd_json_array(json, "bounds");
+    for (uint32_t i = 0; i < outcome->bound_count; i++) {
+        const gmd_stated_bound *bound = &outcome->bounds[i];
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "figure", bound->is_reserved ? "reserved" : "allocated");
+        gmd_json_u64(json, "bytes", bound->bytes);
+        write_figure(json, "peak", bound->peak);
+        gmd_json_bool(json, "held", !gmd_stated_bound_is_passed(bound));
+        gmd_json_bool(json, "leaks", bound->leaks);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
 static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
 {
     gmd_json_object(json, NULL);
@@ -198,6 +215,9 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_u64(json, "known_violations", outcome->known_count);
     gmd_json_double(json, "seconds", outcome->seconds);
     write_phases(json, outcome);
+    if (outcome->bound_count) {
+        write_bounds(json, outcome);
+    }
     write_stats(json, outcome);
     gmd_json_array(json, "violations");
     write_outcome_violations(json, outcome);
@@ -302,6 +322,7 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
     if (check) {
         write_check(&json, check);
     }
+    gmd_repeats_json(&json, report);
     if (report->gate) {
         gmd_gate_json(&json, report->gate);
     } else {

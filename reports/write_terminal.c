@@ -2,6 +2,7 @@
  * for each run what was checked, what was found, how fast. */
 #include "gate.h"
 #include "outcome.h"
+#include "repeats.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -164,6 +165,17 @@ static void put_phases(const screen *on, const gmd_outcome *outcome)
         fprintf(on->out, "  ... %u more were not kept ...\n", outcome->phases_dropped);
     }
     put_sparkline(on, outcome);
+}
+
+/* "  bound: allocated at most 120.0 MiB: held, with a peak of 112.5 MiB" */
+static void put_bounds(const screen *on, const gmd_outcome *outcome)
+{
+    char text[GMD_BOUND_TEXT];
+    for (uint32_t i = 0; i < outcome->bound_count; i++) {
+        fputs("  bound: ", on->out);
+        gmd_put_line_text(gmd_bound_text(outcome, i, text), on->out);
+        putc('\n', on->out);
+    }
 }
 
 static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle_fate fate,
@@ -332,6 +344,7 @@ static void put_outcome(const screen *on, const gmd_outcome *outcome)
     putc('\n', on->out);
     if (!on->terminal.quiet) {
         put_phases(on, outcome);
+        put_bounds(on, outcome);
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed: ");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped: ");
         for (uint32_t i = 0; i < outcome->note_count; i++) {
@@ -391,6 +404,10 @@ static void put_overview(const screen *on, const gmd_report *report)
         fprintf(on->out, "%*s", label_width - title_width(report->outcomes[i]), "");
         put_figures(&figures, unit, on->out);
     }
+}
+
+static void put_total(const screen *on, const gmd_report *report)
+{
     gmd_verdict verdict = gmd_report_verdict(report);
     char requests[32];
     put_colored(on, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
@@ -407,7 +424,8 @@ void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal termi
         return;
     }
     for (size_t i = 0; i < report->outcome_count; i++) {
-        if (terminal.quiet && report->outcomes[i]->verdict == GMD_PASS) {
+        bool passed_quietly = terminal.quiet && report->outcomes[i]->verdict == GMD_PASS;
+        if (passed_quietly || gmd_is_repeated(report, i)) {
             continue;
         }
         fputs(needs_gap ? "\n" : "", out);
@@ -415,8 +433,13 @@ void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal termi
         needs_gap = true;
     }
     if (report->outcome_count > 1 && !terminal.quiet) {
-        putc('\n', out);
-        put_overview(&on, report);
+        fputs(needs_gap ? "\n" : "", out);
+        if (report->repeat_count) {
+            gmd_repeats_terminal(report, out, terminal);
+        } else {
+            put_overview(&on, report);
+        }
+        put_total(&on, report);
     }
     fflush(out);
 }

@@ -58,9 +58,10 @@ struct gmd_engine {
     uint64_t random_state;
     uint32_t next_block; /* block ids are never used twice */
     uint64_t requests;
-    uint32_t stream;               /* what is allocated now belongs to it */
-    uint32_t streams;              /* created so far, besides the default one */
-    struct gmd_autocast *autocast; /* mixed precision is on; NULL: it is not */
+    uint64_t live_bytes, peak_bytes; /* asked for and not freed */
+    uint32_t stream;                 /* what is allocated now belongs to it */
+    uint32_t streams;                /* created so far, besides the default one */
+    struct gmd_autocast *autocast;   /* mixed precision is on; NULL: it is not */
     bool grad_enabled;
     bool benchmark;         /* cuDNN tries its algorithms at the first use of a convolution */
     bool in_backward;       /* the autograd thread has its own cuBLAS handle */

@@ -19,6 +19,13 @@ typedef struct gmd_sink_memory { /* bytes */
     uint64_t allocated, max_allocated, reserved, max_reserved;
 } gmd_sink_memory;
 
+/* How much memory a scenario takes from here on, as it states itself. */
+typedef struct gmd_bound {
+    bool is_reserved; /* of reserved bytes; else of allocated ones */
+    bool leaks;       /* this variant passes it on purpose: that is shown, and nothing is wrong */
+    uint64_t bytes;
+} gmd_bound;
+
 typedef struct gmd_sink {
     void *context;
     /* Carries out one request. `block` ids are the engine's: dense from 0, never used twice. */
@@ -27,6 +34,8 @@ typedef struct gmd_sink {
     void (*phase)(void *context, const char *label);
     /* The allocator's figures now, for scripts that adapt to them; false: not known. */
     bool (*memory)(void *context, gmd_sink_memory *memory);
+    /* A bound is stated, to be held to the end of the run. NULL: nobody checks. */
+    void (*bound)(void *context, const gmd_bound *bound);
 } gmd_sink;
 
 typedef struct gmd_param { /* "leak=true" on the command line */
@@ -44,6 +53,10 @@ void gmd_scenario_close(gmd_scenario *scenario); /* NULL is fine */
 
 const char *gmd_scenario_name(const gmd_scenario *scenario);
 const char *gmd_scenario_summary(const gmd_scenario *scenario); /* one line */
+
+/* A tag that the scenario declares, in its order; NULL when there is no such index. */
+const char *gmd_scenario_tag_at(const gmd_scenario *scenario, size_t index);
+bool gmd_scenario_has_tag(const gmd_scenario *scenario, const char *tag);
 
 /* A parameter that the scenario declares, in its order; false when there is no such index. */
 typedef struct gmd_scenario_param {

@@ -569,10 +569,21 @@ static int cuda_memory(lua_State *lua)
     return 1;
 }
 
+/* What the script asked for, which is the same for every allocator. */
+static int cuda_requested(lua_State *lua)
+{
+    const gmd_engine *engine = engine_of(lua);
+    lua_newtable(lua);
+    set_figure(lua, "bytes", engine->live_bytes);
+    set_figure(lua, "peak", engine->peak_bytes);
+    return 1;
+}
+
 static const gmd_function cuda_functions[] = {
     {"empty_cache", cuda_empty_cache, GMD_STATEMENT},
     {"synchronize", cuda_synchronize, GMD_STATEMENT},
     {"memory", cuda_memory, GMD_STATEMENT},
+    {"requested", cuda_requested, GMD_STATEMENT},
     {NULL, NULL, GMD_CALL},
 };
 
@@ -583,6 +594,34 @@ static int phase(lua_State *lua)
     if (engine->state != GMD_WAS_ENDED && engine->sink->phase) {
         engine->sink->phase(engine->sink->context, label);
     }
+    return 0;
+}
+
+static void state_bound(lua_State *lua, const char *figure, bool is_reserved, bool leaks)
+{
+    const gmd_engine *engine = engine_of(lua);
+    double bytes = gmd_field_number(lua, 1, figure, 0);
+    gmd_bound bound = {.is_reserved = is_reserved, .leaks = leaks, .bytes = (uint64_t)bytes};
+    if (bytes > 0 && engine->state != GMD_WAS_ENDED && engine->sink->bound) {
+        engine->sink->bound(engine->sink->context, &bound);
+    }
+}
+
+/* bound { allocated = bytes, leaks = is_the_leaking_variant }: from here to the end. */
+static int bound(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    gmd_known_fields(lua, 1, "allocated reserved leaks");
+    bool leaks = gmd_field_boolean(lua, 1, "leaks", false);
+    double allocated = gmd_field_number(lua, 1, "allocated", 0);
+    double reserved = gmd_field_number(lua, 1, "reserved", 0);
+    const double most = (double)((uint64_t)1 << 62);
+    if (!(allocated >= 0 && allocated <= most && reserved >= 0 && reserved <= most &&
+          allocated + reserved > 0)) {
+        return luaL_error(lua, "bound { } needs allocated = BYTES or reserved = BYTES, above 0");
+    }
+    state_bound(lua, "allocated", false, leaks);
+    state_bound(lua, "reserved", true, leaks);
     return 0;
 }
 
@@ -611,6 +650,7 @@ static int choice(lua_State *lua)
 
 static const gmd_function run_functions[] = {
     {"phase", phase, GMD_STATEMENT},
+    {"bound", bound, GMD_STATEMENT},
     {"random", random_integer, GMD_QUERY},
     {"choice", choice, GMD_QUERY},
     {NULL, NULL, GMD_CALL},

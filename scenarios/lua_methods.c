@@ -1,9 +1,12 @@
 /* lua_methods.c - methods, attributes and operators of tensors, modules, optimizers, objects and
  * lists. */
+#include "grad_fn.h"
 #include "lua_arguments.h"
 #include "object.h"
 #include "optimizer.h"
 #include "stream.h"
+
+#include <string.h>
 
 static gmd_engine *engine_of(lua_State *lua)
 {
@@ -20,11 +23,31 @@ static int give_tensor(lua_State *lua, gmd_tensor *tensor)
 
 /* --- tensors ----------------------------------------------------------------------------- */
 
+/* From a tensor of any shape, whose gradient came from elsewhere. */
+static int backward_with(lua_State *lua, gmd_tensor *tensor, gmd_tensor *gradient, bool retain)
+{
+    if (!tensor->grad_fn) {
+        return luaL_error(lua, "backward() on a tensor that has no graph");
+    }
+    if (gmd_shape_count(&tensor->shape) != gmd_shape_count(&gradient->shape)) {
+        return luaL_error(lua, "the gradient must have the shape of the tensor");
+    }
+    gmd_backward_from(engine_of(lua), tensor, gmd_tensor_keep(gradient), retain);
+    return 0;
+}
+
 static int tensor_backward(lua_State *lua)
 {
-    gmd_known_fields(lua, 2, "retain_graph");
-    bool retain = lua_istable(lua, 2) && gmd_field_boolean(lua, 2, "retain_graph", false);
-    gmd_tensor_backward(engine_of(lua), gmd_check_tensor(lua, 1), retain);
+    gmd_tensor *tensor = gmd_check_tensor(lua, 1);
+    bool has_gradient = !lua_isnoneornil(lua, 2) && !lua_istable(lua, 2);
+    int options = has_gradient ? 3 : 2;
+    gmd_known_fields(lua, options, "retain_graph");
+    bool retain =
+        lua_istable(lua, options) && gmd_field_boolean(lua, options, "retain_graph", false);
+    if (has_gradient) {
+        return backward_with(lua, tensor, gmd_check_tensor(lua, 2), retain);
+    }
+    gmd_tensor_backward(engine_of(lua), tensor, retain);
     return 0;
 }
 
@@ -288,8 +311,11 @@ const gmd_function *gmd_methods_of(const gmd_thing_class *class)
 static int tensor_attribute(lua_State *lua, gmd_tensor *tensor)
 {
     const char *name = lua_tostring(lua, 2);
-    if (name && name[0] == 'g' && name[1] == 'r' && name[2] == 'a' && name[3] == 'd' && !name[4]) {
+    if (name && strcmp(name, "grad") == 0) {
         return gmd_push_result(lua, gmd_thing_keep(gmd_thing_of(tensor->grad)));
+    }
+    if (name && strcmp(name, "grad_fn") == 0) {
+        return gmd_push_result(lua, (gmd_thing *)gmd_grad_fn_of(engine_of(lua), tensor));
     }
     return luaL_error(lua, "a tensor has no '%s'", name ? name : luaL_typename(lua, 2));
 }
@@ -335,6 +361,11 @@ int gmd_lua_index(lua_State *lua)
     }
     if (thing->class == &gmd_list_class) {
         return list_item(lua, (gmd_list *)thing);
+    }
+    if (thing->class == &gmd_grad_fn_class && lua_type(lua, 2) == LUA_TSTRING &&
+        strcmp(lua_tostring(lua, 2), "name") == 0) {
+        lua_pushstring(lua, gmd_grad_fn_name((gmd_grad_fn *)thing));
+        return 1;
     }
     return luaL_error(lua, "this %s has no '%s'", thing->class->name, luaL_tolstring(lua, 2, NULL));
 }

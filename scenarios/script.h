@@ -14,8 +14,12 @@ typedef struct gmd_declared {
     lua_Integer least, most; /* GMD_INTEGER */
 } gmd_declared;
 
+#define GMD_TAGS_MAX 8
+
 struct gmd_scenario {
     char *name, *summary, *source;
+    char *tags[GMD_TAGS_MAX];
+    size_t tag_count;
     char chunk[80]; /* how messages name the file, with Lua's leading '@' */
     size_t length;
     gmd_declared *params;

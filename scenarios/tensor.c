@@ -51,6 +51,9 @@ gmd_storage *gmd_storage_new(gmd_engine *engine, uint64_t bytes)
                                .bytes = bytes};
         storage->block = engine->next_block++;
         storage->has_block = gmd_ask(engine, &request);
+        engine->live_bytes += storage->has_block ? bytes : 0;
+        engine->peak_bytes =
+            engine->live_bytes > engine->peak_bytes ? engine->live_bytes : engine->peak_bytes;
     }
     return storage;
 }
@@ -71,6 +74,7 @@ void gmd_storage_drop(gmd_engine *engine, gmd_storage *storage)
     if (storage->has_block) {
         gmd_request request = {
             .op = GMD_OP_FREE, .block = storage->block, .stream = storage->stream};
+        engine->live_bytes -= storage->bytes;
         gmd_ask(engine, &request);
     }
     gmd_give(engine, storage);

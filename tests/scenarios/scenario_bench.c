@@ -23,6 +23,14 @@ static void mix(bench *run, uint64_t word)
     run->hash ^= run->hash >> 29;
 }
 
+static void raise_bounds(bench *run)
+{
+    for (size_t i = 0; i < run->bound_count; i++) {
+        bench_bound *bound = &run->bounds[i];
+        bound->peak = run->allocated > bound->peak ? run->allocated : bound->peak;
+    }
+}
+
 static gmd_served take_alloc(bench *run, const gmd_request *request)
 {
     if (run->limit && run->allocated + rounded(request->bytes) > run->limit) {
@@ -38,6 +46,7 @@ static gmd_served take_alloc(bench *run, const gmd_request *request)
     if (run->allocated > run->max_allocated) {
         run->max_allocated = run->allocated;
     }
+    raise_bounds(run);
     return GMD_SERVED;
 }
 
@@ -75,6 +84,15 @@ static void end_phase(void *context, const char *label)
     phase->max_allocated = run->max_allocated;
 }
 
+static void take_bound(void *context, const gmd_bound *bound)
+{
+    bench *run = context;
+    assert_true(run->bound_count < 8);
+    run->bounds[run->bound_count++] =
+        (bench_bound){bound->is_reserved, bound->leaks, bound->bytes, 0};
+    raise_bounds(run);
+}
+
 static bool tell_memory(void *context, gmd_sink_memory *memory)
 {
     const bench *run = context;
@@ -84,7 +102,7 @@ static bool tell_memory(void *context, gmd_sink_memory *memory)
 
 static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *params, size_t count)
 {
-    gmd_sink sink = {run, take, end_phase, tell_memory};
+    gmd_sink sink = {run, take, end_phase, tell_memory, take_bound};
     run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
                                    &run->error);
     assert_false(run->broken);

@@ -12,6 +12,11 @@ typedef struct bench_phase {
     uint64_t allocated, max_allocated;
 } bench_phase;
 
+typedef struct bench_bound {
+    bool is_reserved, leaks;
+    uint64_t bytes, peak; /* peak: of allocated bytes, from where it was stated */
+} bench_bound;
+
 /* Bytes are rounded to 512 as PyTorch's allocator does. */
 typedef struct bench {
     gmd_status status;
@@ -22,7 +27,9 @@ typedef struct bench {
     size_t phase_count;
     bench_phase phases[BENCH_PHASES];
     uint64_t bytes[BENCH_BLOCKS]; /* of each block ever allocated; 0 when it is freed */
-    bool broken;                  /* a block was freed twice, or an id used again */
+    size_t bound_count;
+    bench_bound bounds[8];
+    bool broken; /* a block was freed twice, or an id used again */
     /* set before the run */
     uint64_t limit;      /* bytes that can be allocated at once; 0: any number */
     uint64_t stop_after; /* requests; 0: never */

@@ -47,6 +47,28 @@ static void an_unknown_scenario_is_refused_with_the_known_ones(void **state)
     assert_non_null(strstr(error.text, ", variable_batch")); /* the last: none is cut off */
 }
 
+static void a_tag_is_a_word(void **state)
+{
+    (void)state;
+    assert_file_refused("scenario { name = 'a', summary = 'b', tags = { 'two words' } }",
+                        ":1: a tag is a word of small letters, digits and '_'");
+    assert_file_refused("scenario { name = 'a', summary = 'b', tags = 'leak' }", "tags = {");
+}
+
+static void a_scenario_has_the_tags_that_it_declares(void **state)
+{
+    (void)state;
+    gmd_scenario *scenario;
+    gmd_error error;
+    assert_int_equal(
+        gmd_scenario_open(&scenario, "hidden_state", GMD_SCENARIO_FOLDER, &error), GMD_OK);
+    assert_string_equal(gmd_scenario_tag_at(scenario, 0), "retention");
+    assert_null(gmd_scenario_tag_at(scenario, 1));
+    assert_true(gmd_scenario_has_tag(scenario, "retention"));
+    assert_false(gmd_scenario_has_tag(scenario, "pressure"));
+    gmd_scenario_close(scenario);
+}
+
 static void a_name_does_not_lead_out_of_the_folder(void **state)
 {
     (void)state;
@@ -237,6 +259,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_scenario_is_refused_with_the_known_ones),
+        cmocka_unit_test(a_tag_is_a_word),
+        cmocka_unit_test(a_scenario_has_the_tags_that_it_declares),
         cmocka_unit_test(a_name_does_not_lead_out_of_the_folder),
         cmocka_unit_test(a_missing_file_is_refused_by_name),
         cmocka_unit_test(a_missing_folder_is_refused_by_name),
