@@ -78,6 +78,26 @@ static int no_grad(lua_State *lua)
     return status == LUA_OK ? 0 : lua_error(lua);
 }
 
+static int clip_grad_norm(lua_State *lua)
+{
+    gmd_thing *module = gmd_check_thing(lua, 1, &gmd_module_class);
+    gmd_clip_grad_norm(engine_of(lua), (gmd_module *)module);
+    return 0;
+}
+
+/* cudnn.benchmark(true): the first use of a convolution tries all algorithms. */
+static int cudnn_benchmark(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TBOOLEAN);
+    engine_of(lua)->benchmark = lua_toboolean(lua, 1);
+    return 0;
+}
+
+static const gmd_function cudnn_functions[] = {
+    {"benchmark", cudnn_benchmark, GMD_STATEMENT},
+    {NULL, NULL, GMD_CALL},
+};
+
 static const gmd_function tensor_functions[] = {
     {"randn", create_float, GMD_CALL},
     {"rand", create_float, GMD_CALL},
@@ -91,6 +111,7 @@ static const gmd_function tensor_functions[] = {
     {"dropout", dropout, GMD_CALL},
     {"cross_entropy", cross_entropy, GMD_CALL},
     {"no_grad", no_grad, GMD_CALL},
+    {"clip_grad_norm", clip_grad_norm, GMD_STATEMENT},
     {"hold", gmd_lua_hold, GMD_CALL},
     {NULL, NULL, GMD_CALL},
 };
@@ -266,13 +287,16 @@ static void check_heads(lua_State *lua, lua_Integer size, lua_Integer heads)
 
 static int nn_transformer(lua_State *lua)
 {
-    gmd_known_fields(lua, 1, "layers features heads hidden");
-    lua_Integer layers = gmd_field_integer(lua, 1, "layers", 0, 1, 1024);
-    lua_Integer size = features(lua, "features", 0);
-    lua_Integer heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
-    lua_Integer hidden = gmd_field_integer_or(lua, 1, "hidden", 4 * size, 1, 4 * MAX_FEATURES);
-    check_heads(lua, size, heads);
-    return give_module(lua, gmd_nn_transformer(engine_of(lua), layers, size, heads, hidden));
+    gmd_known_fields(lua, 1, "layers features heads hidden gelu norm_first");
+    gmd_encoder shape;
+    shape.layers = gmd_field_integer(lua, 1, "layers", 0, 1, 1024);
+    shape.features = features(lua, "features", 0);
+    shape.heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
+    shape.hidden = gmd_field_integer_or(lua, 1, "hidden", 4 * shape.features, 1, 4 * MAX_FEATURES);
+    shape.gelu = gmd_field_boolean(lua, 1, "gelu", false);
+    shape.norm_first = gmd_field_boolean(lua, 1, "norm_first", false);
+    check_heads(lua, shape.features, shape.heads);
+    return give_module(lua, gmd_nn_transformer(engine_of(lua), &shape));
 }
 
 static int nn_resnet50(lua_State *lua)
@@ -658,6 +682,7 @@ void gmd_lua_engine_functions(lua_State *lua)
     library(lua, "nn", nn_functions);
     library(lua, "optim", optim_functions);
     library(lua, "gc", gc_functions);
+    library(lua, "cudnn", cudnn_functions);
     gmd_lua_operation_functions(lua);
     library(lua, "cuda", cuda_functions);
     lua_getfield(lua, -1, "cuda");

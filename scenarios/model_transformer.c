@@ -7,7 +7,7 @@ static int given(gmd_tensor *result, gmd_tensor *results[GMD_MAX_RESULTS])
     return result ? 1 : 0;
 }
 
-/* --- torch.nn.TransformerEncoderLayer, batch first, normalisation last, with dropout ----- */
+/* --- torch.nn.TransformerEncoderLayer, batch first, with dropout ------------------------- */
 
 enum { ATTENTION, LINEAR1, DROPOUT, LINEAR2, NORM1, NORM2 };
 
@@ -51,56 +51,84 @@ static gmd_tensor *feed_forward(gmd_engine *engine, gmd_module *module, gmd_tens
 {
     gmd_module **part = module->children;
     gmd_tensor *hidden = gmd_module_apply(engine, part[LINEAR1], x);
-    gmd_tensor *active = gmd_op_relu(engine, hidden, false);
+    gmd_tensor *active = module->gelu ? gmd_op_activation(engine, GMD_GELU, hidden)
+                                      : gmd_op_relu(engine, hidden, false);
     gmd_tensor_drop(engine, hidden);
     active = gmd_module_pass(engine, part[DROPOUT], active);
     active = gmd_module_pass(engine, part[LINEAR2], active);
     return gmd_module_pass(engine, part[DROPOUT], active);
 }
 
-/* x + branch, normalised; drops the branch. */
-static gmd_tensor *add_and_normalise(gmd_engine *engine, gmd_module *norm, gmd_tensor *x,
-                                     gmd_tensor *branch)
+/* x + branch; drops the branch. */
+static gmd_tensor *added(gmd_engine *engine, gmd_tensor *x, gmd_tensor *branch)
 {
     gmd_tensor *sum = gmd_op_add(engine, x, branch, false);
     gmd_tensor_drop(engine, branch);
-    return gmd_module_pass(engine, norm, sum);
+    return sum;
+}
+
+static gmd_tensor *attended(gmd_engine *engine, gmd_module *module, gmd_tensor *x)
+{
+    gmd_tensor *branch = gmd_module_apply(engine, module->children[ATTENTION], x);
+    return gmd_module_pass(engine, module->children[DROPOUT], branch);
+}
+
+static gmd_tensor *normalise_last(gmd_engine *engine, gmd_module *module, gmd_tensor *input)
+{
+    gmd_module **part = module->children;
+    gmd_tensor *x = added(engine, input, attended(engine, module, input));
+    x = gmd_module_pass(engine, part[NORM1], x);
+    gmd_tensor *branch = x ? feed_forward(engine, module, x) : NULL;
+    gmd_tensor *result = gmd_module_pass(engine, part[NORM2], added(engine, x, branch));
+    gmd_tensor_drop(engine, x);
+    return result;
+}
+
+static gmd_tensor *normalise_first(gmd_engine *engine, gmd_module *module, gmd_tensor *input)
+{
+    gmd_module **part = module->children;
+    gmd_tensor *normal = gmd_module_apply(engine, part[NORM1], input);
+    gmd_tensor *branch = normal ? gmd_module_apply(engine, part[ATTENTION], normal) : NULL;
+    gmd_tensor_drop(engine, normal);
+    branch = gmd_module_pass(engine, part[DROPOUT], branch);
+    gmd_tensor *x = added(engine, input, branch);
+    normal = gmd_module_apply(engine, part[NORM2], x);
+    branch = normal ? feed_forward(engine, module, normal) : NULL;
+    gmd_tensor_drop(engine, normal);
+    gmd_tensor *result = added(engine, x, branch);
+    gmd_tensor_drop(engine, x);
+    return result;
 }
 
 static int transformer_layer_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs,
                                      int count, gmd_tensor *results[GMD_MAX_RESULTS])
 {
     (void)count;
-    gmd_module **part = module->children;
-    gmd_tensor *branch = gmd_module_apply(engine, part[ATTENTION], inputs[0]);
-    branch = gmd_module_pass(engine, part[DROPOUT], branch);
-    gmd_tensor *x = add_and_normalise(engine, part[NORM1], inputs[0], branch);
-    branch = x ? feed_forward(engine, module, x) : NULL;
-    gmd_tensor *result = add_and_normalise(engine, part[NORM2], x, branch);
-    gmd_tensor_drop(engine, x);
-    return given(result, results);
+    return given(module->norm_first ? normalise_first(engine, module, inputs[0])
+                                    : normalise_last(engine, module, inputs[0]),
+                 results);
 }
 
-gmd_module *gmd_nn_transformer_layer(gmd_engine *engine, int64_t features, int64_t heads,
-                                     int64_t hidden)
+static gmd_module *transformer_layer(gmd_engine *engine, const gmd_encoder *shape)
 {
     gmd_module *module =
         gmd_module_new(engine, "TransformerEncoderLayer", transformer_layer_forward);
-    gmd_module_child(engine, module, attention(engine, features, heads));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, features, hidden, true));
+    module->gelu = shape->gelu;
+    module->norm_first = shape->norm_first;
+    gmd_module_child(engine, module, attention(engine, shape->features, shape->heads));
+    gmd_module_child(engine, module, gmd_nn_linear(engine, shape->features, shape->hidden, true));
     gmd_module_child(engine, module, gmd_nn_dropout(engine));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, hidden, features, true));
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
+    gmd_module_child(engine, module, gmd_nn_linear(engine, shape->hidden, shape->features, true));
+    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, shape->features));
+    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, shape->features));
     return module;
 }
 
-gmd_module *gmd_nn_transformer(gmd_engine *engine, int64_t layers, int64_t features, int64_t heads,
-                               int64_t hidden)
+gmd_module *gmd_nn_transformer(gmd_engine *engine, const gmd_encoder *shape)
 {
     gmd_module *model = gmd_nn_sequential(engine, NULL, 0);
-    for (int64_t i = 0; i < layers; i++) {
-        gmd_module_child(engine, model, gmd_nn_transformer_layer(engine, features, heads, hidden));
+    for (int64_t i = 0; i < shape->layers; i++) {
+        gmd_module_child(engine, model, transformer_layer(engine, shape));
     }
     return model;
 }

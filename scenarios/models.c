@@ -18,6 +18,11 @@ static int sequential_forward(gmd_engine *engine, gmd_module *module, gmd_tensor
     return given(x, results);
 }
 
+bool gmd_module_is_sequential(const gmd_module *module)
+{
+    return module->forward == sequential_forward;
+}
+
 gmd_module *gmd_nn_sequential(gmd_engine *engine, gmd_module **children, size_t count)
 {
     gmd_module *module = gmd_module_new(engine, "Sequential", sequential_forward);

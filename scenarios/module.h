@@ -26,7 +26,7 @@ struct gmd_module {
     int64_t heads;
     gmd_activation activation;
     int depth; /* of nesting: passes recurse */
-    bool in_place, training;
+    bool in_place, training, gelu, norm_first;
 };
 
 extern const gmd_thing_class gmd_module_class;
@@ -71,13 +71,15 @@ gmd_module *gmd_nn_gru_cell(gmd_engine *engine, int64_t in, int64_t hidden);
 
 /* Compositions (models.c). They take over the references in `children`. */
 gmd_module *gmd_nn_sequential(gmd_engine *engine, gmd_module **children, size_t count);
+bool gmd_module_is_sequential(const gmd_module *module);
 gmd_module *gmd_nn_residual(gmd_engine *engine, gmd_module *body); /* input + body(input) */
-gmd_module *gmd_nn_transformer_layer(gmd_engine *engine, int64_t features, int64_t heads,
-                                     int64_t hidden);
-gmd_module *gmd_nn_transformer(gmd_engine *engine, int64_t layers, int64_t features, int64_t heads,
-                               int64_t hidden);
 gmd_module *gmd_nn_resnet50(gmd_engine *engine, int64_t classes);
 /* Transformers (model_transformer.c). */
+typedef struct gmd_encoder {
+    int64_t layers, features, heads, hidden;
+    bool gelu, norm_first; /* else ReLU, and normalisation last */
+} gmd_encoder;
+gmd_module *gmd_nn_transformer(gmd_engine *engine, const gmd_encoder *shape);
 gmd_module *gmd_nn_gpt_block(gmd_engine *engine, int64_t features, int64_t heads);
 typedef struct gmd_gpt {
     int64_t vocabulary, features, heads, layers;

@@ -192,6 +192,10 @@ static gmd_tensor *efficient_attention(gmd_engine *engine, gmd_tensor *qkv, gmd_
     gmd_tensor *heads_out = gmd_tensor_new(engine, part, qkv->dtype);
     gmd_shape sums = {3, {(part->size[0] + 31) / 32 * 32, part->size[1], heads}};
     gmd_tensor *log_sums = gmd_tensor_new(engine, &sums, GMD_FLOAT32);
+    if (!unpack) {
+        gmd_tensor_drop(engine, log_sums);
+        log_sums = NULL;
+    }
     gmd_tensor *merged = gmd_tensor_new(engine, part, qkv->dtype);
     if (unpack) {
         gmd_node *attention = attention_node(engine, "EfficientAttentionBackward",

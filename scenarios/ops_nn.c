@@ -79,7 +79,7 @@ void gmd_cublas_release(gmd_engine *engine)
     }
 }
 
-enum { COPIED }; /* of recipe.number: the input lay otherwise */
+enum { COPIED, HAS_BIAS }; /* of recipe.number; COPIED: the input lay otherwise */
 
 /* --- Linear ------------------------------------------------------------------------------ */
 
@@ -120,8 +120,8 @@ static void input_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor 
     }
 }
 
-/* Of an input that lay otherwise the product and the bias were two operations: first back through
- * the later one. Else it is addmm, whose arguments are mat1, mat2, self. */
+/* With a bias, and an input that lies in order, it is addmm, whose arguments are mat1, mat2, self.
+ * Otherwise it is mm (mat2, self), and the bias is added after: back through that first. */
 static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
                             gmd_tensor **results)
 {
@@ -130,7 +130,7 @@ static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **gra
         gmd_tensor_drop(engine, grads[0]);
         grads[0] = rows;
     }
-    if (node->recipe.number[COPIED]) {
+    if (node->recipe.number[COPIED] || !node->recipe.number[HAS_BIAS]) {
         bias_backward(engine, node, results);
         weight_backward(engine, node, results);
         input_backward(engine, node, results);
@@ -161,6 +161,7 @@ static gmd_tensor *linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     gmd_node *node = layer_node(engine, "AddmmBackward", linear_backward, input, weight, bias);
     if (node) {
         node->recipe.number[COPIED] = input->transposed;
+        node->recipe.number[HAS_BIAS] = bias != NULL;
         gmd_node_save(node, gmd_node_wants(node, 1) ? rows : NULL);
         gmd_node_save(node, gmd_node_wants(node, 0) ? weight : NULL);
         gmd_node_result(node, 0, result);
@@ -186,12 +187,18 @@ gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
 
 /* --- Conv2d ------------------------------------------------------------------------------ */
 
-/* What cuDNN 9 took on an H200 (shared/traces/resnet50_*): a pointwise convolution is a product and
- * needs a few hundred bytes; the others work on channels-last copies of what they read and write,
- * and the gradient of the weight is summed over several partial copies of it. */
-static uint64_t forward_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight)
+/* What cuDNN 9 took on an H200 (shared/traces/resnet50_*, tests/data/truth): a pointwise
+ * convolution is a product and needs a few hundred bytes; the others work on channels-last copies
+ * of what they read and, with a stride, write; and the gradient of the weight is summed over
+ * several partial copies of it. */
+static uint64_t forward_workspace(const gmd_recipe *recipe, gmd_conv conv, uint64_t in,
+                                  uint64_t weight, uint64_t out)
 {
-    return recipe->shape[1].size[2] == 1 ? 400 : in + weight + 16;
+    bool pointwise = recipe->shape[1].size[2] == 1;
+    if (conv.stride > 1) {
+        return in + out + (pointwise ? 0 : weight) + 16;
+    }
+    return pointwise ? 400 : in + weight + 16;
 }
 
 static uint64_t input_grad_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight,
@@ -271,8 +278,8 @@ static gmd_tensor *conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     shape.size[1] = weight->shape.size[0];
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
     gmd_recipe recipe = {.shape = {input->shape, weight->shape}};
-    gmd_scratch(engine,
-                forward_workspace(&recipe, gmd_tensor_bytes(input), gmd_tensor_bytes(weight)));
+    gmd_scratch(engine, forward_workspace(&recipe, conv, gmd_tensor_bytes(input),
+                                          gmd_tensor_bytes(weight), gmd_tensor_bytes(result)));
     gmd_node *node = layer_node(engine, "ConvolutionBackward", conv_backward, input, weight, bias);
     if (node) {
         gmd_node_save(node, gmd_node_wants(node, 1) ? input : NULL);

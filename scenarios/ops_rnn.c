@@ -14,7 +14,7 @@ static uint64_t reserve_bytes(const gmd_recipe *recipe)
     if (recipe->number[KIND] == GMD_LSTM) {
         return step * (6 * layers - 1) + 256;
     }
-    return step * 6 * layers + 256;
+    return step * (7 * layers - 1) + 256;
 }
 
 static uint64_t workspace_bytes(const gmd_recipe *recipe)
@@ -62,6 +62,7 @@ static void rnn_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
     gmd_tensor *grad = by_step(engine, node, 2);
     gmd_tensor *data[3] = {NULL};
     data[0] = shaped(engine, node, 0);
+    data[0]->is_view = data[0]->transposed = node->recipe.number[BATCH_FIRST] != 0;
     data[1] = shaped(engine, node, 1);
     data[2] = lstm ? shaped(engine, node, 1) : NULL;
     gmd_scratch(engine, workspace_bytes(&node->recipe));
@@ -160,6 +161,7 @@ bool gmd_op_rnn(gmd_engine *engine, const gmd_rnn *rnn, gmd_tensor *input, gmd_t
     if (tracked) {
         record(engine, rnn, inputs, results, reserve, &recipe);
     }
+    results[0]->transposed = rnn->batch_first; /* a view of what cuDNN wrote, the length first */
     gmd_tensor_drop(engine, reserve);
     gmd_tensor_drop(engine, copy);
     return true;

@@ -21,6 +21,8 @@ void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor 
 void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module);
 
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer);
+/* torch.nn.utils.clip_grad_norm_ */
+void gmd_clip_grad_norm(gmd_engine *engine, gmd_module *module);
 void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool set_to_none);
 
 #endif

@@ -148,3 +148,47 @@ void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool 
         gmd_tensor_drop(engine, grad);
     }
 }
+
+/* --- clipping ---------------------------------------------------------------------------- */
+
+#define CHUNK 65536 /* elements of a tensor that one thread block sums */
+
+typedef struct norms {
+    uint64_t count, largest; /* gradients, and elements of the largest */
+    gmd_storage **each;
+} norms;
+
+static void count_gradient(gmd_engine *engine, gmd_tensor *parameter, void *context)
+{
+    norms *all = context;
+    (void)engine;
+    if (parameter->grad) {
+        uint64_t elements = gmd_shape_count(&parameter->shape);
+        all->count++;
+        all->largest = elements > all->largest ? elements : all->largest;
+    }
+}
+
+/* The norm of each gradient, of those together, and the factor; gradients are scaled in place. */
+void gmd_clip_grad_norm(gmd_engine *engine, gmd_module *module)
+{
+    norms all = {0};
+    gmd_module_parameters(engine, module, count_gradient, &all);
+    uint64_t chunks = (all.largest + CHUNK - 1) / CHUNK;
+    gmd_storage *partial = gmd_storage_new(engine, all.count * chunks * 4);
+    all.each = gmd_take(engine, (all.count + 1) * sizeof(gmd_storage *));
+    for (uint64_t i = 0; i < all.count; i++) {
+        all.each[i] = gmd_storage_new(engine, 4);
+    }
+    gmd_storage_drop(engine, partial);
+    gmd_storage *stacked = gmd_storage_new(engine, all.count * 4);
+    gmd_storage *norm = gmd_storage_new(engine, 4);
+    gmd_storage_drop(engine, stacked);
+    for (uint64_t i = 0; i < all.count; i++) {
+        gmd_storage_drop(engine, all.each[i]);
+    }
+    gmd_storage *factor = gmd_storage_new(engine, 4);
+    gmd_storage_drop(engine, factor);
+    gmd_storage_drop(engine, norm);
+    gmd_give(engine, all.each);
+}
