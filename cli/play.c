@@ -1,5 +1,7 @@
 #include "play.h"
 
+#include "smallest.h"
+
 #include "gmd_scenario.h"
 #include "gmd_session.h"
 
@@ -107,7 +109,10 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
                                  .variant = variant,
                                  .body = play,
                                  .context = &run};
-        status = repeat(plan, &plan->options->run, &workload, &run.seed, results, error);
+        run.seed = plan->options->run.seed;
+        status = plan->finds_smallest_limit
+                     ? cli_smallest_run(results, &plan->options->run, &workload, error)
+                     : repeat(plan, &plan->options->run, &workload, &run.seed, results, error);
     }
     gmd_scenario_close(run.scenario);
     return status;
