@@ -23,6 +23,8 @@
 typedef struct pattern {
     const char *recording, *script, *params;
     double peak_percent;
+    bool rounded; /* requests of which some wait for another stream: they count as asked for, but
+                     not as allocated, so compare that (rounded to 512) */
 } pattern;
 
 static json_t *load(const char *recording)
@@ -84,9 +86,11 @@ static void asks_for_what_torch_asked_for(void **state)
     {
         const char *label = json_string_value(json_object_get(phase, "label"));
         assert_string_equal(run->phases[i].label, label);
-        compare(which, label, "at its end", run->phases[i].requested, figure(phase, "requested"),
-                ALLOCATED_PERCENT);
-        compare(which, label, "peak", run->phases[i].max_requested, figure(phase, "max_requested"),
+        const bench_phase *ours = &run->phases[i];
+        compare(which, label, "at its end", which->rounded ? ours->allocated : ours->requested,
+                figure(phase, which->rounded ? "allocated" : "requested"), ALLOCATED_PERCENT);
+        compare(which, label, "peak", which->rounded ? ours->max_allocated : ours->max_requested,
+                figure(phase, which->rounded ? "max_allocated" : "max_requested"),
                 which->peak_percent);
     }
     compare_sizes(which, file, &run->phases[run->phase_count - 1]);
@@ -95,50 +99,52 @@ static void asks_for_what_torch_asked_for(void **state)
 }
 
 static pattern patterns[] = {
-    {"resnet50_bs8_adam", "resnet50.lua", "batch=8 optimizer_name=adam", 2},
-    {"resnet50_bs16_sgd", "resnet50.lua", "batch=16 optimizer_name=sgd", 2},
-    {"resnet50_bs4_side128", "resnet50.lua", "batch=4 side=128", 2},
-    {"resnet50_bs64", "resnet50.lua", "batch=64", 2},
-    {"resnet50_bs8_zeroed", "resnet50.lua", "batch=8 set_to_none=false", 2},
-    {"resnet50_bs8_accumulate", "resnet50.lua", "batch=8 accumulate=2", 2},
-    {"resnet50_bs32_bf16", "resnet50.lua", "batch=32 precision=bfloat16", 2},
-    {"gpt_fp32", "gpt.lua", "", 0.2},
-    {"gpt_bf16", "gpt.lua", "precision=bfloat16", 0.2},
-    {"gpt_fp16", "gpt.lua", "precision=float16", 0.2},
-    {"gpt_checkpoint", "gpt.lua", "checkpoint=true", 0.2},
-    {"gpt_reentrant", "gpt.lua", "checkpoint=true", 0.2},
-    {"gpt_checkpoint_bf16", "gpt.lua", "checkpoint=true precision=bfloat16", 0.2},
-    {"gpt_accumulate_bf16", "gpt.lua", "precision=bfloat16 accumulate=3", 0.2},
-    {"gpt_single", "gpt.lua", "foreach=false", 0.2},
-    {"gpt_fused", "gpt.lua", "fused=true", 0.2},
-    {"gpt_small", "gpt.lua", "batch=2 features=256 heads=4 layers=4", 0.2},
-    {"tagger_lstm", "tagger.lua", "", 0.2},
-    {"tagger_lstm2", "tagger.lua", "layers=2 hidden=768", 0.2},
-    {"tagger_gru", "tagger.lua", "gru=true", 0.2},
-    {"tagger_gru3", "tagger.lua", "gru=true layers=3 features=384", 0.2},
-    {"hidden_leak", "hidden.lua", "", 8},
-    {"hidden_fixed", "hidden.lua", "leak=false", 8},
-    {"hidden_gru_leak", "hidden.lua", "gru=true", 8},
-    {"hidden_large_leak", "hidden.lua", "batch=48 length=100 hidden=384", 8},
-    {"encoder_post", "encoder.lua", "", 0.2},
-    {"encoder_gelu", "encoder.lua", "gelu=true", 0.2},
-    {"encoder_pre", "encoder.lua", "norm_first=true", 0.2},
-    {"encoder_long", "encoder.lua", "batch=4 length=512 features=256 heads=4", 0.2},
-    {"encoder_clip", "encoder.lua", "clip=true", 0.2},
-    {"evaluate_resnet", "evaluate.lua", "", 1},
-    {"evaluate_resnet_no_grad", "evaluate.lua", "no_gradients=true", 1},
-    {"mlp_leak", "mlp.lua", "", 0.2},
-    {"mlp_no_grad", "mlp.lua", "leak=false", 0.2},
-    {"metrics_loss", "metrics.lua", "", 0.2},
-    {"metrics_outputs", "metrics.lua", "keep=outputs", 0.2},
-    {"metrics_detached", "metrics.lua", "keep=detached", 0.2},
-    {"metrics_item", "metrics.lua", "keep=item", 0.2},
-    {"side_stream_record", "side_stream.lua", "", 0.2},
-    {"side_stream_wait", "side_stream.lua", "record=false", 0.2},
-    {"seq2seq_bs32", "seq2seq", "batch=32 length=40 foreach=true", 0.2},
-    {"seq2seq_bs80", "seq2seq", "foreach=true", 0.2},
+    {"resnet50_bs8_adam", "resnet50.lua", "batch=8 optimizer_name=adam", 2, false},
+    {"resnet50_bs16_sgd", "resnet50.lua", "batch=16 optimizer_name=sgd", 2, false},
+    {"resnet50_bs4_side128", "resnet50.lua", "batch=4 side=128", 2, false},
+    {"resnet50_bs64", "resnet50.lua", "batch=64", 2, false},
+    {"resnet50_bs8_zeroed", "resnet50.lua", "batch=8 set_to_none=false", 2, false},
+    {"resnet50_bs8_accumulate", "resnet50.lua", "batch=8 accumulate=2", 2, false},
+    {"resnet50_bs32_bf16", "resnet50.lua", "batch=32 precision=bfloat16", 2, false},
+    {"resnet50_bs32_benchmark", "resnet50.lua", "batch=32 benchmark=true", 2, false},
+    {"first_iteration_bs512_side28", "first_iteration.lua", "", 2, false},
+    {"gpt_fp32", "gpt.lua", "", 0.2, false},
+    {"gpt_bf16", "gpt.lua", "precision=bfloat16", 0.2, false},
+    {"gpt_fp16", "gpt.lua", "precision=float16", 0.2, false},
+    {"gpt_checkpoint", "gpt.lua", "checkpoint=true", 0.2, false},
+    {"gpt_reentrant", "gpt.lua", "checkpoint=true", 0.2, false},
+    {"gpt_checkpoint_bf16", "gpt.lua", "checkpoint=true precision=bfloat16", 0.2, false},
+    {"gpt_accumulate_bf16", "gpt.lua", "precision=bfloat16 accumulate=3", 0.2, false},
+    {"gpt_single", "gpt.lua", "foreach=false", 0.2, false},
+    {"gpt_fused", "gpt.lua", "fused=true", 0.2, false},
+    {"gpt_small", "gpt.lua", "batch=2 features=256 heads=4 layers=4", 0.2, false},
+    {"tagger_lstm", "tagger.lua", "", 0.2, false},
+    {"tagger_lstm2", "tagger.lua", "layers=2 hidden=768", 0.2, false},
+    {"tagger_gru", "tagger.lua", "gru=true", 0.2, false},
+    {"tagger_gru3", "tagger.lua", "gru=true layers=3 features=384", 0.2, false},
+    {"hidden_leak", "hidden.lua", "", 0.2, false},
+    {"hidden_fixed", "hidden.lua", "leak=false", 0.2, false},
+    {"hidden_gru_leak", "hidden.lua", "gru=true", 0.2, false},
+    {"hidden_large_leak", "hidden.lua", "batch=48 length=100 hidden=384", 0.2, false},
+    {"encoder_post", "encoder.lua", "", 0.2, false},
+    {"encoder_gelu", "encoder.lua", "gelu=true", 0.2, false},
+    {"encoder_pre", "encoder.lua", "norm_first=true", 0.2, false},
+    {"encoder_long", "encoder.lua", "batch=4 length=512 features=256 heads=4", 0.2, false},
+    {"encoder_clip", "encoder.lua", "clip=true", 0.2, false},
+    {"evaluate_resnet", "evaluate.lua", "", 0.2, false},
+    {"evaluate_resnet_no_grad", "evaluate.lua", "no_gradients=true", 0.2, false},
+    {"mlp_leak", "mlp.lua", "", 0.2, false},
+    {"mlp_no_grad", "mlp.lua", "leak=false", 0.2, false},
+    {"metrics_loss", "metrics.lua", "", 0.2, false},
+    {"metrics_outputs", "metrics.lua", "keep=outputs", 0.2, false},
+    {"metrics_detached", "metrics.lua", "keep=detached", 0.2, false},
+    {"metrics_item", "metrics.lua", "keep=item", 0.2, false},
+    {"side_stream_record", "side_stream.lua", "", 0.2, true},
+    {"side_stream_wait", "side_stream.lua", "record=false", 0.2, false},
+    {"seq2seq_bs32", "seq2seq", "batch=32 length=40 foreach=true", 0.2, false},
+    {"seq2seq_bs80", "seq2seq", "foreach=true", 0.2, false},
     {"seq2seq_small", "seq2seq",
-     "batch=64 length=20 vocabulary=8000 features=256 hidden=512 foreach=true", 0.2},
+     "batch=64 length=20 vocabulary=8000 features=256 hidden=512 foreach=true", 0.2, false},
 };
 
 int main(void)

@@ -25,3 +25,6 @@ for i = 0, iterations - 1 do
   loss, x, y = nil, nil, nil
   phase(i .. ":step")
 end
+
+parameters, gradients, buffers = model:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. optimizer:nbytes())
