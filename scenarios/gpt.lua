@@ -26,11 +26,11 @@ scenario {
   },
 }
 
--- The numbers of a text, separated by blanks.
+-- The numbers of a text.
 local sizes, digits = {}, ""
 for i = 1, #batches + 1 do
   local character = i <= #batches and string.sub(batches, i, i) or " "
-  if character ~= " " then
+  if character >= "0" and character <= "9" then
     digits = digits .. character
   elseif digits ~= "" then
     sizes[#sizes + 1] = tonumber(digits)

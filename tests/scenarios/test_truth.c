@@ -76,6 +76,12 @@ static truth eval_leak = {"eval_leak", "evaluation", "leak=true", 1, 1};
 static truth eval_fixed = {"eval_fixed", "evaluation", "leak=false", 1, 1};
 static truth seq2seq = {"seq2seq", "seq2seq", "", 3, 3};
 static truth gpt_frames = {"gpt_frames", "gpt", "", 3, 3};
+static truth varbatch = {"varbatch_cap6_default", "variable_batch",
+                         "iterations=20 "
+                         "shapes=96x138/96x147/32x106/32x164/128x117/128x131/32x95/32x75/32x75/"
+                         "96x64/32x104/32x194/64x119/32x58/96x124"
+                         "/128x183/32x130/128x120/32x92/32x162",
+                         3, 3};
 static truth cycle_fixed = {"simple_cycle_fixed", "reference_cycle", "leak=false", 0, 0};
 
 /* Parameters, workspaces and input of ResNet-50, to the byte; the recording has them at "start". */
@@ -129,6 +135,7 @@ int main(void)
         {"eval_fixed within 1 %", follows_the_recording, NULL, NULL, &eval_fixed},
         {"seq2seq within 3 %", follows_the_recording, NULL, NULL, &seq2seq},
         {"gpt_frames within 3 %", follows_the_recording, NULL, NULL, &gpt_frames},
+        {"varbatch_cap6_default within 3 %", follows_the_recording, NULL, NULL, &varbatch},
         {"simple_cycle_fixed exactly", follows_the_recording, NULL, NULL, &cycle_fixed},
         cmocka_unit_test(resnet50_starts_with_the_recorded_bytes),
         cmocka_unit_test(uncollected_cycles_follow_the_recorded_saw_tooth),
