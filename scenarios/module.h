@@ -44,6 +44,11 @@ static inline void gmd_module_drop(gmd_engine *engine, gmd_module *module)
 typedef void (*gmd_visit_parameter)(gmd_engine *engine, gmd_tensor *parameter, void *context);
 void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_parameter visit,
                            void *context);
+/* Bytes of its elements and of those of its children; a gradient counts where there is one. */
+typedef struct gmd_module_sizes {
+    uint64_t parameters, gradients, buffers;
+} gmd_module_sizes;
+gmd_module_sizes gmd_module_measure(const gmd_module *module);
 void gmd_module_train(gmd_module *module, bool training);
 
 /* One input, one result; NULL after gmd_misuse() and for a NULL input. */

@@ -18,11 +18,12 @@ scenario {
     { "vocabulary", 30000, "words known", least = 2, most = 16777216 },
     { "features", 500, "of an embedded word", least = 1, most = 65536 },
     { "hidden", 1000, "size of the state", least = 1, most = 65536 },
+    { "foreach", false, "Adam goes over all parameters at once" },
   },
 }
 
 model = nn.seq2seq { vocabulary = vocabulary, features = features, hidden = hidden }
-optimizer = optim.Adam { model, lr = 2e-4, foreach = false }
+optimizer = optim.Adam { model, lr = 2e-4, foreach = foreach }
 phase "beginning"
 
 for i = 0, iterations - 1 do

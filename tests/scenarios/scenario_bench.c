@@ -46,6 +46,10 @@ static gmd_served take_alloc(bench *run, const gmd_request *request)
     if (run->allocated > run->max_allocated) {
         run->max_allocated = run->allocated;
     }
+    run->requested += request->bytes;
+    if (run->requested > run->max_requested) {
+        run->max_requested = run->requested;
+    }
     raise_bounds(run);
     return GMD_SERVED;
 }
@@ -63,6 +67,7 @@ static gmd_served take(void *context, const gmd_request *request)
     if (request->op == GMD_OP_FREE) {
         run->broken |= request->block >= BENCH_BLOCKS || !run->bytes[request->block];
         run->allocated -= rounded(run->bytes[request->block]);
+        run->requested -= run->bytes[request->block];
         run->bytes[request->block] = 0;
     }
     if (request->op == GMD_OP_ALLOC) {
@@ -82,6 +87,8 @@ static void end_phase(void *context, const char *label)
     snprintf(phase->label, sizeof phase->label, "%s", label);
     phase->allocated = run->allocated;
     phase->max_allocated = run->max_allocated;
+    phase->requested = run->requested;
+    phase->max_requested = run->max_requested;
 }
 
 static void take_bound(void *context, const gmd_bound *bound)
