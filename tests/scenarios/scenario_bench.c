@@ -180,9 +180,9 @@ bench *bench_run_file_text(const char *text)
     return run_text("", text, NULL, 0, 0);
 }
 
-bench *bench_run_named(const char *name, const char *params, uint64_t seed)
+static bench *run_named(const char *name, const char *params, uint64_t seed, uint64_t limit)
 {
-    bench *run = new_bench(0, 0);
+    bench *run = new_bench(limit, 0);
     gmd_param list[16];
     size_t count = 0;
     char text[256], *rest = text;
@@ -200,6 +200,16 @@ bench *bench_run_named(const char *name, const char *params, uint64_t seed)
         run_opened(run, scenario, list, count);
     }
     return run;
+}
+
+bench *bench_run_named(const char *name, const char *params, uint64_t seed)
+{
+    return run_named(name, params, seed, 0);
+}
+
+bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes)
+{
+    return run_named(name, params, 0, limit_bytes);
 }
 
 static const bench_phase *phase_of(const bench *run, const char *label)

@@ -376,6 +376,41 @@ static void pages_are_asked_for_once_in_a_while(void **state)
     bench_free(fixed);
 }
 
+static void trials_of_algorithms_peak_ten_times_as_high_as_training(void **state)
+{
+    (void)state;
+    bench *run = bench_run_named("first_iteration_peak", "iterations=2", 0);
+    bench_assert_ok(run);
+    assert_true(bench_peak_at(run, "epoch0") > 10 * bench_peak_at(run, "epoch1"));
+    bench_free(run);
+}
+
+static bool trains_within(uint64_t limit)
+{
+    bench *run = bench_run_named_limited("first_iteration_peak", "iterations=2", limit);
+    bench_assert_ok(run);
+    bool trains = !run->out_of_memory;
+    bench_free(run);
+    return trains;
+}
+
+static void the_smallest_memory_that_trains_is_the_steady_peak(void **state)
+{
+    (void)state;
+    bench *run = bench_run_named("first_iteration_peak", "iterations=2", 0);
+    uint64_t steady = bench_peak_at(run, "epoch1"), low = 0, high = bench_peak_at(run, "epoch0");
+    bench_free(run);
+    while (high - low > MIB) {
+        uint64_t middle = low + (high - low) / 2;
+        if (trains_within(middle)) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    assert_in_range(high, steady - steady / 50, steady + steady / 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +441,8 @@ int main(void)
         cmocka_unit_test(one_forward_one_backward_keeps_as_many_as_it_warms_up_with),
         cmocka_unit_test(a_capacity_makes_every_step_the_same),
         cmocka_unit_test(pages_are_asked_for_once_in_a_while),
+        cmocka_unit_test(trials_of_algorithms_peak_ten_times_as_high_as_training),
+        cmocka_unit_test(the_smallest_memory_that_trains_is_the_steady_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
