@@ -14,6 +14,14 @@ gmd_optimizer *gmd_optimizer_new(gmd_engine *engine, gmd_method method, bool mom
 void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter);
 void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module);
 
+/* What it holds for one parameter; borrowed, NULL where there is nothing. */
+#define GMD_STATE_MAX 2
+typedef struct gmd_optimizer_slot {
+    gmd_tensor *parameter, *state[GMD_STATE_MAX];
+    const char *names[GMD_STATE_MAX]; /* torch's: "momentum_buffer" */
+} gmd_optimizer_slot;
+bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held);
+
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer);
 void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool set_to_none);
 

@@ -88,12 +88,37 @@ static void step_adam(gmd_engine *engine, gmd_optimizer *optimizer)
     gmd_give(engine, roots);
 }
 
+static void mark_state(gmd_tensor *state)
+{
+    if (state) {
+        gmd_storage_is(state->storage, GMD_OPTIMIZER_STATE);
+    }
+}
+
+bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held)
+{
+    if (index >= optimizer->count) {
+        return false;
+    }
+    bool is_adam = optimizer->method == GMD_ADAM;
+    *held = (gmd_optimizer_slot){
+        .parameter = optimizer->slots[index].parameter,
+        .state = {optimizer->slots[index].first, optimizer->slots[index].second},
+        .names = {is_adam ? "exp_avg" : "momentum_buffer", "exp_avg_sq"},
+    };
+    return true;
+}
+
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)
 {
     if (optimizer->method == GMD_ADAM) {
         step_adam(engine, optimizer);
     } else {
         step_sgd(engine, optimizer);
+    }
+    for (size_t i = 0; i < optimizer->count; i++) {
+        mark_state(optimizer->slots[i].first);
+        mark_state(optimizer->slots[i].second);
     }
 }
 

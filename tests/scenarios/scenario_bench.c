@@ -96,12 +96,15 @@ static void take_bound(void *context, const gmd_bound *bound)
 static bool tell_memory(void *context, gmd_sink_memory *memory)
 {
     const bench *run = context;
-    *memory = (gmd_sink_memory){run->allocated, run->max_allocated, 0, 0};
+    *memory = (gmd_sink_memory){.allocated = run->allocated,
+                                .max_allocated = run->max_allocated,
+                                .active = run->has_no_statistics ? UINT64_MAX : run->allocated};
     return true;
 }
 
 static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *params, size_t count)
 {
+    gmd_scenario_inspect(scenario, run->inspection);
     gmd_sink sink = {run, take, end_phase, tell_memory, take_bound};
     run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
                                    &run->error);
@@ -118,12 +121,10 @@ static bench *new_bench(uint64_t limit, uint64_t stop_after)
     return run;
 }
 
-static bench *run_text(const char *head, const char *text, const char *budget, uint64_t limit,
-                       uint64_t stop_after)
+static void run_prepared(bench *run, const char *head, const char *text, const char *budget)
 {
     gmd_param param = {"max_instructions", budget};
     char path[] = "scenario_test_XXXXXX.lua";
-    bench *run = new_bench(limit, stop_after);
     int file = mkstemps(path, 4);
     assert_true(file >= 0);
     FILE *out = fdopen(file, "w");
@@ -137,6 +138,13 @@ static bench *run_text(const char *head, const char *text, const char *budget, u
     if (run->status == GMD_OK) {
         run_opened(run, scenario, &param, budget ? 1 : 0);
     }
+}
+
+static bench *run_text(const char *head, const char *text, const char *budget, uint64_t limit,
+                       uint64_t stop_after)
+{
+    bench *run = new_bench(limit, stop_after);
+    run_prepared(run, head, text, budget);
     return run;
 }
 
@@ -145,6 +153,14 @@ static const char head[] = "scenario { name = 'test', summary = 'a test' }\n";
 bench *bench_run(const char *text)
 {
     return run_text(head, text, NULL, 0, 0);
+}
+
+bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_t limit_bytes)
+{
+    bench *run = new_bench(limit_bytes, 0);
+    run->inspection = inspection;
+    run_prepared(run, head, text, NULL);
+    return run;
 }
 
 bench *bench_run_limited(const char *text, uint64_t limit_bytes)

@@ -35,12 +35,17 @@ typedef struct bench {
     uint64_t stop_after; /* requests; 0: never */
     uint64_t after_stop; /* requests that came all the same */
     uint64_t seed;
+    gmd_inspection *inspection; /* what is seen inside; NULL: nobody looks */
+    bool has_no_statistics;
 } bench;
 
 /* Runs `text`, put behind a scenario { } of its own on line 1, so that its first line is line 2. */
 bench *bench_run(const char *text);
 bench *bench_run_limited(const char *text, uint64_t limit_bytes);
 bench *bench_run_stopped(const char *text, uint64_t stop_after);
+
+/* The same, and looks inside the run; `limit_bytes` 0: none. */
+bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_t limit_bytes);
 
 /* The same with max_instructions. */
 bench *bench_run_budget(const char *text, const char *instructions);

@@ -60,8 +60,8 @@ static void a_scenario_has_the_tags_that_it_declares(void **state)
     (void)state;
     gmd_scenario *scenario;
     gmd_error error;
-    assert_int_equal(
-        gmd_scenario_open(&scenario, "hidden_state", GMD_SCENARIO_FOLDER, &error), GMD_OK);
+    assert_int_equal(gmd_scenario_open(&scenario, "hidden_state", GMD_SCENARIO_FOLDER, &error),
+                     GMD_OK);
     assert_string_equal(gmd_scenario_tag_at(scenario, 0), "retention");
     assert_null(gmd_scenario_tag_at(scenario, 1));
     assert_true(gmd_scenario_has_tag(scenario, "retention"));
