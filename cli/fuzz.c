@@ -264,7 +264,7 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
     for (size_t i = 0; i < findings->count && o->note_count < GMD_NOTE_MAX; i++) {
         const gmd_finding *f = &findings->items[i];
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
-                 "%s, first in sequence %" PRIu64 " after %.2f s and %" PRIu64
+                 "%s, first in sequence %" PRIu64 " after %.3f s and %" PRIu64
                  " times in all: %zu requests, minimised in %.2f s",
                  f->cause.oracle, f->run, f->seconds, f->hits, f->requests, f->minimize_seconds);
     }

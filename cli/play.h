@@ -14,6 +14,7 @@ typedef struct cli_plan {
     uint64_t repeat;              /* runs of each, with consecutive seeds */
     uint32_t inspect;             /* GMD_INSPECT_...: what is looked at inside */
     const char *at;               /* the phase at whose end; NULL: at the end of the script */
+    bool finds_smallest_limit;    /* of scenarios, instead of repeating them */
 } cli_plan;
 
 /* Every variant of the scenario `name`. `is_of_group`: parameters that it does not declare are left

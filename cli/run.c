@@ -18,6 +18,7 @@
 enum {
     KEY_SWEEP = 0x500,
     KEY_REPEAT,
+    KEY_SMALLEST,
     KEY_LINES,
     KEY_TENSORS,
     KEY_RETENTION,
@@ -28,7 +29,7 @@ enum {
 
 typedef struct run_arguments {
     cli_options common;
-    bool lists;
+    bool lists, finds_smallest_limit;
     cli_sweep sweep;
     uint64_t repeat;
     uint32_t inspect; /* GMD_INSPECT_... */
@@ -45,6 +46,8 @@ static const struct argp_option run_options[] = {
      "run each N times, with the seeds from --seed on, and show least, median and most of its "
      "figures",
      1},
+    {"smallest-limit", KEY_SMALLEST, NULL, 0,
+     "of a scenario: bisect --limit for the smallest that it runs in", 1},
     {"sweep", KEY_SWEEP, "all|memory", OPTION_ARG_OPTIONAL,
      "of a trace: each call that the allocator makes to the device, or each that takes memory, "
      "fails in a run of its own",
@@ -114,6 +117,9 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
     if (a->at && !(a->inspect & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION))) {
         argp_error(state, "--at %s: expected --tensors or --retention with it", a->at);
     }
+    if (a->finds_smallest_limit && (a->sweep || a->repeat > 1 || a->inspect)) {
+        argp_error(state, "--smallest-limit goes with neither --sweep nor --repeat nor --inspect");
+    }
 }
 
 static error_t parse_run(int key, char *text, struct argp_state *state)
@@ -130,6 +136,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
         if (!cli_sweep_parse(text, &a->sweep)) {
             argp_error(state, "--sweep=%s: expected all or memory", text);
         }
+        return 0;
+    case KEY_SMALLEST:
+        a->finds_smallest_limit = true;
         return 0;
     case KEY_REPEAT:
         if (!gmd_parse_u64(text, &a->repeat) || a->repeat < 1 || a->repeat > CLI_REPEAT_MAX) {
@@ -196,6 +205,10 @@ static gmd_status run_trace(const run_arguments *a, const cli_plan *plan, const 
 static gmd_status run_selected(const run_arguments *a, const cli_plan *plan,
                                const cli_selected *selected, cli_results *results, gmd_error *error)
 {
+    if (selected->is_trace && a->finds_smallest_limit) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--smallest-limit needs a scenario, and %s is a trace", selected->name);
+    }
     if (selected->is_trace) {
         return run_trace(a, plan, selected->name, results, error);
     }
@@ -221,7 +234,13 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
     if (status == GMD_OK) {
         status = cli_selection_check(selection, variants, directory, error);
     }
-    cli_plan plan = {&a->common, directory, variants, a->repeat, a->inspect, a->at};
+    cli_plan plan = {.options = &a->common,
+                     .directory = directory,
+                     .variants = variants,
+                     .repeat = a->repeat,
+                     .inspect = a->inspect,
+                     .at = a->at,
+                     .finds_smallest_limit = a->finds_smallest_limit};
     for (size_t i = 0; i < selection->count && status == GMD_OK; i++) {
         *failed = selection->items[i].name;
         status = run_selected(a, &plan, &selection->items[i], results, error);

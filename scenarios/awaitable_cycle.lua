@@ -14,6 +14,7 @@
 scenario {
   name = "awaitable_cycle",
   summary = "a lambda holds its own awaitable: results wait for the cyclic collector",
+  tags = { "retention" },
   params = {
     { "leak", true, "the callback captures the awaitable" },
     { "iterations", 60, "steps", least = 1, most = 1000000 },

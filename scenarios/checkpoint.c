@@ -71,3 +71,18 @@ gmd_tensor *gmd_checkpoint(gmd_engine *engine, gmd_module *module, gmd_tensor *i
     }
     return output;
 }
+
+static int checkpointed_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs,
+                                int count, gmd_tensor *results[GMD_MAX_RESULTS])
+{
+    (void)count;
+    results[0] = gmd_checkpoint(engine, module->children[0], inputs[0]);
+    return results[0] ? 1 : 0;
+}
+
+gmd_module *gmd_nn_checkpointed(gmd_engine *engine, gmd_module *body)
+{
+    gmd_module *module = gmd_module_new(engine, "Checkpointed", checkpointed_forward);
+    gmd_module_child(engine, module, body);
+    return module;
+}

@@ -14,6 +14,7 @@
 scenario {
   name = "closure_cycle",
   summary = "a callback captures its owner: models wait for the cyclic collector",
+  tags = { "retention" },
   params = {
     { "leak", true, "never call gc.collect()" },
     { "iterations", 24, "folds", least = 1, most = 100000 },

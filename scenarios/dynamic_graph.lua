@@ -6,12 +6,13 @@
 -- Params   leak: true keeps each grad_fn and retains the graph, false notes its name; iterations;
 --          batch, features; max_depth: layers are applied 1 to so many times.
 -- Bound    fixed: parameters with gradients, workspaces, and one graph of the greatest depth; leak:
---          each iteration adds two activations for each layer that was applied.
+--          each iteration adds its input and an activation for each layer that was applied.
 -- Source   https://pytorch.org/docs/stable/notes/autograd.html (saved tensors; graphs made anew in each
 --          iteration); https://github.com/pytorch/pytorch/issues/839 for a graph that keeps itself.
 scenario {
   name = "dynamic_graph",
   summary = "grad_fn of graphs of varying depth kept: all that they saved stays",
+  tags = { "retention" },
   params = {
     { "leak", true, "keep the grad_fn" },
     { "iterations", 25, "training steps", least = 1, most = 100000 },

@@ -5,12 +5,13 @@
 -- Params   leak: true evaluates as in training, false under no_grad(); iterations; layers, features:
 --          the perceptron; batch.
 -- Bound    fixed: parameters, workspace, and three activations at a time; the leaking variant holds
---          a graph of 2 + 2 * layers activations at the end of every iteration, and two at the peak.
+--          a graph of 1 + layers activations at the end of every iteration, and two graphs at the peak.
 -- Source   the eval_leak and eval_fixed recordings (torch 2.11, H200): same phases;
 --          https://pytorch.org/docs/stable/notes/autograd.html (no-grad mode).
 scenario {
   name = "evaluation",
   summary = "evaluation without no_grad(): every pass builds a graph",
+  tags = { "retention" },
   params = {
     { "leak", true, "evaluate without no_grad()" },
     { "iterations", 20, "batches evaluated", least = 1, most = 100000 },

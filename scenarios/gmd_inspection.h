@@ -135,8 +135,9 @@ const gmd_tensor_row *gmd_inspection_tensor(const gmd_inspection *inspection, ui
 const gmd_step *gmd_inspection_step(const gmd_inspection *inspection, const gmd_tensor_row *row,
                                     uint32_t index);
 
-/* "losses[3] -> MulBackward -> saved[0]", cut to `size`. `as_pattern`: one text for all that is held
- * in the same way, without the numbers of items and the middle of chains of operations: "losses[*]
+/* "losses[3] -> MulBackward -> saved[0]", cut to `size`. `as_pattern`: one text for all that is
+ * held in the same way, without the numbers of items and the middle of chains of operations:
+ * "losses[*]
  * -> NllLossBackward -> ... -> MulBackward -> saved[*]". Gives `text`. */
 const char *gmd_inspection_path(const gmd_inspection *inspection, const gmd_tensor_row *row,
                                 bool as_pattern, char *text, size_t size);

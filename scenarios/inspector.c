@@ -62,6 +62,14 @@ static void on_bound(void *context, const gmd_bound *bound)
     }
 }
 
+static void on_reset_peaks(void *context)
+{
+    const gmd_inspector *i = context;
+    if (i->inner->reset_peaks) {
+        i->inner->reset_peaks(i->inner->context);
+    }
+}
+
 /* --- what the engine does ---------------------------------------------------------------- */
 
 static void on_made(void *context, gmd_storage *storage)
@@ -130,7 +138,8 @@ gmd_inspector *gmd_inspector_open(const gmd_scenario *scenario, const gmd_sink *
                          .request = on_request,
                          .phase = on_phase,
                          .memory = on_memory,
-                         .bound = on_bound};
+                         .bound = on_bound,
+                         .reset_peaks = on_reset_peaks};
     i->observer =
         (gmd_observer){.context = i, .made = on_made, .gone = on_gone, .shaped = on_shaped};
     if (i->out->wanted & GMD_INSPECT_LINES) {

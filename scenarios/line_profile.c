@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 256 /* Lua's own limit for C calls is 200; deeper lines count to their caller's  \
-                       */
+#define DEPTH_MAX                                                                                  \
+    256 /* Lua's own limit for C calls is 200; deeper lines count to their caller's                \
+         */
 
 typedef struct interval {
     int depth; /* of calls */

@@ -12,6 +12,7 @@
 scenario {
   name = "logging_tensors",
   summary = "detached activations and losses gathered by a logger until the epoch ends",
+  tags = { "retention" },
   params = {
     { "leak", true, "log tensors instead of numbers" },
     { "iterations", 40, "training steps", least = 1, most = 100000 },

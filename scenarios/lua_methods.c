@@ -23,11 +23,31 @@ static int give_tensor(lua_State *lua, gmd_tensor *tensor)
 
 /* --- tensors ----------------------------------------------------------------------------- */
 
+/* From a tensor of any shape, whose gradient came from elsewhere. */
+static int backward_with(lua_State *lua, gmd_tensor *tensor, gmd_tensor *gradient, bool retain)
+{
+    if (!tensor->grad_fn) {
+        return luaL_error(lua, "backward() on a tensor that has no graph");
+    }
+    if (gmd_shape_count(&tensor->shape) != gmd_shape_count(&gradient->shape)) {
+        return luaL_error(lua, "the gradient must have the shape of the tensor");
+    }
+    gmd_backward_from(engine_of(lua), tensor, gmd_tensor_keep(gradient), retain);
+    return 0;
+}
+
 static int tensor_backward(lua_State *lua)
 {
-    gmd_known_fields(lua, 2, "retain_graph");
-    bool retain = lua_istable(lua, 2) && gmd_field_boolean(lua, 2, "retain_graph", false);
-    gmd_tensor_backward(engine_of(lua), gmd_check_tensor(lua, 1), retain);
+    gmd_tensor *tensor = gmd_check_tensor(lua, 1);
+    bool has_gradient = !lua_isnoneornil(lua, 2) && !lua_istable(lua, 2);
+    int options = has_gradient ? 3 : 2;
+    gmd_known_fields(lua, options, "retain_graph");
+    bool retain =
+        lua_istable(lua, options) && gmd_field_boolean(lua, options, "retain_graph", false);
+    if (has_gradient) {
+        return backward_with(lua, tensor, gmd_check_tensor(lua, 2), retain);
+    }
+    gmd_tensor_backward(engine_of(lua), tensor, retain);
     return 0;
 }
 
@@ -184,7 +204,19 @@ static int module_call(lua_State *lua)
     return made;
 }
 
+/* A Sequential is filled in a loop. */
+static int module_append(lua_State *lua)
+{
+    gmd_module *module = (gmd_module *)gmd_check_thing(lua, 1, &gmd_module_class);
+    gmd_module *child = (gmd_module *)gmd_check_thing(lua, 2, &gmd_module_class);
+    luaL_argcheck(lua, gmd_module_is_sequential(module), 1, "only a Sequential can be appended to");
+    luaL_argcheck(lua, child != module, 2, "a module cannot be part of itself");
+    gmd_module_child(engine_of(lua), module, gmd_module_keep(child));
+    return 0;
+}
+
 static const gmd_function module_methods[] = {
+    {"append", module_append, GMD_STATEMENT},
     {"train", module_train, GMD_CALL},
     {"eval", module_eval, GMD_CALL},
     {"parameters", module_parameters, GMD_CALL},

@@ -13,6 +13,7 @@
 scenario {
   name = "metrics",
   summary = "losses and outputs kept for a report, with their graphs",
+  tags = { "retention" },
   params = {
     { "leak", true, "keep tensors instead of numbers" },
     { "iterations", 20, "training steps", least = 1, most = 100000 },

@@ -67,17 +67,32 @@ gmd_tensor *gmd_op_layer_norm(gmd_engine *engine, gmd_tensor *input, gmd_tensor 
                               gmd_tensor *bias);
 gmd_tensor *gmd_op_max_pool2d(gmd_engine *engine, gmd_tensor *input, gmd_conv pool);
 gmd_tensor *gmd_op_global_avg_pool(gmd_engine *engine, gmd_tensor *input);
-gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices, gmd_tensor *weight);
+gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices,
+                             gmd_tensor *weight); /* ops_sequence.c */
 
-/* cuDNN's LSTM (ops_rnn.c): input [batch, length, features], states [layers, batch, hidden]; `flat`
- * is the storage of all weights, `weights` are the views of it. Gives output, h and c. */
-typedef struct gmd_lstm {
-    int64_t layers, hidden;
+/* cuDNN's recurrent networks (ops_rnn.c): input [batch, length, features], or with the length
+ * first; states [layers * directions, batch, hidden]; `flat` is the storage of all weights,
+ * `weights` are the views of it. Gives output, h and, of an LSTM, c. */
+typedef enum gmd_rnn_kind { GMD_LSTM, GMD_GRU } gmd_rnn_kind;
+typedef struct gmd_rnn {
+    gmd_rnn_kind kind;
+    int64_t layers, directions, hidden;
+    bool batch_first;
     gmd_storage *flat;
-    gmd_tensor **weights; /* 4 a layer */
-} gmd_lstm;
-bool gmd_op_lstm(gmd_engine *engine, const gmd_lstm *lstm, gmd_tensor *input, gmd_tensor *h,
-                 gmd_tensor *c, gmd_tensor *results[3]);
+    gmd_tensor **weights; /* 4 for each layer and direction */
+    size_t weight_count;
+} gmd_rnn;
+bool gmd_op_rnn(gmd_engine *engine, const gmd_rnn *rnn, gmd_tensor *input, gmd_tensor *h,
+                gmd_tensor *c, gmd_tensor *results[3]);
+
+/* One step of a GRU (ops_cell.c): input [batch, in], state [batch, hidden]. */
+gmd_tensor *gmd_op_gru_cell(gmd_engine *engine, gmd_tensor *const weights[4], gmd_tensor *input,
+                            gmd_tensor *state);
+
+/* Sequences of a batch (ops_sequence.c), all of the same length: [batch, length, features] packed
+ * for cuDNN, with the length first, and back to a view with the batch first. */
+gmd_tensor *gmd_op_pack_sequences(gmd_engine *engine, gmd_tensor *padded);
+gmd_tensor *gmd_op_pad_sequences(gmd_engine *engine, gmd_tensor *packed);
 
 /* Attention of a sequence to itself (ops_attention.c): `packed` is the projection to queries, keys
  * and values, [length, batch, 3 * features]; gives [length, batch, features]. Drops `packed`, whose

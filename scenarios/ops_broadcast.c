@@ -11,25 +11,35 @@ static int64_t size_from_end(const gmd_shape *shape, int i)
     return i < shape->dims ? shape->size[shape->dims - 1 - i] : 1;
 }
 
-static bool broadcast(gmd_engine *engine, const char *what, const gmd_tensor *a,
-                      const gmd_tensor *b, gmd_shape *shape)
+/* False: no dimensions of 1 make them fit. */
+static bool fits(const gmd_shape *a, const gmd_shape *b, gmd_shape *shape)
 {
-    char left[128], right[128];
-    if (gmd_shape_count(&a->shape) == gmd_shape_count(&b->shape)) {
-        *shape = a->shape;
-        return true;
-    }
-    shape->dims = a->shape.dims > b->shape.dims ? a->shape.dims : b->shape.dims;
+    shape->dims = a->dims > b->dims ? a->dims : b->dims;
     for (int i = 0; i < shape->dims; i++) {
-        int64_t m = size_from_end(&a->shape, i), n = size_from_end(&b->shape, i);
+        int64_t m = size_from_end(a, i), n = size_from_end(b, i);
         if (m != n && m != 1 && n != 1) {
-            gmd_misuse(engine, "%s: shapes %s and %s differ", what, gmd_shape_text(&a->shape, left),
-                       gmd_shape_text(&b->shape, right));
             return false;
         }
         shape->size[shape->dims - 1 - i] = m == 1 ? n : m;
     }
     return true;
+}
+
+/* Where they do not fit, as many elements will do: a script need not write each view. */
+static bool broadcast(gmd_engine *engine, const char *what, const gmd_tensor *a,
+                      const gmd_tensor *b, gmd_shape *shape)
+{
+    char left[128], right[128];
+    if (fits(&a->shape, &b->shape, shape)) {
+        return true;
+    }
+    if (gmd_shape_count(&a->shape) == gmd_shape_count(&b->shape)) {
+        *shape = a->shape;
+        return true;
+    }
+    gmd_misuse(engine, "%s: shapes %s and %s differ", what, gmd_shape_text(&a->shape, left),
+               gmd_shape_text(&b->shape, right));
+    return false;
 }
 
 static gmd_dtype wider(const gmd_tensor *a, const gmd_tensor *b)
@@ -64,14 +74,28 @@ static gmd_tensor *summed(gmd_engine *engine, const gmd_node *node, uint32_t inp
                          node->recipe.dtype);
 }
 
+/* A gradient has its input's type. */
+static gmd_tensor *converted(gmd_engine *engine, const gmd_node *node, uint32_t input,
+                             gmd_tensor *grad)
+{
+    gmd_dtype dtype = (gmd_dtype)node->recipe.number[input];
+    if (grad->dtype == dtype) {
+        return grad;
+    }
+    gmd_tensor *narrow = gmd_tensor_new(engine, &grad->shape, dtype);
+    gmd_tensor_drop(engine, grad);
+    return narrow;
+}
+
 /* Inputs of the result's shape get the very same gradient, the others its sum. */
 static void add_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
                          gmd_tensor **results)
 {
     for (uint32_t i = 0; i < 2; i++) {
         if (gmd_node_wants(node, i)) {
-            results[i] =
+            gmd_tensor *grad =
                 was_expanded(node, i) ? summed(engine, node, i) : gmd_tensor_keep(grads[0]);
+            results[i] = converted(engine, node, i, grad);
         }
     }
 }
@@ -103,6 +127,7 @@ static void mul_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
             results[i] = summed(engine, node, i);
             gmd_tensor_drop(engine, product);
         }
+        results[i] = converted(engine, node, i, results[i]);
     }
 }
 

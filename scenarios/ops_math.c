@@ -1,4 +1,5 @@
 /* ops_math.c - activations, softmax, products of batches of matrices, and conversions. */
+#include "autocast.h"
 #include "ops.h"
 
 static gmd_tensor *like_input(gmd_engine *engine, const gmd_node *node, int index)
@@ -62,8 +63,9 @@ static void softmax_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **gr
     gmd_tensor_drop(engine, like_input(engine, node, 0));
 }
 
-gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *a)
+gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *input)
 {
+    gmd_tensor *a = gmd_autocast_wide(engine, input);
     if (!a) {
         return NULL;
     }
@@ -73,6 +75,7 @@ gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *a)
         gmd_node_save(node, result);
     }
     gmd_node_drop(engine, node);
+    gmd_tensor_drop(engine, a);
     return result;
 }
 
@@ -112,7 +115,7 @@ static gmd_tensor *product(gmd_engine *engine, const char *name, gmd_backward ba
     return result;
 }
 
-gmd_tensor *gmd_op_bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
+static gmd_tensor *bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
 {
     char left[128], right[128];
     if (!a || !b) {
@@ -132,6 +135,15 @@ gmd_tensor *gmd_op_bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
     gmd_shape shape = a->shape;
     shape.size[dims - 1] = b->shape.size[dims - 1];
     return product(engine, "BmmBackward", product_backward, a, b, &shape);
+}
+
+gmd_tensor *gmd_op_bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
+{
+    gmd_tensor *right = gmd_autocast_input(engine, b), *left = gmd_autocast_input(engine, a);
+    gmd_tensor *result = bmm(engine, left, right);
+    gmd_tensor_drop(engine, left);
+    gmd_tensor_drop(engine, right);
+    return result;
 }
 
 /* As product_backward, but the weight was read transposed: its gradient is a view. */

@@ -1,4 +1,5 @@
 /* ops_nn.c - layers with weights, pooling, and the workspaces of cuBLAS and cuDNN. */
+#include "autocast.h"
 #include "ops.h"
 #include "reduce.h"
 
@@ -79,6 +80,8 @@ void gmd_cublas_release(gmd_engine *engine)
     }
 }
 
+enum { COPIED, HAS_BIAS }; /* of recipe.number; COPIED: the input lay otherwise */
+
 /* --- Linear ------------------------------------------------------------------------------ */
 
 static gmd_tensor *column_sum(gmd_engine *engine, const gmd_node *node, uint64_t rows)
@@ -90,20 +93,8 @@ static gmd_tensor *column_sum(gmd_engine *engine, const gmd_node *node, uint64_t
 
 /* The gradients of the weight and of the bias are views: of a transposed product, and of a sum that
  * kept its dimension. */
-static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                            gmd_tensor **results)
+static void bias_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
 {
-    (void)grads;
-    if (gmd_node_wants(node, 0)) {
-        results[0] = grad_of_input(engine, node);
-        results[0]->is_view = node->recipe.shape[0].dims > 2; /* rows, seen in their dimensions */
-        gmd_cublas_workspace(engine, false);
-    }
-    if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node);
-        results[1]->is_view = true;
-        gmd_cublas_workspace(engine, false);
-    }
     if (gmd_node_wants(node, 2)) {
         uint64_t features = (uint64_t)node->recipe.shape[1].size[1];
         uint64_t rows = gmd_shape_count(&node->recipe.shape[0]) / features;
@@ -112,7 +103,46 @@ static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **gra
     }
 }
 
-gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+static void weight_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
+{
+    if (gmd_node_wants(node, 1)) {
+        results[1] = grad_of_weight(engine, node);
+        results[1]->is_view = true;
+        gmd_cublas_workspace(engine, false);
+    }
+}
+
+static void input_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
+{
+    if (gmd_node_wants(node, 0)) {
+        results[0] = grad_of_input(engine, node);
+        results[0]->is_view = node->recipe.shape[0].dims > 2; /* rows, seen in their dimensions */
+        gmd_cublas_workspace(engine, false);
+    }
+}
+
+/* With a bias, and an input that lies in order, it is addmm, whose arguments are mat1, mat2, self.
+ * Otherwise it is mm (mat2, self), and the bias is added after: back through that first. */
+static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                            gmd_tensor **results)
+{
+    if (grads[0]->transposed) {
+        gmd_tensor *rows = gmd_tensor_like(engine, grads[0]);
+        gmd_tensor_drop(engine, grads[0]);
+        grads[0] = rows;
+    }
+    if (node->recipe.number[COPIED] || !node->recipe.number[HAS_BIAS]) {
+        bias_backward(engine, node, results);
+        weight_backward(engine, node, results);
+        input_backward(engine, node, results);
+    } else {
+        input_backward(engine, node, results);
+        weight_backward(engine, node, results);
+        bias_backward(engine, node, results);
+    }
+}
+
+static gmd_tensor *linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
                           gmd_tensor *bias)
 {
     char text[128];
@@ -131,6 +161,8 @@ gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     gmd_cublas_workspace(engine, bias && !input->transposed); /* else the bias is added after */
     gmd_node *node = layer_node(engine, "AddmmBackward", linear_backward, input, weight, bias);
     if (node) {
+        node->recipe.number[COPIED] = input->transposed;
+        node->recipe.number[HAS_BIAS] = bias != NULL;
         gmd_node_save(node, gmd_node_wants(node, 1) ? rows : NULL);
         gmd_node_save(node, gmd_node_wants(node, 0) ? weight : NULL);
         gmd_node_result(node, 0, result);
@@ -140,14 +172,34 @@ gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     return result;
 }
 
+/* Under autocast the arguments are converted in the order in which compilers evaluate them: the
+ * last one first. */
+gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias)
+{
+    gmd_tensor *b = gmd_autocast_input(engine, bias), *w = gmd_autocast_input(engine, weight);
+    gmd_tensor *x = gmd_autocast_input(engine, input);
+    gmd_tensor *result = linear(engine, x, w, b);
+    gmd_tensor_drop(engine, x);
+    gmd_tensor_drop(engine, w);
+    gmd_tensor_drop(engine, b);
+    return result;
+}
+
 /* --- Conv2d ------------------------------------------------------------------------------ */
 
-/* What cuDNN 9 took on an H200 (shared/traces/resnet50_*): a pointwise convolution is a product and
- * needs a few hundred bytes; the others work on channels-last copies of what they read and write,
- * and the gradient of the weight is summed over several partial copies of it. */
-static uint64_t forward_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight)
+/* What cuDNN 9 took on an H200 (shared/traces/resnet50_*, tests/data/truth): a pointwise
+ * convolution is a product and needs a few hundred bytes; the others work on channels-last copies
+ * of what they read and, with a stride, write; and the gradient of the weight is summed over
+ * several partial copies of it. */
+static uint64_t forward_workspace(const gmd_recipe *recipe, gmd_conv conv, uint64_t in,
+                                  uint64_t weight, uint64_t out)
 {
-    return recipe->shape[1].size[2] == 1 ? 400 : in + weight + 16;
+    bool pointwise = recipe->shape[1].size[2] == 1;
+    if (conv.stride > 1) {
+        return in + out + (pointwise ? 0 : weight) + 16;
+    }
+    return pointwise ? 400 : in + weight + 16;
 }
 
 static uint64_t input_grad_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight,
@@ -212,7 +264,7 @@ static bool windowed_shape(gmd_engine *engine, const char *what, const gmd_tenso
     return false;
 }
 
-gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+static gmd_tensor *conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
                           gmd_tensor *bias, gmd_conv conv)
 {
     gmd_shape shape;
@@ -227,8 +279,8 @@ gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     shape.size[1] = weight->shape.size[0];
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
     gmd_recipe recipe = {.shape = {input->shape, weight->shape}};
-    gmd_scratch(engine,
-                forward_workspace(&recipe, gmd_tensor_bytes(input), gmd_tensor_bytes(weight)));
+    gmd_scratch(engine, forward_workspace(&recipe, conv, gmd_tensor_bytes(input),
+                                          gmd_tensor_bytes(weight), gmd_tensor_bytes(result)));
     gmd_node *node = layer_node(engine, "ConvolutionBackward", conv_backward, input, weight, bias);
     if (node) {
         gmd_node_save(node, gmd_node_wants(node, 1) ? input : NULL);
@@ -236,6 +288,18 @@ gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
         gmd_node_result(node, 0, result);
         gmd_node_drop(engine, node);
     }
+    return result;
+}
+
+gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias, gmd_conv conv)
+{
+    gmd_tensor *b = gmd_autocast_input(engine, bias), *w = gmd_autocast_input(engine, weight);
+    gmd_tensor *x = gmd_autocast_input(engine, input);
+    gmd_tensor *result = conv2d(engine, x, w, b, conv);
+    gmd_tensor_drop(engine, x);
+    gmd_tensor_drop(engine, w);
+    gmd_tensor_drop(engine, b);
     return result;
 }
 
@@ -247,8 +311,8 @@ static void norm_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads
     (void)grads;
     gmd_tensor *input = grad_of_input(engine, node);
     if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node);
-        results[2] = grad_of_weight(engine, node);
+        results[1] = gmd_tensor_new(engine, &node->recipe.shape[1], GMD_FLOAT32);
+        results[2] = gmd_tensor_new(engine, &node->recipe.shape[1], GMD_FLOAT32);
     }
     if (gmd_node_wants(node, 0)) {
         results[0] = input;
@@ -310,7 +374,10 @@ gmd_tensor *gmd_op_layer_norm(gmd_engine *engine, gmd_tensor *input, gmd_tensor 
         return NULL;
     }
     int64_t rows = (int64_t)(gmd_shape_count(&input->shape) / (uint64_t)features);
-    return normalise(engine, "NativeLayerNormBackward", input, weight, bias, rows);
+    gmd_tensor *wide = gmd_autocast_wide(engine, input);
+    gmd_tensor *result = normalise(engine, "NativeLayerNormBackward", wide, weight, bias, rows);
+    gmd_tensor_drop(engine, wide);
+    return result;
 }
 
 /* --- pooling ----------------------------------------------------------------------------- */
@@ -358,40 +425,6 @@ gmd_tensor *gmd_op_global_avg_pool(gmd_engine *engine, gmd_tensor *input)
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
     gmd_node *node = layer_node(engine, "MeanBackward", pool_backward, input, NULL, NULL);
     if (node) {
-        gmd_node_result(node, 0, result);
-        gmd_node_drop(engine, node);
-    }
-    return result;
-}
-
-/* --- Embedding --------------------------------------------------------------------------- */
-
-static void embedding_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                               gmd_tensor **results)
-{
-    (void)grads;
-    if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node); /* dense: as large as the whole table */
-    }
-}
-
-gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices, gmd_tensor *weight)
-{
-    if (!indices || !weight) {
-        return NULL;
-    }
-    if (indices->shape.dims >= GMD_MAX_DIMS) {
-        gmd_misuse(engine, "Embedding takes at most %d dimensions", GMD_MAX_DIMS - 1);
-        return NULL;
-    }
-    gmd_shape shape = indices->shape;
-    shape.size[shape.dims++] = weight->shape.size[1];
-    gmd_tensor *result = gmd_tensor_new(engine, &shape, weight->dtype);
-    gmd_node *node =
-        layer_node(engine, "EmbeddingBackward", embedding_backward, indices, weight, NULL);
-    if (node) {
-        node->recipe.dtype = weight->dtype;
-        gmd_node_save(node, indices);
         gmd_node_result(node, 0, result);
         gmd_node_drop(engine, node);
     }

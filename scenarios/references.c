@@ -80,20 +80,28 @@ static void of_node(const visitor *v, gmd_node *node)
 
 /* --- modules: what state_dict() calls them ----------------------------------------------- */
 
-/* Recurrent networks have four parameters for each layer and direction. */
-static const char *const recurrent_names[] = {"weight_ih_l", "weight_hh_l", "bias_ih_l",
-                                              "bias_hh_l"};
+/* Four for each layer and direction of a recurrent network. */
+static void tell_weight(const visitor *v, const gmd_module *module, size_t i)
+{
+    static const char *const names[] = {"weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l"};
+    size_t directions = module->rnn.directions == 2 ? 2 : 1, run = i / 4;
+    tell_thing(v, gmd_thing_of(module->parameters[i]),
+               run % directions ? GMD_FORM_REVERSE : GMD_FORM_SUFFIX, names[i % 4],
+               run / directions);
+}
 
 static void tell_parameter(const visitor *v, const gmd_module *module, size_t i)
 {
-    gmd_tensor *parameter = module->parameters[i];
-    bool is_recurrent = module->parameter_count % 4 == 0 && module->flat;
-    if (is_recurrent) {
-        tell_thing(v, gmd_thing_of(parameter), GMD_FORM_SUFFIX, recurrent_names[i % 4], i / 4);
+    static const char *const cell[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+    gmd_thing *parameter = gmd_thing_of(module->parameters[i]);
+    if (module->flat && module->parameter_count % 4 == 0) {
+        tell_weight(v, module, i);
     } else if (module->parameter_count <= 2) {
-        tell_thing(v, gmd_thing_of(parameter), GMD_FORM_DOT, i == 0 ? "weight" : "bias", 0);
+        tell_thing(v, parameter, GMD_FORM_DOT, i == 0 ? "weight" : "bias", 0);
+    } else if (module->parameter_count == 4) {
+        tell_thing(v, parameter, GMD_FORM_DOT, cell[i], 0);
     } else {
-        tell_thing(v, gmd_thing_of(parameter), GMD_FORM_SUFFIX, "parameter", i);
+        tell_thing(v, parameter, GMD_FORM_SUFFIX, "parameter", i);
     }
 }
 
@@ -211,6 +219,9 @@ const char *gmd_reference_text(const gmd_reference *reference, char text[96])
         break;
     case GMD_FORM_SUFFIX:
         snprintf(text, 96, ".%.60s%lld", name, reference->index);
+        break;
+    case GMD_FORM_REVERSE:
+        snprintf(text, 96, ".%.60s%lld_reverse", name, reference->index);
         break;
     case GMD_FORM_STATE:
         snprintf(text, 96, ".state[%lld].%.60s", reference->index, name);

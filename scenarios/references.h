@@ -9,13 +9,14 @@
 typedef enum gmd_vertex_kind { GMD_IS_THING, GMD_IS_NODE, GMD_IS_STORAGE } gmd_vertex_kind;
 
 typedef enum gmd_reference_form {
-    GMD_FORM_NONE,   /* "": a tensor and its storage are one for the reader */
-    GMD_FORM_TEXT,   /* "NAME" */
-    GMD_FORM_DOT,    /* ".NAME" */
-    GMD_FORM_NUMBER, /* ".3" */
-    GMD_FORM_ITEM,   /* "NAME[3]" */
-    GMD_FORM_SUFFIX, /* ".NAME3" */
-    GMD_FORM_STATE,  /* ".state[3].NAME" */
+    GMD_FORM_NONE,    /* "": a tensor and its storage are one for the reader */
+    GMD_FORM_TEXT,    /* "NAME" */
+    GMD_FORM_DOT,     /* ".NAME" */
+    GMD_FORM_NUMBER,  /* ".3" */
+    GMD_FORM_ITEM,    /* "NAME[3]" */
+    GMD_FORM_SUFFIX,  /* ".NAME3" */
+    GMD_FORM_REVERSE, /* ".NAME3_reverse" */
+    GMD_FORM_STATE,   /* ".state[3].NAME" */
 } gmd_reference_form;
 
 typedef struct gmd_reference {

@@ -93,6 +93,12 @@ static void take_bound(void *context, const gmd_bound *bound)
     raise_bounds(run);
 }
 
+static void reset_peaks(void *context)
+{
+    bench *run = context;
+    run->max_allocated = run->allocated;
+}
+
 static bool tell_memory(void *context, gmd_sink_memory *memory)
 {
     const bench *run = context;
@@ -105,7 +111,7 @@ static bool tell_memory(void *context, gmd_sink_memory *memory)
 static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *params, size_t count)
 {
     gmd_scenario_inspect(scenario, run->inspection);
-    gmd_sink sink = {run, take, end_phase, tell_memory, take_bound};
+    gmd_sink sink = {run, take, end_phase, tell_memory, take_bound, reset_peaks};
     run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
                                    &run->error);
     assert_false(run->broken);

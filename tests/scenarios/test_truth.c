@@ -72,6 +72,8 @@ static truth resnet50_bs32 = {"resnet50_bs32", "gradient_accumulation",
                               "leak=false batch=32 iterations=4", 3, 3};
 static truth hidden_leak = {"hidden_leak", "hidden_state", "leak=true", 8, 8};
 static truth hidden_fixed = {"hidden_fixed", "hidden_state", "leak=false", 8, 8};
+static truth eval_leak = {"eval_leak", "evaluation", "leak=true", 0, 0};
+static truth eval_fixed = {"eval_fixed", "evaluation", "leak=false", 0, 0};
 static truth cycle_fixed = {"simple_cycle_fixed", "reference_cycle", "leak=false", 0, 0};
 
 /* Parameters, workspaces and input of ResNet-50, to the byte; the recording has them at "start". */
@@ -121,6 +123,8 @@ int main(void)
         {"resnet50_bs32 within 3 %", follows_the_recording, NULL, NULL, &resnet50_bs32},
         {"hidden_leak within 8 %", follows_the_recording, NULL, NULL, &hidden_leak},
         {"hidden_fixed within 8 %", follows_the_recording, NULL, NULL, &hidden_fixed},
+        {"eval_leak exactly", follows_the_recording, NULL, NULL, &eval_leak},
+        {"eval_fixed exactly", follows_the_recording, NULL, NULL, &eval_fixed},
         {"simple_cycle_fixed exactly", follows_the_recording, NULL, NULL, &cycle_fixed},
         cmocka_unit_test(resnet50_starts_with_the_recorded_bytes),
         cmocka_unit_test(uncollected_cycles_follow_the_recorded_saw_tooth),
