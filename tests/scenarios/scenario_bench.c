@@ -165,7 +165,7 @@ bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_
 {
     bench *run = new_bench(limit_bytes, 0);
     run->inspection = inspection;
-    run_prepared(run, head, text, NULL);
+    run_prepared(run, head, text, "1000000");
     return run;
 }
 
