@@ -1,6 +1,6 @@
 #include "references.h"
 
-#include "autograd.h"
+#include "grad_fn.h"
 #include "object.h"
 #include "optimizer.h"
 
@@ -193,6 +193,8 @@ void gmd_references_each(gmd_vertex_kind kind, void *vertex, gmd_visit_reference
         of_object(&v, (gmd_object *)thing);
     } else if (thing->class == &gmd_list_class) {
         of_list(&v, (gmd_list *)thing);
+    } else if (thing->class == &gmd_grad_fn_class) {
+        tell_node(&v, gmd_grad_fn_node((gmd_grad_fn *)thing));
     } else if (thing->class->traverse) {
         thing->class->traverse(thing, tell_content, &v);
     }

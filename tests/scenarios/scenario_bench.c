@@ -189,9 +189,11 @@ bench *bench_run_file_text(const char *text)
     return run_text("", text, NULL, 0, 0);
 }
 
-bench *bench_run_named(const char *name, const char *params, uint64_t seed)
+static bench *run_named(const char *name, const char *params, uint64_t seed,
+                        gmd_inspection *inspection)
 {
     bench *run = new_bench(0, 0);
+    run->inspection = inspection;
     gmd_param list[16];
     size_t count = 0;
     char text[256], *rest = text;
@@ -209,6 +211,16 @@ bench *bench_run_named(const char *name, const char *params, uint64_t seed)
         run_opened(run, scenario, list, count);
     }
     return run;
+}
+
+bench *bench_run_named(const char *name, const char *params, uint64_t seed)
+{
+    return run_named(name, params, seed, NULL);
+}
+
+bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection)
+{
+    return run_named(name, "", 0, inspection);
 }
 
 static const bench_phase *phase_of(const bench *run, const char *label)

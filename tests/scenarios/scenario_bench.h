@@ -53,6 +53,9 @@ bench *bench_run_budget(const char *text, const char *instructions);
 /* Runs a scenario of the project's folder; `params` is "leak=false iterations=3". */
 bench *bench_run_named(const char *name, const char *params, uint64_t seed);
 
+/* The same with its own parameters and seed 0, and looks inside. */
+bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection);
+
 /* Runs the file text as it is. */
 bench *bench_run_file_text(const char *text);
 

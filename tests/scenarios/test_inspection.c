@@ -504,6 +504,45 @@ static void looking_changes_no_request(void **state)
     bench_free(watched);
 }
 
+static void expect_all_explained(void *context, const char *name)
+{
+    gmd_error error;
+    (void)context;
+    gmd_inspection_close(seen);
+    seen = gmd_inspection_open(GMD_INSPECT_ALL, NULL, &error);
+    assert_non_null(seen);
+    bench *run = bench_run_named_inspected(name, seen);
+    bench_assert_ok(run);
+    bench_free(run);
+    uint64_t sum = 0;
+    for (int i = 0; i < GMD_HOLDERS; i++) {
+        sum += seen->held[i].used;
+    }
+    if (sum != seen->allocated || seen->held[GMD_HELD_INSIDE].blocks) {
+        fail_msg("%s: of %llu bytes %llu are not explained", name,
+                 (unsigned long long)seen->allocated,
+                 (unsigned long long)(seen->allocated - sum + seen->held[GMD_HELD_INSIDE].used));
+    }
+}
+
+/* A class of things whose references the walk does not know would show here. */
+static void what_is_left_of_every_scenario_is_explained(void **state)
+{
+    (void)state;
+    gmd_error error;
+    assert_int_equal(gmd_scenario_each(GMD_SCENARIO_FOLDER, expect_all_explained, NULL, &error),
+                     GMD_OK);
+}
+
+static void a_grad_fn_that_is_kept_holds_its_graph(void **state)
+{
+    (void)state;
+    look_at(GMD_INSPECT_RETENTION, NULL,
+            "w = randn { 1024, requires_grad = true }\nfns = list()\n"
+            "fns:append((w + 1):square().grad_fn)\n");
+    assert_int_equal(tensor("fns[1] -> PowBackward -> saved[0]")->holder, GMD_HELD_BY_GRAPH);
+}
+
 static void an_error_in_the_script_still_names_its_line(void **state)
 {
     (void)state;
@@ -560,6 +599,8 @@ int main(void)
         look(what_hangs_on_a_cycle_is_held_by_it),
         look(a_cycle_that_a_variable_leads_to_is_no_leak),
         look(workspaces_are_the_librarys),
+        look(a_grad_fn_that_is_kept_holds_its_graph),
+        look(what_is_left_of_every_scenario_is_explained),
         look(looking_changes_no_request),
         look(an_error_in_the_script_still_names_its_line),
         look(an_endless_loop_still_ends),
