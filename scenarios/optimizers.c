@@ -144,12 +144,39 @@ uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
     return bytes;
 }
 
+static void mark_state(gmd_tensor *state)
+{
+    if (state) {
+        gmd_storage_is(state->storage, GMD_OPTIMIZER_STATE);
+    }
+}
+
+bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held)
+{
+    if (index >= optimizer->count) {
+        return false;
+    }
+    bool is_adam = optimizer->method == GMD_ADAM;
+    *held = (gmd_optimizer_slot){
+        .parameter = optimizer->slots[index].parameter,
+        .state = {optimizer->slots[index].first, optimizer->slots[index].second,
+                  optimizer->slots[index].steps},
+        .names = {is_adam ? "exp_avg" : "momentum_buffer", "exp_avg_sq", "step"},
+    };
+    return true;
+}
+
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)
 {
     if (optimizer->method == GMD_ADAM) {
         step_adam(engine, optimizer);
     } else {
         step_sgd(engine, optimizer);
+    }
+    for (size_t i = 0; i < optimizer->count; i++) {
+        mark_state(optimizer->slots[i].first);
+        mark_state(optimizer->slots[i].second);
+        mark_state(optimizer->slots[i].steps);
     }
 }
 

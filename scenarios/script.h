@@ -24,6 +24,7 @@ struct gmd_scenario {
     size_t length;
     gmd_declared *params;
     size_t param_count;
+    gmd_inspection *inspection; /* borrowed; NULL: nobody looks inside */
 };
 
 /* Adds a parameter; NULL when there is no memory. Strings are copied. */
