@@ -23,6 +23,8 @@ enum {
     KEY_WITHOUT,
     KEY_CORPUS,
     KEY_UNGUIDED,
+    KEY_RANDOM,
+    KEY_FAIL_FAST,
     KEY_EXHAUSTIVE
 };
 
@@ -35,7 +37,7 @@ typedef struct fuzz_arguments {
     double seconds;
     uint64_t runs;
     unsigned jobs;
-    bool is_unguided;
+    bool is_unguided, is_random, is_fail_fast;
     const char *without, *corpus;
     uint32_t exhaustive; /* 0: a campaign */
 } fuzz_arguments;
@@ -49,6 +51,9 @@ static const struct argp_option fuzz_options[] = {
      "added",
      1},
     {"unguided", KEY_UNGUIDED, NULL, 0, "each sequence is drawn anew: no corpus", 1},
+    {"random-bytes", KEY_RANDOM, NULL, 0,
+     "each sequence is made of random bytes: what the others are to be compared with", 1},
+    {"fail-fast", KEY_FAIL_FAST, NULL, 0, "end with the first finding", 1},
     {"without", KEY_WITHOUT, "NAMES", 0,
      "what no sequence has: fault, budget, fraction, record, wait, sync, empty_cache, destroy, "
      "threads, devices, settings, huge (sizes near 2^64)",
@@ -93,6 +98,12 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
     case KEY_UNGUIDED:
         a->is_unguided = true;
         return 0;
+    case KEY_RANDOM:
+        a->is_random = a->is_unguided = true;
+        return 0;
+    case KEY_FAIL_FAST:
+        a->is_fail_fast = true;
+        return 0;
     case KEY_WITHOUT:
         if (!gmd_profile_leave_out(&(gmd_profile_space){0}, text, unknown)) {
             argp_error(state, "--without %s: '%s' is none of %s", text, unknown,
@@ -120,8 +131,10 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
             argp_error(state, "--corpus %s", error.text);
         }
         if (a->is_unguided && (a->corpus || a->jobs > 1)) {
-            argp_error(state, "--unguided: there is no corpus then, nor anything that several "
-                              "processes could share (--corpus, --jobs)");
+            argp_error(
+                state,
+                "--unguided, --random-bytes: there is no corpus then, nor anything that several "
+                "processes could share (--corpus, --jobs)");
         }
         return 0;
     default:
@@ -251,8 +264,9 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
     for (size_t i = 0; i < findings->count && o->note_count < GMD_NOTE_MAX; i++) {
         const gmd_finding *f = &findings->items[i];
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
-                 "%s, first in sequence %" PRIu64 " and %" PRIu64 " times in all: %zu requests",
-                 f->cause.oracle, f->run, f->hits, f->requests);
+                 "%s, first in sequence %" PRIu64 " after %.3f s and %" PRIu64
+                 " times in all: %zu requests, minimised in %.2f s",
+                 f->cause.oracle, f->run, f->seconds, f->hits, f->requests, f->minimize_seconds);
     }
 }
 
@@ -299,6 +313,8 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                                   .seed = run.seed,
                                   .seconds = a->seconds,
                                   .runs = a->runs,
+                                  .ends_when_found = a->is_fail_fast,
+                                  .is_random = a->is_random,
                                   .corpus = a->is_unguided ? NULL : &corpus,
                                   .is_interrupted = &is_interrupted,
                                   .progress = run.shows_progress ? show_status : NULL};

@@ -1,5 +1,7 @@
 #include "play.h"
 
+#include "smallest.h"
+
 #include "gmd_scenario.h"
 #include "gmd_session.h"
 
@@ -27,6 +29,11 @@ static void sink_bound(void *context, const gmd_bound *bound)
     gmd_session_bound(context, bound);
 }
 
+static void sink_reset_peaks(void *context)
+{
+    gmd_session_reset_peaks(context, 0);
+}
+
 static bool sink_memory(void *context, gmd_sink_memory *memory)
 {
     return gmd_session_memory(context, memory);
@@ -39,7 +46,8 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
                      .request = sink_request,
                      .phase = sink_phase,
                      .memory = sink_memory,
-                     .bound = sink_bound};
+                     .bound = sink_bound,
+                     .reset_peaks = sink_reset_peaks};
     bool out_of_memory = false;
     gmd_status status = gmd_scenario_run(run->scenario, run->params, run->param_count, run->seed,
                                          &sink, &out_of_memory, error);
@@ -101,7 +109,10 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
                                  .variant = variant,
                                  .body = play,
                                  .context = &run};
-        status = repeat(plan, &plan->options->run, &workload, &run.seed, results, error);
+        run.seed = plan->options->run.seed;
+        status = plan->finds_smallest_limit
+                     ? cli_smallest_run(results, &plan->options->run, &workload, error)
+                     : repeat(plan, &plan->options->run, &workload, &run.seed, results, error);
     }
     gmd_scenario_close(run.scenario);
     return status;

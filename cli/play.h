@@ -12,6 +12,7 @@ typedef struct cli_plan {
     const char *directory;        /* of the scenarios */
     const cli_variants *variants; /* of all parameters given */
     uint64_t repeat;              /* runs of each, with consecutive seeds */
+    bool finds_smallest_limit;    /* of scenarios, instead of repeating them */
 } cli_plan;
 
 /* Every variant of the scenario `name`. `is_of_group`: parameters that it does not declare are left

@@ -15,11 +15,11 @@
 
 #define INPUT_MAX 256
 
-enum { KEY_SWEEP = 0x500, KEY_REPEAT };
+enum { KEY_SWEEP = 0x500, KEY_REPEAT, KEY_SMALLEST };
 
 typedef struct run_arguments {
     cli_options common;
-    bool lists;
+    bool lists, finds_smallest_limit;
     cli_sweep sweep;
     uint64_t repeat;
     const char *inputs[INPUT_MAX];
@@ -34,6 +34,8 @@ static const struct argp_option run_options[] = {
      "run each N times, with the seeds from --seed on, and show least, median and most of its "
      "figures",
      1},
+    {"smallest-limit", KEY_SMALLEST, NULL, 0,
+     "of a scenario: bisect --limit for the smallest that it runs in", 1},
     {"sweep", KEY_SWEEP, "all|memory", OPTION_ARG_OPTIONAL,
      "of a trace: each call that the allocator makes to the device, or each that takes memory, "
      "fails in a run of its own",
@@ -65,6 +67,9 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
     if (a->sweep && a->repeat > 1) {
         argp_error(state, "--sweep and --repeat cannot be combined");
     }
+    if (a->finds_smallest_limit && (a->sweep || a->repeat > 1)) {
+        argp_error(state, "--smallest-limit goes with neither --sweep nor --repeat");
+    }
 }
 
 static error_t parse_run(int key, char *text, struct argp_state *state)
@@ -81,6 +86,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
         if (!cli_sweep_parse(text, &a->sweep)) {
             argp_error(state, "--sweep=%s: expected all or memory", text);
         }
+        return 0;
+    case KEY_SMALLEST:
+        a->finds_smallest_limit = true;
         return 0;
     case KEY_REPEAT:
         if (!gmd_parse_u64(text, &a->repeat) || a->repeat < 1 || a->repeat > CLI_REPEAT_MAX) {
@@ -144,6 +152,10 @@ static gmd_status run_trace(const run_arguments *a, const cli_plan *plan, const 
 static gmd_status run_selected(const run_arguments *a, const cli_plan *plan,
                                const cli_selected *selected, cli_results *results, gmd_error *error)
 {
+    if (selected->is_trace && a->finds_smallest_limit) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--smallest-limit needs a scenario, and %s is a trace", selected->name);
+    }
     if (selected->is_trace) {
         return run_trace(a, plan, selected->name, results, error);
     }
@@ -169,7 +181,7 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
     if (status == GMD_OK) {
         status = cli_selection_check(selection, variants, directory, error);
     }
-    cli_plan plan = {&a->common, directory, variants, a->repeat};
+    cli_plan plan = {&a->common, directory, variants, a->repeat, a->finds_smallest_limit};
     for (size_t i = 0; i < selection->count && status == GMD_OK; i++) {
         *failed = selection->items[i].name;
         status = run_selected(a, &plan, &selection->items[i], results, error);

@@ -32,7 +32,8 @@ static bool note_found(void *context, const gmd_trace *trace, const gmd_violatio
 {
     sweeping *s = context;
     gmd_violation copy = *violation; /* the next run writes over it */
-    s->status = gmd_findings_add(&s->findings, s->runner, trace, &copy, s->runner->runs, s->error);
+    s->status =
+        gmd_findings_add(&s->findings, s->runner, trace, &copy, s->runner->runs, 0, s->error);
     return s->status == GMD_OK;
 }
 

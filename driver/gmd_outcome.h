@@ -105,6 +105,7 @@ typedef struct gmd_outcome {
     uint32_t phases_dropped; /* beyond GMD_PHASE_MAX */
     gmd_stated_bound bounds[GMD_BOUND_MAX];
     uint32_t bound_count;
+    uint64_t smallest_limit_bytes; /* that it runs in; 0: it was not looked for */
     char notes[GMD_NOTE_MAX][640]; /* what a reader should know: "limit inferred: 2560 MiB" */
     uint32_t note_count;
     gmd_check check;

@@ -17,6 +17,7 @@
 #define SLOTS         4096u /* a power of two: numbers wrap around with the ring */
 #define TICKS         5     /* of the watchdog, that make up its patience */
 #define CALL_MS       200
+#define HURRIED_MS    20
 #define SYNC_MS       5
 #define CLOSE_MS      2000
 #define NS_PER_MS     UINT64_C(1000000)
@@ -50,6 +51,7 @@ struct gmd_holds {
     atomic_bool is_syncing;
     atomic_bool is_watched; /* false: the watchdog sleeps until it is roused */
     pthread_t watchdog;
+    atomic_bool is_hurried;
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed;
     bool is_roused, is_closing, is_done;
@@ -148,7 +150,11 @@ static bool is_anything_held(gmd_holds *h, uint32_t *done)
 /* True: the host has not got on for this tick. */
 static bool stands_still(gmd_holds *h, uint64_t *beats)
 {
-    unsigned ms = atomic_load(&h->is_syncing) ? h->patience.sync_ms : h->patience.call_ms;
+    unsigned call_ms = h->patience.call_ms;
+    if (atomic_load(&h->is_hurried) && call_ms > HURRIED_MS) {
+        call_ms = HURRIED_MS;
+    }
+    unsigned ms = atomic_load(&h->is_syncing) ? h->patience.sync_ms : call_ms;
     struct timespec end = time_after(ms * NS_PER_MS / TICKS);
     bool has_ticked = sleep_until(h, &end);
     uint64_t before = *beats;
@@ -338,6 +344,13 @@ void gmd_holds_beat(gmd_holds *h)
     if (h) {
         atomic_store_explicit(&h->is_syncing, false, memory_order_relaxed);
         atomic_fetch_add_explicit(&h->beats, 1, memory_order_relaxed);
+    }
+}
+
+void gmd_holds_hurry(gmd_holds *h)
+{
+    if (h) {
+        atomic_store(&h->is_hurried, true);
     }
 }
 

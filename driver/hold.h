@@ -31,6 +31,10 @@ gmd_status gmd_holds_open(gmd_holds **holds, const gmd_runtime *runtime, gmd_err
 /* A request begins, or the host has got what it waited for: it is getting on. */
 void gmd_holds_beat(gmd_holds *holds);
 
+/* From now on gives a call 20 ms at most. A campaign would else spend its time waiting in
+ * calls that synchronise; on a busy machine some work may end sooner than its trace says. */
+void gmd_holds_hurry(gmd_holds *holds);
+
 /* What is queued on `stream` of `device`, the current one, waits from now on. */
 cudaError_t gmd_hold(gmd_holds *holds, int device, cudaStream_t stream, uint64_t duration_ns);
 

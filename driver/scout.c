@@ -31,6 +31,7 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     options->interleave =
         input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
     s->is_scouting = true;
+    gmd_holds_hurry(s->holds);
     gmd_features_start(&s->features, options->features);
     s->scouted_refusal = input->probed_refusal;
 }

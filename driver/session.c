@@ -134,6 +134,10 @@ void gmd_session_phase(gmd_session *session, const char *label)
 bool gmd_session_reset_peaks(gmd_session *session, int device)
 {
     if (!session->subject.reset_peak_stats) {
+        if (!session->has_stats) { /* peaks are then ours */
+            session->peak_allocated = session->live_bytes[0];
+            session->peak_reserved = session->figures[0].physical_bytes;
+        }
         return false;
     }
     session->subject.reset_peak_stats(device);

@@ -196,8 +196,15 @@ static void read_device(gmd_session *s, int device)
     read_figures(s, device);
 }
 
+static void show_calls(gmd_session *s)
+{
+    s->view.calls = s->calls;
+    s->view.call_count = s->call_count;
+}
+
 void gmd_session_refresh(gmd_session *s)
 {
+    show_calls(s);
     int device = s->view.device;
     s->view.live_count = s->live_count[device];
     s->view.live_bytes = s->live_bytes[device];
@@ -249,8 +256,7 @@ uint64_t gmd_session_room(const gmd_session *s, int device)
 
 void gmd_session_judge(gmd_session *s)
 {
-    s->view.calls = s->calls;
-    s->view.call_count = s->call_count;
+    show_calls(s);
     s->view.misuses = s->misuses;
     s->view.misuse_count = s->misuse_count;
     gmd_session_look_at_canaries(s);

@@ -18,7 +18,9 @@ typedef struct gmd_finding {
     gmd_violation violation; /* of the minimised case; its case_path is the file */
     uint64_t hits;           /* runs that ended with it */
     uint64_t run;            /* the first of them */
+    double seconds;          /* until then, since the beginning of the search */
     size_t requests;         /* of the minimised case */
+    double minimize_seconds; /* that it took to become so small */
 } gmd_finding;
 
 typedef struct gmd_board {

@@ -123,8 +123,8 @@ static void confirm(search *s, size_t at)
     s->status = gmd_runner_run(&s->runner, trace, &outcome, s->error);
     if (s->status == GMD_OK && outcome->violation_count) {
         gmd_violation violation = outcome->violations[0]; /* the next run overwrites it */
-        s->status =
-            gmd_findings_add(s->findings, &s->runner, trace, &violation, s->result->runs, s->error);
+        s->status = gmd_findings_add(s->findings, &s->runner, trace, &violation, s->result->runs, 0,
+                                     s->error);
         cut(s, at);
     } else if (s->status == GMD_OK && outcome->verdict == GMD_ERROR) {
         s->status = gmd_fail(s->error, (gmd_status)outcome->error_status, "%s", outcome->error);

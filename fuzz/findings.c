@@ -8,6 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
 {
@@ -170,7 +178,9 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     if (status != GMD_OK) {
         return status;
     }
+    double start = now_s();
     status = minimize(findings, finding, runner, &smallest, &minimized, error);
+    finding->minimize_seconds = now_s() - start;
     if (status == GMD_OK) {
         finding->violation = minimized.violation;
     }
@@ -189,7 +199,8 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
 }
 
 gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gmd_trace *trace,
-                            const gmd_violation *violation, uint64_t run, gmd_error *error)
+                            const gmd_violation *violation, uint64_t run, double seconds,
+                            gmd_error *error)
 {
     gmd_cause cause;
     gmd_cause_of(violation, &cause);
@@ -205,6 +216,7 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
     finding->violation = *violation;
     finding->hits = 1;
     finding->run = run;
+    finding->seconds = seconds;
     gmd_status status = make_case(findings, finding, runner, trace, error);
     if (findings->board) {
         gmd_board_publish(findings->board, finding);

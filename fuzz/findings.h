@@ -19,10 +19,11 @@ typedef struct gmd_findings { /* zero-initialised: none; the settings are the ca
     void *context;
 } gmd_findings;
 
-/* Takes note of a run that ended with `violation`. Where its cause is new, the case is minimised
- * and written. */
+/* Takes note of the `run`th run, which ended with `violation` so many seconds after the beginning.
+ * Where its cause is new, the case is minimised and written. */
 gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gmd_trace *trace,
-                            const gmd_violation *violation, uint64_t run, gmd_error *error);
+                            const gmd_violation *violation, uint64_t run, double seconds,
+                            gmd_error *error);
 
 /* A request without an answer, rather than a wrong one. */
 bool gmd_is_hang(const gmd_violation *violation);

@@ -11,6 +11,7 @@
 #define INPUT_MAX ((size_t)GMD_INPUT_HEADER + 512 * GMD_INPUT_RECORD)
 
 enum { DRAWN_HEADER_PERCENT = 20, CROSS_PERCENT = 30, OTHER_BASE_PERCENT = 25, STACKED_MAX = 4 };
+enum { RANDOM_MAX = 128 }; /* requests */
 
 bool gmd_guide_start(gmd_guide *g, gmd_corpus *corpus, const gmd_profile_space *space,
                      uint64_t seed, const gmd_trace *drawn)
@@ -35,6 +36,32 @@ bool gmd_guide_start(gmd_guide *g, gmd_corpus *corpus, const gmd_profile_space *
     return status == GMD_OK;
 }
 
+static size_t make_random(gmd_guide *g)
+{
+    size_t size =
+        GMD_INPUT_HEADER + (1 + gmd_random_below(&g->random, RANDOM_MAX)) * GMD_INPUT_RECORD;
+    for (size_t i = 0; i < size; i++) {
+        g->bytes[i] = (uint8_t)gmd_random_next(&g->random);
+    }
+    return size;
+}
+
+bool gmd_guide_start_random(gmd_guide *g, const gmd_profile_space *space, uint64_t seed)
+{
+    gmd_trace first;
+    gmd_error error;
+    *g = (gmd_guide){.space = space, .random = {seed}, .bytes = malloc(INPUT_MAX)};
+    if (!g->bytes) {
+        return false;
+    }
+    gmd_trace_init(&first);
+    gmd_status status = gmd_input_decode(g->bytes, make_random(g), &first, &error);
+    status = status == GMD_OK ? gmd_trace_copy_header(&g->header, &first, &error) : status;
+    gmd_trace_free(&first);
+    status = status == GMD_OK ? gmd_space_fit_header(space, &g->header, &error) : status;
+    return status == GMD_OK;
+}
+
 /* The base mostly, so that a round stays near it; its own bytes are never changed. */
 static const gmd_corpus_entry *parent_of(gmd_guide *g)
 {
@@ -52,6 +79,9 @@ static size_t take_whole(const gmd_corpus_entry *e, uint8_t *to)
 
 static size_t make_bytes(gmd_guide *g)
 {
+    if (!g->corpus) {
+        return make_random(g);
+    }
     const gmd_corpus_entry *a = parent_of(g);
     size_t size;
     if (gmd_random_chance(&g->random, CROSS_PERCENT)) {

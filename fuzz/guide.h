@@ -7,7 +7,7 @@
 #include "generate.h"
 
 typedef struct gmd_guide {
-    gmd_corpus *corpus;
+    gmd_corpus *corpus; /* NULL: random bytes */
     const gmd_profile_space *space;
     gmd_random random;
     gmd_trace header; /* that the inputs of a round share: one process runs them all */
@@ -20,6 +20,9 @@ typedef struct gmd_guide {
  */
 bool gmd_guide_start(gmd_guide *guide, gmd_corpus *corpus, const gmd_profile_space *space,
                      uint64_t seed, const gmd_trace *drawn);
+
+/* The same for inputs that are random bytes. False: there is no host memory. */
+bool gmd_guide_start_random(gmd_guide *guide, const gmd_profile_space *space, uint64_t seed);
 
 /* One input more; `trace` need not be initialised, and is the caller's to free, also on failure. */
 gmd_status gmd_guide_make(gmd_guide *guide, gmd_trace *trace, gmd_error *error);

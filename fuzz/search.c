@@ -22,7 +22,8 @@
 #define PROGRESS_RUNS   16
 #define GUIDED_ROUNDS   1  /* of three, once there is a corpus */
 #define GUIDED_RUNS     96 /* sequences of such a round */
-#define READ_SECONDS    5  /* between looks at what other processes have put into the corpus */
+#define RANDOM_RUNS     64
+#define READ_SECONDS    5 /* between looks at what other processes have put into the corpus */
 
 static double now_s(void)
 {
@@ -159,7 +160,7 @@ static bool is_over(const campaign *c)
 {
     const gmd_search_options *o = c->options;
     return c->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
-           (o->runs && c->sequences >= o->runs) ||
+           (o->ends_when_found && c->findings->count) || (o->runs && c->sequences >= o->runs) ||
            (o->seconds > 0 && now_s() - c->start >= o->seconds);
 }
 
@@ -176,8 +177,8 @@ static bool take_outcome(campaign *c, const gmd_trace *trace, const gmd_outcome 
 {
     if (outcome->violation_count) {
         gmd_violation violation = outcome->violations[0]; /* the next run overwrites it */
-        c->status =
-            gmd_findings_add(c->findings, &c->runner, trace, &violation, c->sequences, c->error);
+        c->status = gmd_findings_add(c->findings, &c->runner, trace, &violation, c->sequences,
+                                     now_s() - c->start, c->error);
         return c->status == GMD_OK;
     }
     if (outcome->verdict == GMD_ERROR) {
@@ -389,7 +390,8 @@ static bool note_swept(void *context, const gmd_trace *trace, const gmd_violatio
 {
     campaign *c = context;
     gmd_violation copy = *violation;
-    c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->sequences, c->error);
+    c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->sequences,
+                                 now_s() - c->start, c->error);
     return !is_over(c);
 }
 
@@ -513,6 +515,21 @@ static void drawn_round(campaign *c, const gmd_profile *profile, uint64_t seed, 
     search_round(c, &from, sequences_of(c, profile, round));
 }
 
+/* What is gained by knowing what requests are is measured against this. */
+static void random_round(campaign *c, uint64_t seed)
+{
+    gmd_guide guide;
+    gmd_profile plain = {.thread_count = 1};
+    if (gmd_guide_start_random(&guide, &c->options->space, seed)) {
+        plain.interleaves = guide.header.interleave.kind != GMD_SCHEDULE_UNSTATED;
+        const source from = {.profile = &plain, .guide = &guide, .seed = seed};
+        search_round(c, &from, plain.interleaves ? INTERLEAVED_MAX : RANDOM_RUNS);
+    } else {
+        c->status = gmd_fail(c->error, GMD_NO_MEMORY, "no host memory for an input");
+    }
+    gmd_guide_end(&guide);
+}
+
 static bool is_guided(const campaign *c, uint64_t round)
 {
     return c->options->corpus && c->options->corpus->count && round % 3 < GUIDED_ROUNDS;
@@ -532,6 +549,10 @@ static void play_round(campaign *c, uint64_t round)
         profile.interleaves = false;
     }
     read_corpus(c);
+    if (o->is_random) {
+        random_round(c, seed);
+        return;
+    }
     bool sweeps = o->space.has_faults && round % 4 == 3 && !o->no_sweeps;
     if (sweeps) {
         sweep_round(c, &profile, seed);

@@ -32,6 +32,8 @@ typedef struct gmd_search_options {
     uint64_t runs;       /* 0: no limit */
     uint64_t round_runs; /* sequences of a round; 0: as a campaign has them */
     bool no_sweeps;      /* of faults, in every fourth round */
+    bool ends_when_found;
+    bool is_random; /* inputs are random bytes, and nothing else is done */
     /* What the search goes on from, with run->features; NULL: each round is drawn anew. What its
      * folder holds is read first, and now and then. */
     gmd_corpus *corpus;

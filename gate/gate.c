@@ -223,7 +223,7 @@ void gmd_gate_found(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace,
 {
     gmd_error error;
     gmd_violation copy = *violation; /* the next run overwrites it */
-    gmd_status status = gmd_findings_add(&gate->found, runner, trace, &copy, 0, &error);
+    gmd_status status = gmd_findings_add(&gate->found, runner, trace, &copy, 0, 0, &error);
     gmd_gate_fail(gate, status, &error);
     gmd_gate_take_findings(gate);
     if (gate->item) {

@@ -218,6 +218,9 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
     if (outcome->bound_count) {
         write_bounds(json, outcome);
     }
+    if (outcome->smallest_limit_bytes) {
+        gmd_json_u64(json, "smallest_limit", outcome->smallest_limit_bytes);
+    }
     write_stats(json, outcome);
     gmd_json_array(json, "violations");
     write_outcome_violations(json, outcome);

@@ -36,6 +36,8 @@ typedef struct gmd_sink {
     bool (*memory)(void *context, gmd_sink_memory *memory);
     /* A bound is stated, to be held to the end of the run. NULL: nobody checks. */
     void (*bound)(void *context, const gmd_bound *bound);
+    /* reset_peak_memory_stats(): peaks are from here on. NULL: they stay. */
+    void (*reset_peaks)(void *context);
 } gmd_sink;
 
 typedef struct gmd_param { /* "leak=true" on the command line */

@@ -581,11 +581,22 @@ static int cuda_requested(lua_State *lua)
     return 1;
 }
 
+static int cuda_reset_peaks(lua_State *lua)
+{
+    gmd_engine *engine = engine_of(lua);
+    engine->peak_bytes = engine->live_bytes;
+    if (engine->state != GMD_WAS_ENDED && engine->sink->reset_peaks) {
+        engine->sink->reset_peaks(engine->sink->context);
+    }
+    return 0;
+}
+
 static const gmd_function cuda_functions[] = {
     {"empty_cache", cuda_empty_cache, GMD_STATEMENT},
     {"synchronize", cuda_synchronize, GMD_STATEMENT},
     {"memory", cuda_memory, GMD_STATEMENT},
     {"requested", cuda_requested, GMD_STATEMENT},
+    {"reset_peak_memory_stats", cuda_reset_peaks, GMD_STATEMENT},
     {NULL, NULL, GMD_CALL},
 };
 

@@ -295,6 +295,16 @@ static void the_watchdog_lets_go_when_the_host_gets_on_no_more(void **state)
     gmd_holds_close(holds);
 }
 
+static void a_hurried_watchdog_lets_go_soon(void **state)
+{
+    (void)state;
+    gmd_holds *holds = open_from(0, FOREVER, FOREVER);
+    gmd_holds_hurry(holds);
+    hold(holds, 1, UINT64_MAX);
+    assert_false(waits_for_ms(0, 10000));
+    gmd_holds_close(holds);
+}
+
 static void the_watchdog_lets_nothing_go_while_requests_go_on(void **state)
 {
     (void)state;
@@ -455,6 +465,7 @@ int main(void)
         TEST(numbers_wrap_around),
         TEST(a_hold_that_fails_holds_nothing),
         TEST(the_watchdog_lets_go_when_the_host_gets_on_no_more),
+        TEST(a_hurried_watchdog_lets_go_soon),
         TEST(the_watchdog_lets_nothing_go_while_requests_go_on),
         TEST(a_stream_that_waits_for_another_gets_on),
         TEST(a_wait_that_is_over_leaves_the_others_held),

@@ -100,6 +100,12 @@ static void take_bound(void *context, const gmd_bound *bound)
     raise_bounds(run);
 }
 
+static void reset_peaks(void *context)
+{
+    bench *run = context;
+    run->max_allocated = run->allocated;
+}
+
 static bool tell_memory(void *context, gmd_sink_memory *memory)
 {
     const bench *run = context;
@@ -109,7 +115,7 @@ static bool tell_memory(void *context, gmd_sink_memory *memory)
 
 static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *params, size_t count)
 {
-    gmd_sink sink = {run, take, end_phase, tell_memory, take_bound};
+    gmd_sink sink = {run, take, end_phase, tell_memory, take_bound, reset_peaks};
     run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
                                    &run->error);
     assert_false(run->broken);
@@ -174,9 +180,9 @@ bench *bench_run_file_text(const char *text)
     return run_text("", text, NULL, 0, 0);
 }
 
-bench *bench_run_named(const char *name, const char *params, uint64_t seed)
+static bench *run_named(const char *name, const char *params, uint64_t seed, uint64_t limit)
 {
-    bench *run = new_bench(0, 0);
+    bench *run = new_bench(limit, 0);
     gmd_param list[16];
     size_t count = 0;
     char text[256], *rest = text;
@@ -194,6 +200,16 @@ bench *bench_run_named(const char *name, const char *params, uint64_t seed)
         run_opened(run, scenario, list, count);
     }
     return run;
+}
+
+bench *bench_run_named(const char *name, const char *params, uint64_t seed)
+{
+    return run_named(name, params, seed, 0);
+}
+
+bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes)
+{
+    return run_named(name, params, 0, limit_bytes);
 }
 
 static const bench_phase *phase_of(const bench *run, const char *label)

@@ -50,6 +50,8 @@ bench *bench_run_budget(const char *text, const char *instructions);
 /* Runs a scenario of the project's folder; `params` is "leak=false iterations=3". */
 bench *bench_run_named(const char *name, const char *params, uint64_t seed);
 
+bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes);
+
 /* Runs the file text as it is. */
 bench *bench_run_file_text(const char *text);
 
