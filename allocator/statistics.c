@@ -203,6 +203,16 @@ static void share_out(statistics *s, const heap_statistics *asking, int row, int
     }
 }
 
+/* What a new peak leaves over. Everybody is asked all the same: it is remembered. */
+static void share_nothing(statistics *s, const heap_statistics *asking, int row, int which)
+{
+    for (heap_statistics *h = s->heaps; h; h = h->next) {
+        uint64_t more = wanted(h, row, which, h == asking);
+        h->shares[row][which].ceiling = h->shares[row][which].high - more;
+        set_end(h, row, counted(which));
+    }
+}
+
 static void make_room_in(statistics *s, heap_statistics *heap, int row, int which, uint64_t amount)
 {
     heap_share *share = &heap->shares[row][which];
@@ -211,10 +221,12 @@ static void make_room_in(statistics *s, heap_statistics *heap, int row, int whic
         return;
     }
     uint64_t sum = sum_of(s, row, which) + amount;
-    if (sum > s->peaks[row][which]) {
+    if (sum >= s->peaks[row][which]) {
         s->peaks[row][which] = sum;
+        share_nothing(s, heap, row, which);
+    } else {
+        share_out(s, heap, row, which, s->peaks[row][which] - sum);
     }
-    share_out(s, heap, row, which, s->peaks[row][which] - sum);
     share->ceiling += amount;
     set_end(heap, row, counted(which));
 }
