@@ -18,6 +18,9 @@ if(GMD_COVERAGE)
   # Atomic counters: the runs in child processes and threads count too.
   target_compile_options(gmd_options INTERFACE --coverage -fprofile-update=atomic)
   target_link_options(gmd_options INTERFACE --coverage)
+  # What lets a child that ends with _exit() keep its counters (tests/coverage/keep_counts.c).
+  target_sources(gmd_options INTERFACE ${CMAKE_CURRENT_LIST_DIR}/coverage_counts.c)
+  target_link_libraries(gmd_options INTERFACE ${CMAKE_DL_LIBS})
 endif()
 if(GMD_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)

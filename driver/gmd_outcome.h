@@ -7,6 +7,7 @@
 #define GMD_OUTCOME_H
 
 #include "gmd_abi.h"
+#include "gmd_stated_bound.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #define GMD_PHASE_MAX     2048
 #define GMD_ORACLE_MAX    32
 #define GMD_NOTE_MAX      16
+#define GMD_BOUND_MAX     8
 
 typedef enum gmd_verdict {
     GMD_PASS,  /* nothing wrong found */
@@ -100,7 +102,10 @@ typedef struct gmd_outcome {
     gmd_stats stats; /* before the final clean-up */
     gmd_phase phases[GMD_PHASE_MAX];
     uint32_t phase_count;
-    uint32_t phases_dropped;       /* beyond GMD_PHASE_MAX */
+    uint32_t phases_dropped; /* beyond GMD_PHASE_MAX */
+    gmd_stated_bound bounds[GMD_BOUND_MAX];
+    uint32_t bound_count;
+    uint64_t smallest_limit_bytes; /* that it runs in; 0: it was not looked for */
     char notes[GMD_NOTE_MAX][640]; /* what a reader should know: "limit inferred: 2560 MiB" */
     uint32_t note_count;
     gmd_check check;

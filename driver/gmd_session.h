@@ -26,6 +26,10 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
 /* Adds a row to the table of phases: the allocator's figures now. */
 void gmd_session_phase(gmd_session *session, const char *label);
 
+/* From here on the run is held to it: passing it is a violation of peak_bound, unless it `leaks`.
+ */
+void gmd_session_bound(gmd_session *session, const gmd_bound *bound);
+
 /* The allocator's own figures where it exports them, else what the live set and the device tell. */
 bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory);
 

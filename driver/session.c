@@ -97,11 +97,13 @@ bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory)
     const gmd_stats *stats = &session->stats[0];
     if (session->has_stats) {
         *memory = (gmd_sink_memory){stats->allocated_bytes, stats->allocated_bytes_peak,
-                                    stats->reserved_bytes, stats->reserved_bytes_peak};
+                                    stats->reserved_bytes, stats->reserved_bytes_peak,
+                                    stats->active_bytes};
         return true;
     }
     *memory = (gmd_sink_memory){.allocated = session->live_bytes[0],
-                                .max_allocated = session->peak_allocated};
+                                .max_allocated = session->peak_allocated,
+                                .active = GMD_STAT_UNKNOWN};
     if (session->runtime.sim) {
         memory->reserved = session->figures[0].physical_bytes;
         memory->max_reserved = session->peak_reserved;
@@ -129,6 +131,10 @@ void gmd_session_phase(gmd_session *session, const char *label)
 bool gmd_session_reset_peaks(gmd_session *session, int device)
 {
     if (!session->subject.reset_peak_stats) {
+        if (!session->has_stats) { /* peaks are then ours */
+            session->peak_allocated = session->live_bytes[0];
+            session->peak_reserved = session->figures[0].physical_bytes;
+        }
         return false;
     }
     session->subject.reset_peak_stats(device);

@@ -148,6 +148,9 @@ void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *
 /* session_probe.c: after a refusal that the oracles have seen, the allocator is asked again. */
 void gmd_session_probe(gmd_session *session, const gmd_request *request);
 
+/* session_bounds.c: brings the peaks of what the scenario stated up to date. */
+void gmd_session_follow_bounds(gmd_session *session);
+
 /* session_contents.c: what is written to blocks, for the oracle `data`. A block that was served:
  * are its contents followed? */
 void gmd_session_mark(gmd_session *session, session_block *block, cudaStream_t stream);

@@ -224,6 +224,7 @@ void gmd_session_refresh(gmd_session *s)
     if (device == 0 && s->figures[0].physical_bytes > s->peak_reserved) {
         s->peak_reserved = s->figures[0].physical_bytes;
     }
+    gmd_session_follow_bounds(s);
 }
 
 uint64_t gmd_session_held(const gmd_session *s, int device)

@@ -42,7 +42,7 @@ static void note_phase(void *context, const char *label)
 static bool tell_memory(void *context, gmd_sink_memory *memory)
 {
     served *s = context;
-    *memory = (gmd_sink_memory){s->live, s->live, s->live, s->live};
+    *memory = (gmd_sink_memory){s->live, s->live, s->live, s->live, s->live};
     return true;
 }
 
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const gmd_param bounds[] = {{"max_instructions", INSTRUCTIONS}};
     served s = {0};
-    const gmd_sink sink = {&s, serve, note_phase, tell_memory};
+    const gmd_sink sink = {&s, serve, note_phase, tell_memory, NULL, NULL};
     gmd_scenario *scenario = NULL;
     gmd_error error = {""};
     bool is_out_of_memory;

@@ -12,6 +12,7 @@
 
 #include "gmd_abi.h"
 #include "gmd_error.h"
+#include "gmd_stated_bound.h"
 #include "gmd_trace.h"
 
 #include <stdbool.h>
@@ -194,6 +195,9 @@ typedef struct gmd_view {
      * NULL: not exported. And every live one as its owner does. */
     int (*walk)(const void *device_context, int device, gmd_walk_fn *visit, void *context);
     void (*each_live)(const void *device_context, int device, gmd_live_fn *visit, void *context);
+    /* What the scenario has stated of its memory so far, peaks with this request. */
+    const gmd_stated_bound *bounds;
+    size_t bound_count;
     unsigned promises;           /* of the allocator: a set of gmd_promise */
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;

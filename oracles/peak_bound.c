@@ -1,8 +1,8 @@
 /* peak_bound - reserved memory never passes the limit that was set (the memory fraction), nor the
  * device. An allocator may hold more than a limit that is set later: it must not go further. What
  * it asked of the device is judged as well as what it says; whole pages are not, because a limit
- * counts bytes as they are asked for. (A scenario's stated peak is an expectation of that
- * scenario.)
+ * counts bytes as they are asked for. Nor does a scenario's memory pass the bound that the scenario
+ * states, except where it leaks on purpose.
  */
 #include "list.h"
 
@@ -76,6 +76,21 @@ static void check_device(const gmd_view *view, uint64_t bound, gmd_judge *judge)
     }
 }
 
+/* Once: the run ends with it. */
+static void check_stated(const gmd_view *view, gmd_judge *judge)
+{
+    for (size_t i = 0; i < view->bound_count; i++) {
+        const gmd_stated_bound *b = &view->bounds[i];
+        if (!b->leaks && gmd_stated_bound_is_passed(b)) {
+            gmd_violation_add(judge,
+                              "%s bytes rose to %" PRIu64 ", above the bound of %" PRIu64
+                              " B that the scenario states",
+                              b->is_reserved ? "reserved" : "allocated", b->peak, b->bytes);
+            return;
+        }
+    }
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
@@ -89,11 +104,13 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     if (view->figures) {
         check_device(view, bound, judge);
     }
+    check_stated(view, judge);
 }
 
 const gmd_oracle gmd_oracle_peak_bound = {
     .name = "peak_bound",
-    .holds_when = "reserved memory passes neither the limit that was set nor the device",
+    .holds_when = "reserved memory passes neither the limit that was set nor the device, and a "
+                  "scenario's memory not the bound that it states",
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .after_request = after_request,

@@ -10,12 +10,18 @@
 
 #include "gmd_error.h"
 #include "gmd_gate_result.h"
+#include "gmd_inspection.h"
 #include "gmd_outcome.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+/* Runs of one workload that differ in their seeds: the outcomes from number `first` on. */
+typedef struct gmd_repeat {
+    size_t first, count;
+} gmd_repeat;
 
 typedef struct gmd_report {
     const char *version; /* of gmd */
@@ -26,6 +32,10 @@ typedef struct gmd_report {
     uint64_t seed;
     const gmd_outcome *const *outcomes;
     size_t outcome_count;
+    /* What was seen inside each outcome's run; NULL: nothing, in any of them. */
+    const gmd_inspection *const *inspections;
+    const gmd_repeat *repeats; /* statistics of each are shown */
+    size_t repeat_count;
     const char *command_line;    /* that makes this report again; NULL: not given */
     const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
 } gmd_report;

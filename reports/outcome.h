@@ -17,4 +17,8 @@ bool gmd_is_error(const gmd_outcome *outcome);
  * would show it. */
 bool gmd_is_unexplained_failure(const gmd_outcome *outcome);
 
+/* Bound number `index` of the outcome and whether it was held, for people (bounds.c). */
+enum { GMD_BOUND_TEXT = 256 };
+const char *gmd_bound_text(const gmd_outcome *outcome, uint32_t index, char text[GMD_BOUND_TEXT]);
+
 #endif

@@ -1,7 +1,9 @@
 /* write_json.c - the JSON report. Its keys are a contract with the outside: add, never rename. */
 #include "gate.h"
+#include "inspect.h"
 #include "json.h"
 #include "outcome.h"
+#include "repeats.h"
 #include "text.h"
 
 #include <string.h>
@@ -182,7 +184,24 @@ static void write_phases(gmd_json *json, const gmd_outcome *outcome)
     }
 }
 
-static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
+static void write_bounds(gmd_json *json, const gmd_outcome *outcome)
+{
+    gmd_json_array(json, "bounds");
+    for (uint32_t i = 0; i < outcome->bound_count; i++) {
+        const gmd_stated_bound *bound = &outcome->bounds[i];
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "figure", bound->is_reserved ? "reserved" : "allocated");
+        gmd_json_u64(json, "bytes", bound->bytes);
+        write_figure(json, "peak", bound->peak);
+        gmd_json_bool(json, "held", !gmd_stated_bound_is_passed(bound));
+        gmd_json_bool(json, "leaks", bound->leaks);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
+                          const gmd_inspection *inspection)
 {
     gmd_json_object(json, NULL);
     gmd_json_string(json, "name", outcome->name);
@@ -198,6 +217,12 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_u64(json, "known_violations", outcome->known_count);
     gmd_json_double(json, "seconds", outcome->seconds);
     write_phases(json, outcome);
+    if (outcome->bound_count) {
+        write_bounds(json, outcome);
+    }
+    if (outcome->smallest_limit_bytes) {
+        gmd_json_u64(json, "smallest_limit", outcome->smallest_limit_bytes);
+    }
     write_stats(json, outcome);
     gmd_json_array(json, "violations");
     write_outcome_violations(json, outcome);
@@ -210,6 +235,7 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
         gmd_json_string(json, NULL, outcome->notes[i]);
     }
     gmd_json_end(json);
+    gmd_inspection_json(json, inspection);
     gmd_json_end(json);
 }
 
@@ -281,7 +307,8 @@ static void write_outcomes(gmd_json *json, const gmd_report *report)
 {
     gmd_json_array(json, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios");
     for (size_t i = 0; i < report->outcome_count; i++) {
-        write_outcome(json, report->outcomes[i]);
+        write_outcome(json, report->outcomes[i],
+                      report->inspections ? report->inspections[i] : NULL);
     }
     gmd_json_end(json);
 }
@@ -302,6 +329,7 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
     if (check) {
         write_check(&json, check);
     }
+    gmd_repeats_json(&json, report);
     if (report->gate) {
         gmd_gate_json(&json, report->gate);
     } else {

@@ -186,6 +186,16 @@ static void put_phase_rows(const gmd_outcome *outcome, FILE *out)
     }
 }
 
+static void put_bounds(const gmd_outcome *outcome, FILE *out)
+{
+    char text[GMD_BOUND_TEXT];
+    for (uint32_t i = 0; i < outcome->bound_count; i++) {
+        fputs("\nBound: ", out);
+        put_markdown(gmd_bound_text(outcome, i, text), out);
+        putc('\n', out);
+    }
+}
+
 static void put_phases(const gmd_outcome *outcome, FILE *out)
 {
     if (outcome->phase_count == 0) {
@@ -296,6 +306,7 @@ gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *e
     }
     for (size_t i = 0; i < report->outcome_count; i++) {
         put_phases(report->outcomes[i], out);
+        put_bounds(report->outcomes[i], out);
     }
     putc('\n', out);
     for (size_t i = 0; i < report->outcome_count; i++) {

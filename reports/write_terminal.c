@@ -1,7 +1,9 @@
 /* write_terminal.c - what a person sees at the end of a command: tables whose columns line up, and
  * for each run what was checked, what was found, how fast. */
 #include "gate.h"
+#include "inspect.h"
 #include "outcome.h"
+#include "repeats.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -166,6 +168,17 @@ static void put_phases(const screen *on, const gmd_outcome *outcome)
     put_sparkline(on, outcome);
 }
 
+/* "  bound: allocated at most 120.0 MiB: held, with a peak of 112.5 MiB" */
+static void put_bounds(const screen *on, const gmd_outcome *outcome)
+{
+    char text[GMD_BOUND_TEXT];
+    for (uint32_t i = 0; i < outcome->bound_count; i++) {
+        fputs("  bound: ", on->out);
+        gmd_put_line_text(gmd_bound_text(outcome, i, text), on->out);
+        putc('\n', on->out);
+    }
+}
+
 static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle_fate fate,
                         const char *heading)
 {
@@ -324,7 +337,8 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
     gmd_put_line_text(outcome->variant, out);
 }
 
-static void put_outcome(const screen *on, const gmd_outcome *outcome)
+static void put_outcome(const screen *on, const gmd_outcome *outcome,
+                        const gmd_inspection *inspection)
 {
     begin_color(on, bold);
     put_title(outcome, on->out);
@@ -332,6 +346,8 @@ static void put_outcome(const screen *on, const gmd_outcome *outcome)
     putc('\n', on->out);
     if (!on->terminal.quiet) {
         put_phases(on, outcome);
+        gmd_inspection_terminal(inspection, on->out, on->terminal);
+        put_bounds(on, outcome);
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed: ");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped: ");
         for (uint32_t i = 0; i < outcome->note_count; i++) {
@@ -391,6 +407,10 @@ static void put_overview(const screen *on, const gmd_report *report)
         fprintf(on->out, "%*s", label_width - title_width(report->outcomes[i]), "");
         put_figures(&figures, unit, on->out);
     }
+}
+
+static void put_total(const screen *on, const gmd_report *report)
+{
     gmd_verdict verdict = gmd_report_verdict(report);
     char requests[32];
     put_colored(on, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
@@ -407,16 +427,22 @@ void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal termi
         return;
     }
     for (size_t i = 0; i < report->outcome_count; i++) {
-        if (terminal.quiet && report->outcomes[i]->verdict == GMD_PASS) {
+        bool passed_quietly = terminal.quiet && report->outcomes[i]->verdict == GMD_PASS;
+        if (passed_quietly || gmd_is_repeated(report, i)) {
             continue;
         }
         fputs(needs_gap ? "\n" : "", out);
-        put_outcome(&on, report->outcomes[i]);
+        put_outcome(&on, report->outcomes[i], report->inspections ? report->inspections[i] : NULL);
         needs_gap = true;
     }
     if (report->outcome_count > 1 && !terminal.quiet) {
-        putc('\n', out);
-        put_overview(&on, report);
+        fputs(needs_gap ? "\n" : "", out);
+        if (report->repeat_count) {
+            gmd_repeats_terminal(report, out, terminal);
+        } else {
+            put_overview(&on, report);
+        }
+        put_total(&on, report);
     }
     fflush(out);
 }

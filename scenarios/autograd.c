@@ -12,8 +12,19 @@ gmd_node *gmd_node_new(gmd_engine *engine, const char *name, gmd_backward backwa
     node->name = name;
     node->backward = backward;
     node->edge_count = edge_count;
+    node->stream = engine->stream;
+    node->output_count = GMD_FEW_OUTPUTS;
+    node->buffer = node->few_outputs;
     node->sequence = backward ? engine->sequence++ : UINT64_MAX; /* accumulate without delay */
     return node;
+}
+
+void gmd_node_outputs(gmd_engine *engine, gmd_node *node, uint32_t count)
+{
+    if (count > GMD_FEW_OUTPUTS) {
+        node->output_count = count;
+        node->buffer = gmd_take(engine, count * sizeof(gmd_tensor *));
+    }
 }
 
 static void free_saved(gmd_engine *engine, gmd_node *node)
@@ -22,11 +33,14 @@ static void free_saved(gmd_engine *engine, gmd_node *node)
         gmd_storage_drop(engine, node->saved[i]);
         node->saved[i] = NULL;
     }
+    gmd_tensor_drop(engine, node->kept);
+    node->kept = NULL;
 }
 
 static void take_apart(gmd_engine *engine, gmd_node *node)
 {
     free_saved(engine, node);
+    gmd_thing_drop(engine, node->owner);
     if (node->variable) {
         node->variable->accumulator = NULL;
         gmd_tensor_drop(engine, node->variable);
@@ -34,6 +48,10 @@ static void take_apart(gmd_engine *engine, gmd_node *node)
     for (uint32_t i = 0; i < node->edge_count; i++) {
         gmd_node_drop(engine, node->edges[i].node);
     }
+    if (node->buffer != node->few_outputs) {
+        gmd_give(engine, node->buffer);
+    }
+    gmd_give(engine, node->sizes);
     gmd_give(engine, node);
 }
 
@@ -66,6 +84,7 @@ static gmd_node *accumulator_of(gmd_engine *engine, gmd_tensor *leaf)
     }
     gmd_node *node = gmd_node_new(engine, "AccumulateGrad", NULL, 0);
     node->variable = gmd_tensor_keep(leaf);
+    gmd_storage_is(leaf->storage, GMD_PARAMETER);
     leaf->accumulator = node;
     return node;
 }
@@ -87,14 +106,27 @@ void gmd_node_save(gmd_node *node, gmd_tensor *tensor)
 {
     if (tensor && node->saved_count < GMD_MAX_SAVED) {
         node->saved[node->saved_count++] = gmd_storage_keep(tensor->storage);
+        gmd_storage_is(tensor->storage, GMD_ACTIVATION);
     }
 }
 
 void gmd_node_result(gmd_node *node, uint32_t index, gmd_tensor *tensor)
 {
     node->refs++;
+    gmd_storage_is(tensor->storage, GMD_ACTIVATION);
     tensor->grad_fn = node;
     tensor->output = index;
+}
+
+void gmd_tensor_rebase(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *result)
+{
+    gmd_node *old = tensor->grad_fn;
+    if (result && result->grad_fn) {
+        result->grad_fn->refs++;
+        tensor->grad_fn = result->grad_fn;
+        tensor->output = result->output;
+        gmd_node_drop(engine, old);
+    }
 }
 
 /* --- the order of a backward pass: a heap of ready nodes, latest operation first --------- */
@@ -178,7 +210,7 @@ static void add_to_buffer(gmd_engine *engine, gmd_tensor **buffer, gmd_tensor *g
         *buffer = grad;
         return;
     }
-    if (old->thing.refs > 1 || old->storage->refs > 1 || old->expanded) {
+    if (old->thing.refs > 1 || old->storage->refs > 1 || old->expanded || old->is_view) {
         *buffer = gmd_tensor_like(engine, old);
         gmd_tensor_drop(engine, old);
     }
@@ -197,13 +229,14 @@ static void accumulate(gmd_engine *engine, gmd_node *node)
         } else {
             variable->grad = gmd_tensor_keep(grad);
         }
+        gmd_storage_is(variable->grad->storage, GMD_GRADIENT);
     }
     gmd_tensor_drop(engine, grad);
 }
 
 static void drop_buffers(gmd_engine *engine, gmd_node *node)
 {
-    for (int i = 0; i < GMD_MAX_OUTPUTS; i++) {
+    for (uint32_t i = 0; i < node->output_count; i++) {
         gmd_tensor_drop(engine, node->buffer[i]);
         node->buffer[i] = NULL;
     }
@@ -227,9 +260,19 @@ static void distribute(gmd_engine *engine, ready *heap, gmd_node *node, gmd_tens
     }
 }
 
+static bool has_arrivals(const gmd_node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (node->buffer[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void run_node(gmd_engine *engine, ready *heap, gmd_node *node, bool retain_graph)
 {
-    gmd_tensor *results[GMD_MAX_EDGES] = {NULL};
+    gmd_tensor *few[GMD_FEW_EDGES] = {NULL};
     if (!node->backward) {
         accumulate(engine, node);
         return;
@@ -238,15 +281,45 @@ static void run_node(gmd_engine *engine, ready *heap, gmd_node *node, bool retai
         gmd_misuse(engine, "backward() went through this graph already, and what it had saved is "
                            "freed; pass retain_graph = true to the first backward()");
     }
-    if (!gmd_engine_failed(engine) && (node->buffer[0] || node->buffer[1] || node->buffer[2])) {
+    gmd_tensor **results = node->edge_count <= GMD_FEW_EDGES
+                               ? few
+                               : gmd_take(engine, node->edge_count * sizeof(gmd_tensor *));
+    if (!gmd_engine_failed(engine) && has_arrivals(node)) {
+        uint32_t stream = engine->stream;
+        engine->stream = node->stream;
         node->backward(engine, node, node->buffer, results);
+        engine->stream = stream;
     }
     drop_buffers(engine, node);
     if (!retain_graph && !gmd_engine_failed(engine)) {
         free_saved(engine, node);
-        node->was_used = node->saved_count > 0;
+        node->was_used = node->saved_count > 0 || node->owner;
     }
     distribute(engine, heap, node, results);
+    if (results != few) {
+        gmd_give(engine, results);
+    }
+}
+
+void gmd_backward_from(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *grad, bool retain_graph)
+{
+    gmd_node *root = tensor->grad_fn;
+    ready heap = {0};
+    bool grad_enabled = engine->grad_enabled, in_backward = engine->in_backward;
+    count_arrivals(engine, root);
+    root->buffer[tensor->output] = grad;
+    root->refs++;
+    ready_push(engine, &heap, root);
+    engine->in_backward = true;
+    engine->grad_enabled = false;
+    while (heap.count > 0) {
+        gmd_node *node = ready_pop(&heap);
+        run_node(engine, &heap, node, retain_graph);
+        gmd_node_drop(engine, node);
+    }
+    engine->in_backward = in_backward;
+    engine->grad_enabled = grad_enabled;
+    gmd_give(engine, heap.items);
 }
 
 void gmd_tensor_backward(gmd_engine *engine, gmd_tensor *loss, bool retain_graph)
@@ -265,22 +338,7 @@ void gmd_tensor_backward(gmd_engine *engine, gmd_tensor *loss, bool retain_graph
                    gmd_shape_text(&loss->shape, text));
         return;
     }
-    ready heap = {0};
-    bool grad_enabled = engine->grad_enabled;
     gmd_tensor *one = gmd_tensor_like(engine, loss);
-    count_arrivals(engine, root);
-    root->buffer[loss->output] = gmd_tensor_keep(one);
-    root->refs++;
-    ready_push(engine, &heap, root);
-    engine->in_backward = true;
-    engine->grad_enabled = false;
-    while (heap.count > 0) {
-        gmd_node *node = ready_pop(&heap);
-        run_node(engine, &heap, node, retain_graph);
-        gmd_node_drop(engine, node);
-    }
-    engine->in_backward = false;
-    engine->grad_enabled = grad_enabled;
-    gmd_give(engine, heap.items);
+    gmd_backward_from(engine, loss, gmd_tensor_keep(one), retain_graph);
     gmd_tensor_drop(engine, one);
 }

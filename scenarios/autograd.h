@@ -10,8 +10,8 @@
 #include "tensor.h"
 
 #define GMD_MAX_SAVED   8
-#define GMD_MAX_EDGES   132 /* an LSTM of 32 layers: input, two states, four weights a layer */
-#define GMD_MAX_OUTPUTS 3
+#define GMD_FEW_EDGES   132 /* an LSTM of 32 layers: input, two states, four weights a layer */
+#define GMD_FEW_OUTPUTS 3
 
 typedef struct gmd_node gmd_node;
 
@@ -26,7 +26,7 @@ typedef void (*gmd_backward)(gmd_engine *engine, gmd_node *node, gmd_tensor **gr
 typedef struct gmd_recipe {
     gmd_shape shape[3]; /* usually input, weight, output */
     gmd_dtype dtype;
-    uint64_t number[6];
+    uint64_t number[8];
 } gmd_recipe;
 
 typedef struct gmd_edge {
@@ -40,14 +40,20 @@ struct gmd_node {
     const char *name;
     gmd_backward backward; /* NULL: adds into the gradient of `variable` */
     gmd_tensor *variable;
+    uint32_t stream; /* backward runs where the operation ran */
     gmd_recipe recipe;
     gmd_storage *saved[GMD_MAX_SAVED];
     uint32_t saved_count, edge_count;
-    bool was_used; /* backward went through and freed what was saved */
+    gmd_tensor *kept; /* a tensor that is computed with again, until backward; NULL: none */
+    gmd_thing *owner; /* what it is computed with again; NULL: none */
+    int64_t *sizes;   /* of each input along the dimension that they were joined in; or NULL */
+    bool was_used;    /* backward went through and freed what was saved */
     /* of the backward pass under way */
     uint64_t pass;
     uint32_t awaited;
-    gmd_tensor *buffer[GMD_MAX_OUTPUTS];
+    uint32_t output_count;
+    gmd_tensor **buffer; /* the gradient of each output, as far as it has arrived */
+    gmd_tensor *few_outputs[GMD_FEW_OUTPUTS];
     gmd_node *next; /* of the engine's dying nodes */
     gmd_edge edges[];
 };
@@ -55,6 +61,9 @@ struct gmd_node {
 gmd_node *gmd_node_new(gmd_engine *engine, const char *name, gmd_backward backward,
                        uint32_t edge_count);
 void gmd_node_drop(gmd_engine *engine, gmd_node *node); /* NULL is fine */
+
+/* Room for the gradients of more than GMD_FEW_OUTPUTS outputs; once, before any is made. */
+void gmd_node_outputs(gmd_engine *engine, gmd_node *node, uint32_t count);
 
 /* Edge `index` leads to where `input` came from; nothing where it needs no gradient. */
 void gmd_node_connect(gmd_engine *engine, gmd_node *node, uint32_t index, gmd_tensor *input);
@@ -69,6 +78,12 @@ void gmd_node_save(gmd_node *node, gmd_tensor *tensor);
 /* Makes `tensor` output `index` of `node`. */
 void gmd_node_result(gmd_node *node, uint32_t index, gmd_tensor *tensor);
 
+/* In place: `tensor` is now what `result`, a view of it that an operation gave, is in the graph. */
+void gmd_tensor_rebase(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *result);
+
+/* From `tensor`, which has a graph, back to the leaves, beginning with its gradient `grad` (taken
+ * over). May be called while another pass is under way, as checkpointing does. */
+void gmd_backward_from(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *grad, bool retain_graph);
 /* From a scalar back to the leaves. */
 void gmd_tensor_backward(gmd_engine *engine, gmd_tensor *loss, bool retain_graph);
 

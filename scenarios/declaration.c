@@ -98,7 +98,38 @@ static const char *text_field(lua_State *lua, const char *name)
     return lua_tostring(lua, -1);
 }
 
-/* scenario { name =, summary =, params = { ... } }: takes it in and ends the script here. */
+static bool is_tag(const char *text)
+{
+    return text && *text && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(text);
+}
+
+/* tags = { "retention", ... } */
+static void read_tags(lua_State *lua, gmd_scenario *scenario)
+{
+    if (lua_getfield(lua, 1, "tags") == LUA_TNIL) {
+        lua_pop(lua, 1);
+        return;
+    }
+    luaL_argexpected(lua, lua_istable(lua, -1), 1, "tags = { \"...\", ... }");
+    lua_Unsigned count = lua_rawlen(lua, -1);
+    luaL_argcheck(lua, count <= GMD_TAGS_MAX, 1, "too many tags");
+    for (lua_Unsigned i = 1; i <= count; i++) {
+        lua_rawgeti(lua, -1, (lua_Integer)i);
+        const char *tag = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : NULL;
+        if (!is_tag(tag)) {
+            luaL_error(lua, "a tag is a word of small letters, digits and '_'");
+        }
+        scenario->tags[scenario->tag_count] = copy(tag);
+        if (!scenario->tags[scenario->tag_count++]) {
+            luaL_error(lua, "no memory");
+        }
+        lua_pop(lua, 1);
+    }
+    lua_pop(lua, 1);
+}
+
+/* scenario { name =, summary =, tags = { ... }, params = { ... } }: takes it in and ends the script
+ * here. */
 static int declare(lua_State *lua)
 {
     gmd_scenario *scenario = lua_touserdata(lua, lua_upvalueindex(1));
@@ -108,6 +139,7 @@ static int declare(lua_State *lua)
     }
     scenario->summary = copy(text_field(lua, "summary"));
     const char *name = text_field(lua, "name");
+    read_tags(lua, scenario);
     if (lua_getfield(lua, 1, "params") != LUA_TNIL) {
         luaL_checktype(lua, -1, LUA_TTABLE);
         int params = lua_gettop(lua);

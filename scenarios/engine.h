@@ -54,12 +54,18 @@ struct gmd_engine {
     gmd_error error;        /* of GMD_MISUSED and GMD_RAN_OUT */
     uint64_t refused_bytes; /* of GMD_RAN_OUT */
     const gmd_sink *sink;
+    const struct gmd_observer *observer; /* NULL: nobody looks on */
     gmd_engine_hooks hooks;
     uint64_t random_state;
     uint32_t next_block; /* block ids are never used twice */
     uint64_t requests;
-    uint32_t stream; /* what is allocated now belongs to it */
+    uint64_t live_bytes, peak_bytes; /* asked for and not freed */
+    uint32_t stream;                 /* what is allocated now belongs to it */
+    uint32_t streams;                /* created so far, besides the default one */
+    struct gmd_autocast *autocast;   /* mixed precision is on; NULL: it is not */
     bool grad_enabled;
+    struct tried *tried;    /* convolutions whose algorithms were tried (conv_workspace.c) */
+    bool benchmark;         /* cuDNN tries its algorithms at the first use of a convolution */
     bool in_backward;       /* the autograd thread has its own cuBLAS handle */
     uint64_t sequence;      /* of the next graph node */
     uint64_t backward_pass; /* marks the nodes that a pass has seen */

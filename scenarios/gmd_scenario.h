@@ -7,6 +7,7 @@
 #define GMD_SCENARIO_H
 
 #include "gmd_error.h"
+#include "gmd_inspection.h"
 #include "gmd_trace.h"
 
 typedef enum gmd_served {
@@ -17,7 +18,16 @@ typedef enum gmd_served {
 
 typedef struct gmd_sink_memory { /* bytes */
     uint64_t allocated, max_allocated, reserved, max_reserved;
+    uint64_t active; /* and what is freed and waits for a stream; UINT64_MAX: the allocator keeps no
+                        statistics, and the others are what can be seen from outside */
 } gmd_sink_memory;
+
+/* How much memory a scenario takes from here on, as it states itself. */
+typedef struct gmd_bound {
+    bool is_reserved; /* of reserved bytes; else of allocated ones */
+    bool leaks;       /* this variant passes it on purpose: that is shown, and nothing is wrong */
+    uint64_t bytes;
+} gmd_bound;
 
 typedef struct gmd_sink {
     void *context;
@@ -27,6 +37,10 @@ typedef struct gmd_sink {
     void (*phase)(void *context, const char *label);
     /* The allocator's figures now, for scripts that adapt to them; false: not known. */
     bool (*memory)(void *context, gmd_sink_memory *memory);
+    /* A bound is stated, to be held to the end of the run. NULL: nobody checks. */
+    void (*bound)(void *context, const gmd_bound *bound);
+    /* reset_peak_memory_stats(): peaks are from here on. NULL: they stay. */
+    void (*reset_peaks)(void *context);
 } gmd_sink;
 
 typedef struct gmd_param { /* "leak=true" on the command line */
@@ -45,6 +59,10 @@ void gmd_scenario_close(gmd_scenario *scenario); /* NULL is fine */
 const char *gmd_scenario_name(const gmd_scenario *scenario);
 const char *gmd_scenario_summary(const gmd_scenario *scenario); /* one line */
 
+/* A tag that the scenario declares, in its order; NULL when there is no such index. */
+const char *gmd_scenario_tag_at(const gmd_scenario *scenario, size_t index);
+bool gmd_scenario_has_tag(const gmd_scenario *scenario, const char *tag);
+
 /* A parameter that the scenario declares, in its order; false when there is no such index. */
 typedef struct gmd_scenario_param {
     const char *key, *default_value, *help;
@@ -58,6 +76,11 @@ bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scena
 gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, size_t param_count,
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error);
+
+/* What happens inside the next run is written into `inspection` (opened with what is wanted), which
+ * stays the caller's; once it is complete, further runs leave it alone. NULL: nobody looks. The
+ * requests are the same either way. */
+void gmd_scenario_inspect(gmd_scenario *scenario, gmd_inspection *inspection);
 
 /* Calls `visit` with the name of each scenario in `directory`, sorted. */
 gmd_status gmd_scenario_each(const char *directory, void (*visit)(void *context, const char *name),

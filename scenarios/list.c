@@ -48,7 +48,7 @@ gmd_status gmd_scenario_each(const char *directory, void (*visit)(void *context,
 }
 
 typedef struct known {
-    char text[512];
+    char text[680];
     size_t length;
 } known;
 
@@ -166,6 +166,9 @@ void gmd_scenario_close(gmd_scenario *scenario)
         free(scenario->params[i].text);
         free(scenario->params[i].help);
     }
+    for (size_t i = 0; i < scenario->tag_count; i++) {
+        free(scenario->tags[i]);
+    }
     free(scenario->params);
     free(scenario->name);
     free(scenario->summary);
@@ -181,6 +184,26 @@ const char *gmd_scenario_name(const gmd_scenario *scenario)
 const char *gmd_scenario_summary(const gmd_scenario *scenario)
 {
     return scenario->summary;
+}
+
+void gmd_scenario_inspect(gmd_scenario *scenario, gmd_inspection *inspection)
+{
+    scenario->inspection = inspection;
+}
+
+const char *gmd_scenario_tag_at(const gmd_scenario *scenario, size_t index)
+{
+    return index < scenario->tag_count ? scenario->tags[index] : NULL;
+}
+
+bool gmd_scenario_has_tag(const gmd_scenario *scenario, const char *tag)
+{
+    for (size_t i = 0; i < scenario->tag_count; i++) {
+        if (strcmp(scenario->tags[i], tag) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scenario_param *param)

@@ -30,6 +30,7 @@ static int create(lua_State *lua, gmd_dtype dtype)
     bool requires_grad = gmd_field_boolean(lua, 1, "requires_grad", false);
     gmd_tensor *tensor = gmd_tensor_new(engine_of(lua), &shape, type);
     tensor->requires_grad = requires_grad;
+    gmd_storage_is(tensor->storage, GMD_INPUT);
     return give(lua, tensor);
 }
 
@@ -45,7 +46,9 @@ static int create_integer(lua_State *lua)
 
 static int create_like(lua_State *lua)
 {
-    return give(lua, gmd_tensor_like(engine_of(lua), gmd_check_tensor(lua, 1)));
+    gmd_tensor *tensor = gmd_tensor_like(engine_of(lua), gmd_check_tensor(lua, 1));
+    gmd_storage_is(tensor->storage, GMD_INPUT);
+    return give(lua, tensor);
 }
 
 /* --- functions of tensors ---------------------------------------------------------------- */
@@ -73,11 +76,30 @@ static int no_grad(lua_State *lua)
     bool before = engine->grad_enabled;
     luaL_checktype(lua, 1, LUA_TFUNCTION);
     engine->grad_enabled = false;
-    lua_pushvalue(lua, 1);
-    int status = lua_pcall(lua, 0, 0, 0);
+    int status = gmd_lua_call_block(lua, 1);
     engine->grad_enabled = before;
     return status == LUA_OK ? 0 : lua_error(lua);
 }
+
+static int clip_grad_norm(lua_State *lua)
+{
+    gmd_thing *module = gmd_check_thing(lua, 1, &gmd_module_class);
+    gmd_clip_grad_norm(engine_of(lua), (gmd_module *)module);
+    return 0;
+}
+
+/* cudnn.benchmark(true): the first use of a convolution tries all algorithms. */
+static int cudnn_benchmark(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TBOOLEAN);
+    engine_of(lua)->benchmark = lua_toboolean(lua, 1);
+    return 0;
+}
+
+static const gmd_function cudnn_functions[] = {
+    {"benchmark", cudnn_benchmark, GMD_STATEMENT},
+    {NULL, NULL, GMD_CALL},
+};
 
 static const gmd_function tensor_functions[] = {
     {"randn", create_float, GMD_CALL},
@@ -92,6 +114,7 @@ static const gmd_function tensor_functions[] = {
     {"dropout", dropout, GMD_CALL},
     {"cross_entropy", cross_entropy, GMD_CALL},
     {"no_grad", no_grad, GMD_CALL},
+    {"clip_grad_norm", clip_grad_norm, GMD_STATEMENT},
     {"hold", gmd_lua_hold, GMD_CALL},
     {NULL, NULL, GMD_CALL},
 };
@@ -181,12 +204,58 @@ static int nn_embedding(lua_State *lua)
     return give_module(lua, gmd_nn_embedding(engine_of(lua), entries, size));
 }
 
+static int nn_rnn(lua_State *lua, gmd_rnn_kind kind)
+{
+    gmd_known_fields(lua, 1, "input hidden layers bidirectional batch_first");
+    gmd_rnn shape = {.kind = kind};
+    lua_Integer in = features(lua, "input", 1);
+    shape.hidden = features(lua, "hidden", 2);
+    shape.layers = gmd_field_integer_or(lua, 1, "layers", 1, 1, 32);
+    shape.directions = gmd_field_boolean(lua, 1, "bidirectional", false) ? 2 : 1;
+    shape.batch_first = gmd_field_boolean(lua, 1, "batch_first", true);
+    return give_module(lua, gmd_nn_rnn(engine_of(lua), &shape, in));
+}
+
 static int nn_lstm(lua_State *lua)
 {
-    gmd_known_fields(lua, 1, "input hidden layers");
+    return nn_rnn(lua, GMD_LSTM);
+}
+
+static int nn_gru(lua_State *lua)
+{
+    return nn_rnn(lua, GMD_GRU);
+}
+
+static int nn_gru_cell(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "input hidden");
     lua_Integer in = features(lua, "input", 1), hidden = features(lua, "hidden", 2);
-    lua_Integer layers = gmd_field_integer_or(lua, 1, "layers", 1, 1, 32);
-    return give_module(lua, gmd_nn_lstm(engine_of(lua), in, hidden, layers));
+    return give_module(lua, gmd_nn_gru_cell(engine_of(lua), in, hidden));
+}
+
+static int nn_tanh(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_activation(engine_of(lua), GMD_TANH));
+}
+
+static int nn_sigmoid(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_activation(engine_of(lua), GMD_SIGMOID));
+}
+
+static int nn_gelu(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_activation(engine_of(lua), GMD_GELU));
+}
+
+static int nn_silu(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_activation(engine_of(lua), GMD_SILU));
+}
+
+static int nn_softmax(lua_State *lua)
+{
+    return give_module(lua, gmd_nn_softmax(engine_of(lua)));
 }
 
 static int nn_sequential(lua_State *lua)
@@ -211,18 +280,26 @@ static int nn_residual(lua_State *lua)
     return give_module(lua, gmd_nn_residual(engine_of(lua), gmd_module_keep(body)));
 }
 
+static void check_heads(lua_State *lua, lua_Integer size, lua_Integer heads)
+{
+    if (size % heads != 0) {
+        luaL_error(lua, "features (%I) must be a multiple of heads (%I)", (LUAI_UACINT)size,
+                   (LUAI_UACINT)heads);
+    }
+}
+
 static int nn_transformer(lua_State *lua)
 {
-    gmd_known_fields(lua, 1, "layers features heads hidden");
-    lua_Integer layers = gmd_field_integer(lua, 1, "layers", 0, 1, 1024);
-    lua_Integer size = features(lua, "features", 0);
-    lua_Integer heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
-    lua_Integer hidden = gmd_field_integer_or(lua, 1, "hidden", 4 * size, 1, 4 * MAX_FEATURES);
-    if (size % heads != 0) {
-        return luaL_error(lua, "features (%I) must be a multiple of heads (%I)", (LUAI_UACINT)size,
-                          (LUAI_UACINT)heads);
-    }
-    return give_module(lua, gmd_nn_transformer(engine_of(lua), layers, size, heads, hidden));
+    gmd_known_fields(lua, 1, "layers features heads hidden gelu norm_first");
+    gmd_encoder shape;
+    shape.layers = gmd_field_integer(lua, 1, "layers", 0, 1, 1024);
+    shape.features = features(lua, "features", 0);
+    shape.heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
+    shape.hidden = gmd_field_integer_or(lua, 1, "hidden", 4 * shape.features, 1, 4 * MAX_FEATURES);
+    shape.gelu = gmd_field_boolean(lua, 1, "gelu", false);
+    shape.norm_first = gmd_field_boolean(lua, 1, "norm_first", false);
+    check_heads(lua, shape.features, shape.heads);
+    return give_module(lua, gmd_nn_transformer(engine_of(lua), &shape));
 }
 
 static int nn_resnet50(lua_State *lua)
@@ -231,6 +308,44 @@ static int nn_resnet50(lua_State *lua)
     lua_Integer classes =
         lua_istable(lua, 1) ? gmd_field_integer_or(lua, 1, "classes", 1000, 1, MAX_FEATURES) : 1000;
     return give_module(lua, gmd_nn_resnet50(engine_of(lua), classes));
+}
+
+static int nn_gpt(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "vocabulary features heads layers checkpoint positions causal");
+    gmd_gpt shape;
+    shape.vocabulary = features(lua, "vocabulary", 0);
+    shape.features = features(lua, "features", 0);
+    shape.heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
+    shape.layers = gmd_field_integer(lua, 1, "layers", 0, 1, 1024);
+    shape.positions = gmd_field_integer_or(lua, 1, "positions", 0, 0, MAX_FEATURES);
+    shape.causal = gmd_field_boolean(lua, 1, "causal", false);
+    shape.checkpoint = gmd_field_boolean(lua, 1, "checkpoint", false);
+    check_heads(lua, shape.features, shape.heads);
+    return give_module(lua, gmd_nn_gpt(engine_of(lua), &shape));
+}
+
+static int nn_gpt_block(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "features heads");
+    lua_Integer size = features(lua, "features", 1);
+    lua_Integer heads = gmd_field_integer(lua, 1, "heads", 2, 1, 1024);
+    check_heads(lua, size, heads);
+    return give_module(lua, gmd_nn_gpt_block(engine_of(lua), size, heads));
+}
+
+static int nn_checkpointed(lua_State *lua)
+{
+    gmd_module *body = (gmd_module *)gmd_check_thing(lua, 1, &gmd_module_class);
+    return give_module(lua, gmd_nn_checkpointed(engine_of(lua), gmd_module_keep(body)));
+}
+
+static int nn_seq2seq(lua_State *lua)
+{
+    gmd_known_fields(lua, 1, "vocabulary features hidden");
+    lua_Integer vocabulary = features(lua, "vocabulary", 0);
+    lua_Integer size = features(lua, "features", 0), hidden = features(lua, "hidden", 0);
+    return give_module(lua, gmd_nn_seq2seq(engine_of(lua), vocabulary, size, hidden));
 }
 
 static const gmd_function nn_functions[] = {
@@ -245,6 +360,17 @@ static const gmd_function nn_functions[] = {
     {"LayerNorm", nn_layer_norm, GMD_CALL},
     {"Embedding", nn_embedding, GMD_CALL},
     {"LSTM", nn_lstm, GMD_CALL},
+    {"GRU", nn_gru, GMD_CALL},
+    {"GRUCell", nn_gru_cell, GMD_CALL},
+    {"Tanh", nn_tanh, GMD_CALL},
+    {"Sigmoid", nn_sigmoid, GMD_CALL},
+    {"GELU", nn_gelu, GMD_CALL},
+    {"SiLU", nn_silu, GMD_CALL},
+    {"Softmax", nn_softmax, GMD_CALL},
+    {"seq2seq", nn_seq2seq, GMD_CALL},
+    {"gpt", nn_gpt, GMD_CALL},
+    {"GPTBlock", nn_gpt_block, GMD_CALL},
+    {"Checkpointed", nn_checkpointed, GMD_CALL},
     {"Sequential", nn_sequential, GMD_CALL},
     {"Residual", nn_residual, GMD_CALL},
     {"TransformerEncoder", nn_transformer, GMD_CALL},
@@ -254,28 +380,47 @@ static const gmd_function nn_functions[] = {
 
 /* --- optim ------------------------------------------------------------------------------- */
 
-static void add_parameters(lua_State *lua, gmd_optimizer *optimizer)
+/* A module, a tensor, or a list of such. */
+static void add_trainable(lua_State *lua, gmd_optimizer *optimizer, gmd_thing *thing)
 {
     gmd_engine *engine = engine_of(lua);
+    if (thing && thing->class == &gmd_module_class) {
+        gmd_optimizer_add_module(engine, optimizer, (gmd_module *)thing);
+    } else if (thing && thing->class == &gmd_list_class) {
+        gmd_list *list = (gmd_list *)thing;
+        for (size_t i = 0; i < gmd_list_count(list); i++) {
+            gmd_thing *item = gmd_list_at(list, i);
+            luaL_argcheck(lua, item->class != &gmd_list_class, 1, "a list of lists");
+            add_trainable(lua, optimizer, item);
+        }
+    } else if (thing && thing->class == &gmd_tensor_class) {
+        gmd_optimizer_add(engine, optimizer, (gmd_tensor *)thing);
+    } else {
+        luaL_argerror(lua, 1, "modules, tensors or lists of them expected");
+    }
+}
+
+static void add_parameters(lua_State *lua, gmd_optimizer *optimizer)
+{
     lua_Integer count = (lua_Integer)lua_rawlen(lua, 1);
     for (lua_Integer i = 1; i <= count; i++) {
         lua_rawgeti(lua, 1, i);
-        gmd_thing *thing = gmd_thing_at(lua, -1);
-        if (thing && thing->class == &gmd_module_class) {
-            gmd_optimizer_add_module(engine, optimizer, (gmd_module *)thing);
-        } else {
-            gmd_optimizer_add(engine, optimizer, gmd_check_tensor(lua, -1));
-        }
+        add_trainable(lua, optimizer, gmd_thing_at(lua, -1));
         lua_pop(lua, 1);
     }
 }
 
 static int new_optimizer(lua_State *lua, gmd_method method)
 {
-    gmd_known_fields(lua, 1, "lr momentum weight_decay betas eps");
+    gmd_known_fields(lua, 1, "lr momentum weight_decay betas eps foreach fused");
     luaL_checktype(lua, 1, LUA_TTABLE);
     bool momentum = gmd_field_number(lua, 1, "momentum", 0) > 0;
     gmd_optimizer *optimizer = gmd_optimizer_new(engine_of(lua), method, momentum);
+    if (gmd_field_boolean(lua, 1, "fused", false)) {
+        gmd_optimizer_implementation(optimizer, GMD_FUSED);
+    } else if (!gmd_field_boolean(lua, 1, "foreach", true)) {
+        gmd_optimizer_implementation(optimizer, GMD_FOR_LOOP);
+    }
     gmd_push_result(lua, (gmd_thing *)optimizer);
     add_parameters(lua, optimizer);
     return 1;
@@ -429,10 +574,32 @@ static int cuda_memory(lua_State *lua)
     return 1;
 }
 
+/* What the script asked for, which is the same for every allocator. */
+static int cuda_requested(lua_State *lua)
+{
+    const gmd_engine *engine = engine_of(lua);
+    lua_newtable(lua);
+    set_figure(lua, "bytes", engine->live_bytes);
+    set_figure(lua, "peak", engine->peak_bytes);
+    return 1;
+}
+
+static int cuda_reset_peaks(lua_State *lua)
+{
+    gmd_engine *engine = engine_of(lua);
+    engine->peak_bytes = engine->live_bytes;
+    if (engine->state != GMD_WAS_ENDED && engine->sink->reset_peaks) {
+        engine->sink->reset_peaks(engine->sink->context);
+    }
+    return 0;
+}
+
 static const gmd_function cuda_functions[] = {
     {"empty_cache", cuda_empty_cache, GMD_STATEMENT},
     {"synchronize", cuda_synchronize, GMD_STATEMENT},
     {"memory", cuda_memory, GMD_STATEMENT},
+    {"requested", cuda_requested, GMD_STATEMENT},
+    {"reset_peak_memory_stats", cuda_reset_peaks, GMD_STATEMENT},
     {NULL, NULL, GMD_CALL},
 };
 
@@ -443,6 +610,34 @@ static int phase(lua_State *lua)
     if (engine->state != GMD_WAS_ENDED && engine->sink->phase) {
         engine->sink->phase(engine->sink->context, label);
     }
+    return 0;
+}
+
+static void state_bound(lua_State *lua, const char *figure, bool is_reserved, bool leaks)
+{
+    const gmd_engine *engine = engine_of(lua);
+    double bytes = gmd_field_number(lua, 1, figure, 0);
+    gmd_bound bound = {.is_reserved = is_reserved, .leaks = leaks, .bytes = (uint64_t)bytes};
+    if (bytes > 0 && engine->state != GMD_WAS_ENDED && engine->sink->bound) {
+        engine->sink->bound(engine->sink->context, &bound);
+    }
+}
+
+/* bound { allocated = bytes, leaks = is_the_leaking_variant }: from here to the end. */
+static int bound(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    gmd_known_fields(lua, 1, "allocated reserved leaks");
+    bool leaks = gmd_field_boolean(lua, 1, "leaks", false);
+    double allocated = gmd_field_number(lua, 1, "allocated", 0);
+    double reserved = gmd_field_number(lua, 1, "reserved", 0);
+    const double most = (double)((uint64_t)1 << 62);
+    if (!(allocated >= 0 && allocated <= most && reserved >= 0 && reserved <= most &&
+          allocated + reserved > 0)) {
+        return luaL_error(lua, "bound { } needs allocated = BYTES or reserved = BYTES, above 0");
+    }
+    state_bound(lua, "allocated", false, leaks);
+    state_bound(lua, "reserved", true, leaks);
     return 0;
 }
 
@@ -471,6 +666,7 @@ static int choice(lua_State *lua)
 
 static const gmd_function run_functions[] = {
     {"phase", phase, GMD_STATEMENT},
+    {"bound", bound, GMD_STATEMENT},
     {"random", random_integer, GMD_QUERY},
     {"choice", choice, GMD_QUERY},
     {NULL, NULL, GMD_CALL},
@@ -491,5 +687,10 @@ void gmd_lua_engine_functions(lua_State *lua)
     library(lua, "nn", nn_functions);
     library(lua, "optim", optim_functions);
     library(lua, "gc", gc_functions);
+    library(lua, "cudnn", cudnn_functions);
+    gmd_lua_operation_functions(lua);
     library(lua, "cuda", cuda_functions);
+    lua_getfield(lua, -1, "cuda");
+    gmd_lua_stream_functions(lua);
+    lua_pop(lua, 1);
 }

@@ -1,8 +1,12 @@
 /* lua_methods.c - methods, attributes and operators of tensors, modules, optimizers, objects and
  * lists. */
+#include "grad_fn.h"
 #include "lua_arguments.h"
 #include "object.h"
 #include "optimizer.h"
+#include "stream.h"
+
+#include <string.h>
 
 static gmd_engine *engine_of(lua_State *lua)
 {
@@ -19,11 +23,31 @@ static int give_tensor(lua_State *lua, gmd_tensor *tensor)
 
 /* --- tensors ----------------------------------------------------------------------------- */
 
+/* From a tensor of any shape, whose gradient came from elsewhere. */
+static int backward_with(lua_State *lua, gmd_tensor *tensor, gmd_tensor *gradient, bool retain)
+{
+    if (!tensor->grad_fn) {
+        return luaL_error(lua, "backward() on a tensor that has no graph");
+    }
+    if (gmd_shape_count(&tensor->shape) != gmd_shape_count(&gradient->shape)) {
+        return luaL_error(lua, "the gradient must have the shape of the tensor");
+    }
+    gmd_backward_from(engine_of(lua), tensor, gmd_tensor_keep(gradient), retain);
+    return 0;
+}
+
 static int tensor_backward(lua_State *lua)
 {
-    gmd_known_fields(lua, 2, "retain_graph");
-    bool retain = lua_istable(lua, 2) && gmd_field_boolean(lua, 2, "retain_graph", false);
-    gmd_tensor_backward(engine_of(lua), gmd_check_tensor(lua, 1), retain);
+    gmd_tensor *tensor = gmd_check_tensor(lua, 1);
+    bool has_gradient = !lua_isnoneornil(lua, 2) && !lua_istable(lua, 2);
+    int options = has_gradient ? 3 : 2;
+    gmd_known_fields(lua, options, "retain_graph");
+    bool retain =
+        lua_istable(lua, options) && gmd_field_boolean(lua, options, "retain_graph", false);
+    if (has_gradient) {
+        return backward_with(lua, tensor, gmd_check_tensor(lua, 2), retain);
+    }
+    gmd_tensor_backward(engine_of(lua), tensor, retain);
     return 0;
 }
 
@@ -73,13 +97,7 @@ static int tensor_add_in_place(lua_State *lua)
         return luaL_error(lua, "a leaf that requires a gradient cannot be changed in place");
     }
     gmd_tensor *sum = gmd_op_add(engine, a, b, true);
-    if (sum && sum->grad_fn) {
-        gmd_node *old = a->grad_fn;
-        sum->grad_fn->refs++;
-        a->grad_fn = sum->grad_fn;
-        a->output = sum->output;
-        gmd_node_drop(engine, old);
-    }
+    gmd_tensor_rebase(engine, a, sum);
     gmd_tensor_drop(engine, sum);
     return gmd_push_result(lua, gmd_thing_keep(gmd_thing_of(a)));
 }
@@ -186,11 +204,32 @@ static int module_call(lua_State *lua)
     return made;
 }
 
+/* m:nbytes(): of parameters, of gradients that are there, of buffers. */
+static int module_nbytes(lua_State *lua)
+{
+    gmd_thing *thing = gmd_check_thing(lua, 1, &gmd_module_class);
+    gmd_module_sizes sizes = gmd_module_measure((gmd_module *)thing);
+    lua_pushinteger(lua, (lua_Integer)sizes.parameters);
+    lua_pushinteger(lua, (lua_Integer)sizes.gradients);
+    lua_pushinteger(lua, (lua_Integer)sizes.buffers);
+    return 3;
+}
+
+/* A Sequential is filled in a loop. */
+static int module_append(lua_State *lua)
+{
+    gmd_module *module = (gmd_module *)gmd_check_thing(lua, 1, &gmd_module_class);
+    gmd_module *child = (gmd_module *)gmd_check_thing(lua, 2, &gmd_module_class);
+    luaL_argcheck(lua, gmd_module_is_sequential(module), 1, "only a Sequential can be appended to");
+    luaL_argcheck(lua, child != module, 2, "a module cannot be part of itself");
+    gmd_module_child(engine_of(lua), module, gmd_module_keep(child));
+    return 0;
+}
+
 static const gmd_function module_methods[] = {
-    {"train", module_train, GMD_CALL},
-    {"eval", module_eval, GMD_CALL},
-    {"parameters", module_parameters, GMD_CALL},
-    {NULL, NULL, GMD_CALL},
+    {"append", module_append, GMD_STATEMENT},    {"nbytes", module_nbytes, GMD_QUERY},
+    {"train", module_train, GMD_CALL},           {"eval", module_eval, GMD_CALL},
+    {"parameters", module_parameters, GMD_CALL}, {NULL, NULL, GMD_CALL},
 };
 
 /* --- optimizers -------------------------------------------------------------------------- */
@@ -214,7 +253,14 @@ static int optimizer_zero_grad(lua_State *lua)
     return 0;
 }
 
+static int optimizer_nbytes(lua_State *lua)
+{
+    lua_pushinteger(lua, (lua_Integer)gmd_optimizer_bytes(check_optimizer(lua)));
+    return 1;
+}
+
 static const gmd_function optimizer_methods[] = {
+    {"nbytes", optimizer_nbytes, GMD_QUERY},
     {"step", optimizer_step, GMD_STATEMENT},
     {"zero_grad", optimizer_zero_grad, GMD_STATEMENT},
     {NULL, NULL, GMD_CALL},
@@ -272,6 +318,7 @@ const gmd_function *gmd_methods_of(const gmd_thing_class *class)
     return class == &gmd_tensor_class      ? tensor_methods
            : class == &gmd_module_class    ? module_methods
            : class == &gmd_optimizer_class ? optimizer_methods
+           : class == &gmd_stream_class    ? gmd_stream_methods
                                            : list_methods;
 }
 
@@ -280,8 +327,11 @@ const gmd_function *gmd_methods_of(const gmd_thing_class *class)
 static int tensor_attribute(lua_State *lua, gmd_tensor *tensor)
 {
     const char *name = lua_tostring(lua, 2);
-    if (name && name[0] == 'g' && name[1] == 'r' && name[2] == 'a' && name[3] == 'd' && !name[4]) {
+    if (name && strcmp(name, "grad") == 0) {
         return gmd_push_result(lua, gmd_thing_keep(gmd_thing_of(tensor->grad)));
+    }
+    if (name && strcmp(name, "grad_fn") == 0) {
+        return gmd_push_result(lua, (gmd_thing *)gmd_grad_fn_of(engine_of(lua), tensor));
     }
     return luaL_error(lua, "a tensor has no '%s'", name ? name : luaL_typename(lua, 2));
 }
@@ -327,6 +377,11 @@ int gmd_lua_index(lua_State *lua)
     }
     if (thing->class == &gmd_list_class) {
         return list_item(lua, (gmd_list *)thing);
+    }
+    if (thing->class == &gmd_grad_fn_class && lua_type(lua, 2) == LUA_TSTRING &&
+        strcmp(lua_tostring(lua, 2), "name") == 0) {
+        lua_pushstring(lua, gmd_grad_fn_name((gmd_grad_fn *)thing));
+        return 1;
     }
     return luaL_error(lua, "this %s has no '%s'", thing->class->name, luaL_tolstring(lua, 2, NULL));
 }
@@ -393,15 +448,20 @@ static int operator_add(lua_State *lua)
     return arithmetic(lua, add);
 }
 
+static gmd_tensor *multiply(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
+{
+    return gmd_op_mul(engine, a, b, false);
+}
+
 static int operator_multiply(lua_State *lua)
 {
-    return arithmetic(lua, gmd_op_mul);
+    return arithmetic(lua, multiply);
 }
 
 static int operator_divide(lua_State *lua)
 {
     luaL_argcheck(lua, lua_isnumber(lua, 2), 2, "a tensor is divided by a number");
-    return arithmetic(lua, gmd_op_mul);
+    return arithmetic(lua, multiply);
 }
 
 static int operator_negate(lua_State *lua)

@@ -1,4 +1,4 @@
-/* models.c - modules made of modules: Sequential, residual blocks, ResNet-50, the transformer. */
+/* models.c - modules made of modules: Sequential, residual blocks, ResNet-50. */
 #include "module.h"
 
 static int given(gmd_tensor *result, gmd_tensor *results[GMD_MAX_RESULTS])
@@ -16,6 +16,11 @@ static int sequential_forward(gmd_engine *engine, gmd_module *module, gmd_tensor
         x = gmd_module_pass(engine, module->children[i], x);
     }
     return given(x, results);
+}
+
+bool gmd_module_is_sequential(const gmd_module *module)
+{
+    return module->forward == sequential_forward;
 }
 
 gmd_module *gmd_nn_sequential(gmd_engine *engine, gmd_module **children, size_t count)
@@ -125,103 +130,5 @@ gmd_module *gmd_nn_resnet50(gmd_engine *engine, int64_t classes)
     gmd_module_child(engine, model, gmd_nn_avg_pool(engine));
     gmd_module_child(engine, model, gmd_nn_flatten(engine));
     gmd_module_child(engine, model, gmd_nn_linear(engine, 2048, classes, true));
-    return model;
-}
-
-/* --- torch.nn.TransformerEncoderLayer, batch first, normalisation last, with dropout ----- */
-
-enum { ATTENTION, LINEAR1, DROPOUT, LINEAR2, NORM1, NORM2 };
-
-/* Projects to queries, keys and values, attends, projects back. The copy of the input with the
- * length first is what the projection saves. */
-static int attention_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
-                             gmd_tensor *results[GMD_MAX_RESULTS])
-{
-    (void)count;
-    char text[128];
-    if (inputs[0]->shape.dims != 3) {
-        gmd_misuse(engine, "a transformer takes [batch, length, features], the input is %s",
-                   gmd_shape_text(&inputs[0]->shape, text));
-        return 0;
-    }
-    gmd_tensor *by_length = gmd_op_swap(engine, inputs[0]);
-    gmd_tensor *packed =
-        gmd_op_linear(engine, by_length, module->parameters[0], module->parameters[1]);
-    gmd_tensor_drop(engine, by_length);
-    gmd_tensor *merged = gmd_op_self_attention(engine, packed, module->heads);
-    gmd_tensor *projected = gmd_module_pass(engine, module->children[0], merged);
-    gmd_tensor *result = gmd_op_swap(engine, projected);
-    gmd_tensor_drop(engine, projected);
-    if (result) {
-        result->transposed = false; /* elementwise kernels read it as it lies */
-    }
-    return given(result, results);
-}
-
-static gmd_module *attention(gmd_engine *engine, int64_t features, int64_t heads)
-{
-    gmd_module *module = gmd_module_new(engine, "MultiheadAttention", attention_forward);
-    module->heads = heads;
-    gmd_module_child(engine, module, gmd_nn_linear(engine, features, features, true));
-    gmd_module_parameter(engine, module, (gmd_shape){2, {3 * features, features}});
-    gmd_module_parameter(engine, module, (gmd_shape){1, {3 * features}});
-    return module;
-}
-
-static gmd_tensor *feed_forward(gmd_engine *engine, gmd_module *module, gmd_tensor *x)
-{
-    gmd_module **part = module->children;
-    gmd_tensor *hidden = gmd_module_apply(engine, part[LINEAR1], x);
-    gmd_tensor *active = gmd_op_relu(engine, hidden, false);
-    gmd_tensor_drop(engine, hidden);
-    active = gmd_module_pass(engine, part[DROPOUT], active);
-    active = gmd_module_pass(engine, part[LINEAR2], active);
-    return gmd_module_pass(engine, part[DROPOUT], active);
-}
-
-/* x + branch, normalised; drops the branch. */
-static gmd_tensor *add_and_normalise(gmd_engine *engine, gmd_module *norm, gmd_tensor *x,
-                                     gmd_tensor *branch)
-{
-    gmd_tensor *sum = gmd_op_add(engine, x, branch, false);
-    gmd_tensor_drop(engine, branch);
-    return gmd_module_pass(engine, norm, sum);
-}
-
-static int transformer_layer_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs,
-                                     int count, gmd_tensor *results[GMD_MAX_RESULTS])
-{
-    (void)count;
-    gmd_module **part = module->children;
-    gmd_tensor *branch = gmd_module_apply(engine, part[ATTENTION], inputs[0]);
-    branch = gmd_module_pass(engine, part[DROPOUT], branch);
-    gmd_tensor *x = add_and_normalise(engine, part[NORM1], inputs[0], branch);
-    branch = x ? feed_forward(engine, module, x) : NULL;
-    gmd_tensor *result = add_and_normalise(engine, part[NORM2], x, branch);
-    gmd_tensor_drop(engine, x);
-    return given(result, results);
-}
-
-gmd_module *gmd_nn_transformer_layer(gmd_engine *engine, int64_t features, int64_t heads,
-                                     int64_t hidden)
-{
-    gmd_module *module =
-        gmd_module_new(engine, "TransformerEncoderLayer", transformer_layer_forward);
-    gmd_module_child(engine, module, attention(engine, features, heads));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, features, hidden, true));
-    gmd_module_child(engine, module, gmd_nn_dropout(engine));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, hidden, features, true));
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
-    return module;
-}
-
-gmd_module *gmd_nn_transformer(gmd_engine *engine, int64_t layers, int64_t features, int64_t heads,
-                               int64_t hidden)
-{
-    gmd_module *model = gmd_module_new(engine, "TransformerEncoder", sequential_forward);
-    for (int64_t i = 0; i < layers; i++) {
-        gmd_module_child(engine, model, gmd_nn_transformer_layer(engine, features, heads, hidden));
-    }
     return model;
 }

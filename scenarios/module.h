@@ -22,9 +22,11 @@ struct gmd_module {
     size_t parameter_count, buffer_count, child_count;
     gmd_storage *flat; /* an LSTM's weights as one block */
     gmd_conv conv;     /* convolutions and pools */
-    int64_t heads, layers, hidden;
+    gmd_rnn rnn;       /* of recurrent networks; the weights are the parameters */
+    int64_t heads;
+    gmd_activation activation;
     int depth; /* of nesting: passes recurse */
-    bool in_place, training;
+    bool in_place, training, gelu, norm_first;
 };
 
 extern const gmd_thing_class gmd_module_class;
@@ -42,6 +44,11 @@ static inline void gmd_module_drop(gmd_engine *engine, gmd_module *module)
 typedef void (*gmd_visit_parameter)(gmd_engine *engine, gmd_tensor *parameter, void *context);
 void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_parameter visit,
                            void *context);
+/* Bytes of its elements and of those of its children; a gradient counts where there is one. */
+typedef struct gmd_module_sizes {
+    uint64_t parameters, gradients, buffers;
+} gmd_module_sizes;
+gmd_module_sizes gmd_module_measure(const gmd_module *module);
 void gmd_module_train(gmd_module *module, bool training);
 
 /* One input, one result; NULL after gmd_misuse() and for a NULL input. */
@@ -60,16 +67,39 @@ gmd_module *gmd_nn_flatten(gmd_engine *engine);
 gmd_module *gmd_nn_linear(gmd_engine *engine, int64_t in, int64_t out, bool bias);
 gmd_module *gmd_nn_layer_norm(gmd_engine *engine, int64_t features);
 gmd_module *gmd_nn_embedding(gmd_engine *engine, int64_t entries, int64_t features);
-gmd_module *gmd_nn_lstm(gmd_engine *engine, int64_t in, int64_t hidden, int64_t layers);
+gmd_module *gmd_nn_activation(gmd_engine *engine, gmd_activation kind);
+gmd_module *gmd_nn_softmax(gmd_engine *engine);
+/* Recurrent (modules_rnn.c); of `shape` kind, layers, directions, hidden and batch_first are read.
+ */
+gmd_module *gmd_nn_rnn(gmd_engine *engine, const gmd_rnn *shape, int64_t in);
+gmd_module *gmd_nn_gru_cell(gmd_engine *engine, int64_t in, int64_t hidden);
 
 /* Compositions (models.c). They take over the references in `children`. */
 gmd_module *gmd_nn_sequential(gmd_engine *engine, gmd_module **children, size_t count);
+bool gmd_module_is_sequential(const gmd_module *module);
 gmd_module *gmd_nn_residual(gmd_engine *engine, gmd_module *body); /* input + body(input) */
-gmd_module *gmd_nn_transformer_layer(gmd_engine *engine, int64_t features, int64_t heads,
-                                     int64_t hidden);
-gmd_module *gmd_nn_transformer(gmd_engine *engine, int64_t layers, int64_t features, int64_t heads,
-                               int64_t hidden);
 gmd_module *gmd_nn_resnet50(gmd_engine *engine, int64_t classes);
+/* Transformers (model_transformer.c). */
+typedef struct gmd_encoder {
+    int64_t layers, features, heads, hidden;
+    bool gelu, norm_first; /* else ReLU, and normalisation last */
+} gmd_encoder;
+gmd_module *gmd_nn_transformer(gmd_engine *engine, const gmd_encoder *shape);
+gmd_module *gmd_nn_gpt_block(gmd_engine *engine, int64_t features, int64_t heads);
+gmd_module *gmd_nn_causal_block(gmd_engine *engine, int64_t features, int64_t heads);
+typedef struct gmd_gpt {
+    int64_t vocabulary, features, heads, layers;
+    int64_t positions; /* embedded and added to the words; 0: none */
+    bool causal;       /* nanoGPT's blocks in place of those over MultiheadAttention */
+    bool checkpoint;   /* of each block only the input is kept for the way back */
+} gmd_gpt;
+gmd_module *gmd_nn_gpt(gmd_engine *engine, const gmd_gpt *shape);
+gmd_module *gmd_nn_checkpointed(gmd_engine *engine,
+                                gmd_module *body); /* checkpoint.c; takes over */
+/* GRU encoder and decoder with attention (model_seq2seq.c); its inputs are source and target,
+ * [batch, length] each. */
+gmd_module *gmd_nn_seq2seq(gmd_engine *engine, int64_t vocabulary, int64_t features,
+                           int64_t hidden);
 
 /* For both files. */
 gmd_module *gmd_module_new(gmd_engine *engine, const char *name, gmd_forward forward);

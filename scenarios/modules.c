@@ -40,6 +40,7 @@ gmd_tensor *gmd_module_parameter(gmd_engine *engine, gmd_module *module, gmd_sha
         gmd_take_more(engine, module->parameters, (count + 1) * sizeof(gmd_tensor *));
     gmd_tensor *parameter = gmd_tensor_new(engine, &shape, GMD_FLOAT32);
     parameter->requires_grad = true;
+    gmd_storage_is(parameter->storage, GMD_PARAMETER);
     module->parameters[module->parameter_count++] = parameter;
     return parameter;
 }
@@ -48,7 +49,9 @@ static void add_buffer(gmd_engine *engine, gmd_module *module, gmd_shape shape, 
 {
     size_t count = module->buffer_count;
     module->buffers = gmd_take_more(engine, module->buffers, (count + 1) * sizeof(gmd_tensor *));
-    module->buffers[module->buffer_count++] = gmd_tensor_new(engine, &shape, dtype);
+    gmd_tensor *buffer = gmd_tensor_new(engine, &shape, dtype);
+    gmd_storage_is(buffer->storage, GMD_PARAMETER);
+    module->buffers[module->buffer_count++] = buffer;
 }
 
 void gmd_module_child(gmd_engine *engine, gmd_module *module, gmd_module *child)
@@ -73,6 +76,26 @@ void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_par
     for (size_t i = 0; i < module->child_count; i++) {
         gmd_module_parameters(engine, module->children[i], visit, context);
     }
+}
+
+gmd_module_sizes gmd_module_measure(const gmd_module *module)
+{
+    gmd_module_sizes sizes = {0};
+    for (size_t i = 0; i < module->parameter_count; i++) {
+        const gmd_tensor *parameter = module->parameters[i];
+        sizes.parameters += gmd_tensor_bytes(parameter);
+        sizes.gradients += parameter->grad ? gmd_tensor_bytes(parameter) : 0;
+    }
+    for (size_t i = 0; i < module->buffer_count; i++) {
+        sizes.buffers += gmd_tensor_bytes(module->buffers[i]);
+    }
+    for (size_t i = 0; i < module->child_count; i++) {
+        gmd_module_sizes part = gmd_module_measure(module->children[i]);
+        sizes.parameters += part.parameters;
+        sizes.gradients += part.gradients;
+        sizes.buffers += part.buffers;
+    }
+    return sizes;
 }
 
 void gmd_module_train(gmd_module *module, bool training)
@@ -189,6 +212,33 @@ gmd_module *gmd_nn_dropout(gmd_engine *engine)
     return gmd_module_new(engine, "Dropout", dropout_forward);
 }
 
+static int activation_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs,
+                              int count, gmd_tensor *results[GMD_MAX_RESULTS])
+{
+    (void)count;
+    return one(gmd_op_activation(engine, module->activation, inputs[0]), results);
+}
+
+gmd_module *gmd_nn_activation(gmd_engine *engine, gmd_activation kind)
+{
+    gmd_module *module = gmd_module_new(engine, "Activation", activation_forward);
+    module->activation = kind;
+    return module;
+}
+
+static int softmax_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
+                           gmd_tensor *results[GMD_MAX_RESULTS])
+{
+    (void)module;
+    (void)count;
+    return one(gmd_op_softmax(engine, inputs[0]), results);
+}
+
+gmd_module *gmd_nn_softmax(gmd_engine *engine)
+{
+    return gmd_module_new(engine, "Softmax", softmax_forward);
+}
+
 static int max_pool_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
                             gmd_tensor *results[GMD_MAX_RESULTS])
 {
@@ -283,63 +333,5 @@ gmd_module *gmd_nn_embedding(gmd_engine *engine, int64_t entries, int64_t featur
 {
     gmd_module *module = gmd_module_new(engine, "Embedding", embedding_forward);
     gmd_module_parameter(engine, module, (gmd_shape){2, {entries, features}});
-    return module;
-}
-
-/* --- LSTM -------------------------------------------------------------------------------- */
-
-static gmd_tensor *given_or_zeros(gmd_engine *engine, const gmd_module *module, gmd_tensor **inputs,
-                                  int count, int index)
-{
-    if (index < count) {
-        return gmd_tensor_keep(inputs[index]);
-    }
-    int64_t batch = inputs[0]->shape.dims > 0 ? inputs[0]->shape.size[0] : 0;
-    gmd_shape shape = {3, {module->layers, batch, module->hidden}};
-    return gmd_tensor_new(engine, &shape, inputs[0]->dtype);
-}
-
-static int lstm_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
-                        gmd_tensor *results[GMD_MAX_RESULTS])
-{
-    gmd_lstm lstm = {module->layers, module->hidden, module->flat, module->parameters};
-    gmd_tensor *h = given_or_zeros(engine, module, inputs, count, 1);
-    gmd_tensor *c = given_or_zeros(engine, module, inputs, count, 2);
-    bool done = gmd_op_lstm(engine, &lstm, inputs[0], h, c, results);
-    gmd_tensor_drop(engine, h);
-    gmd_tensor_drop(engine, c);
-    return done ? 3 : 0;
-}
-
-/* cuDNN wants all weights in one block: each is moved to the device, then copied into the block, of
- * which it becomes a view. */
-static void flatten_weights(gmd_engine *engine, gmd_module *module)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < module->parameter_count; i++) {
-        bytes += gmd_tensor_bytes(module->parameters[i]);
-    }
-    module->flat = gmd_storage_new(engine, bytes);
-    for (size_t i = 0; i < module->parameter_count; i++) {
-        gmd_storage *own = module->parameters[i]->storage;
-        module->parameters[i]->storage = gmd_storage_keep(module->flat);
-        gmd_storage_drop(engine, own);
-    }
-}
-
-gmd_module *gmd_nn_lstm(gmd_engine *engine, int64_t in, int64_t hidden, int64_t layers)
-{
-    gmd_module *module = gmd_module_new(engine, "LSTM", lstm_forward);
-    module->layers = layers;
-    module->hidden = hidden;
-    for (int64_t layer = 0; layer < layers; layer++) {
-        gmd_shape bias = {1, {4 * hidden}};
-        gmd_module_parameter(engine, module,
-                             (gmd_shape){2, {4 * hidden, layer == 0 ? in : hidden}});
-        gmd_module_parameter(engine, module, (gmd_shape){2, {4 * hidden, hidden}});
-        gmd_module_parameter(engine, module, bias);
-        gmd_module_parameter(engine, module, bias);
-    }
-    flatten_weights(engine, module);
     return module;
 }

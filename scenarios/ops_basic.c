@@ -1,17 +1,6 @@
 /* ops_basic.c - elementwise operations, reductions and views. */
 #include "ops.h"
-
-static bool same_shape(gmd_engine *engine, const char *what, const gmd_tensor *a,
-                       const gmd_tensor *b)
-{
-    char left[128], right[128];
-    if (gmd_shape_count(&a->shape) == gmd_shape_count(&b->shape)) {
-        return true;
-    }
-    gmd_misuse(engine, "%s: shapes %s and %s differ", what, gmd_shape_text(&a->shape, left),
-               gmd_shape_text(&b->shape, right));
-    return false;
-}
+#include "reduce.h"
 
 /* A node over one input, or NULL when nothing needs to be recorded. */
 static gmd_node *unary(gmd_engine *engine, const char *name, gmd_backward backward, gmd_tensor *a,
@@ -41,69 +30,20 @@ static void elementwise_backward(gmd_engine *engine, gmd_node *node, gmd_tensor 
     results[0] = new_grad(engine, node);
 }
 
-/* Both inputs get the very same gradient. */
-static void add_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                         gmd_tensor **results)
+static gmd_tensor *scaled(gmd_engine *engine, gmd_tensor *a, gmd_tensor *result)
 {
-    (void)engine;
-    for (uint32_t i = 0; i < 2; i++) {
-        results[i] = gmd_node_wants(node, i) ? gmd_tensor_keep(grads[0]) : NULL;
-    }
-}
-
-gmd_tensor *gmd_op_add(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b, bool in_place)
-{
-    if (!a || !b || !same_shape(engine, "add", a, b)) {
-        return NULL;
-    }
-    gmd_tensor *sum = in_place ? gmd_tensor_alias(engine, a) : gmd_tensor_like(engine, a);
-    if (gmd_tensor_tracked(engine, a) || gmd_tensor_tracked(engine, b)) {
-        gmd_node *node = gmd_node_new(engine, "AddBackward", add_backward, 2);
-        gmd_node_connect(engine, node, 0, a);
-        gmd_node_connect(engine, node, 1, b);
-        gmd_node_result(node, 0, sum);
-        gmd_node_drop(engine, node);
-    }
-    return sum;
-}
-
-static void mul_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                         gmd_tensor **results)
-{
-    (void)grads;
-    for (uint32_t i = 0; i < 2; i++) {
-        results[i] = gmd_node_wants(node, i) ? new_grad(engine, node) : NULL;
-    }
-}
-
-gmd_tensor *gmd_op_mul(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
-{
-    if (!a || !b || !same_shape(engine, "mul", a, b)) {
-        return NULL;
-    }
-    gmd_tensor *product = gmd_tensor_like(engine, a);
-    if (gmd_tensor_tracked(engine, a) || gmd_tensor_tracked(engine, b)) {
-        gmd_node *node = gmd_node_new(engine, "MulBackward", mul_backward, 2);
-        gmd_node_connect(engine, node, 0, a);
-        gmd_node_connect(engine, node, 1, b);
-        node->recipe.shape[0] = a->shape;
-        node->recipe.dtype = a->dtype;
-        gmd_node_save(node, gmd_node_wants(node, 1) ? a : NULL);
-        gmd_node_save(node, gmd_node_wants(node, 0) ? b : NULL);
-        gmd_node_result(node, 0, product);
-        gmd_node_drop(engine, node);
-    }
-    return product;
+    gmd_node_drop(engine, unary(engine, "MulBackward", elementwise_backward, a, result));
+    return result;
 }
 
 gmd_tensor *gmd_op_scale(gmd_engine *engine, gmd_tensor *a)
 {
-    if (!a) {
-        return NULL;
-    }
-    gmd_tensor *result = gmd_tensor_like(engine, a);
-    gmd_node_drop(engine, unary(engine, "MulBackward", elementwise_backward, a, result));
-    return result;
+    return a ? scaled(engine, a, gmd_tensor_like(engine, a)) : NULL;
+}
+
+gmd_tensor *gmd_op_scale_in_place(gmd_engine *engine, gmd_tensor *a)
+{
+    return scaled(engine, a, gmd_tensor_alias(engine, a));
 }
 
 /* grad * (2 * a^1): the power and its double are temporaries. */
@@ -162,20 +102,10 @@ gmd_tensor *gmd_op_dropout(gmd_engine *engine, gmd_tensor *a)
     return result;
 }
 
-/* A reduction to one number by many thread blocks goes through a buffer of partial results (a word
- * for each of at most 16 blocks on each of 132 multiprocessors) and a semaphore. */
 static gmd_tensor *reduce(gmd_engine *engine, gmd_tensor *a)
 {
     static const gmd_shape scalar = {0, {0}};
-    uint64_t elements = gmd_shape_count(&a->shape);
-    uint64_t blocks = elements / 2048 < 2112 ? elements / 2048 : 2112;
-    gmd_tensor *result = gmd_tensor_new(engine, &scalar, a->dtype);
-    if (blocks >= 16) {
-        gmd_storage *partial = gmd_storage_new(engine, blocks);
-        gmd_scratch(engine, 4);
-        gmd_storage_drop(engine, partial);
-    }
-    return result;
+    return gmd_reduce_to(engine, &a->shape, &scalar, a->dtype);
 }
 
 gmd_tensor *gmd_op_mean(gmd_engine *engine, gmd_tensor *a)
@@ -212,6 +142,7 @@ static void view_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads
     if (grads[0]->thing.refs == 1) { /* the same memory; nobody else holds this view of it */
         results[0] = gmd_tensor_keep(grads[0]);
         results[0]->shape = node->recipe.shape[0];
+        results[0]->is_view = true;
     } else {
         results[0] = gmd_tensor_view(engine, grads[0], &node->recipe.shape[0]);
     }

@@ -1,4 +1,5 @@
 /* ops_loss.c - cross entropy, for class indices and for class probabilities. */
+#include "autocast.h"
 #include "ops.h"
 
 static void log_softmax_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
@@ -97,7 +98,9 @@ gmd_tensor *gmd_op_cross_entropy(gmd_engine *engine, gmd_tensor *logits, gmd_ten
         return NULL;
     }
     gmd_tensor *total_weight = NULL;
-    gmd_tensor *scores = log_softmax(engine, logits);
+    gmd_tensor *narrow = log_softmax(engine, logits); /* in the type that the logits have */
+    gmd_tensor *scores = gmd_autocast_wide(engine, narrow);
+    gmd_tensor_drop(engine, narrow);
     gmd_tensor *loss = probabilities ? probability_loss(engine, scores)
                                      : index_loss(engine, scores, &total_weight);
     record_loss(engine, scores, target, total_weight, loss);

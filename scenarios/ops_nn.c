@@ -1,5 +1,8 @@
 /* ops_nn.c - layers with weights, pooling, and the workspaces of cuBLAS and cuDNN. */
+#include "autocast.h"
+#include "conv_workspace.h"
 #include "ops.h"
+#include "reduce.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -31,11 +34,6 @@ static gmd_tensor *grad_of_weight(gmd_engine *engine, const gmd_node *node)
     return gmd_tensor_new(engine, &node->recipe.shape[1], node->recipe.dtype);
 }
 
-static uint64_t bytes_of(const gmd_shape *shape, gmd_dtype dtype)
-{
-    return gmd_shape_count(shape) * gmd_dtype_bytes(dtype);
-}
-
 /* --- cuBLAS ------------------------------------------------------------------------------ */
 
 static void workspace(gmd_engine *engine, uint32_t role, uint64_t bytes)
@@ -53,6 +51,7 @@ static void workspace(gmd_engine *engine, uint32_t role, uint64_t bytes)
         gmd_storage_drop(engine, fresh);
         return;
     }
+    gmd_storage_is(fresh, GMD_WORKSPACE);
     fresh->role = role;
     fresh->next = engine->workspaces;
     engine->workspaces = fresh;
@@ -77,44 +76,69 @@ void gmd_cublas_release(gmd_engine *engine)
     }
 }
 
+enum { COPIED, HAS_BIAS }; /* of recipe.number; COPIED: the input lay otherwise */
+
 /* --- Linear ------------------------------------------------------------------------------ */
 
-/* The sum over many rows is taken by several thread blocks through a buffer: 8 bytes an element, at
- * most 1 MiB for each of 132 multiprocessors, and a semaphore. */
 static gmd_tensor *column_sum(gmd_engine *engine, const gmd_node *node, uint64_t rows)
 {
     int64_t columns = node->recipe.shape[1].size[0];
-    gmd_shape shape = {1, {columns}};
-    gmd_tensor *sum = gmd_tensor_new(engine, &shape, node->recipe.dtype);
-    if (rows >= 1024) {
-        uint64_t bytes = rows * (uint64_t)columns * 8;
-        gmd_storage *partial = gmd_storage_new(engine, bytes < 132 * MIB ? bytes : 132 * MIB);
-        gmd_scratch(engine, 16);
-        gmd_storage_drop(engine, partial);
-    }
-    return sum;
+    gmd_shape shape = {1, {columns}}, whole = {2, {(int64_t)rows, columns}};
+    return gmd_reduce_to(engine, &whole, &shape, node->recipe.dtype);
 }
 
-static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                            gmd_tensor **results)
+/* The gradients of the weight and of the bias are views: of a transposed product, and of a sum that
+ * kept its dimension. */
+static void bias_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
 {
-    (void)grads;
-    if (gmd_node_wants(node, 0)) {
-        results[0] = grad_of_input(engine, node);
-        gmd_cublas_workspace(engine, false);
-    }
-    if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node);
-        gmd_cublas_workspace(engine, false);
-    }
     if (gmd_node_wants(node, 2)) {
         uint64_t features = (uint64_t)node->recipe.shape[1].size[1];
         uint64_t rows = gmd_shape_count(&node->recipe.shape[0]) / features;
         results[2] = column_sum(engine, node, rows);
+        results[2]->is_view = true;
     }
 }
 
-gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+static void weight_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
+{
+    if (gmd_node_wants(node, 1)) {
+        results[1] = grad_of_weight(engine, node);
+        results[1]->is_view = true;
+        gmd_cublas_workspace(engine, false);
+    }
+}
+
+static void input_backward(gmd_engine *engine, const gmd_node *node, gmd_tensor **results)
+{
+    if (gmd_node_wants(node, 0)) {
+        results[0] = grad_of_input(engine, node);
+        results[0]->is_view = node->recipe.shape[0].dims > 2; /* rows, seen in their dimensions */
+        gmd_cublas_workspace(engine, false);
+    }
+}
+
+/* With a bias, and an input that lies in order, it is addmm, whose arguments are mat1, mat2, self.
+ * Otherwise it is mm (mat2, self), and the bias is added after: back through that first. */
+static void linear_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                            gmd_tensor **results)
+{
+    if (grads[0]->transposed) {
+        gmd_tensor *rows = gmd_tensor_like(engine, grads[0]);
+        gmd_tensor_drop(engine, grads[0]);
+        grads[0] = rows;
+    }
+    if (node->recipe.number[COPIED] || !node->recipe.number[HAS_BIAS]) {
+        bias_backward(engine, node, results);
+        weight_backward(engine, node, results);
+        input_backward(engine, node, results);
+    } else {
+        input_backward(engine, node, results);
+        weight_backward(engine, node, results);
+        bias_backward(engine, node, results);
+    }
+}
+
+static gmd_tensor *linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
                           gmd_tensor *bias)
 {
     char text[128];
@@ -130,9 +154,11 @@ gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     shape.size[shape.dims - 1] = weight->shape.size[0];
     gmd_tensor *rows = input->transposed ? gmd_tensor_like(engine, input) : gmd_tensor_keep(input);
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
-    gmd_cublas_workspace(engine, bias != NULL);
+    gmd_cublas_workspace(engine, bias && !input->transposed); /* else the bias is added after */
     gmd_node *node = layer_node(engine, "AddmmBackward", linear_backward, input, weight, bias);
     if (node) {
+        node->recipe.number[COPIED] = input->transposed;
+        node->recipe.number[HAS_BIAS] = bias != NULL;
         gmd_node_save(node, gmd_node_wants(node, 1) ? rows : NULL);
         gmd_node_save(node, gmd_node_wants(node, 0) ? weight : NULL);
         gmd_node_result(node, 0, result);
@@ -142,49 +168,53 @@ gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     return result;
 }
 
+/* Under autocast the arguments are converted in the order in which compilers evaluate them: the
+ * last one first. */
+gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias)
+{
+    gmd_tensor *b = gmd_autocast_input(engine, bias), *w = gmd_autocast_input(engine, weight);
+    gmd_tensor *x = gmd_autocast_input(engine, input);
+    gmd_tensor *result = linear(engine, x, w, b);
+    gmd_tensor_drop(engine, x);
+    gmd_tensor_drop(engine, w);
+    gmd_tensor_drop(engine, b);
+    return result;
+}
+
 /* --- Conv2d ------------------------------------------------------------------------------ */
 
-/* What cuDNN 9 took on an H200 (shared/traces/resnet50_*): a pointwise convolution is a product and
- * needs a few hundred bytes; the others work on channels-last copies of what they read and write,
- * and the gradient of the weight is summed over several partial copies of it. */
-static uint64_t forward_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight)
-{
-    return recipe->shape[1].size[2] == 1 ? 400 : in + weight + 16;
-}
+enum { KERNEL, STRIDE, PADDING }; /* of recipe.number */
 
-static uint64_t input_grad_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight,
-                                     uint64_t out)
+static gmd_conv_call call_of(const gmd_node *node, gmd_conv_pass pass, const gmd_shape *output)
 {
-    return recipe->shape[1].size[2] == 1 ? 400 : in + out + weight + 16;
-}
-
-static uint64_t weight_grad_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight,
-                                      uint64_t out)
-{
-    if (recipe->shape[1].size[2] == 1) {
-        uint64_t copies = in + out > weight ? in + out : weight;
-        return copies < 32 * weight ? copies : 32 * weight;
-    }
-    return in + out + (weight < 1 * MIB ? 15 : weight < 4 * MIB ? 4 : 1) * weight;
+    const uint64_t *number = node->recipe.number;
+    return (gmd_conv_call){
+        .pass = pass,
+        .conv = {(int64_t)number[KERNEL], (int64_t)number[STRIDE], (int64_t)number[PADDING]},
+        .dtype = node->recipe.dtype,
+        .input = node->recipe.shape[0],
+        .weight = node->recipe.shape[1],
+        .output = *output,
+    };
 }
 
 static void conv_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
                           gmd_tensor **results)
 {
-    const gmd_recipe *recipe = &node->recipe;
-    uint64_t in = bytes_of(&recipe->shape[0], recipe->dtype), out = gmd_tensor_bytes(grads[0]);
-    uint64_t weight = bytes_of(&recipe->shape[1], recipe->dtype);
     if (gmd_node_wants(node, 0)) {
+        gmd_conv_call call = call_of(node, GMD_CONV_INPUT_GRAD, &grads[0]->shape);
         results[0] = grad_of_input(engine, node);
-        gmd_scratch(engine, input_grad_workspace(recipe, in, weight, out));
+        gmd_conv_workspace(engine, &call);
     }
     if (gmd_node_wants(node, 1)) {
+        gmd_conv_call call = call_of(node, GMD_CONV_WEIGHT_GRAD, &grads[0]->shape);
         results[1] = grad_of_weight(engine, node);
-        gmd_scratch(engine, weight_grad_workspace(recipe, in, weight, out));
+        gmd_conv_workspace(engine, &call);
     }
     if (gmd_node_wants(node, 2)) {
-        gmd_shape shape = {1, {recipe->shape[1].size[0]}};
-        results[2] = gmd_tensor_new(engine, &shape, recipe->dtype);
+        gmd_shape shape = {1, {node->recipe.shape[1].size[0]}};
+        results[2] = gmd_tensor_new(engine, &shape, node->recipe.dtype);
     }
 }
 
@@ -214,7 +244,7 @@ static bool windowed_shape(gmd_engine *engine, const char *what, const gmd_tenso
     return false;
 }
 
-gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+static gmd_tensor *conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
                           gmd_tensor *bias, gmd_conv conv)
 {
     gmd_shape shape;
@@ -228,16 +258,30 @@ gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     }
     shape.size[1] = weight->shape.size[0];
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
-    gmd_recipe recipe = {.shape = {input->shape, weight->shape}};
-    gmd_scratch(engine,
-                forward_workspace(&recipe, gmd_tensor_bytes(input), gmd_tensor_bytes(weight)));
+    gmd_conv_call call = {GMD_CONV_FORWARD, conv, input->dtype, input->shape, weight->shape, shape};
+    gmd_conv_workspace(engine, &call);
     gmd_node *node = layer_node(engine, "ConvolutionBackward", conv_backward, input, weight, bias);
     if (node) {
+        node->recipe.number[KERNEL] = (uint64_t)conv.kernel;
+        node->recipe.number[STRIDE] = (uint64_t)conv.stride;
+        node->recipe.number[PADDING] = (uint64_t)conv.padding;
         gmd_node_save(node, gmd_node_wants(node, 1) ? input : NULL);
         gmd_node_save(node, gmd_node_wants(node, 0) ? weight : NULL);
         gmd_node_result(node, 0, result);
         gmd_node_drop(engine, node);
     }
+    return result;
+}
+
+gmd_tensor *gmd_op_conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight,
+                          gmd_tensor *bias, gmd_conv conv)
+{
+    gmd_tensor *b = gmd_autocast_input(engine, bias), *w = gmd_autocast_input(engine, weight);
+    gmd_tensor *x = gmd_autocast_input(engine, input);
+    gmd_tensor *result = conv2d(engine, x, w, b, conv);
+    gmd_tensor_drop(engine, x);
+    gmd_tensor_drop(engine, w);
+    gmd_tensor_drop(engine, b);
     return result;
 }
 
@@ -249,8 +293,8 @@ static void norm_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads
     (void)grads;
     gmd_tensor *input = grad_of_input(engine, node);
     if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node);
-        results[2] = grad_of_weight(engine, node);
+        results[1] = gmd_tensor_new(engine, &node->recipe.shape[1], GMD_FLOAT32);
+        results[2] = gmd_tensor_new(engine, &node->recipe.shape[1], GMD_FLOAT32);
     }
     if (gmd_node_wants(node, 0)) {
         results[0] = input;
@@ -312,7 +356,10 @@ gmd_tensor *gmd_op_layer_norm(gmd_engine *engine, gmd_tensor *input, gmd_tensor 
         return NULL;
     }
     int64_t rows = (int64_t)(gmd_shape_count(&input->shape) / (uint64_t)features);
-    return normalise(engine, "NativeLayerNormBackward", input, weight, bias, rows);
+    gmd_tensor *wide = gmd_autocast_wide(engine, input);
+    gmd_tensor *result = normalise(engine, "NativeLayerNormBackward", wide, weight, bias, rows);
+    gmd_tensor_drop(engine, wide);
+    return result;
 }
 
 /* --- pooling ----------------------------------------------------------------------------- */
@@ -360,40 +407,6 @@ gmd_tensor *gmd_op_global_avg_pool(gmd_engine *engine, gmd_tensor *input)
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
     gmd_node *node = layer_node(engine, "MeanBackward", pool_backward, input, NULL, NULL);
     if (node) {
-        gmd_node_result(node, 0, result);
-        gmd_node_drop(engine, node);
-    }
-    return result;
-}
-
-/* --- Embedding --------------------------------------------------------------------------- */
-
-static void embedding_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                               gmd_tensor **results)
-{
-    (void)grads;
-    if (gmd_node_wants(node, 1)) {
-        results[1] = grad_of_weight(engine, node); /* dense: as large as the whole table */
-    }
-}
-
-gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices, gmd_tensor *weight)
-{
-    if (!indices || !weight) {
-        return NULL;
-    }
-    if (indices->shape.dims >= GMD_MAX_DIMS) {
-        gmd_misuse(engine, "Embedding takes at most %d dimensions", GMD_MAX_DIMS - 1);
-        return NULL;
-    }
-    gmd_shape shape = indices->shape;
-    shape.size[shape.dims++] = weight->shape.size[1];
-    gmd_tensor *result = gmd_tensor_new(engine, &shape, weight->dtype);
-    gmd_node *node =
-        layer_node(engine, "EmbeddingBackward", embedding_backward, indices, weight, NULL);
-    if (node) {
-        node->recipe.dtype = weight->dtype;
-        gmd_node_save(node, indices);
         gmd_node_result(node, 0, result);
         gmd_node_drop(engine, node);
     }

@@ -3,12 +3,14 @@
 typedef struct slot {
     gmd_tensor *parameter;
     gmd_tensor *first, *second; /* momentum; or the two moments of Adam */
+    gmd_tensor *steps;          /* of GMD_FUSED */
 } slot;
 
 struct gmd_optimizer {
     gmd_thing thing;
     gmd_method method;
     bool momentum;
+    gmd_implementation implementation;
     slot *slots;
     size_t count, capacity;
 };
@@ -19,6 +21,7 @@ static void destroy_optimizer(gmd_engine *engine, gmd_thing *thing)
     for (size_t i = 0; i < optimizer->count; i++) {
         gmd_tensor_drop(engine, optimizer->slots[i].first);
         gmd_tensor_drop(engine, optimizer->slots[i].second);
+        gmd_tensor_drop(engine, optimizer->slots[i].steps);
         gmd_tensor_drop(engine, optimizer->slots[i].parameter);
     }
     gmd_give(engine, optimizer->slots);
@@ -66,16 +69,23 @@ static void step_sgd(gmd_engine *engine, gmd_optimizer *optimizer)
     }
 }
 
-/* The multi-tensor update takes the square roots of all second moments at once. */
-static void step_adam(gmd_engine *engine, gmd_optimizer *optimizer)
+static void create_moments(gmd_engine *engine, gmd_optimizer *optimizer)
 {
+    bool counted = optimizer->implementation == GMD_FUSED; /* the number of steps, on the device */
     for (size_t i = 0; i < optimizer->count; i++) {
         slot *each = &optimizer->slots[i];
         if (each->parameter->grad && !each->first) {
+            static const gmd_shape scalar = {0, {0}};
+            each->steps = counted ? gmd_tensor_new(engine, &scalar, GMD_FLOAT32) : NULL;
             each->first = gmd_tensor_like(engine, each->parameter);
             each->second = gmd_tensor_like(engine, each->parameter);
         }
     }
+}
+
+/* The multi-tensor update takes the square roots of all second moments at once. */
+static void update_at_once(gmd_engine *engine, gmd_optimizer *optimizer)
+{
     gmd_storage **roots = gmd_take(engine, (optimizer->count + 1) * sizeof(gmd_storage *));
     for (size_t i = 0; i < optimizer->count; i++) {
         if (optimizer->slots[i].parameter->grad) {
@@ -88,12 +98,85 @@ static void step_adam(gmd_engine *engine, gmd_optimizer *optimizer)
     gmd_give(engine, roots);
 }
 
+/* denom = exp_avg_sq.sqrt() / correction: the variable keeps one parameter's until the next one's.
+ */
+static void update_in_turn(gmd_engine *engine, gmd_optimizer *optimizer)
+{
+    gmd_storage *variable = NULL;
+    for (size_t i = 0; i < optimizer->count; i++) {
+        if (optimizer->slots[i].parameter->grad) {
+            uint64_t bytes = gmd_tensor_bytes(optimizer->slots[i].parameter);
+            gmd_storage *root = gmd_storage_new(engine, bytes);
+            gmd_storage *quotient = gmd_storage_new(engine, bytes);
+            gmd_storage_drop(engine, root);
+            gmd_storage_drop(engine, variable);
+            variable = quotient;
+        }
+    }
+    gmd_storage_drop(engine, variable);
+}
+
+static void step_adam(gmd_engine *engine, gmd_optimizer *optimizer)
+{
+    create_moments(engine, optimizer);
+    if (optimizer->implementation == GMD_FOREACH) {
+        update_at_once(engine, optimizer);
+    } else if (optimizer->implementation == GMD_FOR_LOOP) {
+        update_in_turn(engine, optimizer);
+    }
+}
+
+void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation implementation)
+{
+    optimizer->implementation = implementation;
+}
+
+uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < optimizer->count; i++) {
+        const slot *each = &optimizer->slots[i];
+        const gmd_tensor *const state[] = {each->first, each->second, each->steps};
+        for (size_t k = 0; k < sizeof state / sizeof state[0]; k++) {
+            bytes += state[k] ? gmd_tensor_bytes(state[k]) : 0;
+        }
+    }
+    return bytes;
+}
+
+static void mark_state(gmd_tensor *state)
+{
+    if (state) {
+        gmd_storage_is(state->storage, GMD_OPTIMIZER_STATE);
+    }
+}
+
+bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held)
+{
+    if (index >= optimizer->count) {
+        return false;
+    }
+    bool is_adam = optimizer->method == GMD_ADAM;
+    *held = (gmd_optimizer_slot){
+        .parameter = optimizer->slots[index].parameter,
+        .state = {optimizer->slots[index].first, optimizer->slots[index].second,
+                  optimizer->slots[index].steps},
+        .names = {is_adam ? "exp_avg" : "momentum_buffer", "exp_avg_sq", "step"},
+    };
+    return true;
+}
+
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)
 {
     if (optimizer->method == GMD_ADAM) {
         step_adam(engine, optimizer);
     } else {
         step_sgd(engine, optimizer);
+    }
+    for (size_t i = 0; i < optimizer->count; i++) {
+        mark_state(optimizer->slots[i].first);
+        mark_state(optimizer->slots[i].second);
+        mark_state(optimizer->slots[i].steps);
     }
 }
 
@@ -104,4 +187,48 @@ void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool 
         optimizer->slots[i].parameter->grad = NULL;
         gmd_tensor_drop(engine, grad);
     }
+}
+
+/* --- clipping ---------------------------------------------------------------------------- */
+
+#define CHUNK 65536 /* elements of a tensor that one thread block sums */
+
+typedef struct norms {
+    uint64_t count, largest; /* gradients, and elements of the largest */
+    gmd_storage **each;
+} norms;
+
+static void count_gradient(gmd_engine *engine, gmd_tensor *parameter, void *context)
+{
+    norms *all = context;
+    (void)engine;
+    if (parameter->grad) {
+        uint64_t elements = gmd_shape_count(&parameter->shape);
+        all->count++;
+        all->largest = elements > all->largest ? elements : all->largest;
+    }
+}
+
+/* The norm of each gradient, of those together, and the factor; gradients are scaled in place. */
+void gmd_clip_grad_norm(gmd_engine *engine, gmd_module *module)
+{
+    norms all = {0};
+    gmd_module_parameters(engine, module, count_gradient, &all);
+    uint64_t chunks = (all.largest + CHUNK - 1) / CHUNK;
+    gmd_storage *partial = gmd_storage_new(engine, all.count * chunks * 4);
+    all.each = gmd_take(engine, (all.count + 1) * sizeof(gmd_storage *));
+    for (uint64_t i = 0; i < all.count; i++) {
+        all.each[i] = gmd_storage_new(engine, 4);
+    }
+    gmd_storage_drop(engine, partial);
+    gmd_storage *stacked = gmd_storage_new(engine, all.count * 4);
+    gmd_storage *norm = gmd_storage_new(engine, 4);
+    gmd_storage_drop(engine, stacked);
+    for (uint64_t i = 0; i < all.count; i++) {
+        gmd_storage_drop(engine, all.each[i]);
+    }
+    gmd_storage *factor = gmd_storage_new(engine, 4);
+    gmd_storage_drop(engine, factor);
+    gmd_storage_drop(engine, norm);
+    gmd_give(engine, all.each);
 }

@@ -14,12 +14,17 @@ typedef struct gmd_declared {
     lua_Integer least, most; /* GMD_INTEGER */
 } gmd_declared;
 
+#define GMD_TAGS_MAX 8
+
 struct gmd_scenario {
     char *name, *summary, *source;
+    char *tags[GMD_TAGS_MAX];
+    size_t tag_count;
     char chunk[80]; /* how messages name the file, with Lua's leading '@' */
     size_t length;
     gmd_declared *params;
     size_t param_count;
+    gmd_inspection *inspection; /* borrowed; NULL: nobody looks inside */
 };
 
 /* Adds a parameter; NULL when there is no memory. Strings are copied. */

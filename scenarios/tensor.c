@@ -51,6 +51,12 @@ gmd_storage *gmd_storage_new(gmd_engine *engine, uint64_t bytes)
                                .bytes = bytes};
         storage->block = engine->next_block++;
         storage->has_block = gmd_ask(engine, &request);
+        if (engine->observer && storage->has_block) {
+            engine->observer->made(engine->observer->context, storage);
+        }
+        engine->live_bytes += storage->has_block ? bytes : 0;
+        engine->peak_bytes =
+            engine->live_bytes > engine->peak_bytes ? engine->live_bytes : engine->peak_bytes;
     }
     return storage;
 }
@@ -68,9 +74,13 @@ void gmd_storage_drop(gmd_engine *engine, gmd_storage *storage)
     if (!storage || --storage->refs > 0) {
         return;
     }
+    if (engine->observer && storage->has_block) {
+        engine->observer->gone(engine->observer->context, storage);
+    }
     if (storage->has_block) {
         gmd_request request = {
             .op = GMD_OP_FREE, .block = storage->block, .stream = storage->stream};
+        engine->live_bytes -= storage->bytes;
         gmd_ask(engine, &request);
     }
     gmd_give(engine, storage);
@@ -129,6 +139,9 @@ static gmd_tensor *tensor_over(gmd_engine *engine, gmd_storage *storage, const g
     tensor->storage = storage;
     tensor->shape = *shape;
     tensor->dtype = dtype;
+    if (engine->observer) {
+        engine->observer->shaped(engine->observer->context, tensor);
+    }
     return tensor;
 }
 
@@ -151,6 +164,7 @@ gmd_tensor *gmd_tensor_like(gmd_engine *engine, const gmd_tensor *model)
 gmd_tensor *gmd_tensor_view(gmd_engine *engine, gmd_tensor *tensor, const gmd_shape *shape)
 {
     gmd_tensor *view = tensor_over(engine, gmd_storage_keep(tensor->storage), shape, tensor->dtype);
+    view->is_view = true;
     view->transposed = tensor->transposed;
     view->expanded = tensor->expanded;
     return view;

@@ -247,6 +247,30 @@ static void what_was_held_before_the_limit_may_stay(void **state)
     assert_int_equal(bound_violations(&b), 0);
 }
 
+static void a_scenario_may_reach_its_stated_bound_and_not_pass_it(void **state)
+{
+    (void)state;
+    bound b;
+    gmd_stated_bound stated = {.bytes = 70, .peak = 70};
+    open_bound(&b, 1000);
+    b.view.bounds = &stated;
+    b.view.bound_count = 1;
+    assert_int_equal(bound_violations(&b), 0);
+    stated.peak = 71;
+    assert_int_equal(bound_violations(&b), 1);
+}
+
+static void a_variant_that_leaks_on_purpose_may_pass_its_bound(void **state)
+{
+    (void)state;
+    bound b;
+    gmd_stated_bound stated = {.bytes = 70, .peak = 71, .leaks = true};
+    open_bound(&b, 1000);
+    b.view.bounds = &stated;
+    b.view.bound_count = 1;
+    assert_int_equal(bound_violations(&b), 0);
+}
+
 static void what_the_device_handed_out_is_judged_as_well(void **state)
 {
     (void)state;
@@ -311,6 +335,8 @@ int main(void)
         cmocka_unit_test(reserved_may_reach_the_limit_and_not_pass_it),
         cmocka_unit_test(a_peak_within_a_request_counts),
         cmocka_unit_test(what_was_held_before_the_limit_may_stay),
+        cmocka_unit_test(a_scenario_may_reach_its_stated_bound_and_not_pass_it),
+        cmocka_unit_test(a_variant_that_leaks_on_purpose_may_pass_its_bound),
         cmocka_unit_test(what_the_device_handed_out_is_judged_as_well),
         cmocka_unit_test(what_other_requests_took_is_not_this_ones),
         cmocka_unit_test(what_is_given_back_within_the_request_counts),

@@ -54,6 +54,40 @@ static void a_scenario_shows_its_phases_in_columns_and_what_was_checked(void **s
         "  pass: 2,000 requests in 0.250 s (8,000 requests/s), seed 7\n");
 }
 
+static const char *show_bound(gmd_stated_bound bound)
+{
+    sample_passing.bounds[sample_passing.bound_count++] = bound;
+    return show(plain, &sample_passing, NULL);
+}
+
+static void a_bound_that_is_held_is_shown_with_its_peak(void **state)
+{
+    (void)state;
+    gmd_stated_bound bound = {.bytes = 300 << 20, .peak = 250 << 20};
+    assert_contains(show_bound(bound),
+                    "\n  bound: allocated at most 300.0 MiB: held; peak 250.0 MiB\n");
+}
+
+static void a_bound_that_is_passed_says_from_which_phase_on(void **state)
+{
+    (void)state;
+    gmd_stated_bound bound = {.is_reserved = true,
+                              .leaks = true,
+                              .bytes = 300 << 20,
+                              .peak = 350 << 20,
+                              .passed_phase = 1};
+    assert_contains(show_bound(bound),
+                    "\n  bound: reserved at most 300.0 MiB: passed; peak 350.0 MiB, "
+                    "from phase step 1 on (this variant is made to)\n");
+}
+
+static void a_bound_on_what_nobody_sees_is_not_called_held(void **state)
+{
+    (void)state;
+    gmd_stated_bound bound = {.is_reserved = true, .bytes = 300 << 20, .peak = GMD_STAT_UNKNOWN};
+    assert_contains(show_bound(bound), "\n  bound: reserved at most 300.0 MiB: not seen\n");
+}
+
 static void an_exact_history_is_told_in_one_line(void **state)
 {
     (void)state;
@@ -189,6 +223,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLAIM(a_scenario_shows_its_phases_in_columns_and_what_was_checked),
+        CLAIM(a_bound_that_is_held_is_shown_with_its_peak),
+        CLAIM(a_bound_that_is_passed_says_from_which_phase_on),
+        CLAIM(a_bound_on_what_nobody_sees_is_not_called_held),
         CLAIM(an_exact_history_is_told_in_one_line),
         CLAIM(a_first_difference_shows_both_sides),
         CLAIM(a_violation_names_oracle_request_and_case),

@@ -8,9 +8,15 @@
 #define BENCH_PHASES 512
 
 typedef struct bench_phase {
-    char label[32];
+    char label[128];
     uint64_t allocated, max_allocated;
+    uint64_t requested, max_requested; /* not rounded */
 } bench_phase;
+
+typedef struct bench_bound {
+    bool is_reserved, leaks;
+    uint64_t bytes, peak; /* peak: of allocated bytes, from where it was stated */
+} bench_bound;
 
 /* Bytes are rounded to 512 as PyTorch's allocator does. */
 typedef struct bench {
@@ -18,16 +24,21 @@ typedef struct bench {
     gmd_error error;
     bool out_of_memory;
     uint64_t allocated, max_allocated, requests, hash;
+    uint64_t requested, max_requested;
     uint64_t largest; /* request */
     size_t phase_count;
     bench_phase phases[BENCH_PHASES];
     uint64_t bytes[BENCH_BLOCKS]; /* of each block ever allocated; 0 when it is freed */
-    bool broken;                  /* a block was freed twice, or an id used again */
+    size_t bound_count;
+    bench_bound bounds[8];
+    bool broken; /* a block was freed twice, or an id used again */
     /* set before the run */
     uint64_t limit;      /* bytes that can be allocated at once; 0: any number */
     uint64_t stop_after; /* requests; 0: never */
     uint64_t after_stop; /* requests that came all the same */
     uint64_t seed;
+    gmd_inspection *inspection; /* what is seen inside; NULL: nobody looks */
+    bool has_no_statistics;
 } bench;
 
 /* Runs `text`, put behind a scenario { } of its own on line 1, so that its first line is line 2. */
@@ -35,11 +46,19 @@ bench *bench_run(const char *text);
 bench *bench_run_limited(const char *text, uint64_t limit_bytes);
 bench *bench_run_stopped(const char *text, uint64_t stop_after);
 
+/* The same, and looks inside the run; `limit_bytes` 0: none. */
+bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_t limit_bytes);
+
 /* The same with max_instructions. */
 bench *bench_run_budget(const char *text, const char *instructions);
 
 /* Runs a scenario of the project's folder; `params` is "leak=false iterations=3". */
 bench *bench_run_named(const char *name, const char *params, uint64_t seed);
+
+bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes);
+
+/* The same with its own parameters and seed 0, and looks inside. */
+bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection);
 
 /* Runs the file text as it is. */
 bench *bench_run_file_text(const char *text);

@@ -1,0 +1,171 @@
+#include "play.h"
+
+#include "smallest.h"
+
+#include "gmd_scenario.h"
+#include "gmd_session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct scenario_run {
+    gmd_scenario *scenario;
+    gmd_param params[CLI_PARAM_MAX];
+    size_t param_count;
+    uint64_t seed;
+} scenario_run;
+
+static gmd_served sink_request(void *context, const gmd_request *request)
+{
+    return gmd_session_request(context, request);
+}
+
+static void sink_phase(void *context, const char *label)
+{
+    gmd_session_phase(context, label);
+}
+
+static void sink_bound(void *context, const gmd_bound *bound)
+{
+    gmd_session_bound(context, bound);
+}
+
+static void sink_reset_peaks(void *context)
+{
+    gmd_session_reset_peaks(context, 0);
+}
+
+static bool sink_memory(void *context, gmd_sink_memory *memory)
+{
+    return gmd_session_memory(context, memory);
+}
+
+static gmd_status play(void *context, gmd_session *session, gmd_error *error)
+{
+    const scenario_run *run = context;
+    gmd_sink sink = {.context = session,
+                     .request = sink_request,
+                     .phase = sink_phase,
+                     .memory = sink_memory,
+                     .bound = sink_bound,
+                     .reset_peaks = sink_reset_peaks};
+    bool out_of_memory = false;
+    gmd_status status = gmd_scenario_run(run->scenario, run->params, run->param_count, run->seed,
+                                         &sink, &out_of_memory, error);
+    if (status == GMD_OK && out_of_memory) {
+        gmd_session_fail(
+            session, "expect", gmd_session_last_refused(session),
+            "the job ran out of memory: this allocation was refused and the script does "
+            "not handle that");
+    }
+    return status;
+}
+
+/* A schedule with a seed takes part in what the runs differ in. `seed`: of the body, or NULL. */
+static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
+                         const gmd_workload *workload, uint64_t *seed, cli_results *results,
+                         gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    size_t first = results->count;
+    for (uint64_t i = 0; i < plan->repeat && status == GMD_OK; i++) {
+        gmd_run_options one = *options;
+        gmd_schedule schedule = options->schedule ? *options->schedule : (gmd_schedule){0};
+        one.seed += i;
+        schedule.seed += i;
+        one.schedule = options->schedule ? &schedule : NULL;
+        if (seed) {
+            *seed = one.seed;
+        }
+        status = cli_results_run(results, &one, workload, error);
+    }
+    if (status == GMD_OK && plan->repeat > 1) {
+        status = cli_results_repeated(results, first, error);
+    }
+    return status;
+}
+
+/* Of no use to anybody: a look at a phase that did not come. */
+static gmd_status check_phase(const cli_plan *plan, const gmd_inspection *inspection,
+                              const gmd_outcome *outcome, gmd_error *error)
+{
+    bool at_phase = plan->at && (plan->inspect & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION));
+    if (!at_phase || inspection->was_reached || outcome->verdict != GMD_PASS) {
+        return GMD_OK;
+    }
+    char known[300] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < outcome->phase_count && used < 200; i++) {
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%.60s", i ? ", " : "",
+                                 outcome->phases[i].label);
+    }
+    return gmd_fail(error, GMD_BAD_INPUT, "--at %.60s: %.80s has no such phase; there are: %s%s",
+                    plan->at, outcome->name, *known ? known : "none", used < 200 ? "" : ", ...");
+}
+
+/* One run, and a look inside. */
+static gmd_status inspect(const cli_plan *plan, const gmd_workload *workload, scenario_run *run,
+                          cli_results *results, gmd_error *error)
+{
+    gmd_inspection *inspection = gmd_inspection_open(plan->inspect, plan->at, error);
+    if (!inspection) {
+        return GMD_NO_MEMORY;
+    }
+    gmd_scenario_inspect(run->scenario, inspection);
+    gmd_status status = cli_results_run(results, &plan->options->run, workload, error);
+    gmd_scenario_inspect(run->scenario, NULL);
+    if (status != GMD_OK) {
+        gmd_inspection_close(inspection);
+        return status;
+    }
+    cli_results_inspected(results, inspection);
+    return check_phase(plan, inspection, results->items[results->count - 1], error);
+}
+
+gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_group,
+                             cli_results *results, gmd_error *error)
+{
+    char variant[128];
+    scenario_run run = {.scenario = NULL};
+    cli_variants declared;
+    const cli_variants *variants = plan->variants;
+    if (plan->options->run.interleave) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "a scenario has one thread: --interleave needs a trace with more");
+    }
+    gmd_status status = gmd_scenario_open(&run.scenario, name, plan->directory, error);
+    if (status == GMD_OK && is_of_group) {
+        cli_variants_declared(plan->variants, run.scenario, &declared);
+        variants = &declared;
+    }
+    size_t combinations = cli_variants_combinations(variants);
+    for (size_t choice = 0; status == GMD_OK && choice < combinations; choice++) {
+        cli_variants_choose(variants, choice, run.params, variant, sizeof variant);
+        run.param_count = variants->count;
+        gmd_workload workload = {.name = gmd_scenario_name(run.scenario),
+                                 .kind = "scenario",
+                                 .variant = variant,
+                                 .body = play,
+                                 .context = &run};
+        run.seed = plan->options->run.seed;
+        status = plan->inspect ? inspect(plan, &workload, &run, results, error)
+                 : plan->finds_smallest_limit
+                     ? cli_smallest_run(results, &plan->options->run, &workload, error)
+                     : repeat(plan, &plan->options->run, &workload, &run.seed, results, error);
+    }
+    gmd_scenario_close(run.scenario);
+    return status;
+}
+
+gmd_status cli_play_trace(const cli_plan *plan, const char *path, const gmd_run_options *options,
+                          const gmd_trace *trace, cli_results *results, gmd_error *error)
+{
+    if (plan->inspect) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%.200s: a trace has no tensors and no lines: --lines, --tensors, "
+                        "--retention, --timeline and --inspect are for scenarios",
+                        path);
+    }
+    gmd_workload workload = {.name = path, .kind = "trace", .trace = trace, .body = gmd_play_trace};
+    return repeat(plan, options, &workload, NULL, results, error);
+}

@@ -1,0 +1,193 @@
+#include "selection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG_PREFIX "tag:"
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length >= tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+static gmd_status add(cli_selection *selection, const char *name, bool is_of_group,
+                      gmd_error *error)
+{
+    if (selection->count == selection->capacity) {
+        size_t capacity = selection->capacity ? 2 * selection->capacity : 16;
+        cli_selected *larger = realloc(selection->items, capacity * sizeof *larger);
+        if (!larger) {
+            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of scenarios");
+        }
+        selection->items = larger;
+        selection->capacity = capacity;
+    }
+    char *copy = strdup(name);
+    if (!copy) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of scenarios");
+    }
+    selection->items[selection->count++] =
+        (cli_selected){copy, has_suffix(name, ".gmd"), is_of_group};
+    return GMD_OK;
+}
+
+static bool has(const cli_selection *selection, const char *name)
+{
+    for (size_t i = 0; i < selection->count; i++) {
+        if (strcmp(selection->items[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- groups ------------------------------------------------------------------------------ */
+
+typedef struct group {
+    cli_selection *selection;
+    const char *tag; /* NULL: all scenarios */
+    const char *directory;
+    size_t found;
+    char tags[256]; /* there are, for the message */
+    gmd_status status;
+    gmd_error *error;
+} group;
+
+static void note_tags(group *g, const gmd_scenario *scenario)
+{
+    const char *tag;
+    for (size_t i = 0; (tag = gmd_scenario_tag_at(scenario, i)); i++) {
+        char bounded[64];
+        size_t used = strlen(g->tags);
+        snprintf(bounded, sizeof bounded, "%s%.50s", used ? ", " : "", tag);
+        if (!strstr(g->tags, tag) && used + strlen(bounded) < sizeof g->tags) {
+            memcpy(g->tags + used, bounded, strlen(bounded) + 1);
+        }
+    }
+}
+
+static void add_member(void *context, const char *name)
+{
+    group *g = context;
+    gmd_scenario *scenario = NULL;
+    if (g->status != GMD_OK) {
+        return;
+    }
+    g->status = gmd_scenario_open(&scenario, name, g->directory, g->error);
+    if (g->status != GMD_OK) {
+        return;
+    }
+    note_tags(g, scenario);
+    if (!g->tag || gmd_scenario_has_tag(scenario, g->tag)) {
+        g->found++;
+        if (!has(g->selection, name)) {
+            g->status = add(g->selection, name, true, g->error);
+        }
+    }
+    gmd_scenario_close(scenario);
+}
+
+static gmd_status add_group(cli_selection *selection, const char *tag, const char *directory,
+                            gmd_error *error)
+{
+    group g = {.selection = selection, .tag = tag, .directory = directory, .error = error};
+    gmd_status status = gmd_scenario_each(directory, add_member, &g, error);
+    if (status == GMD_OK) {
+        status = g.status;
+    }
+    if (status == GMD_OK && g.found == 0) {
+        status =
+            tag ? gmd_fail(error, GMD_BAD_INPUT, "no scenario has the tag '%.60s'; there are: %s",
+                           tag, *g.tags ? g.tags : "none")
+                : gmd_fail(error, GMD_BAD_INPUT, "%.300s: there are no scenarios", directory);
+    }
+    return status;
+}
+
+/* --- all of it --------------------------------------------------------------------------- */
+
+static gmd_status add_named(cli_selection *selection, const char *name, const char *directory,
+                            gmd_error *error)
+{
+    if (!has_suffix(name, ".gmd")) {
+        gmd_scenario *scenario = NULL;
+        gmd_status status = gmd_scenario_open(&scenario, name, directory, error);
+        gmd_scenario_close(scenario);
+        if (status != GMD_OK) {
+            return status;
+        }
+    }
+    return add(selection, name, false, error);
+}
+
+gmd_status cli_select(cli_selection *selection, const char *const *inputs, size_t count,
+                      const char *directory, const char **failed, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < count && status == GMD_OK; i++) {
+        *failed = inputs[i];
+        if (strcmp(inputs[i], "all") == 0) {
+            status = add_group(selection, NULL, directory, error);
+        } else if (strncmp(inputs[i], TAG_PREFIX, strlen(TAG_PREFIX)) == 0) {
+            status = add_group(selection, inputs[i] + strlen(TAG_PREFIX), directory, error);
+        } else {
+            status = add_named(selection, inputs[i], directory, error);
+        }
+    }
+    return status;
+}
+
+/* Marks in `taken` the parameters that the scenario of that name declares. */
+static gmd_status mark_taken(const char *name, const cli_variants *variants, const char *directory,
+                             bool taken[CLI_PARAM_MAX], gmd_error *error)
+{
+    gmd_scenario *scenario = NULL;
+    gmd_status status = gmd_scenario_open(&scenario, name, directory, error);
+    if (status == GMD_OK) {
+        gmd_scenario_param param;
+        for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
+            for (size_t k = 0; k < variants->count; k++) {
+                taken[k] |= strcmp(variants->lists[k].key, param.key) == 0;
+            }
+        }
+        gmd_scenario_close(scenario);
+    }
+    return status;
+}
+
+gmd_status cli_selection_check(const cli_selection *selection, const cli_variants *variants,
+                               const char *directory, gmd_error *error)
+{
+    bool taken[CLI_PARAM_MAX] = {false};
+    size_t members = 0;
+    for (size_t i = 0; i < selection->count; i++) {
+        const cli_selected *selected = &selection->items[i];
+        if (!selected->is_of_group) {
+            return GMD_OK;
+        }
+        gmd_status status = mark_taken(selected->name, variants, directory, taken, error);
+        if (status != GMD_OK) {
+            return status;
+        }
+        members++;
+    }
+    for (size_t k = 0; members && k < variants->count; k++) {
+        if (!taken[k]) {
+            return gmd_fail(error, GMD_BAD_INPUT,
+                            "none of the %zu scenarios has a parameter '%.60s'", members,
+                            variants->lists[k].key);
+        }
+    }
+    return GMD_OK;
+}
+
+void cli_selection_free(cli_selection *selection)
+{
+    for (size_t i = 0; i < selection->count; i++) {
+        free(selection->items[i].name);
+    }
+    free(selection->items);
+    *selection = (cli_selection){0};
+}

@@ -1,0 +1,52 @@
+/* session_bounds.c - the bounds that a scenario states of its own memory, on the first device. */
+#include "session_internal.h"
+
+static uint64_t figure_of(gmd_session *s, const gmd_stated_bound *bound)
+{
+    gmd_sink_memory memory;
+    gmd_session_memory(s, &memory);
+    if (!bound->is_reserved) {
+        return memory.allocated == GMD_STAT_UNKNOWN ? s->live_bytes[0] : memory.allocated;
+    }
+    /* a real device does not tell what an allocator without statistics holds */
+    return s->has_stats || s->runtime.sim ? memory.reserved : GMD_STAT_UNKNOWN;
+}
+
+static void follow(gmd_session *s, gmd_stated_bound *bound)
+{
+    uint64_t figure = figure_of(s, bound);
+    bool had_passed = gmd_stated_bound_is_passed(bound);
+    if (figure == GMD_STAT_UNKNOWN || (bound->peak != GMD_STAT_UNKNOWN && figure <= bound->peak)) {
+        return;
+    }
+    bound->peak = figure;
+    if (!had_passed && gmd_stated_bound_is_passed(bound)) {
+        bound->passed_phase = s->shared->outcome.phase_count;
+    }
+}
+
+void gmd_session_bound(gmd_session *session, const gmd_bound *bound)
+{
+    gmd_outcome *o = &session->shared->outcome;
+    if (o->bound_count == GMD_BOUND_MAX) {
+        gmd_session_note(session, "of the bounds that the scenario states the first %d are checked",
+                         GMD_BOUND_MAX);
+        return;
+    }
+    gmd_stated_bound *added = &o->bounds[o->bound_count++];
+    *added = (gmd_stated_bound){.is_reserved = bound->is_reserved,
+                                .leaks = bound->leaks,
+                                .bytes = bound->bytes,
+                                .peak = GMD_STAT_UNKNOWN};
+    follow(session, added);
+}
+
+void gmd_session_follow_bounds(gmd_session *session)
+{
+    gmd_outcome *o = &session->shared->outcome;
+    for (uint32_t i = 0; i < o->bound_count; i++) {
+        follow(session, &o->bounds[i]);
+    }
+    session->view.bounds = o->bounds;
+    session->view.bound_count = o->bound_count;
+}
