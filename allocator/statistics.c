@@ -191,7 +191,7 @@ static void share_out(statistics *s, const heap_statistics *asking, int row, int
         heaps++;
     }
     double part = all <= left ? 1 : (double)left / (double)all, sum = 0;
-    uint64_t extra = all < left ? (left - all) / heaps : 0, given = 0;
+    uint64_t extra = all < left && heaps ? (left - all) / heaps : 0, given = 0;
     for (heap_statistics *h = s->heaps; h; h = h->next) {
         uint64_t value = value_of(h, row, which);
         sum += (double)(h->shares[row][which].high - value) * part;
