@@ -58,6 +58,8 @@ struct gmd_engine {
     uint64_t random_state;
     uint32_t next_block; /* block ids are never used twice */
     uint64_t requests;
+    uint64_t
+        collected;   /* what collections have cost: one each, and one for each object looked at */
     uint32_t stream; /* what is allocated now belongs to it */
     bool grad_enabled;
     bool in_backward;       /* the autograd thread has its own cuBLAS handle */
