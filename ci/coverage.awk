@@ -104,13 +104,15 @@ END {
     }
     for (key in lacking) {
         if (!(key in listed)) {
-            printf "ci/coverage: nothing runs %s, line%s; a test, or a reason in %s\n", key, lacking[key], list | sorted
+            printf "ci/coverage: nothing runs %s, lines%s: a test is wanted, or a reason in %s\n", key, lacking[key],
+                list | sorted
             failed = 1
         }
     }
     for (key in listed) {
         if (!(key in lacking)) {
             printf "ci/coverage: %s is in %s, and it is all covered, or gone\n", key, list | sorted
+            failed = 1
         }
     }
     close(sorted)
