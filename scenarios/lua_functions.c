@@ -4,6 +4,7 @@
 #include "lua_arguments.h"
 #include "object.h"
 #include "optimizer.h"
+#include "sandbox.h"
 
 #define MAX_FEATURES ((lua_Integer)1 << 24)
 
@@ -516,7 +517,9 @@ static int gc_background(lua_State *lua)
     gmd_known_fields(lua, 1, "objects free_lists");
     lua_Integer objects = gmd_field_integer(lua, 1, "objects", 1, 0, 1000000000);
     lua_Integer refill = gmd_field_integer_or(lua, 1, "free_lists", 0, 0, 1000000000);
-    gmd_collector_background(engine_of(lua), (uint64_t)objects, (uint64_t)refill);
+    gmd_collector_background(engine_of(lua), (uint64_t)objects, (uint64_t)refill,
+                             gmd_binding_of(lua)->budget);
+    gmd_sandbox_check(lua);
     return 0;
 }
 
