@@ -6,8 +6,8 @@
 -- Params   batches: sequences in each batch, in turn; length: tokens of a sequence; accumulate: batches
 --          for a step; iterations: steps; vocabulary, features, heads, layers: the model;
 --          precision: bfloat16, float16, or empty for 32 bits.
--- Bound    allocated memory after a step: parameters, two moments, the last residual stream, loss and
---          batches; the same after every step but for the last batch's size.
+-- Bound    parameters, gradients and moments, 16-bit copies of the parameters, the graph of the largest
+--          batch, and its logits: logarithms of softmax in 16 and in 32 bits, and a gradient.
 -- Source   the gpt_frames recording (torch 2.11, H200): same phases.
 scenario {
   name = "gpt",
@@ -48,6 +48,18 @@ head = nn.Linear { features, vocabulary, bias = false }
 optimizer = optim.AdamW { embedding, blocks, head, lr = 3e-4 }
 side = cuda.Stream()
 drawn = 0
+
+largest = 0
+for _, size in ipairs(sizes) do
+  largest = math.max(largest, size)
+end
+tokens_at_once = largest * length
+parameters = 4 * (2 * vocabulary * features + layers * features * (12 * features + 13))
+width = precision == "" and 2 or 1
+bound {
+  allocated = 1.05 * (4.5 * parameters + width * 36 * layers * tokens_at_once * features
+    + width * 10 * tokens_at_once * vocabulary + 72 * MiB),
+}
 
 function prefetch()
   local batch = sizes[drawn % #sizes + 1]

@@ -86,9 +86,12 @@ typedef struct gmd_encoder {
 } gmd_encoder;
 gmd_module *gmd_nn_transformer(gmd_engine *engine, const gmd_encoder *shape);
 gmd_module *gmd_nn_gpt_block(gmd_engine *engine, int64_t features, int64_t heads);
+gmd_module *gmd_nn_causal_block(gmd_engine *engine, int64_t features, int64_t heads);
 typedef struct gmd_gpt {
     int64_t vocabulary, features, heads, layers;
-    bool checkpoint; /* of each block only the input is kept for the way back */
+    int64_t positions; /* embedded and added to the words; 0: none */
+    bool causal;       /* nanoGPT's blocks in place of those over MultiheadAttention */
+    bool checkpoint;   /* of each block only the input is kept for the way back */
 } gmd_gpt;
 gmd_module *gmd_nn_gpt(gmd_engine *engine, const gmd_gpt *shape);
 gmd_module *gmd_nn_checkpointed(gmd_engine *engine,

@@ -118,6 +118,8 @@ static pattern patterns[] = {
     {"gpt_accumulate_bf16", "gpt.lua", "precision=bfloat16 accumulate=3", 0.2, false},
     {"gpt_single", "gpt.lua", "foreach=false", 0.2, false},
     {"gpt_fused", "gpt.lua", "fused=true", 0.2, false},
+    {"gpt_causal", "gpt.lua", "causal=true", 0.2, false},
+    {"gpt_causal_bf16", "gpt.lua", "causal=true precision=bfloat16", 0.2, false},
     {"gpt_small", "gpt.lua", "batch=2 features=256 heads=4 layers=4", 0.2, false},
     {"tagger_lstm", "tagger.lua", "", 0.2, false},
     {"tagger_lstm2", "tagger.lua", "layers=2 hidden=768", 0.2, false},
