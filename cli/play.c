@@ -5,6 +5,7 @@
 #include "gmd_scenario.h"
 #include "gmd_session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct scenario_run {
@@ -49,6 +50,7 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
                      .bound = sink_bound,
                      .reset_peaks = sink_reset_peaks};
     bool out_of_memory = false;
+    gmd_scenario_mute(run->scenario, gmd_session_is_repetition(session));
     gmd_status status = gmd_scenario_run(run->scenario, run->params, run->param_count, run->seed,
                                          &sink, &out_of_memory, error);
     if (status == GMD_OK && out_of_memory) {
@@ -84,6 +86,43 @@ static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
     return status;
 }
 
+/* Of no use to anybody: a look at a phase that did not come. */
+static gmd_status check_phase(const cli_plan *plan, const gmd_inspection *inspection,
+                              const gmd_outcome *outcome, gmd_error *error)
+{
+    bool at_phase = plan->at && (plan->inspect & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION));
+    if (!at_phase || inspection->was_reached || outcome->verdict != GMD_PASS) {
+        return GMD_OK;
+    }
+    char known[300] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < outcome->phase_count && used < 200; i++) {
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%.60s", i ? ", " : "",
+                                 outcome->phases[i].label);
+    }
+    return gmd_fail(error, GMD_BAD_INPUT, "--at %.60s: %.80s has no such phase; there are: %s%s",
+                    plan->at, outcome->name, *known ? known : "none", used < 200 ? "" : ", ...");
+}
+
+/* One run, and a look inside. */
+static gmd_status inspect(const cli_plan *plan, const gmd_workload *workload, scenario_run *run,
+                          cli_results *results, gmd_error *error)
+{
+    gmd_inspection *inspection = gmd_inspection_open(plan->inspect, plan->at, error);
+    if (!inspection) {
+        return GMD_NO_MEMORY;
+    }
+    gmd_scenario_inspect(run->scenario, inspection);
+    gmd_status status = cli_results_run(results, &plan->options->run, workload, error);
+    gmd_scenario_inspect(run->scenario, NULL);
+    if (status != GMD_OK) {
+        gmd_inspection_close(inspection);
+        return status;
+    }
+    cli_results_inspected(results, inspection);
+    return check_phase(plan, inspection, results->items[results->count - 1], error);
+}
+
 gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_group,
                              cli_results *results, gmd_error *error)
 {
@@ -110,7 +149,8 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
                                  .body = play,
                                  .context = &run};
         run.seed = plan->options->run.seed;
-        status = plan->finds_smallest_limit
+        status = plan->inspect ? inspect(plan, &workload, &run, results, error)
+                 : plan->finds_smallest_limit
                      ? cli_smallest_run(results, &plan->options->run, &workload, error)
                      : repeat(plan, &plan->options->run, &workload, &run.seed, results, error);
     }
@@ -121,6 +161,12 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
 gmd_status cli_play_trace(const cli_plan *plan, const char *path, const gmd_run_options *options,
                           const gmd_trace *trace, cli_results *results, gmd_error *error)
 {
+    if (plan->inspect) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%.200s: a trace has no tensors and no lines: --lines, --tensors, "
+                        "--retention, --timeline and --inspect are for scenarios",
+                        path);
+    }
     gmd_workload workload = {.name = path, .kind = "trace", .trace = trace, .body = gmd_play_trace};
     return repeat(plan, options, &workload, NULL, results, error);
 }

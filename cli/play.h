@@ -12,6 +12,8 @@ typedef struct cli_plan {
     const char *directory;        /* of the scenarios */
     const cli_variants *variants; /* of all parameters given */
     uint64_t repeat;              /* runs of each, with consecutive seeds */
+    uint32_t inspect;             /* GMD_INSPECT_...: what is looked at inside */
+    const char *at;               /* the phase at whose end; NULL: at the end of the script */
     bool finds_smallest_limit;    /* of scenarios, instead of repeating them */
 } cli_plan;
 

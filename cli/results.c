@@ -16,10 +16,17 @@ static gmd_outcome *add_outcome(cli_results *results)
             return NULL;
         }
         results->items = items;
+        gmd_inspection **inspections =
+            realloc(results->inspections, capacity * sizeof(gmd_inspection *));
+        if (!inspections) {
+            return NULL;
+        }
+        results->inspections = inspections;
         results->capacity = capacity;
     }
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
     if (outcome) {
+        results->inspections[results->count] = NULL;
         results->items[results->count++] = outcome;
     }
     return outcome;
@@ -39,6 +46,11 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
         free(results->items[--results->count]);
     }
     return status;
+}
+
+void cli_results_inspected(cli_results *results, gmd_inspection *inspection)
+{
+    results->inspections[results->count - 1] = inspection;
 }
 
 gmd_status cli_results_repeated(cli_results *results, size_t first, gmd_error *error)
@@ -146,6 +158,7 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
                          .seed = options->run.seed,
                          .outcomes = (const gmd_outcome *const *)results->items,
                          .outcome_count = results->count,
+                         .inspections = (const gmd_inspection *const *)results->inspections,
                          .repeats = results->repeats,
                          .repeat_count = results->repeat_count,
                          .gate = results->gate};
@@ -183,7 +196,9 @@ void cli_results_free(cli_results *results)
 {
     for (size_t i = 0; i < results->count; i++) {
         free(results->items[i]);
+        gmd_inspection_close(results->inspections[i]);
     }
+    free(results->inspections);
     free(results->items);
     free(results->repeats);
     *results = (cli_results){0};

@@ -9,6 +9,7 @@
 
 typedef struct cli_results {
     gmd_outcome **items;
+    gmd_inspection **inspections; /* what was seen inside each; NULL: nothing */
     size_t count, capacity;
     gmd_repeat *repeats;
     size_t repeat_count;
@@ -18,6 +19,9 @@ typedef struct cli_results {
 /* Runs the workload and keeps its outcome. */
 gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
                            const gmd_workload *workload, gmd_error *error);
+
+/* What was seen inside the latest run; taken over. */
+void cli_results_inspected(cli_results *results, gmd_inspection *inspection);
 
 /* The outcomes from number `first` on are of the same workload with other seeds. */
 gmd_status cli_results_repeated(cli_results *results, size_t first, gmd_error *error);

@@ -15,13 +15,25 @@
 
 #define INPUT_MAX 256
 
-enum { KEY_SWEEP = 0x500, KEY_REPEAT, KEY_SMALLEST };
+enum {
+    KEY_SWEEP = 0x500,
+    KEY_REPEAT,
+    KEY_SMALLEST,
+    KEY_LINES,
+    KEY_TENSORS,
+    KEY_RETENTION,
+    KEY_TIMELINE,
+    KEY_INSPECT,
+    KEY_AT
+};
 
 typedef struct run_arguments {
     cli_options common;
     bool lists, finds_smallest_limit;
     cli_sweep sweep;
     uint64_t repeat;
+    uint32_t inspect; /* GMD_INSPECT_... */
+    const char *at;
     const char *inputs[INPUT_MAX];
     size_t input_count;
     char *params[CLI_PARAM_MAX]; /* KEY=VALUE[,VALUE...] */
@@ -40,8 +52,39 @@ static const struct argp_option run_options[] = {
      "of a trace: each call that the allocator makes to the device, or each that takes memory, "
      "fails in a run of its own",
      1},
+    {NULL, 0, NULL, 0, "Inside a scenario:", 2},
+    {"lines", KEY_LINES, NULL, 0, "memory by line of the script", 2},
+    {"tensors", KEY_TENSORS, NULL, 0, "the tensors that are alive, and what the rest is", 2},
+    {"retention", KEY_RETENTION, NULL, 0, "who holds what is alive: the shortest path to it", 2},
+    {"timeline", KEY_TIMELINE, NULL, 0, "memory by category at each phase", 2},
+    {"inspect", KEY_INSPECT, NULL, 0, "all four", 2},
+    {"at", KEY_AT, "PHASE", 0, "tensors and retention at the end of this phase, not of the script",
+     2},
     {0},
 };
+
+static bool parse_inspect(int key, uint32_t *inspect)
+{
+    switch (key) {
+    case KEY_LINES:
+        *inspect |= GMD_INSPECT_LINES;
+        return true;
+    case KEY_TENSORS:
+        *inspect |= GMD_INSPECT_TENSORS;
+        return true;
+    case KEY_RETENTION:
+        *inspect |= GMD_INSPECT_RETENTION;
+        return true;
+    case KEY_TIMELINE:
+        *inspect |= GMD_INSPECT_TIMELINE;
+        return true;
+    case KEY_INSPECT:
+        *inspect |= GMD_INSPECT_ALL;
+        return true;
+    default:
+        return false;
+    }
+}
 
 static void add_param(run_arguments *a, char *text, struct argp_state *state)
 {
@@ -67,8 +110,15 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
     if (a->sweep && a->repeat > 1) {
         argp_error(state, "--sweep and --repeat cannot be combined");
     }
-    if (a->finds_smallest_limit && (a->sweep || a->repeat > 1)) {
-        argp_error(state, "--smallest-limit goes with neither --sweep nor --repeat");
+    if (a->inspect && a->repeat > 1) {
+        argp_error(state, "--repeat shows statistics of many runs, and %s looks inside one",
+                   a->inspect == GMD_INSPECT_LINES ? "--lines" : "--inspect");
+    }
+    if (a->at && !(a->inspect & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION))) {
+        argp_error(state, "--at %s: expected --tensors or --retention with it", a->at);
+    }
+    if (a->finds_smallest_limit && (a->sweep || a->repeat > 1 || a->inspect)) {
+        argp_error(state, "--smallest-limit goes with neither --sweep nor --repeat nor --inspect");
     }
 }
 
@@ -106,8 +156,11 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
     case ARGP_KEY_END:
         check_arguments(a, state);
         return 0;
+    case KEY_AT:
+        a->at = text;
+        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_inspect(key, &a->inspect) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -181,7 +234,13 @@ static gmd_status run_all(run_arguments *a, cli_selection *selection, const char
     if (status == GMD_OK) {
         status = cli_selection_check(selection, variants, directory, error);
     }
-    cli_plan plan = {&a->common, directory, variants, a->repeat, a->finds_smallest_limit};
+    cli_plan plan = {.options = &a->common,
+                     .directory = directory,
+                     .variants = variants,
+                     .repeat = a->repeat,
+                     .inspect = a->inspect,
+                     .at = a->at,
+                     .finds_smallest_limit = a->finds_smallest_limit};
     for (size_t i = 0; i < selection->count && status == GMD_OK; i++) {
         *failed = selection->items[i].name;
         status = run_selected(a, &plan, &selection->items[i], results, error);

@@ -97,16 +97,23 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
 
 /* --- what others ask of a session -------------------------------------------------------- */
 
+bool gmd_session_is_repetition(const gmd_session *session)
+{
+    return session->options->is_second_run;
+}
+
 bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory)
 {
     const gmd_stats *stats = &session->stats[0];
     if (session->has_stats) {
         *memory = (gmd_sink_memory){stats->allocated_bytes, stats->allocated_bytes_peak,
-                                    stats->reserved_bytes, stats->reserved_bytes_peak};
+                                    stats->reserved_bytes, stats->reserved_bytes_peak,
+                                    stats->active_bytes};
         return true;
     }
     *memory = (gmd_sink_memory){.allocated = session->live_bytes[0],
-                                .max_allocated = session->peak_allocated};
+                                .max_allocated = session->peak_allocated,
+                                .active = GMD_STAT_UNKNOWN};
     if (session->runtime.sim) {
         memory->reserved = session->figures[0].physical_bytes;
         memory->max_reserved = session->peak_reserved;

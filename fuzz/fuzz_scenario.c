@@ -42,7 +42,7 @@ static void note_phase(void *context, const char *label)
 static bool tell_memory(void *context, gmd_sink_memory *memory)
 {
     served *s = context;
-    *memory = (gmd_sink_memory){s->live, s->live, s->live, s->live};
+    *memory = (gmd_sink_memory){s->live, s->live, s->live, s->live, s->live};
     return true;
 }
 

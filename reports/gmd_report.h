@@ -10,6 +10,7 @@
 
 #include "gmd_error.h"
 #include "gmd_gate_result.h"
+#include "gmd_inspection.h"
 #include "gmd_outcome.h"
 
 #include <stdbool.h>
@@ -31,6 +32,8 @@ typedef struct gmd_report {
     uint64_t seed;
     const gmd_outcome *const *outcomes;
     size_t outcome_count;
+    /* What was seen inside each outcome's run; NULL: nothing, in any of them. */
+    const gmd_inspection *const *inspections;
     const gmd_repeat *repeats; /* statistics of each are shown */
     size_t repeat_count;
     const char *command_line;    /* that makes this report again; NULL: not given */

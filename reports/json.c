@@ -110,6 +110,12 @@ void gmd_json_string(gmd_json *json, const char *key, const char *value)
     }
 }
 
+void gmd_json_i64(gmd_json *json, const char *key, int64_t value)
+{
+    begin_member(json, key);
+    fprintf(json->out, "%" PRId64, value);
+}
+
 void gmd_json_u64(gmd_json *json, const char *key, uint64_t value)
 {
     begin_member(json, key);

@@ -38,6 +38,7 @@ void gmd_json_end(gmd_json *json);
  * as U+FFFD. NULL is written as null. */
 void gmd_json_string(gmd_json *json, const char *key, const char *value);
 void gmd_json_u64(gmd_json *json, const char *key, uint64_t value);
+void gmd_json_i64(gmd_json *json, const char *key, int64_t value);
 /* JSON has no word for an infinity or a NaN: they become null. */
 void gmd_json_double(gmd_json *json, const char *key, double value);
 void gmd_json_bool(gmd_json *json, const char *key, bool value);

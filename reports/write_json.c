@@ -1,5 +1,6 @@
 /* write_json.c - the JSON report. Its keys are a contract with the outside: add, never rename. */
 #include "gate.h"
+#include "inspect.h"
 #include "json.h"
 #include "outcome.h"
 #include "repeats.h"
@@ -199,7 +200,8 @@ static void write_bounds(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_end(json);
 }
 
-static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
+static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
+                          const gmd_inspection *inspection)
 {
     gmd_json_object(json, NULL);
     gmd_json_string(json, "name", outcome->name);
@@ -233,6 +235,7 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome)
         gmd_json_string(json, NULL, outcome->notes[i]);
     }
     gmd_json_end(json);
+    gmd_inspection_json(json, inspection);
     gmd_json_end(json);
 }
 
@@ -304,7 +307,8 @@ static void write_outcomes(gmd_json *json, const gmd_report *report)
 {
     gmd_json_array(json, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios");
     for (size_t i = 0; i < report->outcome_count; i++) {
-        write_outcome(json, report->outcomes[i]);
+        write_outcome(json, report->outcomes[i],
+                      report->inspections ? report->inspections[i] : NULL);
     }
     gmd_json_end(json);
 }

@@ -1,6 +1,7 @@
 /* write_terminal.c - what a person sees at the end of a command: tables whose columns line up, and
  * for each run what was checked, what was found, how fast. */
 #include "gate.h"
+#include "inspect.h"
 #include "outcome.h"
 #include "repeats.h"
 #include "text.h"
@@ -336,7 +337,8 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
     gmd_put_line_text(outcome->variant, out);
 }
 
-static void put_outcome(const screen *on, const gmd_outcome *outcome)
+static void put_outcome(const screen *on, const gmd_outcome *outcome,
+                        const gmd_inspection *inspection)
 {
     begin_color(on, bold);
     put_title(outcome, on->out);
@@ -344,6 +346,7 @@ static void put_outcome(const screen *on, const gmd_outcome *outcome)
     putc('\n', on->out);
     if (!on->terminal.quiet) {
         put_phases(on, outcome);
+        gmd_inspection_terminal(inspection, on->out, on->terminal);
         put_bounds(on, outcome);
         put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed: ");
         put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped: ");
@@ -429,7 +432,7 @@ void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal termi
             continue;
         }
         fputs(needs_gap ? "\n" : "", out);
-        put_outcome(&on, report->outcomes[i]);
+        put_outcome(&on, report->outcomes[i], report->inspections ? report->inspections[i] : NULL);
         needs_gap = true;
     }
     if (report->outcome_count > 1 && !terminal.quiet) {

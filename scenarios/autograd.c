@@ -84,6 +84,7 @@ static gmd_node *accumulator_of(gmd_engine *engine, gmd_tensor *leaf)
     }
     gmd_node *node = gmd_node_new(engine, "AccumulateGrad", NULL, 0);
     node->variable = gmd_tensor_keep(leaf);
+    gmd_storage_is(leaf->storage, GMD_PARAMETER);
     leaf->accumulator = node;
     return node;
 }
@@ -105,12 +106,14 @@ void gmd_node_save(gmd_node *node, gmd_tensor *tensor)
 {
     if (tensor && node->saved_count < GMD_MAX_SAVED) {
         node->saved[node->saved_count++] = gmd_storage_keep(tensor->storage);
+        gmd_storage_is(tensor->storage, GMD_ACTIVATION);
     }
 }
 
 void gmd_node_result(gmd_node *node, uint32_t index, gmd_tensor *tensor)
 {
     node->refs++;
+    gmd_storage_is(tensor->storage, GMD_ACTIVATION);
     tensor->grad_fn = node;
     tensor->output = index;
 }
@@ -226,6 +229,7 @@ static void accumulate(gmd_engine *engine, gmd_node *node)
         } else {
             variable->grad = gmd_tensor_keep(grad);
         }
+        gmd_storage_is(variable->grad->storage, GMD_GRADIENT);
     }
     gmd_tensor_drop(engine, grad);
 }

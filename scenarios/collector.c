@@ -255,6 +255,17 @@ void gmd_collector_poll(gmd_engine *engine)
     }
 }
 
+void gmd_collector_each(const gmd_engine *engine, void (*visit)(void *context, gmd_thing *thing),
+                        void *context)
+{
+    for (int i = GMD_GENERATIONS - 1; i >= 0; i--) {
+        const gmd_thing *head = &engine->collector->generations[i].head;
+        for (gmd_thing *thing = head->next; thing != head; thing = thing->next) {
+            visit(context, thing);
+        }
+    }
+}
+
 void gmd_collector_enable(gmd_engine *engine, bool enabled)
 {
     engine->collector->enabled = enabled;

@@ -29,6 +29,10 @@ void gmd_collector_poll(gmd_engine *engine);
  * unreachable. */
 size_t gmd_collector_collect(gmd_engine *engine, int collected);
 
+/* Calls `visit` for each container that there is, the oldest generation first. */
+void gmd_collector_each(const gmd_engine *engine, void (*visit)(void *context, gmd_thing *thing),
+                        void *context);
+
 void gmd_collector_enable(gmd_engine *engine, bool enabled);
 void gmd_collector_counts(const gmd_engine *engine, uint64_t counts[GMD_GENERATIONS]);
 void gmd_collector_set_counts(gmd_engine *engine, const uint64_t counts[GMD_GENERATIONS]);

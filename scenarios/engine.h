@@ -54,6 +54,7 @@ struct gmd_engine {
     gmd_error error;        /* of GMD_MISUSED and GMD_RAN_OUT */
     uint64_t refused_bytes; /* of GMD_RAN_OUT */
     const gmd_sink *sink;
+    const struct gmd_observer *observer; /* NULL: nobody looks on */
     gmd_engine_hooks hooks;
     uint64_t random_state;
     uint32_t next_block; /* block ids are never used twice */

@@ -7,6 +7,7 @@
 #define GMD_SCENARIO_H
 
 #include "gmd_error.h"
+#include "gmd_inspection.h"
 #include "gmd_trace.h"
 
 typedef enum gmd_served {
@@ -17,6 +18,8 @@ typedef enum gmd_served {
 
 typedef struct gmd_sink_memory { /* bytes */
     uint64_t allocated, max_allocated, reserved, max_reserved;
+    uint64_t active; /* and what is freed and waits for a stream; UINT64_MAX: the allocator keeps no
+                        statistics, and the others are what can be seen from outside */
 } gmd_sink_memory;
 
 /* How much memory a scenario takes from here on, as it states itself. */
@@ -73,6 +76,14 @@ bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scena
 gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, size_t param_count,
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error);
+
+/* Whether print() does nothing in the runs that follow: those that only repeat one. */
+void gmd_scenario_mute(gmd_scenario *scenario, bool is_muted);
+
+/* What happens inside the next run is written into `inspection` (opened with what is wanted), which
+ * stays the caller's; once it is complete, further runs leave it alone. NULL: nobody looks. The
+ * requests are the same either way. */
+void gmd_scenario_inspect(gmd_scenario *scenario, gmd_inspection *inspection);
 
 /* Calls `visit` with the name of each scenario in `directory`, sorted. */
 gmd_status gmd_scenario_each(const char *directory, void (*visit)(void *context, const char *name),

@@ -24,6 +24,11 @@ gmd_grad_fn *gmd_grad_fn_of(gmd_engine *engine, const gmd_tensor *tensor)
     return grad_fn;
 }
 
+gmd_node *gmd_grad_fn_node(const gmd_grad_fn *grad_fn)
+{
+    return grad_fn->node;
+}
+
 const char *gmd_grad_fn_name(const gmd_grad_fn *grad_fn)
 {
     return grad_fn->node->name;

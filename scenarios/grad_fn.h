@@ -11,6 +11,7 @@ extern const gmd_thing_class gmd_grad_fn_class;
  * the way to it; the tensor's own memory only where the node saved that. */
 gmd_grad_fn *gmd_grad_fn_of(gmd_engine *engine, const gmd_tensor *tensor);
 
+gmd_node *gmd_grad_fn_node(const gmd_grad_fn *grad_fn);   /* borrowed */
 const char *gmd_grad_fn_name(const gmd_grad_fn *grad_fn); /* "AddmmBackward" */
 
 #endif

@@ -503,6 +503,34 @@ void gmd_binding_environment(gmd_binding *binding)
     lua_settop(lua, base);
 }
 
+void gmd_binding_roots(gmd_binding *binding,
+                       void (*visit)(void *context, const char *name, bool is_hold,
+                                     gmd_thing *thing),
+                       void *context)
+{
+    lua_State *lua = binding->lua;
+    int top = lua_gettop(lua);
+    if (!lua_checkstack(lua, 6)) {
+        return; /* also called where an error could not be raised */
+    }
+    lua_rawgetp(lua, LUA_REGISTRYINDEX, &globals_key);
+    lua_rawgetp(lua, LUA_REGISTRYINDEX, &order_key);
+    lua_Integer names = lua_istable(lua, -1) ? (lua_Integer)lua_rawlen(lua, -1) : 0;
+    for (lua_Integer i = 1; i <= names; i++) {
+        lua_rawgeti(lua, top + 2, i);
+        gmd_thing *thing = bound_thing(lua, top + 1, top + 3);
+        if (thing) {
+            visit(context, lua_tostring(lua, top + 3), false, thing);
+        }
+        lua_settop(lua, top + 2);
+    }
+    lua_settop(lua, top);
+    for (size_t i = 0; i < binding->count; i++) {
+        visit(context, NULL, binding->temporaries[i].depth == GMD_HELD,
+              binding->temporaries[i].thing);
+    }
+}
+
 void gmd_binding_release(gmd_binding *binding)
 {
     lua_State *lua = binding->lua;

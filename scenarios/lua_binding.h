@@ -31,10 +31,13 @@ typedef struct gmd_binding {
     uint64_t budget;       /* instructions */
     uint64_t instructions; /* executed */
     size_t lua_bytes;
-    bool fatal;        /* the error under way must not be caught by the script */
-    bool ran_out;      /* out of memory was raised */
-    bool no_memory;    /* of the host */
-    char message[256]; /* that out of memory was raised with */
+    bool fatal;                      /* the error under way must not be caught by the script */
+    bool ran_out;                    /* out of memory was raised */
+    bool is_silent;                  /* print() does nothing */
+    bool no_memory;                  /* of the host */
+    char message[256];               /* that out of memory was raised with */
+    struct gmd_inspector *inspector; /* NULL: nobody looks inside */
+    struct gmd_line_profile *lines;  /* likewise */
 } gmd_binding;
 
 /* A function of the engine as scripts see it. */
@@ -63,6 +66,13 @@ void gmd_binding_environment(gmd_binding *binding);
 
 /* Adds functions to the table at the top of the stack. */
 void gmd_binding_functions(lua_State *lua, const gmd_function *functions);
+
+/* Calls `visit` for each thing that the script holds: its variables by name, in the order in which
+ * they appeared, then, with a NULL name, what hold() and expressions not yet bound keep. */
+void gmd_binding_roots(gmd_binding *binding,
+                       void (*visit)(void *context, const char *name, bool is_hold,
+                                     gmd_thing *thing),
+                       void *context);
 
 /* Drops everything that the script still holds, in the order in which its variables appeared. */
 void gmd_binding_release(gmd_binding *binding);

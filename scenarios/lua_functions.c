@@ -30,6 +30,7 @@ static int create(lua_State *lua, gmd_dtype dtype)
     bool requires_grad = gmd_field_boolean(lua, 1, "requires_grad", false);
     gmd_tensor *tensor = gmd_tensor_new(engine_of(lua), &shape, type);
     tensor->requires_grad = requires_grad;
+    gmd_storage_is(tensor->storage, GMD_INPUT);
     return give(lua, tensor);
 }
 
@@ -45,7 +46,9 @@ static int create_integer(lua_State *lua)
 
 static int create_like(lua_State *lua)
 {
-    return give(lua, gmd_tensor_like(engine_of(lua), gmd_check_tensor(lua, 1)));
+    gmd_tensor *tensor = gmd_tensor_like(engine_of(lua), gmd_check_tensor(lua, 1));
+    gmd_storage_is(tensor->storage, GMD_INPUT);
+    return give(lua, tensor);
 }
 
 /* --- functions of tensors ---------------------------------------------------------------- */

@@ -40,6 +40,7 @@ gmd_tensor *gmd_module_parameter(gmd_engine *engine, gmd_module *module, gmd_sha
         gmd_take_more(engine, module->parameters, (count + 1) * sizeof(gmd_tensor *));
     gmd_tensor *parameter = gmd_tensor_new(engine, &shape, GMD_FLOAT32);
     parameter->requires_grad = true;
+    gmd_storage_is(parameter->storage, GMD_PARAMETER);
     module->parameters[module->parameter_count++] = parameter;
     return parameter;
 }
@@ -48,7 +49,9 @@ static void add_buffer(gmd_engine *engine, gmd_module *module, gmd_shape shape, 
 {
     size_t count = module->buffer_count;
     module->buffers = gmd_take_more(engine, module->buffers, (count + 1) * sizeof(gmd_tensor *));
-    module->buffers[module->buffer_count++] = gmd_tensor_new(engine, &shape, dtype);
+    gmd_tensor *buffer = gmd_tensor_new(engine, &shape, dtype);
+    gmd_storage_is(buffer->storage, GMD_PARAMETER);
+    module->buffers[module->buffer_count++] = buffer;
 }
 
 void gmd_module_child(gmd_engine *engine, gmd_module *module, gmd_module *child)

@@ -38,6 +38,7 @@ static void flatten_weights(gmd_engine *engine, gmd_module *module)
         bytes += gmd_tensor_bytes(module->parameters[i]);
     }
     module->flat = gmd_storage_new(engine, bytes);
+    gmd_storage_is(module->flat, GMD_PARAMETER);
     for (size_t i = 0; i < module->parameter_count; i++) {
         gmd_storage *own = module->parameters[i]->storage;
         module->parameters[i]->storage = gmd_storage_keep(module->flat);

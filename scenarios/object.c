@@ -74,6 +74,16 @@ gmd_thing *gmd_object_get(const gmd_object *object, const char *name)
     return i < object->count ? object->attributes[i].value : NULL;
 }
 
+bool gmd_object_at(const gmd_object *object, size_t index, const char **name, gmd_thing **value)
+{
+    if (index >= object->count) {
+        return false;
+    }
+    *name = object->attributes[index].name;
+    *value = object->attributes[index].value;
+    return true;
+}
+
 static void delete_attribute(gmd_engine *engine, gmd_object *object, size_t i)
 {
     attribute gone = object->attributes[i];

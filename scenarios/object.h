@@ -13,6 +13,8 @@ gmd_object *gmd_object_new(gmd_engine *engine);
 /* Keeps `value`, drops what was there; NULL deletes the attribute. */
 void gmd_object_set(gmd_engine *engine, gmd_object *object, const char *name, gmd_thing *value);
 gmd_thing *gmd_object_get(const gmd_object *object, const char *name); /* borrowed, or NULL */
+/* Attribute number `index`, in the order of their first assignment; false: there is none. */
+bool gmd_object_at(const gmd_object *object, size_t index, const char **name, gmd_thing **value);
 
 gmd_list *gmd_list_new(gmd_engine *engine);
 void gmd_list_append(gmd_engine *engine, gmd_list *list, gmd_thing *value); /* keeps it */

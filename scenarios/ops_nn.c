@@ -51,6 +51,7 @@ static void workspace(gmd_engine *engine, uint32_t role, uint64_t bytes)
         gmd_storage_drop(engine, fresh);
         return;
     }
+    gmd_storage_is(fresh, GMD_WORKSPACE);
     fresh->role = role;
     fresh->next = engine->workspaces;
     engine->workspaces = fresh;

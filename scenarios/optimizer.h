@@ -20,6 +20,14 @@ void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation i
 void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter);
 void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module);
 
+/* What it holds for one parameter; borrowed, NULL where there is nothing. */
+#define GMD_STATE_MAX 3
+typedef struct gmd_optimizer_slot {
+    gmd_tensor *parameter, *state[GMD_STATE_MAX];
+    const char *names[GMD_STATE_MAX]; /* torch's: "momentum_buffer" */
+} gmd_optimizer_slot;
+bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held);
+
 uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer); /* of its state on the device */
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer);
 /* torch.nn.utils.clip_grad_norm_ */

@@ -131,14 +131,35 @@ void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation i
     optimizer->implementation = implementation;
 }
 
+static void mark_state(gmd_tensor *state)
+{
+    if (state) {
+        gmd_storage_is(state->storage, GMD_OPTIMIZER_STATE);
+    }
+}
+
+bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held)
+{
+    if (index >= optimizer->count) {
+        return false;
+    }
+    bool is_adam = optimizer->method == GMD_ADAM;
+    *held = (gmd_optimizer_slot){
+        .parameter = optimizer->slots[index].parameter,
+        .state = {optimizer->slots[index].first, optimizer->slots[index].second,
+                  optimizer->slots[index].steps},
+        .names = {is_adam ? "exp_avg" : "momentum_buffer", "exp_avg_sq", "step"},
+    };
+    return true;
+}
+
 uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < optimizer->count; i++) {
-        const slot *each = &optimizer->slots[i];
-        const gmd_tensor *const state[] = {each->first, each->second, each->steps};
-        for (size_t k = 0; k < sizeof state / sizeof state[0]; k++) {
-            bytes += state[k] ? gmd_tensor_bytes(state[k]) : 0;
+    gmd_optimizer_slot held;
+    for (size_t i = 0; gmd_optimizer_at(optimizer, i, &held); i++) {
+        for (size_t k = 0; k < GMD_STATE_MAX; k++) {
+            bytes += held.state[k] ? gmd_tensor_bytes(held.state[k]) : 0;
         }
     }
     return bytes;
@@ -150,6 +171,11 @@ void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)
         step_adam(engine, optimizer);
     } else {
         step_sgd(engine, optimizer);
+    }
+    for (size_t i = 0; i < optimizer->count; i++) {
+        mark_state(optimizer->slots[i].first);
+        mark_state(optimizer->slots[i].second);
+        mark_state(optimizer->slots[i].steps);
     }
 }
 

@@ -1,6 +1,7 @@
 /* run.c - one run of a scenario: a fresh engine, a fresh Lua state, the script from its first line.
  */
 #include "collector.h"
+#include "inspector.h"
 #include "ops.h"
 #include "sandbox.h"
 #include "script.h"
@@ -65,7 +66,7 @@ static void set_params(lua_State *lua, job *run)
 
 static int declared_already(lua_State *lua)
 {
-    (void)lua;
+    gmd_inspector_begin(gmd_binding_of(lua)->inspector);
     return 0;
 }
 
@@ -133,6 +134,9 @@ static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)
     int result = lua_pcall(lua, 1, 0, 0);
     gmd_status status = judge(run, result, out_of_memory);
     /* after a failure of the host the engine was left in the middle of something */
+    if (!binding->no_memory) {
+        gmd_inspector_end(binding->inspector);
+    }
     if (!binding->no_memory && binding->engine->state != GMD_WAS_ENDED) {
         gmd_engine_clear(binding->engine);
         wind_up(binding);
@@ -140,27 +144,52 @@ static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)
     return status;
 }
 
+static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, gmd_inspector *inspector,
+                         bool *out_of_memory)
+{
+    gmd_binding *binding = run->binding;
+    gmd_engine_hooks no_hooks = {NULL, NULL, NULL};
+    binding->engine = gmd_engine_open(sink, &no_hooks, seed);
+    lua_State *lua = binding->engine ? gmd_sandbox_open(binding) : NULL;
+    if (lua && inspector) {
+        gmd_inspector_attach(inspector, binding);
+    }
+    gmd_status status = lua ? run_in(run, lua, out_of_memory)
+                            : gmd_fail(run->error, GMD_NO_MEMORY,
+                                       "no memory to run the scenario %s", run->scenario->name);
+    if (lua) {
+        lua_close(lua);
+    }
+    gmd_engine_close(binding->engine);
+    free(binding->temporaries);
+    return status;
+}
+
 gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, size_t param_count,
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error)
 {
-    gmd_binding binding = {.budget = UINT64_MAX};
+    gmd_binding binding = {.budget = UINT64_MAX, .is_silent = scenario->is_muted};
     job run = {scenario, params, param_count, &binding, error, false};
-    gmd_engine_hooks no_hooks = {NULL, NULL, NULL};
+    gmd_inspector *inspector = NULL;
     *out_of_memory = false;
     gmd_status status = check_names(&run);
     if (status != GMD_OK) {
         return status;
     }
-    binding.engine = gmd_engine_open(sink, &no_hooks, seed);
-    lua_State *lua = binding.engine ? gmd_sandbox_open(&binding) : NULL;
-    status =
-        lua ? run_in(&run, lua, out_of_memory)
-            : gmd_fail(error, GMD_NO_MEMORY, "no memory to run the scenario %s", scenario->name);
-    if (lua) {
-        lua_close(lua);
+    if (scenario->inspection && !scenario->inspection->is_complete) {
+        inspector = gmd_inspector_open(scenario, sink);
+        if (!inspector) {
+            return gmd_fail(error, GMD_NO_MEMORY, "no memory to look inside the scenario %s",
+                            scenario->name);
+        }
     }
-    gmd_engine_close(binding.engine);
-    free(binding.temporaries);
+    status = run_on(&run, seed, inspector ? &inspector->sink : sink, inspector, out_of_memory);
+    gmd_inspector_close(inspector);
     return status;
+}
+
+void gmd_scenario_mute(gmd_scenario *scenario, bool is_muted)
+{
+    scenario->is_muted = is_muted;
 }

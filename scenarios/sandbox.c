@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define LUA_MEMORY_LIMIT ((size_t)256 << 20)
-#define HOOK_EVERY       1000
 
 static void *allocate(void *context, void *memory, size_t old_size, size_t new_size)
 {
@@ -28,10 +27,10 @@ static void *allocate(void *context, void *memory, size_t old_size, size_t new_s
 }
 
 /* An endless loop ends here, also one inside pcall(). */
-static void count_instructions(lua_State *lua, lua_Debug *frame)
+void gmd_sandbox_count(lua_State *lua, lua_Debug *frame)
 {
     gmd_binding *binding = gmd_binding_of(lua);
-    binding->instructions += HOOK_EVERY;
+    binding->instructions += GMD_HOOK_EVERY;
     uint64_t asked = binding->engine ? GMD_REQUEST_COST * binding->engine->requests : 0;
     if (binding->instructions + asked > binding->budget) {
         lua_getinfo(lua, "Sl", frame);
@@ -74,6 +73,9 @@ static int to_string(lua_State *lua)
 static int print(lua_State *lua)
 {
     int count = lua_gettop(lua);
+    if (gmd_binding_of(lua)->is_silent) {
+        return 0;
+    }
     for (int i = 1; i <= count; i++) {
         lua_pushcfunction(lua, to_string);
         lua_pushvalue(lua, i);
@@ -213,7 +215,7 @@ lua_State *gmd_sandbox_open(gmd_binding *binding)
     if (lua) {
         binding->lua = lua;
         *(gmd_binding **)lua_getextraspace(lua) = binding;
-        lua_sethook(lua, count_instructions, LUA_MASKCOUNT, HOOK_EVERY);
+        lua_sethook(lua, gmd_sandbox_count, LUA_MASKCOUNT, GMD_HOOK_EVERY);
     }
     return lua;
 }

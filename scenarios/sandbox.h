@@ -9,6 +9,10 @@
  * NULL: no memory. */
 lua_State *gmd_sandbox_open(gmd_binding *binding);
 
+/* What its hook does every GMD_HOOK_EVERY instructions, for a hook that takes its place. */
+#define GMD_HOOK_EVERY 1000
+void gmd_sandbox_count(lua_State *lua, lua_Debug *frame);
+
 /* Leaves a table with the functions that every script may use at the top of the stack. */
 void gmd_sandbox_functions(lua_State *lua);
 

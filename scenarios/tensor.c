@@ -51,6 +51,9 @@ gmd_storage *gmd_storage_new(gmd_engine *engine, uint64_t bytes)
                                .bytes = bytes};
         storage->block = engine->next_block++;
         storage->has_block = gmd_ask(engine, &request);
+        if (engine->observer && storage->has_block) {
+            engine->observer->made(engine->observer->context, storage);
+        }
         engine->live_bytes += storage->has_block ? bytes : 0;
         engine->peak_bytes =
             engine->live_bytes > engine->peak_bytes ? engine->live_bytes : engine->peak_bytes;
@@ -70,6 +73,9 @@ void gmd_storage_drop(gmd_engine *engine, gmd_storage *storage)
 {
     if (!storage || --storage->refs > 0) {
         return;
+    }
+    if (engine->observer && storage->has_block) {
+        engine->observer->gone(engine->observer->context, storage);
     }
     if (storage->has_block) {
         gmd_request request = {
@@ -133,6 +139,9 @@ static gmd_tensor *tensor_over(gmd_engine *engine, gmd_storage *storage, const g
     tensor->storage = storage;
     tensor->shape = *shape;
     tensor->dtype = dtype;
+    if (engine->observer) {
+        engine->observer->shaped(engine->observer->context, tensor);
+    }
     return tensor;
 }
 

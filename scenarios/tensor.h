@@ -3,6 +3,7 @@
 #define GMD_TENSOR_H
 
 #include "engine.h"
+#include "observer.h"
 
 #define GMD_MAX_DIMS 6
 
@@ -29,9 +30,19 @@ typedef struct gmd_storage {
     uint32_t block;
     uint32_t stream;
     bool has_block;           /* false: 0 bytes, or made while the engine had failed */
+    gmd_category category;    /* for observers */
+    void *seen;               /* an observer's own */
     struct gmd_storage *next; /* of the engine's workspaces */
     uint32_t role;            /* workspaces: whose */
 } gmd_storage;
+
+/* Says what the memory is for. */
+static inline void gmd_storage_is(gmd_storage *storage, gmd_category category)
+{
+    if (storage && storage->category < category) {
+        storage->category = category;
+    }
+}
 
 gmd_storage *gmd_storage_new(gmd_engine *engine, uint64_t bytes);
 gmd_storage *gmd_storage_keep(gmd_storage *storage);

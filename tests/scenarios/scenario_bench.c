@@ -109,12 +109,15 @@ static void reset_peaks(void *context)
 static bool tell_memory(void *context, gmd_sink_memory *memory)
 {
     const bench *run = context;
-    *memory = (gmd_sink_memory){run->allocated, run->max_allocated, 0, 0};
+    *memory = (gmd_sink_memory){.allocated = run->allocated,
+                                .max_allocated = run->max_allocated,
+                                .active = run->has_no_statistics ? UINT64_MAX : run->allocated};
     return true;
 }
 
 static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *params, size_t count)
 {
+    gmd_scenario_inspect(scenario, run->inspection);
     gmd_sink sink = {run, take, end_phase, tell_memory, take_bound, reset_peaks};
     run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
                                    &run->error);
@@ -131,12 +134,10 @@ static bench *new_bench(uint64_t limit, uint64_t stop_after)
     return run;
 }
 
-static bench *run_text(const char *head, const char *text, const char *budget, uint64_t limit,
-                       uint64_t stop_after)
+static void run_prepared(bench *run, const char *head, const char *text, const char *budget)
 {
     gmd_param param = {"max_instructions", budget};
     char path[] = "scenario_test_XXXXXX.lua";
-    bench *run = new_bench(limit, stop_after);
     int file = mkstemps(path, 4);
     assert_true(file >= 0);
     FILE *out = fdopen(file, "w");
@@ -150,6 +151,13 @@ static bench *run_text(const char *head, const char *text, const char *budget, u
     if (run->status == GMD_OK) {
         run_opened(run, scenario, &param, budget ? 1 : 0);
     }
+}
+
+static bench *run_text(const char *head, const char *text, const char *budget, uint64_t limit,
+                       uint64_t stop_after)
+{
+    bench *run = new_bench(limit, stop_after);
+    run_prepared(run, head, text, budget);
     return run;
 }
 
@@ -158,6 +166,14 @@ static const char head[] = "scenario { name = 'test', summary = 'a test' }\n";
 bench *bench_run(const char *text)
 {
     return run_text(head, text, NULL, 0, 0);
+}
+
+bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_t limit_bytes)
+{
+    bench *run = new_bench(limit_bytes, 0);
+    run->inspection = inspection;
+    run_prepared(run, head, text, "1000000");
+    return run;
 }
 
 bench *bench_run_limited(const char *text, uint64_t limit_bytes)
@@ -180,9 +196,11 @@ bench *bench_run_file_text(const char *text)
     return run_text("", text, NULL, 0, 0);
 }
 
-static bench *run_named(const char *name, const char *params, uint64_t seed, uint64_t limit)
+static bench *run_named(const char *name, const char *params, uint64_t seed, uint64_t limit,
+                        gmd_inspection *inspection)
 {
     bench *run = new_bench(limit, 0);
+    run->inspection = inspection;
     gmd_param list[16];
     size_t count = 0;
     char text[256], *rest = text;
@@ -204,12 +222,17 @@ static bench *run_named(const char *name, const char *params, uint64_t seed, uin
 
 bench *bench_run_named(const char *name, const char *params, uint64_t seed)
 {
-    return run_named(name, params, seed, 0);
+    return run_named(name, params, seed, 0, NULL);
 }
 
 bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes)
 {
-    return run_named(name, params, 0, limit_bytes);
+    return run_named(name, params, 0, limit_bytes, NULL);
+}
+
+bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection)
+{
+    return run_named(name, "", 0, 0, inspection);
 }
 
 static const bench_phase *phase_of(const bench *run, const char *label)

@@ -37,12 +37,17 @@ typedef struct bench {
     uint64_t stop_after; /* requests; 0: never */
     uint64_t after_stop; /* requests that came all the same */
     uint64_t seed;
+    gmd_inspection *inspection; /* what is seen inside; NULL: nobody looks */
+    bool has_no_statistics;
 } bench;
 
 /* Runs `text`, put behind a scenario { } of its own on line 1, so that its first line is line 2. */
 bench *bench_run(const char *text);
 bench *bench_run_limited(const char *text, uint64_t limit_bytes);
 bench *bench_run_stopped(const char *text, uint64_t stop_after);
+
+/* The same, and looks inside the run; `limit_bytes` 0: none. */
+bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_t limit_bytes);
 
 /* The same with max_instructions. */
 bench *bench_run_budget(const char *text, const char *instructions);
@@ -51,6 +56,9 @@ bench *bench_run_budget(const char *text, const char *instructions);
 bench *bench_run_named(const char *name, const char *params, uint64_t seed);
 
 bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes);
+
+/* The same with its own parameters and seed 0, and looks inside. */
+bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection);
 
 /* Runs the file text as it is. */
 bench *bench_run_file_text(const char *text);

@@ -1,0 +1,380 @@
+/* What was seen inside a run, as tables and JSON, and the statistics of repeated runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "inspect.h"
+#include "sample.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static gmd_inspection *seen;
+static char *screen;
+static json_t *document;
+
+static int prepare(void **state)
+{
+    gmd_error error;
+    (void)state;
+    sample_reset();
+    seen = gmd_inspection_open(GMD_INSPECT_ALL, NULL, &error);
+    assert_non_null(seen);
+    seen->is_complete = seen->uses_are_known = true;
+    return 0;
+}
+
+static int release(void **state)
+{
+    (void)state;
+    gmd_inspection_close(seen);
+    free(screen);
+    json_decref(document);
+    screen = NULL;
+    document = NULL;
+    return 0;
+}
+
+static void add_step(gmd_tensor_row *row, gmd_step_kind kind, const char *text)
+{
+    seen->steps[seen->step_count++] =
+        (gmd_step){(uint32_t)kind, gmd_inspection_add_text(seen, text)};
+    row->step_count++;
+}
+
+static gmd_tensor_row *add_tensor(const char *variable, uint64_t asked, uint64_t used)
+{
+    gmd_tensor_row *row = &seen->tensors[seen->tensor_count++];
+    *row = (gmd_tensor_row){.shape = gmd_inspection_add_text(seen, "[2, 3]"),
+                            .dtype = gmd_inspection_add_text(seen, "float32"),
+                            .shares = GMD_INSPECT_NONE,
+                            .first_step = seen->step_count,
+                            .line = 7,
+                            .holder = GMD_HELD_BY_NAME,
+                            .category = GMD_INPUT,
+                            .is_tensor = true,
+                            .asked = asked,
+                            .used = used,
+                            .element_bytes = asked};
+    add_step(row, GMD_STEP_ROOT, variable);
+    return row;
+}
+
+typedef void table(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal);
+
+static const char *show(table *write)
+{
+    size_t size;
+    FILE *out = open_memstream(&screen, &size);
+    assert_non_null(out);
+    write(seen, out, (gmd_terminal){.color = false});
+    assert_int_equal(fclose(out), 0);
+    return screen;
+}
+
+#define assert_contains(text, part)                                                                \
+    do {                                                                                           \
+        const char *whole_ = (text);                                                               \
+        if (!strstr(whole_, (part))) {                                                             \
+            fail_msg("there is no '%s' in:\n%s", (part), whole_);                                  \
+        }                                                                                          \
+    } while (0)
+
+/* --- tables ------------------------------------------------------------------------------ */
+
+static void a_line_profile_has_memlabs_columns(void **state)
+{
+    (void)state;
+    seen->lines[0] = (gmd_line_row){.line = 8,
+                                    .code = gmd_inspection_add_text(seen, "x = f()"),
+                                    .times = 3,
+                                    .active_peak = 40 * 1024,
+                                    .reserved_peak = 2 << 20,
+                                    .change = -512};
+    seen->lines[1] = (gmd_line_row){.line = 9, .code = gmd_inspection_add_text(seen, "-- never")};
+    seen->line_count = 2;
+    assert_string_equal(show(gmd_inspect_lines),
+                        "  active_bytes  reserved_bytes        change   times  line  code\n"
+                        "           all             all  active_bytes\n"
+                        "          peak            peak\n"
+                        "        40.00K           2.00M      -512.00B       3     8  x = f()\n"
+                        "                                                         9  -- never\n");
+}
+
+static void a_tensor_shows_what_its_block_uses_beyond_what_was_asked(void **state)
+{
+    (void)state;
+    add_tensor("x", 24, 512);
+    assert_contains(show(gmd_inspect_tensors),
+                    "  x                           [2, 3]   float32     512.00B    488.00B     7  "
+                    "input\n");
+}
+
+static void a_shared_block_is_counted_once(void **state)
+{
+    (void)state;
+    add_tensor("x", 512, 512);
+    add_tensor("y", 512, 512)->shares = 0;
+    assert_contains(show(gmd_inspect_tensors),
+                    "  y(->x)                      [2, 3]   float32       "
+                    "0.00B");
+}
+
+static void what_is_allocated_beyond_the_tensors_is_told(void **state)
+{
+    (void)state;
+    seen->allocated = 4096;
+    seen->held[GMD_HELD_BY_NAME] = (gmd_held){2, 1000, 1024};
+    seen->held[GMD_HELD_BY_LIBRARY] = (gmd_held){1, 2048, 2048};
+    const char *text = show(gmd_inspect_tensors);
+    assert_contains(text, "       1.00K        2 blocks  tensors that a name leads to\n");
+    assert_contains(text, "       2.00K        1 block   workspaces of cuBLAS\n");
+    assert_contains(text, "       1.00K  allocated otherwise\n");
+}
+
+static void tensors_that_are_held_alike_are_one_way(void **state)
+{
+    (void)state;
+    add_step(add_tensor("losses", 512, 512), GMD_STEP_NAME, "[1]");
+    add_step(add_tensor("losses", 512, 512), GMD_STEP_NAME, "[2]");
+    add_tensor("x", 2048, 2048);
+    const char *text = show(gmd_inspect_retention);
+    assert_contains(text, "       2.00K        1     7  x\n"
+                          "       1.00K        2     7  losses[*]\n");
+}
+
+static void a_chain_is_one_way_however_long(void **state)
+{
+    (void)state;
+    char pattern[256];
+    gmd_tensor_row *row = add_tensor("h", 512, 512);
+    add_step(row, GMD_STEP_NODE, "AddBackward");
+    add_step(row, GMD_STEP_NODE, "MulBackward");
+    add_step(row, GMD_STEP_SKIPPED, "(90 more)");
+    add_step(row, GMD_STEP_NODE, "PowBackward");
+    add_step(row, GMD_STEP_SAVED, "saved[0]");
+    assert_string_equal(gmd_inspection_path(seen, row, true, pattern, sizeof pattern),
+                        "h -> AddBackward -> ... -> PowBackward -> saved[*]");
+    assert_string_equal(gmd_inspection_path(seen, row, false, pattern, sizeof pattern),
+                        "h -> AddBackward -> MulBackward -> (90 more) -> PowBackward -> saved[0]");
+}
+
+static void numbers_of_submodules_are_one_star(void **state)
+{
+    (void)state;
+    char pattern[256];
+    gmd_tensor_row *row = add_tensor("model", 512, 512);
+    add_step(row, GMD_STEP_NAME, ".4");
+    add_step(row, GMD_STEP_NAME, ".0");
+    add_step(row, GMD_STEP_NAME, ".weight");
+    assert_string_equal(gmd_inspection_path(seen, row, true, pattern, sizeof pattern),
+                        "model.*.weight");
+}
+
+static void the_timeline_has_the_end_and_the_peak_of_each_phase(void **state)
+{
+    (void)state;
+    gmd_phase_row *row = &seen->phases[seen->phase_count++];
+    row->label = gmd_inspection_add_text(seen, "step");
+    row->end[GMD_PARAMETER] = 1 << 20;
+    row->peak[GMD_PARAMETER] = 1 << 20;
+    row->peak[GMD_TEMPORARY] = 3 << 20;
+    const char *text = show(gmd_inspect_timeline);
+    assert_contains(text,
+                    "  step                            1.0         0.0         0.0         0.0    "
+                    "     0.0         0.0         0.0         1.0\n");
+    assert_contains(text,
+                    "  step                            1.0         0.0         0.0         0.0    "
+                    "     0.0         3.0         0.0         4.0\n");
+}
+
+static void a_run_that_died_shows_no_half_of_a_table(void **state)
+{
+    (void)state;
+    seen->is_complete = false;
+    add_tensor("x", 512, 512);
+    assert_string_equal(show(gmd_inspection_terminal),
+                        "\n  The run ended before what was seen inside could be written down.\n");
+}
+
+/* The child's memory may have been written over by the allocator under test. */
+static void numbers_out_of_bounds_are_not_followed(void **state)
+{
+    (void)state;
+    gmd_tensor_row *row = add_tensor("x", 512, 512);
+    row->first_step = UINT32_MAX - 1;
+    row->step_count = UINT32_MAX;
+    row->shape = row->dtype = UINT32_MAX;
+    row->shares = UINT32_MAX - 7;
+    row->category = row->holder = 1000;
+    seen->tensor_count = seen->line_count = seen->phase_count = seen->step_count = UINT32_MAX;
+    memset(seen->texts, 'x', sizeof seen->texts);
+    seen->lines[3].code = 5;
+    assert_non_null(show(gmd_inspect_lines));
+    free(screen);
+    assert_non_null(show(gmd_inspect_tensors));
+}
+
+/* --- JSON -------------------------------------------------------------------------------- */
+
+static json_t *inspection_of(const gmd_report *report)
+{
+    json_error_t error;
+    screen = sample_written(gmd_report_json, report);
+    assert_non_null(screen);
+    document = json_loads(screen, 0, &error);
+    assert_non_null(document);
+    return json_object_get(json_array_get(json_object_get(document, "scenarios"), 0), "inspection");
+}
+
+static json_t *reported(void)
+{
+    static const gmd_inspection *inspections[1];
+    gmd_report report = *sample_report("run", &sample_passing, NULL, NULL);
+    inspections[0] = seen;
+    report.inspections = inspections;
+    return inspection_of(&report);
+}
+
+static json_int_t number(const json_t *object, const char *key)
+{
+    assert_true(json_is_integer(json_object_get(object, key)));
+    return json_integer_value(json_object_get(object, key));
+}
+
+static void the_json_has_each_tensor_with_its_path(void **state)
+{
+    (void)state;
+    add_step(add_tensor("losses", 24, 512), GMD_STEP_NAME, "[2]");
+    const json_t *tensor = json_array_get(json_object_get(reported(), "tensors"), 0);
+    assert_string_equal(json_string_value(json_object_get(tensor, "name")), "losses[2]");
+    assert_string_equal(json_string_value(json_object_get(tensor, "held_by")), "name");
+    assert_int_equal(number(tensor, "asked"), 24);
+    assert_int_equal(number(tensor, "used"), 512);
+    const json_t *shape = json_object_get(tensor, "shape"), *path = json_object_get(tensor, "path");
+    assert_int_equal(json_integer_value(json_array_get(shape, 1)), 3);
+    assert_string_equal(json_string_value(json_array_get(path, 1)), "[2]");
+}
+
+static void the_json_has_the_lines_that_ran(void **state)
+{
+    (void)state;
+    seen->lines[0] = (gmd_line_row){.line = 8, .times = 1, .change = -512};
+    seen->lines[1] = (gmd_line_row){.line = 9};
+    seen->line_count = 2;
+    const json_t *lines = json_object_get(reported(), "lines");
+    assert_int_equal(json_array_size(lines), 1);
+    assert_int_equal(number(json_array_get(lines, 0), "change"), -512);
+}
+
+static void a_run_that_nobody_looked_into_has_no_such_key(void **state)
+{
+    (void)state;
+    assert_null(inspection_of(sample_report("run", &sample_passing, NULL, NULL)));
+}
+
+/* --- repeats ----------------------------------------------------------------------------- */
+
+static gmd_outcome runs[4];
+
+static const gmd_report *repeated(size_t count)
+{
+    static const gmd_outcome *outcomes[4];
+    static gmd_report report;
+    static gmd_repeat repeat;
+    static const uint64_t requests[] = {30, 10, 40, 21};
+    for (size_t i = 0; i < count; i++) {
+        runs[i] = sample_passing;
+        runs[i].seed = 7 + i;
+        runs[i].requests = requests[i];
+        outcomes[i] = &runs[i];
+    }
+    repeat = (gmd_repeat){0, count};
+    report = *sample_report("run", &sample_passing, NULL, NULL);
+    report.outcomes = outcomes;
+    report.outcome_count = count;
+    report.repeats = &repeat;
+    report.repeat_count = 1;
+    return &report;
+}
+
+static const json_t *spread(const gmd_report *report, const char *key)
+{
+    (void)inspection_of(report);
+    return json_object_get(json_array_get(json_object_get(document, "repeats"), 0), key);
+}
+
+static void repeats_have_least_median_and_most(void **state)
+{
+    (void)state;
+    const json_t *requests = spread(repeated(3), "requests");
+    assert_int_equal(number(requests, "min"), 10);
+    assert_int_equal(number(requests, "median"), 30);
+    assert_int_equal(number(requests, "max"), 40);
+}
+
+static void the_median_of_an_even_number_lies_in_the_middle(void **state)
+{
+    (void)state;
+    assert_int_equal(number(spread(repeated(4), "requests"), "median"), 25); /* of 21 and 30 */
+}
+
+static void a_figure_that_one_run_lacks_has_no_statistics(void **state)
+{
+    (void)state;
+    const gmd_report *report = repeated(3);
+    runs[1].has_stats = false;
+    assert_true(json_is_null(spread(report, "num_alloc_retries")));
+}
+
+static void repeats_that_pass_are_shown_by_their_statistics_alone(void **state)
+{
+    (void)state;
+    screen = sample_terminal(repeated(3), (gmd_terminal){.color = false});
+    assert_contains(screen, "growth  leak=true\n  3 of 3 runs pass, seeds 7 to 9\n");
+    assert_contains(screen,
+                    "  requests                     10               30               40\n");
+    assert_null(strstr(screen, "step 1"));
+}
+
+static void a_repeat_that_fails_is_shown_in_full(void **state)
+{
+    (void)state;
+    const gmd_report *report = repeated(3);
+    runs[1].verdict = GMD_FAIL;
+    screen = sample_terminal(report, (gmd_terminal){.color = false});
+    assert_contains(screen, "step 1");
+    assert_contains(screen, "2 of 3 runs pass");
+}
+
+#define inside(test) cmocka_unit_test_setup_teardown(test, prepare, release)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        inside(a_line_profile_has_memlabs_columns),
+        inside(a_tensor_shows_what_its_block_uses_beyond_what_was_asked),
+        inside(a_shared_block_is_counted_once),
+        inside(what_is_allocated_beyond_the_tensors_is_told),
+        inside(tensors_that_are_held_alike_are_one_way),
+        inside(a_chain_is_one_way_however_long),
+        inside(numbers_of_submodules_are_one_star),
+        inside(the_timeline_has_the_end_and_the_peak_of_each_phase),
+        inside(a_run_that_died_shows_no_half_of_a_table),
+        inside(numbers_out_of_bounds_are_not_followed),
+        inside(the_json_has_each_tensor_with_its_path),
+        inside(the_json_has_the_lines_that_ran),
+        inside(a_run_that_nobody_looked_into_has_no_such_key),
+        inside(repeats_have_least_median_and_most),
+        inside(the_median_of_an_even_number_lies_in_the_middle),
+        inside(a_figure_that_one_run_lacks_has_no_statistics),
+        inside(repeats_that_pass_are_shown_by_their_statistics_alone),
+        inside(a_repeat_that_fails_is_shown_in_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
