@@ -23,11 +23,17 @@ typedef struct gmd_way {
     uint32_t holder;   /* gmd_holder */
     uint32_t line; /* of the script, where all of them were allocated; 0: at several, or unknown */
     uint64_t tensors, used;
+    uint64_t rounding; /* of `used`: beyond what was asked for */
 } gmd_way;
 
 /* The ways, the largest first, for the caller to free; *count 0 and NULL: there are none, or no
- * host memory. */
-gmd_way *gmd_ways_of_holding(const gmd_inspection *inspection, size_t *count);
+ * host memory. `by_shape`: tensors of different shapes and types, or over the blocks of others, are
+ * apart. */
+gmd_way *gmd_ways_of_holding(const gmd_inspection *inspection, bool by_shape, size_t *count);
+
+/* "losses[*]", or the path itself where it is a single tensor. */
+const char *gmd_way_name(const gmd_inspection *inspection, const gmd_way *way, char *text,
+                         size_t size);
 
 /* "40.00K", "2.00M", "0.00B": sizes as pytorch_memlab writes them. */
 const char *gmd_format_short_size(uint64_t bytes, char text[24]);

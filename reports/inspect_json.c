@@ -155,7 +155,7 @@ static void write_retention(gmd_json *json, const gmd_inspection *inspection)
 {
     size_t count;
     char path[512];
-    gmd_way *ways = gmd_ways_of_holding(inspection, &count);
+    gmd_way *ways = gmd_ways_of_holding(inspection, false, &count);
     gmd_json_array(json, "retention");
     for (size_t i = 0; i < count; i++) {
         const gmd_tensor_row *row = gmd_inspection_tensor(inspection, ways[i].row);

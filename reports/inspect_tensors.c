@@ -57,13 +57,14 @@ static void shorten(char *text)
 }
 
 /* "weight_hh_l0(->weight_ih_l0)", as pytorch_memlab writes a shared storage. */
-static void name_of(const gmd_inspection *inspection, const gmd_tensor_row *row, char *text,
-                    size_t size)
+static void name_of(const gmd_inspection *inspection, const gmd_way *way, char *text, size_t size)
 {
     char owner[160];
-    gmd_inspection_path(inspection, row, false, text, size);
-    const gmd_tensor_row *shared =
-        row->shares == GMD_INSPECT_NONE ? NULL : gmd_inspection_tensor(inspection, row->shares);
+    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, way->row), *shared = NULL;
+    gmd_way_name(inspection, way, text, size);
+    if (row && row->shares != GMD_INSPECT_NONE) {
+        shared = gmd_inspection_tensor(inspection, row->shares);
+    }
     if (shared) {
         size_t used = strlen(text);
         gmd_inspection_path(inspection, shared, false, owner, sizeof owner);
@@ -72,39 +73,39 @@ static void name_of(const gmd_inspection *inspection, const gmd_tensor_row *row,
     shorten(text);
 }
 
-static uint32_t shown_rows(const gmd_inspection *inspection, int *name_width)
+static int name_width(const gmd_inspection *inspection, const gmd_way *ways, size_t count)
 {
-    const gmd_tensor_row *row;
-    uint32_t count = 0;
-    *name_width = (int)strlen("Element type");
-    for (; count < SHOWN_TENSORS && (row = gmd_inspection_tensor(inspection, count)); count++) {
-        char name[400];
-        name_of(inspection, row, name, sizeof name);
-        size_t length = strlen(name);
-        *name_width = length > (size_t)*name_width ? (int)length : *name_width;
+    int width = (int)strlen("Element type");
+    for (size_t i = 0; i < count; i++) {
+        char name[700];
+        name_of(inspection, &ways[i], name, sizeof name);
+        width = strlen(name) > (size_t)width ? (int)strlen(name) : width;
     }
-    return count;
+    return width;
 }
 
-static void put_tensor(const gmd_inspection *inspection, const gmd_tensor_row *row, int name_width,
-                       FILE *out)
+static void put_tensor(const gmd_inspection *inspection, const gmd_way *way, int width, FILE *out)
 {
-    char name[400], used[24], more[24], line[16] = "";
-    bool is_shared = row->shares != GMD_INSPECT_NONE;
-    uint64_t rounding = !is_shared && row->used > row->asked ? row->used - row->asked : 0;
-    name_of(inspection, row, name, sizeof name);
-    if (row->line) {
-        snprintf(line, sizeof line, "%u", row->line);
+    char name[700], count[32] = "", used[24], more[24] = "", line[16] = "";
+    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, way->row);
+    if (!row) {
+        return;
+    }
+    name_of(inspection, way, name, sizeof name);
+    if (way->line) {
+        snprintf(line, sizeof line, "%u", way->line);
+    }
+    if (way->rounding) {
+        gmd_format_short_size(way->rounding, more);
     }
     fputs("  ", out);
     gmd_put_line_text(name, out);
-    int missing = name_width - (int)strlen(name);
-    fprintf(out, "%*s  %20s  %8s  %10s  %9s  %4s  %s\n", missing > 0 ? missing : 0, "",
+    int missing = width - (int)strlen(name);
+    fprintf(out, "%*s  %20s  %8s  %5s  %10s  %9s  %4s  %s\n", missing > 0 ? missing : 0, "",
             gmd_inspection_text(inspection, row->shape),
             gmd_inspection_text(inspection, row->dtype),
-            gmd_format_short_size(is_shared ? 0 : row->used, used),
-            rounding ? gmd_format_short_size(rounding, more) : "", line,
-            gmd_category_name(row->category));
+            way->tensors > 1 ? gmd_format_count(way->tensors, count) : "",
+            gmd_format_short_size(way->used, used), more, line, gmd_category_name(row->category));
 }
 
 static void put_held(const gmd_held *held, const char *words, FILE *out)
@@ -161,56 +162,58 @@ static void put_sums(const gmd_inspection *inspection, FILE *out)
     put_rounding(&inspection->large, "of 512 B and more each: blocks that were not split", out);
 }
 
+static void put_rest(const gmd_inspection *inspection, const gmd_way *ways, size_t count, FILE *out)
+{
+    uint64_t left = inspection->tensors_dropped, bytes = 0;
+    char number[32], size[24];
+    for (size_t i = SHOWN_TENSORS; i < count; i++) {
+        left += ways[i].tensors;
+        bytes += ways[i].used;
+    }
+    if (left) {
+        fprintf(out, "  ... %s smaller ones with %s; --json has them ...\n",
+                gmd_format_count(left, number), gmd_format_short_size(bytes, size));
+    }
+}
+
 void gmd_inspect_tensors(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
 {
-    int name_width;
-    uint32_t shown = shown_rows(inspection, &name_width);
+    size_t count;
+    gmd_way *ways = gmd_ways_of_holding(inspection, true, &count);
+    size_t shown = count < SHOWN_TENSORS ? count : SHOWN_TENSORS;
+    int width = name_width(inspection, ways, shown);
     fprintf(out, "  %sTensors ", bold(terminal));
     put_moment(inspection, out);
     fprintf(out, "%s\n", plain(terminal));
-    fprintf(out, "  %s%-*s  %20s  %8s  %10s  %9s  %4s  %s%s\n", bold(terminal), name_width,
-            "Element type", "Size", "dtype", "Used MEM", "rounding", "line", "category",
+    fprintf(out, "  %s%-*s  %20s  %8s  %5s  %10s  %9s  %4s  %s%s\n", bold(terminal), width,
+            "Element type", "Size", "dtype", "count", "Used MEM", "rounding", "line", "category",
             plain(terminal));
-    for (uint32_t i = 0; i < shown; i++) {
-        put_tensor(inspection, gmd_inspection_tensor(inspection, i), name_width, out);
+    for (size_t i = 0; i < shown; i++) {
+        put_tensor(inspection, &ways[i], width, out);
     }
-    uint64_t left = 0, bytes = 0;
-    const gmd_tensor_row *row;
-    for (uint32_t i = shown; (row = gmd_inspection_tensor(inspection, i)); i++) {
-        left++;
-        bytes += row->shares == GMD_INSPECT_NONE ? row->used : 0;
-    }
-    left += inspection->tensors_dropped;
-    if (left) {
-        char count[32], size[24];
-        fprintf(out, "  ... %s smaller ones with %s; --json has them ...\n",
-                gmd_format_count(left, count), gmd_format_short_size(bytes, size));
-    }
+    put_rest(inspection, ways, count, out);
     put_sums(inspection, out);
+    free(ways);
 }
 
 /* --- retention --------------------------------------------------------------------------- */
 
 static void put_way(const gmd_inspection *inspection, const gmd_way *way, FILE *out)
 {
-    char used[24], count[32], line[16] = "", path[512];
-    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, way->row);
+    char used[24], count[32], line[16] = "", name[512];
     if (way->line) {
         snprintf(line, sizeof line, "%u", way->line);
     }
     fprintf(out, "  %10s  %7s  %4s  ", gmd_format_short_size(way->used, used),
             gmd_format_count(way->tensors, count), line);
-    bool is_single = way->tensors == 1 && row;
-    gmd_put_line_text(is_single ? gmd_inspection_path(inspection, row, false, path, sizeof path)
-                                : way->pattern,
-                      out);
+    gmd_put_line_text(gmd_way_name(inspection, way, name, sizeof name), out);
     putc('\n', out);
 }
 
 void gmd_inspect_retention(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
 {
     size_t count;
-    gmd_way *ways = gmd_ways_of_holding(inspection, &count);
+    gmd_way *ways = gmd_ways_of_holding(inspection, false, &count);
     fprintf(out, "  %sWho holds what is alive ", bold(terminal));
     put_moment(inspection, out);
     fprintf(out, "%s\n  %s%10s  %7s  %4s  held by%s\n", plain(terminal), bold(terminal), "Used MEM",

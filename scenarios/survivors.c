@@ -95,7 +95,7 @@ static int by_block(const void *a, const void *b)
 static void add_step(survey *s, gmd_tensor_row *row, gmd_step_kind kind, const char *text)
 {
     gmd_inspection *out = s->out;
-    if (out->step_count < GMD_INSPECT_STEP_MAX) {
+    if (out->step_count < GMD_INSPECT_STEP_MAX && row->step_count < GMD_INSPECT_PATH_MAX) {
         out->steps[out->step_count++] =
             (gmd_step){(uint32_t)kind, gmd_inspection_add_text(out, text)};
         row->step_count++;

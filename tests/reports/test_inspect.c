@@ -110,9 +110,10 @@ static void a_tensor_shows_what_its_block_uses_beyond_what_was_asked(void **stat
 {
     (void)state;
     add_tensor("x", 24, 512);
-    assert_contains(show(gmd_inspect_tensors),
-                    "  x                           [2, 3]   float32     512.00B    488.00B     7  "
-                    "input\n");
+    assert_contains(
+        show(gmd_inspect_tensors),
+        "  x                           [2, 3]   float32            512.00B    488.00B     7"
+        "  input\n");
 }
 
 static void a_shared_block_is_counted_once(void **state)
@@ -121,8 +122,22 @@ static void a_shared_block_is_counted_once(void **state)
     add_tensor("x", 512, 512);
     add_tensor("y", 512, 512)->shares = 0;
     assert_contains(show(gmd_inspect_tensors),
-                    "  y(->x)                      [2, 3]   float32       "
-                    "0.00B");
+                    "  y(->x)                      [2, 3]   float32              0.00B");
+}
+
+static void tensors_of_one_kind_are_one_row(void **state)
+{
+    (void)state;
+    add_step(add_tensor("losses", 24, 512), GMD_STEP_NAME, "[1]");
+    add_step(add_tensor("losses", 24, 512), GMD_STEP_NAME, "[2]");
+    gmd_tensor_row *other = add_tensor("losses", 4, 512);
+    add_step(other, GMD_STEP_NAME, "[3]");
+    other->shape = gmd_inspection_add_text(seen, "[]");
+    const char *text = show(gmd_inspect_tensors);
+    assert_contains(text,
+                    "  losses[*]                   [2, 3]   float32      2       1.00K    976.00B");
+    assert_contains(text,
+                    "  losses[3]                       []   float32            512.00B    508.00B");
 }
 
 static void what_is_allocated_beyond_the_tensors_is_told(void **state)
@@ -360,6 +375,7 @@ int main(void)
         inside(a_line_profile_has_memlabs_columns),
         inside(a_tensor_shows_what_its_block_uses_beyond_what_was_asked),
         inside(a_shared_block_is_counted_once),
+        inside(tensors_of_one_kind_are_one_row),
         inside(what_is_allocated_beyond_the_tensors_is_told),
         inside(tensors_that_are_held_alike_are_one_way),
         inside(a_chain_is_one_way_however_long),
