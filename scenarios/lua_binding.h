@@ -33,6 +33,7 @@ typedef struct gmd_binding {
     size_t lua_bytes;
     bool fatal;                      /* the error under way must not be caught by the script */
     bool ran_out;                    /* out of memory was raised */
+    bool is_silent;                  /* print() does nothing */
     bool no_memory;                  /* of the host */
     char message[256];               /* that out of memory was raised with */
     struct gmd_inspector *inspector; /* NULL: nobody looks inside */
