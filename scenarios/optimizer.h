@@ -20,8 +20,6 @@ void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation i
 void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter);
 void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module);
 
-uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer); /* of its state on the device */
-
 /* What it holds for one parameter; borrowed, NULL where there is nothing. */
 #define GMD_STATE_MAX 3
 typedef struct gmd_optimizer_slot {
@@ -30,6 +28,7 @@ typedef struct gmd_optimizer_slot {
 } gmd_optimizer_slot;
 bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held);
 
+uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer); /* of its state on the device */
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer);
 /* torch.nn.utils.clip_grad_norm_ */
 void gmd_clip_grad_norm(gmd_engine *engine, gmd_module *module);

@@ -131,19 +131,6 @@ void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation i
     optimizer->implementation = implementation;
 }
 
-uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < optimizer->count; i++) {
-        const slot *each = &optimizer->slots[i];
-        const gmd_tensor *const state[] = {each->first, each->second, each->steps};
-        for (size_t k = 0; k < sizeof state / sizeof state[0]; k++) {
-            bytes += state[k] ? gmd_tensor_bytes(state[k]) : 0;
-        }
-    }
-    return bytes;
-}
-
 static void mark_state(gmd_tensor *state)
 {
     if (state) {
@@ -164,6 +151,18 @@ bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimize
         .names = {is_adam ? "exp_avg" : "momentum_buffer", "exp_avg_sq", "step"},
     };
     return true;
+}
+
+uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
+{
+    uint64_t bytes = 0;
+    gmd_optimizer_slot held;
+    for (size_t i = 0; gmd_optimizer_at(optimizer, i, &held); i++) {
+        for (size_t k = 0; k < GMD_STATE_MAX; k++) {
+            bytes += held.state[k] ? gmd_tensor_bytes(held.state[k]) : 0;
+        }
+    }
+    return bytes;
 }
 
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)

@@ -91,6 +91,9 @@ static int to_string(lua_State *lua)
 static int print(lua_State *lua)
 {
     int count = lua_gettop(lua);
+    if (gmd_binding_of(lua)->is_silent) {
+        return 0;
+    }
     for (int i = 1; i <= count; i++) {
         lua_pushcfunction(lua, to_string);
         lua_pushvalue(lua, i);
