@@ -411,12 +411,16 @@ static void add_parameters(lua_State *lua, gmd_optimizer *optimizer)
     }
 }
 
-static int new_optimizer(lua_State *lua, gmd_method method)
+/* `adds_decay`: weight decay makes a sum with each gradient. */
+static int new_optimizer(lua_State *lua, gmd_method method, bool adds_decay)
 {
     gmd_known_fields(lua, 1, "lr momentum weight_decay betas eps foreach fused");
     luaL_checktype(lua, 1, LUA_TTABLE);
     bool momentum = gmd_field_number(lua, 1, "momentum", 0) > 0;
     gmd_optimizer *optimizer = gmd_optimizer_new(engine_of(lua), method, momentum);
+    if (adds_decay && gmd_field_number(lua, 1, "weight_decay", 0) > 0) {
+        gmd_optimizer_decay(optimizer);
+    }
     if (gmd_field_boolean(lua, 1, "fused", false)) {
         gmd_optimizer_implementation(optimizer, GMD_FUSED);
     } else if (!gmd_field_boolean(lua, 1, "foreach", true)) {
@@ -429,18 +433,23 @@ static int new_optimizer(lua_State *lua, gmd_method method)
 
 static int optim_sgd(lua_State *lua)
 {
-    return new_optimizer(lua, GMD_SGD);
+    return new_optimizer(lua, GMD_SGD, true);
 }
 
 static int optim_adam(lua_State *lua)
 {
-    return new_optimizer(lua, GMD_ADAM);
+    return new_optimizer(lua, GMD_ADAM, true);
+}
+
+static int optim_adamw(lua_State *lua)
+{
+    return new_optimizer(lua, GMD_ADAM, false);
 }
 
 static const gmd_function optim_functions[] = {
     {"SGD", optim_sgd, GMD_CALL},
     {"Adam", optim_adam, GMD_CALL},
-    {"AdamW", optim_adam, GMD_CALL},
+    {"AdamW", optim_adamw, GMD_CALL},
     {NULL, NULL, GMD_CALL},
 };
 

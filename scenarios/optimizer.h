@@ -15,6 +15,9 @@ gmd_optimizer *gmd_optimizer_new(gmd_engine *engine, gmd_method method, bool mom
 /* How a step goes over the parameters: all at once with temporaries of every one (torch's default
  * on a GPU), one after the other, or in one kernel without temporaries. */
 typedef enum gmd_implementation { GMD_FOREACH, GMD_FOR_LOOP, GMD_FUSED } gmd_implementation;
+/* Weight decay that is added to the gradients (SGD, Adam); AdamW's is in place and takes nothing.
+ */
+void gmd_optimizer_decay(gmd_optimizer *optimizer);
 void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation implementation);
 
 void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter);

@@ -245,6 +245,23 @@ static void adam_in_a_loop_takes_two_temporaries_of_a_parameter(void **state)
                      2 * MIB + 2 * MIB);
 }
 
+static void weight_decay_takes_a_sum_for_each_gradient_but_not_with_adamw(void **state)
+{
+    (void)state;
+    assert_int_equal(peak_above(TRAINED "c = nil\nphase 'a'\n"
+                                        "o = optim.SGD { a, b, weight_decay = 0.1 }\n"
+                                        "for i = 1, 40 do o:step() end\nphase 'b'"),
+                     2 * MIB);
+    assert_int_equal(peak_above(TRAINED "c = nil\nphase 'a'\n"
+                                        "o = optim.Adam { a, b, weight_decay = 0.1 }\n"
+                                        "for i = 1, 40 do o:step() end\nphase 'b'"),
+                     4 * MIB + 2 * MIB + 2 * MIB);
+    assert_int_equal(peak_above(TRAINED "c = nil\nphase 'a'\n"
+                                        "o = optim.AdamW { a, b, weight_decay = 0.1 }\n"
+                                        "for i = 1, 40 do o:step() end\nphase 'b'"),
+                     4 * MIB + 2 * MIB);
+}
+
 static void a_fused_step_keeps_its_count_on_the_device(void **state)
 {
     (void)state;
@@ -379,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_stream_block_ends_also_by_an_error),
         cmocka_unit_test(adam_takes_the_roots_of_all_parameters_at_once),
         cmocka_unit_test(adam_in_a_loop_takes_two_temporaries_of_a_parameter),
+        cmocka_unit_test(weight_decay_takes_a_sum_for_each_gradient_but_not_with_adamw),
         cmocka_unit_test(a_fused_step_keeps_its_count_on_the_device),
         cmocka_unit_test(the_first_call_of_its_kind_tries_the_large_workspaces),
         cmocka_unit_test(the_second_call_of_its_kind_tries_nothing),
