@@ -93,6 +93,8 @@ typedef enum gmd_promise {
     GMD_PROMISE_PYTORCH = 4,     /* PyTorch's algorithm: its addresses, refusals and statistics */
     GMD_PROMISE_COALESCING = 8,  /* free neighbours of one stream and pool are merged at once */
     GMD_PROMISE_ALIGN_512 = 16,  /* every pointer is a multiple of 512 B */
+    GMD_PROMISE_PROMPT = 32,     /* a freed block is active only until the next allocation after its
+                                    streams' work is over */
 } gmd_promise;
 
 /* Whose stacks a history keeps. */

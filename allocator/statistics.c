@@ -309,18 +309,16 @@ void statistics_reset_peaks(statistics *s)
 
 void statistics_summary(const statistics *s, gmd_stats *out)
 {
-    figure allocated = statistics_sum(s, POOL_ALL, FIGURE_ALLOCATED_BYTES);
-    figure active = statistics_sum(s, POOL_ALL, FIGURE_ACTIVE_BYTES);
     const figure *device = s->pooled[POOL_ALL];
-    out->allocated_bytes = allocated.current;
-    out->allocated_bytes_peak = allocated.peak;
+    out->allocated_bytes = sum_of(s, POOL_ALL, FIGURE_ALLOCATED_BYTES);
+    out->allocated_bytes_peak = peak_of(s, POOL_ALL, FIGURE_ALLOCATED_BYTES);
     out->reserved_bytes = device[FIGURE_RESERVED_BYTES].current;
     out->reserved_bytes_peak = device[FIGURE_RESERVED_BYTES].peak;
-    out->active_bytes = active.current;
-    out->active_bytes_peak = active.peak;
-    out->inactive_split_bytes = statistics_sum(s, POOL_ALL, FIGURE_INACTIVE_SPLIT_BYTES).current;
-    out->requested_bytes = statistics_sum(s, POOL_ALL, FIGURE_REQUESTED_BYTES).current;
-    out->allocation_count = statistics_sum(s, POOL_ALL, FIGURE_ALLOCATION).current;
+    out->active_bytes = sum_of(s, POOL_ALL, FIGURE_ACTIVE_BYTES);
+    out->active_bytes_peak = peak_of(s, POOL_ALL, FIGURE_ACTIVE_BYTES);
+    out->inactive_split_bytes = sum_of(s, POOL_ALL, FIGURE_INACTIVE_SPLIT_BYTES);
+    out->requested_bytes = sum_of(s, POOL_ALL, FIGURE_REQUESTED_BYTES);
+    out->allocation_count = sum_of(s, POOL_ALL, FIGURE_ALLOCATION);
     out->segment_count = device[FIGURE_SEGMENT].current;
     out->num_alloc_retries = s->num_alloc_retries;
     out->num_ooms = s->num_ooms;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 enum { LEAF_MAX = 32, INNER_MAX = 32, HEIGHT_MAX = 12 };
+/* Nodes at first: most sets of a short run need no more, and are made anew for each of thousands. */
+enum { FIRST_LEAVES = 2, FIRST_INNERS = 2 };
 
 struct gmd_interval_leaf {
     uint32_t count; /* of a spare one: the next spare one, as in the pool */
@@ -38,7 +40,7 @@ static bool reserve_leaf(gmd_intervals *set)
     if (set->leaf_pool.spare || set->leaf_pool.used < set->leaf_pool.capacity) {
         return true;
     }
-    uint32_t capacity = set->leaf_pool.capacity ? set->leaf_pool.capacity * 2 : 32;
+    uint32_t capacity = set->leaf_pool.capacity ? set->leaf_pool.capacity * 2 : FIRST_LEAVES;
     gmd_interval_leaf *leaves = realloc(set->leaves, capacity * sizeof *leaves);
     if (leaves) {
         set->leaves = leaves;
@@ -53,7 +55,7 @@ static bool reserve_inners(gmd_intervals *set)
     if (set->inner_pool.capacity - set->inner_pool.used > set->height) {
         return true;
     }
-    uint32_t capacity = set->inner_pool.capacity ? set->inner_pool.capacity * 2 : 16;
+    uint32_t capacity = set->inner_pool.capacity ? set->inner_pool.capacity * 2 : FIRST_INNERS;
     gmd_interval_inner *inners = realloc(set->inners, capacity * sizeof *inners);
     if (inners) {
         set->inners = inners;

@@ -194,7 +194,10 @@ static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
     static const char *fixed[1];
     space->device_max = c->has_devices ? c->run.device_count : 2;
     space->capacity_bytes = c->has_capacity || c->run.limit_bytes ? c->run.capacity_bytes : 0;
-    if (c->run.limit_bytes) {
+    bool is_real = c->run.device != GMD_DEVICE_SIM;
+    if (c->run.limit_bytes && is_real) { /* which has the memory that it has: less is a limit */
+        space->capacity_bytes = c->run.limit_bytes;
+    } else if (c->run.limit_bytes) {
         space->fraction = (double)c->run.limit_bytes / (double)c->run.capacity_bytes;
     }
     space->schedule = c->run.schedule;

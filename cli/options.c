@@ -46,7 +46,8 @@ static const struct argp_option common_options[] = {
     {"conf", KEY_CONF, "STRING", 0, "allocator settings, as PYTORCH_CUDA_ALLOC_CONF", 10},
     {"promise", KEY_PROMISE, "NAMES", 0,
      "what the allocator promises, beside what it says itself (gmd_promises), and is judged by: "
-     "misuse, determinism, pytorch, coalescing, alignment512",
+     "misuse, determinism, pytorch, coalescing, alignment512, "
+     "prompt",
      10},
     {"known", KEY_KNOWN, "FILE", 0, "known defects, a line each: ORACLE, or ORACLE: CAUSE", 10},
     {"seed", KEY_SEED, "N", 0, "of every random choice (0)", 10},

@@ -18,6 +18,9 @@ if(GMD_COVERAGE)
   # Atomic counters: the runs in child processes and threads count too.
   target_compile_options(gmd_options INTERFACE --coverage -fprofile-update=atomic)
   target_link_options(gmd_options INTERFACE --coverage)
+  # What lets a child that ends with _exit() keep its counters (tests/coverage/keep_counts.c).
+  target_sources(gmd_options INTERFACE ${CMAKE_CURRENT_LIST_DIR}/coverage_counts.c)
+  target_link_libraries(gmd_options INTERFACE ${CMAKE_DL_LIBS})
 endif()
 if(GMD_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
@@ -27,3 +30,11 @@ if(GMD_FUZZ)
   target_compile_options(gmd_options INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(gmd_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# gmd_no_compare_tracing(TARGET): libFuzzer's own mutator puts what was compared into inputs, which brings it
+# through text; behind the parsers each comparison only costs (a third of all time in fuzz_requests).
+function(gmd_no_compare_tracing target)
+  if(GMD_FUZZ)
+    target_compile_options(${target} PRIVATE -fno-sanitize-coverage=trace-cmp)
+  endif()
+endfunction()

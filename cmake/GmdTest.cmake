@@ -14,3 +14,10 @@ function(gmd_add_test module name)
   add_test(NAME ${module}/${name} COMMAND ${target})
   set_tests_properties(${module}/${name} PROPERTIES LABELS ${module} TIMEOUT 300)
 endfunction()
+
+# What is linked into the program calls the program's __wrap_NAME in place of each NAME.
+function(gmd_replace_functions target)
+  foreach(name ${ARGN})
+    target_link_options(${target} PRIVATE -Wl,--wrap=${name})
+  endforeach()
+endfunction()

@@ -79,7 +79,8 @@ typedef struct gmd_sim_config {
 void gmd_sim_default_config(gmd_sim_config *config);
 
 /* Back to a fresh device: all memory, streams, events, faults, counters and errors are gone,
- * handles from before are invalid. Takes microseconds: the cost follows what was in use. */
+ * handles from before are invalid. Takes microseconds: the cost follows what was in use. -1 also
+ * where the host has no memory for a first table. */
 int gmd_sim_reset(const gmd_sim_config *config);
 
 /* --- observing --------------------------------------------------------------------------- */

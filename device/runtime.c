@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,30 +28,38 @@ __attribute__((format(printf, 2, 3))) static void note(attempts *tried, const ch
     }
 }
 
-/* Every function of the table, or the name of the first that the library lacks. */
+typedef struct place { /* of a function in a table of pointers */
+    const char *name;
+    size_t offset;
+} place;
+
+/* Fills in every function, or gives the name of the first that the library lacks. */
+static const char *resolve(void *table, const place *places, size_t count, void *library)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *function = dlsym(library, places[i].name);
+        if (!function) {
+            return places[i].name;
+        }
+        memcpy((char *)table + places[i].offset, &function, sizeof function);
+    }
+    return NULL;
+}
+
 static const char *resolve_runtime(gmd_runtime *rt, void *library)
 {
-#define RESOLVE(result, name, parameters, arguments)                                               \
-    *(void **)&rt->name = dlsym(library, #name);                                                   \
-    if (!rt->name) {                                                                               \
-        return #name;                                                                              \
-    }
-    GMD_CUDART_FUNCTIONS(RESOLVE)
-    GMD_CUDART_TEXT_FUNCTIONS(RESOLVE)
-#undef RESOLVE
-    return NULL;
+#define PLACE(result, name, parameters, arguments) {#name, offsetof(gmd_runtime, name)},
+    static const place places[] = {GMD_CUDART_FUNCTIONS(PLACE) GMD_CUDART_TEXT_FUNCTIONS(PLACE)};
+#undef PLACE
+    return resolve(rt, places, sizeof places / sizeof *places, library);
 }
 
 static const char *resolve_control(gmd_sim_api *api, void *library)
 {
-#define RESOLVE(name)                                                                              \
-    *(void **)&api->name = dlsym(library, #name);                                                  \
-    if (!api->name) {                                                                              \
-        return #name;                                                                              \
-    }
-    GMD_SIM_FUNCTIONS(RESOLVE)
-#undef RESOLVE
-    return NULL;
+#define PLACE(name) {#name, offsetof(gmd_sim_api, name)},
+    static const place places[] = {GMD_SIM_FUNCTIONS(PLACE)};
+#undef PLACE
+    return resolve(api, places, sizeof places / sizeof *places, library);
 }
 
 static void keep_path(gmd_runtime *rt, const char *fallback)

@@ -10,7 +10,8 @@
 /* "misuse,pytorch": adds to `promises`. GMD_BAD_INPUT names what was expected. */
 gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *error);
 
-/* With what they imply: PyTorch's algorithm merges free neighbours and aligns to 512 B. */
+/* With what they imply: PyTorch's algorithm merges free neighbours, aligns to 512 B and asks all
+ * events in each allocation. */
 unsigned gmd_promises_all(unsigned promises);
 
 /* Bytes; never less than `least`. */

@@ -251,16 +251,39 @@ static gmd_status check_faults(const gmd_session *session, const gmd_trace *trac
     return GMD_OK;
 }
 
+typedef struct course { /* of a trace's requests, one after the other */
+    gmd_session *session;
+    const gmd_trace *trace;
+    size_t next;
+    bool is_over;
+} course;
+
+static unsigned next_thread(const course *c)
+{
+    return c->trace->requests[c->next].thread % GMD_MAX_THREADS;
+}
+
+/* On the thread of the next request: that one, and those after it that are for the same thread. */
+static void play_stretch(void *context)
+{
+    course *c = context;
+    unsigned thread = next_thread(c);
+    do {
+        const gmd_request *request = &c->trace->requests[c->next++];
+        c->is_over = gmd_session_request(c->session, request) == GMD_STOP;
+        c->is_over = c->is_over || c->next == c->trace->count;
+    } while (!c->is_over && next_thread(c) == thread);
+}
+
 static gmd_status play_in_order(gmd_session *session, gmd_error *error)
 {
-    (void)error;
     const gmd_trace *trace = session->workload->trace;
-    for (size_t i = 0; i < trace->count; i++) {
-        if (gmd_session_request(session, &trace->requests[i]) == GMD_STOP) {
-            break;
-        }
+    course c = {.session = session, .trace = trace, .is_over = trace->count == 0};
+    gmd_status status = GMD_OK;
+    while (!c.is_over && status == GMD_OK) {
+        status = gmd_threads_call(&session->threads, next_thread(&c), play_stretch, &c, error);
     }
-    return GMD_OK;
+    return status;
 }
 
 /* A thread that spins until another has done something needs that one to run beside it; a real

@@ -114,7 +114,10 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
         reason = is_off ? "switched off" : reason;
         gmd_oracle_result *result = result_of(outcome, oracle->name);
         result->fate = reason ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED;
-        snprintf(result->reason, sizeof result->reason, "%s", reason ? reason : "");
+        result->reason[0] = '\0';
+        if (reason) {
+            snprintf(result->reason, sizeof result->reason, "%s", reason);
+        }
         if (!reason && oracle->create && !(judge->states[i] = oracle->create())) {
             return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s", oracle->name);
         }

@@ -10,7 +10,7 @@ static const struct {
 } names[] = {
     {"misuse", GMD_PROMISE_MISUSE},          {"determinism", GMD_PROMISE_DETERMINISM},
     {"pytorch", GMD_PROMISE_PYTORCH},        {"coalescing", GMD_PROMISE_COALESCING},
-    {"alignment512", GMD_PROMISE_ALIGN_512},
+    {"alignment512", GMD_PROMISE_ALIGN_512}, {"prompt", GMD_PROMISE_PROMPT},
 };
 
 static unsigned find(const char *name, size_t length)
@@ -32,7 +32,7 @@ gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *e
         if (!promise) {
             return gmd_fail(error, GMD_BAD_INPUT,
                             "'%.80s': expected one or more of misuse, determinism, pytorch, "
-                            "coalescing, alignment512, separated by commas",
+                            "coalescing, alignment512, prompt, separated by commas",
                             text);
         }
         added |= promise;
@@ -47,7 +47,7 @@ gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *e
 unsigned gmd_promises_all(unsigned promises)
 {
     return promises & GMD_PROMISE_PYTORCH
-               ? promises | GMD_PROMISE_COALESCING | GMD_PROMISE_ALIGN_512
+               ? promises | GMD_PROMISE_COALESCING | GMD_PROMISE_ALIGN_512 | GMD_PROMISE_PROMPT
                : promises;
 }
 

@@ -58,13 +58,8 @@ static void run_errand(void *context)
 static gmd_served serve_on_its_thread(gmd_session *s, const gmd_request *r)
 {
     errand e = {.session = s, .request = r, .served = GMD_SERVED};
-    gmd_status called = GMD_OK;
-    if (r->thread == 0) {
-        run_errand(&e);
-    } else {
-        called =
-            gmd_threads_call(&s->threads, r->thread % GMD_MAX_THREADS, run_errand, &e, &e.error);
-    }
+    gmd_status called =
+        gmd_threads_call(&s->threads, r->thread % GMD_MAX_THREADS, run_errand, &e, &e.error);
     gmd_status status = called != GMD_OK ? called : e.status;
     if (status != GMD_OK) {
         gmd_session_stop(s, status, &e.error);

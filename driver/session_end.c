@@ -133,7 +133,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
  * allocation. */
 static uint64_t hash_blocks(const gmd_session *s, uint64_t hash)
 {
-    for (uint32_t id = 0; id < s->block_capacity; id++) {
+    for (uint32_t id = 0; id < s->block_end; id++) {
         const gmd_live_block *b = &s->blocks[id].live;
         gmd_device_range range = {0};
         if (b->address && s->view.find_range &&

@@ -39,23 +39,43 @@ void gmd_features_start(gmd_features *f, gmd_feature_map *map)
 /* --- calls ------------------------------------------------------------------------------- */
 
 /* Of the name's text, since addresses differ from process to process. */
-static uint32_t sign_call(const gmd_sim_call *call)
+static gmd_call_name read_name(const char *function)
 {
-    uint32_t h = call->result == cudaSuccess ? 0 : call->result == cudaErrorNotReady ? 1 : 2;
-    for (const char *c = call->function; *c; c++) {
-        h = h * 31 + (unsigned char)*c;
+    static const char made[] = "cudaEventCreate";
+    gmd_call_name name = {.function = function,
+                          .weight = 1,
+                          .is_creation = strncmp(function, made, sizeof made - 1) == 0};
+    for (const char *c = function; *c; c++) {
+        name.hash = name.hash * 31 + (unsigned char)*c;
+        name.weight *= 31;
     }
-    return h;
+    return name;
+}
+
+/* Names are few and static, and an allocator makes ten calls for a request. */
+static const gmd_call_name *find_name(gmd_features *f, const char *function)
+{
+    gmd_call_name *name = &f->names[((uintptr_t)function >> 3) % GMD_CALL_NAMES];
+    if (name->function != function) {
+        *name = read_name(function);
+    }
+    return name;
+}
+
+static uint32_t sign_call(const gmd_call_name *name, int result)
+{
+    uint32_t ending = result == cudaSuccess ? 0 : result == cudaErrorNotReady ? 1 : 2;
+    return ending * name->weight + name->hash;
 }
 
 /* The same call many times over is as good as once. */
 void gmd_features_call(gmd_features *f, const gmd_sim_call *call)
 {
-    static const char made[] = "cudaEventCreate";
-    if (strncmp(call->function, made, sizeof made - 1) == 0 && call->result == cudaSuccess) {
+    const gmd_call_name *name = find_name(f, call->function);
+    if (name->is_creation && call->result == cudaSuccess) {
         return; /* whether there is an event left from an earlier input is no news */
     }
-    uint32_t signature = sign_call(call);
+    uint32_t signature = sign_call(name, call->result);
     f->kinds |= 1u << (signature % 16);
     if (signature != f->last_call && f->call_count < SIGNED_CALLS) {
         f->call_count++;

@@ -18,7 +18,14 @@
 #include "gmd_oracle.h"
 #include "gmd_sim.h"
 
-#define GMD_FREED_BLOCKS 8 /* that are remembered */
+#define GMD_FREED_BLOCKS 8  /* that are remembered */
+#define GMD_CALL_NAMES   64 /* likewise, a power of two */
+
+typedef struct gmd_call_name { /* what is worked out of a function's name */
+    const char *function;
+    uint32_t hash, weight; /* weight: what how the call ended is multiplied by */
+    bool is_creation;      /* of an event */
+} gmd_call_name;
 
 struct gmd_features {
     gmd_feature_map *map;      /* NULL: nothing is noted */
@@ -30,6 +37,7 @@ struct gmd_features {
     uint64_t retries, ooms;
     gmd_live_block freed[GMD_FREED_BLOCKS];
     uint32_t freed_count;
+    gmd_call_name names[GMD_CALL_NAMES]; /* by where the name lies */
 };
 typedef struct gmd_features gmd_features;
 

@@ -51,11 +51,16 @@ static gmd_status start(gmd_worker **out, gmd_error *error)
 gmd_status gmd_threads_call(gmd_threads *threads, unsigned index, void (*work)(void *context),
                             void *context, gmd_error *error)
 {
+    if (index == threads->current) {
+        work(context);
+        return GMD_OK;
+    }
     gmd_worker **w = &threads->workers[index];
     gmd_status status = *w ? GMD_OK : start(w, error);
     if (status != GMD_OK) {
         return status;
     }
+    threads->current = index;
     pthread_mutex_lock(&(*w)->lock);
     (*w)->work = work;
     (*w)->context = context;
@@ -64,6 +69,7 @@ gmd_status gmd_threads_call(gmd_threads *threads, unsigned index, void (*work)(v
         pthread_cond_wait(&(*w)->changed, &(*w)->lock);
     }
     pthread_mutex_unlock(&(*w)->lock);
+    threads->current = 0;
     return GMD_OK;
 }
 

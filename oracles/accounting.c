@@ -1,6 +1,9 @@
 /* accounting - the statistics agree with the live set and with what the device handed out. Figures
  * that the allocator does not keep (GMD_STAT_UNKNOWN) take part in no check. */
 #include "list.h"
+#include "waiting.h"
+
+#include "gmd_abi.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,6 +14,7 @@ typedef struct peaks {
 
 typedef struct books {
     peaks seen[GMD_MAX_DEVICES];
+    gmd_waiting waiting;
 } books;
 
 static void *create(void)
@@ -191,9 +195,26 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
     }
 }
 
+/* Where the allocator promises it: what waits for nothing any more is free. */
+static void check_waiting(books *b, const gmd_view *view, gmd_judge *judge)
+{
+    uint64_t excess;
+    if (gmd_waiting_after(&b->waiting, view, &excess)) {
+        gmd_violation_add(judge,
+                          "active_bytes = %" PRIu64 " is %" PRIu64
+                          " more than allocated_bytes and all freed blocks whose streams may still "
+                          "be at work: the host has waited for the rest of them, and the allocator "
+                          "promises (prompt) that the next request has their memory",
+                          view->stats->active_bytes, excess);
+    }
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     books *b = state;
+    if (view->promises & GMD_PROMISE_PROMPT) {
+        check_waiting(b, view, judge);
+    }
     check_order(view, judge);
     check_live_set(view, judge);
     check_peaks(&b->seen[view->device], view->stats, judge);

@@ -26,7 +26,7 @@ typedef void (*gmd_backward)(gmd_engine *engine, gmd_node *node, gmd_tensor **gr
 typedef struct gmd_recipe {
     gmd_shape shape[3]; /* usually input, weight, output */
     gmd_dtype dtype;
-    uint64_t number[6];
+    uint64_t number[8];
 } gmd_recipe;
 
 typedef struct gmd_edge {

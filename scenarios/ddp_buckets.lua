@@ -24,7 +24,7 @@ scenario {
     { "layers", 16, "linear layers", least = 1, most = 256 },
     { "features", 1024, "width of each layer", least = 1, most = 65536 },
     { "batch", 1024, "samples in a batch", least = 1, most = 1048576 },
-    { "bucket", 26214400, "bytes of a bucket", least = 1 },
+    { "bucket", 26214400, "bytes of a bucket", least = 1048576 },
   },
 }
 

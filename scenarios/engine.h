@@ -64,6 +64,7 @@ struct gmd_engine {
     uint32_t streams;                /* created so far, besides the default one */
     struct gmd_autocast *autocast;   /* mixed precision is on; NULL: it is not */
     bool grad_enabled;
+    struct tried *tried;    /* convolutions whose algorithms were tried (conv_workspace.c) */
     bool benchmark;         /* cuDNN tries its algorithms at the first use of a convolution */
     bool in_backward;       /* the autograd thread has its own cuBLAS handle */
     uint64_t sequence;      /* of the next graph node */

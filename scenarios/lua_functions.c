@@ -312,12 +312,14 @@ static int nn_resnet50(lua_State *lua)
 
 static int nn_gpt(lua_State *lua)
 {
-    gmd_known_fields(lua, 1, "vocabulary features heads layers checkpoint");
+    gmd_known_fields(lua, 1, "vocabulary features heads layers checkpoint positions causal");
     gmd_gpt shape;
     shape.vocabulary = features(lua, "vocabulary", 0);
     shape.features = features(lua, "features", 0);
     shape.heads = gmd_field_integer(lua, 1, "heads", 0, 1, 1024);
     shape.layers = gmd_field_integer(lua, 1, "layers", 0, 1, 1024);
+    shape.positions = gmd_field_integer_or(lua, 1, "positions", 0, 0, MAX_FEATURES);
+    shape.causal = gmd_field_boolean(lua, 1, "causal", false);
     shape.checkpoint = gmd_field_boolean(lua, 1, "checkpoint", false);
     check_heads(lua, shape.features, shape.heads);
     return give_module(lua, gmd_nn_gpt(engine_of(lua), &shape));

@@ -204,6 +204,17 @@ static int module_call(lua_State *lua)
     return made;
 }
 
+/* m:nbytes(): of parameters, of gradients that are there, of buffers. */
+static int module_nbytes(lua_State *lua)
+{
+    gmd_thing *thing = gmd_check_thing(lua, 1, &gmd_module_class);
+    gmd_module_sizes sizes = gmd_module_measure((gmd_module *)thing);
+    lua_pushinteger(lua, (lua_Integer)sizes.parameters);
+    lua_pushinteger(lua, (lua_Integer)sizes.gradients);
+    lua_pushinteger(lua, (lua_Integer)sizes.buffers);
+    return 3;
+}
+
 /* A Sequential is filled in a loop. */
 static int module_append(lua_State *lua)
 {
@@ -216,11 +227,9 @@ static int module_append(lua_State *lua)
 }
 
 static const gmd_function module_methods[] = {
-    {"append", module_append, GMD_STATEMENT},
-    {"train", module_train, GMD_CALL},
-    {"eval", module_eval, GMD_CALL},
-    {"parameters", module_parameters, GMD_CALL},
-    {NULL, NULL, GMD_CALL},
+    {"append", module_append, GMD_STATEMENT},    {"nbytes", module_nbytes, GMD_QUERY},
+    {"train", module_train, GMD_CALL},           {"eval", module_eval, GMD_CALL},
+    {"parameters", module_parameters, GMD_CALL}, {NULL, NULL, GMD_CALL},
 };
 
 /* --- optimizers -------------------------------------------------------------------------- */
@@ -244,7 +253,14 @@ static int optimizer_zero_grad(lua_State *lua)
     return 0;
 }
 
+static int optimizer_nbytes(lua_State *lua)
+{
+    lua_pushinteger(lua, (lua_Integer)gmd_optimizer_bytes(check_optimizer(lua)));
+    return 1;
+}
+
 static const gmd_function optimizer_methods[] = {
+    {"nbytes", optimizer_nbytes, GMD_QUERY},
     {"step", optimizer_step, GMD_STATEMENT},
     {"zero_grad", optimizer_zero_grad, GMD_STATEMENT},
     {NULL, NULL, GMD_CALL},

@@ -171,12 +171,91 @@ gmd_module *gmd_nn_gpt_block(gmd_engine *engine, int64_t features, int64_t heads
     return module;
 }
 
+/* --- a GPT as nanoGPT writes it: one projection, split into views ------------------------ */
+
+enum { CAUSAL_NORM1, CAUSAL_QKV, CAUSAL_PROJECTION, CAUSAL_NORM2, CAUSAL_EXPAND, CAUSAL_CONTRACT };
+
+/* part(norm(x)) */
+static gmd_tensor *normal_to(gmd_engine *engine, gmd_module *norm, gmd_module *layer, gmd_tensor *x)
+{
+    return gmd_module_pass(engine, layer, gmd_module_apply(engine, norm, x));
+}
+
+static int causal_block_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs,
+                                int count, gmd_tensor *results[GMD_MAX_RESULTS])
+{
+    (void)count;
+    gmd_module **part = module->children;
+    gmd_tensor *packed = normal_to(engine, part[CAUSAL_NORM1], part[CAUSAL_QKV], inputs[0]);
+    gmd_tensor *y = gmd_op_split_attention(engine, packed, module->heads);
+    gmd_tensor *projected = gmd_module_apply(engine, part[CAUSAL_PROJECTION], y);
+    gmd_tensor *x = added(engine, inputs[0], projected);
+    gmd_tensor *wide = normal_to(engine, part[CAUSAL_NORM2], part[CAUSAL_EXPAND], x);
+    gmd_tensor *active = gmd_op_activation(engine, GMD_GELU, wide);
+    gmd_tensor_drop(engine, wide);
+    gmd_tensor *branch = gmd_module_pass(engine, part[CAUSAL_CONTRACT], active);
+    gmd_tensor *sum = added(engine, x, branch);
+    gmd_tensor *variables[] = {x, y, packed};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        gmd_tensor_drop(engine, variables[i]);
+    }
+    return given(sum, results);
+}
+
+gmd_module *gmd_nn_causal_block(gmd_engine *engine, int64_t features, int64_t heads)
+{
+    gmd_module *module = gmd_module_new(engine, "CausalBlock", causal_block_forward);
+    module->heads = heads;
+    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
+    gmd_module_child(engine, module, gmd_nn_linear(engine, features, 3 * features, true));
+    gmd_module_child(engine, module, gmd_nn_linear(engine, features, features, true));
+    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
+    gmd_module_child(engine, module, gmd_nn_linear(engine, features, 4 * features, true));
+    gmd_module_child(engine, module, gmd_nn_linear(engine, 4 * features, features, true));
+    return module;
+}
+
+/* words(tokens) + positions(arange(length)) */
+static int embedded_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
+                            gmd_tensor *results[GMD_MAX_RESULTS])
+{
+    (void)count;
+    char text[128];
+    if (inputs[0]->shape.dims != 2) {
+        gmd_misuse(engine, "gpt takes tokens, [batch, length]; the input is %s",
+                   gmd_shape_text(&inputs[0]->shape, text));
+        return 0;
+    }
+    gmd_tensor *words = gmd_module_apply(engine, module->children[0], inputs[0]);
+    gmd_shape length = {1, {inputs[0]->shape.size[1]}};
+    gmd_tensor *range = gmd_tensor_new(engine, &length, GMD_INT64);
+    gmd_tensor *positions = gmd_module_pass(engine, module->children[1], range);
+    gmd_tensor *sum = gmd_op_add(engine, words, positions, false);
+    gmd_tensor_drop(engine, positions);
+    gmd_tensor_drop(engine, words);
+    return given(sum, results);
+}
+
+static gmd_module *embedding(gmd_engine *engine, const gmd_gpt *shape)
+{
+    gmd_module *words = gmd_nn_embedding(engine, shape->vocabulary, shape->features);
+    if (shape->positions == 0) {
+        return words;
+    }
+    gmd_module *module = gmd_module_new(engine, "Embedded", embedded_forward);
+    gmd_module_child(engine, module, words);
+    gmd_module_child(engine, module, gmd_nn_embedding(engine, shape->positions, shape->features));
+    return module;
+}
+
 gmd_module *gmd_nn_gpt(gmd_engine *engine, const gmd_gpt *shape)
 {
     gmd_module *model = gmd_nn_sequential(engine, NULL, 0);
-    gmd_module_child(engine, model, gmd_nn_embedding(engine, shape->vocabulary, shape->features));
+    gmd_module_child(engine, model, embedding(engine, shape));
     for (int64_t i = 0; i < shape->layers; i++) {
-        gmd_module *block = gmd_nn_gpt_block(engine, shape->features, shape->heads);
+        gmd_module *block = shape->causal
+                                ? gmd_nn_causal_block(engine, shape->features, shape->heads)
+                                : gmd_nn_gpt_block(engine, shape->features, shape->heads);
         gmd_module_child(engine, model,
                          shape->checkpoint ? gmd_nn_checkpointed(engine, block) : block);
     }

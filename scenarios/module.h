@@ -44,6 +44,11 @@ static inline void gmd_module_drop(gmd_engine *engine, gmd_module *module)
 typedef void (*gmd_visit_parameter)(gmd_engine *engine, gmd_tensor *parameter, void *context);
 void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_parameter visit,
                            void *context);
+/* Bytes of its elements and of those of its children; a gradient counts where there is one. */
+typedef struct gmd_module_sizes {
+    uint64_t parameters, gradients, buffers;
+} gmd_module_sizes;
+gmd_module_sizes gmd_module_measure(const gmd_module *module);
 void gmd_module_train(gmd_module *module, bool training);
 
 /* One input, one result; NULL after gmd_misuse() and for a NULL input. */
@@ -81,9 +86,12 @@ typedef struct gmd_encoder {
 } gmd_encoder;
 gmd_module *gmd_nn_transformer(gmd_engine *engine, const gmd_encoder *shape);
 gmd_module *gmd_nn_gpt_block(gmd_engine *engine, int64_t features, int64_t heads);
+gmd_module *gmd_nn_causal_block(gmd_engine *engine, int64_t features, int64_t heads);
 typedef struct gmd_gpt {
     int64_t vocabulary, features, heads, layers;
-    bool checkpoint; /* of each block only the input is kept for the way back */
+    int64_t positions; /* embedded and added to the words; 0: none */
+    bool causal;       /* nanoGPT's blocks in place of those over MultiheadAttention */
+    bool checkpoint;   /* of each block only the input is kept for the way back */
 } gmd_gpt;
 gmd_module *gmd_nn_gpt(gmd_engine *engine, const gmd_gpt *shape);
 gmd_module *gmd_nn_checkpointed(gmd_engine *engine,

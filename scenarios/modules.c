@@ -78,6 +78,26 @@ void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_par
     }
 }
 
+gmd_module_sizes gmd_module_measure(const gmd_module *module)
+{
+    gmd_module_sizes sizes = {0};
+    for (size_t i = 0; i < module->parameter_count; i++) {
+        const gmd_tensor *parameter = module->parameters[i];
+        sizes.parameters += gmd_tensor_bytes(parameter);
+        sizes.gradients += parameter->grad ? gmd_tensor_bytes(parameter) : 0;
+    }
+    for (size_t i = 0; i < module->buffer_count; i++) {
+        sizes.buffers += gmd_tensor_bytes(module->buffers[i]);
+    }
+    for (size_t i = 0; i < module->child_count; i++) {
+        gmd_module_sizes part = gmd_module_measure(module->children[i]);
+        sizes.parameters += part.parameters;
+        sizes.gradients += part.gradients;
+        sizes.buffers += part.buffers;
+    }
+    return sizes;
+}
+
 void gmd_module_train(gmd_module *module, bool training)
 {
     module->training = training;

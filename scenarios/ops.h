@@ -99,6 +99,9 @@ gmd_tensor *gmd_op_pad_sequences(gmd_engine *engine, gmd_tensor *packed);
  * memory goes as soon as it is copied. */
 gmd_tensor *gmd_op_self_attention(gmd_engine *engine, gmd_tensor *packed, int64_t heads);
 
+/* The same with the batch first, as views of `packed` (borrowed): [batch, length, 3 * features]. */
+gmd_tensor *gmd_op_split_attention(gmd_engine *engine, gmd_tensor *packed, int64_t heads);
+
 /* The memory that cuBLAS keeps for a (thread, stream) from its first product on; `with_bias`: also
  * that of cuBLASLt, which fuses the bias. */
 void gmd_cublas_workspace(gmd_engine *engine, bool with_bias);

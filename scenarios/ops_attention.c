@@ -81,17 +81,16 @@ static uint64_t kernel_workspace(const gmd_recipe *recipe)
     uint64_t length = (uint64_t)recipe->shape[1].size[0], heads = recipe->number[HEADS];
     uint64_t batch = (uint64_t)recipe->shape[1].size[1];
     uint64_t depth = (uint64_t)recipe->shape[1].size[2] / heads;
-    return batch * heads * ((length + 63) / 64 * 64 * depth * 4 + 48);
+    return batch * heads * ((length + 63) / 64 * 64 * depth * 4 + (length + 63) / 64 * 16);
 }
 
-static void attention_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+static void efficient_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
                                gmd_tensor **results)
 {
     const gmd_recipe *recipe = &node->recipe;
     (void)grads;
     gmd_shape rows = {
         3, {recipe->shape[1].size[0], recipe->shape[1].size[1], (int64_t)recipe->number[HEADS]}};
-    gmd_tensor *grad = shaped(engine, node, 1);
     for (int i = 0; i < 3; i++) {
         results[i] = shaped(engine, node, 1);
     }
@@ -103,6 +102,14 @@ static void attention_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **
     gmd_storage *workspace = gmd_storage_new(engine, kernel_workspace(recipe));
     gmd_tensor_drop(engine, delta);
     gmd_storage_drop(engine, workspace);
+}
+
+/* Of merged heads the gradient has to be copied to the kernel's layout. */
+static void merged_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                            gmd_tensor **results)
+{
+    gmd_tensor *grad = shaped(engine, node, 1);
+    efficient_backward(engine, node, grads, results);
     gmd_tensor_drop(engine, grad);
 }
 
@@ -198,8 +205,8 @@ static gmd_tensor *efficient_attention(gmd_engine *engine, gmd_tensor *qkv, gmd_
     }
     gmd_tensor *merged = gmd_tensor_new(engine, part, qkv->dtype);
     if (unpack) {
-        gmd_node *attention = attention_node(engine, "EfficientAttentionBackward",
-                                             attention_backward, 3, &qkv->shape, part, heads);
+        gmd_node *attention = attention_node(engine, "EfficientAttentionBackward", merged_backward,
+                                             3, &qkv->shape, part, heads);
         attention->recipe.dtype = qkv->dtype;
         connect(engine, unpack, attention, qkv, log_sums, heads_out, merged);
         gmd_node_drop(engine, attention);
@@ -232,5 +239,62 @@ gmd_tensor *gmd_op_self_attention(gmd_engine *engine, gmd_tensor *packed, int64_
                                 : efficient_attention(engine, qkv, unpack, &part, heads);
     gmd_node_drop(engine, unpack);
     gmd_tensor_drop(engine, qkv);
+    return result;
+}
+
+/* --- queries, keys and values as views of the projection --------------------------------- */
+
+static void split_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
+                           gmd_tensor **results)
+{
+    results[0] = shaped(engine, node, 0);
+    for (int i = 0; i < 3; i++) {
+        replace(engine, &grads[i], NULL);
+    }
+}
+
+/* The kernel reads the views and writes what the next layer reads: nothing is copied. */
+static gmd_tensor *efficient_in_place(gmd_engine *engine, gmd_tensor *packed, gmd_node *split,
+                                      const gmd_shape *part, int64_t heads)
+{
+    gmd_tensor *result = gmd_tensor_new(engine, part, packed->dtype);
+    gmd_shape sums = {3, {(part->size[0] + 31) / 32 * 32, part->size[1], heads}};
+    gmd_tensor *log_sums = gmd_tensor_new(engine, &sums, GMD_FLOAT32);
+    if (split) {
+        gmd_node *node = attention_node(engine, "EfficientAttentionBackward", efficient_backward, 3,
+                                        &packed->shape, part, heads);
+        node->recipe.dtype = packed->dtype;
+        for (uint32_t i = 0; i < 3; i++) {
+            split->refs++;
+            node->edges[i] = (gmd_edge){split, i};
+        }
+        gmd_node_save(node, packed);
+        gmd_node_save(node, log_sums);
+        gmd_node_save(node, result);
+        gmd_node_result(node, 0, result);
+        gmd_node_drop(engine, node);
+    }
+    gmd_tensor_drop(engine, log_sums);
+    return result;
+}
+
+gmd_tensor *gmd_op_split_attention(gmd_engine *engine, gmd_tensor *packed, int64_t heads)
+{
+    if (!packed || !fits(engine, packed, heads)) {
+        return NULL;
+    }
+    gmd_shape given = packed->shape;
+    gmd_shape part = {3, {given.size[1], given.size[0], given.size[2] / 3}}; /* length first */
+    gmd_node *split = NULL;
+    if (gmd_tensor_tracked(engine, packed)) {
+        split = attention_node(engine, "SplitBackward", split_backward, 1, &given, &part, heads);
+        gmd_node_connect(engine, split, 0, packed);
+        split->recipe.dtype = packed->dtype;
+    }
+    gmd_tensor *result = gmd_dtype_bytes(packed->dtype) == 2
+                             ? cudnn_attention(engine, packed, split, &part, heads)
+                             : efficient_in_place(engine, packed, split, &part, heads);
+    gmd_node_drop(engine, split);
+    result->shape = (gmd_shape){3, {given.size[0], given.size[1], part.size[2]}};
     return result;
 }

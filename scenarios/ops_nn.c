@@ -1,5 +1,6 @@
 /* ops_nn.c - layers with weights, pooling, and the workspaces of cuBLAS and cuDNN. */
 #include "autocast.h"
+#include "conv_workspace.h"
 #include "ops.h"
 #include "reduce.h"
 
@@ -31,11 +32,6 @@ static gmd_tensor *grad_of_input(gmd_engine *engine, const gmd_node *node)
 static gmd_tensor *grad_of_weight(gmd_engine *engine, const gmd_node *node)
 {
     return gmd_tensor_new(engine, &node->recipe.shape[1], node->recipe.dtype);
-}
-
-static uint64_t bytes_of(const gmd_shape *shape, gmd_dtype dtype)
-{
-    return gmd_shape_count(shape) * gmd_dtype_bytes(dtype);
 }
 
 /* --- cuBLAS ------------------------------------------------------------------------------ */
@@ -188,53 +184,37 @@ gmd_tensor *gmd_op_linear(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
 
 /* --- Conv2d ------------------------------------------------------------------------------ */
 
-/* What cuDNN 9 took on an H200 (shared/traces/resnet50_*, tests/data/truth): a pointwise
- * convolution is a product and needs a few hundred bytes; the others work on channels-last copies
- * of what they read and, with a stride, write; and the gradient of the weight is summed over
- * several partial copies of it. */
-static uint64_t forward_workspace(const gmd_recipe *recipe, gmd_conv conv, uint64_t in,
-                                  uint64_t weight, uint64_t out)
-{
-    bool pointwise = recipe->shape[1].size[2] == 1;
-    if (conv.stride > 1) {
-        return in + out + (pointwise ? 0 : weight) + 16;
-    }
-    return pointwise ? 400 : in + weight + 16;
-}
+enum { KERNEL, STRIDE, PADDING }; /* of recipe.number */
 
-static uint64_t input_grad_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight,
-                                     uint64_t out)
+static gmd_conv_call call_of(const gmd_node *node, gmd_conv_pass pass, const gmd_shape *output)
 {
-    return recipe->shape[1].size[2] == 1 ? 400 : in + out + weight + 16;
-}
-
-static uint64_t weight_grad_workspace(const gmd_recipe *recipe, uint64_t in, uint64_t weight,
-                                      uint64_t out)
-{
-    if (recipe->shape[1].size[2] == 1) {
-        uint64_t copies = in + out > weight ? in + out : weight;
-        return copies < 32 * weight ? copies : 32 * weight;
-    }
-    return in + out + (weight < 1 * MIB ? 15 : weight < 4 * MIB ? 4 : 1) * weight;
+    const uint64_t *number = node->recipe.number;
+    return (gmd_conv_call){
+        .pass = pass,
+        .conv = {(int64_t)number[KERNEL], (int64_t)number[STRIDE], (int64_t)number[PADDING]},
+        .dtype = node->recipe.dtype,
+        .input = node->recipe.shape[0],
+        .weight = node->recipe.shape[1],
+        .output = *output,
+    };
 }
 
 static void conv_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
                           gmd_tensor **results)
 {
-    const gmd_recipe *recipe = &node->recipe;
-    uint64_t in = bytes_of(&recipe->shape[0], recipe->dtype), out = gmd_tensor_bytes(grads[0]);
-    uint64_t weight = bytes_of(&recipe->shape[1], recipe->dtype);
     if (gmd_node_wants(node, 0)) {
+        gmd_conv_call call = call_of(node, GMD_CONV_INPUT_GRAD, &grads[0]->shape);
         results[0] = grad_of_input(engine, node);
-        gmd_scratch(engine, input_grad_workspace(recipe, in, weight, out));
+        gmd_conv_workspace(engine, &call);
     }
     if (gmd_node_wants(node, 1)) {
+        gmd_conv_call call = call_of(node, GMD_CONV_WEIGHT_GRAD, &grads[0]->shape);
         results[1] = grad_of_weight(engine, node);
-        gmd_scratch(engine, weight_grad_workspace(recipe, in, weight, out));
+        gmd_conv_workspace(engine, &call);
     }
     if (gmd_node_wants(node, 2)) {
-        gmd_shape shape = {1, {recipe->shape[1].size[0]}};
-        results[2] = gmd_tensor_new(engine, &shape, recipe->dtype);
+        gmd_shape shape = {1, {node->recipe.shape[1].size[0]}};
+        results[2] = gmd_tensor_new(engine, &shape, node->recipe.dtype);
     }
 }
 
@@ -278,11 +258,13 @@ static gmd_tensor *conv2d(gmd_engine *engine, gmd_tensor *input, gmd_tensor *wei
     }
     shape.size[1] = weight->shape.size[0];
     gmd_tensor *result = gmd_tensor_new(engine, &shape, input->dtype);
-    gmd_recipe recipe = {.shape = {input->shape, weight->shape}};
-    gmd_scratch(engine, forward_workspace(&recipe, conv, gmd_tensor_bytes(input),
-                                          gmd_tensor_bytes(weight), gmd_tensor_bytes(result)));
+    gmd_conv_call call = {GMD_CONV_FORWARD, conv, input->dtype, input->shape, weight->shape, shape};
+    gmd_conv_workspace(engine, &call);
     gmd_node *node = layer_node(engine, "ConvolutionBackward", conv_backward, input, weight, bias);
     if (node) {
+        node->recipe.number[KERNEL] = (uint64_t)conv.kernel;
+        node->recipe.number[STRIDE] = (uint64_t)conv.stride;
+        node->recipe.number[PADDING] = (uint64_t)conv.padding;
         gmd_node_save(node, gmd_node_wants(node, 1) ? input : NULL);
         gmd_node_save(node, gmd_node_wants(node, 0) ? weight : NULL);
         gmd_node_result(node, 0, result);

@@ -3,7 +3,10 @@
 #include "ops.h"
 
 enum { EDGE_INPUT, EDGE_H, EDGE_C, EDGE_WEIGHTS };
-enum { KIND, STEP_BYTES, LAYERS, DIRECTIONS, WEIGHT_BYTES, BATCH_FIRST }; /* of recipe.number */
+/* of recipe.number; MATRIX_BYTES: of the weights without the biases */
+enum { KIND, STEP_BYTES, LAYERS, DIRECTIONS, WEIGHT_BYTES, MATRIX_BYTES, BATCH_FIRST };
+
+#define PRODUCT_ROOM ((uint64_t)8 << 20)
 
 /* What cuDNN 9 took (shared/traces/hidden_*, seq2seq, and the "ops" recording): for each element of
  * an output of one layer and direction the gates and states that the way back needs, and the
@@ -17,13 +20,18 @@ static uint64_t reserve_bytes(const gmd_recipe *recipe)
     return step * (7 * layers - 1) + 256;
 }
 
+/* The gradients of the gates of one layer and of what it gave, copies of the weights and of the
+ * input, and for each layer and direction some steps' states and room for the products. */
 static uint64_t workspace_bytes(const gmd_recipe *recipe)
 {
-    uint64_t step = recipe->number[STEP_BYTES], layers = recipe->number[LAYERS];
-    if (recipe->number[KIND] == GMD_LSTM) {
-        return step * 9 * layers + 512;
-    }
-    return step * 6 * layers + recipe->number[WEIGHT_BYTES] * 2 / 3;
+    const uint64_t *number = recipe->number;
+    bool lstm = number[KIND] == GMD_LSTM;
+    uint64_t networks = number[LAYERS] * number[DIRECTIONS];
+    uint64_t states = gmd_shape_count(&recipe->shape[1]) * 4;
+    uint64_t input = gmd_shape_count(&recipe->shape[0]) * 4;
+    uint64_t gates = number[STEP_BYTES] * (lstm ? 5 : 4);
+    return gates + number[MATRIX_BYTES] + input + states * (lstm ? 10 : 5) +
+           networks * PRODUCT_ROOM + 512;
 }
 
 static gmd_tensor *shaped(gmd_engine *engine, const gmd_node *node, int index)
@@ -133,6 +141,15 @@ static bool fits(gmd_engine *engine, const gmd_rnn *rnn, gmd_tensor *const input
     return true;
 }
 
+static uint64_t matrix_bytes(const gmd_rnn *rnn)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < rnn->weight_count; i++) {
+        bytes += rnn->weights[i]->shape.dims == 2 ? gmd_tensor_bytes(rnn->weights[i]) : 0;
+    }
+    return bytes;
+}
+
 bool gmd_op_rnn(gmd_engine *engine, const gmd_rnn *rnn, gmd_tensor *input, gmd_tensor *h,
                 gmd_tensor *c, gmd_tensor *results[3])
 {
@@ -150,7 +167,8 @@ bool gmd_op_rnn(gmd_engine *engine, const gmd_rnn *rnn, gmd_tensor *input, gmd_t
         .shape = {input->shape, h->shape, shape},
         .dtype = input->dtype,
         .number = {rnn->kind, gmd_tensor_bytes(results[0]), (uint64_t)rnn->layers,
-                   (uint64_t)rnn->directions, rnn->flat->bytes, rnn->batch_first},
+                   (uint64_t)rnn->directions, rnn->flat->bytes, matrix_bytes(rnn),
+                   rnn->batch_first},
     };
     gmd_shape flat = {1, {(int64_t)reserve_bytes(&recipe)}};
     bool tracked = gmd_tensor_tracked(engine, input) || gmd_tensor_tracked(engine, h) ||

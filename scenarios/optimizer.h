@@ -20,6 +20,8 @@ void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation i
 void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter);
 void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module);
 
+uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer); /* of its state on the device */
+
 /* What it holds for one parameter; borrowed, NULL where there is nothing. */
 #define GMD_STATE_MAX 3
 typedef struct gmd_optimizer_slot {

@@ -131,6 +131,19 @@ void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation i
     optimizer->implementation = implementation;
 }
 
+uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < optimizer->count; i++) {
+        const slot *each = &optimizer->slots[i];
+        const gmd_tensor *const state[] = {each->first, each->second, each->steps};
+        for (size_t k = 0; k < sizeof state / sizeof state[0]; k++) {
+            bytes += state[k] ? gmd_tensor_bytes(state[k]) : 0;
+        }
+    }
+    return bytes;
+}
+
 static void mark_state(gmd_tensor *state)
 {
     if (state) {

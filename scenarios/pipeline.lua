@@ -51,7 +51,7 @@ activation = 4 * batch * features
 parameters = 4 * stages * layers * (features + 1) * features
 -- a pass keeps its input, a result for each layer; two passes are at work
 bound {
-  allocated = 3 * parameters + ((warm_up + 2) * (layers + 1) + 4) * activation + 68 * MiB,
+  allocated = 3 * parameters + ((warm_up + 2) * (layers + 1) + 4) * activation + 72 * MiB,
   leaks = leak,
 }
 

@@ -3,7 +3,8 @@
 -- Shows    fragmentation: no iteration's blocks fit the holes that the one before left, so reserved
 --          memory grows far beyond what is ever allocated, up to out of memory with room to spare.
 -- Params   leak: true draws batch and length, false pads every batch to the largest shape;
---          iterations; layers, features, heads, hidden: the transformer; max_batch, max_length.
+--          iterations; layers, features, heads, hidden: the transformer; max_batch, max_length;
+--          shapes: given ones.
 -- Bound    fixed: reserved memory is what the largest batch needs, and a tenth; leak: more than that,
 --          though no batch is larger. Both: allocated memory is the same at the end of each iteration
 --          (parameters, optimizer state, workspaces).
@@ -22,8 +23,23 @@ scenario {
     { "hidden", 2048, "features between the two linear layers", least = 1, most = 262144 },
     { "max_batch", 128, "the largest batch", least = 8, most = 65536 },
     { "max_length", 200, "the longest sequence", least = 5, most = 65536 },
+    { "shapes", "", "in place of drawn ones: \"96x138 32x106 ...\", in turn" },
   },
 }
+
+-- "96x138 32x106": batches and lengths; whatever is between the numbers separates the shapes.
+local batches, lengths, digits = {}, {}, ""
+for i = 1, #shapes + 1 do
+  local character = i <= #shapes and string.sub(shapes, i, i) or " "
+  if character >= "0" and character <= "9" then
+    digits = digits .. character
+  elseif character == "x" then
+    batches[#batches + 1], digits = tonumber(digits), ""
+  elseif digits ~= "" then
+    lengths[#lengths + 1], digits = tonumber(digits), ""
+  end
+end
+assert(#batches == #lengths, "shapes: BATCHxLENGTH ... expected")
 
 model = nn.TransformerEncoder {
   layers = layers, features = features, heads = heads, hidden = hidden,
@@ -45,7 +61,9 @@ for i = 0, iterations - 1 do
     max_batch,
   }
   drawn_length = random(max_length // 5, max_length)
-  if leak then
+  if #batches > 0 then
+    batch, length = batches[i % #batches + 1], lengths[i % #batches + 1]
+  elseif leak then
     batch, length = drawn_batch, drawn_length
   else
     batch, length = max_batch, max_length

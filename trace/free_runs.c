@@ -396,9 +396,11 @@ static bool judge_run(walk *w, free_run *run)
 static bool judge(walk *w)
 {
     const gmd_snapshot *s = w->snapshot;
-    free_run *run = w->runs->items, *end = run + w->runs->count;
+    free_runs *runs = w->runs;
+    size_t next = 0;
     for (size_t at = 0; at < s->event_count; at++) {
-        if (run != end && run->first == at && !judge_run(w, run++)) {
+        if (next < runs->count && runs->items[next].first == at &&
+            !judge_run(w, &runs->items[next++])) {
             return false;
         }
         if (!note(w, at)) {
@@ -454,13 +456,12 @@ bool free_runs_find(free_runs *runs, const gmd_snapshot *snapshot, const gmd_his
                   .cache = {.settings = &settings}};
     walk second = first;
     *runs = (free_runs){.below = UINT64_MAX, .of_several_devices = snapshot->device_count > 1};
-    bool ok = survey(&first);
-    if (ok) {
-        runs->limit_bytes =
-            hints->limit_bytes ? hints->limit_bytes : memory_limit_infer(runs, &settings, hints);
-        runs->limit_inferred = !hints->limit_bytes;
-        ok = judge(&second);
-    }
+    runs->limit_bytes = hints->limit_bytes;
+    runs->limit_inferred = !hints->limit_bytes;
+    bool ok =
+        survey(&first) &&
+        (hints->limit_bytes || memory_limit_infer(runs, &settings, hints, &runs->limit_bytes)) &&
+        judge(&second);
     recorded_cache_free(&first.cache);
     recorded_cache_free(&second.cache);
     if (ok) {

@@ -532,7 +532,9 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     *history = (gmd_history){0};
     gmd_trace_init(&history->trace);
     gmd_snapshot grouped = *snapshot;
-    grouped.events = events_by_group(snapshot);
+    /* Without, streams would be numbered from one too few. */
+    bool has_begun = history->trace.streams.count && history->trace.threads.count;
+    grouped.events = has_begun ? events_by_group(snapshot) : NULL;
     builder b = {.history = history, .snapshot = &grouped, .name = name, .error = error};
     gmd_status status = grouped.events ? build(&b, hints)
                                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);

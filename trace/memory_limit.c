@@ -42,12 +42,17 @@ static int compare_descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Below what the limit is because of the retries. */
-static uint64_t below_for_retries(const free_runs *runs, uint64_t recorded_retries)
+/* Below what the limit is because of the retries. False: no host memory. */
+static bool find_below_for_retries(const free_runs *runs, uint64_t recorded_retries,
+                                   uint64_t *below)
 {
-    uint64_t *passed = malloc((runs->count + 1) * sizeof *passed), own = 0, below = UINT64_MAX;
+    uint64_t *passed = malloc((runs->count + 1) * sizeof *passed), own = 0;
     size_t possible = 0;
-    for (size_t i = 0; passed && i < runs->count; i++) {
+    *below = UINT64_MAX;
+    if (!passed) {
+        return false;
+    }
+    for (size_t i = 0; i < runs->count; i++) {
         const free_run *run = &runs->items[i];
         bool explains = is_candidate(run) && passed_with(run) > runs->at_least;
         if (explains) {
@@ -58,10 +63,10 @@ static uint64_t below_for_retries(const free_runs *runs, uint64_t recorded_retri
     if (possible) {
         qsort(passed, possible, sizeof *passed, compare_descending);
         uint64_t retries = count_retries(runs, possible, own, recorded_retries);
-        below = retries ? passed[retries - 1] : UINT64_MAX;
+        *below = retries ? passed[retries - 1] : UINT64_MAX;
     }
     free(passed);
-    return below;
+    return true;
 }
 
 static uint64_t share_of(uint64_t bytes, double threshold)
@@ -87,17 +92,21 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-uint64_t memory_limit_infer(const free_runs *runs, const recorded_settings *settings,
-                            const gmd_history_hints *hints)
+bool memory_limit_infer(const free_runs *runs, const recorded_settings *settings,
+                        const gmd_history_hints *hints, uint64_t *limit_bytes)
 {
-    uint64_t below = runs->below;
-    below = lesser(below, below_for_retries(runs, hints->recorded_retries));
+    uint64_t below;
+    if (!find_below_for_retries(runs, hints->recorded_retries, &below)) {
+        return false;
+    }
+    below = lesser(below, runs->below);
     for (size_t i = 0; i < runs->count; i++) {
         if (is_partial(&runs->items[i])) {
             below = lesser(below, below_for_partial(&runs->items[i], settings));
         }
     }
-    return below == UINT64_MAX || below <= runs->at_least ? 0 : below - 1;
+    *limit_bytes = below == UINT64_MAX || below <= runs->at_least ? 0 : below - 1;
+    return true;
 }
 
 bool memory_limit_is_contradicted(const free_runs *runs)

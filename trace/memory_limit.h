@@ -6,9 +6,9 @@
 #include "free_runs.h"
 
 /* The highest limit that the requests which were served and refused allow and that explains the
- * retries; 0: nothing speaks for one. */
-uint64_t memory_limit_infer(const free_runs *runs, const recorded_settings *settings,
-                            const gmd_history_hints *hints);
+ * retries; 0: nothing speaks for one. False: no host memory. */
+bool memory_limit_infer(const free_runs *runs, const recorded_settings *settings,
+                        const gmd_history_hints *hints, uint64_t *limit_bytes);
 
 /* Whether one limit, the one that was given or any, cannot explain which requests were served and
  * which were refused. */

@@ -62,11 +62,13 @@ static uint32_t priority_of(uint64_t counter)
     return (uint32_t)(z >> 32);
 }
 
-bool map_reset(void)
+bool map_init(void)
 {
-    if (map.capacity < 2 && !grow()) {
-        return false;
-    }
+    return map.capacity >= 2 || grow();
+}
+
+void map_reset(void)
+{
     map.count = 2;
     map.free_list = 0;
     map.root = 1;
@@ -76,7 +78,6 @@ bool map_reset(void)
                                 .largest_gap = ADDRESS_SPACE_END,
                                 .priority = UINT32_MAX,
                                 .device = -1};
-    return true;
 }
 
 /* Splits the subtree into the nodes below `address` and the others. */

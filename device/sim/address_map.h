@@ -27,8 +27,8 @@ typedef struct allocation {
     uint64_t buffer_id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
 } allocation;
 
-/* Empties the map. False: the host has no memory. */
-bool map_reset(void);
+bool map_init(void);  /* false: the host has no memory */
+void map_reset(void); /* empties it */
 
 /* [address, address + span) is free. `span` > 0. */
 bool map_is_free(uint64_t address, uint64_t span);

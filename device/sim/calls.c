@@ -244,6 +244,7 @@ bool call_enter(sim_call *call, call_id id)
     sim_start();
     call->thread = sim_this_thread();
     call->id = id;
+    call->lacks_memory = false;
     call->record = (gmd_sim_call){.function = call_names[id], .device = call->thread->device};
     if (!is_harness && count_call(call)) {
         return false;
@@ -272,6 +273,9 @@ int call_leave(sim_call *call)
     if (!call->record.misuse &&
         (call->record.result == cudaSuccess || call->record.result == cudaErrorNotReady)) {
         fail_if_broken(call); /* by work that completed meanwhile */
+    }
+    if (call->lacks_memory) {
+        call->record.result = cudaErrorMemoryAllocation;
     }
     int result = call->record.result;
     if (result && result != cudaErrorNotReady && !is_driver_call(call->id) &&

@@ -60,6 +60,7 @@ typedef struct sim_thread {
 typedef struct sim_call {
     sim_thread *thread;
     call_id id;
+    bool lacks_memory; /* the host has none for a stream that the call names */
     gmd_sim_call record;
 } sim_call;
 

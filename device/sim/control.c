@@ -75,9 +75,12 @@ static bool is_possible(const gmd_sim_config *c)
            (c->choices || c->choice_count == 0);
 }
 
-/* False: the host has no memory for the first tables. */
+/* False: the host has no memory for the first tables, and nothing is changed. */
 static bool reset(const gmd_sim_config *config)
 {
+    if (!pages_init() || !map_init() || !streams_init(config->device_count)) {
+        return false;
+    }
     if (sim.epoch) {
         memory_reset();
     }
@@ -95,7 +98,9 @@ static bool reset(const gmd_sim_config *config)
     captures_reset();
     graphs_reset();
     events_reset();
-    return pages_init() && map_reset() && streams_reset();
+    map_reset();
+    streams_reset();
+    return true;
 }
 
 void sim_reset_to_default(void)

@@ -246,7 +246,9 @@ void schedule_progress(void);
 bool streams_are_idle(int device, stream_group group);
 void streams_force_group(int device, stream_group group); /* -1: every device */
 
-bool streams_reset(void);              /* every stream and its work is gone */
+/* Room for the default streams of so many devices. False: the host has no memory. */
+bool streams_init(uint32_t device_count);
+void streams_reset(void);              /* every stream and its work is gone */
 void streams_reset_device(int device); /* of one device, work unfinished */
 uint64_t stream_pending(const stream *s);
 

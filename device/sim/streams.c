@@ -33,24 +33,37 @@ static bool grow_table(void)
     return true;
 }
 
+static void recycle(stream *s)
+{
+    s->next = streams.free_list;
+    streams.free_list = s;
+}
+
+/* One more structure, which nothing uses. */
+static bool add_structure(void)
+{
+    if (streams.stream_structs == streams.active_capacity && !grow_table()) {
+        return false;
+    }
+    stream *s = calloc(1, sizeof *s);
+    if (!s) {
+        return false;
+    }
+    s->id = streams.stream_structs;
+    streams.all[streams.stream_structs++] = s;
+    recycle(s);
+    return true;
+}
+
 /* A new or recycled structure. Tickets go on where its earlier life ended, all of which the host
  * knows to be over: so what still refers to that life finds it complete, and before everything. */
 static stream *new_stream(int device, unsigned flags, int priority)
 {
-    stream *s = streams.free_list;
-    if (s) {
-        streams.free_list = s->next;
-    } else {
-        if (streams.stream_structs == streams.active_capacity && !grow_table()) {
-            return NULL;
-        }
-        s = calloc(1, sizeof *s);
-        if (!s) {
-            return NULL;
-        }
-        s->id = streams.stream_structs;
-        streams.all[streams.stream_structs++] = s;
+    if (!streams.free_list && !add_structure()) {
+        return NULL;
     }
+    stream *s = streams.free_list;
+    streams.free_list = s->next;
     s->handle = NULL;
     s->device = device;
     s->flags = flags;
@@ -59,12 +72,6 @@ static stream *new_stream(int device, unsigned flags, int priority)
     s->saw_default = s->seen_by_default = s->saw_blocking = 0;
     s->end_ns = 0;
     return s;
-}
-
-static void recycle(stream *s)
-{
-    s->next = streams.free_list;
-    streams.free_list = s;
 }
 
 void stream_recycle_unused(stream *s)
@@ -133,7 +140,9 @@ stream *stream_find(sim_thread *thread, cudaStream_t handle)
 stream *stream_of(sim_call *call, cudaStream_t handle)
 {
     stream *s = stream_find(call->thread, handle);
-    if (!s) {
+    if (!s && handle == cudaStreamPerThread) {
+        call->lacks_memory = true;
+    } else if (!s) {
         call_misuse(call, 0,
                     "the stream was never created, or is destroyed or from before a reset");
     }
@@ -156,7 +165,20 @@ void stream_destroy(stream *s)
 
 /* --- reset ------------------------------------------------------------------------------- */
 
-bool streams_reset(void)
+bool streams_init(uint32_t device_count)
+{
+    if (!streams.by_serial) {
+        streams.by_serial = grow_array(NULL, &streams.serial_capacity, sizeof(stream *));
+    }
+    bool has_room = streams.by_serial != NULL;
+    while (has_room && streams.stream_structs < device_count) {
+        has_room = add_structure();
+    }
+    return has_room;
+}
+
+/* Every structure is free then, and streams_init has made enough of them for what comes. */
+void streams_reset(void)
 {
     for (uint32_t i = 0; i < streams.active_count; i++) {
         queue_drop(streams.active[i]);
@@ -175,19 +197,10 @@ bool streams_reset(void)
         recycle(s);
     }
     streams.serials = 1;
-    if (!streams.by_serial) {
-        streams.by_serial = grow_array(NULL, &streams.serial_capacity, sizeof(stream *));
-    }
-    if (!streams.by_serial) {
-        return false;
-    }
     streams.by_serial[0] = NULL; /* what a handle that is none finds */
-    bool complete_set = true;
     for (uint32_t d = 0; d < sim.config.device_count; d++) {
         sim.devices[d].legacy = create_unnamed((int)d);
-        complete_set &= sim.devices[d].legacy != NULL;
     }
-    return complete_set;
 }
 
 void streams_reset_device(int device)

@@ -2,21 +2,16 @@
  * touch it, each with a life of its own as in the driver. Every reservation has one small record
  * for each of its pages. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
+#include "mapped_pages.h"
 #include "marks.h"
 #include "physical_memory.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-typedef struct page {
-    uint32_t physical; /* slot; 0: nothing is mapped */
-    bool is_first;     /* of a mapping */
-    uint32_t access;   /* two bits a device: CUmemAccess_flags */
-} page;
-
 typedef struct reservation {
     uint64_t address, size; /* size 0: the slot is free */
-    page *pages;
+    mapped_page *pages;
     unsigned char *data; /* host addresses, inaccessible where nothing is mapped; NULL: unbacked */
     uint64_t mapped_count;
     int device; /* current when it was made: whose statistics it counts in */
@@ -28,16 +23,9 @@ static struct {
     uint32_t count, capacity, free;
 } ranges;
 
-static void *host_pages(uint64_t bytes)
+static uint64_t page_count(uint64_t reserved)
 {
-    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
-}
-
-static uint64_t table_bytes(uint64_t reserved)
-{
-    return reserved / GMD_SIM_PAGE_BYTES * sizeof(page);
+    return reserved / GMD_SIM_PAGE_BYTES;
 }
 
 /* --- address ranges ---------------------------------------------------------------------- */
@@ -52,7 +40,7 @@ static reservation *reservation_of(uint64_t address, uint64_t size)
     return &ranges.list[a->reservation];
 }
 
-static page *page_at(const reservation *r, uint64_t address)
+static mapped_page *page_at(const reservation *r, uint64_t address)
 {
     return &r->pages[(address - r->address) / GMD_SIM_PAGE_BYTES];
 }
@@ -64,10 +52,10 @@ static unsigned char *host_addresses(uint64_t size)
     return data == MAP_FAILED ? NULL : data;
 }
 
-static void give_back(page *pages, unsigned char *data, uint64_t reserved)
+static void give_back(mapped_page *pages, unsigned char *data, uint64_t reserved)
 {
     if (pages) {
-        munmap(pages, table_bytes(reserved));
+        mapped_pages_give_back(pages, page_count(reserved));
     }
     if (data) {
         munmap(data, reserved);
@@ -77,7 +65,7 @@ static void give_back(page *pages, unsigned char *data, uint64_t reserved)
 static bool insert(uint64_t address, uint64_t size, int device)
 {
     uint32_t slot = ranges.free;
-    page *pages = host_pages(table_bytes(size));
+    mapped_page *pages = mapped_pages_take(page_count(size));
     unsigned char *data = sim.config.backed ? host_addresses(size) : NULL;
     if (!pages || (sim.config.backed && !data)) {
         give_back(pages, data, size);
@@ -139,24 +127,29 @@ CUresult gmd_sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t a
     return (CUresult)call_leave(&call);
 }
 
-static void unmap_page(page *p)
+static void unmap_page(mapped_page *p)
 {
     physical *memory = physical_at(p->physical);
     memory->mapped--;
     sim.devices[memory->properties.location.id].mapped_bytes -= GMD_SIM_PAGE_BYTES;
     physical_forget_if_unused(memory);
-    *p = (page){0};
+    *p = (mapped_page){0};
 }
 
-void virtual_release(allocation *a)
+static void unmap_all(reservation *r)
 {
-    reservation *r = &ranges.list[a->reservation];
     for (uint64_t i = 0; r->mapped_count; i++) {
         if (r->pages[i].physical) {
             unmap_page(&r->pages[i]);
             r->mapped_count--;
         }
     }
+}
+
+void virtual_release(allocation *a)
+{
+    reservation *r = &ranges.list[a->reservation];
+    unmap_all(r);
     give_back(r->pages, r->data, r->size);
     sim.devices[r->device].reservation_count--;
     sim.devices[r->device].reservation_bytes -= r->size;
@@ -237,7 +230,7 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
                            "what is mapped is not within one reserved range");
     }
-    page *first = page_at(r, address);
+    mapped_page *first = page_at(r, address);
     uint64_t count = size / GMD_SIM_PAGE_BYTES;
     for (uint64_t i = 0; i < count; i++) {
         if (first[i].physical) {
@@ -249,7 +242,7 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     for (uint64_t i = 0; i < count; i++) {
-        first[i] = (page){.physical = physical_number(memory), .is_first = i == 0};
+        first[i] = (mapped_page){.physical = physical_number(memory), .is_first = i == 0};
     }
     r->mapped_count += count;
     memory->mapped += (uint32_t)count;
@@ -272,7 +265,7 @@ CUresult gmd_sim_cuMemMap(CUdeviceptr pointer, size_t size, size_t offset,
 /* The range cuts no mapping in two, and from its first page to its last something is mapped. */
 static bool is_of_whole_mappings(const reservation *r, uint64_t address, uint64_t size)
 {
-    const page *first = page_at(r, address);
+    const mapped_page *first = page_at(r, address);
     uint64_t count = size / GMD_SIM_PAGE_BYTES;
     if (first->physical && !first->is_first) {
         return false;
@@ -291,7 +284,7 @@ static int unmap(sim_call *call, uint64_t address, uint64_t size)
                            "what is unmapped is not within one reserved range, or part of a "
                            "mapping only");
     }
-    page *first = page_at(r, address);
+    mapped_page *first = page_at(r, address);
     hide(r, address, size);
     for (uint64_t i = 0; i < size / GMD_SIM_PAGE_BYTES; i++) {
         if (first[i].physical) {
@@ -315,7 +308,7 @@ CUresult gmd_sim_cuMemUnmap(CUdeviceptr pointer, size_t size)
 
 /* --- access ------------------------------------------------------------------------------ */
 
-static uint32_t access_of(const page *p, int device)
+static uint32_t access_of(const mapped_page *p, int device)
 {
     return p->access >> (2 * device) & 3;
 }
@@ -349,7 +342,7 @@ static int set_access(sim_call *call, uint64_t address, uint64_t size,
         return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
                            "access is given to part of a mapping only");
     }
-    page *first = page_at(r, address);
+    mapped_page *first = page_at(r, address);
     uint64_t pages = size / GMD_SIM_PAGE_BYTES;
     for (uint64_t i = 0; i < pages; i++) {
         if (!first[i].physical) {
@@ -379,10 +372,11 @@ CUresult gmd_sim_cuMemSetAccess(CUdeviceptr pointer, size_t size, const CUmemAcc
     return (CUresult)call_leave(&call);
 }
 
-static const page *mapped_page(uint64_t address)
+static const mapped_page *find_mapped(uint64_t address)
 {
     const allocation *a = map_find(address);
-    const page *p = a && a->reservation ? page_at(&ranges.list[a->reservation], address) : NULL;
+    const mapped_page *p =
+        a && a->reservation ? page_at(&ranges.list[a->reservation], address) : NULL;
     return p && p->physical ? p : NULL;
 }
 
@@ -391,7 +385,7 @@ CUresult gmd_sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
 {
     sim_call call;
     if (call_enter(&call, CALL_cuMemGetAccess)) {
-        const page *p = mapped_page(pointer);
+        const mapped_page *p = find_mapped(pointer);
         if (p && flags && location && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
             device_exists(location->id)) {
             *flags = access_of(p, location->id);
@@ -408,7 +402,7 @@ CUresult gmd_sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
 {
     sim_call call;
     if (call_enter(&call, CALL_cuMemRetainAllocationHandle)) {
-        const page *p = mapped_page((uintptr_t)pointer);
+        const mapped_page *p = find_mapped((uintptr_t)pointer);
         if (p && handle) {
             physical_at(p->physical)->references++;
             *handle = physical_at(p->physical)->handle;
@@ -442,7 +436,7 @@ bool virtual_is_memory_of(const allocation *a, uint64_t address, uint64_t size, 
     const reservation *r = &ranges.list[a->reservation];
     uint64_t end = size ? address + size : address + 1;
     for (uint64_t at = address; at < end; at = (at / GMD_SIM_PAGE_BYTES + 1) * GMD_SIM_PAGE_BYTES) {
-        const page *p = page_at(r, at);
+        const mapped_page *p = page_at(r, at);
         if (!p->physical || physical_at(p->physical)->properties.location.id != device) {
             *bad = at;
             return false;
@@ -463,7 +457,7 @@ bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_
                    uint64_t *length)
 {
     const reservation *r = &ranges.list[a->reservation];
-    const page *first = page_at(r, address);
+    const mapped_page *first = page_at(r, address);
     if (!first->physical) {
         return false;
     }
@@ -483,6 +477,7 @@ void virtual_reset(void)
     for (uint32_t i = 1; i < ranges.count; i++) {
         if (ranges.list[i].size) {
             reservation *r = &ranges.list[i];
+            unmap_all(r);
             give_back(r->pages, r->data, r->size);
         }
     }

@@ -27,6 +27,7 @@ for name in $targets; do
     done
     (cd "$source/fuzz/corpus/$name" && find . -type f ! -name '.*' -print0 |
         xargs -0 python3 -m zipfile -c "$OUT/fuzz_${name}_seed_corpus.zip")
+    printf '[libfuzzer]\nentropic_feature_frequency_threshold = 10\n' >"$OUT/fuzz_$name.options" # ci/fuzz: why
 done
 cp "$source/fuzz/dictionaries/gmd.dict" "$OUT/fuzz_trace.dict"
 cp "$source/fuzz/dictionaries/pickle.dict" "$OUT/fuzz_snapshot.dict"

@@ -48,7 +48,7 @@ static size_t append_entries(char *text, size_t used, const value *dict)
 static void expect_settings(const char *conf, const char *expected)
 {
     char path[64], text[TEXT_BYTES];
-    pickle_file file = {NULL};
+    pickle_file file = {0};
     bench b = open_bench(GMD_GIB, conf);
     snprintf(path, sizeof path, "settings-%ld.pickle", (long)getpid());
     const value *snapshot = dump_pickle(&file, b.a, path);

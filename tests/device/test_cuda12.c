@@ -115,6 +115,8 @@ static void prefetching_names_a_device(void **state)
     FIND(prefetch, "cudaMemPrefetchAsync");
     FIND(advise, "cudaMemAdvise");
     assert_int_equal(prefetch(&prefetch, 8, -1, NULL), cudaErrorNotSupported);
+    FIND(prefetch, "cudaMemPrefetchAsync_ptsz");
+    assert_int_equal(prefetch(&prefetch, 8, 0, NULL), cudaErrorNotSupported);
     assert_int_equal(advise(&advise, 8, cudaMemAdviseSetReadMostly, 0), cudaErrorNotSupported);
 }
 
@@ -150,6 +152,75 @@ static void captures_answer_as_many_questions_as_the_name_says(void **state)
     assert_ptr_equal(seen_v3, graph);
 }
 
+static void dependencies_are_told_and_set_without_edge_data(void **state)
+{
+    (void)state;
+    __typeof__(&cudaStreamBeginCapture) begin;
+    __typeof__(&cudaStreamEndCapture) end;
+    __typeof__(&cudaStreamCreate) create;
+    __typeof__(&cudaMemsetAsync) fill;
+    __typeof__(&cudaMalloc) allocate;
+    cudaError_t (*ask)(cudaStream_t, enum cudaStreamCaptureStatus *, unsigned long long *,
+                       cudaGraph_t *, const cudaGraphNode_t **, size_t *);
+    cudaError_t (*set)(cudaStream_t, cudaGraphNode_t *, size_t, unsigned int);
+    cudaError_t (*list)(cudaGraphNode_t, cudaGraphNode_t *, size_t *);
+    FIND(create, "cudaStreamCreate");
+    FIND(begin, "cudaStreamBeginCapture");
+    FIND(end, "cudaStreamEndCapture");
+    FIND(fill, "cudaMemsetAsync");
+    FIND(allocate, "cudaMalloc");
+    FIND(ask, "cudaStreamGetCaptureInfo_v2_ptsz");
+    FIND(set, "cudaStreamUpdateCaptureDependencies");
+    FIND(list, "cudaGraphNodeGetDependencies");
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    enum cudaStreamCaptureStatus status;
+    const cudaGraphNode_t *last;
+    cudaGraphNode_t first, second, before = NULL;
+    size_t count = 0;
+    void *memory = NULL;
+    assert_int_equal(allocate(&memory, 1000), cudaSuccess);
+    assert_int_equal(create(&stream), cudaSuccess);
+    assert_int_equal(begin(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    assert_int_equal(fill(memory, 1, 10, stream), cudaSuccess);
+    assert_int_equal(ask(stream, &status, NULL, NULL, &last, &count), cudaSuccess);
+    assert_int_equal(count, 1);
+    first = last[0];
+    assert_int_equal(set(stream, NULL, 0, cudaStreamSetCaptureDependencies), cudaSuccess);
+    FIND(set, "cudaStreamUpdateCaptureDependencies_ptsz");
+    assert_int_equal(set(stream, &first, 1, cudaStreamAddCaptureDependencies), cudaSuccess);
+    assert_int_equal(fill(memory, 2, 10, stream), cudaSuccess);
+    assert_int_equal(ask(stream, &status, NULL, NULL, &last, &count), cudaSuccess);
+    second = last[0];
+    assert_int_equal(end(stream, &graph), cudaSuccess);
+    count = 1;
+    assert_int_equal(list(second, &before, &count), cudaSuccess);
+    assert_int_equal(count, 1);
+    assert_ptr_equal(before, first);
+}
+
+static void the_time_between_events_has_two_names(void **state)
+{
+    (void)state;
+    __typeof__(&cudaEventElapsedTime) elapsed;
+    __typeof__(&cudaEventCreate) create;
+    __typeof__(&cudaEventRecord) record;
+    __typeof__(&cudaEventSynchronize) wait;
+    FIND(create, "cudaEventCreate");
+    FIND(record, "cudaEventRecord");
+    FIND(wait, "cudaEventSynchronize");
+    FIND(elapsed, "cudaEventElapsedTime_v2");
+    cudaEvent_t start, stop;
+    float milliseconds = -1;
+    assert_int_equal(create(&start), cudaSuccess);
+    assert_int_equal(create(&stop), cudaSuccess);
+    assert_int_equal(record(start, NULL), cudaSuccess);
+    assert_int_equal(record(stop, NULL), cudaSuccess);
+    assert_int_equal(wait(stop), cudaSuccess);
+    assert_int_equal(elapsed(&milliseconds, start, stop), cudaSuccess);
+    assert_true(milliseconds >= 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +228,8 @@ int main(void)
         cmocka_unit_test(the_plain_name_fills_what_cuda_11_knew),
         cmocka_unit_test(properties_of_no_device_are_refused),
         cmocka_unit_test(attributes_of_a_pointer_fill_24_bytes),
+        cmocka_unit_test(dependencies_are_told_and_set_without_edge_data),
+        cmocka_unit_test(the_time_between_events_has_two_names),
         cmocka_unit_test(prefetching_names_a_device),
         cmocka_unit_test(captures_answer_as_many_questions_as_the_name_says),
     };

@@ -526,6 +526,12 @@ uint64_t gmd_device_request(size_t size)
     return size > SIZE_MAX / 2 ? UINT64_MAX - 1 : segment_size(round_up(size ? size : 1, UNIT));
 }
 
+OPTIONAL unsigned gmd_promises(void);
+unsigned gmd_promises(void)
+{
+    return GMD_PROMISE_PROMPT;
+}
+
 int gmd_get_stats(int device, gmd_stats *out)
 {
     if (device < 0 || device >= FAULTY_DEVICES) {

@@ -46,6 +46,10 @@ static gmd_served take_alloc(bench *run, const gmd_request *request)
     if (run->allocated > run->max_allocated) {
         run->max_allocated = run->allocated;
     }
+    run->requested += request->bytes;
+    if (run->requested > run->max_requested) {
+        run->max_requested = run->requested;
+    }
     raise_bounds(run);
     return GMD_SERVED;
 }
@@ -63,6 +67,7 @@ static gmd_served take(void *context, const gmd_request *request)
     if (request->op == GMD_OP_FREE) {
         run->broken |= request->block >= BENCH_BLOCKS || !run->bytes[request->block];
         run->allocated -= rounded(run->bytes[request->block]);
+        run->requested -= run->bytes[request->block];
         run->bytes[request->block] = 0;
     }
     if (request->op == GMD_OP_ALLOC) {
@@ -82,6 +87,8 @@ static void end_phase(void *context, const char *label)
     snprintf(phase->label, sizeof phase->label, "%s", label);
     phase->allocated = run->allocated;
     phase->max_allocated = run->max_allocated;
+    phase->requested = run->requested;
+    phase->max_requested = run->max_requested;
 }
 
 static void take_bound(void *context, const gmd_bound *bound)
@@ -189,10 +196,10 @@ bench *bench_run_file_text(const char *text)
     return run_text("", text, NULL, 0, 0);
 }
 
-static bench *run_named(const char *name, const char *params, uint64_t seed,
+static bench *run_named(const char *name, const char *params, uint64_t seed, uint64_t limit,
                         gmd_inspection *inspection)
 {
-    bench *run = new_bench(0, 0);
+    bench *run = new_bench(limit, 0);
     run->inspection = inspection;
     gmd_param list[16];
     size_t count = 0;
@@ -215,12 +222,17 @@ static bench *run_named(const char *name, const char *params, uint64_t seed,
 
 bench *bench_run_named(const char *name, const char *params, uint64_t seed)
 {
-    return run_named(name, params, seed, NULL);
+    return run_named(name, params, seed, 0, NULL);
+}
+
+bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes)
+{
+    return run_named(name, params, 0, limit_bytes, NULL);
 }
 
 bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection)
 {
-    return run_named(name, "", 0, inspection);
+    return run_named(name, "", 0, 0, inspection);
 }
 
 static const bench_phase *phase_of(const bench *run, const char *label)

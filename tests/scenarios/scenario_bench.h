@@ -8,8 +8,9 @@
 #define BENCH_PHASES 512
 
 typedef struct bench_phase {
-    char label[32];
+    char label[128];
     uint64_t allocated, max_allocated;
+    uint64_t requested, max_requested; /* not rounded */
 } bench_phase;
 
 typedef struct bench_bound {
@@ -23,6 +24,7 @@ typedef struct bench {
     gmd_error error;
     bool out_of_memory;
     uint64_t allocated, max_allocated, requests, hash;
+    uint64_t requested, max_requested;
     uint64_t largest; /* request */
     size_t phase_count;
     bench_phase phases[BENCH_PHASES];
@@ -52,6 +54,8 @@ bench *bench_run_budget(const char *text, const char *instructions);
 
 /* Runs a scenario of the project's folder; `params` is "leak=false iterations=3". */
 bench *bench_run_named(const char *name, const char *params, uint64_t seed);
+
+bench *bench_run_named_limited(const char *name, const char *params, uint64_t limit_bytes);
 
 /* The same with its own parameters and seed 0, and looks inside. */
 bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection);

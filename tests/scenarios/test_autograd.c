@@ -160,6 +160,45 @@ static void a_graph_of_100000_operations_is_freed_without_deep_recursion(void **
     bench_free(run);
 }
 
+static void a_kept_grad_fn_keeps_the_graph_and_not_the_tensor(void **state)
+{
+    (void)state;
+    bench *run = bench_run(LEAF "y = relu(w * 2) * 3\n"
+                                "assert(w.grad_fn == nil and y.grad_fn.name == 'MulBackward')\n"
+                                "phase 'both'\nf = y.grad_fn\ny = nil\nphase 'grad_fn'\n"
+                                "f = nil\nphase 'none'");
+    bench_assert_ok(run);
+    assert_int_equal(bench_at(run, "both"), 3 * 1024);    /* w, relu's result, y */
+    assert_int_equal(bench_at(run, "grad_fn"), 2 * 1024); /* saved by the node behind it */
+    assert_int_equal(bench_at(run, "none"), 1024);
+    bench_free(run);
+}
+
+static void a_gradient_from_elsewhere_goes_back_from_any_shape(void **state)
+{
+    (void)state;
+    bench *run = bench_run(LEAF "y = relu(w * 2)\ny:backward(empty { 256 })\nphase 'end'");
+    bench_assert_ok(run);
+    assert_int_equal(bench_at(run, "end"), 3 * 1024); /* w, its gradient, y */
+    bench_free(run);
+    run = bench_run(LEAF "y = relu(w)\ny:backward(empty { 255 })");
+    bench_assert_refused(run, ":4: the gradient must have the shape of the tensor");
+    bench_free(run);
+    run = bench_run("y = empty { 256 }\ny:backward(empty { 256 })");
+    bench_assert_refused(run, ":3: backward() on a tensor that has no graph");
+    bench_free(run);
+}
+
+static void dimensions_of_1_are_broadcast_also_between_as_many_elements(void **state)
+{
+    (void)state;
+    bench *run = bench_run("a, b = empty { 16, 1, 8 }, empty { 1, 16, 8 }\nc = a - b\n"
+                           "assert(c:size(1) == 16 and c:size(2) == 16 and c:size(3) == 8)");
+    bench_assert_ok(run);
+    assert_int_equal(run->max_allocated, 2 * 512 + 16 * 16 * 8 * 4);
+    bench_free(run);
+}
+
 static void shapes_that_do_not_fit_are_refused_with_both_shapes(void **state)
 {
     (void)state;
@@ -187,6 +226,9 @@ int main(void)
         cmocka_unit_test(optimizer_state_appears_at_the_first_step),
         cmocka_unit_test(whoever_keeps_a_result_keeps_its_graph),
         cmocka_unit_test(a_graph_of_100000_operations_is_freed_without_deep_recursion),
+        cmocka_unit_test(a_kept_grad_fn_keeps_the_graph_and_not_the_tensor),
+        cmocka_unit_test(a_gradient_from_elsewhere_goes_back_from_any_shape),
+        cmocka_unit_test(dimensions_of_1_are_broadcast_also_between_as_many_elements),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused_with_both_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "scenario_bench.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIB ((uint64_t)1 << 20)
@@ -87,6 +88,49 @@ static void every_fixed_variant_holds_its_bounds(void **state)
 {
     (void)state;
     check_all(check_fixed);
+}
+
+static void check_with(const char *name, const char *key, unsigned long long value)
+{
+    char params[128];
+    bool has_iterations = has_param(name, "iterations") && strcmp(key, "iterations") != 0;
+    snprintf(params, sizeof params, "leak=false %s=%llu%s", key, value,
+             has_iterations ? " iterations=5" : "");
+    bench *run = bench_run_named(name, params, 0);
+    for (size_t i = 0; run->status == GMD_OK && i < run->bound_count; i++) {
+        if (run->bounds[i].peak > run->bounds[i].bytes) {
+            fail_msg("%s %s passes its bound of %llu: %llu", name, params,
+                     (unsigned long long)run->bounds[i].bytes,
+                     (unsigned long long)run->bounds[i].peak);
+        }
+    }
+    bench_free(run);
+}
+
+/* Each whole number at 1, at half and at twice its default; what a script refuses is left out. */
+static void check_sizes(const char *name, bool has_leak)
+{
+    gmd_scenario *scenario;
+    gmd_scenario_param param;
+    gmd_error error;
+    assert_int_equal(gmd_scenario_open(&scenario, name, GMD_SCENARIO_FOLDER, &error), GMD_OK);
+    for (size_t i = 0; has_leak && gmd_scenario_param_at(scenario, i, &param); i++) {
+        char *end;
+        unsigned long long value = strtoull(param.default_value, &end, 10);
+        if (*end || end == param.default_value || strcmp(param.key, "max_instructions") == 0) {
+            continue;
+        }
+        check_with(name, param.key, 1);
+        check_with(name, param.key, value / 2);
+        check_with(name, param.key, 2 * value);
+    }
+    gmd_scenario_close(scenario);
+}
+
+static void every_fixed_variant_holds_its_bounds_at_other_sizes(void **state)
+{
+    (void)state;
+    check_all(check_sizes);
 }
 
 static void check_leaking(const char *name, bool has_leak)
@@ -332,11 +376,47 @@ static void pages_are_asked_for_once_in_a_while(void **state)
     bench_free(fixed);
 }
 
+static void trials_of_algorithms_peak_ten_times_as_high_as_training(void **state)
+{
+    (void)state;
+    bench *run = bench_run_named("first_iteration_peak", "iterations=2", 0);
+    bench_assert_ok(run);
+    assert_true(bench_peak_at(run, "epoch0") > 10 * bench_peak_at(run, "epoch1"));
+    bench_free(run);
+}
+
+static bool trains_within(uint64_t limit)
+{
+    bench *run = bench_run_named_limited("first_iteration_peak", "iterations=2", limit);
+    bench_assert_ok(run);
+    bool trains = !run->out_of_memory;
+    bench_free(run);
+    return trains;
+}
+
+static void the_smallest_memory_that_trains_is_the_steady_peak(void **state)
+{
+    (void)state;
+    bench *run = bench_run_named("first_iteration_peak", "iterations=2", 0);
+    uint64_t steady = bench_peak_at(run, "epoch1"), low = 0, high = bench_peak_at(run, "epoch0");
+    bench_free(run);
+    while (high - low > MIB) {
+        uint64_t middle = low + (high - low) / 2;
+        if (trains_within(middle)) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    assert_in_range(high, steady - steady / 50, steady + steady / 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scenario_frees_what_it_allocated),
         cmocka_unit_test(every_fixed_variant_holds_its_bounds),
+        cmocka_unit_test(every_fixed_variant_holds_its_bounds_at_other_sizes),
         cmocka_unit_test(every_leaking_variant_passes_its_bounds),
         cmocka_unit_test(both_variants_state_the_same_bound),
         {"metrics grows", grows_by_what_its_header_says, NULL, NULL, &metrics},
@@ -361,6 +441,8 @@ int main(void)
         cmocka_unit_test(one_forward_one_backward_keeps_as_many_as_it_warms_up_with),
         cmocka_unit_test(a_capacity_makes_every_step_the_same),
         cmocka_unit_test(pages_are_asked_for_once_in_a_while),
+        cmocka_unit_test(trials_of_algorithms_peak_ten_times_as_high_as_training),
+        cmocka_unit_test(the_smallest_memory_that_trains_is_the_steady_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

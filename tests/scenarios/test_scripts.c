@@ -88,6 +88,29 @@ static void a_missing_file_is_refused_by_name(void **state)
     assert_non_null(strstr(error.text, "no/such.lua"));
 }
 
+static void a_bound_of_nothing_is_refused(void **state)
+{
+    (void)state;
+    bench *run = bench_run("x = 1\nbound { allocated = 0 }");
+    bench_assert_refused(run, ":3: bound { } needs allocated = BYTES or reserved = BYTES, above 0");
+    bench_free(run);
+    run = bench_run("bound { alocated = 1 }");
+    bench_assert_refused(run, "alocated");
+    bench_free(run);
+}
+
+static void a_bound_counts_from_where_it_is_stated(void **state)
+{
+    (void)state;
+    bench *run = bench_run("x = empty { 1024 }\nx = nil\ny = empty { 256 }\n"
+                           "bound { allocated = 2048 }\nz = empty { 256 }");
+    bench_assert_ok(run);
+    assert_int_equal(run->bound_count, 1);
+    assert_int_equal(run->bounds[0].bytes, 2048);
+    assert_int_equal(run->bounds[0].peak, 2048);
+    bench_free(run);
+}
+
 static void a_missing_folder_is_refused_by_name(void **state)
 {
     (void)state;
@@ -263,6 +286,8 @@ int main(void)
         cmocka_unit_test(a_scenario_has_the_tags_that_it_declares),
         cmocka_unit_test(a_name_does_not_lead_out_of_the_folder),
         cmocka_unit_test(a_missing_file_is_refused_by_name),
+        cmocka_unit_test(a_bound_of_nothing_is_refused),
+        cmocka_unit_test(a_bound_counts_from_where_it_is_stated),
         cmocka_unit_test(a_missing_folder_is_refused_by_name),
         cmocka_unit_test(the_folder_is_listed_sorted),
         cmocka_unit_test(a_scenario_tells_its_name_summary_and_parameters_in_order),

@@ -74,6 +74,15 @@ static truth hidden_leak = {"hidden_leak", "hidden_state", "leak=true", 8, 8};
 static truth hidden_fixed = {"hidden_fixed", "hidden_state", "leak=false", 8, 8};
 static truth eval_leak = {"eval_leak", "evaluation", "leak=true", 0, 0};
 static truth eval_fixed = {"eval_fixed", "evaluation", "leak=false", 0, 0};
+static truth left_free_16 = {"left_free_16", "first_iteration_peak", "", 3, 3};
+static truth seq2seq = {"seq2seq", "seq2seq", "", 3, 3};
+static truth gpt_frames = {"gpt_frames", "gpt", "", 3, 3};
+static truth varbatch = {"varbatch_cap6_default", "variable_batch",
+                         "iterations=20 "
+                         "shapes=96x138/96x147/32x106/32x164/128x117/128x131/32x95/32x75/32x75/"
+                         "96x64/32x104/32x194/64x119/32x58/96x124"
+                         "/128x183/32x130/128x120/32x92/32x162",
+                         3, 3};
 static truth cycle_fixed = {"simple_cycle_fixed", "reference_cycle", "leak=false", 0, 0};
 
 /* Parameters, workspaces and input of ResNet-50, to the byte; the recording has them at "start". */
@@ -125,6 +134,10 @@ int main(void)
         {"hidden_fixed within 8 %", follows_the_recording, NULL, NULL, &hidden_fixed},
         {"eval_leak exactly", follows_the_recording, NULL, NULL, &eval_leak},
         {"eval_fixed exactly", follows_the_recording, NULL, NULL, &eval_fixed},
+        {"left_free_16 within 3 %", follows_the_recording, NULL, NULL, &left_free_16},
+        {"seq2seq within 3 %", follows_the_recording, NULL, NULL, &seq2seq},
+        {"gpt_frames within 3 %", follows_the_recording, NULL, NULL, &gpt_frames},
+        {"varbatch_cap6_default within 3 %", follows_the_recording, NULL, NULL, &varbatch},
         {"simple_cycle_fixed exactly", follows_the_recording, NULL, NULL, &cycle_fixed},
         cmocka_unit_test(resnet50_starts_with_the_recorded_bytes),
         cmocka_unit_test(uncollected_cycles_follow_the_recorded_saw_tooth),

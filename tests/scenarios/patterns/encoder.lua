@@ -42,3 +42,6 @@ for i = 0, 2 do
   optimizer:step()
   phase(i .. ":step")
 end
+
+parameters, gradients, buffers = model:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. optimizer:nbytes())

@@ -19,3 +19,6 @@ for i = 0, 3 do
   end
   phase(i)
 end
+
+parameters, gradients, buffers = model:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. 0)

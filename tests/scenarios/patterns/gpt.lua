@@ -15,11 +15,13 @@ scenario {
     { "checkpoint", false, "keep only the inputs of blocks" },
     { "foreach", true, "all parameters at once" },
     { "fused", false, "one kernel" },
+    { "causal", false, "nanoGPT's blocks, with positions" },
   },
 }
 
 model = nn.gpt {
   vocabulary = vocabulary, features = features, heads = heads, layers = layers, checkpoint = checkpoint,
+  causal = causal, positions = causal and 256 or 0,
 }
 optimizer = optim.AdamW { model, foreach = foreach, fused = fused }
 phase "start"
@@ -49,3 +51,6 @@ for i = 0, iterations - 1 do
   optimizer:step()
   phase(i .. ":step")
 end
+
+parameters, gradients, buffers = model:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. optimizer:nbytes())

@@ -27,3 +27,6 @@ for i = 0, 5 do
   end
   phase(i)
 end
+
+parameters, gradients, buffers = network:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. 0)

@@ -30,3 +30,6 @@ for i = 0, 5 do
   end
   phase(i)
 end
+
+parameters, gradients, buffers = model:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. optimizer:nbytes())

@@ -30,3 +30,6 @@ for i = 0, iterations - 1 do
   end
   phase(i)
 end
+
+parameters, gradients, buffers = model:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. 0)

@@ -48,3 +48,6 @@ for i = 0, iterations - 1 do
   optimizer:step()
   phase(i .. ":step")
 end
+
+parameters, gradients, buffers = model:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. optimizer:nbytes())

@@ -21,3 +21,6 @@ for i = 0, 7 do
   upcoming = following
   phase(i)
 end
+
+parameters, gradients, buffers = model:nbytes()
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. 0)

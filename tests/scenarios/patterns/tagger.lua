@@ -37,3 +37,9 @@ for i = 0, 2 do
   optimizer:step()
   phase(i .. ":step")
 end
+
+a, a_gradients, a_buffers = words:nbytes()
+b, b_gradients, b_buffers = network:nbytes()
+c, c_gradients, c_buffers = head:nbytes()
+parameters, gradients, buffers = a + b + c, a_gradients + b_gradients + c_gradients, a_buffers + b_buffers + c_buffers
+phase("sizes " .. parameters .. " " .. gradients .. " " .. buffers .. " " .. optimizer:nbytes())

@@ -1,6 +1,6 @@
-/* host_memory.h - refuses requests of the allocator for the host's memory, one after the other. For
- * programs of which the CMakeLists.txt here says so: in them functions that can refuse are in place
- * of the C library's, for what is linked into the program: the allocator, not the simulated device.
+/* host_memory.h - refuses requests for the host's memory, one after the other. For programs of
+ * which their CMakeLists.txt says so (gmd_refuse_host_memory): in them functions that can refuse
+ * are in place of the C library's, for what is linked into the program, not for shared libraries.
  */
 #ifndef GMD_TEST_HOST_MEMORY_H
 #define GMD_TEST_HOST_MEMORY_H
@@ -11,6 +11,8 @@
 /* From now on the nth request (1: the next) is refused, and with `every_later` all after it. */
 void begin_refusals(uint64_t nth, bool every_later);
 bool end_refusals(void); /* true: it came to one */
+
+uint64_t bytes_asked_for(void); /* since refusals began, in all requests together */
 
 /* Begins refusals, ends them, and gives what their end did. */
 typedef bool refusal_case(void *context, uint64_t nth, bool every_later);

@@ -1,0 +1,84 @@
+#include "waiting.h"
+
+#define ANY_STREAM ((uint64_t)1 << 63)
+
+static uint64_t bit_of(uint32_t stream)
+{
+    return stream < 63 ? (uint64_t)1 << stream : ANY_STREAM;
+}
+
+/* A stream that was recorded and has no use of the block is not known here. */
+static uint64_t streams_of(const gmd_view *view)
+{
+    uint64_t set = 0;
+    uint32_t named = 0;
+    for (size_t i = 0; i < view->use_count; i++) {
+        if (view->uses[i].stream != view->block->stream) {
+            set |= bit_of(view->uses[i].stream);
+            named++;
+        }
+    }
+    return view->recorded_count > named ? set | ANY_STREAM : set;
+}
+
+static void note_free(gmd_waiting *w, const gmd_view *view)
+{
+    uint64_t before = view->stats_before->allocated_bytes, now = view->stats->allocated_bytes;
+    uint64_t streams = streams_of(view);
+    if (before == GMD_STAT_UNKNOWN || now == GMD_STAT_UNKNOWN || now > before ||
+        w->count == GMD_WAITING_MAX) {
+        w->is_lost = true;
+    } else if (streams) {
+        w->blocks[w->count++] =
+            (gmd_waiting_block){.bytes = before - now, .streams = streams, .device = view->device};
+        w->bytes[view->device] += before - now;
+    }
+}
+
+static void note_sync(gmd_waiting *w, const gmd_view *view)
+{
+    uint32_t stream = view->request->stream;
+    uint64_t over = stream == GMD_ALL_STREAMS ? UINT64_MAX : bit_of(stream) & ~ANY_STREAM;
+    size_t kept = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        gmd_waiting_block b = w->blocks[i];
+        b.streams &= b.device == view->device ? ~over : UINT64_MAX;
+        if (b.streams) {
+            w->blocks[kept++] = b;
+        } else {
+            w->bytes[b.device] -= b.bytes;
+        }
+    }
+    w->count = kept;
+}
+
+/* Requests that overlapped others were not shown, and a fault may have kept an event from being
+ * recorded or asked. */
+static bool is_in_order(gmd_waiting *w, const gmd_view *view)
+{
+    bool is_next = view->request_index == w->next_request;
+    w->next_request = view->request_index + 1;
+    w->is_lost = w->is_lost || !is_next || view->is_overlapped || view->faults_hit;
+    return !w->is_lost;
+}
+
+bool gmd_waiting_after(gmd_waiting *w, const gmd_view *view, uint64_t *excess)
+{
+    const gmd_stats *now = view->stats;
+    if (!is_in_order(w, view)) {
+        return false;
+    }
+    if (view->request->op == GMD_OP_FREE && view->block) {
+        note_free(w, view);
+    } else if (view->request->op == GMD_OP_SYNC) {
+        note_sync(w, view);
+    }
+    bool has_looked = view->request->op == GMD_OP_ALLOC && view->block;
+    if (!has_looked || now->active_bytes == GMD_STAT_UNKNOWN ||
+        now->allocated_bytes == GMD_STAT_UNKNOWN || now->active_bytes < now->allocated_bytes) {
+        return false;
+    }
+    uint64_t waiting = now->active_bytes - now->allocated_bytes, may = w->bytes[view->device];
+    *excess = waiting > may ? waiting - may : 0;
+    return *excess > 0;
+}

@@ -1,0 +1,129 @@
+/* Which freed blocks may still wait for other streams, as far as the requests tell. */
+#include "oracle_test.h"
+
+#include "waiting.h"
+
+typedef struct run {
+    gmd_waiting waiting;
+    gmd_stats stats, before;
+    uint64_t index;
+    uint64_t excess;
+} run;
+
+static bool ask(run *r, gmd_request request, const gmd_use *use, uint32_t recorded)
+{
+    const gmd_live_block block = {.stream = 1};
+    const gmd_view view = {.request = &request,
+                           .request_index = r->index++,
+                           .block = request.op <= GMD_OP_FREE ? &block : NULL,
+                           .stats = &r->stats,
+                           .stats_before = &r->before,
+                           .uses = use,
+                           .use_count = use != NULL,
+                           .recorded_count = recorded};
+    bool is_late = gmd_waiting_after(&r->waiting, &view, &r->excess);
+    r->before = r->stats;
+    return is_late;
+}
+
+/* The block of 512 B stays active. */
+static void release_used_on(run *r, uint32_t stream)
+{
+    const gmd_use use = {.stream = stream};
+    r->stats.allocated_bytes -= 512;
+    ask(r, (gmd_request){.op = GMD_OP_FREE}, &use, 1);
+}
+
+static bool allocate(run *r)
+{
+    r->stats.allocated_bytes += 512;
+    r->stats.active_bytes += 512;
+    return ask(r, (gmd_request){.op = GMD_OP_ALLOC}, NULL, 0);
+}
+
+static void synchronise(run *r, uint32_t stream)
+{
+    ask(r, (gmd_request){.op = GMD_OP_SYNC, .stream = stream}, NULL, 0);
+}
+
+static run two_blocks(void)
+{
+    run r = {.excess = 0};
+    allocate(&r);
+    allocate(&r);
+    return r;
+}
+
+static void a_block_may_wait_for_a_stream_that_nobody_waited_for(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    release_used_on(&r, 2);
+    synchronise(&r, 3);
+    assert_false(allocate(&r));
+}
+
+static void a_block_whose_streams_the_host_waited_for_is_late(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    release_used_on(&r, 2);
+    release_used_on(&r, 3);
+    synchronise(&r, 3);
+    assert_true(allocate(&r));
+    assert_int_equal(r.excess, 512);
+}
+
+static void a_wait_for_the_device_is_one_for_all_streams(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    release_used_on(&r, 2);
+    release_used_on(&r, 100); /* beyond those that are told apart */
+    synchronise(&r, GMD_ALL_STREAMS);
+    assert_true(allocate(&r));
+    assert_int_equal(r.excess, 1024);
+}
+
+static void a_wait_before_the_free_does_not_count(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    synchronise(&r, 2);
+    release_used_on(&r, 2);
+    assert_false(allocate(&r));
+}
+
+static void a_recorded_stream_without_a_use_is_not_known(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    r.stats.allocated_bytes -= 512;
+    ask(&r, (gmd_request){.op = GMD_OP_FREE}, NULL, 1);
+    synchronise(&r, 2);
+    assert_false(allocate(&r));
+}
+
+static void after_requests_that_were_not_shown_nothing_is_said(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    release_used_on(&r, 2);
+    synchronise(&r, 2);
+    r.index++;
+    assert_false(allocate(&r));
+    assert_false(allocate(&r));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_may_wait_for_a_stream_that_nobody_waited_for),
+        cmocka_unit_test(a_block_whose_streams_the_host_waited_for_is_late),
+        cmocka_unit_test(a_wait_for_the_device_is_one_for_all_streams),
+        cmocka_unit_test(a_wait_before_the_free_does_not_count),
+        cmocka_unit_test(a_recorded_stream_without_a_use_is_not_known),
+        cmocka_unit_test(after_requests_that_were_not_shown_nothing_is_said),
+    };
+    return cmocka_run_group_tests_name("waiting", tests, NULL, NULL);
+}
