@@ -344,7 +344,8 @@ static void a_figure_that_one_run_lacks_has_no_statistics(void **state)
     (void)state;
     const gmd_report *report = repeated(3);
     runs[1].has_stats = false;
-    assert_true(json_is_null(spread(report, "num_alloc_retries")));
+    const json_t *retries = spread(report, "num_alloc_retries");
+    assert_true(json_is_null(retries));
 }
 
 static void repeats_that_pass_are_shown_by_their_statistics_alone(void **state)
