@@ -111,6 +111,7 @@ extern const gmd_function gmd_stream_methods[];    /* lua_streams.c */
 
 /* Everything that is not a method (lua_functions.c). */
 void gmd_lua_engine_functions(lua_State *lua);    /* into the table at the top */
+void gmd_lua_run_functions(lua_State *lua);       /* lua_run.c; the same */
 void gmd_lua_operation_functions(lua_State *lua); /* lua_operations.c; the same */
 void gmd_lua_stream_functions(lua_State *lua);    /* lua_streams.c; into cuda's table */
 
