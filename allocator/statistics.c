@@ -191,7 +191,7 @@ static void share_out(statistics *s, const heap_statistics *asking, int row, int
         heaps++;
     }
     double part = all <= left ? 1 : (double)left / (double)all, sum = 0;
-    uint64_t extra = all < left ? (left - all) / heaps : 0, given = 0;
+    uint64_t extra = all < left && heaps ? (left - all) / heaps : 0, given = 0;
     for (heap_statistics *h = s->heaps; h; h = h->next) {
         uint64_t value = value_of(h, row, which);
         sum += (double)(h->shares[row][which].high - value) * part;
@@ -199,6 +199,16 @@ static void share_out(statistics *s, const heap_statistics *asking, int row, int
             all <= left ? h->shares[row][which].high - value : lesser((uint64_t)sum, left) - given;
         given += share;
         h->shares[row][which].ceiling = value + share + extra;
+        set_end(h, row, counted(which));
+    }
+}
+
+/* What a new peak leaves over. Everybody is asked all the same: it is remembered. */
+static void share_nothing(statistics *s, const heap_statistics *asking, int row, int which)
+{
+    for (heap_statistics *h = s->heaps; h; h = h->next) {
+        uint64_t more = wanted(h, row, which, h == asking);
+        h->shares[row][which].ceiling = h->shares[row][which].high - more;
         set_end(h, row, counted(which));
     }
 }
@@ -211,10 +221,12 @@ static void make_room_in(statistics *s, heap_statistics *heap, int row, int whic
         return;
     }
     uint64_t sum = sum_of(s, row, which) + amount;
-    if (sum > s->peaks[row][which]) {
+    if (sum >= s->peaks[row][which]) {
         s->peaks[row][which] = sum;
+        share_nothing(s, heap, row, which);
+    } else {
+        share_out(s, heap, row, which, s->peaks[row][which] - sum);
     }
-    share_out(s, heap, row, which, s->peaks[row][which] - sum);
     share->ceiling += amount;
     set_end(heap, row, counted(which));
 }

@@ -7,7 +7,8 @@
 #include <string.h>
 
 enum { LEAF_MAX = 32, INNER_MAX = 32, HEIGHT_MAX = 12 };
-/* Nodes at first: most sets of a short run need no more, and are made anew for each of thousands. */
+/* Nodes at first: most sets of a short run need no more, and are made anew for each of thousands.
+ */
 enum { FIRST_LEAVES = 2, FIRST_INNERS = 2 };
 
 struct gmd_interval_leaf {

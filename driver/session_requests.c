@@ -140,6 +140,7 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     *freed = b->live;
     s->view.block = freed;
     s->view.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
+    s->view.recorded_streams = b->uses.recorded;
     gmd_judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
     b->live.address = 0;
     s->live_count[freed->device]--;

@@ -172,6 +172,7 @@ void gmd_session_look_at(gmd_session *s, int device)
     s->view.uses = NULL;
     s->view.use_count = 0;
     s->view.recorded_count = 0;
+    s->view.recorded_streams = 0;
     s->view.limit_bytes = s->limit_bytes[device];
     s->view.device_bytes = s->total_bytes[device];
     if (s->has_stats) {

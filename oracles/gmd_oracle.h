@@ -175,6 +175,7 @@ typedef struct gmd_view {
     const gmd_use *uses; /* FREE: of the block, the last by each stream */
     size_t use_count;
     uint32_t recorded_count;      /* FREE: streams that record_stream named for the block */
+    uint64_t recorded_streams;    /* likewise; bit s: stream s, of the first 64 */
     const gmd_device_call *calls; /* of the request; simulated device only */
     size_t call_count;
     const gmd_misuse *misuses; /* of the request, or since the last one; simulated device only */

@@ -7,18 +7,15 @@ static uint64_t bit_of(uint32_t stream)
     return stream < 63 ? (uint64_t)1 << stream : ANY_STREAM;
 }
 
-/* A stream that was recorded and has no use of the block is not known here. */
+/* Those that record_stream named, whose work up to the free is waited for; and those of uses that
+ * it was not told of: an allocator may know of them otherwise. */
 static uint64_t streams_of(const gmd_view *view)
 {
-    uint64_t set = 0;
-    uint32_t named = 0;
+    uint64_t set = view->recorded_streams;
     for (size_t i = 0; i < view->use_count; i++) {
-        if (view->uses[i].stream != view->block->stream) {
-            set |= bit_of(view->uses[i].stream);
-            named++;
-        }
+        set |= view->uses[i].stream != view->block->stream ? bit_of(view->uses[i].stream) : 0;
     }
-    return view->recorded_count > named ? set | ANY_STREAM : set;
+    return set;
 }
 
 static void note_free(gmd_waiting *w, const gmd_view *view)
@@ -52,13 +49,15 @@ static void note_sync(gmd_waiting *w, const gmd_view *view)
     w->count = kept;
 }
 
-/* Requests that overlapped others were not shown, and a fault may have kept an event from being
- * recorded or asked. */
+/* Requests that overlapped others were not shown, nor are streams of high numbers in the set, and a
+ * fault may have kept an event from being recorded or asked. */
 static bool is_in_order(gmd_waiting *w, const gmd_view *view)
 {
     bool is_next = view->request_index == w->next_request;
     w->next_request = view->request_index + 1;
-    w->is_lost = w->is_lost || !is_next || view->is_overlapped || view->faults_hit;
+    bool is_unseen =
+        view->request->op == GMD_OP_RECORD && bit_of(view->request->stream) == ANY_STREAM;
+    w->is_lost = w->is_lost || !is_next || is_unseen || view->is_overlapped || view->faults_hit;
     return !w->is_lost;
 }
 

@@ -9,7 +9,7 @@
 #define GMD_WAITING_MAX 1024
 
 typedef struct gmd_waiting_block {
-    uint64_t bytes, streams; /* a set; the last bit: streams of higher numbers, or unknown ones */
+    uint64_t bytes, streams; /* a set; the last bit: those of higher numbers */
     int device;
 } gmd_waiting_block;
 

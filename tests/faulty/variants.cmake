@@ -31,12 +31,12 @@ faulty_variant(arena_bare arena gmd_get_stats=own_get_stats gmd_empty_cache=own_
   gmd_configure=own_configure)
 
 list(JOIN variants " " variant_list)
-string(APPEND variant_list " event_cache") # some cases are for its like
+string(APPEND variant_list " event_cache caching_pool") # some cases are for its like
 gmd_add_test(faulty variants SOURCES test_variants.c LIBS gmd_driver)
 target_compile_definitions(test_faulty_variants PRIVATE
   GMD_TEST_LIB_DIR="${GMD_LIB_OUTPUT}" GMD_TEST_CASES="${CMAKE_CURRENT_SOURCE_DIR}/cases"
   GMD_TEST_ALLOCATORS="${PROJECT_BINARY_DIR}/tests" GMD_TEST_VARIANTS="${variant_list}")
-add_dependencies(test_faulty_variants ${variants} event_cache)
+add_dependencies(test_faulty_variants ${variants} event_cache caching_pool)
 set_tests_properties(faulty/variants PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0" TIMEOUT 900)
 foreach(variant ${variants})
   add_test(NAME faulty/soak_variant_${variant} COMMAND sh -c
