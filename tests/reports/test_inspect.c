@@ -93,7 +93,7 @@ static void a_line_profile_has_memlabs_columns(void **state)
     seen->lines[0] = (gmd_line_row){.line = 8,
                                     .code = gmd_inspection_add_text(seen, "x = f()"),
                                     .times = 3,
-                                    .active_peak = 40 * 1024,
+                                    .active_peak = 40960,
                                     .reserved_peak = 2 << 20,
                                     .change = -512};
     seen->lines[1] = (gmd_line_row){.line = 9, .code = gmd_inspection_add_text(seen, "-- never")};
