@@ -92,6 +92,9 @@ static void a_full_disk_is_told_at_the_end(void **state)
 {
     (void)state;
     gmd_error error = {""};
+    if (access("/dev/full", W_OK) != 0) {
+        skip();
+    }
     assert_int_equal(new_file_open(&file, "/dev/full", &error), GMD_OK);
     new_file_put(&file, "a", 1);
     assert_int_equal(new_file_finish(&file, &error), GMD_FAILED);
