@@ -27,9 +27,9 @@ void gmd_child_play(gmd_session *session)
     gmd_shared *shared = session->shared;
     gmd_error error = {""};
     atomic_store(&shared->stage, GMD_STAGE_REQUESTS);
-    double start = gmd_child_clock();
+    session->start_s = gmd_child_clock();
     gmd_status status = workload->body(workload->context, session, &error);
-    shared->outcome.seconds = gmd_child_clock() - start;
+    shared->outcome.seconds = gmd_child_clock() - session->start_s;
     if (status != GMD_OK) {
         gmd_outcome_error(&shared->outcome, status, &error);
         session->is_over = true;

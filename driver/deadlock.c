@@ -1,9 +1,8 @@
 /* deadlock.c - who waits for whom, when nobody can go on. */
-#define _GNU_SOURCE /* dladdr */
+#include "alone.h"
 #include "turns.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,11 +61,8 @@ bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t)
 static void name_lock(const void *object, const void **numbered, size_t *count, char *text,
                       size_t size)
 {
-    Dl_info info;
-    if (dladdr(object, &info) && info.dli_fname) {
-        const char *slash = strrchr(info.dli_fname, '/');
-        snprintf(text, size, "the lock at %s+0x%zx", slash ? slash + 1 : info.dli_fname,
-                 (size_t)((const char *)object - (const char *)info.dli_fbase));
+    gmd_name_object("the lock", object, text, size);
+    if (strchr(text, '+')) {
         return;
     }
     size_t i = 0;

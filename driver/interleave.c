@@ -33,7 +33,6 @@ struct gmd_interleaving {
     uint64_t faults_hit[GMD_MAX_THREADS];
     const char *faulted[GMD_MAX_THREADS][GMD_FAULTED_MAX];
     unsigned inside_count;
-    double start_s;
 };
 
 const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace)
@@ -43,13 +42,6 @@ const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gm
     }
     const gmd_schedule *which = options->interleave ? options->interleave : &trace->interleave;
     return which->kind == GMD_SCHEDULE_UNSTATED ? NULL : which;
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* --- which request may come before which ------------------------------------------------- */
@@ -137,20 +129,8 @@ static void note_interleaving(gmd_session *s, const gmd_schedule *which)
 /* Threads are in the middle of the allocator under test, and cannot be brought out of it. */
 __attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
 {
-    gmd_session *s = in->session;
-    gmd_shared *shared = s->shared;
-    s->is_over = true;
-    shared->outcome.seconds = now_s() - in->start_s;
-    note_interleaving(s, in->which);
-    gmd_session_finish(s);
-    if (s->is_in_process) {
-        gmd_outcome_tell(&shared->outcome);
-        abort();
-    }
-    atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
-    atomic_store(&shared->is_finished, 1);
-    fflush(NULL);
-    _exit(EXIT_SUCCESS);
+    note_interleaving(in->session, in->which);
+    gmd_session_end_process(in->session);
 }
 
 static const char *thread_name(const gmd_trace *t, unsigned thread, char *text, size_t size)
@@ -393,8 +373,7 @@ gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
     struct gmd_interleaving in = {.session = session,
                                   .trace = trace,
                                   .which = gmd_interleaving_of(session->options, trace),
-                                  .thread_count = trace->threads.count,
-                                  .start_s = now_s()};
+                                  .thread_count = trace->threads.count};
     memset(in.under_way, 0xff, sizeof in.under_way);
     gmd_status status = plan(&in, error);
     if (status == GMD_OK && !gmd_session_reserve_blocks(session, trace->blocks.count)) {

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* dlvsym, RTLD_NEXT */
 #include "interpose.h"
 
+#include "alone.h"
 #include "scheduler.h"
 
 #include <dlfcn.h>
@@ -49,6 +50,8 @@ bool gmd_interpose_is_on(void)
     X(pthread_mutex_clocklock)                                                                     \
     X(pthread_mutex_unlock)                                                                        \
     X(pthread_rwlock_rdlock)                                                                       \
+    X(pthread_rwlock_clockrdlock)                                                                  \
+    X(pthread_rwlock_clockwrlock)                                                                  \
     X(pthread_rwlock_tryrdlock)                                                                    \
     X(pthread_rwlock_wrlock)                                                                       \
     X(pthread_rwlock_trywrlock)                                                                    \
@@ -103,10 +106,28 @@ static int release_mutex(void *mutex)
     return REAL(pthread_mutex_unlock)(mutex);
 }
 
+/* Without contention a try is what a lock is. */
+static int lock_alone(pthread_mutex_t *mutex)
+{
+    int result = try_mutex(mutex);
+    if (result != EBUSY) {
+        return result;
+    }
+    struct timespec until = gmd_alone_patience();
+    result = REAL(pthread_mutex_clocklock)(mutex, CLOCK_MONOTONIC, &until);
+    if (result != ETIMEDOUT) {
+        return result;
+    }
+    gmd_alone_waits("the lock", mutex);
+    return REAL(pthread_mutex_lock)(mutex);
+}
+
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_lock(mutex, try_mutex, false)
-                                     : REAL(pthread_mutex_lock)(mutex);
+    if (gmd_scheduler_is_active()) {
+        return gmd_scheduler_lock(mutex, try_mutex, false);
+    }
+    return gmd_alone_is_inside() ? lock_alone(mutex) : REAL(pthread_mutex_lock)(mutex);
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -151,10 +172,40 @@ static int release_rwlock(void *rwlock)
     return REAL(pthread_rwlock_unlock)(rwlock);
 }
 
+static int read_alone(pthread_rwlock_t *rwlock)
+{
+    int result = try_to_read(rwlock);
+    if (result == EBUSY) {
+        struct timespec until = gmd_alone_patience();
+        result = REAL(pthread_rwlock_clockrdlock)(rwlock, CLOCK_MONOTONIC, &until);
+        if (result == ETIMEDOUT) {
+            gmd_alone_waits("the lock", rwlock);
+            result = REAL(pthread_rwlock_rdlock)(rwlock);
+        }
+    }
+    return result;
+}
+
+static int write_alone(pthread_rwlock_t *rwlock)
+{
+    int result = try_to_write(rwlock);
+    if (result == EBUSY) {
+        struct timespec until = gmd_alone_patience();
+        result = REAL(pthread_rwlock_clockwrlock)(rwlock, CLOCK_MONOTONIC, &until);
+        if (result == ETIMEDOUT) {
+            gmd_alone_waits("the lock", rwlock);
+            result = REAL(pthread_rwlock_wrlock)(rwlock);
+        }
+    }
+    return result;
+}
+
 EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_lock(rwlock, try_to_read, false)
-                                     : REAL(pthread_rwlock_rdlock)(rwlock);
+    if (gmd_scheduler_is_active()) {
+        return gmd_scheduler_lock(rwlock, try_to_read, false);
+    }
+    return gmd_alone_is_inside() ? read_alone(rwlock) : REAL(pthread_rwlock_rdlock)(rwlock);
 }
 
 EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
@@ -165,8 +216,10 @@ EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
 
 EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *rwlock)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_lock(rwlock, try_to_write, false)
-                                     : REAL(pthread_rwlock_wrlock)(rwlock);
+    if (gmd_scheduler_is_active()) {
+        return gmd_scheduler_lock(rwlock, try_to_write, false);
+    }
+    return gmd_alone_is_inside() ? write_alone(rwlock) : REAL(pthread_rwlock_wrlock)(rwlock);
 }
 
 EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *rwlock)
@@ -188,10 +241,24 @@ static int wait_signal(pthread_cond_t *condition, pthread_mutex_t *mutex, bool i
     return gmd_scheduler_wait_signal(condition, mutex, release_mutex, try_mutex, is_timed);
 }
 
+static int wait_alone(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+    struct timespec until = gmd_alone_patience();
+    int result = REAL(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &until);
+    if (result != ETIMEDOUT) {
+        return result;
+    }
+    gmd_alone_waits("a signal of the condition variable", condition);
+    return REAL(pthread_cond_wait)(condition, mutex);
+}
+
 EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
-    return gmd_scheduler_is_active() ? wait_signal(condition, mutex, false)
-                                     : REAL(pthread_cond_wait)(condition, mutex);
+    if (gmd_scheduler_is_active()) {
+        return wait_signal(condition, mutex, false);
+    }
+    return gmd_alone_is_inside() ? wait_alone(condition, mutex)
+                                 : REAL(pthread_cond_wait)(condition, mutex);
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,

@@ -1,8 +1,11 @@
 /* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
+#include "child.h"
 #include "session_internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 void gmd_session_free_everything(gmd_session *s)
 {
@@ -203,6 +206,22 @@ void gmd_session_finish(gmd_session *session)
     if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */
         gmd_session_repeat(session);
     }
+}
+
+void gmd_session_end_process(gmd_session *s)
+{
+    gmd_shared *shared = s->shared;
+    s->is_over = true;
+    shared->outcome.seconds = gmd_child_clock() - s->start_s;
+    gmd_session_finish(s);
+    if (s->is_in_process) {
+        gmd_outcome_tell(&shared->outcome);
+        abort();
+    }
+    atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
+    atomic_store(&shared->is_finished, 1);
+    fflush(NULL);
+    _exit(EXIT_SUCCESS);
 }
 
 void gmd_session_close(gmd_session *session)

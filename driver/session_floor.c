@@ -1,6 +1,7 @@
 /* session_floor.c - who has the floor: while it is the allocator, its calls of the CUDA API are
  * noted for the oracles, and what it does to the thread is seen. The driver's own calls are the
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
+#include "alone.h"
 #include "interleave.h"
 
 #include <stdio.h>
@@ -76,8 +77,47 @@ static void note_call(void *context, const gmd_sim_call *call)
     }
 }
 
+/* --- a wait without an end --------------------------------------------------------------- */
+
+static unsigned own_threads(void *context)
+{
+    const gmd_session *s = context;
+    unsigned count = 1;
+    for (unsigned i = 0; i < GMD_MAX_THREADS; i++) {
+        count += s->threads.workers[i] != NULL;
+    }
+    return count;
+}
+
+/* The thread is in the middle of the allocator under test, and cannot be brought out of it. */
+static void stuck(void *context, const char *what)
+{
+    gmd_session *s = context;
+    char sentence[400], request[100] = "";
+    const gmd_trace *trace = s->workload->trace;
+    if (trace && s->view.request) {
+        gmd_request_text(trace, s->view.request, request, sizeof request);
+    }
+    snprintf(
+        sentence, sizeof sentence,
+        "deadlock: %s waits for %s, and no other thread is there that could end the wait: it was "
+        "left locked, or is taken a second time",
+        *request ? request : "a call", what);
+    gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
+                          sentence);
+    gmd_session_end_process(s);
+}
+
+void gmd_session_enter_alone(const gmd_session *s)
+{
+    if (!s->interleaving) {
+        gmd_alone_enter(&s->alone);
+    }
+}
+
 void gmd_session_watch_calls(gmd_session *s)
 {
+    s->alone = (gmd_alone){.context = s, .own_threads = own_threads, .stuck = stuck};
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(true);
         s->runtime.sim->gmd_sim_observe(note_call, s);
@@ -107,6 +147,7 @@ void gmd_session_give_floor(gmd_session *s, gmd_call_frame *frame)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(false);
     }
+    gmd_session_enter_alone(s);
 }
 
 void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)
@@ -122,6 +163,7 @@ void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)
     s->view.thread_before = &s->thread_before;
     s->view.thread_after = &s->thread_after;
     const char *said = s->subject.last_error ? s->subject.last_error() : NULL;
+    gmd_alone_leave();
     if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
         snprintf(s->error_text, sizeof s->error_text, "%s", said);
     }

@@ -2,6 +2,7 @@
 #ifndef GMD_SESSION_INTERNAL_H
 #define GMD_SESSION_INTERNAL_H
 
+#include "alone.h"
 #include "call_log.h"
 #include "faults.h"
 #include "gmd_session.h"
@@ -46,6 +47,8 @@ struct gmd_session {
     struct gmd_canary_book *canaries; /* real device: what blocks hold; NULL: it is not seen */
     char no_canaries[160];            /* why */
     gmd_threads threads;
+    gmd_alone alone; /* of the call under way, where requests run one after the other */
+    double start_s;  /* of the run, on gmd_child_clock */
     gmd_uses uses;
 
     gmd_view view;
@@ -136,6 +139,8 @@ gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gm
 void gmd_session_watch_calls(gmd_session *session);
 /* Around every call of the allocator under test. */
 void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
+/* A question to it that is no request: until gmd_alone_leave. */
+void gmd_session_enter_alone(const gmd_session *session);
 void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
 
 /* The host waits for the stream, or with GMD_ALL_STREAMS for the device, and for nothing that is
@@ -201,6 +206,10 @@ void gmd_session_free_everything(gmd_session *session);
 /* The end of a run: statistics for the report, then everything is freed and the cache emptied, and
  * the oracles judge what is left. */
 void gmd_session_finish(gmd_session *session);
+
+/* After a violation whose request cannot be brought out of the allocator: the process ends, and
+ * what was found counts. */
+__attribute__((noreturn)) void gmd_session_end_process(gmd_session *session);
 void gmd_session_close(gmd_session *session);
 
 /* session_restart.c: after a run that ended cleanly, as before its first request. */

@@ -59,9 +59,11 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
     if (s->view.out_of_memory) {
         s->last_refused = s->request_index;
+        gmd_session_enter_alone(s);
         s->view.device_request = s->subject.device_request
                                      ? s->subject.device_request((size_t)r->bytes)
                                      : GMD_STAT_UNKNOWN;
+        gmd_alone_leave();
     }
     check_expectation(s, r, *served == GMD_SERVED);
     if (!memory) {

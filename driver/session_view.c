@@ -31,7 +31,10 @@ static bool read_stats(gmd_session *s, int device)
     gmd_stats *stats = &s->stats[device];
     memset(stats, 0xff, sizeof *stats); /* GMD_STAT_UNKNOWN, where the allocator fills nothing in */
     stats->struct_size = sizeof *stats;
-    return s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
+    gmd_session_enter_alone(s);
+    bool is_told = s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
+    gmd_alone_leave();
+    return is_told;
 }
 
 /* --- questions to the simulated device --------------------------------------------------- */
@@ -79,7 +82,10 @@ static bool is_known(const void *session, const gmd_use *use)
 
 static int walk(const void *session, int device, gmd_walk_fn *visit, void *context)
 {
-    return ((const gmd_session *)session)->subject.walk(device, visit, context);
+    gmd_session_enter_alone(session);
+    int result = ((const gmd_session *)session)->subject.walk(device, visit, context);
+    gmd_alone_leave();
+    return result;
 }
 
 static void each_live(const void *session, int device, gmd_live_fn *visit, void *context)

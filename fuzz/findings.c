@@ -133,11 +133,20 @@ gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *
     return status == GMD_OK ? gmd_reproducer_write_beside(&reproducer, path, error) : status;
 }
 
+static bool is_progress(const gmd_violation *violation, const char *beginning)
+{
+    return strcmp(violation->oracle, "progress") == 0 &&
+           strncmp(violation->message, beginning, strlen(beginning)) == 0;
+}
+
 bool gmd_is_hang(const gmd_violation *violation)
 {
-    static const char beginning[] = "no answer within";
-    return strcmp(violation->oracle, "progress") == 0 &&
-           strncmp(violation->message, beginning, sizeof beginning - 1) == 0;
+    return is_progress(violation, "no answer within");
+}
+
+bool gmd_is_without_end(const gmd_violation *violation)
+{
+    return gmd_is_hang(violation) || is_progress(violation, "deadlock: ");
 }
 
 /* Of a hang each try takes as long as the request's budget: it gets a smaller one. Interleaved

@@ -25,8 +25,10 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
                             const gmd_violation *violation, uint64_t run, double seconds,
                             gmd_error *error);
 
-/* A request without an answer, rather than a wrong one. */
+/* A request without an answer, rather than a wrong one: as the clock tells, after its time; or seen
+ * to wait for ever, at once. */
 bool gmd_is_hang(const gmd_violation *violation);
+bool gmd_is_without_end(const gmd_violation *violation);
 
 /* Whether it is found already; if so, it counts once more. */
 bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation);

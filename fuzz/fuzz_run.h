@@ -10,9 +10,9 @@
  * is printed with its oracle and the trace as text, and aborts. */
 void gmd_fuzz_run(const gmd_trace *trace);
 
-/* Makes any sequence one that the allocator of GMD_FUZZ_ALLOCATOR can be asked for, as gmd fuzz does
- * (space.h), under the header that it was opened with: without gmd_restart it has no other in this
- * process. What the reference allocator is asked for stays as it is. */
+/* Makes any sequence one that the allocator of GMD_FUZZ_ALLOCATOR can be asked for, as gmd fuzz
+ * does (space.h), under the header that it was opened with: without gmd_restart it has no other in
+ * this process. What the reference allocator is asked for stays as it is. */
 void gmd_fuzz_fit(gmd_trace *trace);
 
 /* gmd's own libraries: beside the program, where it was copied with them; else where they were

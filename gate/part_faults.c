@@ -72,12 +72,12 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
 /* An allocator may even end the process, as one does that takes any error for the end. */
 static bool counts_for_nothing(void *context, const gmd_violation *violation)
 {
-    return !gmd_is_hang(violation) || was_found(context, violation);
+    return !gmd_is_without_end(violation) || was_found(context, violation);
 }
 
 static bool note_hang(void *context, const gmd_trace *trace, const gmd_violation *violation)
 {
-    return gmd_is_hang(violation) ? note_found(context, trace, violation) : true;
+    return gmd_is_without_end(violation) ? note_found(context, trace, violation) : true;
 }
 
 static void sweep_others(gmd_gate *gate, const gmd_trace *trace)
