@@ -24,6 +24,7 @@ enum { /* keys of options without a letter */
        KEY_JSON,
        KEY_JUNIT,
        KEY_MARKDOWN,
+       KEY_SARIF,
        KEY_CASES,
        KEY_TIMEOUT,
        KEY_TORCH_DIR,
@@ -66,6 +67,7 @@ static const struct argp_option common_options[] = {
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON; -: to standard output, alone", 10},
     {"junit", KEY_JUNIT, "FILE", 0, "write the result as JUnit XML", 10},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write a summary in Markdown", 10},
+    {"sarif", KEY_SARIF, "FILE", 0, "write the findings as SARIF 2.1.0", 10},
     {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
     {0},
 };
@@ -223,7 +225,8 @@ bool cli_parse_time(const char *text, double *seconds)
 
 int cli_stdout_reports(const cli_options *options)
 {
-    const char *paths[] = {options->json_path, options->junit_path, options->markdown_path};
+    const char *paths[] = {options->json_path, options->junit_path, options->markdown_path,
+                           options->sarif_path};
     int count = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         count += paths[i] && strcmp(paths[i], "-") == 0;
@@ -300,6 +303,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     case KEY_MARKDOWN:
         o->markdown_path = text;
         return 0;
+    case KEY_SARIF:
+        o->sarif_path = text;
+        return 0;
     case 'q':
         o->quiet = true;
         o->run.shows_progress = false;
@@ -325,6 +331,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     need_writable(state, "--json", o->json_path);
     need_writable(state, "--junit", o->junit_path);
     need_writable(state, "--markdown", o->markdown_path);
+    need_writable(state, "--sarif", o->sarif_path);
     need_torch(state, o);
     return 0;
 }

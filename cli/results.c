@@ -1,5 +1,6 @@
 #include "results.h"
 
+#include "gmd_oracle.h"
 #include "version.h"
 
 #include <errno.h>
@@ -149,13 +150,44 @@ static bool has_run(const cli_results *results)
     return false;
 }
 
+static gmd_status write_files(const cli_options *options, const gmd_report *report,
+                              gmd_error *error)
+{
+    const struct {
+        const char *path;
+        report_writer *write;
+    } files[] = {{options->json_path, gmd_report_json},
+                 {options->junit_path, gmd_report_junit},
+                 {options->markdown_path, gmd_report_markdown},
+                 {options->sarif_path, gmd_report_sarif}};
+    gmd_status status = fflush(stdout) == 0 && !ferror(stdout)
+                            ? GMD_OK
+                            : gmd_fail(error, GMD_FAILED, "standard output: writing failed");
+    for (size_t i = 0; status == GMD_OK && i < sizeof files / sizeof *files; i++) {
+        status = write_to(files[i].path, report, files[i].write, error);
+    }
+    return status;
+}
+
+static size_t list_rules(gmd_report_rule rules[GMD_ORACLE_MAX])
+{
+    size_t count = 0;
+    for (; gmd_oracles[count] && count < GMD_ORACLE_MAX; count++) {
+        rules[count] = (gmd_report_rule){gmd_oracles[count]->name, gmd_oracles[count]->holds_when};
+    }
+    return count;
+}
+
 int cli_results_report(const cli_results *results, const cli_options *options, const char *command)
 {
+    gmd_report_rule rules[GMD_ORACLE_MAX];
     gmd_report report = {.version = GMD_VERSION,
                          .command = command,
                          .allocator = options->run.allocator,
                          .device = options->run.device == GMD_DEVICE_SIM ? "sim" : "cuda",
                          .seed = options->run.seed,
+                         .rules = rules,
+                         .rule_count = list_rules(rules),
                          .outcomes = (const gmd_outcome *const *)results->items,
                          .outcome_count = results->count,
                          .inspections = (const gmd_inspection *const *)results->inspections,
@@ -167,19 +199,7 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
         gmd_report_terminal(&report, stdout, gmd_terminal_for(stdout, false));
     }
     gmd_error error = {""};
-    gmd_status status = GMD_OK;
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        status = gmd_fail(&error, GMD_FAILED, "standard output: writing failed");
-    }
-    if (status == GMD_OK) {
-        status = write_to(options->json_path, &report, gmd_report_json, &error);
-    }
-    if (status == GMD_OK) {
-        status = write_to(options->junit_path, &report, gmd_report_junit, &error);
-    }
-    if (status == GMD_OK) {
-        status = write_to(options->markdown_path, &report, gmd_report_markdown, &error);
-    }
+    gmd_status status = write_files(options, &report, &error);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd: %s\n", error.text);
         return cli_exit_status(status);
