@@ -19,8 +19,9 @@ def close(schema):
     if isinstance(schema, dict):
         if "properties" in schema:
             schema.setdefault("additionalProperties", False)
-        for part in schema.values():
-            close(part)
+        for key, part in schema.items():
+            if key != "if":  # a condition, which is not about the other keys
+                close(part)
     elif isinstance(schema, list):
         for part in schema:
             close(part)
