@@ -1,5 +1,5 @@
 /* The JSON report: the keys that design.md section 7 promises to programs, read by an independent
- * parser. It also leaves *.report.json in the working folder for the test reports/json_schema. */
+ * parser. It also leaves *.report.json in the working folder for the test reports/outputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
