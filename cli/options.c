@@ -25,6 +25,7 @@ enum { /* keys of options without a letter */
        KEY_JUNIT,
        KEY_MARKDOWN,
        KEY_SARIF,
+       KEY_OPENMETRICS,
        KEY_CASES,
        KEY_TIMEOUT,
        KEY_TORCH_DIR,
@@ -68,6 +69,7 @@ static const struct argp_option common_options[] = {
     {"junit", KEY_JUNIT, "FILE", 0, "write the result as JUnit XML", 10},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write a summary in Markdown", 10},
     {"sarif", KEY_SARIF, "FILE", 0, "write the findings as SARIF 2.1.0", 10},
+    {"openmetrics", KEY_OPENMETRICS, "FILE", 0, "write the figures as OpenMetrics text", 10},
     {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
     {0},
 };
@@ -226,7 +228,7 @@ bool cli_parse_time(const char *text, double *seconds)
 int cli_stdout_reports(const cli_options *options)
 {
     const char *paths[] = {options->json_path, options->junit_path, options->markdown_path,
-                           options->sarif_path};
+                           options->sarif_path, options->openmetrics_path};
     int count = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         count += paths[i] && strcmp(paths[i], "-") == 0;
@@ -306,6 +308,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     case KEY_SARIF:
         o->sarif_path = text;
         return 0;
+    case KEY_OPENMETRICS:
+        o->openmetrics_path = text;
+        return 0;
     case 'q':
         o->quiet = true;
         o->run.shows_progress = false;
@@ -332,6 +337,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     need_writable(state, "--junit", o->junit_path);
     need_writable(state, "--markdown", o->markdown_path);
     need_writable(state, "--sarif", o->sarif_path);
+    need_writable(state, "--openmetrics", o->openmetrics_path);
     need_torch(state, o);
     return 0;
 }

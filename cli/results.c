@@ -159,7 +159,8 @@ static gmd_status write_files(const cli_options *options, const gmd_report *repo
     } files[] = {{options->json_path, gmd_report_json},
                  {options->junit_path, gmd_report_junit},
                  {options->markdown_path, gmd_report_markdown},
-                 {options->sarif_path, gmd_report_sarif}};
+                 {options->sarif_path, gmd_report_sarif},
+                 {options->openmetrics_path, gmd_report_openmetrics}};
     gmd_status status = fflush(stdout) == 0 && !ferror(stdout)
                             ? GMD_OK
                             : gmd_fail(error, GMD_FAILED, "standard output: writing failed");

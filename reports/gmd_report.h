@@ -1,6 +1,6 @@
 /* gmd_report.h - what gmd says at the end of a command, once for each reader: a program (JSON), a
- * CI server (JUnit XML), a CI job summary (Markdown), a code host (SARIF) and a person (the
- * terminal).
+ * CI server (JUnit XML), a CI job summary (Markdown), a code host (SARIF), a monitoring system
+ * (OpenMetrics) and a person (the terminal).
  *
  * The writers only read; they take any outcome, also one cut short by a crash. Text from outside
  * (file names, messages, labels) is escaped for its format, invalid UTF-8 becomes U+FFFD. Numbers
@@ -61,6 +61,7 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
 gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *error);
 gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *error);
 gmd_status gmd_report_sarif(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_openmetrics(const gmd_report *report, FILE *out, gmd_error *error);
 
 typedef struct gmd_terminal {
     bool color; /* ANSI colours */

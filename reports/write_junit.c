@@ -14,6 +14,7 @@
 typedef struct suite {
     const gmd_report *report;
     const gmd_outcome *outcome;
+    char title[GMD_TITLE_TEXT];
 } suite;
 
 typedef struct tally {
@@ -52,19 +53,6 @@ static void put_tally(tally sum, double seconds, FILE *out)
             sum.failures, sum.errors, seconds);
 }
 
-/* What tells a run from the others of the report: they differ in their parameters or their seed. */
-static void put_title(const suite *s, FILE *out)
-{
-    gmd_put_xml(s->outcome->name, out);
-    if (*s->outcome->variant) {
-        putc(' ', out);
-        gmd_put_xml(s->outcome->variant, out);
-    }
-    if (s->report->repeat_count) {
-        fprintf(out, " seed %" PRIu64, s->outcome->seed);
-    }
-}
-
 /* CI servers follow a test case over time, and beside those of other files, by both its names. */
 static void begin_case(const suite *s, const char *name, double seconds, FILE *out)
 {
@@ -73,7 +61,7 @@ static void begin_case(const suite *s, const char *name, double seconds, FILE *o
     putc('.', out);
     gmd_put_xml(s->outcome->kind, out);
     putc('.', out);
-    put_title(s, out);
+    gmd_put_xml(s->title, out);
     putc('"', out);
     gmd_put_attribute("name", name, out);
     fprintf(out, " time=\"%.6f\">\n", seconds);
@@ -220,7 +208,7 @@ static void put_suite(const suite *s, FILE *out)
     const gmd_outcome *outcome = s->outcome;
     tally sum = tally_of(outcome);
     fputs("  <testsuite name=\"", out);
-    put_title(s, out);
+    gmd_put_xml(s->title, out);
     putc('"', out);
     put_tally(sum, outcome->seconds, out);
     fprintf(out, " skipped=\"%u\">\n", sum.skipped);
@@ -247,7 +235,9 @@ gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *erro
     put_tally(tally_of_all(report), seconds, out);
     fputs(">\n", out);
     for (size_t i = 0; i < report->outcome_count; i++) {
-        put_suite(&(suite){report, report->outcomes[i]}, out);
+        suite s = {.report = report, .outcome = report->outcomes[i]};
+        gmd_outcome_title(report, i, s.title);
+        put_suite(&s, out);
     }
     fputs("</testsuites>\n", out);
     return gmd_finish_writing(out, "the JUnit report", error);
