@@ -1,6 +1,7 @@
 /* session.c - one request after the other, each on its thread; and what others ask of a session. */
 #include "answers.h"
 #include "session_internal.h"
+#include "timeline.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,6 +85,7 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
                           served == GMD_OUT_OF_MEMORY)) {
         session->is_over = true; /* all that the second run was for */
     }
+    gmd_session_note_timeline(session, request);
     session->request_index++;
     session->shared->outcome.requests = session->request_index;
     session->is_over = session->is_over || session->shared->outcome.violation_count > 0;
