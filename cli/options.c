@@ -26,6 +26,7 @@ enum { /* keys of options without a letter */
        KEY_MARKDOWN,
        KEY_SARIF,
        KEY_OPENMETRICS,
+       KEY_PERFETTO,
        KEY_CASES,
        KEY_TIMEOUT,
        KEY_TORCH_DIR,
@@ -70,6 +71,8 @@ static const struct argp_option common_options[] = {
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write a summary in Markdown", 10},
     {"sarif", KEY_SARIF, "FILE", 0, "write the findings as SARIF 2.1.0", 10},
     {"openmetrics", KEY_OPENMETRICS, "FILE", 0, "write the figures as OpenMetrics text", 10},
+    {"perfetto", KEY_PERFETTO, "FILE", 0,
+     "of run and replay: write memory and allocations over the requests, for ui.perfetto.dev", 10},
     {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
     {0},
 };
@@ -227,8 +230,8 @@ bool cli_parse_time(const char *text, double *seconds)
 
 int cli_stdout_reports(const cli_options *options)
 {
-    const char *paths[] = {options->json_path, options->junit_path, options->markdown_path,
-                           options->sarif_path, options->openmetrics_path};
+    const char *paths[] = {options->json_path,  options->junit_path,       options->markdown_path,
+                           options->sarif_path, options->openmetrics_path, options->perfetto_path};
     int count = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         count += paths[i] && strcmp(paths[i], "-") == 0;
@@ -311,6 +314,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     case KEY_OPENMETRICS:
         o->openmetrics_path = text;
         return 0;
+    case KEY_PERFETTO:
+        o->perfetto_path = text;
+        return 0;
     case 'q':
         o->quiet = true;
         o->run.shows_progress = false;
@@ -338,6 +344,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     need_writable(state, "--markdown", o->markdown_path);
     need_writable(state, "--sarif", o->sarif_path);
     need_writable(state, "--openmetrics", o->openmetrics_path);
+    need_writable(state, "--perfetto", o->perfetto_path);
     need_torch(state, o);
     return 0;
 }

@@ -15,7 +15,8 @@
 typedef struct cli_options {
     gmd_run_options run;
     bool has_capacity, has_devices;
-    const char *json_path, *junit_path, *markdown_path, *sarif_path, *openmetrics_path;
+    const char *json_path, *junit_path, *markdown_path, *sarif_path, *openmetrics_path,
+        *perfetto_path;
     bool quiet;
     gmd_known known;
     gmd_schedule schedule;   /* --schedule */

@@ -459,7 +459,7 @@ int cli_replay(int argc, char **argv)
     if (usage != GMD_EXIT_OK) {
         return usage;
     }
-    cli_results results = {0};
+    cli_results results = {.keeps_timelines = a.common.perfetto_path && !a.sweep};
     gmd_error error = {""};
     bool keeps_quirks = a.checks && strcmp(a.common.run.allocator, "reference") == 0;
     gmd_known_count_fn *quirk_count = NULL;

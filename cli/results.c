@@ -23,11 +23,17 @@ static gmd_outcome *add_outcome(cli_results *results)
             return NULL;
         }
         results->inspections = inspections;
+        gmd_timeline **timelines = realloc(results->timelines, capacity * sizeof(gmd_timeline *));
+        if (!timelines) {
+            return NULL;
+        }
+        results->timelines = timelines;
         results->capacity = capacity;
     }
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
     if (outcome) {
         results->inspections[results->count] = NULL;
+        results->timelines[results->count] = NULL;
         results->items[results->count++] = outcome;
     }
     return outcome;
@@ -40,11 +46,17 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
     if (!outcome) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
-    gmd_status status = options->interleave_seeds
-                            ? gmd_run_interleavings(options, workload, outcome, error)
-                            : gmd_run_isolated(options, workload, outcome, error);
+    gmd_run_options noted = *options;
+    noted.timeline = results->keeps_timelines ? gmd_timeline_open(error) : NULL;
+    gmd_status status = results->keeps_timelines && !noted.timeline ? GMD_NO_MEMORY
+                        : options->interleave_seeds
+                            ? gmd_run_interleavings(&noted, workload, outcome, error)
+                            : gmd_run_isolated(&noted, workload, outcome, error);
     if (status != GMD_OK) {
+        gmd_timeline_close(noted.timeline);
         free(results->items[--results->count]);
+    } else {
+        results->timelines[results->count - 1] = noted.timeline;
     }
     return status;
 }
@@ -160,7 +172,8 @@ static gmd_status write_files(const cli_options *options, const gmd_report *repo
                  {options->junit_path, gmd_report_junit},
                  {options->markdown_path, gmd_report_markdown},
                  {options->sarif_path, gmd_report_sarif},
-                 {options->openmetrics_path, gmd_report_openmetrics}};
+                 {options->openmetrics_path, gmd_report_openmetrics},
+                 {options->perfetto_path, gmd_report_perfetto}};
     gmd_status status = fflush(stdout) == 0 && !ferror(stdout)
                             ? GMD_OK
                             : gmd_fail(error, GMD_FAILED, "standard output: writing failed");
@@ -192,6 +205,7 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
                          .outcomes = (const gmd_outcome *const *)results->items,
                          .outcome_count = results->count,
                          .inspections = (const gmd_inspection *const *)results->inspections,
+                         .timelines = (const gmd_timeline *const *)results->timelines,
                          .repeats = results->repeats,
                          .repeat_count = results->repeat_count,
                          .gate = results->gate};
@@ -218,8 +232,10 @@ void cli_results_free(cli_results *results)
     for (size_t i = 0; i < results->count; i++) {
         free(results->items[i]);
         gmd_inspection_close(results->inspections[i]);
+        gmd_timeline_close(results->timelines[i]);
     }
     free(results->inspections);
+    free(results->timelines);
     free(results->items);
     free(results->repeats);
     *results = (cli_results){0};

@@ -13,6 +13,7 @@
 #include "gmd_gate_result.h"
 #include "gmd_inspection.h"
 #include "gmd_outcome.h"
+#include "gmd_timeline.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +41,8 @@ typedef struct gmd_report {
     size_t outcome_count;
     /* What was seen inside each outcome's run; NULL: nothing, in any of them. */
     const gmd_inspection *const *inspections;
-    const gmd_report_rule *rules; /* all oracles, whether they could judge or not */
+    const gmd_timeline *const *timelines; /* of each outcome's run; NULL: none has one */
+    const gmd_report_rule *rules;         /* all oracles, whether they could judge or not */
     size_t rule_count;
     const gmd_repeat *repeats; /* statistics of each are shown */
     size_t repeat_count;
@@ -62,6 +64,8 @@ gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *erro
 gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *error);
 gmd_status gmd_report_sarif(const gmd_report *report, FILE *out, gmd_error *error);
 gmd_status gmd_report_openmetrics(const gmd_report *report, FILE *out, gmd_error *error);
+/* Only runs that have a timeline are in it. */
+gmd_status gmd_report_perfetto(const gmd_report *report, FILE *out, gmd_error *error);
 
 typedef struct gmd_terminal {
     bool color; /* ANSI colours */
