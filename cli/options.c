@@ -6,6 +6,7 @@
 #include "gmd_size.h"
 #include "gmd_torch.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ enum { /* keys of options without a letter */
        KEY_SARIF,
        KEY_OPENMETRICS,
        KEY_PERFETTO,
+       KEY_STORE,
        KEY_CASES,
        KEY_TIMEOUT,
        KEY_TORCH_DIR,
@@ -73,6 +75,8 @@ static const struct argp_option common_options[] = {
     {"openmetrics", KEY_OPENMETRICS, "FILE", 0, "write the figures as OpenMetrics text", 10},
     {"perfetto", KEY_PERFETTO, "FILE", 0,
      "of run and replay: write memory and allocations over the requests, for ui.perfetto.dev", 10},
+    {"store", KEY_STORE, "FILE", 0, "add the run to a SQLite file, for 'gmd report --history FILE'",
+     10},
     {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
     {0},
 };
@@ -197,6 +201,27 @@ static void need_writable(struct argp_state *state, const char *option, const ch
     }
 }
 
+/* Other processes may add to the same file at this moment: it is neither made nor removed here. */
+static void need_store(struct argp_state *state, const char *path)
+{
+    char beside[4200];
+    if (!path) {
+        return;
+    }
+    if (strcmp(path, "-") == 0) {
+        argp_error(state, "--store -: a database cannot go to standard output");
+    }
+    bool can_write = access(path, R_OK | W_OK) == 0;
+    if (!can_write && errno == ENOENT) {
+        gmd_error ignored;
+        snprintf(beside, sizeof beside, "%s.probe-%ld", path, (long)getpid());
+        can_write = cli_probe_file(beside, &ignored) == GMD_OK;
+    }
+    if (!can_write) {
+        argp_error(state, "--store %s: cannot be written: %s", path, strerror(errno));
+    }
+}
+
 /* Before anything runs: a PyTorch that is not there is told at once. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
@@ -226,6 +251,13 @@ bool cli_parse_time(const char *text, double *seconds)
                                                                 : 0;
     *seconds *= unit;
     return end != text && *seconds > 0 && *seconds < 1e9;
+}
+
+void cli_refuse_perfetto(struct argp_state *state, const cli_options *options)
+{
+    if (options->perfetto_path) {
+        argp_error(state, "--perfetto shows a run, and this makes many: run a case with it");
+    }
 }
 
 int cli_stdout_reports(const cli_options *options)
@@ -317,6 +349,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     case KEY_PERFETTO:
         o->perfetto_path = text;
         return 0;
+    case KEY_STORE:
+        o->store_path = text;
+        return 0;
     case 'q':
         o->quiet = true;
         o->run.shows_progress = false;
@@ -345,6 +380,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     need_writable(state, "--sarif", o->sarif_path);
     need_writable(state, "--openmetrics", o->openmetrics_path);
     need_writable(state, "--perfetto", o->perfetto_path);
+    need_store(state, o->store_path);
     need_torch(state, o);
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "results.h"
 
 #include "gmd_oracle.h"
+#include "store.h"
 #include "version.h"
 
 #include <errno.h>
@@ -215,6 +216,9 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
     }
     gmd_error error = {""};
     gmd_status status = write_files(options, &report, &error);
+    if (status == GMD_OK && options->store_path) {
+        status = gmd_store_add(options->store_path, &report, time(NULL), &error);
+    }
     if (status != GMD_OK) {
         fprintf(stderr, "gmd: %s\n", error.text);
         return cli_exit_status(status);

@@ -110,9 +110,8 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
     if (a->sweep && a->repeat > 1) {
         argp_error(state, "--sweep and --repeat cannot be combined");
     }
-    if (a->sweep && a->common.perfetto_path) {
-        argp_error(state,
-                   "--perfetto shows a run, and --sweep makes many: play the case that it finds");
+    if (a->sweep) {
+        cli_refuse_perfetto(state, &a->common);
     }
     if (a->inspect && a->repeat > 1) {
         argp_error(state, "--repeat shows statistics of many runs, and %s looks inside one",
