@@ -85,7 +85,9 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
                           served == GMD_OUT_OF_MEMORY)) {
         session->is_over = true; /* all that the second run was for */
     }
-    gmd_session_note_timeline(session, request);
+    if (session->options->timeline) {
+        gmd_session_note_timeline(session, request);
+    }
     session->request_index++;
     session->shared->outcome.requests = session->request_index;
     session->is_over = session->is_over || session->shared->outcome.violation_count > 0;

@@ -30,7 +30,7 @@ void gmd_timeline_close(gmd_timeline *timeline)
 void gmd_session_note_timeline(gmd_session *s, const gmd_request *r)
 {
     gmd_timeline *timeline = s->options->timeline;
-    if (!timeline || s->options->is_second_run) {
+    if (s->options->is_second_run) {
         return;
     }
     if (s->request_index == 0) {

@@ -4,8 +4,8 @@
 
 #include "gmd_session.h"
 
-/* Notes the request that was just carried out, if there is a timeline. The first request of a
- * session starts it anew. */
+/* Notes the request that was just carried out in options->timeline, which is not NULL. The first
+ * request of a session starts it anew. */
 void gmd_session_note_timeline(gmd_session *session, const gmd_request *request);
 
 #endif
