@@ -68,7 +68,9 @@ static void refuse_options(struct argp_state *state, const cli_options *o)
     } options[] = {
         {o->run.limit_bytes > 0, "--limit"},      {o->junit_path != NULL, "--junit"},
         {o->markdown_path != NULL, "--markdown"}, {o->known.count > 0, "--known"},
-        {o->run.schedule != NULL, "--schedule"},  {o->run.interleave != NULL, "--interleave"}};
+        {o->run.schedule != NULL, "--schedule"},  {o->run.interleave != NULL, "--interleave"},
+        {o->sarif_path != NULL, "--sarif"},       {o->openmetrics_path != NULL, "--openmetrics"},
+        {o->perfetto_path != NULL, "--perfetto"}, {o->store_path != NULL, "--store"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (options[i].is_given) {
             argp_error(state, "gmd bench takes no %s", options[i].name);

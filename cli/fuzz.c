@@ -123,6 +123,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         argp_error(state, "expected no arguments, found '%s'", text);
         return 0;
     case ARGP_KEY_END:
+        cli_refuse_perfetto(state, &a->common);
         if (a->common.run.case_directory &&
             cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
             argp_error(state, "--out %s", error.text);

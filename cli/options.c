@@ -6,6 +6,7 @@
 #include "gmd_size.h"
 #include "gmd_torch.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,10 @@ enum { /* keys of options without a letter */
        KEY_JSON,
        KEY_JUNIT,
        KEY_MARKDOWN,
+       KEY_SARIF,
+       KEY_OPENMETRICS,
+       KEY_PERFETTO,
+       KEY_STORE,
        KEY_CASES,
        KEY_TIMEOUT,
        KEY_TORCH_DIR,
@@ -66,6 +71,12 @@ static const struct argp_option common_options[] = {
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON; -: to standard output, alone", 10},
     {"junit", KEY_JUNIT, "FILE", 0, "write the result as JUnit XML", 10},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write a summary in Markdown", 10},
+    {"sarif", KEY_SARIF, "FILE", 0, "write the findings as SARIF 2.1.0", 10},
+    {"openmetrics", KEY_OPENMETRICS, "FILE", 0, "write the figures as OpenMetrics text", 10},
+    {"perfetto", KEY_PERFETTO, "FILE", 0,
+     "of run and replay: write memory and allocations over the requests, for ui.perfetto.dev", 10},
+    {"store", KEY_STORE, "FILE", 0, "add the run to a SQLite file, for 'gmd report --history FILE'",
+     10},
     {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
     {0},
 };
@@ -190,6 +201,27 @@ static void need_writable(struct argp_state *state, const char *option, const ch
     }
 }
 
+/* Other processes may add to the same file at this moment: it is neither made nor removed here. */
+static void need_store(struct argp_state *state, const char *path)
+{
+    char beside[4200];
+    if (!path) {
+        return;
+    }
+    if (strcmp(path, "-") == 0) {
+        argp_error(state, "--store -: a database cannot go to standard output");
+    }
+    bool can_write = access(path, R_OK | W_OK) == 0;
+    if (!can_write && errno == ENOENT) {
+        gmd_error ignored;
+        snprintf(beside, sizeof beside, "%s.probe-%ld", path, (long)getpid());
+        can_write = cli_probe_file(beside, &ignored) == GMD_OK;
+    }
+    if (!can_write) {
+        argp_error(state, "--store %s: cannot be written: %s", path, strerror(errno));
+    }
+}
+
 /* Before anything runs: a PyTorch that is not there is told at once. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
@@ -221,9 +253,17 @@ bool cli_parse_time(const char *text, double *seconds)
     return end != text && *seconds > 0 && *seconds < 1e9;
 }
 
+void cli_refuse_perfetto(struct argp_state *state, const cli_options *options)
+{
+    if (options->perfetto_path) {
+        argp_error(state, "--perfetto shows a run, and this makes many: run a case with it");
+    }
+}
+
 int cli_stdout_reports(const cli_options *options)
 {
-    const char *paths[] = {options->json_path, options->junit_path, options->markdown_path};
+    const char *paths[] = {options->json_path,  options->junit_path,       options->markdown_path,
+                           options->sarif_path, options->openmetrics_path, options->perfetto_path};
     int count = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         count += paths[i] && strcmp(paths[i], "-") == 0;
@@ -300,6 +340,18 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     case KEY_MARKDOWN:
         o->markdown_path = text;
         return 0;
+    case KEY_SARIF:
+        o->sarif_path = text;
+        return 0;
+    case KEY_OPENMETRICS:
+        o->openmetrics_path = text;
+        return 0;
+    case KEY_PERFETTO:
+        o->perfetto_path = text;
+        return 0;
+    case KEY_STORE:
+        o->store_path = text;
+        return 0;
     case 'q':
         o->quiet = true;
         o->run.shows_progress = false;
@@ -325,6 +377,10 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     need_writable(state, "--json", o->json_path);
     need_writable(state, "--junit", o->junit_path);
     need_writable(state, "--markdown", o->markdown_path);
+    need_writable(state, "--sarif", o->sarif_path);
+    need_writable(state, "--openmetrics", o->openmetrics_path);
+    need_writable(state, "--perfetto", o->perfetto_path);
+    need_store(state, o->store_path);
     need_torch(state, o);
     return 0;
 }

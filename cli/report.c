@@ -5,17 +5,21 @@
 
 #include "gmd_file.h"
 #include "gmd_known.h"
+#include "gmd_size.h"
 #include "reproducer.h"
+#include "store.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_ALLOCATOR = 0x600, KEY_ORACLE };
+enum { KEY_ALLOCATOR = 0x600, KEY_ORACLE, KEY_HISTORY, KEY_LAST };
 
 typedef struct report_arguments {
     const char *input, *output, *allocator, *oracle;
+    const char *history; /* a store, to be shown instead of a case */
+    uint64_t last;
 } report_arguments;
 
 /* What FILE can end with. */
@@ -34,6 +38,9 @@ static const struct argp_option report_options[] = {
      1},
     {"allocator", KEY_ALLOCATOR, "SPEC", 0,
      "the allocator that the case is for, if it does not say", 1},
+    {"history", KEY_HISTORY, "FILE", 0,
+     "instead of a case: the runs in a file of --store, each workload's beside each other", 1},
+    {"last", KEY_LAST, "N", 0, "of --history: the last N runs of each workload (10)", 1},
     {"oracle", KEY_ORACLE, "NAME", 0, "which verdict it is to show, if the case does not say", 1},
     {0},
 };
@@ -53,7 +60,11 @@ static void check_arguments(const report_arguments *a, struct argp_state *state)
 {
     gmd_error error = {""};
     char names[600];
-    if (!a->input) {
+    if (a->history) {
+        if (a->input || a->output || a->allocator || a->oracle) {
+            argp_error(state, "--history goes with --last only: it shows runs, and no case");
+        }
+    } else if (!a->input) {
         argp_error(state, "expected a .gmd case");
     } else if (!a->output) {
         argp_error(state, "expected -o FILE");
@@ -80,6 +91,14 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
     case KEY_ORACLE:
         a->oracle = text;
         return 0;
+    case KEY_HISTORY:
+        a->history = text;
+        return 0;
+    case KEY_LAST:
+        if (!gmd_parse_u64(text, &a->last) || a->last < 1 || a->last > INT32_MAX) {
+            argp_error(state, "--last %s: expected a whole number over 0", text);
+        }
+        return 0;
     case ARGP_KEY_ARG:
         if (a->input) {
             argp_error(state, "expected one case, found '%s' as well", text);
@@ -97,8 +116,9 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
 static const struct argp report_argp = {
     .options = report_options,
     .parser = parse_report,
-    .args_doc = "CASE",
-    .doc = "Writes a .gmd case as a program that shows the defect without gmd.",
+    .args_doc = "CASE\n--history FILE",
+    .doc = "Writes a .gmd case as a program that shows the defect without gmd, or shows how the "
+           "figures of stored runs changed.",
 };
 
 /* What the command line says comes before what the case says of itself. */
@@ -160,13 +180,14 @@ static gmd_status report(const report_arguments *a, gmd_error *error)
 
 int cli_report(int argc, char **argv)
 {
-    report_arguments a = {0};
+    report_arguments a = {.last = 10};
     int usage = cli_parse(&report_argp, argc, argv, &a);
     if (usage != GMD_EXIT_OK) {
         return usage;
     }
     gmd_error error = {""};
-    gmd_status status = report(&a, &error);
+    gmd_status status =
+        a.history ? gmd_store_history(a.history, a.last, stdout, &error) : report(&a, &error);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd report: %s\n", error.text);
     }

@@ -1,5 +1,7 @@
 #include "results.h"
 
+#include "gmd_oracle.h"
+#include "store.h"
 #include "version.h"
 
 #include <errno.h>
@@ -22,11 +24,17 @@ static gmd_outcome *add_outcome(cli_results *results)
             return NULL;
         }
         results->inspections = inspections;
+        gmd_timeline **timelines = realloc(results->timelines, capacity * sizeof(gmd_timeline *));
+        if (!timelines) {
+            return NULL;
+        }
+        results->timelines = timelines;
         results->capacity = capacity;
     }
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
     if (outcome) {
         results->inspections[results->count] = NULL;
+        results->timelines[results->count] = NULL;
         results->items[results->count++] = outcome;
     }
     return outcome;
@@ -39,11 +47,17 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
     if (!outcome) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
-    gmd_status status = options->interleave_seeds
-                            ? gmd_run_interleavings(options, workload, outcome, error)
-                            : gmd_run_isolated(options, workload, outcome, error);
+    gmd_run_options noted = *options;
+    noted.timeline = results->keeps_timelines ? gmd_timeline_open(error) : NULL;
+    gmd_status status = results->keeps_timelines && !noted.timeline ? GMD_NO_MEMORY
+                        : options->interleave_seeds
+                            ? gmd_run_interleavings(&noted, workload, outcome, error)
+                            : gmd_run_isolated(&noted, workload, outcome, error);
     if (status != GMD_OK) {
+        gmd_timeline_close(noted.timeline);
         free(results->items[--results->count]);
+    } else {
+        results->timelines[results->count - 1] = noted.timeline;
     }
     return status;
 }
@@ -149,16 +163,50 @@ static bool has_run(const cli_results *results)
     return false;
 }
 
+static gmd_status write_files(const cli_options *options, const gmd_report *report,
+                              gmd_error *error)
+{
+    const struct {
+        const char *path;
+        report_writer *write;
+    } files[] = {{options->json_path, gmd_report_json},
+                 {options->junit_path, gmd_report_junit},
+                 {options->markdown_path, gmd_report_markdown},
+                 {options->sarif_path, gmd_report_sarif},
+                 {options->openmetrics_path, gmd_report_openmetrics},
+                 {options->perfetto_path, gmd_report_perfetto}};
+    gmd_status status = fflush(stdout) == 0 && !ferror(stdout)
+                            ? GMD_OK
+                            : gmd_fail(error, GMD_FAILED, "standard output: writing failed");
+    for (size_t i = 0; status == GMD_OK && i < sizeof files / sizeof *files; i++) {
+        status = write_to(files[i].path, report, files[i].write, error);
+    }
+    return status;
+}
+
+static size_t list_rules(gmd_report_rule rules[GMD_ORACLE_MAX])
+{
+    size_t count = 0;
+    for (; gmd_oracles[count] && count < GMD_ORACLE_MAX; count++) {
+        rules[count] = (gmd_report_rule){gmd_oracles[count]->name, gmd_oracles[count]->holds_when};
+    }
+    return count;
+}
+
 int cli_results_report(const cli_results *results, const cli_options *options, const char *command)
 {
+    gmd_report_rule rules[GMD_ORACLE_MAX];
     gmd_report report = {.version = GMD_VERSION,
                          .command = command,
                          .allocator = options->run.allocator,
                          .device = options->run.device == GMD_DEVICE_SIM ? "sim" : "cuda",
                          .seed = options->run.seed,
+                         .rules = rules,
+                         .rule_count = list_rules(rules),
                          .outcomes = (const gmd_outcome *const *)results->items,
                          .outcome_count = results->count,
                          .inspections = (const gmd_inspection *const *)results->inspections,
+                         .timelines = (const gmd_timeline *const *)results->timelines,
                          .repeats = results->repeats,
                          .repeat_count = results->repeat_count,
                          .gate = results->gate};
@@ -167,18 +215,9 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
         gmd_report_terminal(&report, stdout, gmd_terminal_for(stdout, false));
     }
     gmd_error error = {""};
-    gmd_status status = GMD_OK;
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        status = gmd_fail(&error, GMD_FAILED, "standard output: writing failed");
-    }
-    if (status == GMD_OK) {
-        status = write_to(options->json_path, &report, gmd_report_json, &error);
-    }
-    if (status == GMD_OK) {
-        status = write_to(options->junit_path, &report, gmd_report_junit, &error);
-    }
-    if (status == GMD_OK) {
-        status = write_to(options->markdown_path, &report, gmd_report_markdown, &error);
+    gmd_status status = write_files(options, &report, &error);
+    if (status == GMD_OK && options->store_path) {
+        status = gmd_store_add(options->store_path, &report, time(NULL), &error);
     }
     if (status != GMD_OK) {
         fprintf(stderr, "gmd: %s\n", error.text);
@@ -197,8 +236,10 @@ void cli_results_free(cli_results *results)
     for (size_t i = 0; i < results->count; i++) {
         free(results->items[i]);
         gmd_inspection_close(results->inspections[i]);
+        gmd_timeline_close(results->timelines[i]);
     }
     free(results->inspections);
+    free(results->timelines);
     free(results->items);
     free(results->repeats);
     *results = (cli_results){0};

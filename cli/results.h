@@ -10,6 +10,8 @@
 typedef struct cli_results {
     gmd_outcome **items;
     gmd_inspection **inspections; /* what was seen inside each; NULL: nothing */
+    gmd_timeline **timelines;     /* of each run; NULL: none was kept */
+    bool keeps_timelines;
     size_t count, capacity;
     gmd_repeat *repeats;
     size_t repeat_count;

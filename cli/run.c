@@ -110,6 +110,9 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
     if (a->sweep && a->repeat > 1) {
         argp_error(state, "--sweep and --repeat cannot be combined");
     }
+    if (a->sweep) {
+        cli_refuse_perfetto(state, &a->common);
+    }
     if (a->inspect && a->repeat > 1) {
         argp_error(state, "--repeat shows statistics of many runs; to look inside, run one");
     }
@@ -276,7 +279,7 @@ static int list(const run_arguments *a, const char *directory)
 
 static int run(run_arguments *a, const char *directory)
 {
-    cli_results results = {0};
+    cli_results results = {.keeps_timelines = a->common.perfetto_path != NULL};
     cli_selection selection = {0};
     gmd_error error = {""};
     const char *failed = "";

@@ -12,6 +12,7 @@
 #include "gmd_outcome.h"
 #include "gmd_runtime.h"
 #include "gmd_sim.h"
+#include "gmd_timeline.h"
 #include "gmd_trace.h"
 
 typedef struct gmd_session gmd_session;
@@ -45,6 +46,7 @@ typedef struct gmd_run_options {
     bool has_all_quirks; /* the reference allocator with the known deviations of PyTorch's */
     bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
     gmd_feature_map *features; /* where inputs that are scouted note their state; NULL: nowhere */
+    gmd_timeline *timeline;    /* where the requests are noted; NULL: nowhere */
     const char *left_out;      /* an oracle that is off, to see what it costs; NULL: none */
 } gmd_run_options;
 

@@ -1,6 +1,7 @@
 /* session.c - one request after the other, each on its thread; and what others ask of a session. */
 #include "answers.h"
 #include "session_internal.h"
+#include "timeline.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,6 +84,9 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
         !gmd_answers_note(session->shared->answers, session, request,
                           served == GMD_OUT_OF_MEMORY)) {
         session->is_over = true; /* all that the second run was for */
+    }
+    if (session->options->timeline) {
+        gmd_session_note_timeline(session, request);
     }
     session->request_index++;
     session->shared->outcome.requests = session->request_index;

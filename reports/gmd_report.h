@@ -1,5 +1,6 @@
 /* gmd_report.h - what gmd says at the end of a command, once for each reader: a program (JSON), a
- * CI server (JUnit XML), a CI job summary (Markdown) and a person (the terminal).
+ * CI server (JUnit XML), a CI job summary (Markdown), a code host (SARIF), a monitoring system
+ * (OpenMetrics) and a person (the terminal).
  *
  * The writers only read; they take any outcome, also one cut short by a crash. Text from outside
  * (file names, messages, labels) is escaped for its format, invalid UTF-8 becomes U+FFFD. Numbers
@@ -12,6 +13,7 @@
 #include "gmd_gate_result.h"
 #include "gmd_inspection.h"
 #include "gmd_outcome.h"
+#include "gmd_timeline.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +24,11 @@
 typedef struct gmd_repeat {
     size_t first, count;
 } gmd_repeat;
+
+/* An oracle and the line that says what it holds. */
+typedef struct gmd_report_rule {
+    const char *name, *holds_when;
+} gmd_report_rule;
 
 typedef struct gmd_report {
     const char *version; /* of gmd */
@@ -34,6 +41,9 @@ typedef struct gmd_report {
     size_t outcome_count;
     /* What was seen inside each outcome's run; NULL: nothing, in any of them. */
     const gmd_inspection *const *inspections;
+    const gmd_timeline *const *timelines; /* of each outcome's run; NULL: none has one */
+    const gmd_report_rule *rules;         /* all oracles, whether they could judge or not */
+    size_t rule_count;
     const gmd_repeat *repeats; /* statistics of each are shown */
     size_t repeat_count;
     const char *command_line;    /* that makes this report again; NULL: not given */
@@ -52,6 +62,10 @@ const char *gmd_verdict_name(int verdict);
 gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error);
 gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *error);
 gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_sarif(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_openmetrics(const gmd_report *report, FILE *out, gmd_error *error);
+/* Only runs that have a timeline are in it. */
+gmd_status gmd_report_perfetto(const gmd_report *report, FILE *out, gmd_error *error);
 
 typedef struct gmd_terminal {
     bool color; /* ANSI colours */

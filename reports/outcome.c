@@ -1,5 +1,8 @@
 #include "outcome.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 const char *gmd_verdict_name(int verdict)
 {
     switch (verdict) {
@@ -48,6 +51,32 @@ double gmd_report_seconds(const gmd_report *report)
 double gmd_requests_per_second(const gmd_outcome *outcome)
 {
     return outcome->seconds > 0 ? (double)outcome->requests / outcome->seconds : 0;
+}
+
+static bool is_alike(const gmd_report *report, size_t a, size_t b)
+{
+    const gmd_outcome *one = report->outcomes[a], *other = report->outcomes[b];
+    return strcmp(one->name, other->name) == 0 && strcmp(one->kind, other->kind) == 0 &&
+           strcmp(one->variant, other->variant) == 0 &&
+           (!report->repeat_count || one->seed == other->seed);
+}
+
+const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT])
+{
+    const gmd_outcome *o = report->outcomes[index];
+    unsigned earlier = 0;
+    for (size_t i = 0; i < index; i++) {
+        earlier += is_alike(report, i, index);
+    }
+    int used =
+        snprintf(text, GMD_TITLE_TEXT, "%s%s%s", o->name, *o->variant ? " " : "", o->variant);
+    if (report->repeat_count) {
+        used += snprintf(text + used, GMD_TITLE_TEXT - (size_t)used, " seed %" PRIu64, o->seed);
+    }
+    if (earlier) {
+        snprintf(text + used, GMD_TITLE_TEXT - (size_t)used, " #%u", earlier + 1);
+    }
+    return text;
 }
 
 bool gmd_is_error(const gmd_outcome *outcome)

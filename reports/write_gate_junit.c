@@ -40,10 +40,11 @@ static tally tally_of(const gmd_gate_part *part)
     return part->item_count ? t : (tally){.cases = 1, .skipped = 1};
 }
 
+/* The root has no `skipped` in the schemas that CI servers go by. */
 static void put_tally(tally t, double seconds, FILE *out)
 {
-    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\" time=\"%.6f\">\n",
-            t.cases, t.failures, t.skipped, seconds);
+    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.6f\"", t.cases, t.failures,
+            seconds);
 }
 
 static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
@@ -106,7 +107,9 @@ static void put_item(const gmd_gate_result *gate, const gmd_gate_part *part,
 static void put_part(const gmd_gate_result *gate, const gmd_gate_part *part, FILE *out)
 {
     fprintf(out, "  <testsuite name=\"gate %s\"", part->name);
-    put_tally(tally_of(part), gmd_gate_part_seconds(part), out);
+    tally t = tally_of(part);
+    put_tally(t, gmd_gate_part_seconds(part), out);
+    fprintf(out, " skipped=\"%zu\">\n", t.skipped);
     for (size_t i = 0; i < part->item_count; i++) {
         put_item(gate, part, &part->items[i], out);
     }
@@ -127,10 +130,10 @@ void gmd_gate_junit(const gmd_report *report, FILE *out)
         tally t = tally_of(&gate->parts[i]);
         all.cases += t.cases;
         all.failures += t.failures;
-        all.skipped += t.skipped;
     }
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"gmd\"", out);
     put_tally(all, gate->seconds, out);
+    fputs(">\n", out);
     for (size_t i = 0; i < gate->part_count; i++) {
         put_part(gate, &gate->parts[i], out);
     }

@@ -135,6 +135,8 @@ const gmd_report *sample_report(const char *command, const gmd_outcome *first,
 {
     static const gmd_outcome *outcomes[3];
     static gmd_report report;
+    static const gmd_report_rule rules[] = {{"backing", "every live block lies in memory"},
+                                            {"overlap", "no two live blocks share a byte"}};
     outcomes[0] = first;
     outcomes[1] = second;
     outcomes[2] = third;
@@ -143,6 +145,8 @@ const gmd_report *sample_report(const char *command, const gmd_outcome *first,
                           .allocator = "reference",
                           .device = "sim",
                           .seed = 7,
+                          .rules = rules,
+                          .rule_count = 2,
                           .outcomes = outcomes};
     while (report.outcome_count < 3 && outcomes[report.outcome_count]) {
         report.outcome_count++;

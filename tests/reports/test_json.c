@@ -1,5 +1,5 @@
 /* The JSON report: the keys that design.md section 7 promises to programs, read by an independent
- * parser. */
+ * parser. It also leaves *.report.json in the working folder for the test reports/outputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,12 +30,24 @@ static int release(void **state)
     return 0;
 }
 
+static void keep_copy(const char *text)
+{
+    static unsigned number;
+    char path[40];
+    snprintf(path, sizeof path, "sample_%u.report.json", number++);
+    FILE *copy = fopen(path, "w");
+    assert_non_null(copy);
+    fputs(text, copy);
+    fclose(copy);
+}
+
 static json_t *report_on(const char *command, const gmd_outcome *first, const gmd_outcome *second,
                          const gmd_outcome *third)
 {
     char *text = sample_written(gmd_report_json, sample_report(command, first, second, third));
     json_error_t error;
     assert_non_null(text);
+    keep_copy(text);
     root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     free(text);
     assert_non_null(root);

@@ -1,0 +1,11 @@
+/* timeline.h - a session writes its timeline. */
+#ifndef GMD_DRIVER_TIMELINE_H
+#define GMD_DRIVER_TIMELINE_H
+
+#include "gmd_session.h"
+
+/* Notes the request that was just carried out in options->timeline, which is not NULL. The first
+ * request of a session starts it anew. */
+void gmd_session_note_timeline(gmd_session *session, const gmd_request *request);
+
+#endif
