@@ -5,7 +5,7 @@ moved=$(mktemp -d)
 trap 'rm -rf "$moved"' EXIT
 cp -r "$1" "$moved/gmd"
 for prefix in "$1" "$moved/gmd"; do
-    PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+    PKG_CONFIG_PATH=$prefix/share/pkgconfig
     export PKG_CONFIG_PATH
     "$(pkg-config --variable=gmd gmd)" --version | grep -q "^gmd $(pkg-config --modversion gmd)\$"
     [ -e "$(pkg-config --variable=simdir gmd)/libcudart.so.13" ]
