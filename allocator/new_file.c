@@ -81,14 +81,6 @@ void new_file_put(new_file *f, const void *bytes, size_t size)
     f->used += size;
 }
 
-void new_file_abandon(new_file *f)
-{
-    close(f->descriptor);
-    if (f->temporary[0]) {
-        unlink(f->temporary);
-    }
-}
-
 gmd_status new_file_finish(new_file *f, gmd_error *error)
 {
     flush(f);

@@ -22,7 +22,6 @@ void new_file_put(new_file *f, const void *bytes, size_t size);
 
 /* Puts it in its place, or says why there is none; closes it either way. */
 gmd_status new_file_finish(new_file *f, gmd_error *error);
-void new_file_abandon(new_file *f);
 
 static inline void new_file_put_byte(new_file *f, unsigned char byte)
 {

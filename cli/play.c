@@ -50,6 +50,7 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
                      .bound = sink_bound,
                      .reset_peaks = sink_reset_peaks};
     bool out_of_memory = false;
+    gmd_scenario_mute(run->scenario, gmd_session_is_repetition(session));
     gmd_status status = gmd_scenario_run(run->scenario, run->params, run->param_count, run->seed,
                                          &sink, &out_of_memory, error);
     if (status == GMD_OK && out_of_memory) {

@@ -111,8 +111,10 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
         argp_error(state, "--sweep and --repeat cannot be combined");
     }
     if (a->inspect && a->repeat > 1) {
-        argp_error(state, "--repeat shows statistics of many runs, and %s looks inside one",
-                   a->inspect == GMD_INSPECT_LINES ? "--lines" : "--inspect");
+        argp_error(state, "--repeat shows statistics of many runs; to look inside, run one");
+    }
+    if (a->inspect && a->sweep) {
+        argp_error(state, "--sweep is for traces, and looking inside for scenarios");
     }
     if (a->at && !(a->inspect & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION))) {
         argp_error(state, "--at %s: expected --tensors or --retention with it", a->at);

@@ -31,6 +31,8 @@ void gmd_session_phase(gmd_session *session, const char *label);
 void gmd_session_bound(gmd_session *session, const gmd_bound *bound);
 
 /* The allocator's own figures where it exports them, else what the live set and the device tell. */
+/* Whether this run only repeats another one, for the oracles that compare the two. */
+bool gmd_session_is_repetition(const gmd_session *session);
 bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory);
 
 /* reset_peak_memory_stats() of `device`; false: the allocator exports no gmd_reset_peak_stats. */

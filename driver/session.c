@@ -92,6 +92,11 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
 
 /* --- what others ask of a session -------------------------------------------------------- */
 
+bool gmd_session_is_repetition(const gmd_session *session)
+{
+    return session->options->is_second_run;
+}
+
 bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory)
 {
     const gmd_stats *stats = &session->stats[0];

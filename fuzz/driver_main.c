@@ -19,16 +19,36 @@
 
 static size_t replayed;
 
+static bool run_one_random(uint64_t seed)
+{
+    enum { LONGEST = 2000 };
+    gmd_random random = {gmd_random_derive(0, seed)};
+    size_t size = gmd_random_below(&random, LONGEST);
+    uint8_t *data = malloc(size ? size : 1);
+    for (size_t i = 0; data && i < size; i++) {
+        data[i] = (uint8_t)gmd_random_next(&random);
+    }
+    if (data) {
+        LLVMFuzzerTestOneInput(data, size);
+    }
+    free(data);
+    return data != NULL;
+}
+
 #ifdef __AFL_FUZZ_TESTCASE_LEN
 #define HAS_AFL 1
 __AFL_FUZZ_INIT();
 
 /* What the target sets up with its first input, and its libraries with what they tell of coverage,
- * are there before afl-fuzz forks it. */
+ * are there before afl-fuzz forks it; so are tables as large as most inputs need, or the same input
+ * would take another way the first time than later, which afl-fuzz holds for chance. */
 static int run_afl(void)
 {
     uint8_t nothing = 0;
     LLVMFuzzerTestOneInput(&nothing, 0);
+    for (uint64_t seed = 1; seed <= 64; seed++) {
+        run_one_random(seed);
+    }
     __AFL_INIT();
     const uint8_t *data = __AFL_FUZZ_TESTCASE_BUF;
     while (__AFL_LOOP(10000)) {
@@ -105,21 +125,12 @@ static bool replay(const char *path)
 /* The last line names the seed of the input that aborts the program. */
 static int run_random(const char *count)
 {
-    enum { LONGEST = 2000 };
     for (uint64_t seed = 1, last = strtoull(count, NULL, 10); seed <= last; seed++) {
-        gmd_random random = {gmd_random_derive(0, seed)};
-        size_t size = gmd_random_below(&random, LONGEST);
-        uint8_t *data = malloc(size ? size : 1);
-        if (!data) {
-            return 2;
-        }
-        for (size_t i = 0; i < size; i++) {
-            data[i] = (uint8_t)gmd_random_next(&random);
-        }
         printf("random input %llu\n", (unsigned long long)seed);
         fflush(stdout);
-        LLVMFuzzerTestOneInput(data, size);
-        free(data);
+        if (!run_one_random(seed)) {
+            return 2;
+        }
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 /* Any text is a scenario: an error that names the file, or a run within its bounds of time, memory
- * and requests. */
+ * and requests. What it leaves behind is told block by block by who looks inside. */
 #include "fuzz.h"
 
 #include "gmd_scenario.h"
@@ -46,6 +46,16 @@ static bool tell_memory(void *context, gmd_sink_memory *memory)
     return true;
 }
 
+/* Each block counts as one byte, so that the parts of the report are numbers of blocks. */
+static void require_explained(const gmd_inspection *inspection)
+{
+    uint64_t used = 0;
+    for (int i = 0; i < GMD_HOLDERS; i++) {
+        used += inspection->held[i].used;
+    }
+    FUZZ_REQUIRE(used == inspection->allocated);
+}
+
 /* One file for all inputs of the process; it goes with it. */
 static char path[64];
 
@@ -85,9 +95,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require_place(&error);
         return 0;
     }
+    gmd_inspection *inspection = gmd_inspection_open(GMD_INSPECT_ALL, NULL, &error);
+    FUZZ_REQUIRE(inspection);
+    gmd_scenario_inspect(scenario, inspection);
     if (gmd_scenario_run(scenario, bounds, 1, 1, &sink, &is_out_of_memory, &error) != GMD_OK) {
         FUZZ_REQUIRE(error.text[0]);
     }
+    if (inspection->is_complete && s.requests <= REQUESTS_MAX) {
+        require_explained(inspection);
+    }
+    gmd_inspection_close(inspection);
     gmd_scenario_close(scenario);
     return 0;
 }

@@ -302,7 +302,10 @@ static void look(looks *l, const gmd_view *view, gmd_judge *judge)
     if (view->walk(view->device_context, view->device, keep, l) != 0) {
         gmd_violation_add(judge, "device %d: gmd_walk failed after it had worked before",
                           view->device);
-    } else if (!l->has_no_memory && check_segments(l, view, judge)) {
+    } else if (l->has_no_memory) {
+        gmd_violation_add(judge, "gmd ran out of host memory after %zu blocks of gmd_walk",
+                          l->count);
+    } else if (check_segments(l, view, judge)) {
         sums s = add_up(l);
         if (check_live_set(l, view, &s, judge) && view->stats) {
             check_sums(view, &s, judge);

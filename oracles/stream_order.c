@@ -26,6 +26,7 @@ typedef struct pending {
     mark *marks;          /* from 1 */
     uint32_t used, capacity, spare;
     uint32_t sweep_at; /* ranges; beyond, those whose work is known to be over are dropped */
+    bool lacks_memory; /* a mark could not be kept */
 } pending;
 
 static void *create(void)
@@ -67,6 +68,7 @@ static uint32_t push(pending *p, const mark *m, uint32_t list)
             uint32_t capacity = p->capacity ? p->capacity * 2 : 1024;
             mark *marks = realloc(p->marks, capacity * sizeof *marks);
             if (!marks) {
+                p->lacks_memory = true;
                 return 0;
             }
             p->marks = marks;
@@ -257,12 +259,12 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
               .stream = b->stream};
     uint32_t list = 0;
     bool is_used_on_its_own = false, has_memory = true;
+    p->lacks_memory = false;
     for (size_t i = 0; i < view->use_count; i++) {
         m.use = view->uses[i];
         is_used_on_its_own = is_used_on_its_own || m.use.stream == b->stream;
         if (!view->is_known(view->device_context, &m.use)) {
             uint32_t longer = push(p, &m, list);
-            has_memory = has_memory && longer;
             list = longer ? longer : list;
         }
     }
@@ -271,7 +273,7 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
     } else if (list) {
         has_memory = add(p, b->address, end_of(b), list) && has_memory;
     }
-    if (!has_memory) {
+    if (!has_memory || p->lacks_memory) {
         gmd_violation_add(judge, "gmd ran out of host memory after %" PRIu32 " ranges",
                           p->ranges.count);
     }

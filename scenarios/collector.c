@@ -104,14 +104,14 @@ void gmd_collector_untrack(gmd_engine *engine, gmd_thing *thing)
 
 /* The interpreter looks at the counts all the time, so a collection falls where the count passes
  * the threshold and not at the end of the call. */
-void gmd_collector_background(gmd_engine *engine, uint64_t count, uint64_t refill)
+void gmd_collector_background(gmd_engine *engine, uint64_t count, uint64_t refill, uint64_t most)
 {
     gmd_collector *collector = engine->collector;
     generation *youngest = &collector->generations[0];
     uint64_t left = count + (collector->refills > 0 ? refill : 0);
     collector->refills -= collector->refills > 0;
     youngest->background += count;
-    while (left > 0) {
+    while (left > 0 && engine->collected <= most) {
         uint64_t room =
             youngest->count > youngest->threshold ? 1 : youngest->threshold - youngest->count + 1;
         uint64_t step = collector->enabled && room < left ? room : left;
@@ -140,14 +140,17 @@ static void mark_reachable(gmd_thing *held, void *context)
     }
 }
 
-static void subtract_internal(gmd_thing *young)
+/* How many objects there are. */
+static uint64_t subtract_internal(gmd_thing *young)
 {
-    for (gmd_thing *thing = young->next; thing != young; thing = thing->next) {
+    uint64_t count = 0;
+    for (gmd_thing *thing = young->next; thing != young; thing = thing->next, count++) {
         thing->gc_refs = thing->refs;
     }
     for (gmd_thing *thing = young->next; thing != young; thing = thing->next) {
         thing->class->traverse(thing, subtract_one, NULL);
     }
+    return count;
 }
 
 /* Moves what is reachable from outside `young` to `reachable`; what stays is garbage. */
@@ -221,7 +224,7 @@ size_t gmd_collector_collect(gmd_engine *engine, int collected)
         collector->generations[i].count = 0;
         ring_merge(&collector->generations[i].head, &young);
     }
-    subtract_internal(&young);
+    engine->collected += 1 + subtract_internal(&young);
     move_reachable(&young, &reachable);
     age(collector, collected, &reachable);
     size_t found = delete_garbage(engine, &young);

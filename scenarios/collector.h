@@ -18,8 +18,9 @@ void gmd_collector_untrack(gmd_engine *engine, gmd_thing *thing); /* counts as a
 
 /* `count` containers that other Python code made and keeps. While the interpreter's free lists are
  * not full (the first calls, and those after each full collection, which empties them) a call
- * counts `refill` more: what is later reused from the lists is still allocated. */
-void gmd_collector_background(gmd_engine *engine, uint64_t count, uint64_t refill);
+ * counts `refill` more: what is later reused from the lists is still allocated. Ends early when
+ * engine->collected has passed `most`. */
+void gmd_collector_background(gmd_engine *engine, uint64_t count, uint64_t refill, uint64_t most);
 
 /* Collects the oldest generation whose count is over its threshold, if any and if enabled. Called
  * where the interpreter would look: between two operations. */

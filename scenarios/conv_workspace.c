@@ -18,29 +18,35 @@ typedef struct sizes { /* bytes of the tensors */
 
 /* --- what the heuristics choose ---------------------------------------------------------- */
 
-/* A pointwise convolution is a product and needs a few hundred bytes; the others work on
- * channels-last copies of what they read and, with a stride, write; and the gradient of the weight
- * is summed over several partial copies of it. */
+/* A pointwise convolution with stride 1 is a product and needs a few hundred bytes. The others work
+ * on channels-last copies of what they read and, from 128 channels on or with a stride, of what
+ * they write, except for a single image. The gradient of the weight is summed over several partial
+ * copies of it. */
 static uint64_t chosen(const gmd_conv_call *call, sizes of)
 {
-    bool pointwise = call->weight.size[2] == 1;
+    bool pointwise = call->weight.size[2] == 1, strided = call->conv.stride > 1;
+    bool single = call->input.size[0] == 1;
     uint64_t in = of.input, weight = of.weight, out = of.output;
+    uint64_t copies = in + out + (pointwise ? 0 : weight) + 16;
     switch (call->pass) {
     case GMD_CONV_FORWARD:
-        if (call->conv.stride > 1) {
-            return in + out + (pointwise ? 0 : weight) + 16;
+        if (pointwise) {
+            return !single && (strided || call->input.size[2] < 8) ? copies : 400;
         }
-        return pointwise ? 400 : in + weight + 16;
+        return !single && (strided || call->weight.size[1] >= 128) ? copies : in + weight + 16;
     case GMD_CONV_INPUT_GRAD:
-        return pointwise ? 400 : in + out + weight + 16;
+        return pointwise && !strided ? 400 : copies;
     default:
         break;
     }
-    if (pointwise) {
-        uint64_t copies = in + out > weight ? in + out : weight;
-        return copies < 32 * weight ? copies : 32 * weight;
+    if (!pointwise) {
+        return in + out + (weight < 1 * MIB ? 15 : weight < 4 * MIB ? 4 : 1) * weight;
     }
-    return in + out + (weight < 1 * MIB ? 15 : weight < 4 * MIB ? 4 : 1) * weight;
+    if (strided) {
+        return in + out + 2 * weight;
+    }
+    uint64_t partial = in + out > weight ? in + out : weight;
+    return partial < 32 * weight ? partial : 32 * weight;
 }
 
 /* --- what is tried ----------------------------------------------------------------------- */

@@ -7,8 +7,9 @@
 --          batch, features; max_depth: layers are applied 1 to so many times.
 -- Bound    fixed: parameters with gradients, workspaces, and one graph of the greatest depth; leak:
 --          each iteration adds its input and an activation for each layer that was applied.
--- Source   https://pytorch.org/docs/stable/notes/autograd.html (saved tensors; graphs made anew in each
---          iteration); https://github.com/pytorch/pytorch/issues/839 for a graph that keeps itself.
+-- Source   https://discuss.pytorch.org/t/how-to-debug-causes-of-gpu-memory-leaks/6741/22 (a grad_fn holds
+--          what was saved though no tensor of it is left);
+--          https://pytorch.org/docs/stable/notes/autograd.html (a graph is made anew in each iteration).
 scenario {
   name = "dynamic_graph",
   summary = "grad_fn of graphs of varying depth kept: all that they saved stays",

@@ -63,6 +63,8 @@ struct gmd_engine {
     uint32_t stream;                 /* what is allocated now belongs to it */
     uint32_t streams;                /* created so far, besides the default one */
     struct gmd_autocast *autocast;   /* mixed precision is on; NULL: it is not */
+    uint64_t
+        collected; /* what collections have cost: one each, and one for each object looked at */
     bool grad_enabled;
     struct tried *tried;    /* convolutions whose algorithms were tried (conv_workspace.c) */
     bool benchmark;         /* cuDNN tries its algorithms at the first use of a convolution */

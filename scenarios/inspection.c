@@ -102,65 +102,114 @@ static const char *behind_number(const char *text)
     return at;
 }
 
-/* Appends `text` at `*used`; with `numbers_left_out` a star for each number. */
-static void append(char *out, size_t size, size_t *used, const char *text, bool numbers_left_out)
+typedef struct writer {
+    char *out;
+    size_t size, used;
+} writer;
+
+static void put(writer *w, const char *text)
 {
-    while (*text && *used + 2 < size) {
-        const char *behind = numbers_left_out ? behind_number(text) : NULL;
-        out[(*used)++] = *text;
+    while (*text && w->used + 1 < w->size) {
+        w->out[w->used++] = *text++;
+    }
+    w->out[w->used] = '\0';
+}
+
+/* A star for each number of an item or submodule. */
+static void put_without_numbers(writer *w, const char *text)
+{
+    while (*text && w->used + 2 < w->size) {
+        const char *behind = behind_number(text);
+        w->out[w->used++] = *text;
         if (behind) {
-            out[(*used)++] = '*';
+            w->out[w->used++] = '*';
         }
         text = behind ? behind : text + 1;
     }
-    out[*used] = '\0';
+    w->out[w->used] = '\0';
 }
 
-/* The operations of the path, those left out included as one. */
-static uint32_t operations_of(const gmd_inspection *inspection, const gmd_tensor_row *row)
+/* --- paths ------------------------------------------------------------------------------- */
+
+static bool is_operation(const gmd_step *step)
 {
-    const gmd_step *step;
-    uint32_t count = 0;
-    for (uint32_t i = 0; (step = gmd_inspection_step(inspection, row, i)); i++) {
-        count += step->kind == GMD_STEP_NODE || step->kind == GMD_STEP_SKIPPED;
-    }
-    return count;
+    return step && (step->kind == GMD_STEP_NODE || step->kind == GMD_STEP_SKIPPED);
 }
 
-static bool is_number_step(const gmd_inspection *inspection, const gmd_step *step)
+static bool is_number(const gmd_inspection *inspection, const gmd_step *step)
 {
     const char *text = gmd_inspection_text(inspection, step->text);
-    const char *behind = step->kind == GMD_STEP_NAME && *text == '.' ? behind_number(text) : NULL;
+    const char *behind = *text == '.' ? behind_number(text) : NULL;
     return behind && *behind == '\0';
 }
 
-/* A chain of operations, or of modules in modules, is one way of holding, however long it is. */
-static bool is_within_chain(const gmd_inspection *inspection, const gmd_tensor_row *row, uint32_t i)
+/* Two names that a pattern tells once: of a module in a module, or of a link of a linked list. */
+static bool repeats(const gmd_inspection *inspection, const gmd_step *step, const gmd_step *next)
 {
-    const gmd_step *step = gmd_inspection_step(inspection, row, i);
-    const gmd_step *before = i > 0 ? gmd_inspection_step(inspection, row, i - 1) : NULL;
-    return before && is_number_step(inspection, step) && is_number_step(inspection, before);
+    if (!next || step->kind != GMD_STEP_NAME || next->kind != GMD_STEP_NAME) {
+        return false;
+    }
+    return (is_number(inspection, step) && is_number(inspection, next)) ||
+           strcmp(gmd_inspection_text(inspection, step->text),
+                  gmd_inspection_text(inspection, next->text)) == 0;
+}
+
+/* A chain of operations from number `first` on: its ends, and what was left out in between. Gives
+ * the number behind it. */
+static uint32_t put_chain(writer *w, const gmd_inspection *inspection, const gmd_tensor_row *row,
+                          uint32_t first)
+{
+    const gmd_step *begin = gmd_inspection_step(inspection, row, first), *last = begin;
+    uint32_t i = first + 1;
+    for (; is_operation(gmd_inspection_step(inspection, row, i)); i++) {
+        last = gmd_inspection_step(inspection, row, i);
+    }
+    if (begin->kind == GMD_STEP_NODE) {
+        put(w, " -> ");
+        put(w, gmd_inspection_text(inspection, begin->text));
+        put(w, last != begin ? " -> ..." : "");
+    } else {
+        put(w, last != begin ? " -> ..." : " ... "); /* of operations, or of names on both sides */
+    }
+    if (last != begin && last->kind == GMD_STEP_NODE) {
+        put(w, " -> ");
+        put(w, gmd_inspection_text(inspection, last->text));
+    }
+    return i;
+}
+
+static void put_pattern(writer *w, const gmd_inspection *inspection, const gmd_tensor_row *row)
+{
+    const gmd_step *step;
+    for (uint32_t i = 0; (step = gmd_inspection_step(inspection, row, i));) {
+        if (is_operation(step)) {
+            i = put_chain(w, inspection, row, i);
+            continue;
+        }
+        uint32_t first = i;
+        while (repeats(inspection, step, gmd_inspection_step(inspection, row, i + 1))) {
+            i++;
+        }
+        put(w, step->kind == GMD_STEP_SAVED ? " -> " : "");
+        put_without_numbers(w, gmd_inspection_text(inspection, step->text));
+        put(w, i > first && !is_number(inspection, step) ? "*" : "");
+        i++;
+    }
 }
 
 const char *gmd_inspection_path(const gmd_inspection *inspection, const gmd_tensor_row *row,
                                 bool as_pattern, char *text, size_t size)
 {
-    size_t used = 0;
+    writer w = {text, size, 0};
     const gmd_step *step;
-    uint32_t operation = 0, operations = operations_of(inspection, row);
     text[0] = '\0';
+    if (as_pattern) {
+        put_pattern(&w, inspection, row);
+        return text;
+    }
     for (uint32_t i = 0; (step = gmd_inspection_step(inspection, row, i)); i++) {
-        bool is_operation = step->kind == GMD_STEP_NODE || step->kind == GMD_STEP_SKIPPED;
-        operation += is_operation;
-        bool is_inner = is_operation ? operation > 1 && operation < operations
-                                     : is_within_chain(inspection, row, i);
-        if (as_pattern && is_inner) {
-            continue;
-        }
-        bool is_apart = step->kind != GMD_STEP_ROOT && step->kind != GMD_STEP_NAME;
-        bool ends_chain = as_pattern && is_operation && operation > 1;
-        append(text, size, &used, ends_chain ? " -> ... -> " : is_apart ? " -> " : "", false);
-        append(text, size, &used, gmd_inspection_text(inspection, step->text), as_pattern);
+        put(&w, step->kind == GMD_STEP_ROOT || step->kind == GMD_STEP_NAME ? "" : " -> ");
+        put(&w, gmd_inspection_text(inspection, step->text));
     }
     return text;
 }

@@ -25,10 +25,8 @@ struct gmd_line_profile {
     line_figures lines[GMD_INSPECT_LINE_MAX]; /* by number, from 1 */
     interval open[DEPTH_MAX];
     int open_count;
-    uint32_t declaration; /* the line of scenario { }: what comes before it is no part */
     uint32_t first, last; /* that were seen */
     uint64_t active, reserved;
-    bool is_on;
 };
 
 gmd_line_profile *gmd_line_profile_open(void)
@@ -101,10 +99,7 @@ static void on_event(lua_State *lua, lua_Debug *event)
     gmd_line_profile *p = gmd_binding_of(lua)->lines;
     switch (event->event) {
     case LUA_HOOKLINE:
-        p->is_on |= event->currentline > (int)p->declaration;
-        if (p->is_on) {
-            enter_line(p, depth_of(lua), (uint32_t)event->currentline);
-        }
+        enter_line(p, depth_of(lua), (uint32_t)event->currentline);
         break;
     case LUA_HOOKRET:
         lua_getinfo(lua, "S", event);
@@ -119,7 +114,6 @@ static void on_event(lua_State *lua, lua_Debug *event)
 
 void gmd_line_profile_begin(gmd_line_profile *profile, lua_State *lua)
 {
-    profile->declaration = gmd_line_running(lua);
     gmd_binding_of(lua)->lines = profile;
     lua_sethook(lua, on_event, LUA_MASKCOUNT | LUA_MASKLINE | LUA_MASKRET, GMD_HOOK_EVERY);
 }

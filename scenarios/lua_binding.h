@@ -33,6 +33,7 @@ typedef struct gmd_binding {
     size_t lua_bytes;
     bool fatal;                      /* the error under way must not be caught by the script */
     bool ran_out;                    /* out of memory was raised */
+    bool is_silent;                  /* print() does nothing */
     bool no_memory;                  /* of the host */
     char message[256];               /* that out of memory was raised with */
     struct gmd_inspector *inspector; /* NULL: nobody looks inside */
@@ -110,6 +111,7 @@ extern const gmd_function gmd_stream_methods[];    /* lua_streams.c */
 
 /* Everything that is not a method (lua_functions.c). */
 void gmd_lua_engine_functions(lua_State *lua);    /* into the table at the top */
+void gmd_lua_run_functions(lua_State *lua);       /* lua_run.c; the same */
 void gmd_lua_operation_functions(lua_State *lua); /* lua_operations.c; the same */
 void gmd_lua_stream_functions(lua_State *lua);    /* lua_streams.c; into cuda's table */
 

@@ -1,9 +1,10 @@
-/* lua_functions.c - what scripts call that is not a method: tensors, nn.*, optim.*, gc.*, cuda.*,
- * phases, random numbers. */
+/* lua_functions.c - what scripts call that is not a method: tensors, nn.*, optim.*, gc.*.
+ */
 #include "collector.h"
 #include "lua_arguments.h"
 #include "object.h"
 #include "optimizer.h"
+#include "sandbox.h"
 
 #define MAX_FEATURES ((lua_Integer)1 << 24)
 
@@ -410,12 +411,16 @@ static void add_parameters(lua_State *lua, gmd_optimizer *optimizer)
     }
 }
 
-static int new_optimizer(lua_State *lua, gmd_method method)
+/* `adds_decay`: weight decay makes a sum with each gradient. */
+static int new_optimizer(lua_State *lua, gmd_method method, bool adds_decay)
 {
     gmd_known_fields(lua, 1, "lr momentum weight_decay betas eps foreach fused");
     luaL_checktype(lua, 1, LUA_TTABLE);
     bool momentum = gmd_field_number(lua, 1, "momentum", 0) > 0;
     gmd_optimizer *optimizer = gmd_optimizer_new(engine_of(lua), method, momentum);
+    if (adds_decay && gmd_field_number(lua, 1, "weight_decay", 0) > 0) {
+        gmd_optimizer_decay(optimizer);
+    }
     if (gmd_field_boolean(lua, 1, "fused", false)) {
         gmd_optimizer_implementation(optimizer, GMD_FUSED);
     } else if (!gmd_field_boolean(lua, 1, "foreach", true)) {
@@ -428,18 +433,23 @@ static int new_optimizer(lua_State *lua, gmd_method method)
 
 static int optim_sgd(lua_State *lua)
 {
-    return new_optimizer(lua, GMD_SGD);
+    return new_optimizer(lua, GMD_SGD, true);
 }
 
 static int optim_adam(lua_State *lua)
 {
-    return new_optimizer(lua, GMD_ADAM);
+    return new_optimizer(lua, GMD_ADAM, true);
+}
+
+static int optim_adamw(lua_State *lua)
+{
+    return new_optimizer(lua, GMD_ADAM, false);
 }
 
 static const gmd_function optim_functions[] = {
     {"SGD", optim_sgd, GMD_CALL},
     {"Adam", optim_adam, GMD_CALL},
-    {"AdamW", optim_adam, GMD_CALL},
+    {"AdamW", optim_adamw, GMD_CALL},
     {NULL, NULL, GMD_CALL},
 };
 
@@ -516,7 +526,9 @@ static int gc_background(lua_State *lua)
     gmd_known_fields(lua, 1, "objects free_lists");
     lua_Integer objects = gmd_field_integer(lua, 1, "objects", 1, 0, 1000000000);
     lua_Integer refill = gmd_field_integer_or(lua, 1, "free_lists", 0, 0, 1000000000);
-    gmd_collector_background(engine_of(lua), (uint64_t)objects, (uint64_t)refill);
+    gmd_collector_background(engine_of(lua), (uint64_t)objects, (uint64_t)refill,
+                             gmd_binding_of(lua)->budget);
+    gmd_sandbox_check(lua);
     return 0;
 }
 
@@ -534,143 +546,7 @@ static const gmd_function gc_functions[] = {
     {NULL, NULL, GMD_CALL},
 };
 
-/* --- the device and the run -------------------------------------------------------------- */
-
-static int ask(lua_State *lua, gmd_request request)
-{
-    gmd_ask(engine_of(lua), &request);
-    return 0;
-}
-
-static int cuda_empty_cache(lua_State *lua)
-{
-    return ask(lua, (gmd_request){.op = GMD_OP_EMPTY_CACHE});
-}
-
-static int cuda_synchronize(lua_State *lua)
-{
-    return ask(lua, (gmd_request){.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS});
-}
-
-static void set_figure(lua_State *lua, const char *name, uint64_t bytes)
-{
-    lua_pushinteger(lua, (lua_Integer)bytes);
-    lua_setfield(lua, -2, name);
-}
-
-static int cuda_memory(lua_State *lua)
-{
-    const gmd_sink *sink = engine_of(lua)->sink;
-    gmd_sink_memory memory;
-    if (!sink->memory || !sink->memory(sink->context, &memory)) {
-        lua_pushnil(lua);
-        return 1;
-    }
-    lua_newtable(lua);
-    set_figure(lua, "allocated", memory.allocated);
-    set_figure(lua, "max_allocated", memory.max_allocated);
-    set_figure(lua, "reserved", memory.reserved);
-    set_figure(lua, "max_reserved", memory.max_reserved);
-    return 1;
-}
-
-/* What the script asked for, which is the same for every allocator. */
-static int cuda_requested(lua_State *lua)
-{
-    const gmd_engine *engine = engine_of(lua);
-    lua_newtable(lua);
-    set_figure(lua, "bytes", engine->live_bytes);
-    set_figure(lua, "peak", engine->peak_bytes);
-    return 1;
-}
-
-static int cuda_reset_peaks(lua_State *lua)
-{
-    gmd_engine *engine = engine_of(lua);
-    engine->peak_bytes = engine->live_bytes;
-    if (engine->state != GMD_WAS_ENDED && engine->sink->reset_peaks) {
-        engine->sink->reset_peaks(engine->sink->context);
-    }
-    return 0;
-}
-
-static const gmd_function cuda_functions[] = {
-    {"empty_cache", cuda_empty_cache, GMD_STATEMENT},
-    {"synchronize", cuda_synchronize, GMD_STATEMENT},
-    {"memory", cuda_memory, GMD_STATEMENT},
-    {"requested", cuda_requested, GMD_STATEMENT},
-    {"reset_peak_memory_stats", cuda_reset_peaks, GMD_STATEMENT},
-    {NULL, NULL, GMD_CALL},
-};
-
-static int phase(lua_State *lua)
-{
-    gmd_engine *engine = engine_of(lua);
-    const char *label = luaL_checkstring(lua, 1);
-    if (engine->state != GMD_WAS_ENDED && engine->sink->phase) {
-        engine->sink->phase(engine->sink->context, label);
-    }
-    return 0;
-}
-
-static void state_bound(lua_State *lua, const char *figure, bool is_reserved, bool leaks)
-{
-    const gmd_engine *engine = engine_of(lua);
-    double bytes = gmd_field_number(lua, 1, figure, 0);
-    gmd_bound bound = {.is_reserved = is_reserved, .leaks = leaks, .bytes = (uint64_t)bytes};
-    if (bytes > 0 && engine->state != GMD_WAS_ENDED && engine->sink->bound) {
-        engine->sink->bound(engine->sink->context, &bound);
-    }
-}
-
-/* bound { allocated = bytes, leaks = is_the_leaking_variant }: from here to the end. */
-static int bound(lua_State *lua)
-{
-    luaL_checktype(lua, 1, LUA_TTABLE);
-    gmd_known_fields(lua, 1, "allocated reserved leaks");
-    bool leaks = gmd_field_boolean(lua, 1, "leaks", false);
-    double allocated = gmd_field_number(lua, 1, "allocated", 0);
-    double reserved = gmd_field_number(lua, 1, "reserved", 0);
-    const double most = (double)((uint64_t)1 << 62);
-    if (!(allocated >= 0 && allocated <= most && reserved >= 0 && reserved <= most &&
-          allocated + reserved > 0)) {
-        return luaL_error(lua, "bound { } needs allocated = BYTES or reserved = BYTES, above 0");
-    }
-    state_bound(lua, "allocated", false, leaks);
-    state_bound(lua, "reserved", true, leaks);
-    return 0;
-}
-
-/* random(n): a whole number in 1..n; random(a, b): in a..b. */
-static int random_integer(lua_State *lua)
-{
-    lua_Integer low = lua_isnoneornil(lua, 2) ? 1 : luaL_checkinteger(lua, 1);
-    lua_Integer high = luaL_checkinteger(lua, lua_isnoneornil(lua, 2) ? 1 : 2);
-    luaL_argcheck(lua, low <= high, 1, "no number between these");
-    uint64_t span = (uint64_t)high - (uint64_t)low + 1;
-    uint64_t drawn = span ? gmd_random(engine_of(lua), span) : 0;
-    uint64_t number = (uint64_t)low + drawn; /* wraps as Lua's own integers do */
-    lua_pushinteger(lua, (lua_Integer)number);
-    return 1;
-}
-
-/* choice { a, b, c }: one of them. */
-static int choice(lua_State *lua)
-{
-    luaL_checktype(lua, 1, LUA_TTABLE);
-    lua_Unsigned count = lua_rawlen(lua, 1);
-    luaL_argcheck(lua, count > 0, 1, "nothing to choose from");
-    lua_rawgeti(lua, 1, (lua_Integer)gmd_random(engine_of(lua), count) + 1);
-    return 1;
-}
-
-static const gmd_function run_functions[] = {
-    {"phase", phase, GMD_STATEMENT},
-    {"bound", bound, GMD_STATEMENT},
-    {"random", random_integer, GMD_QUERY},
-    {"choice", choice, GMD_QUERY},
-    {NULL, NULL, GMD_CALL},
-};
+/* --- all of them ------------------------------------------------------------------------ */
 
 static void library(lua_State *lua, const char *name, const gmd_function *functions)
 {
@@ -683,14 +559,10 @@ void gmd_lua_engine_functions(lua_State *lua)
 {
     gmd_binding_functions(lua, tensor_functions);
     gmd_binding_functions(lua, object_functions);
-    gmd_binding_functions(lua, run_functions);
     library(lua, "nn", nn_functions);
     library(lua, "optim", optim_functions);
     library(lua, "gc", gc_functions);
     library(lua, "cudnn", cudnn_functions);
     gmd_lua_operation_functions(lua);
-    library(lua, "cuda", cuda_functions);
-    lua_getfield(lua, -1, "cuda");
-    gmd_lua_stream_functions(lua);
-    lua_pop(lua, 1);
+    gmd_lua_run_functions(lua);
 }

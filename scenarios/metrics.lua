@@ -7,7 +7,7 @@
 --          iterations; batch, inputs, hidden, classes: the model and what it is given; validate:
 --          samples of the validation pass of each iteration.
 -- Bound    fixed: parameters, gradients, the state and the temporaries of Adam, and the activations of one
---          batch; leak: each iteration adds the outputs, two losses and a validation graph (38 MiB).
+--          batch; leak: each iteration adds the outputs, two losses and a validation graph (40 MiB).
 -- Source   https://pytorch.org/docs/stable/notes/faq.html ("Don't accumulate history across your
 --          training loop").
 scenario {

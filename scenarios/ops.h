@@ -35,7 +35,7 @@ typedef enum gmd_activation {
     GMD_ACTIVATIONS
 } gmd_activation;
 gmd_tensor *gmd_op_activation(gmd_engine *engine, gmd_activation kind, gmd_tensor *a);
-gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *a);
+gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *input);
 gmd_tensor *gmd_op_bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b); /* any batch dimensions */
 /* input [rows, in] by the transpose of weight [out, in] */
 gmd_tensor *gmd_op_product(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight);

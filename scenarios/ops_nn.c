@@ -62,8 +62,8 @@ static void workspace(gmd_engine *engine, uint32_t role, uint64_t bytes)
 void gmd_cublas_workspace(gmd_engine *engine, bool with_bias)
 {
     workspace(engine, engine->in_backward ? 1 : 0, 32 * MIB);
-    if (with_bias && !engine->in_backward) {
-        workspace(engine, 2, 1 * MIB);
+    if (with_bias) { /* on the way back, too, where checkpointing computes again */
+        workspace(engine, engine->in_backward ? 3 : 2, 1 * MIB);
     }
 }
 

@@ -9,7 +9,7 @@ typedef struct slot {
 struct gmd_optimizer {
     gmd_thing thing;
     gmd_method method;
-    bool momentum;
+    bool momentum, decays;
     gmd_implementation implementation;
     slot *slots;
     size_t count, capacity;
@@ -58,15 +58,60 @@ void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_
     gmd_module_parameters(engine, module, add_visited, optimizer);
 }
 
+/* The multi-tensor updates compute one thing of all parameters at once. */
+static gmd_storage **one_for_each(gmd_engine *engine, const gmd_optimizer *optimizer)
+{
+    gmd_storage **all = gmd_take(engine, (optimizer->count + 1) * sizeof(gmd_storage *));
+    for (size_t i = 0; i < optimizer->count; i++) {
+        if (optimizer->slots[i].parameter->grad) {
+            all[i] = gmd_storage_new(engine, gmd_tensor_bytes(optimizer->slots[i].parameter));
+        }
+    }
+    return all;
+}
+
+static void drop_each(gmd_engine *engine, const gmd_optimizer *optimizer, gmd_storage **all)
+{
+    for (size_t i = all ? optimizer->count : 0; i-- > 0;) {
+        gmd_storage_drop(engine, all[i]);
+    }
+    gmd_give(engine, all);
+}
+
+/* grad + weight_decay * parameter, where the method does it so: of all parameters at once, or of
+ * the one whose turn it is, until the next one's. */
+static gmd_storage **decayed_gradients(gmd_engine *engine, const gmd_optimizer *optimizer)
+{
+    bool at_once = optimizer->decays && optimizer->implementation == GMD_FOREACH;
+    return at_once ? one_for_each(engine, optimizer) : NULL;
+}
+
+static void decay_in_turn(gmd_engine *engine, const gmd_optimizer *optimizer, size_t index,
+                          gmd_storage **variable)
+{
+    if (optimizer->decays && optimizer->implementation == GMD_FOR_LOOP) {
+        gmd_storage *sum =
+            gmd_storage_new(engine, gmd_tensor_bytes(optimizer->slots[index].parameter));
+        gmd_storage_drop(engine, *variable);
+        *variable = sum;
+    }
+}
+
 /* The updates are in place; only the state of a parameter whose first gradient this is, is new. */
 static void step_sgd(gmd_engine *engine, gmd_optimizer *optimizer)
 {
-    for (size_t i = 0; optimizer->momentum && i < optimizer->count; i++) {
+    gmd_storage **decayed = decayed_gradients(engine, optimizer), *variable = NULL;
+    for (size_t i = 0; i < optimizer->count; i++) {
         slot *each = &optimizer->slots[i];
-        if (each->parameter->grad && !each->first) {
-            each->first = gmd_tensor_like(engine, each->parameter);
+        if (each->parameter->grad) {
+            decay_in_turn(engine, optimizer, i, &variable);
+            if (optimizer->momentum && !each->first) {
+                each->first = gmd_tensor_like(engine, each->parameter);
+            }
         }
     }
+    gmd_storage_drop(engine, variable);
+    drop_each(engine, optimizer, decayed);
 }
 
 static void create_moments(gmd_engine *engine, gmd_optimizer *optimizer)
@@ -83,28 +128,22 @@ static void create_moments(gmd_engine *engine, gmd_optimizer *optimizer)
     }
 }
 
-/* The multi-tensor update takes the square roots of all second moments at once. */
 static void update_at_once(gmd_engine *engine, gmd_optimizer *optimizer)
 {
-    gmd_storage **roots = gmd_take(engine, (optimizer->count + 1) * sizeof(gmd_storage *));
-    for (size_t i = 0; i < optimizer->count; i++) {
-        if (optimizer->slots[i].parameter->grad) {
-            roots[i] = gmd_storage_new(engine, gmd_tensor_bytes(optimizer->slots[i].parameter));
-        }
-    }
-    for (size_t i = optimizer->count; i-- > 0;) {
-        gmd_storage_drop(engine, roots[i]);
-    }
-    gmd_give(engine, roots);
+    gmd_storage **decayed = decayed_gradients(engine, optimizer);
+    gmd_storage **roots = one_for_each(engine, optimizer); /* of all second moments */
+    drop_each(engine, optimizer, roots);
+    drop_each(engine, optimizer, decayed);
 }
 
 /* denom = exp_avg_sq.sqrt() / correction: the variable keeps one parameter's until the next one's.
  */
 static void update_in_turn(gmd_engine *engine, gmd_optimizer *optimizer)
 {
-    gmd_storage *variable = NULL;
+    gmd_storage *variable = NULL, *decayed = NULL;
     for (size_t i = 0; i < optimizer->count; i++) {
         if (optimizer->slots[i].parameter->grad) {
+            decay_in_turn(engine, optimizer, i, &decayed);
             uint64_t bytes = gmd_tensor_bytes(optimizer->slots[i].parameter);
             gmd_storage *root = gmd_storage_new(engine, bytes);
             gmd_storage *quotient = gmd_storage_new(engine, bytes);
@@ -114,6 +153,7 @@ static void update_in_turn(gmd_engine *engine, gmd_optimizer *optimizer)
         }
     }
     gmd_storage_drop(engine, variable);
+    gmd_storage_drop(engine, decayed);
 }
 
 static void step_adam(gmd_engine *engine, gmd_optimizer *optimizer)
@@ -126,22 +166,14 @@ static void step_adam(gmd_engine *engine, gmd_optimizer *optimizer)
     }
 }
 
+void gmd_optimizer_decay(gmd_optimizer *optimizer)
+{
+    optimizer->decays = true;
+}
+
 void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation implementation)
 {
     optimizer->implementation = implementation;
-}
-
-uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < optimizer->count; i++) {
-        const slot *each = &optimizer->slots[i];
-        const gmd_tensor *const state[] = {each->first, each->second, each->steps};
-        for (size_t k = 0; k < sizeof state / sizeof state[0]; k++) {
-            bytes += state[k] ? gmd_tensor_bytes(state[k]) : 0;
-        }
-    }
-    return bytes;
 }
 
 static void mark_state(gmd_tensor *state)
@@ -164,6 +196,18 @@ bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimize
         .names = {is_adam ? "exp_avg" : "momentum_buffer", "exp_avg_sq", "step"},
     };
     return true;
+}
+
+uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
+{
+    uint64_t bytes = 0;
+    gmd_optimizer_slot held;
+    for (size_t i = 0; gmd_optimizer_at(optimizer, i, &held); i++) {
+        for (size_t k = 0; k < GMD_STATE_MAX; k++) {
+            bytes += held.state[k] ? gmd_tensor_bytes(held.state[k]) : 0;
+        }
+    }
+    return bytes;
 }
 
 void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)

@@ -9,7 +9,8 @@
 -- Bound    fixed: parameters with gradients, and the activations of the passes of the warm-up; leak: those
 --          of stages * microbatches passes.
 -- Source   https://arxiv.org/abs/2104.04473 (interleaved schedule);
---          https://pytorch.org/docs/stable/distributed.pipelining.html (ScheduleInterleaved1F1B, ScheduleGPipe).
+--          https://pytorch.org/docs/stable/distributed.pipelining.html (ScheduleGPipe,
+--          ScheduleInterleaved1F1B).
 scenario {
   name = "pipeline",
   summary = "virtual pipeline stages: all forward passes first, or interleaved 1F1B",

@@ -169,7 +169,7 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error)
 {
-    gmd_binding binding = {.budget = UINT64_MAX};
+    gmd_binding binding = {.budget = UINT64_MAX, .is_silent = scenario->is_muted};
     job run = {scenario, params, param_count, &binding, error, false};
     gmd_inspector *inspector = NULL;
     *out_of_memory = false;
@@ -187,4 +187,9 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
     status = run_on(&run, seed, inspector ? &inspector->sink : sink, inspector, out_of_memory);
     gmd_inspector_close(inspector);
     return status;
+}
+
+void gmd_scenario_mute(gmd_scenario *scenario, bool is_muted)
+{
+    scenario->is_muted = is_muted;
 }

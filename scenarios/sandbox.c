@@ -26,19 +26,37 @@ static void *allocate(void *context, void *memory, size_t old_size, size_t new_s
     return fresh;
 }
 
+/* Of the engine, in instructions. */
+static uint64_t work_of(const gmd_engine *engine)
+{
+    return engine ? GMD_REQUEST_COST * engine->requests + engine->collected : 0;
+}
+
 /* An endless loop ends here, also one inside pcall(). */
-void gmd_sandbox_count(lua_State *lua, lua_Debug *frame)
+static void check(lua_State *lua, lua_Debug *frame)
 {
     gmd_binding *binding = gmd_binding_of(lua);
-    binding->instructions += GMD_HOOK_EVERY;
-    uint64_t asked = binding->engine ? GMD_REQUEST_COST * binding->engine->requests : 0;
-    if (binding->instructions + asked > binding->budget) {
+    if (binding->instructions + work_of(binding->engine) > binding->budget) {
         lua_getinfo(lua, "Sl", frame);
         binding->fatal = true;
         luaL_error(lua,
                    "%s:%d: the script used up its %I instructions; if it is not an endless loop, "
                    "raise the parameter max_instructions",
                    frame->short_src, frame->currentline, (LUAI_UACINT)binding->budget);
+    }
+}
+
+void gmd_sandbox_count(lua_State *lua, lua_Debug *frame)
+{
+    gmd_binding_of(lua)->instructions += GMD_HOOK_EVERY;
+    check(lua, frame);
+}
+
+void gmd_sandbox_check(lua_State *lua)
+{
+    lua_Debug caller;
+    if (lua_getstack(lua, 1, &caller)) {
+        check(lua, &caller);
     }
 }
 
@@ -73,6 +91,9 @@ static int to_string(lua_State *lua)
 static int print(lua_State *lua)
 {
     int count = lua_gettop(lua);
+    if (gmd_binding_of(lua)->is_silent) {
+        return 0;
+    }
     for (int i = 1; i <= count; i++) {
         lua_pushcfunction(lua, to_string);
         lua_pushvalue(lua, i);

@@ -13,6 +13,10 @@ lua_State *gmd_sandbox_open(gmd_binding *binding);
 #define GMD_HOOK_EVERY 1000
 void gmd_sandbox_count(lua_State *lua, lua_Debug *frame);
 
+/* Raises the error that the script cannot catch, where it has used up its budget. For a function of
+ * the engine that does much at once; else it is looked at every thousand instructions. */
+void gmd_sandbox_check(lua_State *lua);
+
 /* Leaves a table with the functions that every script may use at the top of the stack. */
 void gmd_sandbox_functions(lua_State *lua);
 

@@ -22,6 +22,7 @@ struct gmd_scenario {
     size_t tag_count;
     char chunk[80]; /* how messages name the file, with Lua's leading '@' */
     size_t length;
+    bool is_muted;
     gmd_declared *params;
     size_t param_count;
     gmd_inspection *inspection; /* borrowed; NULL: nobody looks inside */

@@ -423,6 +423,28 @@ static void destroy_gives_everything_back(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
 
+static void a_number_of_devices_that_no_machine_has_is_refused(void **state)
+{
+    (void)state;
+    gmd_allocator *a = NULL;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_create(&a, 0, "", &error), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "0 devices"));
+    assert_int_equal(gmd_allocator_create(&a, 1025, "", &error), GMD_BAD_INPUT);
+    assert_null(a);
+}
+
+static void a_block_is_freed_whichever_device_is_named(void **state)
+{
+    fixture *f = *state;
+    gmd_stats stats = {.struct_size = sizeof stats};
+    void *block = gmd_allocator_malloc(f->a, GMD_MIB, 1, NULL);
+    assert_non_null(block);
+    assert_true(gmd_allocator_free(f->a, block, 0, NULL));
+    assert_true(gmd_allocator_get_stats(f->a, 1, &stats));
+    assert_int_equal(stats.allocated_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +471,8 @@ int main(void)
         TEST(peaks_are_kept_until_reset),
         TEST(a_setting_that_is_not_known_is_named),
         TEST(blocks_tile_their_segments_under_a_random_workload),
+        cmocka_unit_test(a_number_of_devices_that_no_machine_has_is_refused),
+        TEST(a_block_is_freed_whichever_device_is_named),
         cmocka_unit_test(with_an_order_a_block_is_walked_at_the_place_of_its_address),
         cmocka_unit_test(with_an_order_decisions_do_not_depend_on_where_segments_lie),
         TEST(destroy_gives_everything_back),

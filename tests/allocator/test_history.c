@@ -536,6 +536,21 @@ static void a_choice_of_stacks_that_is_none_is_refused(void **state)
 
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
+static void begun_while_a_free_waits_it_tells_nothing_of_what_came_before(void **state)
+{
+    fixture *f = *state;
+    record(f, 100, GMD_STACKS_ALL);
+    void *block = take(f, GMD_MIB, f->s1);
+    assert_true(gmd_allocator_record_stream(f->a, block, f->s2));
+    assert_int_equal(gmd_sim_launch(f->s2, 1000000, NULL, 0), cudaSuccess);
+    assert_true(gmd_allocator_free(f->a, block, 0, f->s1));
+    record(f, 100, GMD_STACKS_ALL);
+    dump(f);
+    for (size_t i = 0; i < f->seen.event_count; i++) {
+        assert_int_not_equal(f->seen.events[i].address, (uintptr_t)block);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +568,7 @@ int main(void)
         WITH_FIXTURE(the_latest_are_kept_whichever_stream_they_are_of),
         WITH_FIXTURE(switching_on_again_begins_anew),
         WITH_FIXTURE(switched_off_nothing_is_kept),
+        WITH_FIXTURE(begun_while_a_free_waits_it_tells_nothing_of_what_came_before),
         WITH_FIXTURE(events_of_several_streams_are_in_the_order_of_happening),
         WITH_FIXTURE(the_events_of_a_pool_that_is_gone_stay),
         WITH_FIXTURE(of_pools_that_are_gone_the_latest_events_are_kept),

@@ -39,6 +39,7 @@ static struct {
     int (*record_history)(uint64_t max_entries, int stacks, char *message, size_t size);
     int (*dump_snapshot)(const char *path, char *message, size_t size);
     int (*yield_memory)(int device, char *message, size_t size);
+    int (*restore_memory)(int device, char *message, size_t size);
     const char *(*last_error)(void);
     int (*set_quirk)(const char *name, int is_on);
     int64_t (*quirk_count)(const char *name);
@@ -66,12 +67,12 @@ static int open_plugin(void **state)
     void *library = gmd_sim_reset(&config) == 0
                         ? dlopen(path ? path : GMD_TEST_ALLOCATOR, RTLD_NOW | RTLD_LOCAL)
                         : NULL;
-    bool is_whole = library && BIND(configure) && BIND(malloc) && BIND(free) &&
-                    BIND(set_memory_fraction) && BIND(device_request) && BIND(reset_peak_stats) &&
-                    BIND(order_segments) && BIND(place_of) && BIND(get_stats) &&
-                    BIND(memory_stats) && BIND(walk) && BIND(begin_pool) && BIND(end_pool) &&
-                    BIND(release_pool) && BIND(record_history) && BIND(dump_snapshot) &&
-                    BIND(yield_memory) && BIND(last_error) && BIND(set_quirk) && BIND(quirk_count);
+    bool is_whole =
+        library && BIND(configure) && BIND(malloc) && BIND(free) && BIND(set_memory_fraction) &&
+        BIND(device_request) && BIND(reset_peak_stats) && BIND(order_segments) && BIND(place_of) &&
+        BIND(get_stats) && BIND(memory_stats) && BIND(walk) && BIND(begin_pool) && BIND(end_pool) &&
+        BIND(release_pool) && BIND(record_history) && BIND(dump_snapshot) && BIND(yield_memory) &&
+        BIND(restore_memory) && BIND(last_error) && BIND(set_quirk) && BIND(quirk_count);
     return is_whole ? 0 : -1;
 }
 
@@ -253,6 +254,21 @@ static void only_what_goes_wrong_has_a_message(void **state)
     assert_int_equal(plugin.record_history(100, 17, NULL, 0), -1);
 }
 
+static void settings_come_too_late_once_it_is_in_use(void **state)
+{
+    (void)state;
+    plugin.free(plugin.malloc(512, 0, NULL), 512, 0, NULL);
+    assert_int_equal(plugin.configure("", message, sizeof message), -1);
+    assert_string_equal(message, "the settings come too late: the allocator is in use");
+}
+
+static void memory_that_was_not_lent_is_not_restored(void **state)
+{
+    (void)state;
+    assert_int_equal(plugin.restore_memory(0, message, sizeof message), -1);
+    assert_string_equal(message, "restore_memory: the memory is not lent");
+}
+
 static void memory_of_cudamalloc_is_not_lent_and_the_message_says_why(void **state)
 {
     (void)state;
@@ -279,6 +295,8 @@ int main(void)
         cmocka_unit_test(a_snapshot_that_cannot_be_written_says_why),
         cmocka_unit_test(a_message_is_no_format),
         cmocka_unit_test(only_what_goes_wrong_has_a_message),
+        cmocka_unit_test(settings_come_too_late_once_it_is_in_use),
+        cmocka_unit_test(memory_that_was_not_lent_is_not_restored),
         cmocka_unit_test(memory_of_cudamalloc_is_not_lent_and_the_message_says_why),
     };
     return cmocka_run_group_tests(tests, open_plugin, NULL);

@@ -391,12 +391,24 @@ static void nor_while_requests_of_another_stream_go_to_a_pool(void **state)
     close_bench(&b);
 }
 
+static void an_allocator_goes_with_its_pools_while_requests_go_to_one(void **state)
+{
+    (void)state;
+    bench b = open_bench(GMD_GIB, "");
+    use_and_release_pool(&b, 1);
+    begin(&b, b.s2);
+    assert_true(take_on(&b, GMD_MIB, b.s2) != 0);
+    close_bench(&b);
+    assert_int_equal(device_state().physical_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_of_a_stream_go_to_its_pool_and_to_no_other),
         cmocka_unit_test(streams_that_the_filter_does_not_take_stay_in_the_default_pool),
         cmocka_unit_test(a_pool_is_there_again_for_a_second_begin),
+        cmocka_unit_test(an_allocator_goes_with_its_pools_while_requests_go_to_one),
         cmocka_unit_test(a_second_begin_of_the_same_pool_is_refused_while_it_stands),
         cmocka_unit_test(the_default_pool_cannot_be_begun),
         cmocka_unit_test(a_released_pool_is_given_back_when_the_cache_is),

@@ -9,6 +9,7 @@
     }
 #define cudaGetDeviceCount foreign_device_count /* the list's is another one */
 cudaError_t foreign_device_count(int *count);
+/* NOLINTNEXTLINE(misc-unused-parameters) */
 GMD_CUDART_FUNCTIONS(NOTHING)
 #undef cudaGetDeviceCount
 

@@ -202,6 +202,24 @@ static void the_threads_state_is_seen_without_a_trace(void **state)
     assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
+static void a_driver_function_is_found_by_its_name_and_version(void **state)
+{
+    (void)state;
+    enum cudaDriverEntryPointQueryResult found;
+    void *function = NULL;
+    assert_success(cudaGetDriverEntryPoint("cuMemAlloc", &function, cudaEnableDefault, &found));
+    assert_int_equal(found, cudaDriverEntryPointSuccess);
+    assert_non_null(function);
+    assert_success(cudaGetDriverEntryPoint("cuNoSuch", &function, cudaEnableDefault, &found));
+    assert_int_equal(found, cudaDriverEntryPointSymbolNotFound);
+    assert_null(function);
+    assert_success(
+        cudaGetDriverEntryPointByVersion("cuMemMap", &function, 9000, cudaEnableDefault, &found));
+    assert_int_equal(found, cudaDriverEntryPointVersionNotSufficent);
+    assert_int_equal(cudaGetDriverEntryPoint("cuMemAlloc", &function, 1u << 20, &found),
+                     cudaErrorInvalidValue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +239,7 @@ int main(void)
         fresh(the_observer_is_told_of_misuse_and_faults),
         fresh(the_harness_calls_take_no_fault_and_are_not_counted),
         fresh(the_threads_state_is_seen_without_a_trace),
+        fresh(a_driver_function_is_found_by_its_name_and_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,55 @@ static void captured_work_is_no_order(void **state)
     assert_false(gmd_sim_is_ordered(work, 0, captured));
 }
 
+static void the_mode_of_a_thread_is_the_same_for_runtime_and_driver(void **state)
+{
+    (void)state;
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    assert_success(cudaThreadExchangeStreamCaptureMode(&mode));
+    assert_int_equal(mode, cudaStreamCaptureModeGlobal);
+    CUstreamCaptureMode driver_mode = (CUstreamCaptureMode)cudaStreamCaptureModeThreadLocal;
+    assert_int_equal(cuThreadExchangeStreamCaptureMode(&driver_mode), CUDA_SUCCESS);
+    assert_int_equal(driver_mode, cudaStreamCaptureModeRelaxed);
+    mode = (enum cudaStreamCaptureMode)7;
+    assert_int_equal(cudaThreadExchangeStreamCaptureMode(&mode), cudaErrorInvalidValue);
+}
+
+static void the_nodes_of_a_graph_tell_what_they_do(void **state)
+{
+    (void)state;
+    cudaStream_t stream = begun(cudaStreamCaptureModeRelaxed);
+    cudaGraph_t graph;
+    cudaGraphNode_t nodes[2];
+    enum cudaGraphNodeType type;
+    size_t count = 2;
+    assert_success(gmd_sim_launch(stream, 10, NULL, 0));
+    assert_success(cudaStreamEndCapture(stream, &graph));
+    assert_success(cudaGraphGetNodes(graph, nodes, &count));
+    assert_int_equal(count, 1);
+    assert_success(cudaGraphNodeGetType(nodes[0], &type));
+    assert_int_equal(type, cudaGraphNodeTypeKernel);
+}
+
+static void a_launched_graph_records_and_waits_for_events_outside(void **state)
+{
+    (void)state;
+    cudaEvent_t before = new_event(0), after = new_event(0);
+    cudaStream_t other = new_stream(cudaStreamNonBlocking);
+    cudaStream_t stream = begun(cudaStreamCaptureModeRelaxed);
+    gmd_sim_point work;
+    assert_success(cudaStreamWaitEvent(stream, before, cudaEventWaitExternal));
+    assert_success(cudaEventRecordWithFlags(after, stream, cudaEventRecordExternal));
+    cudaGraphExec_t exec = instantiated(stream);
+    launch(other, 1000);
+    assert_int_equal(gmd_sim_point_of(0, other, &work), 0);
+    assert_success(cudaEventRecord(before, other));
+    assert_success(cudaGraphLaunch(exec, stream));
+    assert_true(gmd_sim_is_ordered(work, 0, stream));
+    assert_int_equal(cudaEventQuery(after), cudaErrorNotReady);
+    assert_success(cudaStreamSynchronize(stream));
+    assert_success(cudaEventQuery(after));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +173,9 @@ int main(void)
         fresh(a_refused_allocation_allocates_nothing),
         fresh(a_reset_ends_captures_and_graphs),
         fresh(captured_work_is_no_order),
+        fresh(the_mode_of_a_thread_is_the_same_for_runtime_and_driver),
+        fresh(the_nodes_of_a_graph_tell_what_they_do),
+        fresh(a_launched_graph_records_and_waits_for_events_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,58 @@ static void the_driver_describes_the_devices(void **state)
     assert_int_equal(cuDeviceGet(&count, 8), CUDA_ERROR_INVALID_DEVICE);
 }
 
+static void devices_are_not_linked(void **state)
+{
+    (void)state;
+    int value = 7;
+    assert_success(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrPerformanceRank, 0, 1));
+    assert_int_equal(value, 0);
+    assert_int_equal(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrPerformanceRank, 1, 1),
+                     cudaErrorInvalidDevice);
+    assert_int_equal(cudaDeviceGetP2PAttribute(&value, (enum cudaDeviceP2PAttr)99, 0, 1),
+                     cudaErrorInvalidValue);
+    assert_int_equal(cudaDeviceGetP2PAttribute(NULL, cudaDevP2PAttrPerformanceRank, 0, 1),
+                     cudaErrorInvalidValue);
+}
+
+static void contexts_are_pushed_and_popped_to_an_end(void **state)
+{
+    (void)state;
+    CUcontext first, second, popped;
+    assert_int_equal(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+    assert_int_equal(cuDevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
+    assert_int_equal(cuCtxSetCurrent(first), CUDA_SUCCESS);
+    int pushed = 0;
+    while (pushed < 1000 && cuCtxPushCurrent_v2(second) == CUDA_SUCCESS) {
+        pushed++;
+    }
+    assert_true(pushed > 0 && pushed < 1000);
+    assert_int_equal(cuCtxPushCurrent_v2(second), CUDA_ERROR_OUT_OF_MEMORY);
+    for (int i = 0; i < pushed; i++) {
+        assert_int_equal(cuCtxPopCurrent_v2(&popped), CUDA_SUCCESS);
+        assert_ptr_equal(popped, second);
+    }
+    assert_int_equal(cuCtxGetCurrent(&popped), CUDA_SUCCESS);
+    assert_ptr_equal(popped, first);
+}
+
+static void a_context_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    CUcontext none = (CUcontext)(uintptr_t)1;
+    assert_int_equal(cuCtxSetCurrent(none), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(cuCtxPushCurrent_v2(none), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(gmd_sim_misuse_count(), 2);
+}
+
+static void no_stream_of_a_device_that_is_not_there_has_a_point(void **state)
+{
+    (void)state;
+    gmd_sim_point where;
+    assert_int_equal(gmd_sim_point_of(8, NULL, &where), -1);
+    assert_int_equal(gmd_sim_point_of(-1, NULL, &where), -1);
+}
+
 #define eight(test) cmocka_unit_test_setup(test, eight_devices)
 
 int main(void)
@@ -173,6 +225,10 @@ int main(void)
         eight(the_driver_shares_the_runtimes_memory_and_context),
         eight(a_context_makes_its_device_current),
         eight(the_driver_describes_the_devices),
+        eight(devices_are_not_linked),
+        eight(contexts_are_pushed_and_popped_to_an_end),
+        eight(a_context_that_is_none_is_refused),
+        eight(no_stream_of_a_device_that_is_not_there_has_a_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,6 +296,14 @@ static void capture_graphs(void)
     }
 }
 
+static void mark_memory(void)
+{
+    void *block = hold_block(MIB);
+    for (uint64_t i = 0; block && i < 200; i++) {
+        gmd_sim_mark((uintptr_t)block + i * 512, 256, i + 1);
+    }
+}
+
 /* --- claims ------------------------------------------------------------------------------ */
 
 static void a_device_is_reset_or_not(void **state)
@@ -353,6 +361,27 @@ static void captures_and_graphs_are_made_or_refused(void **state)
     assert_survives(capture_graphs, false);
 }
 
+/* With the last request refused, or all of them; what is marked in vain is not known. */
+static void marks_are_known_or_said_not_to_be(void **state)
+{
+    (void)state;
+    gmd_sim_config config = device_config();
+    bool was_refused = true;
+    for (uint64_t nth = 1; was_refused; nth++) {
+        gmd_sim_marked found;
+        device_reset(&config);
+        held_count = 0;
+        begin_refusals(nth, true);
+        mark_memory();
+        was_refused = end_refusals();
+        if (held_count) {
+            int known = gmd_sim_find_mark(held[0].handle, 256, 1, &found);
+            assert_int_equal(known, was_refused ? -1 : 0);
+        }
+    }
+    held_count = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +392,7 @@ int main(void)
         cmocka_unit_test(mappings_are_made_or_refused),
         cmocka_unit_test(mappings_with_data_are_made_or_refused),
         cmocka_unit_test(captures_and_graphs_are_made_or_refused),
+        cmocka_unit_test(marks_are_known_or_said_not_to_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

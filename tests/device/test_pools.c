@@ -544,6 +544,45 @@ static void live_blocks_never_overlap_and_every_owner_comes_after_the_one_before
     }
 }
 
+static void memory_that_a_graph_would_own_is_not_supported(void **state)
+{
+    (void)state;
+    cudaStream_t stream = own_stream();
+    void *piece = allocate_on(stream, MIB), *other;
+    assert_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    assert_int_equal(cudaMallocAsync(&other, MIB, stream), cudaErrorNotSupported);
+    assert_int_equal(cudaFreeAsync(piece, stream), cudaErrorNotSupported);
+}
+
+static struct cudaMemPoolProps usual_properties(void)
+{
+    return (struct cudaMemPoolProps){.allocType = cudaMemAllocationTypePinned,
+                                     .location = {cudaMemLocationTypeDevice, 0}};
+}
+
+static void a_pool_for_another_kind_of_handle_is_not_supported(void **state)
+{
+    (void)state;
+    struct cudaMemPoolProps properties = usual_properties();
+    cudaMemPool_t pool;
+    properties.handleTypes = (enum cudaMemAllocationHandleType)8; /* fabric */
+    assert_int_equal(cudaMemPoolCreate(&pool, &properties), cudaErrorNotSupported);
+}
+
+static void there_is_an_end_to_pools_and_a_destroyed_one_makes_room(void **state)
+{
+    (void)state;
+    const struct cudaMemPoolProps properties = usual_properties();
+    cudaMemPool_t pool, last = NULL;
+    cudaError_t result;
+    while ((result = cudaMemPoolCreate(&pool, &properties)) == cudaSuccess) {
+        last = pool;
+    }
+    assert_int_equal(result, cudaErrorMemoryAllocation);
+    assert_success(cudaMemPoolDestroy(last));
+    assert_success(cudaMemPoolCreate(&pool, &properties));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +606,9 @@ int main(void)
         fresh(pending_frees_are_waited_for_before_a_request_is_refused),
         fresh(a_pool_of_limited_size_refuses_what_is_beyond),
         fresh(a_pool_grows_before_a_stream_waits),
+        fresh(memory_that_a_graph_would_own_is_not_supported),
+        fresh(a_pool_for_another_kind_of_handle_is_not_supported),
+        fresh(there_is_an_end_to_pools_and_a_destroyed_one_makes_room),
         fresh(idle_chunks_are_traded_in_before_a_stream_waits),
         fresh(cuda_free_of_a_pools_memory_waits_for_nothing),
         fresh(a_reset_device_has_all_of_its_memory_again),

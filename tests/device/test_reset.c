@@ -1,6 +1,8 @@
 /* After a reset nothing of the earlier device is left. */
 #include "device_test.h"
 
+#include <stdlib.h>
+
 static void reset_again(void)
 {
     gmd_sim_config config = device_config();
@@ -133,6 +135,35 @@ static void many_resets_leave_nothing_behind(void **state)
     }
 }
 
+/* What the environment says of the first device, for programs that set nothing themselves. */
+static void a_number_in_the_environment_that_is_none_is_not_used(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"many", "", "-1", "12x", "99999999999999999999999", "1"};
+    gmd_sim_config usual, config;
+    unsetenv("GMD_SIM_CAPACITY");
+    gmd_sim_default_config(&usual);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        setenv("GMD_SIM_CAPACITY", numbers[i], 1); /* the last is less than a page */
+        gmd_sim_default_config(&config);
+        assert_int_equal(config.capacity_bytes, usual.capacity_bytes);
+    }
+    unsetenv("GMD_SIM_CAPACITY");
+}
+
+static void the_environment_chooses_the_schedule_by_its_name(void **state)
+{
+    (void)state;
+    gmd_sim_config config;
+    setenv("GMD_SIM_SCHEDULE", "lazy", 1);
+    gmd_sim_default_config(&config);
+    assert_int_equal(config.schedule, GMD_SIM_LAZY);
+    setenv("GMD_SIM_SCHEDULE", "sometimes", 1);
+    gmd_sim_default_config(&config);
+    assert_int_equal(config.schedule, GMD_SIM_TIMED);
+    unsetenv("GMD_SIM_SCHEDULE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +176,8 @@ int main(void)
         fresh(the_current_device_is_the_first_again),
         fresh(impossible_configurations_change_nothing),
         fresh(many_resets_leave_nothing_behind),
+        fresh(a_number_in_the_environment_that_is_none_is_not_used),
+        fresh(the_environment_chooses_the_schedule_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,6 +200,49 @@ static void a_budget_is_the_devices_end_for_handles_too(void **state)
     assert_int_equal(cuMemCreate(&handle, 3 * PAGE, &p, 0), CUDA_SUCCESS);
 }
 
+static void a_reset_device_maps_nothing_any_more(void **state)
+{
+    (void)state;
+    CUdeviceptr at = new_range(16 * MIB);
+    CUmemGenericAllocationHandle handle = new_memory(2 * PAGE);
+    map_at(at + PAGE, 2 * PAGE, handle);
+    assert_int_equal(cuMemRelease(handle), CUDA_SUCCESS); /* the mapping keeps it */
+    assert_success(cudaDeviceReset());
+    assert_int_equal(device_state(0).mapped_bytes, 0);
+    assert_int_equal(device_state(0).physical_bytes, 0);
+    device_malloc(GIB); /* all of it */
+}
+
+static void a_range_lies_where_it_was_asked_for_if_that_is_free(void **state)
+{
+    (void)state;
+    CUdeviceptr first = new_range(16 * MIB), wanted = first + 256 * MIB, at = 0;
+    assert_int_equal(cuMemAddressReserve(&at, 16 * MIB, 0, wanted, 0), CUDA_SUCCESS);
+    assert_int_equal(at, wanted);
+    assert_int_equal(cuMemAddressReserve(&at, 16 * MIB, 0, wanted, 0), CUDA_SUCCESS);
+    assert_int_not_equal(at, wanted);
+}
+
+static void a_range_is_aligned_as_asked_for(void **state)
+{
+    (void)state;
+    for (size_t alignment = 4 * MIB; alignment <= 64 * GIB; alignment *= 16) {
+        CUdeviceptr at = 0;
+        new_range(PAGE);
+        assert_int_equal(cuMemAddressReserve(&at, PAGE, alignment, 0, 0), CUDA_SUCCESS);
+        assert_int_equal(at % alignment, 0);
+        new_range(PAGE); /* in the gap before it */
+    }
+}
+
+static void more_address_space_than_there_is_is_refused(void **state)
+{
+    (void)state;
+    CUdeviceptr at = 0;
+    assert_int_equal(cuMemAddressReserve(&at, (size_t)1 << 60, 0, 0, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(device_state(0).reservation_count, 0);
+}
+
 #define backed(test) cmocka_unit_test_setup(test, backed_device)
 
 int main(void)
@@ -215,6 +258,10 @@ int main(void)
         backed(work_on_unmapped_memory_loses_the_device),
         backed(a_reset_takes_everything_back),
         backed(reservations_go_where_they_were_recorded),
+        backed(a_reset_device_maps_nothing_any_more),
+        backed(a_range_lies_where_it_was_asked_for_if_that_is_free),
+        backed(a_range_is_aligned_as_asked_for),
+        backed(more_address_space_than_there_is_is_refused),
         backed(a_budget_is_the_devices_end_for_handles_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

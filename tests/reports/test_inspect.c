@@ -93,7 +93,7 @@ static void a_line_profile_has_memlabs_columns(void **state)
     seen->lines[0] = (gmd_line_row){.line = 8,
                                     .code = gmd_inspection_add_text(seen, "x = f()"),
                                     .times = 3,
-                                    .active_peak = 40 * 1024,
+                                    .active_peak = 40960,
                                     .reserved_peak = 2 << 20,
                                     .change = -512};
     seen->lines[1] = (gmd_line_row){.line = 9, .code = gmd_inspection_add_text(seen, "-- never")};
@@ -189,6 +189,21 @@ static void numbers_of_submodules_are_one_star(void **state)
     add_step(row, GMD_STEP_NAME, ".weight");
     assert_string_equal(gmd_inspection_path(seen, row, true, pattern, sizeof pattern),
                         "model.*.weight");
+}
+
+/* Of a list of any length one way, also where its middle is left out of the path. */
+static void links_of_a_list_are_one_star(void **state)
+{
+    (void)state;
+    char pattern[256];
+    gmd_tensor_row *row = add_tensor("first", 512, 512);
+    add_step(row, GMD_STEP_NAME, ".next");
+    add_step(row, GMD_STEP_NAME, ".next");
+    add_step(row, GMD_STEP_SKIPPED, "(90 more)");
+    add_step(row, GMD_STEP_NAME, ".next");
+    add_step(row, GMD_STEP_NAME, ".data");
+    assert_string_equal(gmd_inspection_path(seen, row, true, pattern, sizeof pattern),
+                        "first.next* ... .next.data");
 }
 
 static void the_timeline_has_the_end_and_the_peak_of_each_phase(void **state)
@@ -344,7 +359,8 @@ static void a_figure_that_one_run_lacks_has_no_statistics(void **state)
     (void)state;
     const gmd_report *report = repeated(3);
     runs[1].has_stats = false;
-    assert_true(json_is_null(spread(report, "num_alloc_retries")));
+    const json_t *retries = spread(report, "num_alloc_retries");
+    assert_true(json_is_null(retries));
 }
 
 static void repeats_that_pass_are_shown_by_their_statistics_alone(void **state)
@@ -380,6 +396,7 @@ int main(void)
         inside(tensors_that_are_held_alike_are_one_way),
         inside(a_chain_is_one_way_however_long),
         inside(numbers_of_submodules_are_one_star),
+        inside(links_of_a_list_are_one_star),
         inside(the_timeline_has_the_end_and_the_peak_of_each_phase),
         inside(a_run_that_died_shows_no_half_of_a_table),
         inside(numbers_out_of_bounds_are_not_followed),

@@ -176,6 +176,14 @@ bench *bench_run_inspected(const char *text, gmd_inspection *inspection, uint64_
     return run;
 }
 
+bench *bench_run_file_inspected(const char *text, gmd_inspection *inspection)
+{
+    bench *run = new_bench(0, 0);
+    run->inspection = inspection;
+    run_prepared(run, "", text, NULL);
+    return run;
+}
+
 bench *bench_run_limited(const char *text, uint64_t limit_bytes)
 {
     return run_text(head, text, NULL, limit_bytes, 0);

@@ -62,6 +62,7 @@ bench *bench_run_named_inspected(const char *name, gmd_inspection *inspection);
 
 /* Runs the file text as it is. */
 bench *bench_run_file_text(const char *text);
+bench *bench_run_file_inspected(const char *text, gmd_inspection *inspection);
 
 /* Bytes allocated (and, second, the peak) at the end of the phase; fails the test if there is none.
  */

@@ -206,21 +206,17 @@ static void grows_by_what_its_header_says(void **state)
 /* A validation graph: the input and the mask, four hidden activations, what layer_norm and
  * cross_entropy save; outputs; two losses. */
 static growth metrics = {"metrics", "iterations=6", "4", "5",
-                         2 * 2 * MIB + 4 * 8 * MIB + 2 * 2048 + 2048000 + 4096 + 512 + 2048000 +
-                             2 * 512};
+                         MIB * 2 * 2 + MIB * 4 * 8 + 4096 + 2048000 + 4096 + 512 + 2048000 + 1024};
 static growth metrics_of_other_sizes = {
     "metrics", "iterations=4 batch=256 hidden=2048 validate=128 classes=512", "2", "3",
-    4 * 128 * 1024 + 128 * 2048 + 4 * 4 * 128 * 2048 + 2 * 512 + 4 * 128 * 512 + 1024 + 512 +
-        4 * 256 * 512 + 2 * 512};
-static growth logging = {"logging_tensors", "iterations=8", "3", "5", 6 * 4 * MIB + 2 * 512};
-static growth checkpoint_cache = {"checkpoint_cache", "iterations=6", "2", "5",
-                                  3 * (uint64_t)8 * 4 * MIB};
+    MIB / 2 + MIB / 4 + 4 * MIB + 1024 + MIB / 4 + 1024 + 512 + MIB / 2 + 1024};
+static growth logging = {"logging_tensors", "iterations=8", "3", "5", MIB * 6 * 4 + 1024};
+static growth checkpoint_cache = {"checkpoint_cache", "iterations=6", "2", "5", 3 * MIB * 8 * 4};
 static growth checkpoint_cache_of_other_sizes = {
-    "checkpoint_cache", "iterations=4 layers=3 batch=256", "2", "3", 3 * 1 * MIB};
-static growth awaitable = {"awaitable_cycle", "iterations=8 objects=0", "2", "7",
-                           5 * (uint64_t)4 * 8 * MIB};
+    "checkpoint_cache", "iterations=4 layers=3 batch=256", "2", "3", MIB * 3 * 1};
+static growth awaitable = {"awaitable_cycle", "iterations=8 objects=0", "2", "7", 5 * MIB * 4 * 8};
 static growth closure = {"closure_cycle", "iterations=6 objects=0 interval=1", "1", "4",
-                         3 * (uint64_t)4 * 4 * (4 * MIB + 4096)};
+                         3 * (uint64_t)4 * 4 * (MIB * 4 + 4096)};
 static growth evaluation = {"evaluation", "iterations=6", "1", "5", 0};
 
 /* --- claims of single scenarios ---------------------------------------------------------- */
@@ -230,9 +226,9 @@ static void an_evaluation_with_graph_holds_the_input_and_a_result_for_each_layer
     (void)state;
     bench *leak = bench_run_named("evaluation", "iterations=3 layers=5", 0);
     bench *fixed = bench_run_named("evaluation", "iterations=3 layers=5 leak=false", 0);
-    assert_int_equal(bench_at(leak, "2") - bench_at(fixed, "2"), 6 * 8 * MIB);
+    assert_int_equal(bench_at(leak, "2") - bench_at(fixed, "2"), MIB * 6 * 8);
     /* the next graph is whole before this one goes */
-    assert_in_range(bench_peak_at(leak, "2") - bench_at(leak, "2"), 6 * 8 * MIB, 8 * 8 * MIB);
+    assert_in_range(bench_peak_at(leak, "2") - bench_at(leak, "2"), MIB * 6 * 8, MIB * 8 * 8);
     bench_free(leak);
     bench_free(fixed);
 }
@@ -246,11 +242,11 @@ static void a_kept_grad_fn_keeps_what_its_iteration_saved(void **state)
     uint64_t least = UINT64_MAX, most = 0;
     for (size_t i = 1; i < leak->phase_count; i++) {
         uint64_t grown = leak->phases[i].allocated - leak->phases[i - 1].allocated - loss;
-        assert_int_equal(grown % (4 * MIB), 0);
+        assert_int_equal(grown % (MIB * 4), 0);
         least = grown < least ? grown : least;
         most = grown > most ? grown : most;
     }
-    assert_true(least >= 3 * 4 * MIB && most <= 14 * 4 * MIB);
+    assert_true(least >= MIB * 3 * 4 && most <= MIB * 14 * 4);
     assert_true(least < most); /* the depth differs */
     bench_free(leak);
 }
@@ -259,7 +255,7 @@ static void cycles_wait_for_gc_collect_where_it_is_called(void **state)
 {
     (void)state;
     bench *collected = bench_run_named("awaitable_cycle", "iterations=12 objects=0 interval=3", 0);
-    uint64_t step = 4 * 8 * MIB;
+    uint64_t step = MIB * 4 * 8;
     assert_int_equal(bench_at(collected, "5"), 2 * step);
     assert_int_equal(bench_at(collected, "6"), 0);
     assert_int_equal(bench_at(collected, "8"), 2 * step);
@@ -283,7 +279,7 @@ static void buffers_made_once_ask_for_nothing_in_the_loop(void **state)
     bench *fixed = bench_run_named("allocate_in_loop", "iterations=50 leak=false", 0);
     assert_int_equal(leak->requests, 2 * 3 * 50);
     assert_int_equal(fixed->requests, 2 * 3);
-    assert_int_equal(fixed->max_allocated, 3 * 128 * MIB);
+    assert_int_equal(fixed->max_allocated, MIB * 3 * 128);
     bench_free(leak);
     bench_free(fixed);
 }
@@ -293,8 +289,8 @@ static void broadcasting_makes_two_temporaries_as_large_as_all_dimensions(void *
     (void)state;
     bench *leak = bench_run_named("broadcast_temporaries", "points=512 features=64", 0);
     bench *fixed = bench_run_named("broadcast_temporaries", "points=512 features=64 leak=false", 0);
-    assert_in_range(leak->max_allocated, 2 * 64 * MIB, 2 * 64 * MIB + MIB);
-    assert_true(fixed->largest <= 32 * MIB); /* the workspace of cuBLAS */
+    assert_in_range(leak->max_allocated, MIB * 2 * 64, MIB * 2 * 64 + MIB);
+    assert_true(fixed->largest <= MIB * 32); /* the workspace of cuBLAS */
     bench_free(leak);
     bench_free(fixed);
 }
@@ -306,8 +302,8 @@ static void checkpointing_saves_the_inputs_of_blocks_and_not_what_is_in_them(voi
     bench *four = bench_run_named("gradient_checkpointing", params, 0);
     bench *five = bench_run_named("gradient_checkpointing", "iterations=1 leak=false layers=5", 0);
     uint64_t block = bench_at(five, "0:forward") - bench_at(four, "0:forward");
-    uint64_t parameters = 4 * (12 * 512 * 512 + 13 * 512);
-    assert_int_equal(block, parameters + 8 * MIB);
+    uint64_t parameters = 4 * (uint64_t)(12 * 512 * 512 + 13 * 512);
+    assert_int_equal(block, parameters + MIB * 8);
     bench_free(four);
     bench_free(five);
 }
@@ -336,21 +332,21 @@ static uint64_t activations_of_pipeline(const char *params)
 static void all_forward_passes_first_keep_every_microbatch(void **state)
 {
     (void)state;
-    const uint64_t pass = 3 * 8 * MIB; /* the input, and the results of two layers */
+    const uint64_t pass = MIB * 3 * 8; /* the input, and the results of two layers */
     uint64_t sixteen = activations_of_pipeline("iterations=1 microbatches=16");
     uint64_t twenty = activations_of_pipeline("iterations=1 microbatches=20");
-    assert_int_equal(twenty - sixteen, 4 * 3 * pass);
+    assert_int_equal(twenty - sixteen, pass * 12);
 }
 
 static void one_forward_one_backward_keeps_as_many_as_it_warms_up_with(void **state)
 {
     (void)state;
-    const uint64_t pass = 3 * 8 * MIB;
+    const uint64_t pass = MIB * 3 * 8;
     uint64_t sixteen = activations_of_pipeline("iterations=1 leak=false microbatches=16");
     uint64_t twenty = activations_of_pipeline("iterations=1 leak=false microbatches=20");
     uint64_t two_ranks = activations_of_pipeline("iterations=1 leak=false ranks=2");
     assert_int_equal(twenty, sixteen);
-    assert_int_equal(sixteen - two_ranks, 2 * 2 * pass); /* two stages of two ranks fewer */
+    assert_int_equal(sixteen - two_ranks, pass * 4); /* two stages of two ranks fewer */
 }
 
 static void a_capacity_makes_every_step_the_same(void **state)

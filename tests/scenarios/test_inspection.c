@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KIB 1024u
-#define MIB (1024u * 1024u)
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
 
 static gmd_inspection *seen;
 
@@ -144,6 +144,20 @@ static void an_error_that_is_caught_ends_the_lines_below(void **state)
 static void the_declaration_is_no_part_of_the_profile(void **state)
 {
     (void)state;
+    gmd_error error;
+    seen = gmd_inspection_open(GMD_INSPECT_LINES, NULL, &error);
+    assert_non_null(seen);
+    bench *run = bench_run_file_inspected("local name =\n  'a'\n\nscenario {\n  name = name,\n"
+                                          "  summary = 'b',\n}\n\nx = 1\n",
+                                          seen);
+    bench_assert_ok(run);
+    bench_free(run);
+    assert_int_equal(gmd_inspection_line(seen, 0)->line, 9);
+}
+
+static void lines_between_are_shown_with_those_that_ran(void **state)
+{
+    (void)state;
     look_at(GMD_INSPECT_LINES, NULL, "\n-- a comment\nx = 1\n\ny = 2\n");
     assert_int_equal(gmd_inspection_line(seen, 0)->line, 4);
     assert_string_equal(gmd_inspection_text(seen, line(4)->code), "x = 1");
@@ -205,7 +219,7 @@ static void the_peak_of_a_phase_is_taken_apart(void **state)
     assert_int_equal(bytes[GMD_PARAMETER], 4 * KIB);
     assert_int_equal(bytes[GMD_INPUT], 4 * KIB);
     assert_int_equal(bytes[GMD_ACTIVATION], 4 * KIB + 512);
-    assert_int_equal(bytes[GMD_TEMPORARY], 512 + 3 * 4 * KIB);
+    assert_int_equal(bytes[GMD_TEMPORARY], 512 + 12 * KIB);
 }
 
 static void a_peak_belongs_to_its_phase(void **state)
@@ -217,6 +231,34 @@ static void a_peak_belongs_to_its_phase(void **state)
     assert_int_equal(phase("a")->peak[GMD_INPUT], 1 * MIB);
     assert_int_equal(phase("b")->peak[GMD_INPUT], 512);
     assert_int_equal(phase("b")->end[GMD_INPUT], 0);
+}
+
+static uint64_t peak_of(const char *label)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < GMD_CATEGORIES; i++) {
+        sum += phase(label)->peak[i];
+    }
+    return sum;
+}
+
+static void what_died_before_the_peak_is_no_part_of_it(void **state)
+{
+    (void)state;
+    look_at(GMD_INSPECT_TIMELINE, NULL,
+            "x = empty { 1048576, dtype = 'uint8' }\nx = nil\n"
+            "y = empty { 2097152, dtype = 'uint8' }\ny = nil\nphase 'a'\n");
+    assert_int_equal(peak_of("a"), 2 * MIB);
+}
+
+static void what_came_after_the_peak_is_no_part_of_it(void **state)
+{
+    (void)state;
+    look_at(GMD_INSPECT_TIMELINE, NULL,
+            "x = empty { 2097152, dtype = 'uint8' }\nx = nil\n"
+            "y = empty { 1048576, dtype = 'uint8' }\ny = nil\n"
+            "z = empty { 512, dtype = 'uint8' }\nphase 'a'\n");
+    assert_int_equal(peak_of("a"), 2 * MIB);
 }
 
 static void modules_optimizers_and_workspaces_have_their_categories(void **state)
@@ -340,6 +382,25 @@ static void tensors_can_be_looked_at_in_the_middle(void **state)
     assert_null(find_tensor("b"));
 }
 
+static void of_phases_with_one_label_the_first_is_looked_at(void **state)
+{
+    (void)state;
+    look_at(GMD_INSPECT_TENSORS, "step",
+            "a = randn { 128 }\nphase 'step'\na, b = nil, randn { 128 }\nphase 'step'\n");
+    assert_non_null(tensor("a"));
+    assert_null(find_tensor("b"));
+    assert_int_equal(seen->held[GMD_HELD_BY_NAME].blocks, 1);
+}
+
+static void a_block_alone_has_the_shape_that_it_was_made_for(void **state)
+{
+    (void)state;
+    look_at(GMD_INSPECT_TENSORS, NULL,
+            "w = randn { 4, 32, requires_grad = true }\nout = (w + 1):view { 128 }:square()\n");
+    const gmd_tensor_row *saved = tensor("out -> PowBackward -> saved[0]");
+    assert_string_equal(gmd_inspection_text(seen, saved->shape), "[4, 32]");
+}
+
 static void a_phase_that_does_not_come_is_told(void **state)
 {
     (void)state;
@@ -425,6 +486,18 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+static const gmd_tensor_row *tensor_that_ends_with(const char *end)
+{
+    const gmd_tensor_row *row;
+    for (uint32_t i = 0; (row = gmd_inspection_tensor(seen, i)); i++) {
+        if (ends_with(path_of(row), end)) {
+            return row;
+        }
+    }
+    fail_msg("no path ends with '%s'", end);
+    return NULL;
+}
+
 /* The leaf has no name: 44 steps lead to it, of which 8 and 7 are kept. */
 static void a_long_chain_keeps_both_ends(void **state)
 {
@@ -432,14 +505,10 @@ static void a_long_chain_keeps_both_ends(void **state)
     look_at(GMD_INSPECT_RETENTION, NULL,
             "h = randn { 1024, requires_grad = true }:square()\n"
             "for i = 1, 40 do\n  h = h + 1\nend\n");
-    const gmd_tensor_row *row = NULL, *saved = NULL;
-    for (uint32_t i = 0; (row = gmd_inspection_tensor(seen, i)); i++) {
-        saved =
-            ends_with(path_of(row), "-> PowBackward -> AccumulateGrad -> variable") ? row : saved;
-    }
-    assert_non_null(saved);
-    assert_int_equal(saved->step_count, GMD_INSPECT_PATH_MAX);
-    const gmd_step *gap = gmd_inspection_step(seen, saved, GMD_INSPECT_PATH_MAX / 2);
+    const gmd_tensor_row *leaf =
+        tensor_that_ends_with("-> PowBackward -> AccumulateGrad -> variable");
+    const gmd_step *gap = gmd_inspection_step(seen, leaf, GMD_INSPECT_PATH_MAX / 2);
+    assert_int_equal(leaf->step_count, GMD_INSPECT_PATH_MAX);
     assert_int_equal(gap->kind, GMD_STEP_SKIPPED);
     assert_string_equal(gmd_inspection_text(seen, gap->text), "(29 more)");
 }
@@ -479,6 +548,26 @@ static void a_cycle_that_a_variable_leads_to_is_no_leak(void **state)
     look_at(GMD_INSPECT_RETENTION, NULL,
             "a, b = object(), object()\na.other, b.other = b, a\nb.data = randn { 128 }\n");
     assert_int_equal(tensor("b.data")->holder, GMD_HELD_BY_NAME);
+}
+
+/* However near it is to the cycle, and however far from the variable. */
+static void what_a_variable_and_a_cycle_hold_is_the_variables(void **state)
+{
+    (void)state;
+    look_at(GMD_INSPECT_RETENTION, NULL,
+            "a, x = object(), randn { 128 }\na.self, a.x = a, x\n"
+            "far = list()\nfar:append(list())\nfar[1]:append(list())\nfar[1][1]:append(x)\n"
+            "a, x = nil, nil\n");
+    assert_int_equal(tensor("far[1][1][1]")->holder, GMD_HELD_BY_NAME);
+}
+
+static void an_optimizer_holds_its_parameters(void **state)
+{
+    (void)state;
+    look_at(GMD_INSPECT_RETENTION, NULL,
+            "model = nn.Linear { 8, 8, bias = false }\noptimizer = optim.SGD { model, lr = 0.1 }\n"
+            "model = nil\n");
+    assert_int_equal(tensor("optimizer.params[0]")->holder, GMD_HELD_BY_NAME);
 }
 
 static void workspaces_are_the_librarys(void **state)
@@ -575,10 +664,13 @@ int main(void)
         look(recursion_counts_a_change_once),
         look(an_error_that_is_caught_ends_the_lines_below),
         look(the_declaration_is_no_part_of_the_profile),
+        look(lines_between_are_shown_with_those_that_ran),
         look(bytes_are_told_by_what_they_are_for),
         look(what_became_a_gradient_is_one),
         look(the_peak_of_a_phase_is_taken_apart),
         look(a_peak_belongs_to_its_phase),
+        look(what_died_before_the_peak_is_no_part_of_it),
+        look(what_came_after_the_peak_is_no_part_of_it),
         look(modules_optimizers_and_workspaces_have_their_categories),
         look(a_script_without_phases_has_its_end),
         look(a_tensor_has_its_shape_and_what_its_block_uses),
@@ -586,6 +678,8 @@ int main(void)
         look(what_only_the_graph_has_saved_is_seen),
         look(the_parts_add_up_to_what_is_allocated),
         look(tensors_can_be_looked_at_in_the_middle),
+        look(of_phases_with_one_label_the_first_is_looked_at),
+        look(a_block_alone_has_the_shape_that_it_was_made_for),
         look(a_phase_that_does_not_come_is_told),
         look(out_of_memory_shows_what_was_alive_then),
         look(sizes_come_first_and_views_follow_their_owner),
@@ -598,6 +692,8 @@ int main(void)
         look(an_object_that_holds_itself_is_a_cycle),
         look(what_hangs_on_a_cycle_is_held_by_it),
         look(a_cycle_that_a_variable_leads_to_is_no_leak),
+        look(what_a_variable_and_a_cycle_hold_is_the_variables),
+        look(an_optimizer_holds_its_parameters),
         look(workspaces_are_the_librarys),
         look(a_grad_fn_that_is_kept_holds_its_graph),
         look(what_is_left_of_every_scenario_is_explained),

@@ -238,6 +238,17 @@ static void pcall_does_not_stop_the_end_of_an_endless_loop(void **state)
     bench_free(run);
 }
 
+/* Found by fuzz_scenario: a thousand million containers and a collection for each second one. */
+static void collections_count_as_instructions(void **state)
+{
+    (void)state;
+    bench *run = bench_run_budget("\ngc.set_threshold(1, 0, 0)\n"
+                                  "gc.background { 1000000000, free_lists = 1000000000 }\n",
+                                  "1000000");
+    bench_assert_refused(run, ".lua:4: the script used up its 1000000 instructions");
+    bench_free(run);
+}
+
 static void endless_recursion_and_endless_tables_are_errors(void **state)
 {
     (void)state;
@@ -300,6 +311,7 @@ int main(void)
         cmocka_unit_test(a_runtime_error_names_file_and_line),
         cmocka_unit_test(an_endless_loop_is_stopped_with_its_line),
         cmocka_unit_test(pcall_does_not_stop_the_end_of_an_endless_loop),
+        cmocka_unit_test(collections_count_as_instructions),
         cmocka_unit_test(endless_recursion_and_endless_tables_are_errors),
         cmocka_unit_test(modules_nested_without_end_are_refused),
         cmocka_unit_test(the_outside_world_is_not_there),

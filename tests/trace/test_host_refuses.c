@@ -229,16 +229,22 @@ static gmd_status read_operations(const void *from, gmd_error *error)
 static void the_recorders_operations_are_read_or_refused(void **state)
 {
     (void)state;
-    char lines[4096] = "{\"streams\": [7, 8], \"cap\": 0}\n";
+    text lines = {NULL, 0};
+    FILE *out = open_memstream((char **)&lines.data, &lines.size);
+    assert_non_null(out);
+    fputs("{\"streams\": [7, 8], \"cap\": 0}\n", out);
     for (int i = 0; i < 30; i++) {
-        strcat(lines, "{\"op\":\"free\",\"id\":1,\"a\":1,\"r\":2,\"seg\":3,\"act\":4,\"isb\":5,"
-                      "\"retries\":6,\"ooms\":7}\n");
+        fputs("{\"op\":\"free\",\"id\":1,\"a\":1,\"r\":2,\"seg\":3,\"act\":4,\"isb\":5,"
+              "\"retries\":6,\"ooms\":7}\n",
+              out);
     }
+    assert_int_equal(fclose(out), 0);
     size_t size;
-    uint8_t *packed = pack(lines, strlen(lines), &size);
+    uint8_t *packed = pack(lines.data, lines.size, &size);
     assert_survives(read_operations, write_temporary(packed, size));
     remove_temporary();
     free(packed);
+    free(lines.data);
 }
 
 /* --- files of a kilobyte that claim much ------------------------------------------------- */

@@ -1,0 +1,134 @@
+/* What the adapters for CUDA's own allocators know of their blocks, where the host's memory or a
+ * device is wanting. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "adapters/books.h"
+#include "host_memory.h"
+
+#include <stdbool.h>
+
+enum { BLOCKS = 1000 };
+
+static void *place_of(int i)
+{
+    return (void *)(uintptr_t)(512u * (unsigned)(i + 1));
+}
+
+static gmd_stats figures_of(int device)
+{
+    gmd_stats stats = {.struct_size = sizeof stats};
+    assert_true(books_read(device, &stats));
+    return stats;
+}
+
+static void give_back(int i)
+{
+    booked *b = books_take(place_of(i));
+    assert_non_null(b);
+    books_given_back(b);
+}
+
+/* The first of the program: there is no table of blocks yet. */
+static void without_host_memory_there_is_no_page_and_no_block(void **state)
+{
+    (void)state;
+    begin_refusals(1, true);
+    assert_null(books_prepare(512, 0));
+    assert_true(end_refusals());
+    assert_null(books_find(place_of(0)));
+    assert_null(books_take(place_of(0)));
+}
+
+static void a_table_that_cannot_grow_finds_its_blocks_all_the_same(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BLOCKS; i++) {
+        bool is_full = i == 256 || i == 512; /* and the first that is asked for is a larger table */
+        begin_refusals(is_full ? 1 : UINT64_MAX, false);
+        booked *b = books_prepare(512, 0);
+        end_refusals();
+        assert_non_null(b);
+        books_enter(b, place_of(i));
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        assert_ptr_equal(books_find(place_of(i))->memory, place_of(i));
+    }
+    assert_int_equal(figures_of(0).allocation_count, BLOCKS);
+    for (int i = 0; i < BLOCKS; i++) {
+        give_back(i);
+    }
+    assert_int_equal(figures_of(0).reserved_bytes, 0);
+}
+
+static void a_refusal_is_counted_and_a_failure_is_not(void **state)
+{
+    (void)state;
+    uint64_t before = figures_of(0).num_ooms;
+    books_refuse(books_prepare(512, 0));
+    books_drop(books_prepare(512, 0));
+    assert_int_equal(figures_of(0).num_ooms, before + 1);
+}
+
+static bool is_at_an_odd_place(booked *b)
+{
+    return (uintptr_t)b->memory / 512 % 2;
+}
+
+static bool is_any(booked *b)
+{
+    (void)b;
+    return true;
+}
+
+static void what_the_device_takes_back_late_counts_until_then(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        books_enter(books_prepare(512, 1), place_of(i));
+        books_keep(books_take(place_of(i)));
+    }
+    assert_int_equal(figures_of(1).allocated_bytes, 0);
+    assert_int_equal(figures_of(1).reserved_bytes, 4 * 512);
+    assert_false(books_retry(0, is_any)); /* of another device */
+    assert_true(books_retry(1, is_at_an_odd_place));
+    assert_int_equal(figures_of(1).reserved_bytes, 2 * 512);
+    assert_true(books_retry(1, is_any));
+    assert_int_equal(figures_of(1).reserved_bytes, 0);
+}
+
+static void a_device_that_no_machine_has_is_refused(void **state)
+{
+    (void)state;
+    gmd_stats stats = {.struct_size = sizeof stats};
+    assert_null(books_prepare(512, -1));
+    assert_null(books_prepare(512, ADAPTER_DEVICES));
+    assert_false(books_read(-1, &stats));
+    assert_false(books_read(ADAPTER_DEVICES, &stats));
+    books_reset_peaks(-1);
+    books_reset_peaks(ADAPTER_DEVICES);
+}
+
+static void statistics_of_another_size_are_refused(void **state)
+{
+    (void)state;
+    gmd_stats stats = {.struct_size = sizeof stats - 8};
+    assert_false(books_read(0, &stats));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_host_memory_there_is_no_page_and_no_block),
+        cmocka_unit_test(a_table_that_cannot_grow_finds_its_blocks_all_the_same),
+        cmocka_unit_test(a_refusal_is_counted_and_a_failure_is_not),
+        cmocka_unit_test(what_the_device_takes_back_late_counts_until_then),
+        cmocka_unit_test(a_device_that_no_machine_has_is_refused),
+        cmocka_unit_test(statistics_of_another_size_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
