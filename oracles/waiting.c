@@ -55,9 +55,11 @@ static bool is_in_order(gmd_waiting *w, const gmd_view *view)
 {
     bool is_next = view->request_index == w->next_request;
     w->next_request = view->request_index + 1;
+    bool is_gone = view->request->op == GMD_OP_DESTROY; /* who waited for its work does so still */
     bool is_unseen =
         view->request->op == GMD_OP_RECORD && bit_of(view->request->stream) == ANY_STREAM;
-    w->is_lost = w->is_lost || !is_next || is_unseen || view->is_overlapped || view->faults_hit;
+    w->is_lost =
+        w->is_lost || !is_next || is_unseen || is_gone || view->is_overlapped || view->faults_hit;
     return !w->is_lost;
 }
 

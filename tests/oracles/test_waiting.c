@@ -108,6 +108,16 @@ static void a_block_may_wait_for_a_stream_that_was_recorded_and_not_used(void **
     assert_true(allocate(&r));
 }
 
+static void what_waited_for_a_stream_that_is_destroyed_is_not_known(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    ask(&r, (gmd_request){.op = GMD_OP_DESTROY, .stream = 2}, NULL, 0);
+    r.stats.allocated_bytes -= 512;
+    ask(&r, (gmd_request){.op = GMD_OP_FREE}, NULL, 0);
+    assert_false(allocate(&r));
+}
+
 static void after_requests_that_were_not_shown_nothing_is_said(void **state)
 {
     (void)state;
@@ -127,6 +137,7 @@ int main(void)
         cmocka_unit_test(a_wait_for_the_device_is_one_for_all_streams),
         cmocka_unit_test(a_wait_before_the_free_does_not_count),
         cmocka_unit_test(a_block_may_wait_for_a_stream_that_was_recorded_and_not_used),
+        cmocka_unit_test(what_waited_for_a_stream_that_is_destroyed_is_not_known),
         cmocka_unit_test(after_requests_that_were_not_shown_nothing_is_said),
     };
     return cmocka_run_group_tests_name("waiting", tests, NULL, NULL);
