@@ -302,6 +302,11 @@ static bool is_wanted(const char *filter, const benchmark *of)
     return !filter || strstr(of->name, filter);
 }
 
+static bool is_chosen(const gmd_bench_options *o, const benchmark *of)
+{
+    return o->is_whole_name ? strcmp(of->name, o->filter) == 0 : is_wanted(o->filter, of);
+}
+
 bool gmd_bench_is_known(const char *filter, char *names, size_t size)
 {
     bool is_known = false;
@@ -321,7 +326,7 @@ static void run_all(comparison *c)
 {
     gmd_bench_report *report = c->report;
     for (size_t i = 0; i < bench_catalogue_count; i++) {
-        if (!is_wanted(c->options->filter, &bench_catalogue[i])) {
+        if (!is_chosen(c->options, &bench_catalogue[i])) {
             continue;
         }
         if (c->options->shows_progress) {

@@ -20,6 +20,7 @@ typedef struct gmd_bench_options {
         *allocators[GMD_BENCH_ALLOCATOR_MAX]; /* the first is what the others are held against */
     uint32_t allocator_count;
     const char *filter; /* a part of the names of the benchmarks to run; NULL: all */
+    bool is_whole_name; /* the filter is: of one benchmark */
     gmd_device_kind device;
     uint32_t device_count;
     uint64_t capacity_bytes;
