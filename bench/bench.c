@@ -389,3 +389,55 @@ uint32_t gmd_bench_failures(const gmd_bench_report *report)
     }
     return count;
 }
+
+/* --- instructions ------------------------------------------------------------------------ */
+
+static size_t index_named(const char *name)
+{
+    size_t i = 0;
+    while (i < bench_catalogue_count && strcmp(bench_catalogue[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void ask_for_count(bench_contestant *party, const bench_request *request,
+                          gmd_bench_counted *counted)
+{
+    bench_reply reply;
+    bench_contestant_ask(party, request, &reply);
+    counted->state = reply.answer == BENCH_DONE      ? GMD_BENCH_MEASURED
+                     : reply.answer == BENCH_SKIPPED ? GMD_BENCH_SKIPPED
+                                                     : GMD_BENCH_FAILED;
+    memcpy(counted->reason, reply.text, sizeof counted->reason);
+    counted->instructions_per_op = reply.instructions_per_op;
+    counted->is_stepped = reply.is_stepped;
+    counted->is_least = reply.is_least;
+}
+
+gmd_status gmd_bench_count(const gmd_bench_options *options, const char *name,
+                           gmd_bench_counted *counted, gmd_error *error)
+{
+    gmd_bench_report report = {.options = options};
+    bench_request request = {
+        .verb = BENCH_COUNT, .index = (uint32_t)index_named(name), .seed = options->seed};
+    *counted = (gmd_bench_counted){.state = GMD_BENCH_FAILED};
+    if (request.index == bench_catalogue_count) {
+        return gmd_fail(error, GMD_BAD_INPUT, "no benchmark is called %s", name);
+    }
+    comparison *c = calloc(1, sizeof *c);
+    if (!c) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
+    }
+    c->options = options;
+    c->report = &report;
+    snprintf(c->worker, sizeof c->worker, "%s/gmd-bench-worker", options->lib_directory);
+    enlist(c, options->allocators[0], true);
+    gmd_status status = bench_contestant_start(&c->parties[0], error);
+    if (status == GMD_OK) {
+        ask_for_count(&c->parties[0], &request, counted);
+    }
+    stop_all(c);
+    free(c);
+    return status;
+}

@@ -86,6 +86,18 @@ gmd_status gmd_bench_run(const gmd_bench_options *options, gmd_bench_report *rep
                          gmd_error *error);
 void gmd_bench_report_free(gmd_bench_report *report);
 
+typedef struct gmd_bench_counted {
+    gmd_bench_state state;
+    char reason[768];
+    double instructions_per_op; /* of user space */
+    bool is_stepped;            /* step by step: this machine offers no counter of instructions */
+    bool is_least;              /* there are more: it was ended, as steps take long */
+} gmd_bench_counted;
+
+/* The instructions of the benchmark of that name, of the first allocator. */
+gmd_status gmd_bench_count(const gmd_bench_options *options, const char *name,
+                           gmd_bench_counted *counted, gmd_error *error);
+
 uint32_t gmd_bench_failures(const gmd_bench_report *report);
 
 gmd_status gmd_bench_write_table(const gmd_bench_report *report, FILE *out, gmd_error *error);

@@ -1,7 +1,7 @@
-/* part_speed.c - what requests cost, held against another allocator: time in turns with it on one
- * core, so that what slows one down slows the other down too.
- *
- * What looks slower is measured again for longer before it counts. */
+/* part_speed.c - what requests cost: the instructions of each, which a busy machine does not
+ * change; where they cannot be counted, time in turns with another allocator on one core, so that
+ * what slows one down slows the other down too. There, what looks slower is measured again for
+ * longer before it counts. */
 #include "gate.h"
 #include "plan.h"
 
@@ -30,22 +30,32 @@ static const gmd_bench_row *row_named(const gmd_bench_report *report, const char
     return NULL;
 }
 
+static gmd_bench_options bench_options(const gmd_gate *gate, double seconds)
+{
+    return (gmd_bench_options){.allocators = {gate->run.allocator},
+                               .allocator_count = 1,
+                               .device = GMD_DEVICE_SIM,
+                               .device_count = 1,
+                               .capacity_bytes = 140 * GMD_GIB,
+                               .conf = gate->options->run->conf,
+                               .lib_directory = gate->run.lib_directory,
+                               .torch_adapter = gate->run.torch_adapter,
+                               .seconds = seconds,
+                               .patience_s = PATIENCE_S};
+}
+
+/* --- time -------------------------------------------------------------------------------- */
+
 static gmd_status bench(const gmd_gate *gate, const char *name, double seconds,
                         gmd_bench_result *versus, gmd_bench_result *own, gmd_error *error)
 {
     gmd_bench_report report;
-    gmd_bench_options options = {.allocators = {gate->baseline.versus, gate->run.allocator},
-                                 .allocator_count = 2,
-                                 .filter = name,
-                                 .is_whole_name = true,
-                                 .device = GMD_DEVICE_SIM,
-                                 .device_count = 1,
-                                 .capacity_bytes = 140 * GMD_GIB,
-                                 .conf = gate->options->run->conf,
-                                 .lib_directory = gate->run.lib_directory,
-                                 .torch_adapter = gate->run.torch_adapter,
-                                 .seconds = seconds,
-                                 .patience_s = PATIENCE_S};
+    gmd_bench_options options = bench_options(gate, seconds);
+    options.allocators[0] = gate->baseline.versus;
+    options.allocators[1] = gate->run.allocator;
+    options.allocator_count = 2;
+    options.filter = name;
+    options.is_whole_name = true;
     gmd_status status = gmd_bench_run(&options, &report, error);
     if (status != GMD_OK) {
         return status;
@@ -132,21 +142,19 @@ static bool is_slower(const gmd_gate *gate, const char *name, gmd_gate_span now)
     return f.change == GMD_GATE_WORSE;
 }
 
-static void measure(gmd_gate *gate, const char *name)
+static gmd_status measure_time(gmd_gate *gate, const char *name, gmd_error *error)
 {
     tries t;
-    gmd_error error = {""};
     double seconds =
         (double)gmd_gate_runs(gate, gmd_gate_plan_speed_ms.full, gmd_gate_plan_speed_ms.quick) /
         1000;
-    gmd_status status = measure_all(gate, name, seconds, &t, &error);
+    gmd_status status = measure_all(gate, name, seconds, &t, error);
     if (status == GMD_OK && t.count == TRIES && is_slower(gate, "time", span_of(&t))) {
         gmd_gate_tell(gate, "measuring again");
-        status = measure_all(gate, name, seconds * AGAIN_TIMES, &t, &error);
+        status = measure_all(gate, name, seconds * AGAIN_TIMES, &t, error);
     }
-    gmd_gate_fail(gate, status, &error);
     if (status != GMD_OK) {
-        return;
+        return status;
     }
     gmd_gate_count(gate, t.rounds, 0);
     if (t.count == TRIES) {
@@ -155,6 +163,38 @@ static void measure(gmd_gate *gate, const char *name)
         gmd_gate_note(gate, "skipped: %s", t.reason);
     } else {
         gmd_gate_not_measured(gate, t.reason);
+    }
+    return GMD_OK;
+}
+
+/* --- instructions ------------------------------------------------------------------------ */
+
+/* False: they cannot be counted, and it is time that tells. */
+static bool count_instructions(gmd_gate *gate, const char *name)
+{
+    gmd_bench_counted counted;
+    gmd_error error = {""};
+    gmd_bench_options options = bench_options(gate, 0);
+    gmd_status status = gmd_bench_count(&options, name, &counted, &error);
+    if (status != GMD_OK || counted.state != GMD_BENCH_MEASURED) {
+        gmd_gate_note(gate, "instructions are not counted: %s",
+                      status != GMD_OK ? error.text : counted.reason);
+        return false;
+    }
+    double value = counted.instructions_per_op;
+    gmd_gate_count(gate, 1, 0);
+    gmd_gate_measured(gate, "instructions", "instructions", (gmd_gate_span){value, value, value});
+    if (counted.is_least) {
+        gmd_gate_note(gate, "there are more instructions than were counted");
+    }
+    return true;
+}
+
+static void measure(gmd_gate *gate, const char *name)
+{
+    gmd_error error = {""};
+    if (!count_instructions(gate, name)) {
+        gmd_gate_fail(gate, measure_time(gate, name, &error), &error);
     }
 }
 
