@@ -144,12 +144,11 @@ static gmd_status write_baseline(gmd_gate *gate, gmd_error *error)
     return status;
 }
 
-static bool has_figure(const gmd_gate *gate, const gmd_gate_figure *like)
+static bool has_item(const gmd_gate *gate, const gmd_gate_figure *like)
 {
     for (size_t i = 0; i < gate->result->figure_count; i++) {
         const gmd_gate_figure *f = &gate->result->figures[i];
-        if (strcmp(f->category, like->category) == 0 && strcmp(f->item, like->item) == 0 &&
-            strcmp(f->name, like->name) == 0) {
+        if (strcmp(f->category, like->category) == 0 && strcmp(f->item, like->item) == 0) {
             return true;
         }
     }
@@ -163,7 +162,7 @@ static void note_leftovers(gmd_gate *gate)
     const gmd_baseline *b = &gate->baseline;
     for (size_t i = b->count; i-- > 0;) {
         bool is_judged = strcmp(b->figures[i].category, "speed") != 0 || !gate->is_other_machine;
-        if (is_judged && !has_figure(gate, &b->figures[i])) {
+        if (is_judged && !has_item(gate, &b->figures[i])) {
             first = i;
             count++;
         }

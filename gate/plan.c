@@ -100,6 +100,7 @@ const gmd_gate_kind gmd_gate_plan_kinds[] = {
 };
 const size_t gmd_gate_plan_kind_count = COUNT(gmd_gate_plan_kinds);
 
+const gmd_gate_budget gmd_gate_plan_guided_runs = {6000, 1000};
 const gmd_gate_budget gmd_gate_plan_depth = {4, 3};
 const gmd_gate_budget gmd_gate_plan_speed_ms = {1000, 200};
 const gmd_gate_budget gmd_gate_plan_sweep_runs = {120, 30};
