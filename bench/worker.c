@@ -21,9 +21,9 @@
 #define WARM_UP_MAX_NS 2000000000u /* for loops that need a number of operations first */
 #define WARM_UP_PART   8           /* of a round, untimed, as another process had the core before */
 
-#define COUNTED_OPERATIONS 16     /* of which the instructions are counted */
-#define COUNTED_WARM_UP    1000   /* before them; a number and no time: always the same */
-#define COUNTED_STEPS_MAX  100000 /* of all; whoever takes more is slow enough */
+#define COUNTED_OPERATIONS 8     /* of which the instructions are counted */
+#define COUNTED_WARM_UP    1000  /* before them; a number and no time: always the same */
+#define COUNTED_STEPS_MAX  60000 /* of all; whoever takes more is slow enough */
 
 #define HISTORY_ENTRIES  65536
 #define EVENTS_OF_A_PAIR 3 /* alloc, free requested, free completed */

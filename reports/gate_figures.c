@@ -176,7 +176,11 @@ void gmd_gate_categories_markdown(const gmd_gate_result *gate, FILE *out)
 static void write_span(gmd_json *json, const char *key, const char *interval,
                        const gmd_gate_span *s)
 {
-    gmd_json_double(json, key, s->value);
+    if (s->value == floor(s->value) && s->value < 0x1p53) { /* bytes, calls */
+        gmd_json_u64(json, key, (uint64_t)s->value);
+    } else {
+        gmd_json_double(json, key, s->value);
+    }
     if (s->low < s->high) {
         gmd_json_array(json, interval);
         gmd_json_double(json, NULL, s->low);
