@@ -41,23 +41,39 @@ static bool is_span(const gmd_gate_span *s)
            s->value <= s->high && s->low >= 0;
 }
 
+/* The next word of the line into `out`; false: there is none, or it is too long. */
+static bool take_word(const char **at, char *out, size_t size)
+{
+    *at += strspn(*at, " \t");
+    size_t length = strcspn(*at, " \t");
+    snprintf(out, size, "%.*s", (int)length, *at);
+    *at += length;
+    return length > 0 && length < size;
+}
+
+static bool take_number(const char **at, double *out)
+{
+    char word[40], *end;
+    if (!take_word(at, word, sizeof word)) {
+        return false;
+    }
+    *out = strtod(word, &end);
+    return end != word && !*end;
+}
+
 /* "memory scenarios/gpt/ample peak_reserved 2147483648 B" */
 static bool read_figure(const char *line, gmd_gate_figure *f)
 {
-    int end = 0, more = 0;
     *f = (gmd_gate_figure){.change = GMD_GATE_UNJUDGED};
-    if (sscanf(line, "%15s %95s %23s %lf %15s%n", f->category, f->item, f->name, &f->now.value,
-               f->unit, &end) != 5) {
-        return false;
-    }
+    bool is_read = take_word(&line, f->category, sizeof f->category) &&
+                   take_word(&line, f->item, sizeof f->item) &&
+                   take_word(&line, f->name, sizeof f->name) && take_number(&line, &f->now.value) &&
+                   take_word(&line, f->unit, sizeof f->unit);
     f->now.low = f->now.high = f->now.value;
-    const char *rest = line + end;
-    if (rest[strspn(rest, " \t")]) {
-        if (sscanf(rest, "%lf %lf %n", &f->now.low, &f->now.high, &more) != 2 || rest[more]) {
-            return false;
-        }
+    if (is_read && line[strspn(line, " \t")]) {
+        is_read = take_number(&line, &f->now.low) && take_number(&line, &f->now.high) && !*line;
     }
-    return is_span(&f->now) &&
+    return is_read && is_span(&f->now) &&
            (strcmp(f->category, "memory") == 0 || strcmp(f->category, "speed") == 0);
 }
 
@@ -66,7 +82,7 @@ static gmd_status read_line(gmd_baseline *b, char *line, const char *path, size_
 {
     gmd_gate_figure figure;
     char key[32] = "";
-    int at = 0;
+    const char *rest = line;
     size_t size;
     line[strcspn(line, "#")] = '\0';
     for (size_t n = strlen(line); n && strchr(" \t\r", line[n - 1]); n--) {
@@ -75,10 +91,10 @@ static gmd_status read_line(gmd_baseline *b, char *line, const char *path, size_
     if (!line[strspn(line, " \t")]) {
         return GMD_OK;
     }
-    sscanf(line, "%31s %n", key, &at);
+    take_word(&rest, key, sizeof key);
     char *field = header_field(b, key, &size);
     if (field) {
-        snprintf(field, size, "%s", at ? line + at : "");
+        snprintf(field, size, "%s", rest + strspn(rest, " \t"));
         return GMD_OK;
     }
     if (!read_figure(line, &figure)) {
@@ -131,10 +147,11 @@ gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error
     }
     free(text);
     free(bytes);
-    if (status != GMD_OK) {
+    if (status == GMD_OK) {
+        gmd_baseline_sort(baseline);
+    } else {
         gmd_baseline_free(baseline);
     }
-    gmd_baseline_sort(baseline);
     return status;
 }
 
