@@ -302,6 +302,11 @@ static bool is_wanted(const char *filter, const benchmark *of)
     return !filter || strstr(of->name, filter);
 }
 
+static bool is_chosen(const gmd_bench_options *o, const benchmark *of)
+{
+    return o->is_whole_name ? strcmp(of->name, o->filter) == 0 : is_wanted(o->filter, of);
+}
+
 bool gmd_bench_is_known(const char *filter, char *names, size_t size)
 {
     bool is_known = false;
@@ -321,7 +326,7 @@ static void run_all(comparison *c)
 {
     gmd_bench_report *report = c->report;
     for (size_t i = 0; i < bench_catalogue_count; i++) {
-        if (!is_wanted(c->options->filter, &bench_catalogue[i])) {
+        if (!is_chosen(c->options, &bench_catalogue[i])) {
             continue;
         }
         if (c->options->shows_progress) {
@@ -383,4 +388,56 @@ uint32_t gmd_bench_failures(const gmd_bench_report *report)
         }
     }
     return count;
+}
+
+/* --- instructions ------------------------------------------------------------------------ */
+
+static size_t index_named(const char *name)
+{
+    size_t i = 0;
+    while (i < bench_catalogue_count && strcmp(bench_catalogue[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void ask_for_count(bench_contestant *party, const bench_request *request,
+                          gmd_bench_counted *counted)
+{
+    bench_reply reply;
+    bench_contestant_ask(party, request, &reply);
+    counted->state = reply.answer == BENCH_DONE      ? GMD_BENCH_MEASURED
+                     : reply.answer == BENCH_SKIPPED ? GMD_BENCH_SKIPPED
+                                                     : GMD_BENCH_FAILED;
+    memcpy(counted->reason, reply.text, sizeof counted->reason);
+    counted->instructions_per_op = reply.instructions_per_op;
+    counted->is_stepped = reply.is_stepped;
+    counted->is_least = reply.is_least;
+}
+
+gmd_status gmd_bench_count(const gmd_bench_options *options, const char *name,
+                           gmd_bench_counted *counted, gmd_error *error)
+{
+    gmd_bench_report report = {.options = options};
+    bench_request request = {
+        .verb = BENCH_COUNT, .index = (uint32_t)index_named(name), .seed = options->seed};
+    *counted = (gmd_bench_counted){.state = GMD_BENCH_FAILED};
+    if (request.index == bench_catalogue_count) {
+        return gmd_fail(error, GMD_BAD_INPUT, "no benchmark is called %s", name);
+    }
+    comparison *c = calloc(1, sizeof *c);
+    if (!c) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
+    }
+    c->options = options;
+    c->report = &report;
+    snprintf(c->worker, sizeof c->worker, "%s/gmd-bench-worker", options->lib_directory);
+    enlist(c, options->allocators[0], true);
+    gmd_status status = bench_contestant_start(&c->parties[0], error);
+    if (status == GMD_OK) {
+        ask_for_count(&c->parties[0], &request, counted);
+    }
+    stop_all(c);
+    free(c);
+    return status;
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ static void become_worker(const char *program, int socket)
     } else if (dup2(socket, BENCH_SOCKET) < 0) {
         _exit(127);
     }
+    personality(ADDR_NO_RANDOMIZE); /* where memory lies makes a difference: the same one always */
     char name[] = "gmd-bench-worker";
     char *const arguments[] = {name, NULL};
     execv(program, arguments);

@@ -20,6 +20,7 @@ typedef struct gmd_bench_options {
         *allocators[GMD_BENCH_ALLOCATOR_MAX]; /* the first is what the others are held against */
     uint32_t allocator_count;
     const char *filter; /* a part of the names of the benchmarks to run; NULL: all */
+    bool is_whole_name; /* the filter is: of one benchmark */
     gmd_device_kind device;
     uint32_t device_count;
     uint64_t capacity_bytes;
@@ -84,6 +85,18 @@ bool gmd_bench_is_known(const char *filter, char *names, size_t size);
 gmd_status gmd_bench_run(const gmd_bench_options *options, gmd_bench_report *report,
                          gmd_error *error);
 void gmd_bench_report_free(gmd_bench_report *report);
+
+typedef struct gmd_bench_counted {
+    gmd_bench_state state;
+    char reason[768];
+    double instructions_per_op; /* of user space */
+    bool is_stepped;            /* step by step: this machine offers no counter of instructions */
+    bool is_least;              /* there are more: it was ended, as steps take long */
+} gmd_bench_counted;
+
+/* The instructions of the benchmark of that name, of the first allocator. */
+gmd_status gmd_bench_count(const gmd_bench_options *options, const char *name,
+                           gmd_bench_counted *counted, gmd_error *error);
 
 uint32_t gmd_bench_failures(const gmd_bench_report *report);
 

@@ -2,8 +2,8 @@
  * that keeps messages apart (SOCK_SEQPACKET).
  *
  * The worker is sent a bench_setup and answers; then for each benchmark PREPARE, MEASURE (once for
- * each round) and FINISH, each answered by one bench_reply. The end of the socket is the end of the
- * worker. Both are parts of one build: the structures need no form of their own. */
+ * each round) and FINISH, or COUNT, each answered by one bench_reply. The end of the socket is the
+ * end of the worker. Both are parts of one build: the structures need no form of their own. */
 #ifndef GMD_BENCH_PROTOCOL_H
 #define GMD_BENCH_PROTOCOL_H
 
@@ -29,7 +29,8 @@ typedef struct bench_setup {
     int cores[BENCH_THREAD_MAX]; /* the first one for all that has one thread */
 } bench_setup;
 
-typedef enum bench_verb { BENCH_PREPARE, BENCH_MEASURE, BENCH_FINISH } bench_verb;
+/* COUNT needs no PREPARE: of a loop of its own, the instructions of some operations. */
+typedef enum bench_verb { BENCH_PREPARE, BENCH_MEASURE, BENCH_COUNT, BENCH_FINISH } bench_verb;
 
 typedef struct bench_request {
     bench_verb verb;
@@ -49,8 +50,10 @@ typedef struct bench_reply {
     bench_answer answer;
     gmd_status status;
     double ns_per_op;
-    uint64_t elapsed_ns; /* of the timed part */
-    bool is_disturbed;   /* the kernel ran something else on the core meanwhile */
+    double instructions_per_op; /* of COUNT */
+    bool is_stepped, is_least;  /* of COUNT: not by the processor's counter; there are more */
+    uint64_t elapsed_ns;        /* of the timed part */
+    bool is_disturbed;          /* the kernel ran something else on the core meanwhile */
     char text[768];
 } bench_reply;
 

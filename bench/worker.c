@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "cores.h"
 #include "crew.h"
+#include "instructions.h"
 #include "loops.h"
 #include "protocol.h"
 #include "subject_open.h"
@@ -19,6 +20,10 @@
 #define WARM_UP_NS     50000000u   /* until caches, tables and free lists have their size */
 #define WARM_UP_MAX_NS 2000000000u /* for loops that need a number of operations first */
 #define WARM_UP_PART   8           /* of a round, untimed, as another process had the core before */
+
+#define COUNTED_OPERATIONS 8     /* of which the instructions are counted */
+#define COUNTED_WARM_UP    1000  /* before them; a number and no time: always the same */
+#define COUNTED_STEPS_MAX  60000 /* of all; whoever takes more is slow enough */
 
 #define HISTORY_ENTRIES  65536
 #define EVENTS_OF_A_PAIR 3 /* alloc, free requested, free completed */
@@ -180,6 +185,50 @@ static void measure(worker *w, bench_reply *reply)
     }
 }
 
+/* --- instructions ------------------------------------------------------------------------ */
+
+static bool run_counted(void *context)
+{
+    gmd_error error;
+    worker *w = context;
+    return bench_loop_run(&w->loop, COUNTED_OPERATIONS, &error) == GMD_OK;
+}
+
+static gmd_status count_loop(worker *w, const benchmark *of, uint64_t seed, bench_reply *reply,
+                             gmd_error *error)
+{
+    bench_instructions counted;
+    uint64_t least = least_warm_up(of);
+    gmd_status status = bench_loop_open(&w->loop, &w->calls, of, seed, error);
+    if (status == GMD_OK) {
+        status = bench_loop_run(&w->loop, least > COUNTED_WARM_UP ? least : COUNTED_WARM_UP, error);
+    }
+    if (status == GMD_OK) {
+        status = bench_count_instructions(run_counted, w, COUNTED_STEPS_MAX, &counted, error);
+    }
+    bench_loop_close(&w->loop);
+    if (status == GMD_OK) {
+        reply->instructions_per_op = (double)counted.count / COUNTED_OPERATIONS;
+        reply->is_stepped = counted.by == BENCH_STEPS;
+        reply->is_least = counted.is_least;
+    }
+    return status;
+}
+
+static void count(worker *w, const bench_request *request, bench_reply *reply)
+{
+    const benchmark *of = &bench_catalogue[request->index];
+    gmd_error error = {""};
+    const char *lack = bench_loop_lacks(&w->calls, of);
+    if (lack) {
+        reply->answer = BENCH_SKIPPED;
+        snprintf(reply->text, sizeof reply->text, "%s", lack);
+    } else if (count_loop(w, of, request->seed, reply, &error) != GMD_OK) {
+        reply->answer = BENCH_FAILED;
+        memcpy(reply->text, error.text, sizeof reply->text);
+    }
+}
+
 /* --- the process ------------------------------------------------------------------------- */
 
 static bool answer(const bench_reply *reply)
@@ -224,6 +273,10 @@ int main(void)
             break;
         case BENCH_MEASURE:
             measure(&w, &reply);
+            break;
+        case BENCH_COUNT:
+            finish(&w);
+            count(&w, &request, &reply);
             break;
         case BENCH_FINISH:
             finish(&w);

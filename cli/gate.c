@@ -12,23 +12,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_QUICK = 0x600, KEY_FAIL_FAST, KEY_OUT, KEY_ONLY, KEY_TIME, KEY_ROUNDS };
+enum {
+    KEY_QUICK = 0x600,
+    KEY_FAIL_FAST,
+    KEY_OUT,
+    KEY_ONLY,
+    KEY_DEEP,
+    KEY_ROUNDS,
+    KEY_BASELINE,
+    KEY_UPDATE,
+    KEY_VERSUS,
+    KEY_HISTORY
+};
+
+#define HISTORY_MAX 64
 
 #define TIMEOUT_SECONDS 5 /* a correct allocator answers in microseconds */
 
 typedef struct gate_arguments {
     cli_options common;
     gmd_gate_options gate;
+    const char *histories[HISTORY_MAX];
 } gate_arguments;
 
 static const struct argp_option gate_options[] = {
-    {"quick", KEY_QUICK, NULL, 0, "a fifth of the runs", 1},
+    {"quick", KEY_QUICK, NULL, 0, "a fifth of the runs: under a minute", 1},
+    {"deep", KEY_DEEP, "DURATION", 0,
+     "the battery, and random and guided sequences until so much time is over (90s, 10m, 8h)", 1},
+    {"time", 0, NULL, OPTION_ALIAS, NULL, 1},
+    {"baseline", KEY_BASELINE, "FILE", 0,
+     "also judge memory and speed, by the figures that this file has", 1},
+    {"update-baseline", KEY_UPDATE, NULL, 0,
+     "measure memory and speed and write the figures to the file of --baseline", 1},
+    {"versus", KEY_VERSUS, "SPEC", 0,
+     "the allocator that speed is held against (what the baseline says, else reference)", 1},
+    {"history", KEY_HISTORY, "FILE", 0,
+     "a PyTorch memory snapshot whose memory is measured, beside those that ship with gmd", 1},
     {"fail-fast", KEY_FAIL_FAST, NULL, 0, "end with the first finding", 1},
     {"out", KEY_OUT, "DIR", 0, "where the minimised cases are written (gmd-cases); none: nowhere",
      1},
     {"only", KEY_ONLY, "PART[/ITEM]", 0, "only that part of the battery, or one item of it", 1},
-    {"time", KEY_TIME, "DURATION", 0,
-     "after the battery: more random sequences until so much time is over (90s, 10m, 8h)", 1},
     {"rounds", KEY_ROUNDS, "FILE", 0,
      "instead of the battery: the requests of a .gmd file again and again must need no more memory",
      1},
@@ -51,7 +74,25 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
     if (c->run.case_directory && cli_probe_folder(c->run.case_directory, &error) != GMD_OK) {
         argp_error(state, "--out %s", error.text);
     }
+    const gmd_gate_options *g = &a->gate;
+    if (g->updates_baseline && !g->baseline) {
+        argp_error(state, "--update-baseline: needs --baseline FILE, which it writes");
+    }
+    if (g->rounds_file && g->baseline) {
+        argp_error(state, "--rounds: judges one file, and no baseline");
+    }
+    if ((g->versus || g->history_count) && !g->baseline) {
+        argp_error(state, "--versus and --history: are of memory and speed, which need --baseline");
+    }
     return 0;
+}
+
+static void add_history(gate_arguments *a, const char *path, struct argp_state *state)
+{
+    if (a->gate.history_count == HISTORY_MAX) {
+        argp_error(state, "--history %s: there are %d already", path, HISTORY_MAX);
+    }
+    a->histories[a->gate.history_count++] = path;
 }
 
 static error_t parse_gate(int key, char *text, struct argp_state *state)
@@ -73,10 +114,22 @@ static error_t parse_gate(int key, char *text, struct argp_state *state)
     case KEY_ONLY:
         a->gate.only = text;
         return 0;
-    case KEY_TIME:
+    case KEY_DEEP:
         if (!cli_parse_time(text, &a->gate.seconds)) {
-            argp_error(state, "--time %s: expected a time over 0 such as 90s, 10m or 8h", text);
+            argp_error(state, "--deep %s: expected a time over 0 such as 90s, 10m or 8h", text);
         }
+        return 0;
+    case KEY_BASELINE:
+        a->gate.baseline = text;
+        return 0;
+    case KEY_UPDATE:
+        a->gate.updates_baseline = true;
+        return 0;
+    case KEY_VERSUS:
+        a->gate.versus = text;
+        return 0;
+    case KEY_HISTORY:
+        add_history(a, text, state);
         return 0;
     case KEY_ROUNDS:
         a->gate.rounds_file = text;
@@ -98,7 +151,8 @@ static const struct argp gate_argp = {
     .parser = parse_gate,
     .doc = "Runs a fixed battery against an allocator on the simulated device, all oracles on: "
            "cases that real allocators failed on, scenarios, failing device calls, random "
-           "sequences, repeated rounds. The same seed gives the same verdict."
+           "and short sequences, repeated rounds; with a baseline also memory and speed. The same "
+           "seed gives the same verdict on correctness and memory."
            "\vExit status: 0 clean, 1 findings, 2 bad usage or an allocator that cannot be loaded, "
            "3 gmd failed. --conf: these settings only; without it those that the allocator takes "
            "are tried.",
@@ -122,9 +176,10 @@ static void show_progress(void *context, const gmd_gate_progress *p)
         return;
     }
     *last = p->seconds;
-    fprintf(stderr, "\r%s/%.40s: %" PRIu64 " runs, %" PRIu64 " requests, %zu found, %.0f s%s\033[K",
+    fprintf(stderr,
+            "\r%s/%.40s: %" PRIu64 " runs, %" PRIu64 " requests, %zu found, %.0f s %s\033[K",
             p->part, p->item, p->runs, p->requests, p->findings, p->seconds,
-            strcmp(p->doing, "running") == 0 ? "" : ", minimising");
+            strcmp(p->doing, "running") == 0 ? "" : p->doing);
 }
 
 /* --- the gate ---------------------------------------------------------------------------- */
@@ -135,6 +190,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     double last_told = -1;
     gmd_gate_options *o = &a->gate;
     o->run = &a->common.run;
+    o->histories = a->histories;
     o->device_max = a->common.has_devices ? a->common.run.device_count : 2;
     o->is_interrupted = &is_interrupted;
     o->progress = a->common.run.shows_progress ? show_progress : NULL;

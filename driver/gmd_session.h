@@ -44,6 +44,10 @@ uint64_t gmd_session_address(const gmd_session *session, uint32_t block);
 /* What the device was asked by the last request, in order. Simulated device only. */
 const gmd_device_call *gmd_session_device_calls(const gmd_session *session, size_t *count);
 
+/* How many calls of the CUDA API the allocator has made since the session began, of any kind.
+ * Simulated device only. */
+uint64_t gmd_session_api_calls(const gmd_session *session);
+
 const gmd_subject *gmd_session_subject(const gmd_session *session);
 const gmd_runtime *gmd_session_runtime(const gmd_session *session);
 gmd_outcome *gmd_session_outcome(gmd_session *session);

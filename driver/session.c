@@ -164,6 +164,11 @@ const gmd_device_call *gmd_session_device_calls(const gmd_session *session, size
     return session->calls;
 }
 
+uint64_t gmd_session_api_calls(const gmd_session *session)
+{
+    return session->api_calls;
+}
+
 const gmd_subject *gmd_session_subject(const gmd_session *session)
 {
     return &session->subject;

@@ -57,6 +57,7 @@ void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *
 static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
+    s->api_calls++;
     if (s->call_log) {
         gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
     }

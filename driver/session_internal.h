@@ -64,7 +64,8 @@ struct gmd_session {
 
     gmd_device_call *calls; /* of the last request */
     size_t call_count, call_capacity;
-    uint64_t device_calls;
+    uint64_t device_calls; /* of them those that take or give back memory */
+    uint64_t api_calls;
     gmd_call_log *call_log;             /* of all calls that the allocator makes; NULL: not kept */
     gmd_misuse misuses[GMD_MISUSE_MAX]; /* not judged yet */
     size_t misuse_count;

@@ -333,105 +333,6 @@ void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_scout_trace *traces,
     }
 }
 
-/* --- the findings as they are told ------------------------------------------------------- */
-
-/* The worst first: memory that is not the caller's alone, then no answer, then wrong answers, then
- * what is left, then figures. */
-static size_t badness(const char *oracle)
-{
-    static const char *const order[] = {
-        "overlap",  "backing",      "stream_order", "data",      "size",       "misuse",
-        "progress", "api_misuse",   "oom_retry",    "leak",      "peak_bound", "alignment",
-        "snapshot", "device_state", "accounting",   "reference", "determinism"};
-    size_t count = sizeof order / sizeof *order, i = 0;
-    while (i < count && strcmp(order[i], oracle) != 0) {
-        i++;
-    }
-    return i;
-}
-
-static int compare_findings(const void *left, const void *right)
-{
-    const gmd_gate_finding *a = left, *b = right;
-    size_t x = badness(a->violation.oracle), y = badness(b->violation.oracle);
-    if (x != y) {
-        return x < y ? -1 : 1;
-    }
-    return strcmp(a->cause, b->cause);
-}
-
-/* As a word for the shell. */
-static void quote(const char *word, char *out, size_t size)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-+,:=@%";
-    if (*word && strspn(word, plain) == strlen(word)) {
-        snprintf(out, size, "%s", word);
-        return;
-    }
-    size_t at = (size_t)snprintf(out, size, "'");
-    for (const char *c = word; *c && at < size; c++) {
-        at += (size_t)snprintf(out + at, size - at, *c == '\'' ? "'\\''" : "%c", *c);
-    }
-    if (at < size) {
-        snprintf(out + at, size - at, "'");
-    }
-}
-
-static void write_replay(const gmd_gate *gate, const gmd_gate_mark *mark,
-                         const gmd_violation *violation, char *out, size_t size)
-{
-    char allocator[512], file[512], timeout[40] = "";
-    quote(gate->run.allocator, allocator, sizeof allocator);
-    quote(violation->case_path, file, sizeof file);
-    if (gmd_is_hang(violation)) {
-        snprintf(timeout, sizeof timeout, " --timeout %g", gate->run.call_budget_s);
-    }
-    bool has_case = violation->case_path[0];
-    if (has_case && mark->is_round) {
-        snprintf(out, size, "gmd gate --allocator %.400s --rounds %.400s", allocator, file);
-    } else if (has_case) {
-        snprintf(out, size, "gmd run %.400s --allocator %.400s%s", file, allocator, timeout);
-    } else {
-        char item[200], conf[200] = "";
-        snprintf(file, sizeof file, "%s/%s", mark->part, mark->item);
-        quote(file, item, sizeof item);
-        if (gate->conf_is_fixed) {
-            quote(gate->confs[0], conf, sizeof conf);
-        }
-        snprintf(out, size, "gmd gate --allocator %.400s --seed %" PRIu64 "%s%s%s --only %s",
-                 allocator, gate->run.seed, gate->options->is_quick ? " --quick" : "",
-                 conf[0] ? " --conf " : "", conf, item);
-    }
-}
-
-static void fill_in_findings(gmd_gate *gate)
-{
-    size_t count = gate->found.count < gate->mark_count ? gate->found.count : gate->mark_count;
-    gmd_gate_finding *list = calloc(count + 1, sizeof *list);
-    if (!list) {
-        gmd_error error;
-        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for findings"), &error);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const gmd_finding *from = &gate->found.items[i];
-        const gmd_gate_mark *mark = &gate->marks[i];
-        gmd_gate_finding *to = &list[i];
-        to->violation = from->violation;
-        to->case_requests = from->requests;
-        to->hits = from->hits;
-        to->seconds = mark->seconds;
-        snprintf(to->cause, sizeof to->cause, "%s", from->cause.text);
-        snprintf(to->part, sizeof to->part, "%s", mark->part);
-        snprintf(to->item, sizeof to->item, "%s", mark->item);
-        write_replay(gate, mark, &from->violation, to->replay, sizeof to->replay);
-    }
-    qsort(list, count, sizeof *list, compare_findings);
-    gate->result->findings = list;
-    gate->result->finding_count = count;
-}
-
 /* --- all of it --------------------------------------------------------------------------- */
 
 static gmd_status prepare_parts(gmd_gate *gate, gmd_error *error)
@@ -518,7 +419,7 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
     return status;
 }
 
-static gmd_gate_part *part_named(const gmd_gate *gate, const char *name)
+gmd_gate_part *gmd_gate_part_named(const gmd_gate *gate, const char *name)
 {
     size_t i = 0;
     while (i + 1 < gate->result->part_count && strcmp(gate->result->parts[i].name, name) != 0) {
@@ -534,7 +435,7 @@ static void run_parts(gmd_gate *gate)
         gmd_gate_plan_parts[i].run(gate);
         gmd_gate_end(gate);
     }
-    gate->part = part_named(gate, "random");
+    gate->part = gmd_gate_part_named(gate, "random");
     gmd_gate_more(gate);
 }
 
@@ -543,6 +444,9 @@ static gmd_status run_gate(gmd_gate *gate, gmd_error *error)
     gmd_status status = check_only(gate, error);
     if (status == GMD_OK) {
         status = prepare_parts(gate, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_gate_open_baseline(gate, error);
     }
     if (status == GMD_OK) {
         status = make_first_requests(gate, error);
@@ -559,8 +463,8 @@ static gmd_status run_gate(gmd_gate *gate, gmd_error *error)
         run_parts(gate);
     }
     gmd_gate_end(gate);
-    fill_in_findings(gate);
-    return gate->status;
+    gmd_gate_tell_findings(gate);
+    return gate->status == GMD_OK ? gmd_gate_close_baseline(gate, error) : gate->status;
 }
 
 gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result, gmd_error *error)
@@ -586,6 +490,7 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
     gmd_status status = run_gate(&gate, error);
     result->seconds = gmd_gate_clock() - gate.start;
     gmd_findings_free(&gate.found);
+    gmd_baseline_free(&gate.baseline);
     free(gate.marks);
     return status;
 }

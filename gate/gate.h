@@ -5,6 +5,7 @@
 #include "gmd_gate.h"
 
 #include "abilities.h"
+#include "baseline.h"
 #include "findings.h"
 #include "generate.h"
 #include "random.h"
@@ -32,6 +33,9 @@ typedef struct gmd_gate {
     gmd_gate_part *part; /* under way */
     gmd_gate_item *item; /* likewise; NULL: none */
     double start, item_start;
+    gmd_baseline baseline;      /* as read; empty: there was none */
+    bool wants_figures;         /* a baseline is given, to judge by or to write */
+    bool is_other_machine;      /* than the baseline's: speed is not judged */
     uint64_t unconfirmed_hangs; /* only after other runs in one process */
     uint64_t lapses;            /* turns that threads lost to the watchdog */
     volatile sig_atomic_t gives_up;
@@ -68,10 +72,27 @@ void gmd_gate_fail(gmd_gate *gate, gmd_status status, const gmd_error *error);
 
 void gmd_gate_tell(gmd_gate *gate, const char *doing);
 
+/* The name is that of a part. */
+gmd_gate_part *gmd_gate_part_named(const gmd_gate *gate, const char *name);
+
 /* Runs the trace by itself and notes what it shows. False: it was refused. */
 bool gmd_gate_play(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace);
 /* Many of the same header in few processes; a suspect again by itself. */
 void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_scout_trace *traces, size_t count);
+
+/* A figure of the item under way: held against the baseline, and kept. */
+void gmd_gate_measured(gmd_gate *gate, const char *name, const char *unit, gmd_gate_span now);
+/* None of the item's figures could be measured; those of the baseline are lost. */
+void gmd_gate_not_measured(gmd_gate *gate, const char *reason);
+/* Before the first part and after the last one. */
+gmd_status gmd_gate_open_baseline(gmd_gate *gate, gmd_error *error);
+gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error);
+__attribute__((format(printf, 2, 3))) void gmd_gate_note_baseline(gmd_gate *gate, const char *text,
+                                                                  ...);
+
+/* told.c: a word for the shell; the findings into the result. */
+void gmd_gate_quote(const char *word, char *out, size_t size);
+void gmd_gate_tell_findings(gmd_gate *gate);
 
 /* The number of runs that the plan has for this gate. */
 uint64_t gmd_gate_runs(const gmd_gate *gate, uint64_t full, uint64_t quick);
@@ -85,9 +106,12 @@ void gmd_gate_cases(gmd_gate *gate);
 void gmd_gate_scenarios(gmd_gate *gate);
 void gmd_gate_faults(gmd_gate *gate);
 void gmd_gate_random(gmd_gate *gate);
+void gmd_gate_exhaustive(gmd_gate *gate);
 void gmd_gate_rounds(gmd_gate *gate);
+void gmd_gate_memory(gmd_gate *gate);
+void gmd_gate_speed(gmd_gate *gate);
 
-/* --time: random sequences until the time is over. */
+/* --deep: random sequences until the time is over. */
 void gmd_gate_more(gmd_gate *gate);
 
 /* One round from a file, judged by itself (--rounds). */

@@ -17,7 +17,7 @@ typedef struct gmd_gate_progress {
     uint64_t runs, requests;
     size_t findings;
     double seconds;
-    const char *doing; /* "running", "minimising" */
+    const char *doing; /* "running", "minimising", "measuring again" */
 } gmd_gate_progress;
 
 typedef struct gmd_gate_options {
@@ -29,6 +29,12 @@ typedef struct gmd_gate_options {
     const char *only;        /* "PART" or "PART/ITEM"; NULL: all */
     const char *rounds_file; /* a .gmd file that is judged as a round, instead of the battery */
     double seconds; /* after the battery: more random sequences until that much time is over */
+    const char *baseline;         /* a file of figures; NULL: correctness alone is judged */
+    bool updates_baseline;        /* writes it rather than judging by it */
+    const char *versus;           /* what speed is held against; NULL: as the baseline says, else
+                                     the reference allocator */
+    const char *const *histories; /* recorded ones, beside those that ship with gmd */
+    size_t history_count;
     const volatile sig_atomic_t *is_interrupted;               /* NULL: nobody interrupts */
     void (*progress)(void *, const gmd_gate_progress *status); /* NULL: nobody is told */
     void *context;

@@ -1,7 +1,8 @@
 /* gmd_gate_result.h - what `gmd gate` did and found: plain data that the report writers read.
  *
- * A gate has categories (correctness; memory and speed are to come), a category has parts, a part
- * has items: one case, one scenario, one kind of random sequences. */
+ * A gate has categories (correctness, memory, speed), a category has parts, a part has items: one
+ * case, one scenario, one kind of random sequences, one benchmark. Correctness has findings; memory
+ * and speed have figures, which are held against those of a baseline. */
 #ifndef GMD_GATE_RESULT_H
 #define GMD_GATE_RESULT_H
 
@@ -32,8 +33,44 @@ typedef struct gmd_gate_part {
     const char *what;     /* one line for people */
     gmd_gate_item *items;
     size_t item_count, item_capacity;
-    bool was_run; /* false: the gate ended before it, or it was not asked for */
+    bool was_run;     /* false: the gate ended before it, or it was not asked for */
+    char reason[240]; /* not run: why, where it is known */
 } gmd_gate_part;
+
+typedef enum gmd_gate_change {
+    GMD_GATE_UNJUDGED, /* the baseline has no such figure, or there is none */
+    GMD_GATE_SAME,     /* or within what measuring varies by */
+    GMD_GATE_BETTER,
+    GMD_GATE_WORSE,
+    GMD_GATE_LOST, /* the baseline has it, and now it could not be measured: `detail` */
+} gmd_gate_change;
+
+typedef struct gmd_gate_span { /* low and high are value's own where it is exact */
+    double value, low, high;
+} gmd_gate_span;
+
+/* Less is better, always. */
+typedef struct gmd_gate_figure {
+    char category[16];         /* "memory", "speed": the part's name, too */
+    char item[96];             /* "scenarios/gpt/ample"; no white space */
+    char name[24];             /* "peak_reserved" */
+    char unit[16];             /* "B", "ppm", "calls", "instructions", "ratio" */
+    gmd_gate_span now, before; /* before: of the baseline; 0 for UNJUDGED */
+    int change;                /* gmd_gate_change */
+    double excess;             /* share of `before` that there is more of now; below 0: less */
+    char detail[120];          /* LOST: why */
+} gmd_gate_figure;
+
+#define GMD_GATE_NOTE_MAX 8
+
+typedef struct gmd_gate_against { /* the baseline; all empty: there is none */
+    char path[512];
+    bool was_written;    /* --update-baseline */
+    char commands[1024]; /* "gmd gate --allocator ... --baseline ...": what is added makes one
+                            figure again, or accepts what there is */
+    char notes[GMD_GATE_NOTE_MAX][320];
+    size_t note_count;
+} gmd_gate_against;
 
 /* One cause. */
 typedef struct gmd_gate_finding {
@@ -51,6 +88,9 @@ typedef struct gmd_gate_result {
     size_t part_count;
     gmd_gate_finding *findings; /* the worst first */
     size_t finding_count;
+    gmd_gate_figure *figures; /* by category; of one, the worst first */
+    size_t figure_count, figure_capacity;
+    gmd_gate_against baseline;
     gmd_oracle_result oracles[GMD_ORACLE_MAX]; /* which of them can judge this allocator */
     uint32_t oracle_count;
     double seconds;
@@ -61,6 +101,24 @@ typedef struct gmd_gate_result {
 
 gmd_verdict gmd_gate_verdict(const gmd_gate_result *result);
 gmd_verdict gmd_gate_part_verdict(const gmd_gate_part *part);
+/* "correctness", "memory", "speed", in this order; NULL: there are no more. */
+const char *gmd_gate_category(size_t index);
+/* `*was_run`: any part of it was. */
+gmd_verdict gmd_gate_category_verdict(const gmd_gate_result *result, const char *category,
+                                      bool *was_run);
+bool gmd_gate_is_regression(const gmd_gate_figure *figure);
+/* Figures of the category with that change; of the part's item, too, where `item` is not NULL. */
+size_t gmd_gate_figures(const gmd_gate_result *result, const char *category, const char *item,
+                        gmd_gate_change change);
+/* WORSE and LOST together. */
+size_t gmd_gate_regressions(const gmd_gate_result *result, const char *category, const char *item);
+
+/* "peak_reserved 2.1 GiB, was 1.8 GiB (+16.7 %)"; in `text`. */
+const char *gmd_gate_figure_text(const gmd_gate_figure *figure, char *text, size_t size);
+/* The command that measures the figure again. */
+const char *gmd_gate_figure_command(const gmd_gate_result *result, const gmd_gate_figure *figure,
+                                    char *text, size_t size);
+
 /* Sums over the items. */
 uint64_t gmd_gate_part_runs(const gmd_gate_part *part);
 uint64_t gmd_gate_part_requests(const gmd_gate_part *part);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* --- a kind ------------------------------------------------------------------------------ */
 
@@ -119,10 +120,27 @@ static void note_result(gmd_gate *gate, const gmd_search_result *result)
     }
 }
 
+static void carry_out(gmd_gate *gate, gmd_search_options *options)
+{
+    watching w = {.gate = gate};
+    gmd_search_result result;
+    options->is_interrupted = &gate->gives_up;
+    options->progress = take_status;
+    options->context = &w;
+    gmd_error error = {""};
+    uint64_t hits = count_hits(&gate->found);
+    void (*tell)(void *, size_t, uint64_t) = gate->found.progress;
+    gmd_gate_fail(gate, gmd_search(options, &gate->found, &result, &error), &error);
+    gate->found.progress = tell; /* the search has its own */
+    gate->found.context = gate;
+    gmd_gate_take_findings(gate);
+    gate->item->hits += count_hits(&gate->found) - hits;
+    note_result(gate, &result);
+}
+
 static void search(gmd_gate *gate, const gmd_profile_space *space, const gmd_gate_kind *kind,
                    uint64_t seed, uint64_t runs)
 {
-    watching w = {.gate = gate};
     gmd_search_options options = {.run = &gate->run,
                                   .space = *space,
                                   .seed = seed,
@@ -130,20 +148,34 @@ static void search(gmd_gate *gate, const gmd_profile_space *space, const gmd_gat
                                   .round_runs = kind->round_runs,
                                   .no_sweeps = kind->has_no_faults || kind->requests > 1000,
                                   .shape = shape,
-                                  .kind = kind,
-                                  .is_interrupted = &gate->gives_up,
-                                  .progress = take_status,
-                                  .context = &w};
-    gmd_search_result result;
-    gmd_error error = {""};
-    uint64_t hits = count_hits(&gate->found);
-    void (*tell)(void *, size_t, uint64_t) = gate->found.progress;
-    gmd_gate_fail(gate, gmd_search(&options, &gate->found, &result, &error), &error);
-    gate->found.progress = tell; /* the search has its own */
-    gate->found.context = gate;
-    gmd_gate_take_findings(gate);
-    gate->item->hits += count_hits(&gate->found) - hits;
-    note_result(gate, &result);
+                                  .kind = kind};
+    carry_out(gate, &options);
+}
+
+/* Goes on from sequences that brought the allocator into states that none before had. */
+static void search_guided(gmd_gate *gate, const gmd_profile_space *space, uint64_t seed,
+                          uint64_t runs, double seconds)
+{
+    gmd_run_options run = gate->run;
+    gmd_corpus corpus = {.count = 0};
+    gmd_feature_map *map =
+        mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    gmd_error error;
+    if (map == MAP_FAILED) {
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no memory to share"), &error);
+        return;
+    }
+    run.features = map;
+    gmd_search_options options = {.run = &run,
+                                  .space = *space,
+                                  .seed = seed,
+                                  .runs = runs,
+                                  .seconds = seconds,
+                                  .corpus = &corpus};
+    carry_out(gate, &options);
+    gmd_gate_note(gate, "%zu sequences led to states that none before had", corpus.count);
+    gmd_corpus_free(&corpus);
+    munmap(map, sizeof *map);
 }
 
 static gmd_profile_space space_of(const gmd_gate *gate, const gmd_gate_kind *kind)
@@ -193,10 +225,20 @@ static void run_kind(gmd_gate *gate, size_t index)
     }
 }
 
+static const gmd_gate_kind any_kind = {.name = "any"};
+
 void gmd_gate_random(gmd_gate *gate)
 {
     for (size_t i = 0; i < gmd_gate_plan_kind_count && !gmd_gate_is_over(gate); i++) {
         run_kind(gate, i);
+    }
+    if (gmd_gate_begin(gate, "guided by states")) {
+        gmd_profile_space space = space_of(gate, &any_kind);
+        search_guided(
+            gate, &space, seed_of(gate, gmd_gate_plan_kind_count, 0),
+            gmd_gate_runs(gate, gmd_gate_plan_guided_runs.full, gmd_gate_plan_guided_runs.quick),
+            0);
+        gmd_gate_end(gate);
     }
 }
 
@@ -205,11 +247,8 @@ static bool has_time(gmd_gate *gate)
     return gmd_gate_clock() - gate->start < gate->options->seconds && !gmd_gate_is_over(gate);
 }
 
-void gmd_gate_more(gmd_gate *gate)
+static void search_more(gmd_gate *gate)
 {
-    if (!(gate->options->seconds > 0) || !gmd_gate_begin(gate, "more of all kinds")) {
-        return;
-    }
     for (uint64_t again = 1; has_time(gate); again++) {
         for (size_t i = 0; i < gmd_gate_plan_kind_count && has_time(gate); i++) {
             const gmd_gate_kind *kind = &gmd_gate_plan_kinds[i];
@@ -219,5 +258,22 @@ void gmd_gate_more(gmd_gate *gate)
             }
         }
     }
-    gmd_gate_end(gate);
+}
+
+/* Half of the time that is left is for the guided search, which needs it in one piece. */
+void gmd_gate_more(gmd_gate *gate)
+{
+    double left = gate->options->seconds - (gmd_gate_clock() - gate->start);
+    if (!(gate->options->seconds > 0) || left <= 0) {
+        return;
+    }
+    if (gmd_gate_begin(gate, "more, guided by states")) {
+        gmd_profile_space space = space_of(gate, &any_kind);
+        search_guided(gate, &space, seed_of(gate, gmd_gate_plan_kind_count, 1), 0, left / 2);
+        gmd_gate_end(gate);
+    }
+    if (gmd_gate_begin(gate, "more of all kinds")) {
+        search_more(gate);
+        gmd_gate_end(gate);
+    }
 }

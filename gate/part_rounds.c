@@ -196,7 +196,7 @@ void gmd_gate_rounds_of_file(gmd_gate *gate, const char *path)
 {
     gmd_trace round;
     gmd_error error;
-    gate->part = &gate->result->parts[gate->result->part_count - 1]; /* rounds: the last */
+    gate->part = gmd_gate_part_named(gate, "rounds");
     gmd_status status = gmd_gate_read_case(&round, path, &error);
     gmd_gate_fail(gate, status, &error);
     if (status != GMD_OK) {

@@ -5,84 +5,13 @@
  * and with hardly any; it is the allocator that is judged, and not the leak. */
 #include "gate.h"
 #include "plan.h"
+#include "recording.h"
 
-#include "gmd_scenario.h"
 #include "gmd_size.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define REQUESTS_MAX 20000
-#define ROOM_BYTES   (140 * GMD_GIB)
-
-/* --- a recording ------------------------------------------------------------------------- */
-
-typedef struct recording {
-    gmd_trace *trace;
-    uint64_t *bytes; /* of each block */
-    size_t capacity;
-    uint64_t live, peak;
-    gmd_status status;
-    gmd_error error;
-} recording;
-
-static bool note_block(recording *r, uint32_t block, uint64_t bytes)
-{
-    if (block >= r->capacity) {
-        size_t capacity = (size_t)block * 2 + 1024;
-        uint64_t *grown = realloc(r->bytes, capacity * sizeof *grown);
-        if (!grown) {
-            return false;
-        }
-        r->bytes = grown;
-        r->capacity = capacity;
-    }
-    r->bytes[block] = bytes;
-    r->live += bytes;
-    r->peak = r->live > r->peak ? r->live : r->peak;
-    return true;
-}
-
-static gmd_served record(void *context, const gmd_request *request)
-{
-    recording *r = context;
-    if (r->status != GMD_OK || r->trace->count >= REQUESTS_MAX) {
-        return GMD_STOP;
-    }
-    if (request->op == GMD_OP_ALLOC && !note_block(r, request->block, request->bytes)) {
-        r->status = gmd_fail(&r->error, GMD_NO_MEMORY, "no host memory for a recording");
-    } else if (request->op == GMD_OP_FREE) {
-        r->live -= r->bytes[request->block];
-    }
-    uint32_t index;
-    gmd_trace *t = r->trace;
-    while (r->status == GMD_OK && request->op <= GMD_OP_RECORD &&
-           t->blocks.count <= request->block) {
-        r->status = gmd_names_add(&t->blocks, NULL, &index, &r->error);
-    }
-    while (r->status == GMD_OK && request->op <= GMD_OP_RECORD &&
-           t->streams.count <= request->stream) {
-        r->status = gmd_names_add(&t->streams, NULL, &index, &r->error);
-    }
-    if (r->status == GMD_OK) {
-        r->status = gmd_trace_append(t, request, &r->error);
-    }
-    return r->status == GMD_OK ? GMD_SERVED : GMD_STOP;
-}
-
-static void ignore_phase(void *context, const char *label)
-{
-    (void)context;
-    (void)label;
-}
-
-static bool know_no_memory(void *context, gmd_sink_memory *memory)
-{
-    (void)context;
-    (void)memory;
-    return false;
-}
+#define ROOM_BYTES (140 * GMD_GIB)
 
 /* --- a variant --------------------------------------------------------------------------- */
 
@@ -120,42 +49,21 @@ static void play(gmd_gate *gate, gmd_trace *trace, uint64_t peak)
 
 static void run_variant(gmd_gate *gate, gmd_scenario *scenario, const variant *v)
 {
-    gmd_trace trace;
-    gmd_trace_init(&trace);
-    recording r = {.trace = &trace};
-    gmd_sink sink = {
-        .context = &r, .request = record, .phase = ignore_phase, .memory = know_no_memory};
-    bool out_of_memory;
+    gmd_gate_recording recording;
     gmd_error error = {""};
-    gmd_status status = gmd_scenario_run(scenario, v->params, v->count, gate->run.seed, &sink,
-                                         &out_of_memory, &error);
-    if (status == GMD_OK) {
-        status = r.status;
-        error = r.error;
-    }
-    if (status == GMD_OK) {
-        play(gate, &trace, r.peak);
-    }
+    gmd_status status =
+        gmd_gate_record(&recording, scenario, v->params, v->count, gate->run.seed, &error);
     gmd_gate_fail(gate, status, &error);
-    free(r.bytes);
-    gmd_trace_free(&trace);
-}
-
-static bool has_param(const gmd_scenario *scenario, const char *key)
-{
-    gmd_scenario_param param;
-    for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
-        if (strcmp(param.key, key) == 0) {
-            return true;
-        }
+    if (status == GMD_OK) {
+        play(gate, &recording.trace, recording.peak_bytes);
+        gmd_gate_recording_free(&recording);
     }
-    return false;
 }
 
 static void run_scenario(gmd_gate *gate, gmd_scenario *scenario)
 {
     static const char *const values[] = {"false", "true"};
-    bool has_leak = has_param(scenario, "leak");
+    bool has_leak = gmd_gate_has_param(scenario, "leak");
     for (size_t i = 0; i < (has_leak ? 2 : 1); i++) {
         variant v = {.count = 0};
         char name[96];
@@ -164,7 +72,7 @@ static void run_scenario(gmd_gate *gate, gmd_scenario *scenario)
             v.params[v.count++] = (gmd_param){"leak", values[i]};
             snprintf(name, sizeof name, "%.60s leak=%s", gmd_scenario_name(scenario), values[i]);
         }
-        if (has_param(scenario, "iterations")) {
+        if (gmd_gate_has_param(scenario, "iterations")) {
             v.params[v.count++] = (gmd_param){"iterations", "4"};
         }
         if (gmd_gate_begin(gate, name)) {
@@ -174,32 +82,7 @@ static void run_scenario(gmd_gate *gate, gmd_scenario *scenario)
     }
 }
 
-typedef struct visit {
-    gmd_gate *gate;
-    const char *directory;
-} visit;
-
-static void visit_scenario(void *context, const char *name)
-{
-    const visit *v = context;
-    gmd_scenario *scenario = NULL;
-    gmd_error error;
-    if (gmd_gate_is_over(v->gate)) {
-        return;
-    }
-    gmd_status status = gmd_scenario_open(&scenario, name, v->directory, &error);
-    gmd_gate_fail(v->gate, status, &error);
-    if (status == GMD_OK) {
-        run_scenario(v->gate, scenario);
-    }
-    gmd_scenario_close(scenario);
-}
-
 void gmd_gate_scenarios(gmd_gate *gate)
 {
-    char directory[4200];
-    gmd_error error;
-    snprintf(directory, sizeof directory, "%s/scenarios", gate->run.lib_directory);
-    visit v = {gate, directory};
-    gmd_gate_fail(gate, gmd_scenario_each(directory, visit_scenario, &v, &error), &error);
+    gmd_gate_each_scenario(gate, run_scenario);
 }

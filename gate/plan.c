@@ -13,7 +13,10 @@ const gmd_gate_planned_part gmd_gate_plan_parts[] = {
      gmd_gate_scenarios},
     {"faults", correctness, "each call that takes memory fails in turn", gmd_gate_faults},
     {"random", correctness, "random sequences of several kinds", gmd_gate_random},
+    {"exhaustive", correctness, "every short sequence over a small alphabet", gmd_gate_exhaustive},
     {"rounds", correctness, "the same round again and again needs no more memory", gmd_gate_rounds},
+    {"memory", "memory", "what scenarios and recorded histories take", gmd_gate_memory},
+    {"speed", "speed", "what requests cost", gmd_gate_speed},
 };
 const size_t gmd_gate_plan_part_count = COUNT(gmd_gate_plan_parts);
 
@@ -97,6 +100,9 @@ const gmd_gate_kind gmd_gate_plan_kinds[] = {
 };
 const size_t gmd_gate_plan_kind_count = COUNT(gmd_gate_plan_kinds);
 
+const gmd_gate_budget gmd_gate_plan_guided_runs = {6000, 1000};
+const gmd_gate_budget gmd_gate_plan_depth = {4, 3};
+const gmd_gate_budget gmd_gate_plan_speed_ms = {1000, 200};
 const gmd_gate_budget gmd_gate_plan_sweep_runs = {120, 30};
 const gmd_gate_budget gmd_gate_plan_rounds = {8192, 4096};
 const gmd_gate_budget gmd_gate_plan_random_rounds = {60, 12};

@@ -42,6 +42,16 @@ typedef struct gmd_gate_kind {
 extern const gmd_gate_kind gmd_gate_plan_kinds[];
 extern const size_t gmd_gate_plan_kind_count;
 
+/* Sequences of the guided search. */
+extern const gmd_gate_budget gmd_gate_plan_guided_runs;
+
+/* Requests of the longest sequences of the exhaustive pass; one more where --deep gives the time.
+ */
+extern const gmd_gate_budget gmd_gate_plan_depth;
+
+/* Of measuring, for each benchmark and allocator. */
+extern const gmd_gate_budget gmd_gate_plan_speed_ms;
+
 /* Runs of each trace through which faults are swept, with each of the settings. */
 extern const gmd_gate_budget gmd_gate_plan_sweep_runs;
 

@@ -21,6 +21,10 @@ void gmd_utf8_put(uint32_t character, FILE *out);
  * cursor. */
 void gmd_put_line_text(const char *text, FILE *out);
 
+/* Text of unknown origin on one line, with nothing left in it that Markdown or HTML would act on.
+ */
+void gmd_put_markdown(const char *text, FILE *out);
+
 /* "10,236" */
 const char *gmd_format_count(uint64_t count, char text[32]);
 

@@ -1,5 +1,6 @@
 /* write_gate.c - the gate on the terminal and as the JSON key "gate". */
 #include "gate.h"
+#include "gate_figures.h"
 #include "outcome.h"
 #include "text.h"
 
@@ -104,6 +105,7 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
         put_finding(out, terminal, i + 1, &gate->findings[i]);
     }
     fputs(gate->finding_count ? "\n" : "", out);
+    gmd_gate_regressions_terminal(gate, out, terminal);
     if (!terminal.quiet) {
         put_table(out, terminal, gate);
         put_blind_oracles(out, gate);
@@ -111,6 +113,10 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
             put_details(out, &gate->parts[i], 1);
             put_details(out, &gate->parts[i], 0);
         }
+    }
+    if (!terminal.quiet) {
+        putc('\n', out);
+        gmd_gate_categories_terminal(gate, out);
     }
     if (gate->ended_early[0]) {
         fputs("ended early: ", out);
@@ -121,6 +127,10 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
     put_colored(out, terminal, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
     fputs(": ", out);
     gmd_put_line_text(report->allocator, out);
+    size_t worse = gmd_gate_regressions(gate, NULL, NULL);
+    if (worse) {
+        fprintf(out, ", %zu figure%s worse", worse, worse == 1 ? "" : "s");
+    }
     fprintf(out, ", %zu finding%s, %s requests in %.1f s, seed %" PRIu64 "%s\n",
             gate->finding_count, gate->finding_count == 1 ? "" : "s",
             gmd_format_count(gmd_report_requests(report), requests), gate->seconds, gate->seed,
@@ -200,6 +210,7 @@ void gmd_gate_json(gmd_json *json, const gmd_gate_result *gate)
     gmd_json_object(json, "gate");
     gmd_json_bool(json, "quick", gate->is_quick);
     gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
+    gmd_gate_figures_json(json, gate);
     gmd_json_array(json, "parts");
     for (size_t i = 0; i < gate->part_count; i++) {
         write_part(json, gate, &gate->parts[i]);

@@ -4,6 +4,7 @@
  * A finding stands in the test case that came upon it first. A part that was not run has one case,
  * which is skipped: nothing that was not checked looks green. */
 #include "gate.h"
+#include "gate_figures.h"
 #include "text.h"
 #include "xml.h"
 
@@ -50,6 +51,10 @@ static void put_tally(tally t, double seconds, FILE *out)
 static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
                         const gmd_gate_item *item, FILE *out)
 {
+    if (gmd_gate_regressions(gate, part->category, item->name)) {
+        gmd_gate_figures_junit(gate, part, item, out);
+        return;
+    }
     if (!findings_of(gate, part, item)) {
         fprintf(out,
                 "      <failure message=\"%" PRIu64 " runs came upon findings that others came "
@@ -116,7 +121,9 @@ static void put_part(const gmd_gate_result *gate, const gmd_gate_part *part, FIL
     if (!part->item_count) {
         gmd_gate_item none = {.name = "all", .fate = GMD_GATE_SKIPPED};
         snprintf(none.detail, sizeof none.detail, "not run: %s",
-                 gate->ended_early[0] ? gate->ended_early : "not asked for");
+                 gate->ended_early[0] ? gate->ended_early
+                 : part->reason[0]    ? part->reason
+                                      : "not asked for");
         put_item(gate, part, &none, out);
     }
     fputs("  </testsuite>\n", out);

@@ -1,5 +1,6 @@
 /* write_markdown.c - the summary that a CI job shows: GitHub-flavoured Markdown, which GitLab reads
  * as well. A table of all runs first, then only what needs a reader's attention. */
+#include "gate_figures.h"
 #include "outcome.h"
 #include "text.h"
 
@@ -9,9 +10,7 @@
 /* A longer phase table is folded away. */
 enum { unfolded_phases = 12 };
 
-/* Text of unknown origin on one line, with nothing left in it that Markdown or HTML would act on.
- */
-static void put_markdown(const char *text, FILE *out)
+void gmd_put_markdown(const char *text, FILE *out)
 {
     for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
         if (c < 0x20 || c == 0x7F) {
@@ -39,10 +38,10 @@ static void put_count(uint64_t count, FILE *out)
 
 static void put_title(const gmd_outcome *outcome, FILE *out)
 {
-    put_markdown(outcome->name, out);
+    gmd_put_markdown(outcome->name, out);
     if (*outcome->variant) {
         putc(' ', out);
-        put_markdown(outcome->variant, out);
+        gmd_put_markdown(outcome->variant, out);
     }
 }
 
@@ -57,7 +56,7 @@ static void put_oracle_names(const gmd_outcome *outcome, gmd_oracle_fate fate, F
     for (uint32_t i = 0; i < outcome->oracle_count; i++) {
         if (outcome->oracles[i].fate == (int)fate) {
             fputs(separator, out);
-            put_markdown(outcome->oracles[i].name, out);
+            gmd_put_markdown(outcome->oracles[i].name, out);
             separator = ", ";
         }
     }
@@ -106,12 +105,12 @@ static void put_violations(const gmd_outcome *outcome, FILE *out)
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
         fputs("- **", out);
-        put_markdown(violation->oracle, out);
+        gmd_put_markdown(violation->oracle, out);
         fprintf(out, "**, request %" PRIu64 ": ", violation->request);
-        put_markdown(violation->message, out);
+        gmd_put_markdown(violation->message, out);
         if (*violation->case_path) {
             fputs(" (case: ", out);
-            put_markdown(violation->case_path, out);
+            gmd_put_markdown(violation->case_path, out);
             putc(')', out);
         }
         putc('\n', out);
@@ -136,13 +135,13 @@ static void put_difference(const gmd_check *check, FILE *out)
     if (check->first_difference.present) {
         fprintf(out, "  - first difference at request %" PRIu64 ", ",
                 check->first_difference.request);
-        put_markdown(check->first_difference.what, out);
+        gmd_put_markdown(check->first_difference.what, out);
         fputs(": ", out);
-        put_markdown(check->first_difference.text, out);
+        gmd_put_markdown(check->first_difference.text, out);
         fputs("\n  - expected: ", out);
-        put_markdown(check->first_difference.expected, out);
+        gmd_put_markdown(check->first_difference.expected, out);
         fputs("\n  - got: ", out);
-        put_markdown(check->first_difference.got, out);
+        gmd_put_markdown(check->first_difference.got, out);
         putc('\n', out);
     }
 }
@@ -157,7 +156,7 @@ static void put_trouble(const gmd_outcome *outcome, FILE *out)
     fputs("\n\n", out);
     if (gmd_is_error(outcome)) {
         fputs("- **error**: ", out);
-        put_markdown(outcome->error, out);
+        gmd_put_markdown(outcome->error, out);
         putc('\n', out);
     }
     put_violations(outcome, out);
@@ -178,7 +177,7 @@ static void put_phase_rows(const gmd_outcome *outcome, FILE *out)
         const gmd_phase *phase = &outcome->phases[i];
         char text[40];
         fputs("| ", out);
-        put_markdown(phase->label, out);
+        gmd_put_markdown(phase->label, out);
         fprintf(out, " | %s", gmd_format_in_unit(phase->allocated, unit, text));
         fprintf(out, " | %s", gmd_format_in_unit(phase->max_allocated, unit, text));
         fprintf(out, " | %s", gmd_format_in_unit(phase->reserved, unit, text));
@@ -191,7 +190,7 @@ static void put_bounds(const gmd_outcome *outcome, FILE *out)
     char text[GMD_BOUND_TEXT];
     for (uint32_t i = 0; i < outcome->bound_count; i++) {
         fputs("\nBound: ", out);
-        put_markdown(gmd_bound_text(outcome, i, text), out);
+        gmd_put_markdown(gmd_bound_text(outcome, i, text), out);
         putc('\n', out);
     }
 }
@@ -222,9 +221,9 @@ static void put_skips_and_notes(const gmd_outcome *outcome, FILE *out)
             fputs("- ", out);
             put_title(outcome, out);
             fputs(": skipped ", out);
-            put_markdown(outcome->oracles[i].name, out);
+            gmd_put_markdown(outcome->oracles[i].name, out);
             fputs(", ", out);
-            put_markdown(outcome->oracles[i].reason, out);
+            gmd_put_markdown(outcome->oracles[i].reason, out);
             putc('\n', out);
         }
     }
@@ -232,7 +231,7 @@ static void put_skips_and_notes(const gmd_outcome *outcome, FILE *out)
         fputs("- ", out);
         put_title(outcome, out);
         fputs(": ", out);
-        put_markdown(outcome->notes[i], out);
+        gmd_put_markdown(outcome->notes[i], out);
         putc('\n', out);
     }
 }
@@ -240,22 +239,23 @@ static void put_skips_and_notes(const gmd_outcome *outcome, FILE *out)
 static void put_heading(const gmd_report *report, FILE *out)
 {
     fputs("### gmd ", out);
-    put_markdown(report->command, out);
+    gmd_put_markdown(report->command, out);
     fprintf(out, ": %s\n\n", verdict_mark(gmd_report_verdict(report)));
-    put_markdown(report->allocator, out);
+    gmd_put_markdown(report->allocator, out);
     fputs(" on ", out);
-    put_markdown(report->device, out);
+    gmd_put_markdown(report->device, out);
     fprintf(out, ", seed %" PRIu64 ", gmd ", report->seed);
-    put_markdown(report->version, out);
+    gmd_put_markdown(report->version, out);
     if (report->command_line) {
         fputs("\n\nAgain: ", out);
-        put_markdown(report->command_line, out);
+        gmd_put_markdown(report->command_line, out);
     }
     fputs("\n\n", out);
 }
 
 static void put_gate(const gmd_gate_result *gate, FILE *out)
 {
+    gmd_gate_categories_markdown(gate, out);
     fputs("| part | verdict | runs | requests | findings | skipped | seconds |\n"
           "| :-- | :-- | --: | --: | --: | --: | --: |\n",
           out);
@@ -269,20 +269,20 @@ static void put_gate(const gmd_gate_result *gate, FILE *out)
     for (size_t i = 0; i < gate->finding_count; i++) {
         const gmd_gate_finding *f = &gate->findings[i];
         fprintf(out, "%s%zu. **", i ? "" : "\n", i + 1);
-        put_markdown(f->violation.oracle, out);
+        gmd_put_markdown(f->violation.oracle, out);
         fputs("**: ", out);
-        put_markdown(f->violation.message, out);
+        gmd_put_markdown(f->violation.message, out);
         fputs("<br>Found by ", out);
-        put_markdown(f->part, out);
+        gmd_put_markdown(f->part, out);
         putc('/', out);
-        put_markdown(f->item, out);
+        gmd_put_markdown(f->item, out);
         fputs(". Again: ", out);
-        put_markdown(f->replay, out);
+        gmd_put_markdown(f->replay, out);
         putc('\n', out);
     }
     if (gate->ended_early[0]) {
         fputs("\nEnded early: ", out);
-        put_markdown(gate->ended_early, out);
+        gmd_put_markdown(gate->ended_early, out);
         putc('\n', out);
     }
 }

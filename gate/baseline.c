@@ -1,0 +1,291 @@
+#include "baseline.h"
+
+#include "gmd_file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER "gmd-baseline 1"
+
+/* Beyond what repeated measuring on a busy machine varies by (docs/gate.md has figures). */
+#define RATIO_TOLERANCE       0.50
+#define INSTRUCTION_TOLERANCE 0.03
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+static char *header_field(gmd_baseline *b, const char *key, size_t *size)
+{
+    const struct {
+        const char *key;
+        char *field;
+        size_t size;
+    } fields[] = {{"allocator", b->allocator, sizeof b->allocator},
+                  {"machine", b->machine, sizeof b->machine},
+                  {"versus", b->versus, sizeof b->versus},
+                  {"conf", b->conf, sizeof b->conf}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (strcmp(fields[i].key, key) == 0) {
+            *size = fields[i].size;
+            return fields[i].field;
+        }
+    }
+    return NULL;
+}
+
+static bool is_span(const gmd_gate_span *s)
+{
+    return isfinite(s->value) && isfinite(s->low) && isfinite(s->high) && s->low <= s->value &&
+           s->value <= s->high && s->low >= 0;
+}
+
+/* The next word of the line into `out`; false: there is none, or it is too long. */
+static bool take_word(const char **at, char *out, size_t size)
+{
+    *at += strspn(*at, " \t");
+    size_t length = strcspn(*at, " \t");
+    snprintf(out, size, "%.*s", (int)length, *at);
+    *at += length;
+    return length > 0 && length < size;
+}
+
+static bool take_number(const char **at, double *out)
+{
+    char word[40], *end;
+    if (!take_word(at, word, sizeof word)) {
+        return false;
+    }
+    *out = strtod(word, &end);
+    return end != word && !*end;
+}
+
+/* "memory scenarios/gpt/ample peak_reserved 2147483648 B" */
+static bool read_figure(const char *line, gmd_gate_figure *f)
+{
+    *f = (gmd_gate_figure){.change = GMD_GATE_UNJUDGED};
+    bool is_read = take_word(&line, f->category, sizeof f->category) &&
+                   take_word(&line, f->item, sizeof f->item) &&
+                   take_word(&line, f->name, sizeof f->name) && take_number(&line, &f->now.value) &&
+                   take_word(&line, f->unit, sizeof f->unit);
+    f->now.low = f->now.high = f->now.value;
+    if (is_read && line[strspn(line, " \t")]) {
+        is_read = take_number(&line, &f->now.low) && take_number(&line, &f->now.high) && !*line;
+    }
+    return is_read && is_span(&f->now) &&
+           (strcmp(f->category, "memory") == 0 || strcmp(f->category, "speed") == 0);
+}
+
+static gmd_status read_line(gmd_baseline *b, char *line, const char *path, size_t number,
+                            gmd_error *error)
+{
+    gmd_gate_figure figure;
+    char key[32] = "";
+    const char *rest = line;
+    size_t size;
+    line[strcspn(line, "#")] = '\0';
+    for (size_t n = strlen(line); n && strchr(" \t\r", line[n - 1]); n--) {
+        line[n - 1] = '\0';
+    }
+    if (!line[strspn(line, " \t")]) {
+        return GMD_OK;
+    }
+    take_word(&rest, key, sizeof key);
+    char *field = header_field(b, key, &size);
+    if (field) {
+        snprintf(field, size, "%s", rest + strspn(rest, " \t"));
+        return GMD_OK;
+    }
+    if (!read_figure(line, &figure)) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s:%zu: expected 'CATEGORY ITEM NAME VALUE UNIT [LOW HIGH]' of memory or "
+                        "speed, found '%.200s'",
+                        path, number, line);
+    }
+    return gmd_baseline_set(b, &figure, error);
+}
+
+static gmd_status read_lines(gmd_baseline *b, char *text, const char *path, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    size_t number = 1;
+    char *line = text, *end = strchr(text, '\n');
+    if (!end || strncmp(text, HEADER, strlen(HEADER)) != 0 ||
+        !strchr("\r\n", text[strlen(HEADER)])) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s:1: expected '" HEADER "': no baseline, or one of another version of "
+                        "gmd; --update-baseline writes it anew where there is no such file",
+                        path);
+    }
+    while (status == GMD_OK && end) {
+        line = end + 1;
+        number++;
+        end = strchr(line, '\n');
+        if (end) {
+            *end = '\0';
+        }
+        status = read_line(b, line, path, number, error);
+    }
+    return status;
+}
+
+gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error *error)
+{
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    *baseline = (gmd_baseline){.count = 0};
+    gmd_status status = gmd_file_read(path, &bytes, &size, error);
+    char *text = status == GMD_OK ? malloc(size + 1) : NULL;
+    if (status == GMD_OK && !text) {
+        status = gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", path);
+    }
+    if (text) {
+        memcpy(text, bytes, size);
+        text[size] = '\0';
+        status = read_lines(baseline, text, path, error);
+    }
+    free(text);
+    free(bytes);
+    if (status == GMD_OK) {
+        gmd_baseline_sort(baseline);
+    } else {
+        gmd_baseline_free(baseline);
+    }
+    return status;
+}
+
+/* --- writing ----------------------------------------------------------------------------- */
+
+static void put_figure(const gmd_gate_figure *f, FILE *out)
+{
+    const gmd_gate_span *s = &f->now;
+    bool is_exact = s->low >= s->high;
+    fprintf(out, "%s %s %s ", f->category, f->item, f->name);
+    if (is_exact && s->value == floor(s->value)) {
+        fprintf(out, "%.0f %s\n", s->value, f->unit);
+    } else if (is_exact) {
+        fprintf(out, "%.6g %s\n", s->value, f->unit);
+    } else {
+        fprintf(out, "%.4g %s %.4g %.4g\n", s->value, f->unit, s->low, s->high);
+    }
+}
+
+static void put_all(const gmd_baseline *b, FILE *out)
+{
+    fputs(HEADER "\n"
+                 "# What the allocator took when these figures were accepted: gmd gate --baseline "
+                 "THIS_FILE\n# holds it against them, --update-baseline accepts others. Less is "
+                 "better. Memory is exact\n# on any machine; speed is of this one.\n",
+          out);
+    fprintf(out, "allocator %s\n", b->allocator);
+    if (b->conf[0]) {
+        fprintf(out, "conf %s\n", b->conf);
+    }
+    fprintf(out, "machine %s\nversus %s\n", b->machine, b->versus);
+    for (size_t i = 0; i < b->count; i++) {
+        bool is_first = i == 0 || strcmp(b->figures[i].item, b->figures[i - 1].item) != 0;
+        fputs(is_first ? "\n" : "", out);
+        put_figure(&b->figures[i], out);
+    }
+}
+
+gmd_status gmd_baseline_write(const gmd_baseline *baseline, const char *path, gmd_error *error)
+{
+    char other[4200];
+    if ((size_t)snprintf(other, sizeof other, "%s.new", path) >= sizeof other) {
+        return gmd_fail(error, GMD_BAD_INPUT, "--baseline: the name of the file is too long");
+    }
+    FILE *out = fopen(other, "w");
+    if (!out) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    put_all(baseline, out);
+    bool has_failed = ferror(out) != 0;
+    has_failed = fclose(out) != 0 || has_failed;
+    if (has_failed || rename(other, path) != 0) {
+        gmd_fail(error, GMD_FAILED, "%s: writing failed: %s", path, strerror(errno));
+        remove(other);
+        return GMD_FAILED;
+    }
+    return GMD_OK;
+}
+
+/* --- the figures ------------------------------------------------------------------------- */
+
+static int compare_names(const gmd_gate_figure *f, const char *category, const char *item,
+                         const char *name)
+{
+    int order = strcmp(f->category, category);
+    order = order ? order : strcmp(f->item, item);
+    return order ? order : strcmp(f->name, name);
+}
+
+static int compare_figures(const void *left, const void *right)
+{
+    const gmd_gate_figure *b = right;
+    return compare_names(left, b->category, b->item, b->name);
+}
+
+void gmd_baseline_sort(gmd_baseline *baseline)
+{
+    if (baseline->count) {
+        qsort(baseline->figures, baseline->count, sizeof *baseline->figures, compare_figures);
+    }
+}
+
+const gmd_gate_figure *gmd_baseline_find(const gmd_baseline *baseline, const char *category,
+                                         const char *item, const char *name)
+{
+    for (size_t i = 0; i < baseline->count; i++) { /* hundreds at most */
+        if (compare_names(&baseline->figures[i], category, item, name) == 0) {
+            return &baseline->figures[i];
+        }
+    }
+    return NULL;
+}
+
+gmd_status gmd_baseline_set(gmd_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        if (compare_figures(&b->figures[i], figure) == 0) {
+            b->figures[i] = *figure;
+            return GMD_OK;
+        }
+    }
+    if (b->count == b->capacity) {
+        size_t capacity = b->capacity ? b->capacity * 2 : 256;
+        gmd_gate_figure *figures = realloc(b->figures, capacity * sizeof *figures);
+        if (!figures) {
+            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a baseline");
+        }
+        b->figures = figures;
+        b->capacity = capacity;
+    }
+    b->figures[b->count++] = *figure;
+    return GMD_OK;
+}
+
+static double tolerance_of(const gmd_gate_figure *f)
+{
+    return strcmp(f->unit, "ratio") == 0          ? RATIO_TOLERANCE
+           : strcmp(f->unit, "instructions") == 0 ? INSTRUCTION_TOLERANCE
+                                                  : 0;
+}
+
+void gmd_baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before)
+{
+    double more = 1 + tolerance_of(figure);
+    const gmd_gate_span *now = &figure->now, *then = &before->now;
+    figure->before = *then;
+    figure->excess = (now->value - then->value) / (then->value > 0 ? then->value : 1);
+    figure->change = now->low > then->high * more   ? GMD_GATE_WORSE
+                     : now->high * more < then->low ? GMD_GATE_BETTER
+                                                    : GMD_GATE_SAME;
+}
+
+void gmd_baseline_free(gmd_baseline *baseline)
+{
+    free(baseline->figures);
+    *baseline = (gmd_baseline){.count = 0};
+}

@@ -1,0 +1,50 @@
+/* baseline.h - the figures of an earlier gate as a file: text, sorted, a line each, to be kept
+ * beside the sources and reviewed like them.
+ *
+ *     gmd-baseline 1
+ *     allocator ./libmine.so
+ *     machine AMD EPYC, 2 cores
+ *     memory scenarios/gpt/ample peak_reserved 2147483648 B
+ *     speed churn_1000 time 1.013 ratio 0.998 1.021
+ *
+ * A line of figures has the category, the item, the name, the value, the unit, and for what is not
+ * exact the interval that holds the true value. `#` starts a comment. */
+#ifndef GMD_GATE_BASELINE_H
+#define GMD_GATE_BASELINE_H
+
+#include "gmd_error.h"
+#include "gmd_gate_result.h"
+
+typedef struct gmd_baseline {
+    char allocator[512];      /* SPEC */
+    char machine[160];        /* that the figures of speed are of */
+    char versus[512];         /* SPEC of what they are held against */
+    char conf[512];           /* settings; empty: none were given */
+    gmd_gate_figure *figures; /* sorted by category, item and name */
+    size_t count, capacity;
+} gmd_baseline;
+
+/* GMD_BAD_INPUT names the file, the line and what was expected. On failure it is left empty. */
+gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error *error);
+
+/* The whole file at once, by way of another one beside it. */
+gmd_status gmd_baseline_write(const gmd_baseline *baseline, const char *path, gmd_error *error);
+
+/* Replaces the figure of that category, item and name, or adds it. The order is then to be made
+ * again. */
+gmd_status gmd_baseline_set(gmd_baseline *baseline, const gmd_gate_figure *figure,
+                            gmd_error *error);
+void gmd_baseline_sort(gmd_baseline *baseline);
+
+/* NULL: there is none. */
+const gmd_gate_figure *gmd_baseline_find(const gmd_baseline *baseline, const char *category,
+                                         const char *item, const char *name);
+
+/* How `figure` compares with `before`: fills in before, change and excess. Exact figures change by
+ * whatever differs; others when the intervals lie apart by more than repeated measuring varies by.
+ */
+void gmd_baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before);
+
+void gmd_baseline_free(gmd_baseline *baseline);
+
+#endif

@@ -1,0 +1,284 @@
+/* part_memory.c - what scenarios and recorded histories take of the device. On the simulated one
+ * the figures are exact: the same allocator gives the same ones on any machine, however busy. */
+#include "gate.h"
+#include "recording.h"
+
+#include "gmd_history.h"
+#include "gmd_session.h"
+#include "gmd_size.h"
+#include "gmd_snapshot.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define AMPLE_BYTES (140 * GMD_GIB)
+#define PPM         1000000.0
+
+/* --- a run ------------------------------------------------------------------------------- */
+
+typedef struct taken { /* in memory that the process of the run shares */
+    uint64_t peak_reserved;
+    double unused, shares; /* sums over the requests: of the share of reserved bytes that no live
+                              block asked for, and of requests with anything reserved */
+    uint64_t api_calls, retries, refused;
+    bool has_retries, is_done;
+} taken;
+
+typedef struct watch {
+    const gmd_trace *trace;
+    taken *taken;
+    uint64_t *bytes; /* of each live block of device 0, as asked for */
+    uint64_t live;
+} watch;
+
+static void note_answer(watch *w, const gmd_request *r, gmd_served served)
+{
+    if (r->op == GMD_OP_ALLOC && served == GMD_OUT_OF_MEMORY) {
+        w->taken->refused++;
+    } else if (r->op == GMD_OP_ALLOC && served == GMD_SERVED && r->device == 0) {
+        w->bytes[r->block] = r->bytes;
+        w->live += r->bytes;
+    } else if (r->op == GMD_OP_FREE) {
+        w->live -= w->bytes[r->block];
+        w->bytes[r->block] = 0;
+    }
+}
+
+static void note_memory(watch *w, gmd_session *session)
+{
+    gmd_sink_memory memory;
+    gmd_session_memory(session, &memory);
+    taken *t = w->taken;
+    t->peak_reserved =
+        memory.max_reserved > t->peak_reserved ? memory.max_reserved : t->peak_reserved;
+    if (memory.reserved) {
+        uint64_t unused = memory.reserved > w->live ? memory.reserved - w->live : 0;
+        t->unused += (double)unused / (double)memory.reserved;
+        t->shares++;
+    }
+}
+
+static gmd_status play(void *context, gmd_session *session, gmd_error *error)
+{
+    watch w = *(const watch *)context;
+    *w.taken = (taken){.is_done = false};
+    w.bytes = calloc(w.trace->blocks.count + 1, sizeof *w.bytes);
+    if (!w.bytes) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the sizes of blocks");
+    }
+    uint64_t before = gmd_session_api_calls(session);
+    for (size_t i = 0; i < w.trace->count; i++) {
+        const gmd_request *request = &w.trace->requests[i];
+        gmd_served served = gmd_session_request(session, request);
+        if (served == GMD_STOP) {
+            free(w.bytes);
+            return GMD_OK;
+        }
+        note_answer(&w, request, served);
+        note_memory(&w, session);
+    }
+    w.taken->api_calls = gmd_session_api_calls(session) - before;
+    gmd_stats stats = {.struct_size = sizeof stats};
+    const gmd_subject *subject = gmd_session_subject(session);
+    w.taken->has_retries = subject->get_stats && subject->get_stats(0, &stats) == 0 &&
+                           stats.num_alloc_retries != GMD_STAT_UNKNOWN;
+    w.taken->retries = stats.num_alloc_retries;
+    w.taken->is_done = true;
+    free(w.bytes);
+    return GMD_OK;
+}
+
+static void measured(gmd_gate *gate, const char *name, const char *unit, double value)
+{
+    gmd_gate_measured(gate, name, unit, (gmd_gate_span){value, value, value});
+}
+
+static void keep(gmd_gate *gate, const taken *t)
+{
+    double unused = t->shares > 0 ? t->unused / t->shares : 0;
+    measured(gate, "peak_reserved", "B", (double)t->peak_reserved);
+    measured(gate, "fragmentation", "ppm", (double)(uint64_t)(unused * PPM + 0.5));
+    measured(gate, "device_calls", "calls", (double)t->api_calls);
+    measured(gate, "refused", "requests", (double)t->refused);
+    if (t->has_retries) {
+        measured(gate, "retries", "retries", (double)t->retries);
+    }
+}
+
+/* What it did wrong is for correctness to say; here it only could not be measured. */
+static const char *why_not(const gmd_outcome *o)
+{
+    return o->violation_count ? o->violations[0].message
+           : o->error[0]      ? o->error
+                              : "the run ended before its last request";
+}
+
+static gmd_status run_isolated(gmd_gate *gate, gmd_run_options *options, const gmd_trace *trace,
+                               taken *t, gmd_error *error)
+{
+    watch w = {.trace = trace, .taken = t};
+    gmd_workload workload = {
+        .name = gate->item->name, .kind = "trace", .trace = trace, .body = play, .context = &w};
+    gmd_outcome *outcome = calloc(1, sizeof *outcome);
+    if (!outcome) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for an outcome");
+    }
+    options->oracles_off = options->is_compared = true;
+    options->case_directory = NULL;
+    gmd_status status = gmd_run_isolated(options, &workload, outcome, error);
+    if (status == GMD_OK) {
+        gmd_gate_count(gate, 1, outcome->requests);
+        if (t->is_done) {
+            keep(gate, t);
+        } else {
+            gmd_gate_not_measured(gate, why_not(outcome));
+        }
+    }
+    free(outcome);
+    return status;
+}
+
+static void measure(gmd_gate *gate, gmd_run_options *options, const gmd_trace *trace)
+{
+    gmd_error error = {""};
+    taken *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (t == MAP_FAILED) {
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no memory to share"), &error);
+        return;
+    }
+    gmd_gate_fail(gate, run_isolated(gate, options, trace, t, &error), &error);
+    munmap(t, sizeof *t);
+}
+
+/* --- scenarios --------------------------------------------------------------------------- */
+
+static void measure_within(gmd_gate *gate, gmd_scenario *scenario, const char *how,
+                           const gmd_gate_recording *recording, uint64_t capacity)
+{
+    char name[96];
+    snprintf(name, sizeof name, "scenarios/%.60s/%s", gmd_scenario_name(scenario), how);
+    if (gmd_gate_begin(gate, name)) {
+        gmd_run_options options = gate->run;
+        options.conf = gate->options->run->conf;
+        options.capacity_bytes = capacity;
+        measure(gate, &options, &recording->trace);
+        gmd_gate_end(gate);
+    }
+}
+
+/* With memory to spare, and with hardly more than what is live: there fragments and retries tell.
+ * The seed is always the same: figures are not drawn. */
+static void measure_scenario(gmd_gate *gate, gmd_scenario *scenario)
+{
+    gmd_param params[2];
+    size_t count = 0;
+    gmd_gate_recording recording;
+    gmd_error error = {""};
+    if (gmd_gate_has_param(scenario, "leak")) {
+        params[count++] = (gmd_param){"leak", "false"};
+    }
+    if (gmd_gate_has_param(scenario, "iterations")) {
+        params[count++] = (gmd_param){"iterations", "4"};
+    }
+    gmd_status status = gmd_gate_record(&recording, scenario, params, count, 0, &error);
+    gmd_gate_fail(gate, status, &error);
+    if (status == GMD_OK) {
+        uint64_t pages = recording.peak_bytes / GMD_SIM_PAGE_BYTES + 1;
+        measure_within(gate, scenario, "ample", &recording, AMPLE_BYTES);
+        measure_within(gate, scenario, "scarce", &recording,
+                       (pages + pages / 16 + 10) * GMD_SIM_PAGE_BYTES);
+        gmd_gate_recording_free(&recording);
+    }
+}
+
+/* --- histories --------------------------------------------------------------------------- */
+
+/* "histories/resnet50_bs32" of ".../resnet50_bs32.pickle.gz" */
+static void name_history(const char *path, char *name, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *end = strstr(file, ".pickle");
+    snprintf(name, size, "histories/%.*s", end ? (int)(end - file) : (int)strlen(file), file);
+    for (char *c = name; *c; c++) {
+        *c = strchr(" \t\n#", *c) ? '_' : *c;
+    }
+}
+
+static void measure_history(gmd_gate *gate, const gmd_history *history, const char *conf)
+{
+    gmd_run_options options = gate->run;
+    const char *fixed = gate->options->run->conf;
+    options.conf = fixed ? fixed : gate->abilities.has_settings ? conf : NULL;
+    options.limit_bytes = history->limit_bytes;
+    options.limit_is_optional = true;
+    options.capacity_bytes = AMPLE_BYTES;
+    options.device_count = history->trace.device_count ? history->trace.device_count : 1;
+    measure(gate, &options, &history->trace);
+}
+
+static gmd_status read_and_measure(gmd_gate *gate, const char *path, gmd_error *error)
+{
+    gmd_snapshot snapshot = {0};
+    gmd_history history = {0};
+    const gmd_history_hints hints = {.recorded_retries = GMD_RETRIES_UNKNOWN, .waits_again = true};
+    gmd_status status = gmd_snapshot_read(&snapshot, path, error);
+    if (status == GMD_OK) {
+        status = gmd_history_build(&history, &snapshot, &hints, path, error);
+    }
+    if (status == GMD_OK && !history.trace.count) {
+        status = gmd_fail(error, GMD_BAD_INPUT, "%s: holds no history: nothing to measure", path);
+    }
+    if (status == GMD_OK) {
+        measure_history(gate, &history, snapshot.conf);
+    }
+    gmd_history_free(&history);
+    gmd_snapshot_free(&snapshot);
+    return status;
+}
+
+static void try_history(gmd_gate *gate, const char *path)
+{
+    char name[96];
+    gmd_error error = {""};
+    name_history(path, name, sizeof name);
+    if (gmd_gate_begin(gate, name)) {
+        gmd_gate_fail(gate, read_and_measure(gate, path, &error), &error);
+        gmd_gate_end(gate);
+    }
+}
+
+static int is_history(const struct dirent *entry)
+{
+    return strstr(entry->d_name, ".pickle") != NULL;
+}
+
+static void measure_shipped(gmd_gate *gate)
+{
+    char folder[4200], path[4500];
+    struct dirent **entries = NULL;
+    snprintf(folder, sizeof folder, "%s/histories", gate->run.lib_directory);
+    int count = scandir(folder, &entries, is_history, alphasort);
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%.255s", folder, entries[i]->d_name);
+        try_history(gate, path);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+void gmd_gate_memory(gmd_gate *gate)
+{
+    if (!gate->wants_figures) {
+        snprintf(gate->part->reason, sizeof gate->part->reason,
+                 "no baseline is given (--baseline FILE; --update-baseline writes one)");
+        return;
+    }
+    gmd_gate_each_scenario(gate, measure_scenario);
+    measure_shipped(gate);
+    for (size_t i = 0; i < gate->options->history_count; i++) {
+        try_history(gate, gate->options->histories[i]);
+    }
+}

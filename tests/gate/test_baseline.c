@@ -1,0 +1,212 @@
+/* A baseline is a text file that says what it was made of, and what it cannot be read for; figures
+ * change for the worse by whatever is exact, and by more than they vary where they are not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "baseline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/gmd-baseline-XXXXXX";
+
+static int make_file(void **state)
+{
+    (void)state;
+    int file = mkstemp(path);
+    return file < 0 ? -1 : close(file);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return remove(path);
+}
+
+static void write_text(const char *text)
+{
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    assert_int_equal(fclose(out), 0);
+}
+
+static gmd_gate_figure figure(const char *unit, double value, double low, double high)
+{
+    gmd_gate_figure f = {.category = "memory",
+                         .item = "scenarios/x/ample",
+                         .name = "figure",
+                         .now = {value, low, high}};
+    snprintf(f.unit, sizeof f.unit, "%s", unit);
+    return f;
+}
+
+static int change(const char *unit, double before, double now, double spread)
+{
+    gmd_gate_figure was = figure(unit, before, before - spread, before + spread);
+    gmd_gate_figure is = figure(unit, now, now - spread, now + spread);
+    gmd_baseline_judge(&is, &was);
+    return is.change;
+}
+
+/* --- judging ----------------------------------------------------------------------------- */
+
+static void one_byte_more_is_worse(void **state)
+{
+    (void)state;
+    assert_int_equal(change("B", 1048576, 1048577, 0), GMD_GATE_WORSE);
+}
+
+static void one_byte_less_is_better(void **state)
+{
+    (void)state;
+    assert_int_equal(change("B", 1048576, 1048575, 0), GMD_GATE_BETTER);
+}
+
+static void something_where_there_was_nothing_is_worse(void **state)
+{
+    (void)state;
+    assert_int_equal(change("retries", 0, 1, 0), GMD_GATE_WORSE);
+}
+
+static void a_few_instructions_are_no_change(void **state)
+{
+    (void)state;
+    assert_int_equal(change("instructions", 1000, 1025, 0), GMD_GATE_SAME);
+}
+
+static void many_instructions_are_worse(void **state)
+{
+    (void)state;
+    assert_int_equal(change("instructions", 1000, 1040, 0), GMD_GATE_WORSE);
+}
+
+static void times_whose_intervals_meet_are_no_change(void **state)
+{
+    (void)state;
+    assert_int_equal(change("ratio", 1, 2, 0.5), GMD_GATE_SAME);
+}
+
+static void times_whose_intervals_lie_far_apart_are_worse(void **state)
+{
+    (void)state;
+    assert_int_equal(change("ratio", 1, 2, 0.1), GMD_GATE_WORSE);
+}
+
+/* --- the file ---------------------------------------------------------------------------- */
+
+static void what_is_written_is_read_again(void **state)
+{
+    (void)state;
+    gmd_error error;
+    gmd_baseline out = {
+        .allocator = "./lib mine.so", .machine = "M, 2 cores", .versus = "reference"};
+    gmd_baseline in;
+    gmd_gate_figure exact = figure("B", 21474836480.0, 21474836480.0, 21474836480.0);
+    gmd_gate_figure spread = figure("ratio", 1.25, 1, 1.5);
+    snprintf(spread.category, sizeof spread.category, "speed");
+    assert_int_equal(gmd_baseline_set(&out, &spread, &error), GMD_OK);
+    assert_int_equal(gmd_baseline_set(&out, &exact, &error), GMD_OK);
+    gmd_baseline_sort(&out);
+    assert_int_equal(gmd_baseline_write(&out, path, &error), GMD_OK);
+    assert_int_equal(gmd_baseline_read(&in, path, &error), GMD_OK);
+    assert_string_equal(in.allocator, "./lib mine.so");
+    const gmd_gate_figure *f = gmd_baseline_find(&in, "memory", "scenarios/x/ample", "figure");
+    assert_non_null(f);
+    assert_true(f->now.value == exact.now.value && f->now.high == exact.now.value);
+    f = gmd_baseline_find(&in, "speed", "scenarios/x/ample", "figure");
+    assert_non_null(f);
+    assert_true(f->now.low == 1 && f->now.value == 1.25 && f->now.high == 1.5);
+    gmd_baseline_free(&out);
+    gmd_baseline_free(&in);
+}
+
+static void figures_are_written_in_order(void **state)
+{
+    (void)state;
+    char text[2000] = "";
+    gmd_error error;
+    gmd_baseline b;
+    write_text("gmd-baseline 1\nmemory b x 2 B\nmemory a y 1 B\nmemory a x 1 B\n");
+    assert_int_equal(gmd_baseline_read(&b, path, &error), GMD_OK);
+    assert_int_equal(gmd_baseline_write(&b, path, &error), GMD_OK);
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    assert_true(fread(text, 1, sizeof text - 1, in) > 0);
+    fclose(in);
+    assert_non_null(strstr(text, "memory a x 1 B\nmemory a y 1 B\n\nmemory b x 2 B\n"));
+    gmd_baseline_free(&b);
+}
+
+static void comments_and_empty_lines_are_left_out(void **state)
+{
+    (void)state;
+    gmd_error error;
+    gmd_baseline b;
+    write_text("gmd-baseline 1\n# why\n\nmemory a x 1 B   # since the pools were split\n");
+    assert_int_equal(gmd_baseline_read(&b, path, &error), GMD_OK);
+    assert_int_equal(b.count, 1);
+    gmd_baseline_free(&b);
+}
+
+static void refuses(const char *text, const char *part)
+{
+    gmd_error error = {""};
+    gmd_baseline b;
+    write_text(text);
+    assert_int_equal(gmd_baseline_read(&b, path, &error), GMD_BAD_INPUT);
+    if (!strstr(error.text, part)) {
+        fail_msg("'%s' does not say '%s'", error.text, part);
+    }
+}
+
+static void another_file_is_no_baseline(void **state)
+{
+    (void)state;
+    refuses("{\"gmd\": 1}\n", ":1: expected 'gmd-baseline 1'");
+    refuses("", ":1: expected 'gmd-baseline 1'");
+}
+
+static void another_version_is_refused(void **state)
+{
+    (void)state;
+    refuses("gmd-baseline 12\n", ":1: expected 'gmd-baseline 1'");
+}
+
+static void a_line_that_is_none_is_named(void **state)
+{
+    (void)state;
+    refuses("gmd-baseline 1\nallocator x\nmemory a x plenty B\n", ":3: expected 'CATEGORY ITEM");
+    refuses("gmd-baseline 1\nmemory a x -1 B\n", ":2: ");
+    refuses("gmd-baseline 1\nmemory a x nan B\n", ":2: ");
+    refuses("gmd-baseline 1\nweight a x 1 B\n", ":2: ");
+    refuses("gmd-baseline 1\nspeed a x 1 ratio 2 3\n", ":2: ");
+    refuses("gmd-baseline 1\nspeed a x 1 ratio 0.5 3 4\n", ":2: ");
+    refuses("<<<<<<< HEAD\n", ":1: ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_byte_more_is_worse),
+        cmocka_unit_test(one_byte_less_is_better),
+        cmocka_unit_test(something_where_there_was_nothing_is_worse),
+        cmocka_unit_test(a_few_instructions_are_no_change),
+        cmocka_unit_test(many_instructions_are_worse),
+        cmocka_unit_test(times_whose_intervals_meet_are_no_change),
+        cmocka_unit_test(times_whose_intervals_lie_far_apart_are_worse),
+        cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(figures_are_written_in_order),
+        cmocka_unit_test(comments_and_empty_lines_are_left_out),
+        cmocka_unit_test(another_file_is_no_baseline),
+        cmocka_unit_test(another_version_is_refused),
+        cmocka_unit_test(a_line_that_is_none_is_named),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

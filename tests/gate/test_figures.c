@@ -1,0 +1,222 @@
+/* What a gate measures is held against its baseline: the same allocator has the same figures,
+ * another one is flagged in the category that it is worse in, with the command that shows it. */
+#include "gate_test.h"
+
+#include <unistd.h>
+
+#define ITEM "memory/scenarios/gpt/ample"
+
+static char path[64];
+
+static int choose_path(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/gmd-figures-%d.txt", (int)getpid());
+    return 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    remove(path);
+    return 0;
+}
+
+static gmd_gate_result gate(const char *allocator, const char *only, bool updates)
+{
+    gmd_run_options run = run_options_for(allocator);
+    gmd_gate_options options = {
+        .run = &run, .is_quick = true, .only = only, .baseline = path, .updates_baseline = updates};
+    return run_gate(&options, NULL, NULL);
+}
+
+static void accept(const char *allocator, const char *only)
+{
+    gmd_gate_result r = gate(allocator, only, true);
+    assert_true(r.baseline.was_written);
+    gmd_gate_result_free(&r);
+}
+
+/* Puts `text` in place of `old` in the file. */
+static void edit(const char *old, const char *text)
+{
+    static char all[1 << 16];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t size = fread(all, 1, sizeof all - 1, file);
+    all[size] = '\0';
+    fclose(file);
+    char *at = strstr(all, old);
+    assert_non_null(at);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%.*s%s%s", (int)(at - all), all, text, at + strlen(old));
+    fclose(file);
+}
+
+/* --- memory ------------------------------------------------------------------------------ */
+
+static void memory_is_the_same_to_the_byte(void **state)
+{
+    (void)state;
+    accept("reference", "memory");
+    gmd_gate_result r = gate("reference", "memory", false);
+    assert_int_equal(gmd_gate_figures(&r, "memory", NULL, GMD_GATE_SAME), r.figure_count);
+    assert_true(r.figure_count >= 200);
+    assert_int_equal(gmd_gate_verdict(&r), GMD_PASS);
+    gmd_gate_result_free(&r);
+}
+
+static void more_device_calls_are_a_regression_of_memory(void **state)
+{
+    (void)state;
+    char command[1300];
+    bool was_run;
+    accept("reference", ITEM);
+    gmd_gate_result r = gate("cudamalloc", ITEM, false);
+    assert_int_equal(gmd_gate_verdict(&r), GMD_FAIL);
+    assert_int_equal(gmd_gate_category_verdict(&r, "memory", &was_run), GMD_FAIL);
+    assert_int_equal(gmd_gate_category_verdict(&r, "correctness", &was_run), GMD_PASS);
+    assert_int_equal(r.figures[0].change, GMD_GATE_WORSE);
+    assert_string_equal(r.figures[0].name, "device_calls");
+    gmd_gate_figure_command(&r, &r.figures[0], command, sizeof command);
+    assert_non_null(
+        strstr(command, "gmd gate --allocator cudamalloc --baseline /tmp/gmd-figures-"));
+    assert_non_null(strstr(command, " --only " ITEM));
+    gmd_gate_result_free(&r);
+}
+
+static void less_memory_is_no_failure(void **state)
+{
+    (void)state;
+    accept("reference", ITEM);
+    edit("scenarios/gpt/ample peak_reserved ", "scenarios/gpt/ample peak_reserved 9");
+    gmd_gate_result r = gate("reference", ITEM, false);
+    assert_int_equal(gmd_gate_figures(&r, "memory", NULL, GMD_GATE_BETTER), 1);
+    assert_int_equal(gmd_gate_verdict(&r), GMD_PASS);
+    gmd_gate_result_free(&r);
+}
+
+static void the_worst_comes_first(void **state)
+{
+    (void)state;
+    accept("reference", "memory");
+    gmd_gate_result r = gate("cudamalloc", "memory", false);
+    size_t worse = gmd_gate_regressions(&r, "memory", NULL);
+    assert_true(worse > 10);
+    for (size_t i = 1; i < worse; i++) {
+        assert_true(r.figures[i - 1].excess >= r.figures[i].excess);
+    }
+    gmd_gate_result_free(&r);
+}
+
+/* --- the baseline ------------------------------------------------------------------------ */
+
+static void one_item_is_accepted_without_the_others(void **state)
+{
+    (void)state;
+    accept("reference", "memory");
+    edit("scenarios/gpt/ample peak_reserved ", "scenarios/gpt/ample peak_reserved 9");
+    edit("scenarios/gpt/scarce peak_reserved ", "scenarios/gpt/scarce peak_reserved 9");
+    accept("reference", ITEM);
+    gmd_gate_result r = gate("reference", "memory", false);
+    assert_int_equal(gmd_gate_figures(&r, "memory", "scenarios/gpt/ample", GMD_GATE_BETTER), 0);
+    assert_int_equal(gmd_gate_figures(&r, "memory", "scenarios/gpt/scarce", GMD_GATE_BETTER), 1);
+    gmd_gate_result_free(&r);
+}
+
+static void another_allocators_baseline_is_told_of(void **state)
+{
+    (void)state;
+    accept("reference", ITEM);
+    gmd_gate_result r = gate("cudamalloc", ITEM, false);
+    assert_int_equal(r.baseline.note_count, 1);
+    assert_non_null(strstr(r.baseline.notes[0], "is of the allocator reference"));
+    gmd_gate_result_free(&r);
+}
+
+static void on_another_machine_memory_is_judged_and_speed_is_not(void **state)
+{
+    (void)state;
+    accept("reference", ITEM);
+    edit("machine ", "machine Z80, ");
+    gmd_gate_result r = gate("reference", ITEM, false);
+    assert_true(gmd_gate_figures(&r, "memory", NULL, GMD_GATE_SAME) > 0);
+    assert_non_null(strstr(r.baseline.notes[0], "made on another machine (Z80"));
+    gmd_gate_result_free(&r);
+    r = gate("reference", "speed", false);
+    assert_int_equal(r.figure_count, 0);
+    assert_non_null(strstr(r.parts[r.part_count - 1].reason, "another machine"));
+    gmd_gate_result_free(&r);
+}
+
+static void a_baseline_that_is_not_there_is_bad_input(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for("reference");
+    gmd_gate_options options = {.run = &run, .baseline = "/nowhere/baseline.txt"};
+    gmd_gate_result r;
+    gmd_error error = {""};
+    assert_int_equal(gmd_gate_run(&options, &r, &error), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "/nowhere/baseline.txt"));
+    gmd_gate_result_free(&r);
+}
+
+static void without_a_baseline_memory_and_speed_say_why_they_are_not_run(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for("reference");
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "memory"};
+    gmd_gate_result r = run_gate(&options, NULL, NULL);
+    const gmd_gate_part *memory = &r.parts[r.part_count - 2];
+    assert_false(memory->was_run);
+    assert_non_null(strstr(memory->reason, "--baseline FILE"));
+    gmd_gate_result_free(&r);
+}
+
+/* --- speed ------------------------------------------------------------------------------- */
+
+static void a_request_of_the_same_library_takes_as_many_instructions(void **state)
+{
+    (void)state;
+    accept("reference", "speed/pair_512B");
+    gmd_gate_result r = gate("reference", "speed/pair_512B", false);
+    if (!r.figure_count || strcmp(r.figures[0].name, "instructions") != 0) {
+        gmd_gate_result_free(&r);
+        skip(); /* they cannot be counted here */
+    }
+    assert_int_equal(r.figures[0].change, GMD_GATE_SAME);
+    assert_true(r.figures[0].excess < 0.001 && r.figures[0].excess > -0.001);
+    gmd_gate_result_free(&r);
+}
+
+static void more_instructions_are_a_regression_of_speed(void **state)
+{
+    (void)state;
+    accept("reference", "speed/pair_512B");
+    gmd_gate_result r = gate("cudamallocasync", "speed/pair_512B", false);
+    if (!r.figure_count || strcmp(r.figures[0].name, "instructions") != 0) {
+        gmd_gate_result_free(&r);
+        skip(); /* they cannot be counted here */
+    }
+    assert_int_equal(r.figures[0].change, GMD_GATE_WORSE);
+    gmd_gate_result_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_the_same_to_the_byte),
+        cmocka_unit_test(more_device_calls_are_a_regression_of_memory),
+        cmocka_unit_test(less_memory_is_no_failure),
+        cmocka_unit_test(the_worst_comes_first),
+        cmocka_unit_test(one_item_is_accepted_without_the_others),
+        cmocka_unit_test(another_allocators_baseline_is_told_of),
+        cmocka_unit_test(on_another_machine_memory_is_judged_and_speed_is_not),
+        cmocka_unit_test(a_baseline_that_is_not_there_is_bad_input),
+        cmocka_unit_test(without_a_baseline_memory_and_speed_say_why_they_are_not_run),
+        cmocka_unit_test(a_request_of_the_same_library_takes_as_many_instructions),
+        cmocka_unit_test(more_instructions_are_a_regression_of_speed),
+    };
+    return cmocka_run_group_tests(tests, choose_path, remove_file);
+}
