@@ -31,7 +31,7 @@ cmake --build "$work/build" >"$work/log" 2>&1 || fail "the build failed"
 status=0
 ctest --test-dir "$work/build" --output-on-failure >"$work/log" 2>&1 || status=$?
 reports=$work/build/gmd/gmd_gate_pool_under_test
-for report in gate.json gate.xml gate.md; do
+for report in gate.json gate.xml gate.md gate.sarif; do
     [ -s "$reports/$report" ] || fail "no report $reports/$report"
 done
 if [ -z "$plant" ]; then
