@@ -147,6 +147,7 @@ bool gmd_session_reset_peaks(gmd_session *session, int device)
         return false;
     }
     session->subject.reset_peak_stats(device);
+    session->view.request = NULL; /* the latest one is its maker's, and may be gone */
     gmd_session_look_at(session, device);
     gmd_session_refresh(session);
     gmd_judge_ask(&session->judge, GMD_HOOK_AFTER_PEAK_RESET, &session->view);
