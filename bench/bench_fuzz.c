@@ -15,6 +15,7 @@
 #include "runner.h"
 
 #include "generate.h"
+#include "gmd_clock.h"
 #include "gmd_size.h"
 #include "libraries.h"
 
@@ -27,7 +28,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 7, PROFILES = 24, OF_EACH = 64, INPUTS = PROFILES * OF_EACH, REQUESTS = 64 };
@@ -43,13 +43,6 @@ typedef struct figures { /* of one round; shared with the process that measures 
 
 typedef gmd_status way_fn(const gmd_run_options *options, const inputs *all, double seconds,
                           figures *f, gmd_error *error);
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Of the processes that have ended, theirs included. */
 static double processor_s(void)
@@ -99,12 +92,12 @@ static gmd_status in_process(const gmd_run_options *options, const inputs *all, 
                              figures *f, gmd_error *error)
 {
     gmd_in_process *p;
-    double end = now_s() + seconds;
+    double end = gmd_clock_s() + seconds;
     gmd_status status = gmd_in_process_open(&p, options, error);
     if (status == GMD_OK) {
         gmd_in_process_ask_after(p, 0); /* it would end the input early */
     }
-    for (uint64_t i = 0; status == GMD_OK && (i % OF_EACH || now_s() < end); i++) {
+    for (uint64_t i = 0; status == GMD_OK && (i % OF_EACH || gmd_clock_s() < end); i++) {
         const gmd_outcome *o;
         status = gmd_in_process_run(p, &all->traces[i % INPUTS], &o, error);
         status = status == GMD_OK ? demand_pass(o, error) : status;
@@ -128,10 +121,10 @@ static gmd_status scouted(const gmd_run_options *options, const inputs *all, dou
 {
     static gmd_scout_trace traces[OF_EACH];
     gmd_runner runner;
-    double end = now_s() + seconds;
+    double end = gmd_clock_s() + seconds;
     gmd_status status = GMD_OK;
     gmd_runner_init(&runner, options);
-    for (uint64_t i = 0; status == GMD_OK && now_s() < end; i += OF_EACH) {
+    for (uint64_t i = 0; status == GMD_OK && gmd_clock_s() < end; i += OF_EACH) {
         for (size_t k = 0; k < OF_EACH; k++) {
             traces[k] = (gmd_scout_trace){.trace = all->traces[(i + k) % INPUTS]};
         }
@@ -154,10 +147,10 @@ static gmd_status forked(const gmd_run_options *options, const inputs *all, doub
                          figures *f, gmd_error *error)
 {
     gmd_runner runner;
-    double end = now_s() + seconds;
+    double end = gmd_clock_s() + seconds;
     gmd_status status = GMD_OK;
     gmd_runner_init(&runner, options);
-    for (uint64_t i = 0; status == GMD_OK && now_s() < end; i++) {
+    for (uint64_t i = 0; status == GMD_OK && gmd_clock_s() < end; i++) {
         const gmd_outcome *o;
         status = gmd_runner_run(&runner, &all->traces[i % INPUTS], &o, error);
         status = status == GMD_OK ? demand_pass(o, error) : status;
@@ -172,12 +165,12 @@ static gmd_status isolated(const gmd_run_options *options, const inputs *all, do
                            figures *f, gmd_error *error)
 {
     gmd_outcome *o = calloc(1, sizeof *o);
-    double end = now_s() + seconds;
+    double end = gmd_clock_s() + seconds;
     gmd_status status = GMD_OK;
     if (!o) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory");
     }
-    for (uint64_t i = 0; status == GMD_OK && now_s() < end; i++) {
+    for (uint64_t i = 0; status == GMD_OK && gmd_clock_s() < end; i++) {
         const gmd_trace *t = nth(all, i);
         gmd_run_options with;
         gmd_options_of_header(&with, options, t);

@@ -65,12 +65,29 @@ static const struct argp_option fuzz_options[] = {
     {0},
 };
 
+static void check_options(struct argp_state *state, const fuzz_arguments *a)
+{
+    gmd_error error = {""};
+    cli_refuse_perfetto(state, &a->common);
+    if (a->common.run.case_directory &&
+        cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
+        argp_error(state, "--out %s", error.text);
+    }
+    if (a->corpus && cli_probe_folder(a->corpus, &error) != GMD_OK) {
+        argp_error(state, "--corpus %s", error.text);
+    }
+    if (a->is_unguided && (a->corpus || a->jobs > 1)) {
+        argp_error(state,
+                   "--unguided, --random-bytes: there is no corpus then, nor anything that several "
+                   "processes could share (--corpus, --jobs)");
+    }
+}
+
 static error_t parse_fuzz(int key, char *text, struct argp_state *state)
 {
     fuzz_arguments *a = state->input;
     uint64_t jobs;
     char unknown[32];
-    gmd_error error = {""};
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
@@ -123,20 +140,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         argp_error(state, "expected no arguments, found '%s'", text);
         return 0;
     case ARGP_KEY_END:
-        cli_refuse_perfetto(state, &a->common);
-        if (a->common.run.case_directory &&
-            cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
-            argp_error(state, "--out %s", error.text);
-        }
-        if (a->corpus && cli_probe_folder(a->corpus, &error) != GMD_OK) {
-            argp_error(state, "--corpus %s", error.text);
-        }
-        if (a->is_unguided && (a->corpus || a->jobs > 1)) {
-            argp_error(
-                state,
-                "--unguided, --random-bytes: there is no corpus then, nor anything that several "
-                "processes could share (--corpus, --jobs)");
-        }
+        check_options(state, a);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

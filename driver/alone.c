@@ -66,13 +66,14 @@ void gmd_name_object(const char *what, const void *object, char *text, size_t si
     }
 }
 
-void gmd_alone_waits(const char *what, const void *object)
+void gmd_alone_waits(const char *what, const char *why, const void *object)
 {
     const gmd_alone *alone = inside;
-    char text[160];
+    char name[160], text[240];
     if (alone && count_threads() <= alone->own_threads(alone->context)) {
         inside = NULL;
-        gmd_name_object(what, object, text, sizeof text);
+        gmd_name_object(what, object, name, sizeof name);
+        snprintf(text, sizeof text, "%s%s", name, why);
         alone->stuck(alone->context, text);
     }
 }

@@ -16,7 +16,8 @@
 typedef struct gmd_alone {
     void *context;
     unsigned (*own_threads)(void *context); /* of the driver's, the calling one among them */
-    /* What is waited for: "the lock at libx.so+0x40c0". Must not return. */
+    /* What is waited for: "the lock at libx.so+0x40c0 (left locked, or taken twice)". Must not
+     * return. */
     void (*stuck)(void *context, const char *what);
 } gmd_alone;
 
@@ -31,8 +32,9 @@ bool gmd_alone_is_inside(void);
 /* Until when a wait is left to itself: another process may give a lock back. CLOCK_MONOTONIC. */
 struct timespec gmd_alone_patience(void);
 
-/* That time is over. Returns where somebody else might help yet. `what`: "the lock". */
-void gmd_alone_waits(const char *what, const void *object);
+/* That time is over. Returns where somebody else might help yet. `what`: "the lock"; `why`: " (left
+ * locked, or taken twice)". */
+void gmd_alone_waits(const char *what, const char *why, const void *object);
 
 /* "the lock at libx.so+0x40c0"; where it is in no library's data, "the lock". */
 void gmd_name_object(const char *what, const void *object, char *text, size_t size);

@@ -14,22 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
-double gmd_child_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 void gmd_child_play(gmd_session *session)
 {
     const gmd_workload *workload = session->workload;
     gmd_shared *shared = session->shared;
     gmd_error error = {""};
     atomic_store(&shared->stage, GMD_STAGE_REQUESTS);
-    session->start_s = gmd_child_clock();
+    session->start_s = gmd_clock_s();
     gmd_status status = workload->body(workload->context, session, &error);
-    shared->outcome.seconds = gmd_child_clock() - session->start_s;
+    shared->outcome.seconds = gmd_clock_s() - session->start_s;
     if (status != GMD_OK) {
         gmd_outcome_error(&shared->outcome, status, &error);
         session->is_over = true;

@@ -5,8 +5,6 @@
 
 #include "session_internal.h"
 
-double gmd_child_clock(void); /* seconds of the monotonic clock */
-
 /* In the child, before anything is loaded: a process group of its own, no core files, no signal
  * handlers of the parent, nothing on standard output; it dies with its parent. */
 void gmd_child_prepare(void);

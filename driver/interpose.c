@@ -94,6 +94,8 @@ __attribute__((constructor)) static void look_up(void)
 
 #define REAL(name) (__builtin_expect(!real.name, 0) ? look_up() : (void)0, real.name)
 
+#define WHY_LOCKED " (left locked, or taken twice)"
+
 /* --- mutexes ----------------------------------------------------------------------------- */
 
 static int try_mutex(void *mutex)
@@ -118,7 +120,7 @@ static int lock_alone(pthread_mutex_t *mutex)
     if (result != ETIMEDOUT) {
         return result;
     }
-    gmd_alone_waits("the lock", mutex);
+    gmd_alone_waits("the lock", WHY_LOCKED, mutex);
     return REAL(pthread_mutex_lock)(mutex);
 }
 
@@ -179,7 +181,7 @@ static int read_alone(pthread_rwlock_t *rwlock)
         struct timespec until = gmd_alone_patience();
         result = REAL(pthread_rwlock_clockrdlock)(rwlock, CLOCK_MONOTONIC, &until);
         if (result == ETIMEDOUT) {
-            gmd_alone_waits("the lock", rwlock);
+            gmd_alone_waits("the lock", WHY_LOCKED, rwlock);
             result = REAL(pthread_rwlock_rdlock)(rwlock);
         }
     }
@@ -193,7 +195,7 @@ static int write_alone(pthread_rwlock_t *rwlock)
         struct timespec until = gmd_alone_patience();
         result = REAL(pthread_rwlock_clockwrlock)(rwlock, CLOCK_MONOTONIC, &until);
         if (result == ETIMEDOUT) {
-            gmd_alone_waits("the lock", rwlock);
+            gmd_alone_waits("the lock", WHY_LOCKED, rwlock);
             result = REAL(pthread_rwlock_wrlock)(rwlock);
         }
     }
@@ -248,7 +250,7 @@ static int wait_alone(pthread_cond_t *condition, pthread_mutex_t *mutex)
     if (result != ETIMEDOUT) {
         return result;
     }
-    gmd_alone_waits("a signal of the condition variable", condition);
+    gmd_alone_waits("a signal of the condition variable", "", condition);
     return REAL(pthread_cond_wait)(condition, mutex);
 }
 

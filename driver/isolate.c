@@ -77,21 +77,21 @@ static child_end watch(pid_t child, int process, const gmd_shared *shared,
 {
     uint64_t last_beat = 0;
     int last_stage = -1;
-    double start = gmd_child_clock(), since = start;
+    double start = gmd_clock_s(), since = start;
     for (;;) {
         struct pollfd waiting = {.fd = process, .events = POLLIN};
         if (poll(&waiting, 1, POLL_MS) > 0) {
             reap(child, exit_status);
             return CHILD_EXITED;
         }
-        show_progress(options, shared, gmd_child_clock() - start);
+        show_progress(options, shared, gmd_clock_s() - start);
         uint64_t beat = atomic_load(&shared->beats);
         int stage = atomic_load(&shared->stage);
         if (beat != last_beat || stage != last_stage) {
             last_beat = beat;
             last_stage = stage;
-            since = gmd_child_clock();
-        } else if (gmd_child_clock() - since > options->call_budget_s) {
+            since = gmd_clock_s();
+        } else if (gmd_clock_s() - since > options->call_budget_s) {
             kill(child, SIGKILL);
             reap(child, exit_status);
             return CHILD_HUNG;

@@ -275,7 +275,7 @@ static answer await(const gmd_nursery *n, int *how)
     uint64_t last_beat = 0;
     int last_stage = -1;
     bool was_killed = false;
-    double since = gmd_child_clock();
+    double since = gmd_clock_s();
     for (;;) {
         struct pollfd waiting = {.fd = n->channel, .events = POLLIN};
         if (poll(&waiting, 1, POLL_MS) > 0) {
@@ -287,8 +287,8 @@ static answer await(const gmd_nursery *n, int *how)
         if (beat != last_beat || stage != last_stage) {
             last_beat = beat;
             last_stage = stage;
-            since = gmd_child_clock();
-        } else if (!was_killed && gmd_child_clock() - since > n->options->call_budget_s) {
+            since = gmd_clock_s();
+        } else if (!was_killed && gmd_clock_s() - since > n->options->call_budget_s) {
             int child = atomic_load(&n->shared->child);
             kill(child > 0 ? child : n->process, SIGKILL);
             was_killed = true;

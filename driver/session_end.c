@@ -1,5 +1,4 @@
 /* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
-#include "child.h"
 #include "session_internal.h"
 
 #include <inttypes.h>
@@ -212,7 +211,7 @@ void gmd_session_end_process(gmd_session *s)
 {
     gmd_shared *shared = s->shared;
     s->is_over = true;
-    shared->outcome.seconds = gmd_child_clock() - s->start_s;
+    shared->outcome.seconds = gmd_clock_s() - s->start_s;
     gmd_session_finish(s);
     if (s->is_in_process) {
         gmd_outcome_tell(&shared->outcome);

@@ -5,6 +5,7 @@
 #include "alone.h"
 #include "call_log.h"
 #include "faults.h"
+#include "gmd_clock.h"
 #include "gmd_session.h"
 #include "hold.h"
 #include "hush.h"
@@ -48,7 +49,7 @@ struct gmd_session {
     char no_canaries[160];            /* why */
     gmd_threads threads;
     gmd_alone alone; /* of the call under way, where requests run one after the other */
-    double start_s;  /* of the run, on gmd_child_clock */
+    double start_s;  /* of the run, on gmd_clock_s */
     gmd_uses uses;
 
     gmd_view view;

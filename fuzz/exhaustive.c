@@ -1,22 +1,15 @@
 #include "exhaustive.h"
 
+#include "gmd_clock.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BATCH        64
 #define HANG_SECONDS 2 /* a request of these takes microseconds */
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* --- sets of numbers ---------------------------------------------------------------------- */
 
@@ -104,7 +97,7 @@ static bool is_over(const search *s)
 {
     const gmd_exhaustive_options *o = s->options;
     return s->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
-           (o->seconds > 0 && now_s() - s->start >= o->seconds);
+           (o->seconds > 0 && gmd_clock_s() - s->start >= o->seconds);
 }
 
 static void cut(search *s, size_t at)
@@ -157,7 +150,7 @@ static bool note_states(search *s, const gmd_scouted *scouted)
 
 static void tell(search *s)
 {
-    s->result->seconds = now_s() - s->start;
+    s->result->seconds = gmd_clock_s() - s->start;
     s->result->requests = s->runner.requests;
     if (s->options->progress) {
         s->options->progress(s->result, s->findings->count);
@@ -269,7 +262,7 @@ gmd_status gmd_exhaustive(const gmd_exhaustive_options *options, gmd_findings *f
     s->options = options;
     s->findings = findings;
     s->result = result;
-    s->start = now_s();
+    s->start = gmd_clock_s();
     s->error = error;
     gmd_alphabet_for(&result->alphabet, options->run->capacity_bytes);
     for (uint32_t length = 1; length <= options->depth; length++) {

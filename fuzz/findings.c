@@ -1,5 +1,6 @@
 #include "findings.h"
 
+#include "gmd_clock.h"
 #include "reproducer.h"
 
 #include <errno.h>
@@ -8,14 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
 {
@@ -187,9 +180,9 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     if (status != GMD_OK) {
         return status;
     }
-    double start = now_s();
+    double start = gmd_clock_s();
     status = minimize(findings, finding, runner, &smallest, &minimized, error);
-    finding->minimize_seconds = now_s() - start;
+    finding->minimize_seconds = gmd_clock_s() - start;
     if (status == GMD_OK) {
         finding->violation = minimized.violation;
     }

@@ -1,17 +1,11 @@
 #include "minimize_internal.h"
 
+#include "gmd_clock.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUND_MAX 12
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 void gmd_minimizer_begin(gmd_minimizer *m)
 {
@@ -22,7 +16,7 @@ static bool is_at_limit(const gmd_minimizer *m)
 {
     const gmd_minimize_limits *l = m->limits;
     return (l->tries && m->result->tries >= l->tries) ||
-           (l->seconds > 0 && now_s() - m->start >= l->seconds);
+           (l->seconds > 0 && gmd_clock_s() - m->start >= l->seconds);
 }
 
 /* What comes after the violation cannot matter, except where threads are interleaved: there it may
@@ -238,7 +232,7 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *c
                        .cause = cause,
                        .limits = limits,
                        .result = result,
-                       .start = now_s(),
+                       .start = gmd_clock_s(),
                        .error = error};
     gmd_status status = separate_lifetimes(trace, error);
     m.spare = malloc((trace->count + 1) * sizeof *m.spare);

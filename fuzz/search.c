@@ -5,13 +5,13 @@
 #include "guide.h"
 #include "space.h"
 
+#include "gmd_clock.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BATCH           32
 #define INTERLEAVED_MAX 16 /* sequences of a round: each takes as long as fifty others */
@@ -24,13 +24,6 @@
 #define GUIDED_RUNS     96 /* sequences of such a round */
 #define RANDOM_RUNS     64
 #define READ_SECONDS    5 /* between looks at what other processes have put into the corpus */
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* --- what can be asked for --------------------------------------------------------------- */
 
@@ -136,11 +129,11 @@ static void tell(campaign *c, const char *doing)
     gmd_search_status *s = &c->result->status;
     s->runs = c->sequences;
     s->requests = c->runner.requests;
-    s->seconds = now_s() - c->start;
+    s->seconds = gmd_clock_s() - c->start;
     s->findings = c->findings->count;
     s->inputs = c->options->corpus ? c->options->corpus->count : 0;
     s->features = c->options->run->features ? atomic_load(&c->options->run->features->count) : 0;
-    s->fresh_seconds = now_s() - c->last_fresh;
+    s->fresh_seconds = gmd_clock_s() - c->last_fresh;
     s->doing = doing;
     if (c->options->progress) {
         c->options->progress(c->options->context, s);
@@ -161,7 +154,7 @@ static bool is_over(const campaign *c)
     const gmd_search_options *o = c->options;
     return c->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
            (o->ends_when_found && c->findings->count) || (o->runs && c->sequences >= o->runs) ||
-           (o->seconds > 0 && now_s() - c->start >= o->seconds);
+           (o->seconds > 0 && gmd_clock_s() - c->start >= o->seconds);
 }
 
 static void note_refusal(campaign *c, const char *reason)
@@ -178,7 +171,7 @@ static bool take_outcome(campaign *c, const gmd_trace *trace, const gmd_outcome 
     if (outcome->violation_count) {
         gmd_violation violation = outcome->violations[0]; /* the next run overwrites it */
         c->status = gmd_findings_add(c->findings, &c->runner, trace, &violation, c->sequences,
-                                     now_s() - c->start, c->error);
+                                     gmd_clock_s() - c->start, c->error);
         return c->status == GMD_OK;
     }
     if (outcome->verdict == GMD_ERROR) {
@@ -297,7 +290,7 @@ static void take_fresh(campaign *c, const batch *b, size_t first, const gmd_scou
     gmd_corpus *corpus = c->options->corpus;
     for (size_t i = 0; i < scouted->passed && corpus && c->status == GMD_OK; i++) {
         if (scouted->fresh[i]) {
-            c->last_fresh = now_s();
+            c->last_fresh = gmd_clock_s();
             c->status =
                 gmd_corpus_add(corpus, &b->traces[first + i].trace, scouted->fresh[i], c->error);
         }
@@ -391,7 +384,7 @@ static bool note_swept(void *context, const gmd_trace *trace, const gmd_violatio
     campaign *c = context;
     gmd_violation copy = *violation;
     c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->sequences,
-                                 now_s() - c->start, c->error);
+                                 gmd_clock_s() - c->start, c->error);
     return !is_over(c);
 }
 
@@ -471,7 +464,7 @@ static gmd_status run_read(void *context, gmd_trace *trace)
 static void read_corpus(campaign *c)
 {
     gmd_corpus *corpus = c->options->corpus;
-    bool is_due = corpus && corpus->folder && now_s() - c->last_read >= READ_SECONDS;
+    bool is_due = corpus && corpus->folder && gmd_clock_s() - c->last_read >= READ_SECONDS;
     gmd_error error = {""};
     size_t unreadable;
     if (!is_due || is_over(c)) {
@@ -484,7 +477,7 @@ static void read_corpus(campaign *c)
         snprintf(c->result->unreadable_first, sizeof c->result->unreadable_first, "%s", error.text);
     }
     c->result->unreadable += unreadable;
-    c->last_read = now_s();
+    c->last_read = gmd_clock_s();
 }
 
 /* --- rounds ------------------------------------------------------------------------------ */
@@ -568,8 +561,8 @@ gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
     campaign c = {.options = options,
                   .findings = findings,
                   .result = result,
-                  .start = now_s(),
-                  .last_fresh = now_s(),
+                  .start = gmd_clock_s(),
+                  .last_fresh = gmd_clock_s(),
                   .error = error};
     gmd_runner_init(&c.runner, options->run);
     findings->progress = tell_minimising;

@@ -21,13 +21,6 @@
 #define MINIMIZE_TRIES        1500
 #define HANG_SECONDS          1 /* of a request, while a hang is minimised */
 
-double gmd_gate_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 void gmd_gate_fail(gmd_gate *gate, gmd_status status, const gmd_error *error)
 {
     if (gate->status == GMD_OK && status != GMD_OK) {
@@ -80,7 +73,7 @@ void gmd_gate_tell(gmd_gate *gate, const char *doing)
     gmd_gate_progress p = {.part = gate->part ? gate->part->name : "",
                            .item = gate->item ? gate->item->name : "",
                            .findings = gate->found.count,
-                           .seconds = gmd_gate_clock() - gate->start,
+                           .seconds = gmd_clock_s() - gate->start,
                            .doing = doing};
     for (size_t i = 0; i < gate->result->part_count; i++) {
         p.runs += gmd_gate_part_runs(&gate->result->parts[i]);
@@ -129,7 +122,7 @@ bool gmd_gate_begin(gmd_gate *gate, const char *name)
         return false;
     }
     gate->item = add_item(gate, name);
-    gate->item_start = gmd_gate_clock();
+    gate->item_start = gmd_clock_s();
     snprintf(gate->origin, sizeof gate->origin, "found by: gmd gate --seed %" PRIu64 " (%s/%s)",
              gate->run.seed, gate->part->name, name);
     gmd_gate_tell(gate, "running");
@@ -145,7 +138,7 @@ void gmd_gate_count(gmd_gate *gate, uint64_t runs, uint64_t requests)
 void gmd_gate_end(gmd_gate *gate)
 {
     if (gate->item) {
-        gate->item->seconds = gmd_gate_clock() - gate->item_start;
+        gate->item->seconds = gmd_clock_s() - gate->item_start;
         bool was_refused = !gate->item->runs && gate->item->detail[0];
         gate->item->fate = gate->item->hits ? GMD_GATE_FAILED
                            : was_refused    ? GMD_GATE_SKIPPED
@@ -212,7 +205,7 @@ void gmd_gate_take_findings(gmd_gate *gate)
         gate->found.count < MINIMIZE_FEW ? MINIMIZE_SECONDS : MINIMIZE_HASTE;
     while (gate->mark_count < gate->found.count) {
         gmd_gate_mark *m = &marks[gate->mark_count++];
-        *m = (gmd_gate_mark){.seconds = gmd_gate_clock() - gate->start};
+        *m = (gmd_gate_mark){.seconds = gmd_clock_s() - gate->start};
         snprintf(m->part, sizeof m->part, "%s", gate->part->name);
         snprintf(m->item, sizeof m->item, "%s", gate->item ? gate->item->name : "");
     }
@@ -479,7 +472,7 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
                                .minimize_tries = MINIMIZE_TRIES,
                                .hang_seconds = HANG_SECONDS,
                                .progress = tell_minimising},
-                     .start = gmd_gate_clock(),
+                     .start = gmd_clock_s(),
                      .error = error};
     gate.found.origin = gate.origin;
     gate.found.context = &gate;
@@ -488,7 +481,7 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
     gate.run.schedule = gate.run.interleave = NULL;
     gate.run.shows_progress = false;
     gmd_status status = run_gate(&gate, error);
-    result->seconds = gmd_gate_clock() - gate.start;
+    result->seconds = gmd_clock_s() - gate.start;
     gmd_findings_free(&gate.found);
     gmd_baseline_free(&gate.baseline);
     free(gate.marks);

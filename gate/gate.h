@@ -8,6 +8,7 @@
 #include "baseline.h"
 #include "findings.h"
 #include "generate.h"
+#include "gmd_clock.h"
 #include "random.h"
 
 #define GMD_GATE_CONF_MAX 16
@@ -43,8 +44,6 @@ typedef struct gmd_gate {
     gmd_error *error;
     char origin[256];
 } gmd_gate;
-
-double gmd_gate_clock(void);
 
 /* Whether no further run is to be made: a failure of gmd, an interruption, enough found. */
 bool gmd_gate_is_over(gmd_gate *gate);

@@ -244,7 +244,7 @@ void gmd_gate_random(gmd_gate *gate)
 
 static bool has_time(gmd_gate *gate)
 {
-    return gmd_gate_clock() - gate->start < gate->options->seconds && !gmd_gate_is_over(gate);
+    return gmd_clock_s() - gate->start < gate->options->seconds && !gmd_gate_is_over(gate);
 }
 
 static void search_more(gmd_gate *gate)
@@ -263,7 +263,7 @@ static void search_more(gmd_gate *gate)
 /* Half of the time that is left is for the guided search, which needs it in one piece. */
 void gmd_gate_more(gmd_gate *gate)
 {
-    double left = gate->options->seconds - (gmd_gate_clock() - gate->start);
+    double left = gate->options->seconds - (gmd_clock_s() - gate->start);
     if (!(gate->options->seconds > 0) || left <= 0) {
         return;
     }

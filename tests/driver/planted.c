@@ -3,7 +3,7 @@
  * the variable it is correct, and must pass.
  *
  * It keeps freed blocks by size and stream and reuses them; a block is a whole device allocation.
- * One lock guards all of it, except where a lock that spins is planted. */
+ * One lock guards all of it. */
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 
@@ -53,16 +53,37 @@ static bool is_planted(const char *defect)
     return plant && strcmp(plant, defect) == 0;
 }
 
+/* A lock that asks again and again, out of any scheduler's sight; "livelock": who finds it taken
+ * never comes out. */
+static atomic_flag spin_lock = ATOMIC_FLAG_INIT;
+
+static bool has_spin_lock(void)
+{
+    return is_planted("spin") || is_planted("livelock");
+}
+
+static void take_spin_lock(void)
+{
+    while (atomic_flag_test_and_set(&spin_lock)) {
+        while (is_planted("livelock")) {
+        }
+    }
+}
+
 static void enter(void)
 {
-    if (!is_planted("spin") && !is_planted("livelock")) {
+    if (has_spin_lock()) {
+        take_spin_lock();
+    } else {
         pthread_mutex_lock(&lock);
     }
 }
 
 static void leave(void)
 {
-    if (!is_planted("spin") && !is_planted("livelock")) {
+    if (has_spin_lock()) {
+        atomic_flag_clear(&spin_lock);
+    } else {
         pthread_mutex_unlock(&lock);
     }
 }
@@ -218,31 +239,13 @@ static void misbehave(void)
     }
 }
 
-/* A lock that asks again and again, out of any scheduler's sight; "livelock": who finds it taken
- * never comes out. */
-static atomic_flag spin_lock = ATOMIC_FLAG_INIT;
-
-static void take_spin_lock(void)
-{
-    while (atomic_flag_test_and_set(&spin_lock)) {
-        while (is_planted("livelock")) {
-        }
-    }
-}
-
 static void *serve(size_t size, int device, cudaStream_t stream);
 
 void *gmd_malloc(size_t size, int device, cudaStream_t stream)
 {
-    if (!is_planted("spin") && !is_planted("livelock")) {
-        enter();
-        void *memory = serve(size, device, stream);
-        leave();
-        return memory;
-    }
-    take_spin_lock();
+    enter();
     void *memory = serve(size, device, stream);
-    atomic_flag_clear(&spin_lock);
+    leave();
     return memory;
 }
 
