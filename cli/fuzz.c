@@ -171,13 +171,20 @@ static void interrupt(int signal_number)
     is_interrupted = 1;
 }
 
+#define REFRESH_SECONDS                                                                            \
+    0.1 /* nobody reads more often, and a campaign tells hundreds of times a second */
+
 static void show_status(void *context, const gmd_search_status *s)
 {
-    (void)context;
+    double *next_shown = context; /* seconds of the campaign */
     if (strcmp(s->doing, "done") == 0) {
         fprintf(stderr, "\r\033[K");
         return;
     }
+    if (s->seconds < *next_shown) {
+        return;
+    }
+    *next_shown = s->seconds + REFRESH_SECONDS;
     double seconds = s->seconds > 0 ? s->seconds : 1;
     fprintf(stderr,
             "\r\033[?7l%s: %" PRIu64 " inputs (%.0f/s), %.0f requests/s, %zu found, %" PRIu32
@@ -316,6 +323,7 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     run.conf = NULL;
     run.schedule = NULL;
     run.interleave = NULL;
+    double next_shown = 0;
     gmd_corpus corpus = {.folder = a->corpus};
     gmd_search_options options = {.run = &run,
                                   .seed = run.seed,
@@ -325,7 +333,8 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                                   .is_random = a->is_random,
                                   .corpus = a->is_unguided ? NULL : &corpus,
                                   .is_interrupted = &is_interrupted,
-                                  .progress = run.shows_progress ? show_status : NULL};
+                                  .progress = run.shows_progress ? show_status : NULL,
+                                  .context = &next_shown};
     if (!a->runs && !(a->seconds > 0)) {
         options.seconds = DEFAULT_SECONDS;
     }
