@@ -3,6 +3,7 @@
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
 #include "alone.h"
 #include "interleave.h"
+#include "journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 static void note_memory(gmd_session *s, const gmd_sim_call *call)
 {
     s->device_calls++;
+    gmd_book_call(s, call);
     if (s->interleaving) {
         return; /* whose request's they are cannot be told */
     }

@@ -41,6 +41,7 @@ typedef struct gmd_sink {
     void (*bound)(void *context, const gmd_bound *bound);
     /* reset_peak_memory_stats(): peaks are from here on. NULL: they stay. */
     void (*reset_peaks)(void *context);
+    bool tells_lines; /* each request comes with the script's line that makes it; else with 0 */
 } gmd_sink;
 
 typedef struct gmd_param { /* "leak=true" on the command line */
