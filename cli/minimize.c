@@ -139,11 +139,10 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
     snprintf(origin, sizeof origin, "minimised from %s", base ? base + 1 : a->input);
     const char *output = output_of(a, path, sizeof path);
     bool is_stdout = strcmp(output, "-") == 0;
-    gmd_status status = is_stdout
-                            ? gmd_case_file_write(trace, &result->violation, origin,
-                                                  a->common.run.allocator, "/dev/stdout", error)
-                            : gmd_case_file_write_all(trace, &result->violation, origin,
-                                                      a->common.run.allocator, output, error);
+    gmd_status status = is_stdout ? gmd_case_file_write(trace, &result->violation, origin,
+                                                        a->common.run.allocator, "-", error)
+                                  : gmd_case_file_write_all(trace, &result->violation, origin,
+                                                            a->common.run.allocator, output, error);
     if (status == GMD_OK && !a->common.quiet) {
         fprintf(is_stdout ? stderr : stdout,
                 "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n", output, trace->count,

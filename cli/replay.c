@@ -6,6 +6,7 @@
 
 #include "gmd_check.h"
 #include "gmd_history.h"
+#include "gmd_output.h"
 #include "gmd_quirks.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
@@ -368,13 +369,11 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
 
 static gmd_status write_trace(const char *path, const gmd_trace *trace, gmd_error *error)
 {
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written", path);
-    }
-    gmd_status status = gmd_trace_write(trace, out, error);
-    if (fclose(out) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_FAILED, "%s: writing failed", path);
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status == GMD_OK) {
+        status = gmd_trace_write(trace, out.stream, error);
+        status = gmd_output_close(&out, status, error);
     }
     return status;
 }

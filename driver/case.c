@@ -1,5 +1,6 @@
 #include "case.h"
 
+#include "gmd_output.h"
 #include "interleave.h"
 
 #include <errno.h>
@@ -160,16 +161,17 @@ static int make_folders(const char *path)
 static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_run_options *options,
                              const gmd_violation *v, gmd_error *error)
 {
-    FILE *out = make_folders(options->case_directory) == 0 ? fopen(path, "w") : NULL;
-    if (!out) {
+    gmd_output out;
+    if (make_folders(options->case_directory) != 0) {
         return gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
     }
-    gmd_status status = gmd_trace_write(cut, out, error);
-    fprintf(out, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
-    if (fclose(out) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
     }
-    return status;
+    status = gmd_trace_write(cut, out.stream, error);
+    fprintf(out.stream, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
+    return gmd_output_close(&out, status, error);
 }
 
 gmd_status gmd_case_cut(const gmd_run_options *options, const gmd_workload *workload,
