@@ -22,8 +22,15 @@ typedef struct gmd_output {
 /* The path must live as long as the output. On success gmd_output_close() must follow. */
 gmd_status gmd_output_open(gmd_output *output, const char *path, gmd_error *error);
 
+/* Whether gmd_output_open() could succeed, found out without a trace: no file is changed, no pipe
+ * is opened. */
+gmd_status gmd_output_probe(const char *path, gmd_error *error);
+
 /* Puts the file into its place where `status`, that of the writing, is GMD_OK and all bytes are
  * written; removes it where not. Gives `status`, or that of the failure here. */
 gmd_status gmd_output_close(gmd_output *output, gmd_status status, gmd_error *error);
+
+/* A folder, with all that lead to it; one that is there is fine. 0, or -1 with errno. */
+int gmd_output_folder(const char *path);
 
 #endif

@@ -90,6 +90,33 @@ static FILE *open_stream(gmd_output *o)
     return stream || !is_there ? stream : fopen(o->target, "we");
 }
 
+/* With errno; a pipe is not opened, for its reader would take the end of this as that of all. */
+static bool can_be_written(gmd_output *o)
+{
+    struct stat before;
+    if (!find_target(o->path, o->target, sizeof o->target)) {
+        return false;
+    }
+    if (stat(o->target, &before) == 0) {
+        errno = EISDIR;
+        return !S_ISDIR(before.st_mode) && access(o->target, W_OK) == 0;
+    }
+    FILE *part = open_part(o, NULL);
+    if (part) {
+        fclose(part);
+        unlink(o->part);
+    }
+    return part != NULL;
+}
+
+gmd_status gmd_output_probe(const char *path, gmd_error *error)
+{
+    gmd_output output = {.path = path};
+    return strcmp(path, "-") == 0 || can_be_written(&output)
+               ? GMD_OK
+               : gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+}
+
 gmd_status gmd_output_open(gmd_output *output, const char *path, gmd_error *error)
 {
     *output = (gmd_output){.path = path};
@@ -127,4 +154,23 @@ gmd_status gmd_output_close(gmd_output *output, gmd_status status, gmd_error *er
                ? gmd_fail(error, GMD_FAILED, "%s: writing failed: %s",
                           is_stdout ? "standard output" : output->path, strerror(reason))
                : status;
+}
+
+int gmd_output_folder(const char *path)
+{
+    char text[4096];
+    if ((size_t)snprintf(text, sizeof text, "%s", path) >= sizeof text) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    for (char *c = text + 1; *text && *c; c++) {
+        if (*c == '/') {
+            *c = '\0';
+            if (mkdir(text, 0777) != 0 && errno != EEXIST) {
+                return -1;
+            }
+            *c = '/';
+        }
+    }
+    return mkdir(text, 0777) != 0 && errno != EEXIST ? -1 : 0;
 }

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The requests of a live scenario lie in memory that the allocator may have written over. Its
  * blocks are numbered in the order of their allocation, so none is above the number of requests. */
@@ -141,28 +140,11 @@ static void name_case(const gmd_outcome *o, const char *directory, char *path, s
              o->violations[0].oracle, o->violations[0].request);
 }
 
-/* Makes a folder with all that lead to it; 0, or -1 with errno. */
-static int make_folders(const char *path)
-{
-    char text[4096];
-    snprintf(text, sizeof text, "%s", path);
-    for (char *c = text + 1; *c; c++) {
-        if (*c == '/') {
-            *c = '\0';
-            if (mkdir(text, 0777) != 0 && errno != EEXIST) {
-                return -1;
-            }
-            *c = '/';
-        }
-    }
-    return mkdir(text, 0777) != 0 && errno != EEXIST ? -1 : 0;
-}
-
 static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_run_options *options,
                              const gmd_violation *v, gmd_error *error)
 {
     gmd_output out;
-    if (make_folders(options->case_directory) != 0) {
+    if (gmd_output_folder(options->case_directory) != 0) {
         return gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
     }
     gmd_status status = gmd_output_open(&out, path, error);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
 {
@@ -190,7 +189,7 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     char path[sizeof finding->violation.case_path];
     if (status == GMD_OK && findings->out_directory) {
         name_case(findings, &finding->cause, path, sizeof path);
-        mkdir(findings->out_directory, 0777);
+        gmd_output_folder(findings->out_directory); /* what fails is told by the next line */
         status = gmd_case_file_write_all(&smallest, &finding->violation, findings->origin,
                                          findings->allocator, path, error);
         snprintf(finding->violation.case_path, sizeof path, "%s", path);
