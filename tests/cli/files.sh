@@ -100,6 +100,11 @@ a_pipe_gets_the_report_once() {
     grep -q '"verdict": "pass"' got || fail "the reader got: $(cat got)"
 }
 
+a_campaign_makes_its_corpus() {
+    expect 0 "in the corpus" "$gmd" fuzz --runs 20 --corpus new/of_today --out none
+    [ "$(find new/of_today -name '*.gmd' | wc -l)" -gt 0 ] || fail "nothing was kept"
+}
+
 what_goes_into_dev_stdout_stays_where_it_was_redirected() {
     "$gmd" run "$data/traces/basic.gmd" --quiet --json /dev/stdout >out
     grep -q '"verdict": "pass"' out || fail "got: $(cat out)"
