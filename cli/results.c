@@ -65,6 +65,19 @@ static gmd_status open_notes(const cli_results *results, gmd_run_options *option
     return results->keeps_journal && !options->journal ? GMD_NO_MEMORY : GMD_OK;
 }
 
+/* How many outcomes before the last are called as it will be: their cases must not be replaced. */
+static uint32_t count_alike(const cli_results *results, const gmd_workload *workload)
+{
+    const char *base = strrchr(workload->name, '/'), *variant = workload->variant;
+    base = base ? base + 1 : workload->name;
+    uint32_t alike = 0;
+    for (size_t i = 0; i + 1 < results->count; i++) {
+        const gmd_outcome *o = results->items[i];
+        alike += strcmp(o->name, base) == 0 && strcmp(o->variant, variant ? variant : "") == 0;
+    }
+    return alike;
+}
+
 gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
                            const gmd_workload *workload, gmd_error *error)
 {
@@ -73,6 +86,7 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
     gmd_run_options noted = *options;
+    noted.case_number = count_alike(results, workload) + 1;
     gmd_status status = open_notes(results, &noted, error);
     if (status == GMD_OK) {
         status = options->interleave_seeds ? gmd_run_interleavings(&noted, workload, outcome, error)
