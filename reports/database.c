@@ -1,6 +1,7 @@
 #include "database.h"
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #define APPLICATION_ID   0x676D6431 /* "gmd1": tells our files from those of others */
 #define TEXT_OF(number)  #number
@@ -24,7 +25,8 @@ gmd_status gmd_database_fail(sqlite3 *database, const char *path, gmd_error *err
     int code = sqlite3_errcode(database);
     gmd_status status = code == SQLITE_NOMEM ? GMD_NO_MEMORY
                         : code == SQLITE_NOTADB || code == SQLITE_CANTOPEN ||
-                                code == SQLITE_READONLY || code == SQLITE_ERROR
+                                code == SQLITE_READONLY || code == SQLITE_ERROR ||
+                                code == SQLITE_CORRUPT
                             ? GMD_BAD_INPUT
                             : GMD_FAILED;
     return gmd_fail(error, status, "%.300s: %s", path, sqlite3_errmsg(database));
@@ -64,6 +66,12 @@ gmd_status gmd_database_open(sqlite3 **database, const char *path, bool creates,
 {
     int flags = creates ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     gmd_status status = GMD_OK;
+    struct stat info;
+    *database = NULL;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) { /* SQLite: "disk I/O error" */
+        return gmd_fail(error, GMD_BAD_INPUT, "%.300s: is a folder, and no store of gmd's runs",
+                        path);
+    }
     if (sqlite3_open_v2(path, database, flags, NULL) != SQLITE_OK) {
         status = gmd_database_fail(*database, path, error);
     }

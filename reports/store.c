@@ -4,6 +4,7 @@
 #include "outcome.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 
 /* --- one row ----------------------------------------------------------------------------- */
 
@@ -104,6 +105,20 @@ static bool add_outcome(sqlite3 *database, uint64_t run, const gmd_report *repor
         is_added = add_violation(database, id, &o->violations[i]);
     }
     return is_added;
+}
+
+gmd_status gmd_store_check(const char *path, gmd_error *error)
+{
+    struct stat info;
+    sqlite3 *database;
+    if (stat(path, &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0)) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_database_open(&database, path, false, error);
+    if (status == GMD_OK) {
+        sqlite3_close(database);
+    }
+    return status;
 }
 
 gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when, gmd_error *error)
