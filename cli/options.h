@@ -32,8 +32,9 @@ typedef struct cli_options {
 void cli_options_init(cli_options *options);
 void cli_options_free(cli_options *options);
 
-/* The common options as an argp child; its input is the cli_options. */
-extern const struct argp cli_common_argp;
+/* The common options as an argp child; its input is the cli_options. The basic ones are those of
+ * commands whose result is no report. */
+extern const struct argp cli_common_argp, cli_basic_argp;
 
 /* Runs argp with gmd's exit status for bad usage. `options` is passed to the common options through
  * the child inputs that the caller's parser sets. */
