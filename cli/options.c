@@ -391,9 +391,11 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_SCHEDULE:
         need_schedule(state, text, o);
+        o->schedule_text = text;
         return 0;
     case KEY_INTERLEAVE:
         need_interleaving(state, text, o);
+        o->interleave_text = text;
         return 0;
     case KEY_TIMEOUT:
         need_number(state, "--timeout", text, 1, 86400, &number);

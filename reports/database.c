@@ -10,7 +10,7 @@
 static const char tables[] =
     "CREATE TABLE run (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, gmd TEXT NOT NULL,"
     " command TEXT NOT NULL, allocator TEXT NOT NULL, device TEXT NOT NULL,"
-    " verdict TEXT NOT NULL);"
+    " verdict TEXT NOT NULL, conditions TEXT NOT NULL DEFAULT '');"
     "CREATE TABLE outcome (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run,"
     " workload TEXT NOT NULL, kind TEXT NOT NULL, seed TEXT NOT NULL, verdict TEXT NOT NULL,"
     " requests INTEGER NOT NULL, device_calls INTEGER NOT NULL, seconds REAL NOT NULL,"
@@ -19,6 +19,9 @@ static const char tables[] =
     " request INTEGER NOT NULL, message TEXT NOT NULL, case_path TEXT);"
     "CREATE INDEX outcome_of_workload ON outcome (workload, kind);"
     "PRAGMA application_id = " NUMBER_AS(APPLICATION_ID) ";";
+
+/* To stores of before, where a workload with other settings was the same one. */
+static const char added_later[] = "ALTER TABLE run ADD COLUMN conditions TEXT NOT NULL DEFAULT '';";
 
 gmd_status gmd_database_fail(sqlite3 *database, const char *path, gmd_error *error)
 {
@@ -42,6 +45,15 @@ static bool read_number(sqlite3 *database, const char *query, sqlite3_int64 *num
     return is_read;
 }
 
+bool gmd_database_has_conditions(sqlite3 *database)
+{
+    sqlite3_int64 count;
+    return read_number(database,
+                       "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'conditions'",
+                       &count) &&
+           count > 0;
+}
+
 /* Under a lock, so that of two processes that meet an empty file one makes the tables. */
 static gmd_status check(sqlite3 *database, const char *path, bool creates, gmd_error *error)
 {
@@ -50,8 +62,13 @@ static gmd_status check(sqlite3 *database, const char *path, bool creates, gmd_e
         !read_number(database, "SELECT count(*) FROM sqlite_master", &objects)) {
         return gmd_database_fail(database, path, error);
     }
-    if (id == APPLICATION_ID) {
+    if (id == APPLICATION_ID && (!creates || gmd_database_has_conditions(database))) {
         return GMD_OK;
+    }
+    if (id == APPLICATION_ID) {
+        return sqlite3_exec(database, added_later, NULL, NULL, NULL) == SQLITE_OK
+                   ? GMD_OK
+                   : gmd_database_fail(database, path, error);
     }
     if (objects > 0 || id != 0 || !creates) {
         return gmd_fail(error, GMD_BAD_INPUT,

@@ -4,6 +4,7 @@
 #include "outcome.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* --- one row ----------------------------------------------------------------------------- */
@@ -54,14 +55,15 @@ static bool end_row(row *r)
 
 static bool add_run(sqlite3 *database, const gmd_report *report, time_t when)
 {
-    row r = begin_row(database, "INSERT INTO run (time, gmd, command, allocator, device, verdict)"
-                                " VALUES (?, ?, ?, ?, ?, ?)");
+    row r = begin_row(database, "INSERT INTO run (time, gmd, command, allocator, device, verdict,"
+                                " conditions) VALUES (?, ?, ?, ?, ?, ?, ?)");
     put_number(&r, (uint64_t)when);
     put_text(&r, report->version);
     put_text(&r, report->command);
     put_text(&r, report->allocator);
     put_text(&r, report->device);
     put_text(&r, gmd_verdict_name(gmd_report_verdict(report)));
+    put_text(&r, report->conditions ? report->conditions : "");
     return end_row(&r);
 }
 
@@ -131,7 +133,9 @@ gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when
     bool is_added = add_run(database, report, when);
     uint64_t run = (uint64_t)sqlite3_last_insert_rowid(database);
     for (size_t i = 0; i < report->outcome_count && is_added; i++) {
-        is_added = add_outcome(database, run, report, i);
+        /* What could not be read or found was no workload. */
+        is_added = strcmp(report->outcomes[i]->kind, "input") == 0 ||
+                   add_outcome(database, run, report, i);
     }
     if (!is_added || sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
         status = gmd_database_fail(database, path, error);

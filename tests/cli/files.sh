@@ -146,6 +146,16 @@ a_list_that_cannot_be_written_is_a_failure() {
     done
 }
 
+runs_with_other_options_are_no_history_of_each_other() {
+    "$gmd" run hidden_state iterations=1 --store runs.db >/dev/null || exit 0 # without SQLite
+    "$gmd" run hidden_state iterations=1 --conf max_split_size_mb:20 --store runs.db >/dev/null
+    "$gmd" run no_such_scenario --store runs.db >/dev/null 2>&1
+    "$gmd" report --history runs.db >history
+    [ "$(grep -c '^hidden_state' history)" -eq 2 ] || fail "$(cat history)"
+    grep -q -- "on sim, --conf max_split_size_mb:20" history || fail "$(cat history)"
+    ! grep -q no_such history || fail "$(cat history)"
+}
+
 what_goes_into_dev_stdout_stays_where_it_was_redirected() {
     "$gmd" run "$data/traces/basic.gmd" --quiet --json /dev/stdout >out
     grep -q '"verdict": "pass"' out || fail "got: $(cat out)"
