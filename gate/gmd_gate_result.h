@@ -61,7 +61,8 @@ typedef struct gmd_gate_figure {
     char detail[120];          /* LOST: why */
 } gmd_gate_figure;
 
-#define GMD_GATE_NOTE_MAX 8
+#define GMD_GATE_NOTE_MAX    8
+#define GMD_GATE_COMMAND_MAX 4400 /* with an item */
 
 typedef struct gmd_gate_against { /* the baseline; all empty: there is none */
     char path[512];

@@ -140,6 +140,10 @@ static gmd_status write_baseline(gmd_gate *gate, gmd_error *error)
             status = gmd_baseline_set(b, f, error);
         }
     }
+    if (status == GMD_OK && !b->count) {
+        gmd_gate_note_baseline(gate, "the baseline was not written: nothing was measured");
+        return GMD_OK;
+    }
     gmd_baseline_sort(b);
     if (status == GMD_OK) {
         status = gmd_baseline_write(b, gate->options->baseline, error);
