@@ -146,6 +146,25 @@ static void a_bound_counts_from_where_it_is_stated(void **state)
     bench_free(run);
 }
 
+static void an_error_without_a_place_gets_that_of_its_line(void **state)
+{
+    (void)state;
+    bench *run = bench_run("x = 1\nerror('bare', 0)");
+    bench_assert_refused(run, ":3: bare");
+    bench_free(run);
+}
+
+static void brackets_that_the_parser_cannot_follow_are_told_by_line(void **state)
+{
+    (void)state;
+    char text[1024] = "y = 1\nx = ";
+    size_t used = strlen(text);
+    memset(text + used, '(', 400);
+    bench *run = bench_run(text);
+    bench_assert_refused(run, ".lua:3: C stack overflow");
+    bench_free(run);
+}
+
 static void a_missing_folder_is_refused_by_name(void **state)
 {
     (void)state;
@@ -337,6 +356,8 @@ int main(void)
         cmocka_unit_test(modules_appended_to_the_innermost_are_nested_as_deep),
         cmocka_unit_test(modules_of_shared_parts_are_refused_where_their_number_explodes),
         cmocka_unit_test(a_bound_counts_from_where_it_is_stated),
+        cmocka_unit_test(an_error_without_a_place_gets_that_of_its_line),
+        cmocka_unit_test(brackets_that_the_parser_cannot_follow_are_told_by_line),
         cmocka_unit_test(a_missing_folder_is_refused_by_name),
         cmocka_unit_test(the_folder_is_listed_sorted),
         cmocka_unit_test(a_scenario_tells_its_name_summary_and_parameters_in_order),
