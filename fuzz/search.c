@@ -252,14 +252,13 @@ bool gmd_campaign_run_batch(gmd_campaign *c, bool interleaves, gmd_batch *b)
     return goes_on;
 }
 
-/* Many kinds of sequences are worth more than many of a kind, as long as their processes cost less
- * than they do. */
+/* Short ones at first: a campaign of a minute is to see many kinds of sequences. */
 static uint64_t usual_length(const gmd_campaign *c, uint64_t round)
 {
     if (c->options->run->device != GMD_DEVICE_SIM) {
         return REAL_RUNS;
     }
-    return round < 8 ? 16 : round < 32 ? 32 : 64;
+    return round < 8 ? 16 : round < 32 ? 64 : 256;
 }
 
 static uint64_t sequences_of(const gmd_campaign *c, const gmd_profile *profile, uint64_t round)
