@@ -4,6 +4,7 @@
 #include "version.h"
 
 #include "gmd_bench.h"
+#include "gmd_output.h"
 #include "subject.h"
 
 #include <errno.h>
@@ -153,16 +154,11 @@ static gmd_status check_allocators(const gmd_bench_options *o, gmd_error *error)
 
 static gmd_status write_json(const cli_options *o, const gmd_bench_report *report, gmd_error *error)
 {
-    bool is_stdout = strcmp(o->json_path, "-") == 0;
-    FILE *out = is_stdout ? stdout : fopen(o->json_path, "w");
-    if (!out) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", o->json_path,
-                        strerror(errno));
-    }
-    gmd_status status = gmd_bench_write_json(report, GMD_VERSION, out, error);
-    if (!is_stdout && fclose(out) != 0 && status == GMD_OK) {
-        status =
-            gmd_fail(error, GMD_FAILED, "%s: writing failed: %s", o->json_path, strerror(errno));
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, o->json_path, error);
+    if (status == GMD_OK) {
+        status = gmd_bench_write_json(report, GMD_VERSION, out.stream, error);
+        status = gmd_output_close(&out, status, error);
     }
     return status;
 }

@@ -38,6 +38,12 @@ enum { /* keys of options without a letter */
        KEY_PROMISE,
 };
 
+enum { REPORT_MAX = 8 };
+
+typedef struct report_file {
+    const char *option, *path;
+} report_file;
+
 static const struct argp_option common_options[] = {
     {NULL, 0, NULL, 0, "Common options (sizes take KiB, MiB, GiB):", 10},
     {"allocator", KEY_ALLOCATOR, "SPEC", 0,
@@ -246,6 +252,57 @@ static void need_torch(struct argp_state *state, cli_options *o)
     o->run.torch_adapter = o->torch_adapter;
 }
 
+static size_t list_reports(const cli_options *o, report_file files[REPORT_MAX])
+{
+    const report_file all[] = {{"--json", o->json_path},
+                               {"--junit", o->junit_path},
+                               {"--markdown", o->markdown_path},
+                               {"--sarif", o->sarif_path},
+                               {"--openmetrics", o->openmetrics_path},
+                               {"--perfetto", o->perfetto_path},
+                               {"--snapshot", o->snapshot_path},
+                               {"--store", o->store_path}};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].path) {
+            files[count++] = all[i];
+        }
+    }
+    return count;
+}
+
+void cli_refuse_overwriting(struct argp_state *state, const cli_options *options, const char *input)
+{
+    report_file files[REPORT_MAX];
+    size_t count = input ? list_reports(options, files) : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(files[i].path, "-") != 0 && cli_is_same_file(files[i].path, input)) {
+            argp_error(state, "%s %s: is the same file as %s, which is read", files[i].option,
+                       files[i].path, input);
+        }
+    }
+}
+
+/* Before anything runs; of two in one file the second would replace the first. */
+static void check_reports(struct argp_state *state, const cli_options *options)
+{
+    report_file files[REPORT_MAX];
+    size_t count = list_reports(options, files);
+    for (size_t i = 0; i < count; i++) {
+        if (files[i].path == options->store_path) {
+            need_store(state, files[i].path);
+        } else {
+            need_writable(state, files[i].option, files[i].path);
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(files[i].path, "-") != 0 && cli_is_same_file(files[i].path, files[j].path)) {
+                argp_error(state, "%s %s: is the same file as that of %s", files[i].option,
+                           files[i].path, files[j].option);
+            }
+        }
+    }
+}
+
 bool cli_parse_time(const char *text, double *seconds)
 {
     char *end;
@@ -386,14 +443,8 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     if (cli_stdout_reports(o) > 1) {
         argp_error(state, "only one report can go to standard output");
     }
-    need_writable(state, "--json", o->json_path);
-    need_writable(state, "--junit", o->junit_path);
-    need_writable(state, "--markdown", o->markdown_path);
-    need_writable(state, "--sarif", o->sarif_path);
-    need_writable(state, "--openmetrics", o->openmetrics_path);
-    need_writable(state, "--perfetto", o->perfetto_path);
-    need_writable(state, "--snapshot", o->snapshot_path);
-    need_store(state, o->store_path);
+    check_reports(state, o);
+    cli_refuse_overwriting(state, o, o->known_path);
     need_torch(state, o);
     return 0;
 }

@@ -45,6 +45,10 @@ bool cli_parse_time(const char *text, double *seconds);
 /* --perfetto and --snapshot show a run: for commands that make very many. */
 void cli_refuse_views(struct argp_state *state, const cli_options *options);
 
+/* No report may replace a file that the command reads; NULL: there is none. */
+void cli_refuse_overwriting(struct argp_state *state, const cli_options *options,
+                            const char *input);
+
 /* How many reports go to standard output ("-"); more than one is refused by cli_parse. */
 int cli_stdout_reports(const cli_options *options);
 

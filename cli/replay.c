@@ -1,11 +1,13 @@
 /* replay.c - gmd replay SNAPSHOT|TRACE [--check]: a recorded history against an allocator. */
 #include "commands.h"
 #include "inputs.h"
+#include "probe.h"
 #include "results.h"
 #include "sweep.h"
 
 #include "gmd_check.h"
 #include "gmd_history.h"
+#include "gmd_output.h"
 #include "gmd_quirks.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
@@ -58,6 +60,38 @@ static void need_quirks(struct argp_state *state, const char *text, uint32_t *se
     }
 }
 
+static void check_files(struct argp_state *state, const replay_arguments *a)
+{
+    gmd_error error = {""};
+    cli_refuse_overwriting(state, &a->common, a->input);
+    cli_refuse_overwriting(state, &a->common, a->truth);
+    cli_refuse_overwriting(state, &a->common, a->trace_path);
+    if (!a->trace_path || strcmp(a->trace_path, "-") == 0) {
+        return;
+    }
+    if (cli_probe_file(a->trace_path, &error) != GMD_OK) {
+        argp_error(state, "--write-trace %s", error.text);
+    }
+    if (cli_is_same_file(a->trace_path, a->input)) {
+        argp_error(state, "--write-trace %s: is the same file as the history", a->trace_path);
+    }
+}
+
+static void check_arguments(struct argp_state *state, const replay_arguments *a)
+{
+    if (!a->input) {
+        argp_error(state, "expected a PyTorch memory snapshot or a .gmd trace");
+        return;
+    }
+    if (a->sweep) {
+        cli_refuse_views(state, &a->common);
+    }
+    if (a->sweep && (a->checks || a->oracles_off)) {
+        argp_error(state, "--sweep goes with neither --check nor --no-oracles");
+    }
+    check_files(state, a);
+}
+
 static error_t parse_replay(int key, char *text, struct argp_state *state)
 {
     replay_arguments *a = state->input;
@@ -93,15 +127,7 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
         a->input = text;
         return 0;
     case ARGP_KEY_END:
-        if (!a->input) {
-            argp_error(state, "expected a PyTorch memory snapshot or a .gmd trace");
-        }
-        if (a->sweep) {
-            cli_refuse_views(state, &a->common);
-        }
-        if (a->sweep && (a->checks || a->oracles_off)) {
-            argp_error(state, "--sweep goes with neither --check nor --no-oracles");
-        }
+        check_arguments(state, a);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -368,13 +394,11 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
 
 static gmd_status write_trace(const char *path, const gmd_trace *trace, gmd_error *error)
 {
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written", path);
-    }
-    gmd_status status = gmd_trace_write(trace, out, error);
-    if (fclose(out) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_FAILED, "%s: writing failed", path);
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status == GMD_OK) {
+        status = gmd_trace_write(trace, out.stream, error);
+        status = gmd_output_close(&out, status, error);
     }
     return status;
 }

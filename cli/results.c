@@ -1,11 +1,11 @@
 #include "results.h"
 
 #include "gmd_oracle.h"
+#include "gmd_output.h"
 #include "gzip_stream.h"
 #include "store.h"
 #include "version.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,21 +143,17 @@ static gmd_status write_to(const char *path, const gmd_report *report, report_wr
     if (!path) {
         return GMD_OK;
     }
-    bool is_stdout = strcmp(path, "-") == 0;
-    FILE *out = is_stdout ? stdout : fopen(path, "w");
-    out = out && ends_with(path, ".gz") ? gmd_gzip_stream(out) : out;
-    if (!out) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
     }
-    gmd_status status = writer(report, out, error);
-    bool failed = fflush(out) != 0 || ferror(out);
-    if (!is_stdout && fclose(out) != 0) {
-        failed = true;
+    if (ends_with(path, ".gz")) {
+        out.stream = gmd_gzip_stream(out.stream);
     }
-    if (status == GMD_OK && failed) {
-        status = gmd_fail(error, GMD_FAILED, "%s: writing failed: %s", path, strerror(errno));
-    }
-    return status;
+    status = out.stream ? writer(report, out.stream, error)
+                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory to compress", path);
+    return gmd_output_close(&out, status, error);
 }
 
 static bool goes_to_stdout(const cli_options *o)

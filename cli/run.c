@@ -102,8 +102,20 @@ static void add_input(run_arguments *a, const char *text, struct argp_state *sta
     a->inputs[a->input_count++] = text;
 }
 
+/* Of a name alone it is gmd's own scenario, and no file of the user's. */
+static void refuse_overwriting(const run_arguments *a, struct argp_state *state)
+{
+    for (size_t i = 0; i < a->input_count; i++) {
+        const char *ending = strrchr(a->inputs[i], '.');
+        if (ending && (strcmp(ending, ".gmd") == 0 || strcmp(ending, ".lua") == 0)) {
+            cli_refuse_overwriting(state, &a->common, a->inputs[i]);
+        }
+    }
+}
+
 static void check_arguments(const run_arguments *a, struct argp_state *state)
 {
+    refuse_overwriting(a, state);
     if (!a->input_count && !a->lists) {
         argp_error(state, "expected a scenario or a .gmd trace; --list shows the scenarios");
     }

@@ -1,12 +1,12 @@
 #include "case.h"
 
+#include "gmd_output.h"
 #include "interleave.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The requests of a live scenario lie in memory that the allocator may have written over. Its
  * blocks are numbered in the order of their allocation, so none is above the number of requests. */
@@ -140,36 +140,20 @@ static void name_case(const gmd_outcome *o, const char *directory, char *path, s
              o->violations[0].oracle, o->violations[0].request);
 }
 
-/* Makes a folder with all that lead to it; 0, or -1 with errno. */
-static int make_folders(const char *path)
-{
-    char text[4096];
-    snprintf(text, sizeof text, "%s", path);
-    for (char *c = text + 1; *c; c++) {
-        if (*c == '/') {
-            *c = '\0';
-            if (mkdir(text, 0777) != 0 && errno != EEXIST) {
-                return -1;
-            }
-            *c = '/';
-        }
-    }
-    return mkdir(text, 0777) != 0 && errno != EEXIST ? -1 : 0;
-}
-
 static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_run_options *options,
                              const gmd_violation *v, gmd_error *error)
 {
-    FILE *out = make_folders(options->case_directory) == 0 ? fopen(path, "w") : NULL;
-    if (!out) {
+    gmd_output out;
+    if (gmd_output_folder(options->case_directory) != 0) {
         return gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
     }
-    gmd_status status = gmd_trace_write(cut, out, error);
-    fprintf(out, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
-    if (fclose(out) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
     }
-    return status;
+    status = gmd_trace_write(cut, out.stream, error);
+    fprintf(out.stream, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
+    return gmd_output_close(&out, status, error);
 }
 
 gmd_status gmd_case_cut(const gmd_run_options *options, const gmd_workload *workload,
