@@ -230,7 +230,7 @@ static void need_store(struct argp_state *state, const char *path)
 /* Before anything runs: a PyTorch that is not there is told at once. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
-    if (strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) {
+    if ((strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
         return;
     }
     gmd_torch torch;
@@ -285,6 +285,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
     switch (key) {
     case KEY_ALLOCATOR:
         o->run.allocator = text;
+        o->has_allocator = true;
         return 0;
     case KEY_TORCH_DIR:
         o->torch_directory = text;

@@ -1,6 +1,7 @@
 /* replay.c - gmd replay SNAPSHOT|TRACE [--check]: a recorded history against an allocator. */
 #include "commands.h"
 #include "inputs.h"
+#include "play_inputs.h"
 #include "results.h"
 #include "sweep.h"
 
@@ -454,6 +455,24 @@ static bool is_trace_name(const char *path)
     return length > 4 && strcmp(path + length - 4, ".gmd") == 0;
 }
 
+static gmd_status replay(replay_arguments *a, cli_results *results, gmd_error *error)
+{
+    bool keeps_quirks = a->checks && strcmp(a->common.run.allocator, "reference") == 0;
+    gmd_status status = gmd_quirks_mask(&a->common.known, keeps_quirks ? a->quirks : 0, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    return is_trace_name(a->input) ? replay_trace(a, results, error)
+                                   : replay_snapshot(a, results, error);
+}
+
+gmd_status cli_replay_input(const cli_options *options, const char *input, cli_results *results,
+                            gmd_error *error)
+{
+    replay_arguments a = {.common = *options, .input = input};
+    return replay(&a, results, error);
+}
+
 int cli_replay(int argc, char **argv)
 {
     replay_arguments a = {0};
@@ -462,17 +481,12 @@ int cli_replay(int argc, char **argv)
     if (usage != GMD_EXIT_OK) {
         return usage;
     }
-    cli_results results = {.keeps_timelines = a.common.perfetto_path != NULL,
-                           .keeps_journal = a.common.snapshot_path != NULL};
+    cli_results results;
     gmd_error error = {""};
-    bool keeps_quirks = a.checks && strcmp(a.common.run.allocator, "reference") == 0;
     gmd_known_count_fn *quirk_count = NULL;
     a.common.known.quirk_count = &quirk_count;
-    gmd_status status = gmd_quirks_mask(&a.common.known, keeps_quirks ? a.quirks : 0, &error);
-    if (status == GMD_OK) {
-        status = is_trace_name(a.input) ? replay_trace(&a, &results, &error)
-                                        : replay_snapshot(&a, &results, &error);
-    }
+    cli_results_open(&results, &a.common);
+    gmd_status status = replay(&a, &results, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, a.input, "input", status, &error);
     }

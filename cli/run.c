@@ -3,6 +3,7 @@
 #include "inputs.h"
 #include "listing.h"
 #include "play.h"
+#include "play_inputs.h"
 #include "selection.h"
 #include "sweep.h"
 
@@ -281,13 +282,18 @@ static int list(const run_arguments *a, const char *directory)
     return cli_exit_status(status);
 }
 
+static void scenario_directory(const cli_options *options, char *path, size_t size)
+{
+    snprintf(path, size, "%s/scenarios", options->lib_directory);
+}
+
 static int run(run_arguments *a, const char *directory)
 {
-    cli_results results = {.keeps_timelines = a->common.perfetto_path != NULL,
-                           .keeps_journal = a->common.snapshot_path != NULL};
+    cli_results results;
     cli_selection selection = {0};
     gmd_error error = {""};
     const char *failed = "";
+    cli_results_open(&results, &a->common);
     gmd_status status = run_all(a, &selection, directory, &results, &failed, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, failed, "input", status, &error);
@@ -298,6 +304,24 @@ static int run(run_arguments *a, const char *directory)
     return exit_status;
 }
 
+gmd_status cli_run_input(const cli_options *options, const char *input, char *const *params,
+                         size_t param_count, cli_results *results, const char **failed,
+                         gmd_error *error)
+{
+    char directory[4200];
+    cli_selection selection = {0};
+    run_arguments a = {.common = *options,
+                       .repeat = 1,
+                       .inputs = {input},
+                       .input_count = 1,
+                       .param_count = param_count};
+    memcpy(a.params, params, param_count * sizeof *params);
+    scenario_directory(options, directory, sizeof directory);
+    gmd_status status = run_all(&a, &selection, directory, results, failed, error);
+    cli_selection_free(&selection);
+    return status;
+}
+
 int cli_run(int argc, char **argv)
 {
     char directory[4200];
@@ -305,7 +329,7 @@ int cli_run(int argc, char **argv)
     cli_options_init(&a.common);
     int status = cli_parse(&run_argp, argc, argv, &a);
     if (status == GMD_EXIT_OK) {
-        snprintf(directory, sizeof directory, "%s/scenarios", a.common.lib_directory);
+        scenario_directory(&a.common, directory, sizeof directory);
         status = a.lists ? list(&a, directory) : run(&a, directory);
     }
     cli_options_free(&a.common);

@@ -359,7 +359,8 @@ static uint64_t forget_segments(gmd_intervals *segments, uint64_t address, uint6
 /* A range is mapped with a call for each of its handles: one event, as in PyTorch's history. */
 static bool joins(gmd_journal *j, const gmd_journal_event *e)
 {
-    gmd_journal_event *last = j->count ? &j->events[j->count - 1] : NULL;
+    bool has_last = j->count && j->count <= GMD_JOURNAL_EVENT_MAX;
+    gmd_journal_event *last = has_last ? &j->events[j->count - 1] : NULL;
     bool is_mapping =
         e->action == GMD_ACTION_SEGMENT_MAP + 1 || e->action == GMD_ACTION_SEGMENT_UNMAP + 1;
     if (!last || !is_mapping || last->action != e->action || last->device != e->device ||
@@ -415,7 +416,7 @@ static void note_block(void *context, const gmd_block_info *b)
 {
     block_walk *walk = context;
     gmd_journal *j = walk->journal;
-    if (j->block_count == GMD_JOURNAL_BLOCK_MAX) {
+    if (j->block_count >= GMD_JOURNAL_BLOCK_MAX) {
         walk->is_full = true;
         return;
     }
@@ -431,7 +432,8 @@ static void note_block(void *context, const gmd_block_info *b)
         .device = (uint8_t)walk->device,
         .state = (uint8_t)b->state,
         .is_large = b->is_large != 0,
-        .is_expandable = b->is_expandable != 0};
+        .is_expandable = b->is_expandable != 0,
+    };
 }
 
 /* Who has just been found wrong may have nothing left that can be walked. */

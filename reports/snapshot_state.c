@@ -13,6 +13,7 @@ typedef struct builder {
     snapshot_state *state;
     const gmd_journal *journal;
     uint64_t event_count;
+    size_t live_count, live_max;
     address_table live; /* blocks: by address the event of the allocation, twice, and 1 more where
                            it is freed and pending */
     gmd_intervals segments; /* to the events that they came with */
@@ -64,7 +65,7 @@ static bool add_block(snapshot_state *s, const snapshot_file_block *b)
 
 /* --- what follows from the events --------------------------------------------------------- */
 
-/* The most blocks at a time; those that events name without an allocation are as many at most. */
+/* The most blocks at a time; more only where the allocator has written over the events. */
 static size_t most_live(const builder *b)
 {
     size_t live = 0, most = 0;
@@ -77,14 +78,28 @@ static size_t most_live(const builder *b)
     return most;
 }
 
+static void put_live(builder *b, uint64_t address, uint32_t value)
+{
+    if (b->live_count < b->live_max && address_table_put(&b->live, address, value)) {
+        b->live_count++;
+    }
+}
+
+static bool take_live(builder *b, uint64_t address, uint32_t *value)
+{
+    bool is_there = address && address_table_take(&b->live, address, value);
+    b->live_count -= is_there;
+    return is_there;
+}
+
 static void follow_block(builder *b, const gmd_journal_event *e, uint32_t index)
 {
     uint32_t made = 0;
-    bool is_known = e->address && address_table_take(&b->live, e->address, &made);
+    bool is_known = take_live(b, e->address, &made);
     if (action_of(e) == GMD_ACTION_ALLOC && e->address) {
-        address_table_put(&b->live, e->address, 2 * index); /* in the place of one that is there */
+        put_live(b, e->address, 2 * index); /* in the place of one that is there */
     } else if (action_of(e) == GMD_ACTION_FREE_REQUESTED && is_known) {
-        address_table_put(&b->live, e->address, made | 1);
+        put_live(b, e->address, made | 1);
     }
 }
 
@@ -118,7 +133,8 @@ static bool follow_segment(builder *b, const gmd_journal_event *e, uint32_t inde
 
 static bool follow_events(builder *b)
 {
-    bool is_done = address_table_make(&b->live, most_live(b) + 1);
+    b->live_max = most_live(b);
+    bool is_done = address_table_make(&b->live, b->live_max + 1);
     for (uint64_t i = 0; i < b->event_count && is_done; i++) {
         const gmd_journal_event *e = &b->journal->events[i];
         switch (action_of(e)) {
@@ -273,7 +289,7 @@ static bool make_from_events(builder *b)
 static uint32_t stack_at(builder *b, uint64_t address)
 {
     uint32_t made;
-    return address && address_table_take(&b->live, address, &made) ? made / 2 + 1 : 0;
+    return take_live(b, address, &made) ? made / 2 + 1 : 0;
 }
 
 static bool make_from_walk(builder *b)
@@ -295,8 +311,8 @@ static bool make_from_walk(builder *b)
                                             .total_size = w->segment_size,
                                             .stream = w->stream,
                                             .pool_id = {w->pool_id[0], w->pool_id[1]},
-                                            .is_large = w->is_large,
-                                            .is_expandable = w->is_expandable,
+                                            .is_large = w->is_large != 0,
+                                            .is_expandable = w->is_expandable != 0,
                                             .stack = is_seen ? (uint32_t)from->value + 1 : 0});
         }
         uint8_t state = w->state <= GMD_BLOCK_PENDING_FREE ? w->state : GMD_BLOCK_INACTIVE;
