@@ -3,8 +3,13 @@
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
 #include "alone.h"
 #include "interleave.h"
+<<<<<<< HEAD
 #include "journal.h"
+=======
+#include "scheduler.h"
+>>>>>>> search60
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -86,6 +91,9 @@ static unsigned own_threads(void *context)
 {
     const gmd_session *s = context;
     unsigned count = 1;
+    if (s->interleaving) {
+        return gmd_scheduler_has_foreign_threads() ? 0 : UINT_MAX;
+    }
     for (unsigned i = 0; i < GMD_MAX_THREADS; i++) {
         count += s->threads.workers[i] != NULL;
     }
@@ -111,9 +119,10 @@ static void stuck(void *context, const char *what)
     gmd_session_end_process(s);
 }
 
+/* Between the requests of interleaved threads, too, when none of them is in the allocator. */
 void gmd_session_enter_alone(const gmd_session *s)
 {
-    if (!s->interleaving) {
+    if (!gmd_interleave_others_inside(s)) {
         gmd_alone_enter(&s->alone);
     }
 }
@@ -150,7 +159,9 @@ void gmd_session_give_floor(gmd_session *s, gmd_call_frame *frame)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(false);
     }
-    gmd_session_enter_alone(s);
+    if (!s->interleaving) { /* else the scheduler sees who waits for whom */
+        gmd_alone_enter(&s->alone);
+    }
 }
 
 void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)

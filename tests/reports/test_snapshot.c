@@ -3,6 +3,7 @@
  * over. */
 #include "gmd_driver.h"
 #include "gmd_report.h"
+#include "gmd_size.h"
 #include "gmd_snapshot.h"
 
 #include <setjmp.h>
@@ -13,8 +14,10 @@
 
 #include <cmocka.h>
 
-enum { KIB = 1 << 10, MIB = 1 << 20, WRITTEN_OVER = 500 };
+enum { WRITTEN_OVER = 500 };
 #define BASE UINT64_C(0x100000000)
+#define KIB  GMD_KIB
+#define MIB  GMD_MIB
 
 static gmd_journal *journal;
 static gmd_snapshot snapshot;
