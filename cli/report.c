@@ -168,17 +168,19 @@ static void place_output(report_arguments *a, size_t index, struct argp_state *s
     *slot = path;
 }
 
+/* A usage error ends the program: nothing after it is reached. */
 static void check_arguments(report_arguments *a, struct argp_state *state)
 {
     char names[600];
+    if (a->history && (a->input || a->output_count || a->common.has_allocator || a->oracle)) {
+        argp_error(state, "--history goes with --last only: it shows runs, and makes none");
+    }
     if (a->history) {
-        if (a->input || a->output_count || a->common.has_allocator || a->oracle) {
-            argp_error(state, "--history goes with --last only: it shows runs, and makes none");
-        }
         return;
     }
     if (!a->input) {
         argp_error(state, "expected a .gmd case, a PyTorch memory snapshot, or a scenario");
+        return;
     }
     if (!a->output_count) {
         argp_error(state, "expected -o FILE");

@@ -3,11 +3,8 @@
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
 #include "alone.h"
 #include "interleave.h"
-<<<<<<< HEAD
 #include "journal.h"
-=======
 #include "scheduler.h"
->>>>>>> search60
 
 #include <limits.h>
 #include <stdio.h>
