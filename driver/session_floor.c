@@ -106,11 +106,9 @@ static void stuck(void *context, const char *what)
     if (trace && s->view.request) {
         gmd_request_text(trace, s->view.request, request, sizeof request);
     }
-    snprintf(
-        sentence, sizeof sentence,
-        "deadlock: %s waits for %s, and no other thread is there that could end the wait: it was "
-        "left locked, or is taken a second time",
-        *request ? request : "a call", what);
+    snprintf(sentence, sizeof sentence,
+             "deadlock: %s waits for %s, and no other thread is there that could end the wait",
+             *request ? request : "a call", what);
     gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
                           sentence);
     gmd_session_end_process(s);

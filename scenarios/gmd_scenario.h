@@ -78,7 +78,8 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error);
 
-/* Whether print() does nothing in the runs that follow: those that only repeat one. */
+/* Whether print() does nothing in the runs that follow: those that only repeat one, and where the
+ * user wants to read nothing. */
 void gmd_scenario_mute(gmd_scenario *scenario, bool is_muted);
 
 /* What happens inside the next run is written into `inspection` (opened with what is wanted), which
