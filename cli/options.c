@@ -375,6 +375,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
 static error_t parse_common(int key, char *text, struct argp_state *state)
 {
     cli_options *o = state->input;
+    if (key >= KEY_JSON && key <= KEY_STORE) {
+        o->runs_nothing = false; /* they tell of a run */
+    }
     if (key != ARGP_KEY_END) {
         error_t result = parse_run_option(key, text, state, o);
         return result == ARGP_ERR_UNKNOWN ? parse_report_option(key, text, state, o) : result;
