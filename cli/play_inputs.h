@@ -6,13 +6,11 @@
 #include "results.h"
 #include "variants.h"
 
-/* A scenario or a trace, once. *failed is what an error is about. */
-gmd_status cli_run_input(const cli_options *options, const char *input, char *const *params,
-                         size_t param_count, cli_results *results, const char **failed,
-                         gmd_error *error);
+/* A scenario or a trace, once. What fails before a run is an outcome of its own. */
+void cli_run_input(const cli_options *options, const char *input, char *const *params,
+                   size_t param_count, cli_results *results);
 
-/* A PyTorch memory snapshot or a trace, without --check. */
-gmd_status cli_replay_input(const cli_options *options, const char *input, cli_results *results,
-                            gmd_error *error);
+/* Likewise a PyTorch memory snapshot or a trace, without --check. */
+void cli_replay_input(const cli_options *options, const char *input, cli_results *results);
 
 #endif

@@ -466,11 +466,20 @@ static gmd_status replay(replay_arguments *a, cli_results *results, gmd_error *e
                                    : replay_snapshot(a, results, error);
 }
 
-gmd_status cli_replay_input(const cli_options *options, const char *input, cli_results *results,
-                            gmd_error *error)
+/* What fails before a run is an outcome of its own. */
+static void replay_or_tell(replay_arguments *a, cli_results *results)
+{
+    gmd_error error = {""};
+    gmd_status status = replay(a, results, &error);
+    if (status != GMD_OK) {
+        cli_results_add_error(results, a->input, "input", status, &error);
+    }
+}
+
+void cli_replay_input(const cli_options *options, const char *input, cli_results *results)
 {
     replay_arguments a = {.common = *options, .input = input};
-    return replay(&a, results, error);
+    replay_or_tell(&a, results);
 }
 
 int cli_replay(int argc, char **argv)
@@ -482,14 +491,10 @@ int cli_replay(int argc, char **argv)
         return usage;
     }
     cli_results results;
-    gmd_error error = {""};
     gmd_known_count_fn *quirk_count = NULL;
     a.common.known.quirk_count = &quirk_count;
     cli_results_open(&results, &a.common);
-    gmd_status status = replay(&a, &results, &error);
-    if (status != GMD_OK) {
-        cli_results_add_error(&results, a.input, "input", status, &error);
-    }
+    replay_or_tell(&a, &results);
     int exit_status = cli_results_report(&results, &a.common, "replay");
     cli_results_free(&results);
     cli_options_free(&a.common);

@@ -76,6 +76,14 @@ static bool ends_with(const char *path, const char *ending)
     return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
+/* A file of any name, and not what `gmd run` takes: a scenario has no '/' in its name. */
+static bool is_snapshot(const char *input)
+{
+    bool is_file = strchr(input, '/') || ends_with(input, ".pickle") ||
+                   ends_with(input, ".pickle.gz") || ends_with(input, ".pkl");
+    return is_file && !ends_with(input, ".gmd") && !ends_with(input, ".lua");
+}
+
 static const format *format_of(const char *path)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
@@ -196,6 +204,9 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
                    "the scenario itself",
                    a->input);
     }
+    if (a->param_count && is_snapshot(a->input)) {
+        argp_error(state, "%s: a snapshot has no parameter '%s'", a->input, a->params[0]);
+    }
     for (size_t i = 0; i < a->output_count; i++) {
         place_output(a, i, state);
     }
@@ -262,32 +273,17 @@ static gmd_status write_programs(const report_arguments *a, gmd_error *error)
     return status;
 }
 
-/* A file of any name, and not what `gmd run` takes: a scenario has no '/' in its name. */
-static bool is_snapshot(const char *input)
-{
-    bool is_file = strchr(input, '/') || ends_with(input, ".pickle") ||
-                   ends_with(input, ".pickle.gz") || ends_with(input, ".pkl");
-    return is_file && !ends_with(input, ".gmd") && !ends_with(input, ".lua");
-}
-
 static int run_input(report_arguments *a)
 {
     cli_results results;
-    const char *failed = a->input;
-    gmd_error error = {""};
     bool is_replay = is_snapshot(a->input);
     cli_results_open(&results, &a->common);
     results.speaker = "report";
     a->common.quiet = true;
-    gmd_status status =
-        is_replay && a->param_count
-            ? gmd_fail(&error, GMD_BAD_INPUT, "%s: a snapshot has no parameter '%s'", a->input,
-                       a->params[0])
-        : is_replay ? cli_replay_input(&a->common, a->input, &results, &error)
-                    : cli_run_input(&a->common, a->input, a->params, a->param_count, &results,
-                                    &failed, &error);
-    if (status != GMD_OK) {
-        cli_results_add_error(&results, failed, "input", status, &error);
+    if (is_replay) {
+        cli_replay_input(&a->common, a->input, &results);
+    } else {
+        cli_run_input(&a->common, a->input, a->params, a->param_count, &results);
     }
     int exit_status = cli_results_report(&results, &a->common, is_replay ? "replay" : "run");
     cli_results_free(&results);

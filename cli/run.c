@@ -287,29 +287,33 @@ static void scenario_directory(const cli_options *options, char *path, size_t si
     snprintf(path, size, "%s/scenarios", options->lib_directory);
 }
 
-static int run(run_arguments *a, const char *directory)
+/* What fails before a run is an outcome of its own. */
+static void run_or_tell(run_arguments *a, const char *directory, cli_results *results)
 {
-    cli_results results;
     cli_selection selection = {0};
     gmd_error error = {""};
     const char *failed = "";
-    cli_results_open(&results, &a->common);
-    gmd_status status = run_all(a, &selection, directory, &results, &failed, &error);
+    gmd_status status = run_all(a, &selection, directory, results, &failed, &error);
     if (status != GMD_OK) {
-        cli_results_add_error(&results, failed, "input", status, &error);
+        cli_results_add_error(results, failed, "input", status, &error);
     }
+    cli_selection_free(&selection);
+}
+
+static int run(run_arguments *a, const char *directory)
+{
+    cli_results results;
+    cli_results_open(&results, &a->common);
+    run_or_tell(a, directory, &results);
     int exit_status = cli_results_report(&results, &a->common, "run");
     cli_results_free(&results);
-    cli_selection_free(&selection);
     return exit_status;
 }
 
-gmd_status cli_run_input(const cli_options *options, const char *input, char *const *params,
-                         size_t param_count, cli_results *results, const char **failed,
-                         gmd_error *error)
+void cli_run_input(const cli_options *options, const char *input, char *const *params,
+                   size_t param_count, cli_results *results)
 {
     char directory[4200];
-    cli_selection selection = {0};
     run_arguments a = {.common = *options,
                        .repeat = 1,
                        .inputs = {input},
@@ -317,9 +321,7 @@ gmd_status cli_run_input(const cli_options *options, const char *input, char *co
                        .param_count = param_count};
     memcpy(a.params, params, param_count * sizeof *params);
     scenario_directory(options, directory, sizeof directory);
-    gmd_status status = run_all(&a, &selection, directory, results, failed, error);
-    cli_selection_free(&selection);
-    return status;
+    run_or_tell(&a, directory, results);
 }
 
 int cli_run(int argc, char **argv)
