@@ -14,7 +14,9 @@
 
 typedef struct cli_options {
     gmd_run_options run;
-    bool has_capacity, has_devices;
+    bool has_capacity, has_devices, has_allocator;
+    bool runs_nothing; /* set by a command that may not run anything: then nothing is needed for it
+                        */
     const char *json_path, *junit_path, *markdown_path, *sarif_path, *openmetrics_path,
         *perfetto_path, *snapshot_path;
     const char *store_path; /* --store: the run is added to this file */

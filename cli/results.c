@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+void cli_results_open(cli_results *results, const cli_options *options)
+{
+    *results = (cli_results){.keeps_timelines = options->perfetto_path != NULL,
+                             .keeps_journal = options->snapshot_path != NULL};
+}
+
 static gmd_outcome *add_outcome(cli_results *results)
 {
     if (results->count == results->capacity) {
@@ -257,7 +263,8 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
     }
     for (size_t i = 0; i < results->count; i++) {
         if (results->items[i]->verdict == GMD_ERROR) {
-            fprintf(stderr, "gmd %s: %s\n", command, results->items[i]->error);
+            fprintf(stderr, "gmd %s: %s\n", results->speaker ? results->speaker : command,
+                    results->items[i]->error);
         }
     }
     return status_of(results);
