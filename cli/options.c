@@ -309,6 +309,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_PROMISE:
         need_promises(state, text, &o->run.promises);
+        o->promises = text;
         return 0;
     case KEY_SEED:
         need_number(state, "--seed", text, 0, UINT64_MAX, &o->run.seed);
@@ -334,6 +335,7 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     switch (key) {
     case KEY_KNOWN:
         need_known(state, text, &o->known);
+        o->known_path = text;
         return 0;
     case KEY_CASES:
         o->run.case_directory = strcmp(text, "none") == 0 ? NULL : text;

@@ -20,8 +20,9 @@ typedef struct cli_options {
     const char *store_path; /* --store: the run is added to this file */
     bool quiet;
     gmd_known known;
-    gmd_schedule schedule;   /* --schedule */
-    gmd_schedule interleave; /* --interleave */
+    const char *known_path, *promises; /* --known, --promise as given; NULL: not */
+    gmd_schedule schedule;             /* --schedule */
+    gmd_schedule interleave;           /* --interleave */
     char lib_directory[4096];
     const char *torch_directory; /* --torch-dir; NULL: looked for */
     char torch_adapter[4096];

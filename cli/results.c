@@ -194,7 +194,7 @@ static bool has_run(const cli_results *results)
             return true;
         }
     }
-    return false;
+    return results->gate != NULL; /* interrupted: what was judged until then is there */
 }
 
 static gmd_status write_files(const cli_options *options, const gmd_report *report,
