@@ -119,11 +119,8 @@ static gmd_status judge(job *run, int result, bool *out_of_memory)
                         "own tables and strings",
                         run->scenario->chunk + 1);
     }
-    if (!message) {
-        return gmd_fail(run->error, GMD_BAD_INPUT, "%s: the script raised an error that is no text",
-                        run->scenario->chunk + 1);
-    }
-    return gmd_fail(run->error, GMD_BAD_INPUT, "%s", message);
+    return gmd_fail(run->error, GMD_BAD_INPUT, "%s",
+                    message ? message : "the error in the script has no message");
 }
 
 static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)

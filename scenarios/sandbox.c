@@ -257,8 +257,9 @@ static void add_place(lua_State *lua, const char *file, int line)
 int gmd_sandbox_place_error(lua_State *lua)
 {
     lua_Debug frame;
-    if (lua_type(lua, 1) != LUA_TSTRING ||
-        strcmp(lua_tostring(lua, 1), gmd_binding_of(lua)->message) == 0) {
+    if (lua_type(lua, 1) != LUA_TSTRING) {
+        lua_pushliteral(lua, "the script raised an error that is no text");
+    } else if (strcmp(lua_tostring(lua, 1), gmd_binding_of(lua)->message) == 0) {
         return 1; /* out of memory is known by its words */
     }
     for (int level = 0; lua_getstack(lua, level, &frame); level++) {

@@ -152,6 +152,9 @@ static void an_error_without_a_place_gets_that_of_its_line(void **state)
     bench *run = bench_run("x = 1\nerror('bare', 0)");
     bench_assert_refused(run, ":3: bare");
     bench_free(run);
+    run = bench_run("x = 1\n\nerror({})");
+    bench_assert_refused(run, ":4: the script raised an error that is no text");
+    bench_free(run);
 }
 
 static void brackets_that_the_parser_cannot_follow_are_told_by_line(void **state)
