@@ -33,8 +33,8 @@ static void note_alphabet(gmd_outcome *o, const gmd_exhaustive_result *r, bool h
     char *note = o->notes[o->note_count++];
     int used = snprintf(note, sizeof o->notes[0], "the alphabet: alloc of");
     for (uint32_t i = 0; i < r->alphabet.size_count; i++) {
-        used += snprintf(note + used, sizeof o->notes[0] - (size_t)used, " %" PRIu64 ",",
-                         r->alphabet.sizes[i]);
+        used += snprintf(note + used, sizeof o->notes[0] - (size_t)used, "%s %" PRIu64,
+                         i ? "," : "", r->alphabet.sizes[i]);
     }
     snprintf(note + used, sizeof o->notes[0] - (size_t)used,
              " B on %" PRIu32 " streams, free, use, record, wait, sync, empty_cache; %s",

@@ -18,7 +18,8 @@ static const subcommand subcommands[] = {
     {"fuzz", "a search for defects; each comes with a minimised case", cli_fuzz},
     {"minimize", "the smallest sequence with the same verdict", cli_minimize},
     {"gate", "a fixed battery with a verdict, for a CI", cli_gate},
-    {"report", "a case as a C program or a Python script that needs no gmd", cli_report},
+    {"report", "a run in another form: Markdown, JUnit, a memory snapshot...; a case as a program",
+     cli_report},
     {"bench", "speed, side by side with --versus SPEC", cli_bench},
 };
 

@@ -254,7 +254,7 @@ static void need_store(struct argp_state *state, const char *path)
 /* Before anything runs: a PyTorch that is not there is told at once. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
-    if (strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) {
+    if ((strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
         return;
     }
     gmd_torch torch;
@@ -361,6 +361,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
     switch (key) {
     case KEY_ALLOCATOR:
         o->run.allocator = text;
+        o->has_allocator = true;
         return 0;
     case KEY_TORCH_DIR:
         o->torch_directory = text;
@@ -385,6 +386,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_PROMISE:
         need_promises(state, text, &o->run.promises);
+        o->promises = text;
         return 0;
     case KEY_SEED:
         need_number(state, "--seed", text, 0, UINT64_MAX, &o->run.seed);
@@ -454,6 +456,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
 static error_t parse_common(int key, char *text, struct argp_state *state)
 {
     cli_options *o = state->input;
+    if (key >= KEY_JSON && key <= KEY_STORE) {
+        o->runs_nothing = false; /* they tell of a run */
+    }
     if (key != ARGP_KEY_END) {
         error_t result = parse_run_option(key, text, state, o);
         return result == ARGP_ERR_UNKNOWN ? parse_report_option(key, text, state, o) : result;

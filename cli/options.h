@@ -14,14 +14,16 @@
 
 typedef struct cli_options {
     gmd_run_options run;
-    bool has_capacity, has_devices;
+    bool has_capacity, has_devices, has_allocator;
+    bool runs_nothing; /* set by a command that may not run anything: then nothing is needed for it
+                        */
     const char *json_path, *junit_path, *markdown_path, *sarif_path, *openmetrics_path,
         *perfetto_path, *snapshot_path;
     const char *store_path; /* --store: the run is added to this file */
     bool quiet;
     gmd_known known;
-    const char *known_path;                      /* the latest */
-    const char *schedule_text, *interleave_text; /* as they were given */
+    const char *known_path, *promises;           /* --known, --promise as given; NULL: not */
+    const char *schedule_text, *interleave_text; /* likewise */
     gmd_schedule schedule;                       /* --schedule */
     gmd_schedule interleave;                     /* --interleave */
     char lib_directory[4096];

@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "inputs.h"
 #include "probe.h"
+#include "play_inputs.h"
 #include "results.h"
 #include "sweep.h"
 
@@ -490,6 +491,33 @@ static bool is_trace_name(const char *path)
     return length > 4 && strcmp(path + length - 4, ".gmd") == 0;
 }
 
+static gmd_status replay(replay_arguments *a, cli_results *results, gmd_error *error)
+{
+    bool keeps_quirks = a->checks && strcmp(a->common.run.allocator, "reference") == 0;
+    gmd_status status = gmd_quirks_mask(&a->common.known, keeps_quirks ? a->quirks : 0, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    return is_trace_name(a->input) ? replay_trace(a, results, error)
+                                   : replay_snapshot(a, results, error);
+}
+
+/* What fails before a run is an outcome of its own. */
+static void replay_or_tell(replay_arguments *a, cli_results *results)
+{
+    gmd_error error = {""};
+    gmd_status status = replay(a, results, &error);
+    if (status != GMD_OK) {
+        cli_results_add_error(results, a->input, "input", status, &error);
+    }
+}
+
+void cli_replay_input(const cli_options *options, const char *input, cli_results *results)
+{
+    replay_arguments a = {.common = *options, .input = input};
+    replay_or_tell(&a, results);
+}
+
 int cli_replay(int argc, char **argv)
 {
     replay_arguments a = {0};
@@ -498,22 +526,13 @@ int cli_replay(int argc, char **argv)
     if (usage != GMD_EXIT_OK) {
         return usage;
     }
-    cli_results results = {.keeps_timelines = a.common.perfetto_path != NULL,
-                           .keeps_journal = a.common.snapshot_path != NULL};
-    gmd_error error = {""};
     bool gives_trace = a.trace_path && strcmp(a.trace_path, "-") == 0;
     a.common.quiet = a.common.quiet || gives_trace; /* nothing else goes there then */
-    bool keeps_quirks = a.checks && strcmp(a.common.run.allocator, "reference") == 0;
+    cli_results results;
     gmd_known_count_fn *quirk_count = NULL;
     a.common.known.quirk_count = &quirk_count;
-    gmd_status status = gmd_quirks_mask(&a.common.known, keeps_quirks ? a.quirks : 0, &error);
-    if (status == GMD_OK) {
-        status = is_trace_name(a.input) ? replay_trace(&a, &results, &error)
-                                        : replay_snapshot(&a, &results, &error);
-    }
-    if (status != GMD_OK) {
-        cli_results_add_error(&results, a.input, "input", status, &error);
-    }
+    cli_results_open(&results, &a.common);
+    replay_or_tell(&a, &results);
     int exit_status = cli_results_report(&results, &a.common, "replay");
     cli_results_free(&results);
     cli_options_free(&a.common);

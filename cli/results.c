@@ -12,6 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+void cli_results_open(cli_results *results, const cli_options *options)
+{
+    *results = (cli_results){.keeps_timelines = options->perfetto_path != NULL,
+                             .keeps_journal = options->snapshot_path != NULL};
+}
+
 static gmd_outcome *add_outcome(cli_results *results)
 {
     if (results->count == results->capacity) {
@@ -206,7 +212,7 @@ static bool has_run(const cli_results *results)
             return true;
         }
     }
-    return false;
+    return results->gate != NULL; /* interrupted: what was judged until then is there */
 }
 
 static gmd_status write_files(const cli_options *options, const gmd_report *report,
@@ -307,7 +313,8 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
     }
     for (size_t i = 0; i < results->count; i++) {
         if (results->items[i]->verdict == GMD_ERROR) {
-            fprintf(stderr, "gmd %s: %s\n", command, results->items[i]->error);
+            fprintf(stderr, "gmd %s: %s\n", results->speaker ? results->speaker : command,
+                    results->items[i]->error);
         }
     }
     return status_of(results);
