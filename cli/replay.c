@@ -1,8 +1,8 @@
 /* replay.c - gmd replay SNAPSHOT|TRACE [--check]: a recorded history against an allocator. */
 #include "commands.h"
 #include "inputs.h"
-#include "probe.h"
 #include "play_inputs.h"
+#include "probe.h"
 #include "results.h"
 #include "sweep.h"
 
