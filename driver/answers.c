@@ -96,12 +96,20 @@ static bool are_alike(gmd_likeness likeness, const gmd_answer *a, const gmd_answ
            first_figure_that_differs(a, b) == FIGURES;
 }
 
+/* A request of 0 bytes is served without a block by PyTorch's raw_alloc(), and with one by its
+ * malloc(): the reference allocator is the latter, and has one block more from there on. */
+static bool is_of_nothing(const gmd_answer *a, const gmd_answer *b)
+{
+    return !a->is_refused && !b->is_refused && !a->address != !b->address;
+}
+
 /* Where pages are unmapped, PyTorch waits for a stream and the reference allocator for the device:
  * what of other streams' work is over differs from there on. */
 static bool may_differ_by_itself(gmd_likeness likeness, const gmd_answer *a, const gmd_answer *b)
 {
     return a->request != b->request ||
-           (likeness == GMD_LIKE_PYTORCH && (a->has_unmapped || b->has_unmapped));
+           (likeness == GMD_LIKE_PYTORCH &&
+            (a->has_unmapped || b->has_unmapped || is_of_nothing(a, b)));
 }
 
 bool gmd_answers_note(gmd_answers *answers, const struct gmd_session *session,
