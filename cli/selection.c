@@ -139,21 +139,42 @@ gmd_status cli_select(cli_selection *selection, const char *const *inputs, size_
     return status;
 }
 
-/* Marks in `taken` the parameters that the scenario of that name declares. */
-static gmd_status mark_taken(const char *name, const cli_variants *variants, const char *directory,
-                             bool taken[CLI_PARAM_MAX], gmd_error *error)
+/* Each value of a parameter by itself: which are combined does not matter. */
+static gmd_status check_values(gmd_scenario *scenario, const cli_values *list, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < list->count && status == GMD_OK; i++) {
+        const gmd_param param = {list->key, list->values[i]};
+        status = gmd_scenario_check(scenario, &param, 1, error);
+    }
+    return status;
+}
+
+static bool declares(const gmd_scenario *scenario, const char *key)
+{
+    gmd_scenario_param param;
+    for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
+        if (strcmp(param.key, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Marks in `taken` the parameters that the scenario declares; one that was named must have all. */
+static gmd_status check_scenario(const cli_selected *selected, const cli_variants *variants,
+                                 const char *directory, bool taken[CLI_PARAM_MAX], gmd_error *error)
 {
     gmd_scenario *scenario = NULL;
-    gmd_status status = gmd_scenario_open(&scenario, name, directory, error);
-    if (status == GMD_OK) {
-        gmd_scenario_param param;
-        for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
-            for (size_t k = 0; k < variants->count; k++) {
-                taken[k] |= strcmp(variants->lists[k].key, param.key) == 0;
-            }
+    gmd_status status = gmd_scenario_open(&scenario, selected->name, directory, error);
+    for (size_t k = 0; k < variants->count && status == GMD_OK; k++) {
+        bool is_declared = declares(scenario, variants->lists[k].key);
+        taken[k] |= is_declared;
+        if (is_declared || !selected->is_of_group) {
+            status = check_values(scenario, &variants->lists[k], error);
         }
-        gmd_scenario_close(scenario);
     }
+    gmd_scenario_close(scenario);
     return status;
 }
 
@@ -162,25 +183,23 @@ gmd_status cli_selection_check(const cli_selection *selection, const cli_variant
 {
     bool taken[CLI_PARAM_MAX] = {false};
     size_t members = 0;
-    for (size_t i = 0; i < selection->count; i++) {
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < selection->count && status == GMD_OK; i++) {
         const cli_selected *selected = &selection->items[i];
-        if (!selected->is_of_group) {
-            return GMD_OK;
+        if (!selected->is_trace) {
+            status = check_scenario(selected, variants, directory, taken, error);
         }
-        gmd_status status = mark_taken(selected->name, variants, directory, taken, error);
-        if (status != GMD_OK) {
-            return status;
-        }
-        members++;
+        members += selected->is_of_group;
     }
-    for (size_t k = 0; members && k < variants->count; k++) {
+    bool are_all_of_groups = members && members == selection->count;
+    for (size_t k = 0; are_all_of_groups && status == GMD_OK && k < variants->count; k++) {
         if (!taken[k]) {
-            return gmd_fail(error, GMD_BAD_INPUT,
-                            "none of the %zu scenarios has a parameter '%.60s'", members,
-                            variants->lists[k].key);
+            status =
+                gmd_fail(error, GMD_BAD_INPUT, "none of the %zu scenarios has a parameter '%.60s'",
+                         members, variants->lists[k].key);
         }
     }
-    return GMD_OK;
+    return status;
 }
 
 void cli_selection_free(cli_selection *selection)

@@ -73,6 +73,11 @@ typedef struct gmd_scenario_param {
 } gmd_scenario_param;
 bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scenario_param *param);
 
+/* Whether gmd_scenario_run() would take the parameters: GMD_BAD_INPUT names the first that it would
+ * not. */
+gmd_status gmd_scenario_check(gmd_scenario *scenario, const gmd_param *params, size_t param_count,
+                              gmd_error *error);
+
 /* Runs it once to its end; may be called again, each run is independent. Unknown parameters and
  * values of the wrong type are GMD_BAD_INPUT before the first request; an error in the script names
  * file and line. An out-of-memory that the script does not handle is GMD_OK with *out_of_memory

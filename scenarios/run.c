@@ -6,6 +6,8 @@
 #include "sandbox.h"
 #include "script.h"
 
+#include <lauxlib.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +162,27 @@ static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, gmd_insp
     }
     gmd_engine_close(binding->engine);
     free(binding->temporaries);
+    return status;
+}
+
+gmd_status gmd_scenario_check(gmd_scenario *scenario, const gmd_param *params, size_t param_count,
+                              gmd_error *error)
+{
+    const job run = {scenario, params, param_count, NULL, error, false};
+    gmd_status status = check_names(&run);
+    lua_State *lua = status == GMD_OK ? luaL_newstate() : NULL;
+    if (status == GMD_OK && !lua) {
+        status = gmd_fail(error, GMD_NO_MEMORY, "%s: no memory for Lua", scenario->name);
+    }
+    for (size_t i = 0; i < param_count && status == GMD_OK; i++) {
+        const gmd_declared *declared = gmd_scenario_find(scenario, params[i].key);
+        bool is_good = gmd_param_push(lua, scenario, declared, params[i].value, error);
+        status = is_good ? GMD_OK : GMD_BAD_INPUT;
+        lua_settop(lua, 0);
+    }
+    if (lua) {
+        lua_close(lua);
+    }
     return status;
 }
 

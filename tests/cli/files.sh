@@ -163,6 +163,12 @@ a_snapshot_is_not_replaced_by_that_of_its_replay() {
     same_as in.pickle.gz before
 }
 
+a_wrong_value_for_one_scenario_runs_none() {
+    expect 2 "parameter batch=0: expected a whole number" "$gmd" run all batch=0 --json out.json
+    grep -q '"scenarios": *\[[^]]*"requests": *[1-9]' out.json && fail "something ran: $(cat out.json)"
+    return 0
+}
+
 what_goes_into_dev_stdout_stays_where_it_was_redirected() {
     "$gmd" run "$data/traces/basic.gmd" --quiet --json /dev/stdout >out
     grep -q '"verdict": "pass"' out || fail "got: $(cat out)"
