@@ -231,7 +231,7 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_LAST:
         if (!gmd_parse_u64(text, &a->last) || a->last < 1 || a->last > INT32_MAX) {
-            argp_error(state, "--last %s: expected a whole number over 0", text);
+            argp_error(state, "--last %s: expected a whole number from 1 to %d", text, INT32_MAX);
         }
         return 0;
     case ARGP_KEY_ARG:
