@@ -61,7 +61,9 @@ static bool find_target(const char *path, char *target, size_t size)
 static FILE *open_part(gmd_output *o, const struct stat *before)
 {
     snprintf(o->part, sizeof o->part, "%s.part-%ld", o->target, (long)getpid());
-    int file = open(o->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    unlink(o->part); /* of a process of that number that was killed; a link of others is not
+                        followed */
+    int file = open(o->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *stream = file >= 0 ? fdopen(file, "w") : NULL;
     if (stream && before) {
         int ignored = fchmod(file, before->st_mode & 07777);
