@@ -1,5 +1,7 @@
 #include "fuzz_exhaustive.h"
 
+#include "progress.h"
+
 #include "exhaustive.h"
 #include "gmd_size.h"
 
@@ -20,8 +22,8 @@ bool cli_parse_depth(const char *text, uint32_t *depth)
 static void show_progress(const gmd_exhaustive_result *r, size_t findings)
 {
     fprintf(stderr,
-            "\r%s, length %" PRIu32 ": %" PRIu64 " runs, %.0f/s, %" PRIu64
-            " states, %zu found, %.0f s\033[K",
+            CLI_LINE_BEGIN "%s, length %" PRIu32 ": %" PRIu64 " runs, %.0f/s, %" PRIu64
+                           " states, %zu found, %.0f s" CLI_LINE_END,
             r->schedule, r->length, r->runs, r->seconds > 0 ? (double)r->runs / r->seconds : 0,
             r->states, findings, r->seconds);
 }

@@ -186,7 +186,8 @@ static void show_progress(void *context, const gmd_gate_progress *p)
     }
     line->last_told = p->seconds;
     fprintf(stderr,
-            "\r%s/%.40s: %" PRIu64 " runs, %" PRIu64 " requests, %zu found, %.0f s%s %s\033[K",
+            CLI_LINE_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
+                           " requests, %zu found, %.0f s%s %s" CLI_LINE_END,
             p->part, p->item, p->runs, p->requests, p->findings, p->seconds,
             cli_time_left(p->seconds, line->seconds, p->seconds, left),
             strcmp(p->doing, "running") == 0 ? "" : p->doing);

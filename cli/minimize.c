@@ -3,6 +3,7 @@
 #include "inputs.h"
 #include "options.h"
 #include "probe.h"
+#include "progress.h"
 
 #include "findings.h"
 #include "gmd_known.h"
@@ -101,7 +102,7 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
     }
 }
 
-static const struct argp_child minimize_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child minimize_children[] = {{&cli_basic_argp, 0, NULL, 0}, {0}};
 
 static const struct argp minimize_argp = {
     .options = minimize_options,
@@ -116,7 +117,8 @@ static const struct argp minimize_argp = {
 static void show_progress(void *context, size_t requests, uint64_t tries)
 {
     (void)context;
-    fprintf(stderr, "\rminimising: %zu requests after %" PRIu64 " tries\033[K", requests, tries);
+    fprintf(stderr, CLI_LINE_BEGIN "minimising: %zu requests after %" PRIu64 " tries" CLI_LINE_END,
+            requests, tries);
 }
 
 /* The verdict that is to be kept. */

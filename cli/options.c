@@ -5,6 +5,7 @@
 #include "gmd_promises.h"
 #include "gmd_size.h"
 #include "gmd_torch.h"
+#include "store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -75,6 +76,11 @@ static const struct argp_option common_options[] = {
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "a request that takes longer is a hang (20)", 10},
     {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases); none: nowhere",
      10},
+    {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
+    {0},
+};
+
+static const struct argp_option report_options[] = {
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON; -: to standard output, alone", 10},
     {"junit", KEY_JUNIT, "FILE", 0, "write the result as JUnit XML", 10},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write a summary in Markdown", 10},
@@ -88,7 +94,6 @@ static const struct argp_option common_options[] = {
      10},
     {"store", KEY_STORE, "FILE", 0, "add the run to a SQLite file, for 'gmd report --history FILE'",
      10},
-    {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
     {0},
 };
 
@@ -212,6 +217,15 @@ static void need_writable(struct argp_state *state, const char *option, const ch
     }
 }
 
+/* gmd-cases, where nothing is said, is made when there is a case: many runs have none. */
+static void need_folder(struct argp_state *state, const char *path)
+{
+    gmd_error error = {""};
+    if (path && cli_probe_folder(path, &error) != GMD_OK) {
+        argp_error(state, "--cases %s", error.text);
+    }
+}
+
 /* Other processes may add to the same file at this moment: it is neither made nor removed here. */
 static void need_store(struct argp_state *state, const char *path)
 {
@@ -230,6 +244,10 @@ static void need_store(struct argp_state *state, const char *path)
     }
     if (!can_write) {
         argp_error(state, "--store %s: cannot be written: %s", path, strerror(errno));
+    }
+    gmd_error error = {""};
+    if (gmd_store_check(path, &error) != GMD_OK) {
+        argp_error(state, "--store %s", error.text);
     }
 }
 
@@ -312,7 +330,8 @@ bool cli_parse_time(const char *text, double *seconds)
                   : strcmp(end, "h") == 0                       ? 3600
                                                                 : 0;
     *seconds *= unit;
-    return end != text && *seconds > 0 && *seconds < 1e9;
+    bool is_decimal = strspn(text, "0123456789.") == (size_t)(end - text); /* no 0x10, no 1e3 */
+    return end != text && is_decimal && *seconds > 0 && *seconds < 1e9;
 }
 
 void cli_refuse_views(struct argp_state *state, const cli_options *options)
@@ -374,9 +393,11 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_SCHEDULE:
         need_schedule(state, text, o);
+        o->schedule_text = text;
         return 0;
     case KEY_INTERLEAVE:
         need_interleaving(state, text, o);
+        o->interleave_text = text;
         return 0;
     case KEY_TIMEOUT:
         need_number(state, "--timeout", text, 1, 86400, &number);
@@ -397,6 +418,7 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
         return 0;
     case KEY_CASES:
         o->run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
+        need_folder(state, o->run.case_directory);
         return 0;
     case KEY_JSON:
         o->json_path = text;
@@ -453,7 +475,29 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     return 0;
 }
 
-const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};
+const struct argp cli_basic_argp = {.options = common_options, .parser = parse_common};
+
+static error_t parse_reports(int key, char *text, struct argp_state *state)
+{
+    return key == ARGP_KEY_END ? 0 : parse_report_option(key, text, state, state->input);
+}
+
+static const struct argp report_argp = {.options = report_options, .parser = parse_reports};
+
+static error_t hand_on(int key, char *text, struct argp_state *state)
+{
+    (void)text;
+    if (key != ARGP_KEY_INIT) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    state->child_inputs[0] = state->child_inputs[1] = state->input;
+    return 0;
+}
+
+static const struct argp_child common_children[] = {
+    {&cli_basic_argp, 0, NULL, 0}, {&report_argp, 0, NULL, 0}, {0}};
+
+const struct argp cli_common_argp = {.parser = hand_on, .children = common_children};
 
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 {

@@ -22,9 +22,10 @@ typedef struct cli_options {
     const char *store_path; /* --store: the run is added to this file */
     bool quiet;
     gmd_known known;
-    const char *known_path, *promises; /* --known, --promise as given; NULL: not */
-    gmd_schedule schedule;             /* --schedule */
-    gmd_schedule interleave;           /* --interleave */
+    const char *known_path, *promises;           /* --known (the latest), --promise as given */
+    const char *schedule_text, *interleave_text; /* as they were given */
+    gmd_schedule schedule;                       /* --schedule */
+    gmd_schedule interleave;                     /* --interleave */
     char lib_directory[4096];
     const char *torch_directory; /* --torch-dir; NULL: looked for */
     char torch_adapter[4096];
@@ -34,8 +35,9 @@ typedef struct cli_options {
 void cli_options_init(cli_options *options);
 void cli_options_free(cli_options *options);
 
-/* The common options as an argp child; its input is the cli_options. */
-extern const struct argp cli_common_argp;
+/* The common options as an argp child; its input is the cli_options. The basic ones are those of
+ * commands whose result is no report. */
+extern const struct argp cli_common_argp, cli_basic_argp;
 
 /* Runs argp with gmd's exit status for bad usage. `options` is passed to the common options through
  * the child inputs that the caller's parser sets. */

@@ -1,8 +1,8 @@
 /* replay.c - gmd replay SNAPSHOT|TRACE [--check]: a recorded history against an allocator. */
 #include "commands.h"
 #include "inputs.h"
-#include "probe.h"
 #include "play_inputs.h"
+#include "probe.h"
 #include "results.h"
 #include "sweep.h"
 
@@ -66,10 +66,19 @@ static void check_files(struct argp_state *state, const replay_arguments *a)
     gmd_error error = {""};
     cli_refuse_overwriting(state, &a->common, a->input);
     cli_refuse_overwriting(state, &a->common, a->truth);
-    cli_refuse_overwriting(state, &a->common, a->trace_path);
-    if (!a->trace_path || strcmp(a->trace_path, "-") == 0) {
+    if (a->truth && !a->checks) {
+        argp_error(state, "--truth %s: is for --check only", a->truth);
+    }
+    if (!a->trace_path) {
         return;
     }
+    if (strcmp(a->trace_path, "-") == 0) {
+        if (cli_stdout_reports(&a->common)) {
+            argp_error(state, "only one report can go to standard output");
+        }
+        return;
+    }
+    cli_refuse_overwriting(state, &a->common, a->trace_path);
     if (cli_probe_file(a->trace_path, &error) != GMD_OK) {
         argp_error(state, "--write-trace %s", error.text);
     }
@@ -462,6 +471,9 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
     gmd_run_options options = a->common.run;
     options.oracles_off = a->oracles_off;
     gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
+    if (status == GMD_OK && a->trace_path) {
+        status = write_trace(a->trace_path, &trace, error);
+    }
     if (status == GMD_OK && a->sweep) {
         status = cli_sweep_run(results, &options, "replay", a->input, &trace, a->sweep, error);
     } else if (status == GMD_OK) {
@@ -515,6 +527,8 @@ int cli_replay(int argc, char **argv)
         return usage;
     }
     cli_results results;
+    bool gives_trace = a.trace_path && strcmp(a.trace_path, "-") == 0;
+    a.common.quiet = a.common.quiet || gives_trace; /* nothing else goes there then */
     gmd_known_count_fn *quirk_count = NULL;
     a.common.known.quirk_count = &quirk_count;
     cli_results_open(&results, &a.common);

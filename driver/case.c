@@ -128,16 +128,19 @@ static gmd_status complete_case(const gmd_outcome *o, const gmd_run_options *opt
     return status;
 }
 
-/* NAME-VARIANT-ORACLE-REQUEST.gmd, without spaces and slashes. */
-static void name_case(const gmd_outcome *o, const char *directory, char *path, size_t size)
+/* NAME-VARIANT-NUMBER-ORACLE-REQUEST.gmd, without spaces and slashes. */
+static void name_case(const gmd_outcome *o, const gmd_run_options *options, char *path, size_t size)
 {
-    char variant[sizeof o->variant + 1];
+    char variant[sizeof o->variant + 1], number[16] = "";
     snprintf(variant, sizeof variant, "%s%s", *o->variant ? "-" : "", o->variant);
     for (char *c = variant; *c; c++) {
         *c = strchr(" /\\", *c) ? '_' : *c;
     }
-    snprintf(path, size, "%s/%.80s%.60s-%s-%" PRIu64 ".gmd", directory, o->name, variant,
-             o->violations[0].oracle, o->violations[0].request);
+    if (options->case_number > 1) {
+        snprintf(number, sizeof number, "-%" PRIu32, options->case_number);
+    }
+    snprintf(path, size, "%s/%.80s%.60s%s-%s-%" PRIu64 ".gmd", options->case_directory, o->name,
+             variant, number, o->violations[0].oracle, o->violations[0].request);
 }
 
 static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_run_options *options,
@@ -172,7 +175,7 @@ void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload
         return;
     }
     char path[sizeof o->violations[0].case_path];
-    name_case(o, options->case_directory, path, sizeof path);
+    name_case(o, options, path, sizeof path);
     gmd_trace cut;
     gmd_error error = {""};
     gmd_status status = gmd_case_cut(options, workload, shared, &cut, &error);

@@ -105,6 +105,57 @@ a_campaign_makes_its_corpus() {
     [ "$(find new/of_today -name '*.gmd' | wc -l)" -gt 0 ] || fail "nothing was kept"
 }
 
+cases_of_files_with_one_name_are_kept_apart() {
+    mkdir a b
+    cp "$data/traces/unmet.gmd" a/c.gmd
+    { cat "$data/traces/unmet.gmd"; echo "# another"; } >b/c.gmd
+    "$gmd" run a/c.gmd b/c.gmd --cases cases --json report >/dev/null
+    [ "$(find cases -name 'c.gmd-*.gmd' | wc -l)" -eq 2 ] || fail "cases: $(ls cases)"
+    [ "$(grep -o 'cases/c.gmd-[a-z0-9-]*.gmd' report | sort -u | wc -l)" -eq 2 ] || fail "$(cat report)"
+}
+
+a_trace_is_written_as_a_trace_too() {
+    expect 0 "" "$gmd" replay "$data/traces/basic.gmd" --write-trace out.gmd
+    "$gmd" replay "$data/traces/basic.gmd" --write-trace - >stdout.gmd
+    same_as stdout.gmd out.gmd
+    expect 0 "pass" "$gmd" run out.gmd
+    [ ! -e ./- ] || fail "there is a file called -"
+}
+
+a_store_that_was_cut_is_bad_input() {
+    "$gmd" run "$data/traces/basic.gmd" --store runs.db >/dev/null || exit 0 # without SQLite
+    truncate -s 8192 runs.db
+    expect 2 "runs.db" "$gmd" report --history runs.db
+    expect 2 "runs.db" "$gmd" run "$data/traces/basic.gmd" --store runs.db
+}
+
+a_library_that_was_cut_is_bad_input() {
+    library=$(dirname "$gmd")/../lib/gmd/libgmd_allocator.so
+    head -c 20000 "$library" >cut.so
+    expect 2 "cut.so: .*cut short" "$gmd" run "$data/traces/basic.gmd" --allocator ./cut.so
+}
+
+a_list_that_cannot_be_written_is_a_failure() {
+    [ -w /dev/full ] || exit 0
+    for words in "run --list" "run --help" "--help" "--version" "replay --help"; do
+        # shellcheck disable=SC2086
+        "$gmd" $words >/dev/full 2>message
+        status=$?
+        [ $status -eq 3 ] || fail "gmd $words: $status"
+        grep -q "standard output: writing failed" message || fail "gmd $words: $(cat message)"
+    done
+}
+
+runs_with_other_options_are_no_history_of_each_other() {
+    "$gmd" run hidden_state iterations=1 --store runs.db >/dev/null || exit 0 # without SQLite
+    "$gmd" run hidden_state iterations=1 --conf max_split_size_mb:20 --store runs.db >/dev/null
+    "$gmd" run no_such_scenario --store runs.db >/dev/null 2>&1
+    "$gmd" report --history runs.db >history
+    [ "$(grep -c '^hidden_state' history)" -eq 2 ] || fail "$(cat history)"
+    grep -q -- "on sim, --conf max_split_size_mb:20" history || fail "$(cat history)"
+    ! grep -q no_such history || fail "$(cat history)"
+}
+
 what_goes_into_dev_stdout_stays_where_it_was_redirected() {
     "$gmd" run "$data/traces/basic.gmd" --quiet --json /dev/stdout >out
     grep -q '"verdict": "pass"' out || fail "got: $(cat out)"
