@@ -22,8 +22,8 @@ typedef struct cli_options {
     const char *store_path; /* --store: the run is added to this file */
     bool quiet;
     gmd_known known;
-    const char *known_path, *promises;           /* --known (the latest), --promise as given */
-    const char *schedule_text, *interleave_text; /* as they were given */
+    const char *known_path, *promises;           /* --known, --promise as given; NULL: not */
+    const char *schedule_text, *interleave_text; /* likewise */
     gmd_schedule schedule;                       /* --schedule */
     gmd_schedule interleave;                     /* --interleave */
     char lib_directory[4096];

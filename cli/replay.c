@@ -526,9 +526,9 @@ int cli_replay(int argc, char **argv)
     if (usage != GMD_EXIT_OK) {
         return usage;
     }
-    cli_results results;
     bool gives_trace = a.trace_path && strcmp(a.trace_path, "-") == 0;
     a.common.quiet = a.common.quiet || gives_trace; /* nothing else goes there then */
+    cli_results results;
     gmd_known_count_fn *quirk_count = NULL;
     a.common.known.quirk_count = &quirk_count;
     cli_results_open(&results, &a.common);

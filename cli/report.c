@@ -210,6 +210,7 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
     for (size_t i = 0; i < a->output_count; i++) {
         place_output(a, i, state);
     }
+    cli_refuse_overwriting(state, &a->common, a->input);
 }
 
 static error_t parse_report(int key, char *text, struct argp_state *state)

@@ -2,8 +2,8 @@
 
 #include "gmd_file.h"
 #include "gmd_known.h"
+#include "gmd_output.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,23 +27,12 @@ static void describe(gmd_reproducer *r, char *text, const char *output, const ch
 static gmd_status write_program(const gmd_reproducer *r, const char *output,
                                 cli_reproduce_fn *writer, gmd_error *error)
 {
-    char *text = NULL; /* whole before the file is touched */
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
-    gmd_status status = memory ? writer(r, memory, error)
-                               : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a report");
-    if (memory && fclose(memory) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for a report");
-    }
-    FILE *out = status == GMD_OK ? fopen(output, "w") : NULL;
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, output, error);
     if (status == GMD_OK) {
-        bool is_written = out && fwrite(text, 1, size, out) == size;
-        is_written = out && fclose(out) == 0 && is_written;
-        status = is_written ? GMD_OK
-                            : gmd_fail(error, GMD_FAILED, "%s: cannot be written: %s", output,
-                                       strerror(errno));
+        status = writer(r, out.stream, error);
+        status = gmd_output_close(&out, status, error);
     }
-    free(text);
     return status;
 }
 

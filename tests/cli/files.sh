@@ -156,6 +156,13 @@ runs_with_other_options_are_no_history_of_each_other() {
     ! grep -q no_such history || fail "$(cat history)"
 }
 
+a_snapshot_is_not_replaced_by_that_of_its_replay() {
+    cp "$data/histories/simple_cycle_leak.pickle.gz" in.pickle.gz
+    cp in.pickle.gz before
+    expect 2 "is the same file as in.pickle.gz, which is read" "$gmd" report in.pickle.gz -o ./in.pickle.gz
+    same_as in.pickle.gz before
+}
+
 what_goes_into_dev_stdout_stays_where_it_was_redirected() {
     "$gmd" run "$data/traces/basic.gmd" --quiet --json /dev/stdout >out
     grep -q '"verdict": "pass"' out || fail "got: $(cat out)"
