@@ -98,8 +98,8 @@ typedef struct gmd_outcome {
     uint64_t known_count; /* violations that are known (--known): not among the above */
     gmd_oracle_result oracles[GMD_ORACLE_MAX];
     uint32_t oracle_count;
-    bool has_stats;
-    gmd_stats stats; /* before the final clean-up */
+    bool has_stats, has_pools; /* the allocator exports them */
+    gmd_stats stats;           /* before the final clean-up */
     gmd_phase phases[GMD_PHASE_MAX];
     uint32_t phase_count;
     uint32_t phases_dropped; /* beyond GMD_PHASE_MAX */

@@ -6,6 +6,7 @@
 #include "call_log.h"
 #include "faults.h"
 #include "gmd_clock.h"
+#include "gmd_pool_book.h"
 #include "gmd_session.h"
 #include "hold.h"
 #include "hush.h"
@@ -27,6 +28,15 @@ typedef struct session_block {
     bool is_marked;     /* all over, from the start */
 } session_block;
 
+typedef struct gmd_session_pools {
+    gmd_pool_book book;
+    bool is_used; /* in this run */
+    struct {      /* of each device's open pool */
+        cudaStream_t stream;
+        bool takes_all;
+    } accepted[GMD_MAX_DEVICES];
+} gmd_session_pools;
+
 typedef struct gmd_misuses_made {   /* frees that a caller must not make, made on purpose */
     uint64_t count, last, interval; /* last: request index */
 } gmd_misuses_made;
@@ -44,6 +54,7 @@ struct gmd_session {
     uint64_t live_count[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     bool is_placed; /* segments are in an order of ours: a walk tells places, not addresses */
     gmd_streams streams;
+    gmd_session_pools pools;
     gmd_holds *holds;                 /* real device: pending work; NULL: none */
     struct gmd_canary_book *canaries; /* real device: what blocks hold; NULL: it is not seen */
     char no_canaries[160];            /* why */
@@ -136,6 +147,18 @@ bool gmd_session_reserve_blocks(gmd_session *session, uint32_t count);
 /* Frees a live block as its owner would; `freed` is what it was, for the view. */
 gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gmd_live_block *freed,
                                   gmd_error *error);
+
+/* session_pools.c: private pools. What the allocator cannot do, or what makes no sense where it
+ * stands, is left out. */
+gmd_status gmd_session_on_pool(gmd_session *session, const gmd_request *request, gmd_error *error);
+/* Which pool a request on that stream goes to: 1 + its index; 0: the default one. */
+uint32_t gmd_session_pool_of(const gmd_session *session, int device, cudaStream_t stream);
+/* Ends the device's open pool, and begins it again. False: none is open; the allocator refused. */
+bool gmd_session_leave_pool(gmd_session *session, int device);
+bool gmd_session_reenter_pool(gmd_session *session, int device);
+/* Requests go to no private pool any more; and nobody holds one any more. */
+void gmd_session_end_pools(gmd_session *session);
+void gmd_session_release_pools(gmd_session *session);
 
 /* session_floor.c: from here on the allocator's calls are noted. */
 void gmd_session_watch_calls(gmd_session *session);
