@@ -6,6 +6,7 @@
 #include "gmd_cuda_lists.h"
 #include "gmd_file.h"
 #include "gmd_history.h"
+#include "gmd_pool_book.h"
 #include "input_format.h"
 
 #include <dirent.h>
@@ -50,7 +51,8 @@ static uint32_t thread_number(numbering *n, const gmd_request *r)
 
 static bool has_stream(const gmd_request *r)
 {
-    return (r->op <= GMD_OP_SYNC && r->op != GMD_OP_FREE) || r->op == GMD_OP_DESTROY;
+    return (r->op <= GMD_OP_SYNC && r->op != GMD_OP_FREE) || r->op == GMD_OP_DESTROY ||
+           r->op == GMD_OP_BEGIN_POOL;
 }
 
 static bool has_bytes(const gmd_request *r)
@@ -66,6 +68,7 @@ static bool same_request(const gmd_trace *a, const gmd_trace *b, size_t i, numbe
     return x->op == y->op && x->device == y->device && block_number(an, x) == block_number(bn, y) &&
            thread_number(an, x) == thread_number(bn, y) &&
            (!has_stream(x) || x->stream == y->stream) &&
+           (!gmd_op_is_on_pool(x->op) || x->pool == y->pool) &&
            (x->op != GMD_OP_WAIT || x->other_stream == y->other_stream) &&
            (!has_bytes(x) || x->bytes == y->bytes) &&
            (x->op != GMD_OP_FAULT ||
@@ -384,6 +387,7 @@ static void what_the_campaign_makes_comes_back(void **state)
                                      .conf_count = gmd_profile_conf_count,
                                      .has_fraction = true,
                                      .has_record_stream = true,
+                                     .has_pools = true,
                                      .has_seeded_schedules = true,
                                      .has_budgets = true,
                                      .has_interleaving = true,
