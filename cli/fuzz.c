@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "fuzz_exhaustive.h"
 #include "probe.h"
+#include "progress.h"
 #include "results.h"
 
 #include "gmd_size.h"
@@ -172,19 +173,43 @@ static void interrupt(int signal_number)
     is_interrupted = 1;
 }
 
+#define REFRESH_SECONDS                                                                            \
+    0.1 /* nobody reads more often, and a campaign tells hundreds of times a second */
+
+typedef struct status_line {
+    double next_shown;    /* seconds of the campaign */
+    double seconds, runs; /* when it ends; 0: not by that */
+} status_line;
+
+/* By whichever end comes first. */
+static const char *time_left(const status_line *line, const gmd_search_status *s, char *text)
+{
+    double runs = (double)s->runs;
+    bool is_by_runs =
+        line->runs > 0 && (!(line->seconds > 0) || runs / line->runs > s->seconds / line->seconds);
+    return is_by_runs ? cli_time_left(runs, line->runs, s->seconds, text)
+                      : cli_time_left(s->seconds, line->seconds, s->seconds, text);
+}
+
 static void show_status(void *context, const gmd_search_status *s)
 {
-    (void)context;
+    status_line *line = context;
+    char left[CLI_LEFT_BYTES];
     if (strcmp(s->doing, "done") == 0) {
         fprintf(stderr, "\r\033[K");
         return;
     }
+    if (s->seconds < line->next_shown) {
+        return;
+    }
+    line->next_shown = s->seconds + REFRESH_SECONDS;
     double seconds = s->seconds > 0 ? s->seconds : 1;
     fprintf(stderr,
             "\r\033[?7l%s: %" PRIu64 " inputs (%.0f/s), %.0f requests/s, %zu found, %" PRIu32
-            " features, the last new one %.0f s ago, %zu in the corpus, %.0f s",
+            " features, the last new one %.0f s ago, %zu in the corpus, %.0f s%s",
             s->doing, s->runs, (double)s->runs / seconds, (double)s->requests / seconds,
-            s->findings, s->features, s->fresh_seconds, s->inputs, s->seconds);
+            s->findings, s->features, s->fresh_seconds, s->inputs, s->seconds,
+            time_left(line, s, left));
     if (strcmp(s->doing, "minimising") == 0) {
         fprintf(stderr, " (%zu requests)", s->case_requests);
     }
@@ -317,6 +342,7 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     run.conf = NULL;
     run.schedule = NULL;
     run.interleave = NULL;
+    status_line line = {.runs = (double)a->runs};
     gmd_corpus corpus = {.folder = a->corpus};
     gmd_search_options options = {.run = &run,
                                   .seed = run.seed,
@@ -326,10 +352,12 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                                   .is_random = a->is_random,
                                   .corpus = a->is_unguided ? NULL : &corpus,
                                   .is_interrupted = &is_interrupted,
-                                  .progress = run.shows_progress ? show_status : NULL};
+                                  .progress = run.shows_progress ? show_status : NULL,
+                                  .context = &line};
     if (!a->runs && !(a->seconds > 0)) {
         options.seconds = DEFAULT_SECONDS;
     }
+    line.seconds = options.seconds;
     choose_space(a, &options.space);
     snprintf(origin, sizeof origin, "found by: gmd fuzz --seed %" PRIu64, run.seed);
     gmd_findings findings = {.out_directory = run.case_directory,

@@ -1,6 +1,7 @@
 /* gate.c - gmd gate: a fixed battery with a verdict, for a CI. */
 #include "commands.h"
 #include "probe.h"
+#include "progress.h"
 #include "results.h"
 
 #include "gmd_gate.h"
@@ -169,16 +170,23 @@ static void interrupt(int signal_number)
     is_interrupted = 1;
 }
 
+typedef struct status_line {
+    double last_told;
+    double seconds; /* when it ends (--deep); 0: when all is done */
+} status_line;
+
 static void show_progress(void *context, const gmd_gate_progress *p)
 {
-    double *last = context;
-    if (p->seconds - *last < 0.1) {
+    status_line *line = context;
+    char left[CLI_LEFT_BYTES];
+    if (p->seconds - line->last_told < 0.1) {
         return;
     }
-    *last = p->seconds;
+    line->last_told = p->seconds;
     fprintf(stderr,
-            "\r%s/%.40s: %" PRIu64 " runs, %" PRIu64 " requests, %zu found, %.0f s %s\033[K",
+            "\r%s/%.40s: %" PRIu64 " runs, %" PRIu64 " requests, %zu found, %.0f s%s %s\033[K",
             p->part, p->item, p->runs, p->requests, p->findings, p->seconds,
+            cli_time_left(p->seconds, line->seconds, p->seconds, left),
             strcmp(p->doing, "running") == 0 ? "" : p->doing);
 }
 
@@ -187,14 +195,14 @@ static void show_progress(void *context, const gmd_gate_progress *p)
 static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_result *result,
                            gmd_error *error)
 {
-    double last_told = -1;
     gmd_gate_options *o = &a->gate;
+    status_line line = {.last_told = -1, .seconds = o->seconds};
     o->run = &a->common.run;
     o->histories = a->histories;
     o->device_max = a->common.has_devices ? a->common.run.device_count : 2;
     o->is_interrupted = &is_interrupted;
     o->progress = a->common.run.shows_progress ? show_progress : NULL;
-    o->context = &last_told;
+    o->context = &line;
     gmd_status status = gmd_gate_run(o, result, error);
     if (o->progress) {
         fprintf(stderr, "\r\033[K");

@@ -2,6 +2,8 @@
 
 #include "fault_sweep.h"
 #include "findings.h"
+#include "gmd_clock.h"
+#include "progress.h"
 #include "search.h"
 
 #include <inttypes.h>
@@ -26,6 +28,7 @@ typedef struct sweeping {
     gmd_status status;
     gmd_error *error;
     bool shows_progress;
+    double start; /* on gmd_clock_s */
 } sweeping;
 
 static bool note_found(void *context, const gmd_trace *trace, const gmd_violation *violation)
@@ -40,9 +43,11 @@ static bool note_found(void *context, const gmd_trace *trace, const gmd_violatio
 static void show_progress(void *context, uint64_t done, uint64_t all, const char *what)
 {
     const sweeping *s = context;
+    char left[CLI_LEFT_BYTES];
     if (s->shows_progress) {
-        fprintf(stderr, "\rsweep: %" PRIu64 " of %" PRIu64 " runs, %zu found, %s fails\033[K", done,
-                all, s->findings.count, what);
+        fprintf(stderr, "\rsweep: %" PRIu64 " of %" PRIu64 " runs, %zu found, %s fails%s\033[K",
+                done, all, s->findings.count, what,
+                cli_time_left((double)done, (double)all, gmd_clock_s() - s->start, left));
     }
 }
 
@@ -108,7 +113,8 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
                                .context = &s},
                   .runner = &runner,
                   .error = error,
-                  .shows_progress = options->shows_progress};
+                  .shows_progress = options->shows_progress,
+                  .start = gmd_clock_s()};
     gmd_profile_space space = {0};
     status = gmd_search_find_space(&space, &given, error);
     gmd_sweep_options sweep_options = {.memory_only = which == CLI_SWEEP_MEMORY,

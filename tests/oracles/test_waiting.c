@@ -129,6 +129,31 @@ static void after_requests_that_were_not_shown_nothing_is_said(void **state)
     assert_false(allocate(&r));
 }
 
+static void after_more_waiting_blocks_than_are_kept_nothing_is_said(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    for (int i = 0; i <= GMD_WAITING_MAX; i++) {
+        allocate(&r);
+        release_used_on(&r, 2);
+    }
+    synchronise(&r, 2);
+    assert_false(allocate(&r));
+}
+
+static void after_a_free_whose_bytes_are_not_told_nothing_is_said(void **state)
+{
+    (void)state;
+    run r = two_blocks();
+    const gmd_use use = {.stream = 2};
+    uint64_t told = r.stats.allocated_bytes;
+    r.stats.allocated_bytes = GMD_STAT_UNKNOWN;
+    ask(&r, (gmd_request){.op = GMD_OP_FREE}, &use, 0);
+    r.stats.allocated_bytes = told - 512;
+    synchronise(&r, 2);
+    assert_false(allocate(&r));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +164,8 @@ int main(void)
         cmocka_unit_test(a_block_may_wait_for_a_stream_that_was_recorded_and_not_used),
         cmocka_unit_test(what_waited_for_a_stream_that_is_destroyed_is_not_known),
         cmocka_unit_test(after_requests_that_were_not_shown_nothing_is_said),
+        cmocka_unit_test(after_more_waiting_blocks_than_are_kept_nothing_is_said),
+        cmocka_unit_test(after_a_free_whose_bytes_are_not_told_nothing_is_said),
     };
     return cmocka_run_group_tests_name("waiting", tests, NULL, NULL);
 }

@@ -1,0 +1,186 @@
+/* pickle_numbers.c - opcodes of numbers, booleans and None. */
+#include "pickle_machine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef gmd_pickle_value value;
+
+enum { NUMBER_TEXT_MAX = 512 };
+
+static bool push_natural(gmd_pickle_machine *m, uint64_t number)
+{
+    return gmd_pm_push(m, (value){.kind = GMD_PICKLE_NATURAL, .number = number});
+}
+
+static bool push_signed(gmd_pickle_machine *m, int64_t number)
+{
+    return number < 0 ? gmd_pm_push(m, (value){.kind = GMD_PICKLE_NEGATIVE, .negative = number})
+                      : push_natural(m, (uint64_t)number);
+}
+
+static bool push_bool(gmd_pickle_machine *m, bool truth)
+{
+    return gmd_pm_push(m, (value){.kind = GMD_PICKLE_BOOL, .number = truth});
+}
+
+bool gmd_pm_read_binint1(gmd_pickle_machine *m)
+{
+    uint64_t number;
+    return gmd_pm_take_number(m, 1, &number) && push_natural(m, number);
+}
+
+bool gmd_pm_read_binint2(gmd_pickle_machine *m)
+{
+    uint64_t number;
+    return gmd_pm_take_number(m, 2, &number) && push_natural(m, number);
+}
+
+bool gmd_pm_read_binint(gmd_pickle_machine *m)
+{
+    uint64_t number;
+    return gmd_pm_take_number(m, 4, &number) && push_signed(m, (int32_t)(uint32_t)number);
+}
+
+/* Two's complement, little-endian, of any length; bytes over eight may only repeat the sign. */
+static bool push_long(gmd_pickle_machine *m, uint64_t length)
+{
+    const uint8_t *bytes;
+    if (length > m->size) {
+        return PM_FAIL(m, "an integer of %llu bytes: expected at most 64 bits",
+                       (unsigned long long)length);
+    }
+    if (!gmd_pm_take(m, (size_t)length, &bytes)) {
+        return false;
+    }
+    bool is_negative = length && bytes[length - 1] & 0x80;
+    uint64_t number = is_negative ? UINT64_MAX : 0;
+    for (size_t i = 0; i < length; i++) {
+        uint8_t filler = is_negative ? 0xff : 0;
+        if (i < 8) {
+            number = (number & ~((uint64_t)0xff << 8 * i)) | (uint64_t)bytes[i] << 8 * i;
+        } else if (bytes[i] != filler) {
+            return PM_FAIL(m, "an integer of %llu bytes: expected at most 64 bits",
+                           (unsigned long long)length);
+        }
+    }
+    if (is_negative && !(number >> 63)) {
+        return PM_FAIL(m, "an integer below -2^63: expected at most 64 bits");
+    }
+    return is_negative ? push_signed(m, (int64_t)number) : push_natural(m, number);
+}
+
+bool gmd_pm_read_long1(gmd_pickle_machine *m)
+{
+    uint64_t length;
+    return gmd_pm_take_number(m, 1, &length) && push_long(m, length);
+}
+
+bool gmd_pm_read_long4(gmd_pickle_machine *m)
+{
+    uint64_t length;
+    if (!gmd_pm_take_number(m, 4, &length)) {
+        return false;
+    }
+    return length > INT32_MAX ? PM_FAIL(m, "expected a length, found a negative number")
+                              : push_long(m, length);
+}
+
+static bool push_decimal(gmd_pickle_machine *m, const char *line, size_t length)
+{
+    bool is_negative = length && line[0] == '-';
+    uint64_t number = 0;
+    if (length == is_negative) {
+        return gmd_pm_fail_number(m, "a decimal integer", line, length);
+    }
+    for (size_t i = is_negative; i < length; i++) {
+        if (line[i] < '0' || line[i] > '9') {
+            return gmd_pm_fail_number(m, "a decimal integer", line, length);
+        }
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(line[i] - '0'), &number)) {
+            return gmd_pm_fail_number(m, "an integer of at most 64 bits", line, length);
+        }
+    }
+    if (is_negative && number > (uint64_t)1 << 63) {
+        return gmd_pm_fail_number(m, "an integer of at most 64 bits", line, length);
+    }
+    return is_negative ? push_signed(m, (int64_t)(0 - number)) : push_natural(m, number);
+}
+
+/* "00" and "01" are how protocols 0 and 1 write False and True. */
+bool gmd_pm_read_int(gmd_pickle_machine *m)
+{
+    const char *line;
+    size_t length;
+    if (!gmd_pm_take_line(m, &line, &length)) {
+        return false;
+    }
+    if (length == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1')) {
+        return push_bool(m, line[1] == '1');
+    }
+    return push_decimal(m, line, length);
+}
+
+bool gmd_pm_read_long(gmd_pickle_machine *m)
+{
+    const char *line;
+    size_t length;
+    if (!gmd_pm_take_line(m, &line, &length)) {
+        return false;
+    }
+    return push_decimal(m, line, length && line[length - 1] == 'L' ? length - 1 : length);
+}
+
+bool gmd_pm_read_float(gmd_pickle_machine *m)
+{
+    const char *line;
+    size_t length;
+    if (!gmd_pm_take_line(m, &line, &length)) {
+        return false;
+    }
+    char text[NUMBER_TEXT_MAX];
+    char *end = text;
+    double real = 0;
+    bool is_plausible = length && length < sizeof text && !strchr(" \t\v\f\r", line[0]);
+    if (is_plausible) {
+        memcpy(text, line, length);
+        text[length] = 0;
+        real = strtod(text, &end);
+    }
+    if (!is_plausible || end != text + length) {
+        return gmd_pm_fail_number(m, "a decimal number", line, length);
+    }
+    return gmd_pm_push(m, (value){.kind = GMD_PICKLE_FLOAT, .real = real});
+}
+
+bool gmd_pm_read_binfloat(gmd_pickle_machine *m)
+{
+    const uint8_t *bytes;
+    if (!gmd_pm_take(m, 8, &bytes)) {
+        return false;
+    }
+    uint64_t bits = 0;
+    for (size_t i = 0; i < 8; i++) { /* the one big-endian number of the format */
+        bits = bits << 8 | bytes[i];
+    }
+    value v = {.kind = GMD_PICKLE_FLOAT};
+    memcpy(&v.real, &bits, sizeof v.real);
+    return gmd_pm_push(m, v);
+}
+
+bool gmd_pm_read_none(gmd_pickle_machine *m)
+{
+    return gmd_pm_push(m, (value){.kind = GMD_PICKLE_NONE});
+}
+
+bool gmd_pm_read_newtrue(gmd_pickle_machine *m)
+{
+    return push_bool(m, true);
+}
+
+bool gmd_pm_read_newfalse(gmd_pickle_machine *m)
+{
+    return push_bool(m, false);
+}
