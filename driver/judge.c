@@ -118,10 +118,11 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
         if (reason) {
             snprintf(result->reason, sizeof result->reason, "%s", reason);
         }
-        if (!reason && oracle->create && !(judge->states[i] = oracle->create())) {
+        bool is_asked = !reason && (view->has_pool_requests || !oracle->needs_pools);
+        if (is_asked && oracle->create && !(judge->states[i] = oracle->create())) {
             return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s", oracle->name);
         }
-        if (!reason) {
+        if (is_asked) {
             listen(judge, oracle, judge->states[i]);
         }
     }

@@ -29,9 +29,9 @@ typedef struct session_block {
 } session_block;
 
 typedef struct gmd_session_pools {
-    gmd_pool_book book;
     bool is_used; /* in this run */
-    struct {      /* of each device's open pool */
+    gmd_pool_book book;
+    struct { /* of each device's open pool */
         cudaStream_t stream;
         bool takes_all;
     } accepted[GMD_MAX_DEVICES];
@@ -54,7 +54,6 @@ struct gmd_session {
     uint64_t live_count[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
     bool is_placed; /* segments are in an order of ours: a walk tells places, not addresses */
     gmd_streams streams;
-    gmd_session_pools pools;
     gmd_holds *holds;                 /* real device: pending work; NULL: none */
     struct gmd_canary_book *canaries; /* real device: what blocks hold; NULL: it is not seen */
     char no_canaries[160];            /* why */
@@ -113,6 +112,7 @@ struct gmd_session {
     bool expects_lapses; /* of the scheduler (scheduler.h) */
     unsigned lapses;     /* of its latest run */
     bool is_over;
+    gmd_session_pools pools; /* large, and mostly not looked at */
 };
 
 /* What belongs to the request under way: other threads' requests may run while the allocator has
@@ -152,7 +152,13 @@ gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gm
  * stands, is left out. */
 gmd_status gmd_session_on_pool(gmd_session *session, const gmd_request *request, gmd_error *error);
 /* Which pool a request on that stream goes to: 1 + its index; 0: the default one. */
-uint32_t gmd_session_pool_of(const gmd_session *session, int device, cudaStream_t stream);
+static inline uint32_t gmd_session_pool_of(const gmd_session *s, int device, cudaStream_t stream)
+{
+    const gmd_session_pools *p = &s->pools;
+    bool is_meant = p->is_used && p->book.open[device] &&
+                    (p->accepted[device].takes_all || p->accepted[device].stream == stream);
+    return is_meant ? p->book.open[device] : 0;
+}
 /* Ends the device's open pool, and begins it again. False: none is open; the allocator refused. */
 bool gmd_session_leave_pool(gmd_session *session, int device);
 bool gmd_session_reenter_pool(gmd_session *session, int device);

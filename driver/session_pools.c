@@ -18,14 +18,6 @@ static bool is_the_stream(void *context, cudaStream_t stream)
     return *(cudaStream_t *)context == stream;
 }
 
-uint32_t gmd_session_pool_of(const gmd_session *s, int device, cudaStream_t stream)
-{
-    const gmd_session_pools *p = &s->pools;
-    bool is_meant = p->book.open[device] &&
-                    (p->accepted[device].takes_all || p->accepted[device].stream == stream);
-    return is_meant ? p->book.open[device] : 0;
-}
-
 static bool begin(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(pool);

@@ -110,15 +110,15 @@ void gmd_session_view_untouched(gmd_session *s)
     }
 }
 
-static bool has_pools(const gmd_session *s)
+/* Workloads that are no trace make none. */
+static bool has_pool_requests(const gmd_session *s)
 {
     const gmd_trace *t = s->workload->trace;
-    for (size_t i = 0; t && i < t->count; i++) {
-        if (gmd_op_is_on_pool(t->requests[i].op)) {
-            return true;
-        }
+    size_t i = 0;
+    while (t && i < t->count && !gmd_op_is_on_pool(t->requests[i].op)) {
+        i++;
     }
-    return false;
+    return t && i < t->count;
 }
 
 void gmd_session_view_open(gmd_session *s)
@@ -142,7 +142,7 @@ void gmd_session_view_open(gmd_session *s)
                          .is_reference = strcmp(s->options->allocator, "reference") == 0,
                          .no_second_run = s->shared->no_second_run,
                          .exports_pools = s->subject.begin_pool != NULL,
-                         .has_pool_requests = (promises & GMD_PROMISE_PYTORCH) && has_pools(s),
+                         .has_pool_requests = has_pool_requests(s),
                          .walk = s->subject.walk ? walk : NULL,
                          .each_live = each_live,
                          .can_empty_cache = s->subject.empty_cache != NULL,

@@ -207,9 +207,9 @@ typedef struct gmd_view {
     unsigned promises;           /* of the allocator: a set of gmd_promise */
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;
-    bool exports_pools;     /* gmd_begin_pool and so on */
-    bool has_pool_requests; /* the workload's; asked only where PyTorch's algorithm is promised */
-    bool is_reference;      /* the allocator is gmd's own reference allocator */
+    bool exports_pools;        /* gmd_begin_pool and so on */
+    bool has_pool_requests;    /* the trace has some */
+    bool is_reference;         /* the allocator is gmd's own reference allocator */
     const char *no_second_run; /* why the same requests are not run again; NULL: they are */
 } gmd_view;
 
@@ -228,6 +228,7 @@ typedef struct gmd_oracle {
     const char *holds_when; /* one line */
     bool needs_quiet;       /* judges what only holds between requests: not asked while any is under
                                way (gmd_view.is_busy) */
+    bool needs_pools;       /* has nothing to judge where no request is on a private pool */
     /* Why it cannot judge here, or NULL. Asked before the first request (request == NULL). */
     const char *(*blind_spot)(const gmd_view *view);
     /* State for one run; both NULL for an oracle without state. create: NULL is no host memory. */

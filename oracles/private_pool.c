@@ -144,6 +144,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 const gmd_oracle gmd_oracle_private_pool = {
     .name = "private_pool",
     .holds_when = "memory of a private pool serves nobody else while the pool is held",
+    .needs_pools = true,
     .blind_spot = blind_spot,
     .create = create,
     .destroy = destroy,
