@@ -41,6 +41,7 @@ gmd_status new_file_open(new_file *f, const char *path, gmd_error *error)
     struct stat status;
     f->used = 0;
     f->failure = 0;
+    f->stream = NULL;
     f->temporary[0] = '\0';
     if (!resolve(f, path)) {
         return refuse(path, ENAMETOOLONG, error);
@@ -50,8 +51,24 @@ gmd_status new_file_open(new_file *f, const char *path, gmd_error *error)
     return f->descriptor >= 0 ? GMD_OK : refuse(path, errno, error);
 }
 
+void new_file_on_stream(new_file *f, FILE *stream)
+{
+    f->used = 0;
+    f->failure = 0;
+    f->stream = stream;
+    f->descriptor = -1;
+    f->temporary[0] = '\0';
+    snprintf(f->path, sizeof f->path, "the file");
+}
+
 static void write_all(new_file *f, const unsigned char *bytes, size_t size)
 {
+    if (f->stream && !f->failure && fwrite(bytes, 1, size, f->stream) != size) {
+        f->failure = errno ? errno : EIO;
+    }
+    if (f->stream) {
+        return;
+    }
     while (size && !f->failure) {
         ssize_t written = write(f->descriptor, bytes, size);
         if (written < 0 && errno != EINTR) {
@@ -84,7 +101,8 @@ void new_file_put(new_file *f, const void *bytes, size_t size)
 gmd_status new_file_finish(new_file *f, gmd_error *error)
 {
     flush(f);
-    if (close(f->descriptor) != 0 && !f->failure) { /* a network's disk tells it here */
+    if (!f->stream && close(f->descriptor) != 0 &&
+        !f->failure) { /* a network's disk tells it here */
         f->failure = errno;
     }
     if (!f->failure && f->temporary[0] && rename(f->temporary, f->path) != 0) {

@@ -1,60 +1,10 @@
 #include "snapshot.h"
 
 #include "device_state.h"
-#include "pickle_writer.h"
+#include "snapshot_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Texts that come again and again: written once, then referred to. */
-#define NAMES(NAME)                                                                                \
-    NAME(ACTION, "action")                                                                         \
-    NAME(ADDR, "addr")                                                                             \
-    NAME(DEVICE_FREE, "device_free")                                                               \
-    NAME(SIZE, "size")                                                                             \
-    NAME(STREAM, "stream")                                                                         \
-    NAME(TIME_US, "time_us")                                                                       \
-    NAME(COMPILE_CONTEXT, "compile_context")                                                       \
-    NAME(NOT_COMPILED, "N/A")                                                                      \
-    NAME(USER_METADATA, "user_metadata")                                                           \
-    NAME(NO_METADATA, "")                                                                          \
-    NAME(FRAMES, "frames")                                                                         \
-    NAME(ALLOC, "alloc")                                                                           \
-    NAME(FREE_REQUESTED, "free_requested")                                                         \
-    NAME(FREE_COMPLETED, "free_completed")                                                         \
-    NAME(SEGMENT_ALLOC, "segment_alloc")                                                           \
-    NAME(SEGMENT_FREE, "segment_free")                                                             \
-    NAME(SEGMENT_MAP, "segment_map")                                                               \
-    NAME(SEGMENT_UNMAP, "segment_unmap")                                                           \
-    NAME(OOM, "oom")                                                                               \
-    NAME(SNAPSHOT, "snapshot")                                                                     \
-    NAME(DEVICE, "device")                                                                         \
-    NAME(ADDRESS, "address")                                                                       \
-    NAME(TOTAL_SIZE, "total_size")                                                                 \
-    NAME(ALLOCATED_SIZE, "allocated_size")                                                         \
-    NAME(ACTIVE_SIZE, "active_size")                                                               \
-    NAME(REQUESTED_SIZE, "requested_size")                                                         \
-    NAME(SEGMENT_TYPE, "segment_type")                                                             \
-    NAME(LARGE, "large")                                                                           \
-    NAME(SMALL, "small")                                                                           \
-    NAME(SEGMENT_POOL_ID, "segment_pool_id")                                                       \
-    NAME(IS_EXPANDABLE, "is_expandable")                                                           \
-    NAME(BLOCKS, "blocks")                                                                         \
-    NAME(STATE, "state")                                                                           \
-    NAME(INACTIVE, "inactive")                                                                     \
-    NAME(ACTIVE_ALLOCATED, "active_allocated")                                                     \
-    NAME(ACTIVE_PENDING_FREE, "active_pending_free")                                               \
-    NAME(FUNCTION, "name")                                                                         \
-    NAME(FILENAME, "filename")                                                                     \
-    NAME(LINE, "line")
-
-#define NAME_ID(id, text)   NAME_##id,
-#define NAME_TEXT(id, text) text,
-
-enum name { NAMES(NAME_ID) NAME_COUNT };
-
-static const char *const name_texts[NAME_COUNT] = {NAMES(NAME_TEXT)};
 
 typedef struct written_code {
     void *code;
@@ -62,42 +12,12 @@ typedef struct written_code {
 } written_code;
 
 typedef struct writer {
-    pickle_writer out;
+    snapshot_file file;
     stacks *stacks;
-    uint32_t names[NAME_COUNT]; /* the number to refer to it by, and 1 more; 0: not written yet */
-    uint32_t *frames;           /* likewise, by stack */
-    written_code *codes;        /* by hash; at most half full */
+    uint32_t *frames; /* by stack: the number to refer to it by, and 1 more; 0: not written yet */
+    written_code *codes; /* by hash; at most half full */
     size_t code_mask, code_count;
 } writer;
-
-/* --- parts -------------------------------------------------------------------------------- */
-
-static void put_plain(writer *w, const char *text)
-{
-    pickle_text(&w->out, text, strlen(text));
-}
-
-static void put_name(writer *w, enum name name)
-{
-    if (w->names[name]) {
-        pickle_again(&w->out, w->names[name] - 1);
-    } else {
-        put_plain(w, name_texts[name]);
-        w->names[name] = pickle_remember(&w->out) + 1;
-    }
-}
-
-static void put_named_number(writer *w, enum name key, uint64_t value)
-{
-    put_name(w, key);
-    pickle_natural(&w->out, value);
-}
-
-static void put_named_name(writer *w, enum name key, enum name value)
-{
-    put_name(w, key);
-    put_name(w, value);
-}
 
 /* Where a return address is, or would go. */
 static written_code *find_code(written_code *codes, size_t mask, const void *code)
@@ -117,13 +37,8 @@ typedef struct frame_list {
 static void put_named_frame(void *context, const stack_frame *frame)
 {
     writer *w = context;
-    pickle_begin_dict(&w->out);
-    put_name(w, NAME_FUNCTION);
-    pickle_text(&w->out, frame->name, frame->name_length);
-    put_name(w, NAME_FILENAME);
-    pickle_text(&w->out, frame->file, frame->file_length);
-    put_named_number(w, NAME_LINE, frame->line);
-    pickle_end_dict(&w->out);
+    snapshot_file_frame(&w->file, frame->name, frame->name_length, frame->file, frame->file_length,
+                        frame->line);
 }
 
 static bool grow_codes(writer *w)
@@ -150,12 +65,12 @@ static void put_code(writer *w, void *code)
     bool has_room = w->code_count < w->code_mask / 2 || grow_codes(w);
     written_code *known = w->codes ? find_code(w->codes, w->code_mask, code) : NULL;
     if (known && known->code) {
-        pickle_again(&w->out, known->number);
+        pickle_again(&w->file.out, known->number);
         return;
     }
     stacks_name_code(code, put_named_frame, w);
     if (known && has_room) {
-        *known = (written_code){code, pickle_remember(&w->out)};
+        *known = (written_code){code, pickle_remember(&w->file.out)};
         w->code_count++;
     }
 }
@@ -163,7 +78,7 @@ static void put_code(writer *w, void *code)
 static void put_frame(void *context, const stack_frame *frame)
 {
     frame_list *to = context;
-    pickle_next(&to->w->out, &to->list);
+    pickle_next(&to->w->file.out, &to->list);
     if (frame->code) {
         put_code(to->w, frame->code);
     } else {
@@ -172,188 +87,99 @@ static void put_frame(void *context, const stack_frame *frame)
 }
 
 /* A stack's frames are found once, when it is written first. */
-static void put_frames(writer *w, uint32_t stack)
+static void put_frames(void *context, snapshot_file *file, uint32_t stack)
 {
-    put_name(w, NAME_FRAMES);
-    if (stack && w->frames[stack]) {
-        pickle_again(&w->out, w->frames[stack] - 1);
+    writer *w = context;
+    if (w->frames[stack]) {
+        pickle_again(&file->out, w->frames[stack] - 1);
         return;
     }
     frame_list to = {.w = w};
-    pickle_begin_list(&w->out, &to.list);
-    if (stack) {
-        stacks_frames(w->stacks, stack, put_frame, &to);
-    }
-    pickle_end_list(&w->out, &to.list);
-    if (stack) {
-        w->frames[stack] = pickle_remember(&w->out) + 1;
-    }
-}
-
-/* --- segments ----------------------------------------------------------------------------- */
-
-static void put_block(writer *w, const block_state *b)
-{
-    static const enum name states[] = {NAME_INACTIVE, NAME_ACTIVE_ALLOCATED,
-                                       NAME_ACTIVE_PENDING_FREE};
-    pickle_begin_dict(&w->out);
-    put_named_number(w, NAME_ADDRESS, b->address);
-    put_named_number(w, NAME_SIZE, b->size);
-    put_named_number(w, NAME_REQUESTED_SIZE, b->requested_size);
-    put_named_name(w, NAME_STATE, states[b->state]);
-    put_frames(w, b->stack);
-    pickle_end_dict(&w->out);
-}
-
-static void put_segment(writer *w, int device, const device_state *of, const segment_state *s)
-{
-    pickle_begin_dict(&w->out);
-    put_named_number(w, NAME_DEVICE, (uint64_t)device);
-    put_named_number(w, NAME_ADDRESS, s->address);
-    put_named_number(w, NAME_TOTAL_SIZE, s->total_size);
-    put_named_number(w, NAME_ALLOCATED_SIZE, s->allocated_size);
-    put_named_number(w, NAME_ACTIVE_SIZE, s->active_size);
-    put_named_number(w, NAME_REQUESTED_SIZE, s->requested_size);
-    put_named_number(w, NAME_STREAM, (uintptr_t)s->stream);
-    put_named_name(w, NAME_SEGMENT_TYPE, s->is_large ? NAME_LARGE : NAME_SMALL);
-    put_name(w, NAME_SEGMENT_POOL_ID);
-    pickle_natural(&w->out, s->pool_id[0]);
-    pickle_natural(&w->out, s->pool_id[1]);
-    pickle_end_pair(&w->out);
-    put_name(w, NAME_IS_EXPANDABLE);
-    pickle_bool(&w->out, s->is_expandable);
-    put_frames(w, s->stack);
-    put_name(w, NAME_BLOCKS);
-    pickle_list list;
-    pickle_begin_list(&w->out, &list);
-    for (size_t i = 0; i < s->block_count; i++) {
-        pickle_next(&w->out, &list);
-        put_block(w, &of->blocks[s->first_block + i]);
-    }
-    pickle_end_list(&w->out, &list);
-    pickle_end_dict(&w->out);
-}
-
-static void put_segments(writer *w, const device_state *states, int count)
-{
-    pickle_list list;
-    pickle_begin_list(&w->out, &list);
-    for (int device = 0; device < count; device++) {
-        for (size_t i = 0; i < states[device].segment_count; i++) {
-            pickle_next(&w->out, &list);
-            put_segment(w, device, &states[device], &states[device].segments[i]);
-        }
-    }
-    pickle_end_list(&w->out, &list);
-}
-
-/* --- events ------------------------------------------------------------------------------- */
-
-static void put_event(writer *w, const device_state *of, const history_event *event)
-{
-    static const enum name actions[] = {
-        [HISTORY_ALLOC] = NAME_ALLOC,
-        [HISTORY_FREE_REQUESTED] = NAME_FREE_REQUESTED,
-        [HISTORY_FREE_COMPLETED] = NAME_FREE_COMPLETED,
-        [HISTORY_SEGMENT_ALLOC] = NAME_SEGMENT_ALLOC,
-        [HISTORY_SEGMENT_FREE] = NAME_SEGMENT_FREE,
-        [HISTORY_SEGMENT_MAP] = NAME_SEGMENT_MAP,
-        [HISTORY_SEGMENT_UNMAP] = NAME_SEGMENT_UNMAP,
-        [HISTORY_OOM] = NAME_OOM,
-        [HISTORY_SNAPSHOT] = NAME_SNAPSHOT,
-    };
-    const history_entry *e = &event->entry;
-    pickle_begin_dict(&w->out);
-    put_named_name(w, NAME_ACTION, actions[e->kind]);
-    put_named_number(w, e->kind == HISTORY_OOM ? NAME_DEVICE_FREE : NAME_ADDR, e->address);
-    put_named_number(w, NAME_SIZE, e->size);
-    put_named_number(w, NAME_STREAM, (uintptr_t)event->stream);
-    put_named_number(w, NAME_TIME_US, ticks_to_us(e->ticks, &of->start, &of->end));
-    put_named_name(w, NAME_COMPILE_CONTEXT, NAME_NOT_COMPILED);
-    put_named_name(w, NAME_USER_METADATA, NAME_NO_METADATA);
-    if (e->stack) {
-        put_frames(w, e->stack);
-    }
-    pickle_end_dict(&w->out);
-}
-
-static void put_device_traces(writer *w, const device_state *states, int count)
-{
-    pickle_list devices;
-    pickle_begin_list(&w->out, &devices);
-    for (int device = 0; device < count; device++) {
-        pickle_next(&w->out, &devices);
-        pickle_list events;
-        pickle_begin_list(&w->out, &events);
-        for (size_t i = 0; i < states[device].event_count; i++) {
-            pickle_next(&w->out, &events);
-            put_event(w, &states[device], &states[device].events[i]);
-        }
-        pickle_end_list(&w->out, &events);
-    }
-    pickle_end_list(&w->out, &devices);
-}
-
-/* --- settings ----------------------------------------------------------------------------- */
-
-static void put_flag(writer *w, const char *key, bool value)
-{
-    put_plain(w, key);
-    pickle_bool(&w->out, value);
-}
-
-static void put_divisions(writer *w, const settings *s)
-{
-    put_plain(w, "roundup_power2_divisions");
-    pickle_begin_dict(&w->out);
-    for (int i = 0; i < ROUNDUP_INTERVALS; i++) {
-        char mib[16];
-        snprintf(mib, sizeof mib, "%u", 1u << i);
-        put_plain(w, mib);
-        pickle_natural(&w->out, s->roundup_divisions[i]);
-    }
-    pickle_end_dict(&w->out);
-}
-
-/* Those of host memory, and of locks that this allocator has not, are at their defaults. */
-static void put_settings(writer *w, const settings *s, const char *conf)
-{
-    pickle_begin_dict(&w->out);
-    put_plain(w, "PYTORCH_CUDA_ALLOC_CONF");
-    put_plain(w, conf);
-    put_plain(w, "max_split_size");
-    pickle_integer(&w->out, s->max_split_bytes > INT64_MAX ? -1 : (int64_t)s->max_split_bytes);
-    put_plain(w, "garbage_collection_threshold");
-    pickle_real(&w->out, s->gc_threshold);
-    put_flag(w, "expandable_segments", s->expandable_segments);
-    put_plain(w, "pinned_num_register_threads");
-    pickle_natural(&w->out, 1);
-    put_flag(w, "release_lock_on_cudamalloc", false);
-    put_flag(w, "pinned_use_cuda_host_register", false);
-    put_flag(w, "graph_capture_record_stream_reuse", false);
-    put_divisions(w, s);
-    pickle_end_dict(&w->out);
+    pickle_begin_list(&file->out, &to.list);
+    stacks_frames(w->stacks, stack, put_frame, &to);
+    pickle_end_list(&file->out, &to.list);
+    w->frames[stack] = pickle_remember(&file->out) + 1;
 }
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
+static void put_segment(snapshot_file *f, int device, const device_state *of,
+                        const segment_state *s)
+{
+    snapshot_file_begin_segment(f,
+                                &(snapshot_file_segment){.device = device,
+                                                         .address = s->address,
+                                                         .total_size = s->total_size,
+                                                         .allocated_size = s->allocated_size,
+                                                         .active_size = s->active_size,
+                                                         .requested_size = s->requested_size,
+                                                         .stream = (uintptr_t)s->stream,
+                                                         .pool_id = {s->pool_id[0], s->pool_id[1]},
+                                                         .is_large = s->is_large,
+                                                         .is_expandable = s->is_expandable,
+                                                         .stack = s->stack});
+    for (size_t i = 0; i < s->block_count; i++) {
+        const block_state *b = &of->blocks[s->first_block + i];
+        snapshot_file_block_of(
+            f, &(snapshot_file_block){b->address, b->size, b->requested_size, b->state, b->stack});
+    }
+    snapshot_file_end_segment(f);
+}
+
+static void put_segments(snapshot_file *f, const device_state *states, int count)
+{
+    snapshot_file_begin_segments(f);
+    for (int device = 0; device < count; device++) {
+        for (size_t i = 0; i < states[device].segment_count; i++) {
+            put_segment(f, device, &states[device], &states[device].segments[i]);
+        }
+    }
+    snapshot_file_end_segments(f);
+}
+
+static void put_event(snapshot_file *f, const device_state *of, const history_event *event)
+{
+    static const snapshot_action actions[] = {
+        [HISTORY_ALLOC] = SNAPSHOT_ALLOC,
+        [HISTORY_FREE_REQUESTED] = SNAPSHOT_FREE_REQUESTED,
+        [HISTORY_FREE_COMPLETED] = SNAPSHOT_FREE_COMPLETED,
+        [HISTORY_SEGMENT_ALLOC] = SNAPSHOT_SEGMENT_ALLOC,
+        [HISTORY_SEGMENT_FREE] = SNAPSHOT_SEGMENT_FREE,
+        [HISTORY_SEGMENT_MAP] = SNAPSHOT_SEGMENT_MAP,
+        [HISTORY_SEGMENT_UNMAP] = SNAPSHOT_SEGMENT_UNMAP,
+        [HISTORY_OOM] = SNAPSHOT_OOM,
+        [HISTORY_SNAPSHOT] = SNAPSHOT_SNAPSHOT,
+    };
+    const history_entry *e = &event->entry;
+    snapshot_file_event_of(
+        f, &(snapshot_file_event){.action = actions[e->kind],
+                                  .address = e->address,
+                                  .size = e->size,
+                                  .stream = (uintptr_t)event->stream,
+                                  .time_us = ticks_to_us(e->ticks, &of->start, &of->end),
+                                  .stack = e->stack});
+}
+
+static void put_traces(snapshot_file *f, const device_state *states, int count)
+{
+    snapshot_file_begin_traces(f);
+    for (int device = 0; device < count; device++) {
+        snapshot_file_begin_device(f);
+        for (size_t i = 0; i < states[device].event_count; i++) {
+            put_event(f, &states[device], &states[device].events[i]);
+        }
+        snapshot_file_end_device(f);
+    }
+    snapshot_file_end_traces(f);
+}
+
 static void put_snapshot(writer *w, new_file *out, const snapshot_source *from,
                          const device_state *states)
 {
-    pickle_begin(&w->out, out);
-    pickle_begin_dict(&w->out);
-    put_plain(w, "segments");
-    put_segments(w, states, from->device_count);
-    put_plain(w, "device_traces");
-    put_device_traces(w, states, from->device_count);
-    put_plain(w, "allocator_settings");
-    put_settings(w, from->settings, from->conf);
-    put_plain(w, "external_annotations");
-    pickle_list none;
-    pickle_begin_list(&w->out, &none);
-    pickle_end_list(&w->out, &none);
-    pickle_end_dict(&w->out);
-    pickle_end(&w->out);
+    snapshot_file_begin(&w->file, out, put_frames, w);
+    put_segments(&w->file, states, from->device_count);
+    put_traces(&w->file, states, from->device_count);
+    snapshot_file_end(&w->file, from->settings, from->conf);
 }
 
 static gmd_status write_states(const snapshot_source *from, const device_state *states,

@@ -1,8 +1,5 @@
-/* snapshot.h - the file that torch.cuda._memory_viz and pytorch.org/memory_viz open: all segments
- * and blocks, the recorded events, the settings.
- *
- * Structure: that of torch 2.11's torch.cuda.memory._snapshot() and of the files of
- * _dump_snapshot(), key by key as recorded ones have it. */
+/* snapshot.h - the allocator's own snapshot: all its segments and blocks, the recorded events, the
+ * settings, as a file of snapshot_file.h. */
 #ifndef GMD_ALLOCATOR_SNAPSHOT_H
 #define GMD_ALLOCATOR_SNAPSHOT_H
 

@@ -70,7 +70,7 @@ static const struct argp_option fuzz_options[] = {
 static void check_options(struct argp_state *state, const fuzz_arguments *a)
 {
     gmd_error error = {""};
-    cli_refuse_perfetto(state, &a->common);
+    cli_refuse_views(state, &a->common);
     if (a->common.run.case_directory &&
         cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
         argp_error(state, "--out %s", error.text);

@@ -71,7 +71,7 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
         argp_error(state, "--capacity, --limit, --schedule and --interleave are the battery's own: "
                           "they cannot be given");
     }
-    cli_refuse_perfetto(state, c);
+    cli_refuse_views(state, c);
     if (c->run.case_directory && cli_probe_folder(c->run.case_directory, &error) != GMD_OK) {
         argp_error(state, "--out %s", error.text);
     }

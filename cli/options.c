@@ -28,6 +28,7 @@ enum { /* keys of options without a letter */
        KEY_SARIF,
        KEY_OPENMETRICS,
        KEY_PERFETTO,
+       KEY_SNAPSHOT,
        KEY_STORE,
        KEY_CASES,
        KEY_TIMEOUT,
@@ -75,6 +76,10 @@ static const struct argp_option common_options[] = {
     {"openmetrics", KEY_OPENMETRICS, "FILE", 0, "write the figures as OpenMetrics text", 10},
     {"perfetto", KEY_PERFETTO, "FILE", 0,
      "of run and replay: write memory and allocations over the requests, for ui.perfetto.dev", 10},
+    {"snapshot", KEY_SNAPSHOT, "FILE", 0,
+     "of run and replay: write what torch.cuda.memory._snapshot() would give, as a pickle, for "
+     "pytorch.org/memory_viz (one run; .gz: compressed)",
+     10},
     {"store", KEY_STORE, "FILE", 0, "add the run to a SQLite file, for 'gmd report --history FILE'",
      10},
     {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
@@ -253,17 +258,19 @@ bool cli_parse_time(const char *text, double *seconds)
     return end != text && *seconds > 0 && *seconds < 1e9;
 }
 
-void cli_refuse_perfetto(struct argp_state *state, const cli_options *options)
+void cli_refuse_views(struct argp_state *state, const cli_options *options)
 {
-    if (options->perfetto_path) {
-        argp_error(state, "--perfetto shows a run, and this makes many: run a case with it");
+    if (options->perfetto_path || options->snapshot_path) {
+        argp_error(state, "--%s shows a run, and this makes many: run a case with it",
+                   options->perfetto_path ? "perfetto" : "snapshot");
     }
 }
 
 int cli_stdout_reports(const cli_options *options)
 {
-    const char *paths[] = {options->json_path,  options->junit_path,       options->markdown_path,
-                           options->sarif_path, options->openmetrics_path, options->perfetto_path};
+    const char *paths[] = {options->json_path,    options->junit_path,       options->markdown_path,
+                           options->sarif_path,   options->openmetrics_path, options->perfetto_path,
+                           options->snapshot_path};
     int count = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         count += paths[i] && strcmp(paths[i], "-") == 0;
@@ -349,6 +356,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     case KEY_PERFETTO:
         o->perfetto_path = text;
         return 0;
+    case KEY_SNAPSHOT:
+        o->snapshot_path = text;
+        return 0;
     case KEY_STORE:
         o->store_path = text;
         return 0;
@@ -380,6 +390,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     need_writable(state, "--sarif", o->sarif_path);
     need_writable(state, "--openmetrics", o->openmetrics_path);
     need_writable(state, "--perfetto", o->perfetto_path);
+    need_writable(state, "--snapshot", o->snapshot_path);
     need_store(state, o->store_path);
     need_torch(state, o);
     return 0;

@@ -16,7 +16,7 @@ typedef struct cli_options {
     gmd_run_options run;
     bool has_capacity, has_devices;
     const char *json_path, *junit_path, *markdown_path, *sarif_path, *openmetrics_path,
-        *perfetto_path;
+        *perfetto_path, *snapshot_path;
     const char *store_path; /* --store: the run is added to this file */
     bool quiet;
     gmd_known known;
@@ -41,8 +41,8 @@ int cli_parse(const struct argp *argp, int argc, char **argv, void *input);
 /* "90", "90s", "10m", "8h", in seconds. */
 bool cli_parse_time(const char *text, double *seconds);
 
-/* --perfetto shows one run: for commands that make very many. */
-void cli_refuse_perfetto(struct argp_state *state, const cli_options *options);
+/* --perfetto and --snapshot show a run: for commands that make very many. */
+void cli_refuse_views(struct argp_state *state, const cli_options *options);
 
 /* How many reports go to standard output ("-"); more than one is refused by cli_parse. */
 int cli_stdout_reports(const cli_options *options);

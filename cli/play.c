@@ -13,6 +13,8 @@ typedef struct scenario_run {
     gmd_param params[CLI_PARAM_MAX];
     size_t param_count;
     uint64_t seed;
+    bool tells_lines;
+    bool is_quiet; /* print() does nothing */
 } scenario_run;
 
 static gmd_served sink_request(void *context, const gmd_request *request)
@@ -48,9 +50,10 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
                      .phase = sink_phase,
                      .memory = sink_memory,
                      .bound = sink_bound,
-                     .reset_peaks = sink_reset_peaks};
+                     .reset_peaks = sink_reset_peaks,
+                     .tells_lines = run->tells_lines};
     bool out_of_memory = false;
-    gmd_scenario_mute(run->scenario, gmd_session_is_repetition(session));
+    gmd_scenario_mute(run->scenario, run->is_quiet || gmd_session_is_repetition(session));
     gmd_status status = gmd_scenario_run(run->scenario, run->params, run->param_count, run->seed,
                                          &sink, &out_of_memory, error);
     if (status == GMD_OK && out_of_memory) {
@@ -127,7 +130,8 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
                              cli_results *results, gmd_error *error)
 {
     char variant[128];
-    scenario_run run = {.scenario = NULL};
+    scenario_run run = {.tells_lines = plan->options->snapshot_path != NULL,
+                        .is_quiet = plan->options->quiet};
     cli_variants declared;
     const cli_variants *variants = plan->variants;
     if (plan->options->run.interleave) {

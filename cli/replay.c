@@ -97,7 +97,7 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
             argp_error(state, "expected a PyTorch memory snapshot or a .gmd trace");
         }
         if (a->sweep) {
-            cli_refuse_perfetto(state, &a->common);
+            cli_refuse_views(state, &a->common);
         }
         if (a->sweep && (a->checks || a->oracles_off)) {
             argp_error(state, "--sweep goes with neither --check nor --no-oracles");
@@ -462,7 +462,8 @@ int cli_replay(int argc, char **argv)
     if (usage != GMD_EXIT_OK) {
         return usage;
     }
-    cli_results results = {.keeps_timelines = a.common.perfetto_path != NULL};
+    cli_results results = {.keeps_timelines = a.common.perfetto_path != NULL,
+                           .keeps_journal = a.common.snapshot_path != NULL};
     gmd_error error = {""};
     bool keeps_quirks = a.checks && strcmp(a.common.run.allocator, "reference") == 0;
     gmd_known_count_fn *quirk_count = NULL;

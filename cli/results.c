@@ -1,6 +1,7 @@
 #include "results.h"
 
 #include "gmd_oracle.h"
+#include "gzip_stream.h"
 #include "store.h"
 #include "version.h"
 
@@ -29,15 +30,39 @@ static gmd_outcome *add_outcome(cli_results *results)
             return NULL;
         }
         results->timelines = timelines;
+        gmd_journal **journals = realloc(results->journals, capacity * sizeof(gmd_journal *));
+        if (!journals) {
+            return NULL;
+        }
+        results->journals = journals;
         results->capacity = capacity;
     }
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
     if (outcome) {
         results->inspections[results->count] = NULL;
         results->timelines[results->count] = NULL;
+        results->journals[results->count] = NULL;
         results->items[results->count++] = outcome;
     }
     return outcome;
+}
+
+/* What is kept of the run beside its outcome, which is the last of `results`. */
+static gmd_status open_notes(const cli_results *results, gmd_run_options *options, gmd_error *error)
+{
+    options->timeline = NULL;
+    options->journal = NULL;
+    if (results->keeps_journal && results->count > 1) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--snapshot holds one run, and here is a second: name one scenario or "
+                        "trace, and one value for each parameter");
+    }
+    options->timeline = results->keeps_timelines ? gmd_timeline_open(error) : NULL;
+    if (results->keeps_timelines && !options->timeline) {
+        return GMD_NO_MEMORY;
+    }
+    options->journal = results->keeps_journal ? gmd_journal_open(error) : NULL;
+    return results->keeps_journal && !options->journal ? GMD_NO_MEMORY : GMD_OK;
 }
 
 gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
@@ -48,16 +73,18 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
     gmd_run_options noted = *options;
-    noted.timeline = results->keeps_timelines ? gmd_timeline_open(error) : NULL;
-    gmd_status status = results->keeps_timelines && !noted.timeline ? GMD_NO_MEMORY
-                        : options->interleave_seeds
-                            ? gmd_run_interleavings(&noted, workload, outcome, error)
-                            : gmd_run_isolated(&noted, workload, outcome, error);
+    gmd_status status = open_notes(results, &noted, error);
+    if (status == GMD_OK) {
+        status = options->interleave_seeds ? gmd_run_interleavings(&noted, workload, outcome, error)
+                                           : gmd_run_isolated(&noted, workload, outcome, error);
+    }
     if (status != GMD_OK) {
         gmd_timeline_close(noted.timeline);
+        gmd_journal_close(noted.journal);
         free(results->items[--results->count]);
     } else {
         results->timelines[results->count - 1] = noted.timeline;
+        results->journals[results->count - 1] = noted.journal;
     }
     return status;
 }
@@ -104,6 +131,12 @@ void cli_results_add_error(cli_results *results, const char *name, const char *k
 
 typedef gmd_status report_writer(const gmd_report *report, FILE *out, gmd_error *error);
 
+static bool ends_with(const char *path, const char *ending)
+{
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
+}
+
 static gmd_status write_to(const char *path, const gmd_report *report, report_writer *writer,
                            gmd_error *error)
 {
@@ -112,6 +145,7 @@ static gmd_status write_to(const char *path, const gmd_report *report, report_wr
     }
     bool is_stdout = strcmp(path, "-") == 0;
     FILE *out = is_stdout ? stdout : fopen(path, "w");
+    out = out && ends_with(path, ".gz") ? gmd_gzip_stream(out) : out;
     if (!out) {
         return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
     }
@@ -174,7 +208,8 @@ static gmd_status write_files(const cli_options *options, const gmd_report *repo
                  {options->markdown_path, gmd_report_markdown},
                  {options->sarif_path, gmd_report_sarif},
                  {options->openmetrics_path, gmd_report_openmetrics},
-                 {options->perfetto_path, gmd_report_perfetto}};
+                 {options->perfetto_path, gmd_report_perfetto},
+                 {options->snapshot_path, gmd_report_snapshot}};
     gmd_status status = fflush(stdout) == 0 && !ferror(stdout)
                             ? GMD_OK
                             : gmd_fail(error, GMD_FAILED, "standard output: writing failed");
@@ -207,6 +242,7 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
                          .outcome_count = results->count,
                          .inspections = (const gmd_inspection *const *)results->inspections,
                          .timelines = (const gmd_timeline *const *)results->timelines,
+                         .journals = (const gmd_journal *const *)results->journals,
                          .repeats = results->repeats,
                          .repeat_count = results->repeat_count,
                          .gate = results->gate};
@@ -237,7 +273,9 @@ void cli_results_free(cli_results *results)
         free(results->items[i]);
         gmd_inspection_close(results->inspections[i]);
         gmd_timeline_close(results->timelines[i]);
+        gmd_journal_close(results->journals[i]);
     }
+    free(results->journals);
     free(results->inspections);
     free(results->timelines);
     free(results->items);

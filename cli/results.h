@@ -9,9 +9,10 @@
 
 typedef struct cli_results {
     gmd_outcome **items;
-    gmd_inspection **inspections; /* what was seen inside each; NULL: nothing */
-    gmd_timeline **timelines;     /* of each run; NULL: none was kept */
-    bool keeps_timelines;
+    gmd_inspection **inspections;        /* what was seen inside each; NULL: nothing */
+    gmd_timeline **timelines;            /* of each run; NULL: none was kept */
+    gmd_journal **journals;              /* likewise */
+    bool keeps_timelines, keeps_journal; /* a journal: of one run, and no more are made */
     size_t count, capacity;
     gmd_repeat *repeats;
     size_t repeat_count;

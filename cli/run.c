@@ -111,7 +111,11 @@ static void check_arguments(const run_arguments *a, struct argp_state *state)
         argp_error(state, "--sweep and --repeat cannot be combined");
     }
     if (a->sweep) {
-        cli_refuse_perfetto(state, &a->common);
+        cli_refuse_views(state, &a->common);
+    }
+    if (a->common.snapshot_path && (a->repeat > 1 || a->finds_smallest_limit)) {
+        argp_error(state, "--snapshot holds one run, and --%s makes more",
+                   a->repeat > 1 ? "repeat" : "smallest-limit");
     }
     if (a->inspect && a->repeat > 1) {
         argp_error(state, "--repeat shows statistics of many runs; to look inside, run one");
@@ -279,7 +283,8 @@ static int list(const run_arguments *a, const char *directory)
 
 static int run(run_arguments *a, const char *directory)
 {
-    cli_results results = {.keeps_timelines = a->common.perfetto_path != NULL};
+    cli_results results = {.keeps_timelines = a->common.perfetto_path != NULL,
+                           .keeps_journal = a->common.snapshot_path != NULL};
     cli_selection selection = {0};
     gmd_error error = {""};
     const char *failed = "";

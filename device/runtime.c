@@ -74,25 +74,36 @@ static void keep_path(gmd_runtime *rt, const char *fallback)
 
 /* --- the simulated device ---------------------------------------------------------------- */
 
+static gmd_status load_simulated(const char *lib_directory, const char *name, int scope,
+                                 void **library, gmd_error *error)
+{
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/sim/%s", lib_directory, name);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        return gmd_fail(error, GMD_FAILED, "the library folder's name is too long: %s",
+                        lib_directory);
+    }
+    *library = dlopen(path, RTLD_NOW | scope);
+    return *library ? GMD_OK
+                    : gmd_fail(error, GMD_FAILED, "the simulated device cannot be loaded: %s",
+                               dlerror());
+}
+
 static gmd_status open_simulated(gmd_runtime *rt, const char *lib_directory, gmd_error *error)
 {
     static gmd_sim_api api;
     static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcuda.so.1",
                                         "libnvidia-ml.so.1"};
-    void *cudart = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s/sim/%s", lib_directory, names[i]);
-        if (length < 0 || (size_t)length >= sizeof path) {
-            return gmd_fail(error, GMD_FAILED, "the library folder's name is too long: %s",
-                            lib_directory);
-        }
-        void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-        if (!library) {
-            return gmd_fail(error, GMD_FAILED, "the simulated device cannot be loaded: %s",
-                            dlerror());
-        }
+    void *cudart = NULL, *library;
+    /* All of them need it, and would look for it in every folder that a processor of this kind may
+     * have libraries of its own in. They make it global in their turn. */
+    gmd_status status = load_simulated(lib_directory, "libgmd_sim.so", RTLD_LOCAL, &library, error);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == GMD_OK; i++) {
+        status = load_simulated(lib_directory, names[i], RTLD_GLOBAL, &library, error);
         cudart = cudart ? cudart : library;
+    }
+    if (status != GMD_OK) {
+        return status;
     }
     const char *missing = resolve_runtime(rt, cudart);
     if (!missing) {

@@ -31,8 +31,7 @@ static bool is_known_task(pid_t id)
     return gmd_turns.watchdog_id == id;
 }
 
-/* The allocator has threads of its own, which could give a signal or a lock back. */
-static bool has_other_threads(void)
+bool gmd_scheduler_has_foreign_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
     bool found = !tasks;
@@ -49,9 +48,9 @@ bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t)
 {
     switch (t->reason) {
     case GMD_FOR_LOCK:
-        return !gmd_turns_holder(t->object) && has_other_threads();
+        return !gmd_turns_holder(t->object) && gmd_scheduler_has_foreign_threads();
     case GMD_FOR_SIGNAL:
-        return has_other_threads();
+        return gmd_scheduler_has_foreign_threads();
     default:
         return false;
     }

@@ -8,6 +8,7 @@
 
 #include "gmd_error.h"
 #include "gmd_feature_map.h"
+#include "gmd_journal.h"
 #include "gmd_known.h"
 #include "gmd_outcome.h"
 #include "gmd_runtime.h"
@@ -47,6 +48,7 @@ typedef struct gmd_run_options {
     bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
     gmd_feature_map *features; /* where inputs that are scouted note their state; NULL: nowhere */
     gmd_timeline *timeline;    /* where the requests are noted; NULL: nowhere */
+    gmd_journal *journal;      /* likewise, what happened to the memory */
     const char *left_out;      /* an oracle that is off, to see what it costs; NULL: none */
 } gmd_run_options;
 

@@ -53,14 +53,22 @@ typedef struct nursery_shared {
     gmd_call_log log;
 } nursery_shared;
 
+/* Of the outcome before the first request, what is put back after each run: all else of it, tables
+ * of hundreds of KB, is as it was made. */
+typedef struct opening {
+    uint32_t oracle_count, note_count;
+    gmd_oracle_result oracles[GMD_ORACLE_MAX];
+    char notes[GMD_NOTE_MAX][sizeof((gmd_outcome *)0)->notes[0]];
+} opening;
+
 struct gmd_nursery {
     const gmd_run_options *options;
     const gmd_run_options *given; /* for what inputs' headers do not state; NULL: not looked at */
     nursery_shared *shared;
     pid_t process;
     int channel;
-    bool is_dead;          /* nothing can be run: `opening` tells why */
-    gmd_outcome opening;   /* the outcome before the first request */
+    bool is_dead; /* nothing can be run: the outcome tells why */
+    opening opening;
     gmd_workload workload; /* as the parent sees it */
     gmd_trace input;
 };
@@ -339,8 +347,13 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
     if (end != ANSWERED) {
         note_still_birth(n, end);
     }
-    gmd_outcome *o = &n->shared->run.outcome;
-    n->opening = *o;
+    const gmd_outcome *o = &n->shared->run.outcome;
+    if (gmd_child_check_shared(&n->shared->run)) { /* if not, each run tells */
+        n->opening.oracle_count = o->oracle_count;
+        n->opening.note_count = o->note_count;
+        memcpy(n->opening.oracles, o->oracles, o->oracle_count * sizeof o->oracles[0]);
+        memcpy(n->opening.notes, o->notes, o->note_count * sizeof o->notes[0]);
+    }
     return o->verdict == GMD_ERROR ? gmd_fail(error, (gmd_status)o->error_status, "%s", o->error)
                                    : GMD_OK;
 }
@@ -431,7 +444,7 @@ static void forget_last_run(gmd_nursery *n)
     o->violation_count = o->phase_count = o->phases_dropped = 0;
     o->note_count = n->opening.note_count;
     o->oracle_count = n->opening.oracle_count;
-    memcpy(o->oracles, n->opening.oracles, sizeof o->oracles);
+    memcpy(o->oracles, n->opening.oracles, o->oracle_count * sizeof o->oracles[0]);
     atomic_store(&run->stage, GMD_STAGE_REQUESTS);
     atomic_store(&run->is_finished, 0);
     atomic_store(&run->is_in_request, 0);
@@ -439,12 +452,21 @@ static void forget_last_run(gmd_nursery *n)
     atomic_store(&n->shared->child, 0);
 }
 
+static void mend_outcome(gmd_nursery *n)
+{
+    gmd_shared *run = &n->shared->run;
+    memset(&run->outcome, 0, sizeof run->outcome);
+    gmd_child_name_outcome(&run->outcome, n->options, &n->workload);
+    forget_last_run(n);
+    memcpy(run->outcome.notes, n->opening.notes, sizeof n->opening.notes);
+    run->first_guard = run->last_guard = GMD_SHARED_GUARD;
+}
+
 static void judge_run(gmd_nursery *n, int how, answer end)
 {
     gmd_shared *run = &n->shared->run;
     if (!gmd_child_check_shared(run)) {
-        run->outcome = n->opening;
-        run->first_guard = run->last_guard = GMD_SHARED_GUARD;
+        mend_outcome(n);
         gmd_outcome_violation(&run->outcome, n->options->known, "progress", 0,
                               "the allocator wrote over memory that is gmd's own: nothing that was "
                               "found can be trusted");

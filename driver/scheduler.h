@@ -72,6 +72,10 @@ void gmd_scheduler_at_call(void *context, const char *function, bool is_before);
 /* How often a thread lost its turn because it blocked or spun out of sight. */
 unsigned gmd_scheduler_lapses(void);
 
+/* The process has threads that are neither scheduled nor the watchdog: the allocator's own, which
+ * could give a signal or a lock back. */
+bool gmd_scheduler_has_foreign_threads(void);
+
 /* --- for interpose.c --------------------------------------------------------------------- */
 
 /* The calling thread is scheduled, in the allocator, and not inside of a CUDA call. */

@@ -52,6 +52,8 @@ void gmd_second_opinion(const gmd_run_options *options, const gmd_workload *work
         there.device = GMD_DEVICE_SIM;
         there.case_directory = NULL;
         there.shows_progress = false;
+        there.timeline = NULL; /* they are of the run that is asked about */
+        there.journal = NULL;
         gmd_workload same = {
             .name = workload->name, .kind = "trace", .trace = &cut, .body = gmd_play_trace};
         status = gmd_run_isolated(&there, &same, seen, &error);

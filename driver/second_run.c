@@ -131,6 +131,8 @@ static gmd_status run_reference(const gmd_run_options *options, const gmd_worklo
     char died[400];
     reference.allocator = "reference";
     reference.torch_adapter = NULL;
+    reference.timeline = NULL; /* they are of the allocator under test */
+    reference.journal = NULL;
     gmd_status status = GMD_OK;
     for (int with_quirks = 0; with_quirks < 2; with_quirks++) {
         reference.has_all_quirks = with_quirks;

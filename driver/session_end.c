@@ -1,5 +1,5 @@
 /* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
-#include "session_internal.h"
+#include "journal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -174,6 +174,7 @@ void gmd_session_finish(gmd_session *session)
     o->stats = session->stats[0];
     o->device_calls = session->device_calls;
     note_unfired_faults(session);
+    gmd_book_end(session);
     if (session->is_over) {
         return; /* after a violation the rest would only be its consequences */
     }
@@ -238,6 +239,7 @@ void gmd_session_close(gmd_session *session)
         session->runtime.cudaDeviceSynchronize();
     }
     gmd_session_close_canaries(session);
+    gmd_session_close_book(session);
     gmd_streams_close(&session->streams);
     free(session->blocks);
     gmd_uses_free(&session->uses);

@@ -3,13 +3,17 @@
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
 #include "alone.h"
 #include "interleave.h"
+#include "journal.h"
+#include "scheduler.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static void note_memory(gmd_session *s, const gmd_sim_call *call)
 {
     s->device_calls++;
+    gmd_book_call(s, call);
     if (s->interleaving) {
         return; /* whose request's they are cannot be told */
     }
@@ -84,6 +88,9 @@ static unsigned own_threads(void *context)
 {
     const gmd_session *s = context;
     unsigned count = 1;
+    if (s->interleaving) {
+        return gmd_scheduler_has_foreign_threads() ? 0 : UINT_MAX;
+    }
     for (unsigned i = 0; i < GMD_MAX_THREADS; i++) {
         count += s->threads.workers[i] != NULL;
     }
@@ -99,19 +106,18 @@ static void stuck(void *context, const char *what)
     if (trace && s->view.request) {
         gmd_request_text(trace, s->view.request, request, sizeof request);
     }
-    snprintf(
-        sentence, sizeof sentence,
-        "deadlock: %s waits for %s, and no other thread is there that could end the wait: it was "
-        "left locked, or is taken a second time",
-        *request ? request : "a call", what);
+    snprintf(sentence, sizeof sentence,
+             "deadlock: %s waits for %s, and no other thread is there that could end the wait",
+             *request ? request : "a call", what);
     gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
                           sentence);
     gmd_session_end_process(s);
 }
 
+/* Between the requests of interleaved threads, too, when none of them is in the allocator. */
 void gmd_session_enter_alone(const gmd_session *s)
 {
-    if (!s->interleaving) {
+    if (!gmd_interleave_others_inside(s)) {
         gmd_alone_enter(&s->alone);
     }
 }
@@ -148,7 +154,9 @@ void gmd_session_give_floor(gmd_session *s, gmd_call_frame *frame)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(false);
     }
-    gmd_session_enter_alone(s);
+    if (!s->interleaving) { /* else the scheduler sees who waits for whom */
+        gmd_alone_enter(&s->alone);
+    }
 }
 
 void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)

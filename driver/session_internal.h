@@ -77,6 +77,7 @@ struct gmd_session {
     size_t call_count, call_capacity;
     uint64_t device_calls; /* of them those that take or give back memory */
     uint64_t api_calls;
+    struct gmd_book *book;              /* of what happens to the memory (journal.h); NULL: none */
     gmd_call_log *call_log;             /* of all calls that the allocator makes; NULL: not kept */
     gmd_misuse misuses[GMD_MISUSE_MAX]; /* not judged yet */
     size_t misuse_count;

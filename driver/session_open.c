@@ -1,6 +1,6 @@
 /* session_open.c - the start of a run: the device, the allocator under test, its settings. */
 #include "gmd_quirks.h"
-#include "session_internal.h"
+#include "journal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -275,6 +275,9 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
     gmd_streams_init(&session->streams, &session->runtime);
     if (status == GMD_OK) {
         status = prepare_device(session, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_session_open_book(session, error);
     }
     if (status == GMD_OK) {
         status = open_allocator(session, error);

@@ -2,7 +2,7 @@
  * where the device is simulated: the device's state is memory of this process, so the child can ask
  * what would be if, and the run goes on undisturbed. On a real device it is asked in place, and
  * only what a refusal must leave without effect. */
-#include "session_internal.h"
+#include "journal.h"
 
 #include "gmd_nursery.h"
 
@@ -143,6 +143,7 @@ static void limit_time(double seconds)
 static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
 {
     limit_time(s->options->call_budget_s / 2); /* the parent's own time runs */
+    gmd_session_close_book(s);                 /* what is asked here is no part of the run */
     s->interleaving = NULL;                    /* the other threads did not come along */
     s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     s->runtime.sim->gmd_sim_clear_faults();

@@ -1,5 +1,5 @@
 /* session_requests.c - what each kind of request does. */
-#include "session_internal.h"
+#include "journal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,6 +70,9 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     if (!memory) {
         gmd_session_refresh(s);
         s->view.room = gmd_session_room(s, r->device);
+        if (s->view.out_of_memory) {
+            gmd_book_refusal(s, r);
+        }
         return GMD_OK;
     }
     *b = (session_block){.live = {.address = (uint64_t)(uintptr_t)memory,
@@ -86,6 +89,7 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     }
     s->view.block = &b->live;
     gmd_session_refresh(s);
+    gmd_book_alloc(s, r, b->live.address);
     if (!s->is_over) {
         gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
     }
@@ -149,11 +153,13 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
     b->live.address = 0;
     s->live_count[freed->device]--;
     s->live_bytes[freed->device] -= freed->bytes;
+    gmd_book_free(s, freed);
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
     gmd_session_take_floor(s, &frame);
     gmd_session_refresh(s);
+    gmd_book_freed(s, freed, s->view.recorded_count > 0);
     return GMD_OK;
 }
 
@@ -422,6 +428,7 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     }
     gmd_live_block freed;
     s->moment++;
+    gmd_book_begin(s, r);
     gmd_session_look_at(s, r->device);
     gmd_status status;
     switch (r->op) {
@@ -436,6 +443,7 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     default:
         status = do_elsewhere(s, r, error);
         gmd_session_refresh(s);
+        gmd_book_settle(s, s->view.device);
     }
     if (status == GMD_OK && !s->is_over) {
         gmd_session_judge(s);

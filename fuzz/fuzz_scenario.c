@@ -84,7 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const gmd_param bounds[] = {{"max_instructions", INSTRUCTIONS}};
     served s = {0};
-    const gmd_sink sink = {&s, serve, note_phase, tell_memory, NULL, NULL};
+    const gmd_sink sink = {
+        .context = &s, .request = serve, .phase = note_phase, .memory = tell_memory};
     gmd_scenario *scenario = NULL;
     gmd_error error = {""};
     bool is_out_of_memory;

@@ -113,9 +113,18 @@ void gmd_runner_close(gmd_runner *runner)
     gmd_trace_free(&runner->header);
 }
 
+bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_trace *a, const gmd_trace *b)
+{
+    gmd_trace x = *a, y = *b; /* views */
+    if (runner->given->device != GMD_DEVICE_SIM) {
+        x.schedule = y.schedule = (gmd_schedule){0};
+    }
+    return gmd_trace_has_header_of(&x, &y);
+}
+
 static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error *error)
 {
-    if (runner->nursery && gmd_trace_has_header_of(&runner->header, t)) {
+    if (runner->nursery && gmd_runner_shares_process(runner, &runner->header, t)) {
         return GMD_OK;
     }
     gmd_runner_close(runner);

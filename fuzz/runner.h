@@ -33,6 +33,10 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
 gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, size_t count,
                             gmd_scouted *result, gmd_error *error);
 
+/* The process that is warm for the one is so for the other. On a real device the schedule does not
+ * count: its work is over when it is over. */
+bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_trace *a, const gmd_trace *b);
+
 /* The next run starts a new process: `given` or what it points to has changed. */
 void gmd_runner_renew(gmd_runner *runner);
 

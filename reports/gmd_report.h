@@ -12,6 +12,7 @@
 #include "gmd_error.h"
 #include "gmd_gate_result.h"
 #include "gmd_inspection.h"
+#include "gmd_journal.h"
 #include "gmd_outcome.h"
 #include "gmd_timeline.h"
 
@@ -42,6 +43,7 @@ typedef struct gmd_report {
     /* What was seen inside each outcome's run; NULL: nothing, in any of them. */
     const gmd_inspection *const *inspections;
     const gmd_timeline *const *timelines; /* of each outcome's run; NULL: none has one */
+    const gmd_journal *const *journals;   /* likewise */
     const gmd_report_rule *rules;         /* all oracles, whether they could judge or not */
     size_t rule_count;
     const gmd_repeat *repeats; /* statistics of each are shown */
@@ -66,6 +68,9 @@ gmd_status gmd_report_sarif(const gmd_report *report, FILE *out, gmd_error *erro
 gmd_status gmd_report_openmetrics(const gmd_report *report, FILE *out, gmd_error *error);
 /* Only runs that have a timeline are in it. */
 gmd_status gmd_report_perfetto(const gmd_report *report, FILE *out, gmd_error *error);
+/* The first run that has a journal, as torch.cuda.memory._snapshot() would tell of it; where none
+ * has, an empty snapshot. */
+gmd_status gmd_report_snapshot(const gmd_report *report, FILE *out, gmd_error *error);
 
 typedef struct gmd_terminal {
     bool color; /* ANSI colours */

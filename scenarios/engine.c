@@ -139,7 +139,11 @@ bool gmd_ask(gmd_engine *engine, const gmd_request *request)
         return false;
     }
     engine->requests++;
-    switch (engine->sink->request(engine->sink->context, request)) {
+    gmd_request placed = *request;
+    if (engine->sink->tells_lines && engine->hooks.line) {
+        placed.line = engine->hooks.line(engine->hooks.context);
+    }
+    switch (engine->sink->request(engine->sink->context, &placed)) {
     case GMD_SERVED:
         return true;
     case GMD_OUT_OF_MEMORY:

@@ -47,6 +47,7 @@ typedef struct gmd_engine_hooks {
     void *context;
     void (*no_memory)(void *context);              /* must not return */
     void (*gone)(void *context, gmd_thing *thing); /* a thing with a handle is destroyed */
+    uint32_t (*line)(void *context); /* of the script, now; 0: none; NULL: there is no script */
 } gmd_engine_hooks;
 
 struct gmd_engine {

@@ -41,6 +41,7 @@ typedef struct gmd_sink {
     void (*bound)(void *context, const gmd_bound *bound);
     /* reset_peak_memory_stats(): peaks are from here on. NULL: they stay. */
     void (*reset_peaks)(void *context);
+    bool tells_lines; /* each request comes with the script's line that makes it; else with 0 */
 } gmd_sink;
 
 typedef struct gmd_param { /* "leak=true" on the command line */
@@ -77,7 +78,8 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error);
 
-/* Whether print() does nothing in the runs that follow: those that only repeat one. */
+/* Whether print() does nothing in the runs that follow: those that only repeat one, and where the
+ * user wants to read nothing. */
 void gmd_scenario_mute(gmd_scenario *scenario, bool is_muted);
 
 /* What happens inside the next run is written into `inspection` (opened with what is wanted), which

@@ -1,6 +1,7 @@
 #include "lua_binding.h"
 
 #include "collector.h"
+#include "line_profile.h"
 #include "module.h"
 #include "object.h"
 #include "optimizer.h"
@@ -455,6 +456,11 @@ static void new_registry_table(lua_State *lua, const void *key)
     lua_rawsetp(lua, LUA_REGISTRYINDEX, key);
 }
 
+static uint32_t running_line(void *context)
+{
+    return gmd_line_running(((const gmd_binding *)context)->lua);
+}
+
 void gmd_binding_prepare(gmd_binding *binding)
 {
     lua_State *lua = binding->lua;
@@ -478,8 +484,10 @@ void gmd_binding_prepare(gmd_binding *binding)
     gmd_binding_functions(lua, gmd_tensor_operations);
     lua_pop(lua, 1);
     lua_rawsetp(lua, LUA_REGISTRYINDEX, &methods_key);
-    binding->engine->hooks =
-        (gmd_engine_hooks){.context = binding, .no_memory = no_host_memory, .gone = forget_handle};
+    binding->engine->hooks = (gmd_engine_hooks){.context = binding,
+                                                .no_memory = no_host_memory,
+                                                .gone = forget_handle,
+                                                .line = running_line};
 }
 
 void gmd_binding_environment(gmd_binding *binding)

@@ -148,7 +148,7 @@ static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, gmd_insp
                          bool *out_of_memory)
 {
     gmd_binding *binding = run->binding;
-    gmd_engine_hooks no_hooks = {NULL, NULL, NULL};
+    gmd_engine_hooks no_hooks = {.context = NULL};
     binding->engine = gmd_engine_open(sink, &no_hooks, seed);
     lua_State *lua = binding->engine ? gmd_sandbox_open(binding) : NULL;
     if (lua && inspector) {

@@ -51,6 +51,20 @@ static void locks_taken_in_two_orders_are_found_as_a_deadlock(void **state)
     expect_race(GMD_TEST_EVENT_CACHE, "lock_order", "progress");
 }
 
+/* The allocator is asked for its statistics next, by the driver and not by a request. */
+static void a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_once(void **state)
+{
+    (void)state;
+    if (!gmd_interpose_is_on()) {
+        skip();
+    }
+    const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
+    gmd_outcome *o = run_case(GMD_TEST_BUDDY, "cub328", "cub328_last", &first, 0);
+    expect_found(o, "progress");
+    assert_non_null(strstr(o->violations[0].message, "deadlock: free a waits for the lock at"));
+    free(o);
+}
+
 static void the_case_that_is_left_finds_the_race_again(void **state)
 {
     (void)state;
@@ -118,6 +132,7 @@ int main(void)
         cmocka_unit_test(a_chunk_merged_while_another_thread_takes_it_is_found),
         cmocka_unit_test(a_limit_checked_before_it_is_counted_is_found),
         cmocka_unit_test(locks_taken_in_two_orders_are_found_as_a_deadlock),
+        cmocka_unit_test(a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_once),
         cmocka_unit_test(the_case_that_is_left_finds_the_race_again),
         cmocka_unit_test(without_the_defects_two_hundred_seeds_find_nothing),
         cmocka_unit_test(requests_that_are_left_out_are_no_finding),

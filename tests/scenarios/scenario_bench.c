@@ -118,7 +118,12 @@ static bool tell_memory(void *context, gmd_sink_memory *memory)
 static void run_opened(bench *run, gmd_scenario *scenario, const gmd_param *params, size_t count)
 {
     gmd_scenario_inspect(scenario, run->inspection);
-    gmd_sink sink = {run, take, end_phase, tell_memory, take_bound, reset_peaks};
+    gmd_sink sink = {.context = run,
+                     .request = take,
+                     .phase = end_phase,
+                     .memory = tell_memory,
+                     .bound = take_bound,
+                     .reset_peaks = reset_peaks};
     run->status = gmd_scenario_run(scenario, params, count, run->seed, &sink, &run->out_of_memory,
                                    &run->error);
     assert_false(run->broken);

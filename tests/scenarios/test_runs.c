@@ -119,7 +119,7 @@ static void an_open_scenario_can_be_run_again_with_other_parameters(void **state
     assert_int_equal(gmd_scenario_open(&scenario, "hidden_state", GMD_SCENARIO_FOLDER, &error),
                      GMD_OK);
     for (size_t i = 0; i < 3; i++) {
-        gmd_sink sink = {&requests[i], count_request, NULL, NULL, NULL, NULL};
+        gmd_sink sink = {.context = &requests[i], .request = count_request};
         assert_int_equal(
             gmd_scenario_run(scenario, &three, i < 2 ? 1 : 0, 0, &sink, &out_of_memory, &error),
             GMD_OK);
