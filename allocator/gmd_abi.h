@@ -37,7 +37,8 @@
  *     int  gmd_release_pool(int device, const uint64_t id[2]);
  *                       0: done. Requests on the streams that the filter accepts go to the pool of
  *                       that name from now on, which is held once more; they no longer do, and the
- *                       filter's context is given back; one hold is taken back. The default pool is
+ *                       filter's context is given back; one hold is taken back, and with the last
+ *                       one the name is gone for good. The default pool is
  *                       {0, 0}. See gmd_allocator_begin_pool
  *     int  gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t size);
  *     void gmd_set_stack_source(gmd_stack_source *source, void *context);

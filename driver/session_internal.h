@@ -31,7 +31,8 @@ typedef struct session_block {
 typedef struct gmd_session_pools {
     bool is_used; /* in this run */
     gmd_pool_book book;
-    struct { /* of each device's open pool */
+    uint32_t serials[GMD_MAX_DEVICES][GMD_MAX_POOLS]; /* of those that are held */
+    struct {                                          /* of each device's open pool */
         cudaStream_t stream;
         bool takes_all;
     } accepted[GMD_MAX_DEVICES];
@@ -113,6 +114,7 @@ struct gmd_session {
     bool expects_lapses; /* of the scheduler (scheduler.h) */
     unsigned lapses;     /* of its latest run */
     bool is_over;
+    uint32_t pool_count;     /* that were made so far, in all runs of this process */
     gmd_session_pools pools; /* large, and mostly not looked at */
 };
 
@@ -152,13 +154,14 @@ gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gm
 /* session_pools.c: private pools. What the allocator cannot do, or what makes no sense where it
  * stands, is left out. */
 gmd_status gmd_session_on_pool(gmd_session *session, const gmd_request *request, gmd_error *error);
-/* Which pool a request on that stream goes to: 1 + its index; 0: the default one. */
+/* Which pool a request on that stream goes to: its serial number (gmd_pool_number); 0: the default
+ * one. */
 static inline uint32_t gmd_session_pool_of(const gmd_session *s, int device, cudaStream_t stream)
 {
     const gmd_session_pools *p = &s->pools;
     bool is_meant = p->is_used && p->book.open[device] &&
                     (p->accepted[device].takes_all || p->accepted[device].stream == stream);
-    return is_meant ? p->book.open[device] : 0;
+    return is_meant ? p->serials[device][p->book.open[device] - 1] : 0;
 }
 /* Ends the device's open pool, and begins it again. False: none is open; the allocator refused. */
 bool gmd_session_leave_pool(gmd_session *session, int device);

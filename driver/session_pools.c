@@ -7,9 +7,17 @@ typedef struct pool_id {
     uint64_t words[2]; /* {0, 0} is the default pool */
 } pool_id;
 
-static pool_id id_of(uint32_t pool)
+static pool_id id_of(const gmd_session *s, int device, uint32_t pool)
 {
-    return (pool_id){{0, 1 + (uint64_t)pool}};
+    return (pool_id){{0, s->pools.serials[device][pool]}};
+}
+
+/* A pool that nobody holds any more is gone for good: an allocator need not know its name again. */
+static void name_pool(gmd_session *s, int device, uint32_t pool)
+{
+    if (s->pools.book.holders[device][pool] == 1) {
+        s->pools.serials[device][pool] = GMD_MAX_POOLS * s->pool_count++ + 1 + pool;
+    }
 }
 
 /* `context` is the device's entry in gmd_session_pools.accepted. */
@@ -20,7 +28,7 @@ static bool is_the_stream(void *context, cudaStream_t stream)
 
 static bool begin(gmd_session *s, int device, uint32_t pool)
 {
-    const pool_id id = id_of(pool);
+    const pool_id id = id_of(s, device, pool);
     cudaStream_t *stream = &s->pools.accepted[device].stream;
     bool takes_all = s->pools.accepted[device].takes_all;
     gmd_call_frame frame;
@@ -33,7 +41,7 @@ static bool begin(gmd_session *s, int device, uint32_t pool)
 /* NULL: done; else what was wrong with the answer. */
 static const char *end(gmd_session *s, int device, uint32_t pool)
 {
-    const pool_id id = id_of(pool);
+    const pool_id id = id_of(s, device, pool);
     void *context = NULL;
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
@@ -47,7 +55,7 @@ static const char *end(gmd_session *s, int device, uint32_t pool)
 
 static const char *release(gmd_session *s, int device, uint32_t pool)
 {
-    const pool_id id = id_of(pool);
+    const pool_id id = id_of(s, device, pool);
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
     int result = s->subject.release_pool(device, id.words);
@@ -98,10 +106,12 @@ gmd_status gmd_session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *
     if (r->op == GMD_OP_BEGIN_POOL) {
         p->accepted[r->device].stream = stream;
         p->accepted[r->device].takes_all = takes_all;
+        name_pool(s, r->device, r->pool);
         do_begin(s, r);
     } else {
         s->view.pool_failure =
             r->op == GMD_OP_END_POOL ? end(s, r->device, r->pool) : release(s, r->device, r->pool);
+        s->view.pool = p->serials[r->device][r->pool];
         s->view.pool_is_let_go =
             r->op == GMD_OP_RELEASE_POOL && !p->book.holders[r->device][r->pool];
     }

@@ -26,8 +26,15 @@ typedef struct gmd_live_block {
     uint32_t id;    /* index into the trace's blocks */
     uint32_t stream;
     int device;
-    uint32_t pool; /* that its request went to: 1 + index into the trace's pools; 0: the default */
+    uint32_t pool; /* that its request went to; 0: the default one (gmd_pool_number) */
 } gmd_live_block;
+
+/* A private pool is called {0, serial number}: a multiple of GMD_MAX_POOLS and 1 + its index in the
+ * trace, so that one that is made when the last of its name is gone is another one. */
+static inline uint32_t gmd_pool_number(uint32_t serial)
+{
+    return (serial - 1) % GMD_MAX_POOLS;
+}
 
 /* The latest work on one stream that used a block. */
 typedef struct gmd_use {
@@ -195,6 +202,7 @@ typedef struct gmd_view {
     const char *error_text;           /* of the allocator (gmd_last_error); NULL: none */
     const gmd_refusal *refusal;       /* after_refusal only */
     const char *pool_failure;         /* END_POOL, RELEASE_POOL: what its answer was not; or NULL */
+    uint32_t pool;                    /* RELEASE_POOL: its serial number */
     bool pool_is_let_go;              /* RELEASE_POOL: nobody holds the pool any more */
     const gmd_wrong_free *wrong_free; /* after_wrong_free only; `stats_before` is from before it */
     /* Every block of the device as the allocator sees them, 0: all visited (gmd_walk of gmd_abi.h);

@@ -73,13 +73,14 @@ static void follow_calls(pools *p, const gmd_view *view)
 static void tell(const gmd_view *view, const gmd_interval *other, gmd_judge *judge)
 {
     const gmd_live_block *b = view->block;
-    gmd_violation_add(
-        judge,
-        "block of %" PRIu64 " B at 0x%" PRIx64 ", whose request went to %s, lies in "
-        "memory of private pool %" PRIu32 " of device %" PRIu32 " (0x%" PRIx64 " to 0x%" PRIx64
-        "), which is held: what works there, as a captured graph does, finds it used",
-        b->bytes, b->address, b->pool ? "another private pool" : "the default pool",
-        (uint32_t)other->value - 1, (uint32_t)(other->value >> 32), other->address, other->end);
+    gmd_violation_add(judge,
+                      "block of %" PRIu64 " B at 0x%" PRIx64 ", whose request went to %s, lies in "
+                      "memory of private pool %" PRIu32 " of device %" PRIu32 " (0x%" PRIx64
+                      " to 0x%" PRIx64
+                      "), which is held: what works there, as a captured graph does, finds it used",
+                      b->bytes, b->address, b->pool ? "another private pool" : "the default pool",
+                      gmd_pool_number((uint32_t)other->value), (uint32_t)(other->value >> 32),
+                      other->address, other->end);
 }
 
 /* Takes up what it overlaps, so that ranges stay apart; false: it is another pool's. */
@@ -137,7 +138,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         follow_calls(p, view);
     }
     if (view->pool_is_let_go) {
-        forget_pool(&p->owned, key_of(view->device, view->request->pool + 1));
+        forget_pool(&p->owned, key_of(view->device, view->pool));
     }
 }
 

@@ -207,7 +207,7 @@ static void tell_pool(const live_check *c, const gmd_block_info *b, const gmd_li
 {
     char where[40] = "the default pool";
     if (live->pool) {
-        snprintf(where, sizeof where, "private pool %" PRIu32, live->pool - 1);
+        snprintf(where, sizeof where, "private pool %" PRIu32, gmd_pool_number(live->pool));
     }
     gmd_violation_add(c->judge,
                       "device %d: the request of the live block of %" PRIu64 " B at 0x%" PRIx64

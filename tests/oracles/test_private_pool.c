@@ -50,6 +50,7 @@ static void give_back(bench *b, uint64_t offset, uint64_t bytes)
 static void release(bench *b, uint32_t pool, bool is_let_go)
 {
     b->request = (gmd_request){.op = GMD_OP_RELEASE_POOL, .pool = pool - 1};
+    b->view.pool = pool;
     b->view.pool_is_let_go = is_let_go;
     gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
     b->view.pool_is_let_go = false;
