@@ -118,7 +118,8 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
         if (reason) {
             snprintf(result->reason, sizeof result->reason, "%s", reason);
         }
-        bool is_asked = !reason && (view->has_pool_requests || !oracle->needs_pools);
+        bool is_idle = oracle->needs_pools && view->knows_requests && !view->has_pool_requests;
+        bool is_asked = !reason && !is_idle;
         if (is_asked && oracle->create && !(judge->states[i] = oracle->create())) {
             return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s", oracle->name);
         }

@@ -110,7 +110,6 @@ void gmd_session_view_untouched(gmd_session *s)
     }
 }
 
-/* Workloads that are no trace make none. */
 static bool has_pool_requests(const gmd_session *s)
 {
     const gmd_trace *t = s->workload->trace;
@@ -142,6 +141,7 @@ void gmd_session_view_open(gmd_session *s)
                          .is_reference = strcmp(s->options->allocator, "reference") == 0,
                          .no_second_run = s->shared->no_second_run,
                          .exports_pools = s->subject.begin_pool != NULL,
+                         .knows_requests = s->workload->trace && s->workload->trace->count,
                          .has_pool_requests = has_pool_requests(s),
                          .walk = s->subject.walk ? walk : NULL,
                          .each_live = each_live,

@@ -216,7 +216,8 @@ typedef struct gmd_view {
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;
     bool exports_pools;        /* gmd_begin_pool and so on */
-    bool has_pool_requests;    /* the trace has some */
+    bool knows_requests;       /* all of the workload's, from the start: a trace's */
+    bool has_pool_requests;    /* likewise: some are on private pools */
     bool is_reference;         /* the allocator is gmd's own reference allocator */
     const char *no_second_run; /* why the same requests are not run again; NULL: they are */
 } gmd_view;
