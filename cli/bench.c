@@ -1,9 +1,11 @@
 /* bench.c - gmd bench: speed, side by side. */
 #include "commands.h"
 #include "options.h"
+#include "probe.h"
 #include "version.h"
 
 #include "gmd_bench.h"
+#include "gmd_output.h"
 #include "subject.h"
 
 #include <errno.h>
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_VERSUS = 0x500, KEY_FILTER, KEY_SECONDS };
+enum { KEY_VERSUS = 0x500, KEY_FILTER, KEY_SECONDS, KEY_RESULT };
 
 #define SECONDS_MAX 3600.0
 
@@ -27,6 +29,7 @@ static const struct argp_option bench_options[] = {
      "another allocator, measured in turns with --allocator; up to four times", 1},
     {"filter", KEY_FILTER, "TEXT", 0, "only the benchmarks with this in their names", 1},
     {"seconds", KEY_SECONDS, "S", 0, "of measuring, for each benchmark and allocator (0.5)", 1},
+    {"json", KEY_RESULT, "FILE", 0, "write the result as JSON; -: to standard output, alone", 1},
     {0},
 };
 
@@ -65,12 +68,10 @@ static void refuse_options(struct argp_state *state, const cli_options *o)
     const struct {
         bool is_given;
         const char *name;
-    } options[] = {
-        {o->run.limit_bytes > 0, "--limit"},      {o->junit_path != NULL, "--junit"},
-        {o->markdown_path != NULL, "--markdown"}, {o->known.count > 0, "--known"},
-        {o->run.schedule != NULL, "--schedule"},  {o->run.interleave != NULL, "--interleave"},
-        {o->sarif_path != NULL, "--sarif"},       {o->openmetrics_path != NULL, "--openmetrics"},
-        {o->perfetto_path != NULL, "--perfetto"}, {o->store_path != NULL, "--store"}};
+    } options[] = {{o->run.limit_bytes > 0, "--limit"},
+                   {o->known.count > 0, "--known"},
+                   {o->run.schedule != NULL, "--schedule"},
+                   {o->run.interleave != NULL, "--interleave"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (options[i].is_given) {
             argp_error(state, "gmd bench takes no %s", options[i].name);
@@ -81,6 +82,7 @@ static void refuse_options(struct argp_state *state, const cli_options *o)
 static error_t parse_bench(int key, char *text, struct argp_state *state)
 {
     bench_arguments *a = state->input;
+    gmd_error error = {""};
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
@@ -95,18 +97,24 @@ static error_t parse_bench(int key, char *text, struct argp_state *state)
     case KEY_SECONDS:
         need_seconds(state, text, &a->seconds);
         return 0;
+    case KEY_RESULT:
+        a->common.json_path = text;
+        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "expected options only, found '%s'", text);
         return 0;
     case ARGP_KEY_END:
         refuse_options(state, &a->common);
+        if (a->common.json_path && cli_probe_file(a->common.json_path, &error) != GMD_OK) {
+            argp_error(state, "--json %s", error.text);
+        }
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp_child bench_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child bench_children[] = {{&cli_basic_argp, 0, NULL, 0}, {0}};
 
 static const struct argp bench_argp = {
     .options = bench_options,
@@ -146,23 +154,26 @@ static gmd_status check_allocators(const gmd_bench_options *o, gmd_error *error)
         const gmd_subject_source source = {.spec = o->allocators[i],
                                            .lib_directory = o->lib_directory,
                                            .torch_adapter = o->torch_adapter};
-        status = gmd_subject_check(&source, error);
+        gmd_error reason = {""};
+        status = gmd_subject_check(&source, &reason);
+        const char *rest = reason.text + strspn(reason.text, "-");
+        rest = i && strncmp(rest, "allocator ", strlen("allocator ")) == 0
+                   ? rest + strlen("allocator ")
+                   : NULL;
+        if (status != GMD_OK) {
+            gmd_fail(error, status, "%s%s", rest ? "--versus " : "", rest ? rest : reason.text);
+        }
     }
     return status;
 }
 
 static gmd_status write_json(const cli_options *o, const gmd_bench_report *report, gmd_error *error)
 {
-    bool is_stdout = strcmp(o->json_path, "-") == 0;
-    FILE *out = is_stdout ? stdout : fopen(o->json_path, "w");
-    if (!out) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", o->json_path,
-                        strerror(errno));
-    }
-    gmd_status status = gmd_bench_write_json(report, GMD_VERSION, out, error);
-    if (!is_stdout && fclose(out) != 0 && status == GMD_OK) {
-        status =
-            gmd_fail(error, GMD_FAILED, "%s: writing failed: %s", o->json_path, strerror(errno));
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, o->json_path, error);
+    if (status == GMD_OK) {
+        status = gmd_bench_write_json(report, GMD_VERSION, out.stream, error);
+        status = gmd_output_close(&out, status, error);
     }
     return status;
 }

@@ -205,16 +205,15 @@ static void show_status(void *context, const gmd_search_status *s)
     line->next_shown = s->seconds + REFRESH_SECONDS;
     double seconds = s->seconds > 0 ? s->seconds : 1;
     fprintf(stderr,
-            "\r\033[?7l%s: %" PRIu64 " inputs (%.0f/s), %.0f requests/s, %zu found, %" PRIu32
-            " features, the last new one %.0f s ago, %zu in the corpus, %.0f s%s",
+            CLI_LINE_BEGIN "%s: %" PRIu64 " inputs (%.0f/s), %.0f requests/s, %zu found, %" PRIu32
+                           " features, the last new one %.0f s ago, %zu in the corpus, %.0f s%s",
             s->doing, s->runs, (double)s->runs / seconds, (double)s->requests / seconds,
             s->findings, s->features, s->fresh_seconds, s->inputs, s->seconds,
             time_left(line, s, left));
     if (strcmp(s->doing, "minimising") == 0) {
         fprintf(stderr, " (%zu requests)", s->case_requests);
     }
-    fprintf(stderr,
-            "\033[K\033[?7h"); /* in between no line is wrapped: the next "\r" finds it whole */
+    fprintf(stderr, CLI_LINE_END);
 }
 
 /* --- the campaign ------------------------------------------------------------------------ */

@@ -1,5 +1,7 @@
 #include "fuzz_exhaustive.h"
 
+#include "progress.h"
+
 #include "exhaustive.h"
 #include "gmd_size.h"
 
@@ -20,8 +22,8 @@ bool cli_parse_depth(const char *text, uint32_t *depth)
 static void show_progress(const gmd_exhaustive_result *r, size_t findings)
 {
     fprintf(stderr,
-            "\r%s, length %" PRIu32 ": %" PRIu64 " runs, %.0f/s, %" PRIu64
-            " states, %zu found, %.0f s\033[K",
+            CLI_LINE_BEGIN "%s, length %" PRIu32 ": %" PRIu64 " runs, %.0f/s, %" PRIu64
+                           " states, %zu found, %.0f s" CLI_LINE_END,
             r->schedule, r->length, r->runs, r->seconds > 0 ? (double)r->runs / r->seconds : 0,
             r->states, findings, r->seconds);
 }
@@ -31,8 +33,8 @@ static void note_alphabet(gmd_outcome *o, const gmd_exhaustive_result *r, bool h
     char *note = o->notes[o->note_count++];
     int used = snprintf(note, sizeof o->notes[0], "the alphabet: alloc of");
     for (uint32_t i = 0; i < r->alphabet.size_count; i++) {
-        used += snprintf(note + used, sizeof o->notes[0] - (size_t)used, " %" PRIu64 ",",
-                         r->alphabet.sizes[i]);
+        used += snprintf(note + used, sizeof o->notes[0] - (size_t)used, "%s %" PRIu64,
+                         i ? "," : "", r->alphabet.sizes[i]);
     }
     snprintf(note + used, sizeof o->notes[0] - (size_t)used,
              " B on %" PRIu32 " streams, free, use, record, wait, sync, empty_cache; %s",

@@ -4,6 +4,7 @@
 #include "progress.h"
 #include "results.h"
 
+#include "gmd_command.h"
 #include "gmd_gate.h"
 #include "gmd_report.h"
 #include "gmd_size.h"
@@ -34,6 +35,7 @@ typedef struct gate_arguments {
     cli_options common;
     gmd_gate_options gate;
     const char *histories[HISTORY_MAX];
+    char subject[1400], battery[2400]; /* options as words for a shell */
 } gate_arguments;
 
 static const struct argp_option gate_options[] = {
@@ -184,13 +186,37 @@ static void show_progress(void *context, const gmd_gate_progress *p)
     }
     line->last_told = p->seconds;
     fprintf(stderr,
-            "\r%s/%.40s: %" PRIu64 " runs, %" PRIu64 " requests, %zu found, %.0f s%s %s\033[K",
+            CLI_LINE_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
+                           " requests, %zu found, %.0f s%s %s" CLI_LINE_END,
             p->part, p->item, p->runs, p->requests, p->findings, p->seconds,
             cli_time_left(p->seconds, line->seconds, p->seconds, left),
             strcmp(p->doing, "running") == 0 ? "" : p->doing);
 }
 
 /* --- the gate ---------------------------------------------------------------------------- */
+
+/* What a command that is printed needs to mean the same allocator and the same battery. */
+static void word_options(gate_arguments *a)
+{
+    const cli_options *c = &a->common;
+    char number[16];
+    gmd_command subject = gmd_command_begin(a->subject, sizeof a->subject, "");
+    gmd_command_option(&subject, "--promise", c->promises);
+    gmd_command_option(&subject, "--torch-dir", c->torch_directory);
+    gmd_command_option(&subject, "--known", c->known_path);
+    gmd_command_end(&subject);
+    gmd_command battery = gmd_command_begin(a->battery, sizeof a->battery, "");
+    if (c->has_devices) {
+        snprintf(number, sizeof number, "%" PRIu32, c->run.device_count);
+        gmd_command_option(&battery, "--devices", number);
+    }
+    for (size_t i = 0; i < a->gate.history_count; i++) {
+        gmd_command_option(&battery, "--history", a->histories[i]);
+    }
+    gmd_command_end(&battery);
+    a->gate.subject_words = a->subject + strspn(a->subject, " ");
+    a->gate.battery_words = a->battery + strspn(a->battery, " ");
+}
 
 static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_result *result,
                            gmd_error *error)
@@ -203,6 +229,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     o->is_interrupted = &is_interrupted;
     o->progress = a->common.run.shows_progress ? show_progress : NULL;
     o->context = &line;
+    word_options(a);
     gmd_status status = gmd_gate_run(o, result, error);
     if (o->progress) {
         fprintf(stderr, "\r\033[K");
@@ -212,6 +239,11 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
         return status;
     }
     outcome->verdict = gmd_gate_verdict(result);
+    if (outcome->verdict == GMD_ERROR) {
+        outcome->error_status = GMD_FAILED;
+        snprintf(outcome->error, sizeof outcome->error, "%s: what is left was not judged",
+                 result->ended_early);
+    }
     outcome->seconds = result->seconds;
     outcome->seed = result->seed;
     for (size_t i = 0; i < result->part_count; i++) {

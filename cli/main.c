@@ -3,7 +3,9 @@
 #include "version.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct subcommand {
     const char *name, *summary;
@@ -16,7 +18,8 @@ static const subcommand subcommands[] = {
     {"fuzz", "a search for defects; each comes with a minimised case", cli_fuzz},
     {"minimize", "the smallest sequence with the same verdict", cli_minimize},
     {"gate", "a fixed battery with a verdict, for a CI", cli_gate},
-    {"report", "a case as a C program or a Python script that needs no gmd", cli_report},
+    {"report", "a run in another form: Markdown, JUnit, a memory snapshot...; a case as a program",
+     cli_report},
     {"bench", "speed, side by side with --versus SPEC", cli_bench},
 };
 
@@ -37,8 +40,24 @@ static void print_help(FILE *out)
             "3 gmd failed.\n");
 }
 
+/* At the end of any command, and of argp's --help, which ends the program itself. */
+static pid_t main_process;
+
+static void finish_stdout(void)
+{
+    if (getpid() != main_process) {
+        return; /* of a process for an allocator, whose end says something else */
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "gmd: standard output: writing failed\n");
+        _exit(GMD_EXIT_FAILURE);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    main_process = getpid();
+    atexit(finish_stdout);
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 || strcmp(name, "-h") == 0) {
         print_help(argc > 1 ? stdout : stderr);

@@ -3,6 +3,7 @@
 #include "inputs.h"
 #include "options.h"
 #include "probe.h"
+#include "progress.h"
 
 #include "findings.h"
 #include "gmd_known.h"
@@ -51,11 +52,26 @@ static void need_oracle(struct argp_state *state, const char *name)
     }
 }
 
+static void check_arguments(struct argp_state *state, const minimize_arguments *a)
+{
+    char path[4200];
+    gmd_error error = {""};
+    if (!a->input) {
+        argp_error(state, "expected a .gmd case");
+        return;
+    }
+    const char *output = output_of(a, path, sizeof path);
+    if (cli_probe_file(output, &error) != GMD_OK) {
+        argp_error(state, "%s", error.text);
+    }
+    if (strcmp(output, "-") != 0 && cli_is_same_file(output, a->input)) {
+        argp_error(state, "-o %s: is the same file as the case", output);
+    }
+}
+
 static error_t parse_minimize(int key, char *text, struct argp_state *state)
 {
     minimize_arguments *a = state->input;
-    char path[4200];
-    gmd_error error = {""};
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
@@ -79,18 +95,14 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
         a->input = text;
         return 0;
     case ARGP_KEY_END:
-        if (!a->input) {
-            argp_error(state, "expected a .gmd case");
-        } else if (cli_probe_file(output_of(a, path, sizeof path), &error) != GMD_OK) {
-            argp_error(state, "%s", error.text);
-        }
+        check_arguments(state, a);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp_child minimize_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child minimize_children[] = {{&cli_basic_argp, 0, NULL, 0}, {0}};
 
 static const struct argp minimize_argp = {
     .options = minimize_options,
@@ -105,7 +117,8 @@ static const struct argp minimize_argp = {
 static void show_progress(void *context, size_t requests, uint64_t tries)
 {
     (void)context;
-    fprintf(stderr, "\rminimising: %zu requests after %" PRIu64 " tries\033[K", requests, tries);
+    fprintf(stderr, CLI_LINE_BEGIN "minimising: %zu requests after %" PRIu64 " tries" CLI_LINE_END,
+            requests, tries);
 }
 
 /* The verdict that is to be kept. */
@@ -139,11 +152,10 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
     snprintf(origin, sizeof origin, "minimised from %s", base ? base + 1 : a->input);
     const char *output = output_of(a, path, sizeof path);
     bool is_stdout = strcmp(output, "-") == 0;
-    gmd_status status = is_stdout
-                            ? gmd_case_file_write(trace, &result->violation, origin,
-                                                  a->common.run.allocator, "/dev/stdout", error)
-                            : gmd_case_file_write_all(trace, &result->violation, origin,
-                                                      a->common.run.allocator, output, error);
+    gmd_status status = is_stdout ? gmd_case_file_write(trace, &result->violation, origin,
+                                                        a->common.run.allocator, "-", error)
+                                  : gmd_case_file_write_all(trace, &result->violation, origin,
+                                                            a->common.run.allocator, output, error);
     if (status == GMD_OK && !a->common.quiet) {
         fprintf(is_stdout ? stderr : stdout,
                 "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n", output, trace->count,

@@ -5,6 +5,7 @@
 #include "gmd_promises.h"
 #include "gmd_size.h"
 #include "gmd_torch.h"
+#include "store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,6 +39,12 @@ enum { /* keys of options without a letter */
        KEY_PROMISE,
 };
 
+enum { REPORT_MAX = 8 };
+
+typedef struct report_file {
+    const char *option, *path;
+} report_file;
+
 static const struct argp_option common_options[] = {
     {NULL, 0, NULL, 0, "Common options (sizes take KiB, MiB, GiB):", 10},
     {"allocator", KEY_ALLOCATOR, "SPEC", 0,
@@ -69,6 +76,11 @@ static const struct argp_option common_options[] = {
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "a request that takes longer is a hang (20)", 10},
     {"cases", KEY_CASES, "DIR", 0, "where a failing case is written (gmd-cases); none: nowhere",
      10},
+    {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
+    {0},
+};
+
+static const struct argp_option report_options[] = {
     {"json", KEY_JSON, "FILE", 0, "write the result as JSON; -: to standard output, alone", 10},
     {"junit", KEY_JUNIT, "FILE", 0, "write the result as JUnit XML", 10},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write a summary in Markdown", 10},
@@ -82,7 +94,6 @@ static const struct argp_option common_options[] = {
      10},
     {"store", KEY_STORE, "FILE", 0, "add the run to a SQLite file, for 'gmd report --history FILE'",
      10},
-    {"quiet", 'q', NULL, 0, "print nothing but errors", 10},
     {0},
 };
 
@@ -206,6 +217,15 @@ static void need_writable(struct argp_state *state, const char *option, const ch
     }
 }
 
+/* gmd-cases, where nothing is said, is made when there is a case: many runs have none. */
+static void need_folder(struct argp_state *state, const char *path)
+{
+    gmd_error error = {""};
+    if (path && cli_probe_folder(path, &error) != GMD_OK) {
+        argp_error(state, "--cases %s", error.text);
+    }
+}
+
 /* Other processes may add to the same file at this moment: it is neither made nor removed here. */
 static void need_store(struct argp_state *state, const char *path)
 {
@@ -225,12 +245,16 @@ static void need_store(struct argp_state *state, const char *path)
     if (!can_write) {
         argp_error(state, "--store %s: cannot be written: %s", path, strerror(errno));
     }
+    gmd_error error = {""};
+    if (gmd_store_check(path, &error) != GMD_OK) {
+        argp_error(state, "--store %s", error.text);
+    }
 }
 
 /* Before anything runs: a PyTorch that is not there is told at once. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
-    if (strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) {
+    if ((strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
         return;
     }
     gmd_torch torch;
@@ -246,6 +270,57 @@ static void need_torch(struct argp_state *state, cli_options *o)
     o->run.torch_adapter = o->torch_adapter;
 }
 
+static size_t list_reports(const cli_options *o, report_file files[REPORT_MAX])
+{
+    const report_file all[] = {{"--json", o->json_path},
+                               {"--junit", o->junit_path},
+                               {"--markdown", o->markdown_path},
+                               {"--sarif", o->sarif_path},
+                               {"--openmetrics", o->openmetrics_path},
+                               {"--perfetto", o->perfetto_path},
+                               {"--snapshot", o->snapshot_path},
+                               {"--store", o->store_path}};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].path) {
+            files[count++] = all[i];
+        }
+    }
+    return count;
+}
+
+void cli_refuse_overwriting(struct argp_state *state, const cli_options *options, const char *input)
+{
+    report_file files[REPORT_MAX];
+    size_t count = input ? list_reports(options, files) : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(files[i].path, "-") != 0 && cli_is_same_file(files[i].path, input)) {
+            argp_error(state, "%s %s: is the same file as %s, which is read", files[i].option,
+                       files[i].path, input);
+        }
+    }
+}
+
+/* Before anything runs; of two in one file the second would replace the first. */
+static void check_reports(struct argp_state *state, const cli_options *options)
+{
+    report_file files[REPORT_MAX];
+    size_t count = list_reports(options, files);
+    for (size_t i = 0; i < count; i++) {
+        if (files[i].path == options->store_path) {
+            need_store(state, files[i].path);
+        } else {
+            need_writable(state, files[i].option, files[i].path);
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(files[i].path, "-") != 0 && cli_is_same_file(files[i].path, files[j].path)) {
+                argp_error(state, "%s %s: is the same file as that of %s", files[i].option,
+                           files[i].path, files[j].option);
+            }
+        }
+    }
+}
+
 bool cli_parse_time(const char *text, double *seconds)
 {
     char *end;
@@ -255,7 +330,8 @@ bool cli_parse_time(const char *text, double *seconds)
                   : strcmp(end, "h") == 0                       ? 3600
                                                                 : 0;
     *seconds *= unit;
-    return end != text && *seconds > 0 && *seconds < 1e9;
+    bool is_decimal = strspn(text, "0123456789.") == (size_t)(end - text); /* no 0x10, no 1e3 */
+    return end != text && is_decimal && *seconds > 0 && *seconds < 1e9;
 }
 
 void cli_refuse_views(struct argp_state *state, const cli_options *options)
@@ -285,6 +361,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
     switch (key) {
     case KEY_ALLOCATOR:
         o->run.allocator = text;
+        o->has_allocator = true;
         return 0;
     case KEY_TORCH_DIR:
         o->torch_directory = text;
@@ -309,15 +386,18 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_PROMISE:
         need_promises(state, text, &o->run.promises);
+        o->promises = text;
         return 0;
     case KEY_SEED:
         need_number(state, "--seed", text, 0, UINT64_MAX, &o->run.seed);
         return 0;
     case KEY_SCHEDULE:
         need_schedule(state, text, o);
+        o->schedule_text = text;
         return 0;
     case KEY_INTERLEAVE:
         need_interleaving(state, text, o);
+        o->interleave_text = text;
         return 0;
     case KEY_TIMEOUT:
         need_number(state, "--timeout", text, 1, 86400, &number);
@@ -334,9 +414,11 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
     switch (key) {
     case KEY_KNOWN:
         need_known(state, text, &o->known);
+        o->known_path = text;
         return 0;
     case KEY_CASES:
         o->run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
+        need_folder(state, o->run.case_directory);
         return 0;
     case KEY_JSON:
         o->json_path = text;
@@ -374,6 +456,9 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
 static error_t parse_common(int key, char *text, struct argp_state *state)
 {
     cli_options *o = state->input;
+    if (key >= KEY_JSON && key <= KEY_STORE) {
+        o->runs_nothing = false; /* they tell of a run */
+    }
     if (key != ARGP_KEY_END) {
         error_t result = parse_run_option(key, text, state, o);
         return result == ARGP_ERR_UNKNOWN ? parse_report_option(key, text, state, o) : result;
@@ -384,19 +469,35 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
     if (cli_stdout_reports(o) > 1) {
         argp_error(state, "only one report can go to standard output");
     }
-    need_writable(state, "--json", o->json_path);
-    need_writable(state, "--junit", o->junit_path);
-    need_writable(state, "--markdown", o->markdown_path);
-    need_writable(state, "--sarif", o->sarif_path);
-    need_writable(state, "--openmetrics", o->openmetrics_path);
-    need_writable(state, "--perfetto", o->perfetto_path);
-    need_writable(state, "--snapshot", o->snapshot_path);
-    need_store(state, o->store_path);
+    check_reports(state, o);
+    cli_refuse_overwriting(state, o, o->known_path);
     need_torch(state, o);
     return 0;
 }
 
-const struct argp cli_common_argp = {.options = common_options, .parser = parse_common};
+const struct argp cli_basic_argp = {.options = common_options, .parser = parse_common};
+
+static error_t parse_reports(int key, char *text, struct argp_state *state)
+{
+    return key == ARGP_KEY_END ? 0 : parse_report_option(key, text, state, state->input);
+}
+
+static const struct argp report_argp = {.options = report_options, .parser = parse_reports};
+
+static error_t hand_on(int key, char *text, struct argp_state *state)
+{
+    (void)text;
+    if (key != ARGP_KEY_INIT) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    state->child_inputs[0] = state->child_inputs[1] = state->input;
+    return 0;
+}
+
+static const struct argp_child common_children[] = {
+    {&cli_basic_argp, 0, NULL, 0}, {&report_argp, 0, NULL, 0}, {0}};
+
+const struct argp cli_common_argp = {.parser = hand_on, .children = common_children};
 
 int cli_parse(const struct argp *argp, int argc, char **argv, void *input)
 {

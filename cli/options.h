@@ -14,14 +14,18 @@
 
 typedef struct cli_options {
     gmd_run_options run;
-    bool has_capacity, has_devices;
+    bool has_capacity, has_devices, has_allocator;
+    bool runs_nothing; /* set by a command that may not run anything: then nothing is needed for it
+                        */
     const char *json_path, *junit_path, *markdown_path, *sarif_path, *openmetrics_path,
         *perfetto_path, *snapshot_path;
     const char *store_path; /* --store: the run is added to this file */
     bool quiet;
     gmd_known known;
-    gmd_schedule schedule;   /* --schedule */
-    gmd_schedule interleave; /* --interleave */
+    const char *known_path, *promises;           /* --known, --promise as given; NULL: not */
+    const char *schedule_text, *interleave_text; /* likewise */
+    gmd_schedule schedule;                       /* --schedule */
+    gmd_schedule interleave;                     /* --interleave */
     char lib_directory[4096];
     const char *torch_directory; /* --torch-dir; NULL: looked for */
     char torch_adapter[4096];
@@ -31,8 +35,9 @@ typedef struct cli_options {
 void cli_options_init(cli_options *options);
 void cli_options_free(cli_options *options);
 
-/* The common options as an argp child; its input is the cli_options. */
-extern const struct argp cli_common_argp;
+/* The common options as an argp child; its input is the cli_options. The basic ones are those of
+ * commands whose result is no report. */
+extern const struct argp cli_common_argp, cli_basic_argp;
 
 /* Runs argp with gmd's exit status for bad usage. `options` is passed to the common options through
  * the child inputs that the caller's parser sets. */
@@ -43,6 +48,10 @@ bool cli_parse_time(const char *text, double *seconds);
 
 /* --perfetto and --snapshot show a run: for commands that make very many. */
 void cli_refuse_views(struct argp_state *state, const cli_options *options);
+
+/* No report may replace a file that the command reads; NULL: there is none. */
+void cli_refuse_overwriting(struct argp_state *state, const cli_options *options,
+                            const char *input);
 
 /* How many reports go to standard output ("-"); more than one is refused by cli_parse. */
 int cli_stdout_reports(const cli_options *options);

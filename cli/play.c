@@ -37,6 +37,11 @@ static void sink_reset_peaks(void *context)
     gmd_session_reset_peaks(context, 0);
 }
 
+static void sink_place(void *context, const char *file, int line)
+{
+    gmd_session_place(context, file, line);
+}
+
 static bool sink_memory(void *context, gmd_sink_memory *memory)
 {
     return gmd_session_memory(context, memory);
@@ -51,6 +56,7 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
                      .memory = sink_memory,
                      .bound = sink_bound,
                      .reset_peaks = sink_reset_peaks,
+                     .place = sink_place,
                      .tells_lines = run->tells_lines};
     bool out_of_memory = false;
     gmd_scenario_mute(run->scenario, run->is_quiet || gmd_session_is_repetition(session));

@@ -1,11 +1,14 @@
 /* replay.c - gmd replay SNAPSHOT|TRACE [--check]: a recorded history against an allocator. */
 #include "commands.h"
 #include "inputs.h"
+#include "play_inputs.h"
+#include "probe.h"
 #include "results.h"
 #include "sweep.h"
 
 #include "gmd_check.h"
 #include "gmd_history.h"
+#include "gmd_output.h"
 #include "gmd_quirks.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
@@ -58,6 +61,47 @@ static void need_quirks(struct argp_state *state, const char *text, uint32_t *se
     }
 }
 
+static void check_files(struct argp_state *state, const replay_arguments *a)
+{
+    gmd_error error = {""};
+    cli_refuse_overwriting(state, &a->common, a->input);
+    cli_refuse_overwriting(state, &a->common, a->truth);
+    if (a->truth && !a->checks) {
+        argp_error(state, "--truth %s: is for --check only", a->truth);
+    }
+    if (!a->trace_path) {
+        return;
+    }
+    if (strcmp(a->trace_path, "-") == 0) {
+        if (cli_stdout_reports(&a->common)) {
+            argp_error(state, "only one report can go to standard output");
+        }
+        return;
+    }
+    cli_refuse_overwriting(state, &a->common, a->trace_path);
+    if (cli_probe_file(a->trace_path, &error) != GMD_OK) {
+        argp_error(state, "--write-trace %s", error.text);
+    }
+    if (cli_is_same_file(a->trace_path, a->input)) {
+        argp_error(state, "--write-trace %s: is the same file as the history", a->trace_path);
+    }
+}
+
+static void check_arguments(struct argp_state *state, const replay_arguments *a)
+{
+    if (!a->input) {
+        argp_error(state, "expected a PyTorch memory snapshot or a .gmd trace");
+        return;
+    }
+    if (a->sweep) {
+        cli_refuse_views(state, &a->common);
+    }
+    if (a->sweep && (a->checks || a->oracles_off)) {
+        argp_error(state, "--sweep goes with neither --check nor --no-oracles");
+    }
+    check_files(state, a);
+}
+
 static error_t parse_replay(int key, char *text, struct argp_state *state)
 {
     replay_arguments *a = state->input;
@@ -93,15 +137,7 @@ static error_t parse_replay(int key, char *text, struct argp_state *state)
         a->input = text;
         return 0;
     case ARGP_KEY_END:
-        if (!a->input) {
-            argp_error(state, "expected a PyTorch memory snapshot or a .gmd trace");
-        }
-        if (a->sweep) {
-            cli_refuse_views(state, &a->common);
-        }
-        if (a->sweep && (a->checks || a->oracles_off)) {
-            argp_error(state, "--sweep goes with neither --check nor --no-oracles");
-        }
+        check_arguments(state, a);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -368,13 +404,11 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
 
 static gmd_status write_trace(const char *path, const gmd_trace *trace, gmd_error *error)
 {
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written", path);
-    }
-    gmd_status status = gmd_trace_write(trace, out, error);
-    if (fclose(out) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_FAILED, "%s: writing failed", path);
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status == GMD_OK) {
+        status = gmd_trace_write(trace, out.stream, error);
+        status = gmd_output_close(&out, status, error);
     }
     return status;
 }
@@ -437,6 +471,9 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
     gmd_run_options options = a->common.run;
     options.oracles_off = a->oracles_off;
     gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
+    if (status == GMD_OK && a->trace_path) {
+        status = write_trace(a->trace_path, &trace, error);
+    }
     if (status == GMD_OK && a->sweep) {
         status = cli_sweep_run(results, &options, "replay", a->input, &trace, a->sweep, error);
     } else if (status == GMD_OK) {
@@ -454,6 +491,33 @@ static bool is_trace_name(const char *path)
     return length > 4 && strcmp(path + length - 4, ".gmd") == 0;
 }
 
+static gmd_status replay(replay_arguments *a, cli_results *results, gmd_error *error)
+{
+    bool keeps_quirks = a->checks && strcmp(a->common.run.allocator, "reference") == 0;
+    gmd_status status = gmd_quirks_mask(&a->common.known, keeps_quirks ? a->quirks : 0, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    return is_trace_name(a->input) ? replay_trace(a, results, error)
+                                   : replay_snapshot(a, results, error);
+}
+
+/* What fails before a run is an outcome of its own. */
+static void replay_or_tell(replay_arguments *a, cli_results *results)
+{
+    gmd_error error = {""};
+    gmd_status status = replay(a, results, &error);
+    if (status != GMD_OK) {
+        cli_results_add_error(results, a->input, "input", status, &error);
+    }
+}
+
+void cli_replay_input(const cli_options *options, const char *input, cli_results *results)
+{
+    replay_arguments a = {.common = *options, .input = input};
+    replay_or_tell(&a, results);
+}
+
 int cli_replay(int argc, char **argv)
 {
     replay_arguments a = {0};
@@ -462,20 +526,13 @@ int cli_replay(int argc, char **argv)
     if (usage != GMD_EXIT_OK) {
         return usage;
     }
-    cli_results results = {.keeps_timelines = a.common.perfetto_path != NULL,
-                           .keeps_journal = a.common.snapshot_path != NULL};
-    gmd_error error = {""};
-    bool keeps_quirks = a.checks && strcmp(a.common.run.allocator, "reference") == 0;
+    bool gives_trace = a.trace_path && strcmp(a.trace_path, "-") == 0;
+    a.common.quiet = a.common.quiet || gives_trace; /* nothing else goes there then */
+    cli_results results;
     gmd_known_count_fn *quirk_count = NULL;
     a.common.known.quirk_count = &quirk_count;
-    gmd_status status = gmd_quirks_mask(&a.common.known, keeps_quirks ? a.quirks : 0, &error);
-    if (status == GMD_OK) {
-        status = is_trace_name(a.input) ? replay_trace(&a, &results, &error)
-                                        : replay_snapshot(&a, &results, &error);
-    }
-    if (status != GMD_OK) {
-        cli_results_add_error(&results, a.input, "input", status, &error);
-    }
+    cli_results_open(&results, &a.common);
+    replay_or_tell(&a, &results);
     int exit_status = cli_results_report(&results, &a.common, "replay");
     cli_results_free(&results);
     cli_options_free(&a.common);

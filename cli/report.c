@@ -1,92 +1,227 @@
-/* report.c - gmd report INPUT -o FILE: a case as something that can be read or run without gmd. */
+/* report.c - gmd report INPUT -o FILE: a run in the form that FILE's ending names, a case as a
+ * program that needs no gmd, or how the figures of stored runs changed. */
 #include "commands.h"
-#include "options.h"
+#include "play_inputs.h"
 #include "probe.h"
+#include "reproduce.h"
+#include "results.h"
 
-#include "gmd_file.h"
 #include "gmd_known.h"
 #include "gmd_size.h"
-#include "reproducer.h"
 #include "store.h"
 
-#include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { KEY_ALLOCATOR = 0x600, KEY_ORACLE, KEY_HISTORY, KEY_LAST };
+enum { KEY_ORACLE = 0x600, KEY_HISTORY, KEY_LAST };
+enum { OUTPUT_MAX = 16 };
+
+/* What FILE can end with, longer endings before those that they end with. */
+typedef struct format {
+    const char *ending;
+    size_t slot;                 /* of cli_options: where the path of such a report goes */
+    cli_reproduce_fn *reproduce; /* a program instead, of a case that is not run */
+} format;
+
+static const format formats[] = {
+    {".md", offsetof(cli_options, markdown_path), NULL},
+    {".xml", offsetof(cli_options, junit_path), NULL},
+    {".sarif.json", offsetof(cli_options, sarif_path), NULL},
+    {".sarif", offsetof(cli_options, sarif_path), NULL},
+    {".json", offsetof(cli_options, json_path), NULL},
+    {".prom", offsetof(cli_options, openmetrics_path), NULL},
+    {".om", offsetof(cli_options, openmetrics_path), NULL},
+    {".pftrace", offsetof(cli_options, perfetto_path), NULL},
+    {".perfetto-trace", offsetof(cli_options, perfetto_path), NULL},
+    {".pickle", offsetof(cli_options, snapshot_path), NULL},
+    {".pickle.gz", offsetof(cli_options, snapshot_path), NULL},
+    {".c", 0, gmd_reproducer_write_c},
+    {".py", 0, gmd_reproducer_write_python},
+};
 
 typedef struct report_arguments {
-    const char *input, *output, *allocator, *oracle;
-    const char *history; /* a store, to be shown instead of a case */
+    cli_options common;
+    const char *input;
+    const char *outputs[OUTPUT_MAX];
+    const format *formats[OUTPUT_MAX]; /* of the outputs */
+    size_t output_count;
+    char *params[CLI_PARAM_MAX];
+    size_t param_count;
+    const char *oracle;
+    const char *history; /* a store, to be shown instead of an input */
     uint64_t last;
 } report_arguments;
 
-/* What FILE can end with. */
-static const struct {
-    const char *ending;
-    gmd_status (*write)(const gmd_reproducer *reproducer, FILE *out, gmd_error *error);
-} formats[] = {
-    {".c", gmd_reproducer_write_c},
-    {".py", gmd_reproducer_write_python},
-};
-
 static const struct argp_option report_options[] = {
     {"output", 'o', "FILE", 0,
-     "NAME.c: a C program that makes the case's requests by itself; NAME.py: a script that makes "
-     "them of PyTorch's own allocator",
+     "where to, and as what (more than one is possible): .md Markdown, .xml JUnit, .json, .sarif, "
+     ".prom or .om OpenMetrics, .pftrace for ui.perfetto.dev, .pickle or .pickle.gz for "
+     "pytorch.org/memory_viz; of a case also .c: a C program that makes its requests by itself, "
+     ".py: a script that makes them of PyTorch's own allocator",
      1},
-    {"allocator", KEY_ALLOCATOR, "SPEC", 0,
-     "the allocator that the case is for, if it does not say", 1},
+    {"oracle", KEY_ORACLE, "NAME", 0,
+     "of .c and .py: which verdict it is to show, if the case does not say", 1},
     {"history", KEY_HISTORY, "FILE", 0,
-     "instead of a case: the runs in a file of --store, each workload's beside each other", 1},
+     "instead of an input: the runs in a file of --store, each workload's beside each other", 1},
     {"last", KEY_LAST, "N", 0, "of --history: the last N runs of each workload (10)", 1},
-    {"oracle", KEY_ORACLE, "NAME", 0, "which verdict it is to show, if the case does not say", 1},
     {0},
 };
 
-static int format_of(const char *path)
+/* --- arguments ----------------------------------------------------------------------------- */
+
+static bool ends_with(const char *path, const char *ending)
 {
-    const char *dot = strrchr(path, '.');
-    for (size_t i = 0; dot && i < sizeof formats / sizeof *formats; i++) {
-        if (strcmp(dot, formats[i].ending) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
-static void check_arguments(const report_arguments *a, struct argp_state *state)
+/* A file of any name, and not what `gmd run` takes: a scenario has no '/' in its name. */
+static bool is_snapshot(const char *input)
+{
+    bool is_file = strchr(input, '/') || ends_with(input, ".pickle") ||
+                   ends_with(input, ".pickle.gz") || ends_with(input, ".pkl");
+    return is_file && !ends_with(input, ".gmd") && !ends_with(input, ".lua");
+}
+
+static const format *format_of(const char *path)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (ends_with(path, formats[i].ending)) {
+            return &formats[i];
+        }
+    }
+    return NULL;
+}
+
+static void refuse_ending(const char *path, struct argp_state *state)
+{
+    char list[200];
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && used < sizeof list; i++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? " " : "",
+                                 formats[i].ending);
+    }
+    if (strcmp(path, "-") == 0) {
+        argp_error(state,
+                   "-o -: the name says the format: expected FILE with one of the endings "
+                   "%s (--json - writes to standard output)",
+                   list);
+    } else if (ends_with(path, ".html") || ends_with(path, ".htm")) {
+        argp_error(state,
+                   "-o %s: there is no HTML page yet; -o FILE.pickle opens at "
+                   "pytorch.org/memory_viz, -o FILE.pftrace at ui.perfetto.dev",
+                   path);
+    }
+    argp_error(state, "-o %s: expected FILE with one of the endings %s", path, list);
+}
+
+static void add_output(report_arguments *a, const char *path, struct argp_state *state)
+{
+    const format *f = format_of(path);
+    if (!f) {
+        refuse_ending(path, state);
+        return;
+    }
+    if (a->output_count == OUTPUT_MAX) {
+        argp_error(state, "-o %s: more than %d files", path, OUTPUT_MAX);
+    }
+    if (!f->reproduce) {
+        a->common.runs_nothing = false;
+    }
+    a->formats[a->output_count] = f;
+    a->outputs[a->output_count++] = path;
+}
+
+static void add_param(report_arguments *a, char *text, struct argp_state *state)
+{
+    if (a->param_count == CLI_PARAM_MAX) {
+        argp_error(state, "more than %d parameters", CLI_PARAM_MAX);
+    }
+    a->params[a->param_count++] = text;
+}
+
+static void add_input(report_arguments *a, char *text, struct argp_state *state)
+{
+    if (strchr(text, '=') && !strchr(text, '/')) {
+        add_param(a, text, state);
+    } else if (a->input) {
+        argp_error(state, "expected one input, found '%s' as well", text);
+    } else {
+        a->input = text;
+    }
+}
+
+/* To where the writers find it: from here on it is as if the option had been given. */
+static void place_output(report_arguments *a, size_t index, struct argp_state *state)
 {
     gmd_error error = {""};
-    char names[600];
-    if (a->history) {
-        if (a->input || a->output || a->allocator || a->oracle) {
-            argp_error(state, "--history goes with --last only: it shows runs, and no case");
+    const char *path = a->outputs[index];
+    const format *f = a->formats[index];
+    if (cli_probe_file(path, &error) != GMD_OK) {
+        argp_error(state, "-o %s", error.text);
+    }
+    if (f->reproduce) {
+        if (!ends_with(a->input, ".gmd")) {
+            argp_error(state, "-o %s: a program is made of a .gmd case, and %s is none", path,
+                       a->input);
         }
-    } else if (!a->input) {
-        argp_error(state, "expected a .gmd case");
-    } else if (!a->output) {
+        return;
+    }
+    const char **slot = (const char **)((char *)&a->common + f->slot);
+    if (*slot) {
+        argp_error(state, "-o %s: %s is such a report already, and there can be one of each", path,
+                   *slot);
+    }
+    *slot = path;
+}
+
+/* A usage error ends the program: nothing after it is reached. */
+static void check_arguments(report_arguments *a, struct argp_state *state)
+{
+    char names[600];
+    if (a->history && (a->input || a->output_count || a->common.has_allocator || a->oracle)) {
+        argp_error(state, "--history goes with --last only: it shows runs, and makes none");
+    }
+    if (a->history) {
+        return;
+    }
+    if (!a->input) {
+        argp_error(state, "expected a .gmd case, a PyTorch memory snapshot, or a scenario");
+        return;
+    }
+    if (!a->output_count) {
         argp_error(state, "expected -o FILE");
-    } else if (format_of(a->output) < 0) {
-        argp_error(state, "-o %s: this version writes NAME.c and NAME.py", a->output);
-    } else if (a->oracle && !gmd_oracle_is_named(a->oracle)) {
+    }
+    if (a->oracle && !gmd_oracle_is_named(a->oracle)) {
         gmd_oracle_names(names, sizeof names);
         argp_error(state, "--oracle %s: there is no such oracle; there are %s", a->oracle, names);
-    } else if (cli_probe_file(a->output, &error) != GMD_OK) {
-        argp_error(state, "%s", error.text);
     }
+    if (ends_with(a->input, ".json")) {
+        argp_error(state,
+                   "%s: what --json wrote is not read back: it does not hold what each oracle "
+                   "said of each run, which other reports tell; give the case, the snapshot or "
+                   "the scenario itself",
+                   a->input);
+    }
+    if (a->param_count && is_snapshot(a->input)) {
+        argp_error(state, "%s: a snapshot has no parameter '%s'", a->input, a->params[0]);
+    }
+    for (size_t i = 0; i < a->output_count; i++) {
+        place_output(a, i, state);
+    }
+    cli_refuse_overwriting(state, &a->common, a->input);
 }
 
 static error_t parse_report(int key, char *text, struct argp_state *state)
 {
     report_arguments *a = state->input;
     switch (key) {
-    case 'o':
-        a->output = text;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->common;
         return 0;
-    case KEY_ALLOCATOR:
-        a->allocator = text;
+    case 'o':
+        add_output(a, text, state);
         return 0;
     case KEY_ORACLE:
         a->oracle = text;
@@ -100,10 +235,7 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
         }
         return 0;
     case ARGP_KEY_ARG:
-        if (a->input) {
-            argp_error(state, "expected one case, found '%s' as well", text);
-        }
-        a->input = text;
+        add_input(a, text, state);
         return 0;
     case ARGP_KEY_END:
         check_arguments(a, state);
@@ -113,83 +245,73 @@ static error_t parse_report(int key, char *text, struct argp_state *state)
     }
 }
 
+static const struct argp_child report_children[] = {{&cli_common_argp, 0, NULL, 0}, {0}};
+
 static const struct argp report_argp = {
     .options = report_options,
     .parser = parse_report,
-    .args_doc = "CASE\n--history FILE",
-    .doc = "Writes a .gmd case as a program that shows the defect without gmd, or shows how the "
-           "figures of stored runs changed.",
+    .args_doc = "INPUT [KEY=VALUE...] -o FILE...\n--history FILE",
+    .doc = "Runs a .gmd case or a scenario, or replays a PyTorch memory snapshot, and writes what "
+           "came of it in the form that FILE's ending names. Writes a case as a program that shows "
+           "the defect without gmd. Shows how the figures of stored runs changed."
+           "\vWhat is run is what 'gmd run INPUT' runs, of a snapshot 'gmd replay INPUT', with the "
+           "same exit status; on the terminal nothing is shown.",
+    .children = report_children,
 };
 
-/* What the command line says comes before what the case says of itself. */
-static void describe(const report_arguments *a, char *text, gmd_reproducer *r)
-{
-    const char *slash = strrchr(a->output, '/');
-    r->name = slash ? slash + 1 : a->output;
-    gmd_reproducer_read_comments(r, text);
-    if (r->oracle && !gmd_oracle_is_named(r->oracle)) {
-        r->oracle = r->message = r->origin = r->allocator = NULL; /* a comment of another kind */
-    }
-    if (a->oracle && (!r->oracle || strcmp(a->oracle, r->oracle) != 0)) {
-        r->oracle = a->oracle;
-        r->message = "what this oracle finds (docs/oracles.md of gmd)";
-    }
-    r->allocator = a->allocator ? a->allocator : r->allocator;
-}
+/* --- what it does -------------------------------------------------------------------------- */
 
-static gmd_status write_report(const report_arguments *a, const gmd_reproducer *r, gmd_error *error)
+static gmd_status write_programs(const report_arguments *a, gmd_error *error)
 {
-    char *text = NULL; /* whole before the file is touched */
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
-    gmd_status status = memory ? formats[format_of(a->output)].write(r, memory, error)
-                               : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a report");
-    if (memory && fclose(memory) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for a report");
+    const char *allocator = a->common.has_allocator ? a->common.run.allocator : NULL;
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < a->output_count && status == GMD_OK; i++) {
+        if (a->formats[i]->reproduce) {
+            status = cli_reproduce(a->input, a->outputs[i], a->formats[i]->reproduce, allocator,
+                                   a->oracle, error);
+        }
     }
-    FILE *out = status == GMD_OK ? fopen(a->output, "w") : NULL;
-    if (status == GMD_OK) {
-        bool is_written = out && fwrite(text, 1, size, out) == size;
-        is_written = out && fclose(out) == 0 && is_written;
-        status = is_written ? GMD_OK
-                            : gmd_fail(error, GMD_FAILED, "%s: cannot be written: %s", a->output,
-                                       strerror(errno));
-    }
-    free(text);
     return status;
 }
 
-static gmd_status report(const report_arguments *a, gmd_error *error)
+static int run_input(report_arguments *a)
 {
-    uint8_t *text = NULL;
-    size_t size = 0;
-    gmd_trace trace = {0};
-    gmd_status status = gmd_file_read(a->input, &text, &size, error);
-    if (status == GMD_OK) {
-        status = gmd_trace_parse(&trace, (const char *)text, size, a->input, error);
+    cli_results results;
+    bool is_replay = is_snapshot(a->input);
+    cli_results_open(&results, &a->common);
+    results.speaker = "report";
+    a->common.quiet = true;
+    if (is_replay) {
+        cli_replay_input(&a->common, a->input, &results);
+    } else {
+        cli_run_input(&a->common, a->input, a->params, a->param_count, &results);
     }
-    if (status == GMD_OK) {
-        gmd_reproducer r = {.trace = &trace};
-        describe(a, (char *)text, &r);
-        status = write_report(a, &r, error);
+    int exit_status = cli_results_report(&results, &a->common, is_replay ? "replay" : "run");
+    cli_results_free(&results);
+    return exit_status;
+}
+
+static int report(report_arguments *a)
+{
+    gmd_error error = {""};
+    gmd_status status = a->history ? gmd_store_history(a->history, a->last, stdout, &error)
+                                   : write_programs(a, &error);
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd report: %s\n", error.text);
+        return cli_exit_status(status);
     }
-    gmd_trace_free(&trace);
-    free(text);
-    return status;
+    return a->common.runs_nothing ? GMD_EXIT_OK : run_input(a);
 }
 
 int cli_report(int argc, char **argv)
 {
     report_arguments a = {.last = 10};
-    int usage = cli_parse(&report_argp, argc, argv, &a);
-    if (usage != GMD_EXIT_OK) {
-        return usage;
+    cli_options_init(&a.common);
+    a.common.runs_nothing = true;
+    int status = cli_parse(&report_argp, argc, argv, &a);
+    if (status == GMD_EXIT_OK) {
+        status = report(&a);
     }
-    gmd_error error = {""};
-    gmd_status status =
-        a.history ? gmd_store_history(a.history, a.last, stdout, &error) : report(&a, &error);
-    if (status != GMD_OK) {
-        fprintf(stderr, "gmd report: %s\n", error.text);
-    }
-    return cli_exit_status(status);
+    cli_options_free(&a.common);
+    return status;
 }

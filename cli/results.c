@@ -1,14 +1,22 @@
 #include "results.h"
 
 #include "gmd_oracle.h"
+#include "gmd_output.h"
+#include "gmd_size.h"
 #include "gzip_stream.h"
 #include "store.h"
 #include "version.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void cli_results_open(cli_results *results, const cli_options *options)
+{
+    *results = (cli_results){.keeps_timelines = options->perfetto_path != NULL,
+                             .keeps_journal = options->snapshot_path != NULL};
+}
 
 static gmd_outcome *add_outcome(cli_results *results)
 {
@@ -65,6 +73,19 @@ static gmd_status open_notes(const cli_results *results, gmd_run_options *option
     return results->keeps_journal && !options->journal ? GMD_NO_MEMORY : GMD_OK;
 }
 
+/* How many outcomes before the last are called as it will be: their cases must not be replaced. */
+static uint32_t count_alike(const cli_results *results, const gmd_workload *workload)
+{
+    const char *base = strrchr(workload->name, '/'), *variant = workload->variant;
+    base = base ? base + 1 : workload->name;
+    uint32_t alike = 0;
+    for (size_t i = 0; i + 1 < results->count; i++) {
+        const gmd_outcome *o = results->items[i];
+        alike += strcmp(o->name, base) == 0 && strcmp(o->variant, variant ? variant : "") == 0;
+    }
+    return alike;
+}
+
 gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
                            const gmd_workload *workload, gmd_error *error)
 {
@@ -73,6 +94,7 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
     gmd_run_options noted = *options;
+    noted.case_number = count_alike(results, workload) + 1;
     gmd_status status = open_notes(results, &noted, error);
     if (status == GMD_OK) {
         status = options->interleave_seeds ? gmd_run_interleavings(&noted, workload, outcome, error)
@@ -143,21 +165,17 @@ static gmd_status write_to(const char *path, const gmd_report *report, report_wr
     if (!path) {
         return GMD_OK;
     }
-    bool is_stdout = strcmp(path, "-") == 0;
-    FILE *out = is_stdout ? stdout : fopen(path, "w");
-    out = out && ends_with(path, ".gz") ? gmd_gzip_stream(out) : out;
-    if (!out) {
-        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
     }
-    gmd_status status = writer(report, out, error);
-    bool failed = fflush(out) != 0 || ferror(out);
-    if (!is_stdout && fclose(out) != 0) {
-        failed = true;
+    if (ends_with(path, ".gz")) {
+        out.stream = gmd_gzip_stream(out.stream);
     }
-    if (status == GMD_OK && failed) {
-        status = gmd_fail(error, GMD_FAILED, "%s: writing failed: %s", path, strerror(errno));
-    }
-    return status;
+    status = out.stream ? writer(report, out.stream, error)
+                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory to compress", path);
+    return gmd_output_close(&out, status, error);
 }
 
 static bool goes_to_stdout(const cli_options *o)
@@ -194,7 +212,7 @@ static bool has_run(const cli_results *results)
             return true;
         }
     }
-    return false;
+    return results->gate != NULL; /* interrupted: what was judged until then is there */
 }
 
 static gmd_status write_files(const cli_options *options, const gmd_report *report,
@@ -228,13 +246,47 @@ static size_t list_rules(gmd_report_rule rules[GMD_ORACLE_MAX])
     return count;
 }
 
+/* Runs under other conditions are no history of each other. */
+static void describe_conditions(const cli_options *o, char *text, size_t size)
+{
+    char capacity[24] = "", limit[24] = "", devices[16] = "";
+    if (o->has_capacity) {
+        gmd_format_exact_size(o->run.capacity_bytes, capacity);
+    }
+    if (o->run.limit_bytes) {
+        gmd_format_exact_size(o->run.limit_bytes, limit);
+    }
+    if (o->has_devices) {
+        snprintf(devices, sizeof devices, "%" PRIu32, o->run.device_count);
+    }
+    const struct {
+        const char *option, *value;
+    } given[] = {{"--conf", o->run.conf},
+                 {"--capacity", capacity},
+                 {"--limit", limit},
+                 {"--devices", devices},
+                 {"--schedule", o->schedule_text},
+                 {"--interleave", o->interleave_text}};
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof given / sizeof *given && used < size; i++) {
+        if (given[i].value && *given[i].value) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s %s", used ? " " : "",
+                                     given[i].option, given[i].value);
+        }
+    }
+}
+
 int cli_results_report(const cli_results *results, const cli_options *options, const char *command)
 {
     gmd_report_rule rules[GMD_ORACLE_MAX];
+    char conditions[500];
+    describe_conditions(options, conditions, sizeof conditions);
     gmd_report report = {.version = GMD_VERSION,
                          .command = command,
                          .allocator = options->run.allocator,
                          .device = options->run.device == GMD_DEVICE_SIM ? "sim" : "cuda",
+                         .conditions = conditions,
                          .seed = options->run.seed,
                          .rules = rules,
                          .rule_count = list_rules(rules),
@@ -261,7 +313,8 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
     }
     for (size_t i = 0; i < results->count; i++) {
         if (results->items[i]->verdict == GMD_ERROR) {
-            fprintf(stderr, "gmd %s: %s\n", command, results->items[i]->error);
+            fprintf(stderr, "gmd %s: %s\n", results->speaker ? results->speaker : command,
+                    results->items[i]->error);
         }
     }
     return status_of(results);

@@ -16,8 +16,12 @@ typedef struct cli_results {
     size_t count, capacity;
     gmd_repeat *repeats;
     size_t repeat_count;
+    const char *speaker;         /* of errors: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
 } cli_results;
+
+/* Empty; what is kept of each run is what the reports asked for need. */
+void cli_results_open(cli_results *results, const cli_options *options);
 
 /* Runs the workload and keeps its outcome. */
 gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,

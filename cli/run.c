@@ -3,6 +3,7 @@
 #include "inputs.h"
 #include "listing.h"
 #include "play.h"
+#include "play_inputs.h"
 #include "selection.h"
 #include "sweep.h"
 
@@ -102,8 +103,20 @@ static void add_input(run_arguments *a, const char *text, struct argp_state *sta
     a->inputs[a->input_count++] = text;
 }
 
+/* Of a name alone it is gmd's own scenario, and no file of the user's. */
+static void refuse_overwriting(const run_arguments *a, struct argp_state *state)
+{
+    for (size_t i = 0; i < a->input_count; i++) {
+        const char *ending = strrchr(a->inputs[i], '.');
+        if (ending && (strcmp(ending, ".gmd") == 0 || strcmp(ending, ".lua") == 0)) {
+            cli_refuse_overwriting(state, &a->common, a->inputs[i]);
+        }
+    }
+}
+
 static void check_arguments(const run_arguments *a, struct argp_state *state)
 {
+    refuse_overwriting(a, state);
     if (!a->input_count && !a->lists) {
         argp_error(state, "expected a scenario or a .gmd trace; --list shows the scenarios");
     }
@@ -281,21 +294,46 @@ static int list(const run_arguments *a, const char *directory)
     return cli_exit_status(status);
 }
 
-static int run(run_arguments *a, const char *directory)
+static void scenario_directory(const cli_options *options, char *path, size_t size)
 {
-    cli_results results = {.keeps_timelines = a->common.perfetto_path != NULL,
-                           .keeps_journal = a->common.snapshot_path != NULL};
+    snprintf(path, size, "%s/scenarios", options->lib_directory);
+}
+
+/* What fails before a run is an outcome of its own. */
+static void run_or_tell(run_arguments *a, const char *directory, cli_results *results)
+{
     cli_selection selection = {0};
     gmd_error error = {""};
     const char *failed = "";
-    gmd_status status = run_all(a, &selection, directory, &results, &failed, &error);
+    gmd_status status = run_all(a, &selection, directory, results, &failed, &error);
     if (status != GMD_OK) {
-        cli_results_add_error(&results, failed, "input", status, &error);
+        cli_results_add_error(results, failed, "input", status, &error);
     }
+    cli_selection_free(&selection);
+}
+
+static int run(run_arguments *a, const char *directory)
+{
+    cli_results results;
+    cli_results_open(&results, &a->common);
+    run_or_tell(a, directory, &results);
     int exit_status = cli_results_report(&results, &a->common, "run");
     cli_results_free(&results);
-    cli_selection_free(&selection);
     return exit_status;
+}
+
+void cli_run_input(const cli_options *options, const char *input, char *const *params,
+                   size_t param_count, cli_results *results)
+{
+    char directory[4200];
+    run_arguments a = {.common = *options,
+                       .repeat = 1,
+                       .inputs = {input},
+                       .input_count = 1,
+                       .param_count = param_count};
+    memcpy(a.params, params, param_count * sizeof *params);
+    scenario_directory(options, directory, sizeof directory);
+    run_or_tell(&a, directory, results);
 }
 
 int cli_run(int argc, char **argv)
@@ -305,7 +343,7 @@ int cli_run(int argc, char **argv)
     cli_options_init(&a.common);
     int status = cli_parse(&run_argp, argc, argv, &a);
     if (status == GMD_EXIT_OK) {
-        snprintf(directory, sizeof directory, "%s/scenarios", a.common.lib_directory);
+        scenario_directory(&a.common, directory, sizeof directory);
         status = a.lists ? list(&a, directory) : run(&a, directory);
     }
     cli_options_free(&a.common);

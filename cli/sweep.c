@@ -45,7 +45,9 @@ static void show_progress(void *context, uint64_t done, uint64_t all, const char
     const sweeping *s = context;
     char left[CLI_LEFT_BYTES];
     if (s->shows_progress) {
-        fprintf(stderr, "\rsweep: %" PRIu64 " of %" PRIu64 " runs, %zu found, %s fails%s\033[K",
+        fprintf(stderr,
+                CLI_LINE_BEGIN "sweep: %" PRIu64 " of %" PRIu64
+                               " runs, %zu found, %s fails%s" CLI_LINE_END,
                 done, all, s->findings.count, what,
                 cli_time_left((double)done, (double)all, gmd_clock_s() - s->start, left));
     }
@@ -55,7 +57,9 @@ static void show_minimising(void *context, size_t requests, uint64_t tries)
 {
     const sweeping *s = context;
     if (s->shows_progress) {
-        fprintf(stderr, "\rsweep: minimising finding %zu: %zu requests, %" PRIu64 " tries\033[K",
+        fprintf(stderr,
+                CLI_LINE_BEGIN "sweep: minimising finding %zu: %zu requests, %" PRIu64
+                               " tries" CLI_LINE_END,
                 s->findings.count, requests, tries);
     }
 }

@@ -94,10 +94,12 @@ static gmd_status open_simulated(gmd_runtime *rt, const char *lib_directory, gmd
     static gmd_sim_api api;
     static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcuda.so.1",
                                         "libnvidia-ml.so.1"};
-    void *cudart = NULL, *library;
+    void *cudart = NULL, *library = NULL;
     /* All of them need it, and would look for it in every folder that a processor of this kind may
-     * have libraries of its own in. They make it global in their turn. */
-    gmd_status status = load_simulated(lib_directory, "libgmd_sim.so", RTLD_LOCAL, &library, error);
+     * have libraries of its own in. They make it global in their turn, and say it if it is not
+     * there. */
+    (void)load_simulated(lib_directory, "libgmd_sim.so", RTLD_LOCAL, &library, error);
+    gmd_status status = GMD_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names && status == GMD_OK; i++) {
         status = load_simulated(lib_directory, names[i], RTLD_GLOBAL, &library, error);
         cudart = cudart ? cudart : library;

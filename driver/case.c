@@ -1,5 +1,6 @@
 #include "case.h"
 
+#include "gmd_output.h"
 #include "gmd_pool_book.h"
 #include "interleave.h"
 
@@ -7,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The requests of a live scenario lie in memory that the allocator may have written over. Its
  * blocks are numbered in the order of their allocation, so none is above the number of requests. */
@@ -134,48 +134,35 @@ static gmd_status complete_case(const gmd_outcome *o, const gmd_run_options *opt
     return status;
 }
 
-/* NAME-VARIANT-ORACLE-REQUEST.gmd, without spaces and slashes. */
-static void name_case(const gmd_outcome *o, const char *directory, char *path, size_t size)
+/* NAME-VARIANT-NUMBER-ORACLE-REQUEST.gmd, without spaces and slashes. */
+static void name_case(const gmd_outcome *o, const gmd_run_options *options, char *path, size_t size)
 {
-    char variant[sizeof o->variant + 1];
+    char variant[sizeof o->variant + 1], number[16] = "";
     snprintf(variant, sizeof variant, "%s%s", *o->variant ? "-" : "", o->variant);
     for (char *c = variant; *c; c++) {
         *c = strchr(" /\\", *c) ? '_' : *c;
     }
-    snprintf(path, size, "%s/%.80s%.60s-%s-%" PRIu64 ".gmd", directory, o->name, variant,
-             o->violations[0].oracle, o->violations[0].request);
-}
-
-/* Makes a folder with all that lead to it; 0, or -1 with errno. */
-static int make_folders(const char *path)
-{
-    char text[4096];
-    snprintf(text, sizeof text, "%s", path);
-    for (char *c = text + 1; *c; c++) {
-        if (*c == '/') {
-            *c = '\0';
-            if (mkdir(text, 0777) != 0 && errno != EEXIST) {
-                return -1;
-            }
-            *c = '/';
-        }
+    if (options->case_number > 1) {
+        snprintf(number, sizeof number, "-%" PRIu32, options->case_number);
     }
-    return mkdir(text, 0777) != 0 && errno != EEXIST ? -1 : 0;
+    snprintf(path, size, "%s/%.80s%.60s%s-%s-%" PRIu64 ".gmd", options->case_directory, o->name,
+             variant, number, o->violations[0].oracle, o->violations[0].request);
 }
 
 static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_run_options *options,
                              const gmd_violation *v, gmd_error *error)
 {
-    FILE *out = make_folders(options->case_directory) == 0 ? fopen(path, "w") : NULL;
-    if (!out) {
+    gmd_output out;
+    if (gmd_output_folder(options->case_directory) != 0) {
         return gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
     }
-    gmd_status status = gmd_trace_write(cut, out, error);
-    fprintf(out, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
-    if (fclose(out) != 0 && status == GMD_OK) {
-        status = gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status != GMD_OK) {
+        return status;
     }
-    return status;
+    status = gmd_trace_write(cut, out.stream, error);
+    fprintf(out.stream, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
+    return gmd_output_close(&out, status, error);
 }
 
 gmd_status gmd_case_cut(const gmd_run_options *options, const gmd_workload *workload,
@@ -194,7 +181,7 @@ void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload
         return;
     }
     char path[sizeof o->violations[0].case_path];
-    name_case(o, options->case_directory, path, sizeof path);
+    name_case(o, options, path, sizeof path);
     gmd_trace cut;
     gmd_error error = {""};
     gmd_status status = gmd_case_cut(options, workload, shared, &cut, &error);

@@ -86,8 +86,9 @@ void gmd_child_judge_death(const gmd_run_options *options, const gmd_workload *w
     if (is_hung && is_idle) {
         gmd_error error;
         gmd_fail(&error, GMD_BAD_INPUT,
-                 "the workload made no request for %g s after request %" PRIu64,
-                 options->call_budget_s, shared->outcome.requests);
+                 "%.*sthe workload made no request for %g s after request %" PRIu64,
+                 (int)sizeof shared->place - 1, shared->place, options->call_budget_s,
+                 shared->outcome.requests);
         gmd_outcome_error(&shared->outcome, GMD_BAD_INPUT, &error);
         return;
     }

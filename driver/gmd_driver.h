@@ -22,8 +22,10 @@ typedef struct gmd_run_options {
     const char *allocator;      /* SPEC of the command line */
     const char *lib_directory;  /* gmd's own libraries: libgmd_allocator.so, sim/ */
     const char *case_directory; /* where a failing case is written; NULL: nowhere */
-    const char *torch_adapter;  /* for the SPEC torch: the library of gmd_torch_adapter */
-    const char *conf;           /* allocator settings; NULL: none */
+    uint32_t
+        case_number; /* in its name: of runs that are called alike, this one; 0, 1: not there */
+    const char *torch_adapter; /* for the SPEC torch: the library of gmd_torch_adapter */
+    const char *conf;          /* allocator settings; NULL: none */
     gmd_device_kind device;
     uint32_t device_count;   /* simulated device */
     uint64_t capacity_bytes; /* simulated device; of each */

@@ -32,14 +32,14 @@ typedef struct gmd_journal_block {
     uint64_t segment_address, segment_size;
     uint64_t address, size, requested_size, stream;
     uint64_t pool_id[2];
-    uint8_t device, state; /* state: gmd_block_state */
-    bool is_large, is_expandable;
+    uint8_t device, state;           /* state: gmd_block_state */
+    uint8_t is_large, is_expandable; /* no bool: whatever is written there is one of its values */
 } gmd_journal_block;
 
 typedef struct gmd_journal {
     uint64_t count, dropped; /* events */
     uint64_t block_count;
-    bool is_walked; /* `blocks` holds all there were after the last event */
+    uint8_t is_walked; /* `blocks` holds all there were after the last event */
     uint32_t device_count;
     char conf[4200]; /* the allocator's settings, as it was given them */
     gmd_journal_block blocks[GMD_JOURNAL_BLOCK_MAX];

@@ -2,11 +2,17 @@
  * fails a run nor ends it.
  *
  * One entry a line, `#` starts a comment: the oracle's name, then optionally a colon and the cause,
- * a part of the message: "leak: 2 streams are left". Thread safety: read-only after reading. */
+ * a part of the message: "leak: 2 streams are left". Then, each behind a '|', what the run must
+ * have had before, in the words of a .gmd file, so that an entry hides no other defect with the
+ * same message: "fault FUNCTION" (any of its calls), "conf TEXT" (a part of the settings),
+ * "destroy". "end"
+ * there: after it the run is judged no more, because all that follows may be its consequence.
+ * Thread safety: read-only after reading. */
 #ifndef GMD_KNOWN_H
 #define GMD_KNOWN_H
 
 #include "gmd_error.h"
+#include "gmd_outcome.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +21,8 @@
 typedef struct gmd_known_entry {
     char *oracle;
     char *cause;       /* empty: every violation of the oracle */
+    char *conditions;  /* "fault cudaMalloc | destroy"; empty: none */
+    bool spoils;       /* the rest of the run is not judged */
     const char *quirk; /* known only once this deviation of the allocator mattered; NULL: always */
 } gmd_known_entry;
 
@@ -32,15 +40,18 @@ typedef struct gmd_known { /* zero-initialised: nothing is known */
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error);
 void gmd_known_free(gmd_known *known);
 
-/* Adds one entry; `cause` may be empty. */
-gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause, gmd_error *error);
+/* Adds one entry; `cause` and `conditions` may be empty. */
+gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause,
+                         const char *conditions, gmd_error *error);
 
 /* One that holds only once `quirk`, a string that stays, has mattered. */
 gmd_status gmd_known_add_quirk(gmd_known *known, const char *oracle, const char *cause,
                                const char *quirk, gmd_error *error);
 
-/* `known` may be NULL. */
-bool gmd_known_has(const gmd_known *known, const char *oracle, const char *message);
+/* The entry that a violation falls under; NULL: none. `known` may be NULL. `scene`: what the run
+ * has had; NULL: nothing. */
+const gmd_known_entry *gmd_known_find(const gmd_known *known, const gmd_scene *scene,
+                                      const char *oracle, const char *message);
 
 /* Whether a verdict can be of that name; and all such names, separated by commas. */
 bool gmd_oracle_is_named(const char *name);

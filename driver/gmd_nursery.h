@@ -43,6 +43,9 @@ gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
                            size_t *call_count, bool *is_complete, gmd_error *error);
 
 #define GMD_LAST_REQUEST UINT64_MAX /* as a probed_refusal: where the last request is refused */
+/* As a probed_refusal: of those that may be false, since what was asked for would fit beside what
+ * is live, the n-th. */
+#define GMD_DOUBTFUL_REFUSAL(n) (UINT64_C(1) << 32 | (uint64_t)(n))
 
 /* One of many inputs for a process. Of its header lines an `interleave` by a seed counts, and where
  * the nursery follows headers (gmd_nursery_follow), all of them. */

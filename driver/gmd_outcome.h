@@ -81,6 +81,15 @@ typedef struct gmd_check {
     uint32_t quirk_count;
 } gmd_check;
 
+/* What the run has had until now: a known defect may show after that only (gmd_known.h). */
+typedef struct gmd_scene {
+    char conf[160];     /* the allocator's settings */
+    char faults[8][40]; /* functions of the device that were made to fail; the first ones */
+    uint32_t fault_count;
+    bool has_destroyed; /* a stream */
+    bool is_spoilt;     /* by a known defect: what follows may be its consequence */
+} gmd_scene;
+
 typedef struct gmd_outcome {
     char name[128];    /* scenario name or file name */
     char kind[16];     /* "scenario", "trace", "history" */
@@ -109,6 +118,7 @@ typedef struct gmd_outcome {
     char notes[GMD_NOTE_MAX][640]; /* what a reader should know: "limit inferred: 2560 MiB" */
     uint32_t note_count;
     gmd_check check;
+    gmd_scene scene;
 } gmd_outcome;
 
 #endif

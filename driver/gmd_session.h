@@ -30,9 +30,12 @@ void gmd_session_phase(gmd_session *session, const char *label);
  */
 void gmd_session_bound(gmd_session *session, const gmd_bound *bound);
 
-/* The allocator's own figures where it exports them, else what the live set and the device tell. */
+/* The workload is here, in a script: told where it is stopped because it makes no requests. */
+void gmd_session_place(gmd_session *session, const char *file, int line);
+
 /* Whether this run only repeats another one, for the oracles that compare the two. */
 bool gmd_session_is_repetition(const gmd_session *session);
+/* The allocator's own figures where it exports them, else what the live set and the device tell. */
 bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory);
 
 /* reset_peak_memory_stats() of `device`; false: the allocator exports no gmd_reset_peak_stats. */

@@ -156,34 +156,47 @@ static void add_first(gmd_session *s, const gmd_journal_event *e)
 
 /* --- frees -------------------------------------------------------------------------------- */
 
-static void complete(gmd_session *s, size_t index)
+static void note_completed(gmd_session *s, const gmd_journal_event *requested)
 {
-    struct gmd_book *book = s->book;
-    gmd_journal_event e = book->pending[index].requested;
-    bool comes_first = e.request != (uint32_t)s->request_index;
+    gmd_journal_event e = *requested;
     e.action = GMD_ACTION_FREE_COMPLETED + 1;
     e.request = (uint32_t)s->request_index;
     e.time_us = time_of(s);
-    memmove(&book->pending[index], &book->pending[index + 1],
-            (book->pending_count - index - 1) * sizeof *book->pending);
-    book->pending_count--;
-    if (comes_first) {
+    if (requested->request != e.request) {
         add_first(s, &e);
     } else {
-        add(book->journal, &e);
+        add(s->book->journal, &e);
     }
+}
+
+/* Those that are pending no more are completed, in the order in which they were requested. */
+static void complete_marked(gmd_session *s)
+{
+    struct gmd_book *book = s->book;
+    size_t kept = 0;
+    for (size_t i = 0; i < book->pending_count; i++) {
+        if (book->pending[i].is_pending) {
+            book->pending[kept++] = book->pending[i];
+        } else {
+            note_completed(s, &book->pending[i].requested);
+        }
+    }
+    book->pending_count = kept;
 }
 
 /* All that is pending in a range is pending no more. */
 static void complete_in(gmd_session *s, int device, uint64_t address, uint64_t size)
 {
-    for (size_t i = 0; i < s->book->pending_count;) {
-        const gmd_journal_event *e = &s->book->pending[i].requested;
-        if (e->device == device && e->address < address + size && address < e->address + e->size) {
-            complete(s, i);
-        } else {
-            i++;
-        }
+    bool is_any = false;
+    for (size_t i = 0; i < s->book->pending_count; i++) {
+        pending_free *p = &s->book->pending[i];
+        const gmd_journal_event *e = &p->requested;
+        p->is_pending =
+            e->device != device || e->address >= address + size || address >= e->address + e->size;
+        is_any = is_any || !p->is_pending;
+    }
+    if (is_any) {
+        complete_marked(s);
     }
 }
 
@@ -198,38 +211,59 @@ static bool read_pending_bytes(const gmd_session *s, int device, uint64_t *bytes
     return true;
 }
 
+typedef struct pending_place {
+    uint64_t address;
+    size_t index; /* among those pending */
+} pending_place;
+
 typedef struct pending_walk {
     struct gmd_book *book;
-    int device;
+    pending_place *places; /* of the device, by address */
+    size_t count;
 } pending_walk;
+
+static int compare_places(const void *a, const void *b)
+{
+    const pending_place *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
 
 static void keep_pending(void *context, const gmd_block_info *b)
 {
     const pending_walk *walk = context;
-    for (size_t i = 0; b->state == GMD_BLOCK_PENDING_FREE && i < walk->book->pending_count; i++) {
-        pending_free *p = &walk->book->pending[i];
-        p->is_pending = p->is_pending ||
-                        (p->requested.device == walk->device && p->requested.address == b->address);
+    pending_place key = {.address = b->address};
+    const pending_place *found =
+        b->state == GMD_BLOCK_PENDING_FREE
+            ? bsearch(&key, walk->places, walk->count, sizeof key, compare_places)
+            : NULL;
+    if (found) {
+        walk->book->pending[found->index].is_pending = true;
     }
 }
 
 static void settle_by_walk(gmd_session *s, int device)
 {
     struct gmd_book *book = s->book;
-    for (size_t i = 0; i < book->pending_count; i++) {
-        book->pending[i].is_pending = book->pending[i].requested.device != device;
+    pending_walk walk = {.book = book,
+                         .places = malloc((book->pending_count + 1) * sizeof *walk.places)};
+    if (!walk.places) {
+        return; /* they are known to be completed later */
     }
-    gmd_session_enter_alone(s);
-    int result =
-        s->subject.walk(device, keep_pending, &(pending_walk){.book = book, .device = device});
-    gmd_alone_leave();
-    for (size_t i = 0; result == 0 && i < book->pending_count;) {
-        if (book->pending[i].is_pending) {
-            i++;
-        } else {
-            complete(s, i);
+    for (size_t i = 0; i < book->pending_count; i++) {
+        pending_free *p = &book->pending[i];
+        p->is_pending = p->requested.device != device;
+        if (!p->is_pending) {
+            walk.places[walk.count++] = (pending_place){p->requested.address, i};
         }
     }
+    qsort(walk.places, walk.count, sizeof *walk.places, compare_places);
+    gmd_session_enter_alone(s);
+    int result = s->subject.walk(device, keep_pending, &walk);
+    gmd_alone_leave();
+    if (result == 0) {
+        complete_marked(s);
+    }
+    free(walk.places);
 }
 
 void gmd_book_settle(gmd_session *s, int device)
@@ -283,13 +317,16 @@ void gmd_book_freed(gmd_session *s, const gmd_live_block *b, bool is_recorded)
         book->pending_bytes[b->device] = bytes;
     }
     bool may_wait = is_recorded && s->subject.record_stream && (!is_told || bytes > before);
+    if (may_wait) {
+        return;
+    }
     uint64_t address = place_of(s, b->device, b->address);
-    for (size_t i = book->pending_count; i > 0 && !may_wait; i--) {
-        const gmd_journal_event *e = &book->pending[i - 1].requested;
-        if (e->device == b->device && e->address == address) {
-            complete(s, i - 1);
-            break;
-        }
+    const pending_free *last = book->pending_count ? &book->pending[book->pending_count - 1] : NULL;
+    if (last && last->requested.device == b->device && last->requested.address == address) {
+        book->pending_count--;
+        note_completed(s, &last->requested);
+    } else { /* other threads' frees came in between, or the device has it back by now */
+        complete_in(s, b->device, address, 1);
     }
 }
 
@@ -359,7 +396,8 @@ static uint64_t forget_segments(gmd_intervals *segments, uint64_t address, uint6
 /* A range is mapped with a call for each of its handles: one event, as in PyTorch's history. */
 static bool joins(gmd_journal *j, const gmd_journal_event *e)
 {
-    gmd_journal_event *last = j->count ? &j->events[j->count - 1] : NULL;
+    bool has_last = j->count && j->count <= GMD_JOURNAL_EVENT_MAX;
+    gmd_journal_event *last = has_last ? &j->events[j->count - 1] : NULL;
     bool is_mapping =
         e->action == GMD_ACTION_SEGMENT_MAP + 1 || e->action == GMD_ACTION_SEGMENT_UNMAP + 1;
     if (!last || !is_mapping || last->action != e->action || last->device != e->device ||
@@ -415,7 +453,7 @@ static void note_block(void *context, const gmd_block_info *b)
 {
     block_walk *walk = context;
     gmd_journal *j = walk->journal;
-    if (j->block_count == GMD_JOURNAL_BLOCK_MAX) {
+    if (j->block_count >= GMD_JOURNAL_BLOCK_MAX) {
         walk->is_full = true;
         return;
     }
@@ -431,7 +469,8 @@ static void note_block(void *context, const gmd_block_info *b)
         .device = (uint8_t)walk->device,
         .state = (uint8_t)b->state,
         .is_large = b->is_large != 0,
-        .is_expandable = b->is_expandable != 0};
+        .is_expandable = b->is_expandable != 0,
+    };
 }
 
 /* Who has just been found wrong may have nothing left that can be walked. */

@@ -25,7 +25,9 @@ static gmd_oracle_result *result_of(gmd_outcome *outcome, const char *oracle)
 void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, const char *oracle,
                            uint64_t request, const char *message)
 {
-    if (gmd_known_has(known, oracle, message)) {
+    const gmd_known_entry *entry = gmd_known_find(known, &outcome->scene, oracle, message);
+    if (entry || outcome->scene.is_spoilt) {
+        outcome->scene.is_spoilt |= entry && entry->spoils;
         outcome->known_count++;
         return;
     }
@@ -106,6 +108,9 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
                           const gmd_run_options *options, gmd_error *error)
 {
     *judge = (gmd_judge){.outcome = outcome, .known = options->known};
+    outcome->scene = (gmd_scene){.fault_count = 0};
+    snprintf(outcome->scene.conf, sizeof outcome->scene.conf, "%s",
+             options->conf ? options->conf : "");
     for (size_t i = 0; gmd_oracles[i]; i++) {
         const gmd_oracle *oracle = gmd_oracles[i];
         const char *reason = oracle->blind_spot ? oracle->blind_spot(view) : NULL;

@@ -42,23 +42,125 @@ static char *trim(char *text)
     return text;
 }
 
-gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause, gmd_error *error)
+enum { WORDS_MAX = 200 };
+
+/* The next one of "A | B" into `words`, without the spaces around it; false: there is none. */
+static bool next_condition(const char **at, char words[WORDS_MAX])
 {
-    return gmd_known_add_quirk(known, oracle, cause, NULL, error);
+    *at += strspn(*at, " \t|");
+    size_t length = strcspn(*at, "|");
+    snprintf(words, WORDS_MAX, "%.*s", (int)length, *at);
+    *at += length;
+    for (size_t end = strlen(words); end && strchr(" \t", words[end - 1]); end--) {
+        words[end - 1] = '\0';
+    }
+    return *words != '\0';
+}
+
+static bool has_condition(const char *conditions, const char *wanted)
+{
+    char words[WORDS_MAX];
+    while (next_condition(&conditions, words)) {
+        if (strcmp(words, wanted) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static gmd_status add(gmd_known *known, const char *oracle, const char *cause,
+                      const char *conditions, const char *quirk, gmd_error *error)
+{
+    gmd_known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
+    if (!entries) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
+    }
+    known->entries = entries;
+    gmd_known_entry *e = &entries[known->count++];
+    *e = (gmd_known_entry){.oracle = strdup(oracle),
+                           .cause = strdup(cause),
+                           .conditions = strdup(conditions),
+                           .spoils = has_condition(conditions, "end"),
+                           .quirk = quirk};
+    return e->oracle && e->cause && e->conditions
+               ? GMD_OK
+               : gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
+}
+
+gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause,
+                         const char *conditions, gmd_error *error)
+{
+    return add(known, oracle, cause, conditions, NULL, error);
 }
 
 gmd_status gmd_known_add_quirk(gmd_known *known, const char *oracle, const char *cause,
                                const char *quirk, gmd_error *error)
 {
-    gmd_known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
-    if (entries) {
-        known->entries = entries;
-        entries[known->count] = (gmd_known_entry){strdup(oracle), strdup(cause), quirk};
-        known->count++;
+    return add(known, oracle, cause, "", quirk, error);
+}
+
+/* --- conditions -------------------------------------------------------------------------- */
+
+/* What follows `keyword` and a space; NULL: `words` begin otherwise, or nothing follows. */
+static const char *after(const char *words, const char *keyword)
+{
+    size_t length = strlen(keyword);
+    return strncmp(words, keyword, length) == 0 && words[length] == ' ' && words[length + 1]
+               ? words + length + 1
+               : NULL;
+}
+
+static bool is_condition(const char *words)
+{
+    return strcmp(words, "destroy") == 0 || strcmp(words, "end") == 0 || after(words, "fault") ||
+           after(words, "conf");
+}
+
+static bool has_failed(const gmd_scene *scene, const char *function)
+{
+    for (uint32_t i = 0; i < scene->fault_count; i++) {
+        if (strcmp(scene->faults[i], function) == 0) {
+            return true;
+        }
     }
-    return entries && entries[known->count - 1].oracle && entries[known->count - 1].cause
-               ? GMD_OK
-               : gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
+    return false;
+}
+
+static bool is_met(const gmd_scene *scene, const char *words)
+{
+    const char *function = after(words, "fault"), *setting = after(words, "conf");
+    return function  ? has_failed(scene, function)
+           : setting ? strstr(scene->conf, setting) != NULL
+                     : strcmp(words, "end") == 0 || scene->has_destroyed;
+}
+
+static bool are_met(const gmd_scene *scene, const char *conditions)
+{
+    char words[WORDS_MAX];
+    while (next_condition(&conditions, words)) {
+        if (!scene || !is_met(scene, words)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+static gmd_status check_conditions(const char *conditions, const char *path, size_t number,
+                                   gmd_error *error)
+{
+    char words[WORDS_MAX];
+    while (next_condition(&conditions, words)) {
+        if (!is_condition(words)) {
+            return gmd_fail(
+                error, GMD_BAD_INPUT,
+                "%s:%zu: expected 'fault FUNCTION', 'conf TEXT', 'destroy' or 'end' behind "
+                "'|', found '%s'",
+                path, number, words);
+        }
+    }
+    return GMD_OK;
 }
 
 static gmd_status read_line(gmd_known *known, char *line, const char *path, size_t number,
@@ -68,6 +170,12 @@ static gmd_status read_line(gmd_known *known, char *line, const char *path, size
     char *oracle = trim(line);
     if (!*oracle) {
         return GMD_OK;
+    }
+    char *bar = strchr(oracle, '|');
+    const char *conditions = bar ? bar + 1 : "";
+    if (bar) {
+        *bar = '\0';
+        oracle = trim(oracle);
     }
     char *colon = strchr(oracle, ':');
     char *cause = colon ? trim(colon + 1) : "";
@@ -81,7 +189,8 @@ static gmd_status read_line(gmd_known *known, char *line, const char *path, size
             "%s:%zu: expected 'ORACLE' or 'ORACLE: CAUSE', found the unknown oracle '%.80s'", path,
             number, oracle);
     }
-    return gmd_known_add(known, oracle, cause, error);
+    gmd_status status = check_conditions(conditions, path, number, error);
+    return status == GMD_OK ? gmd_known_add(known, oracle, cause, conditions, error) : status;
 }
 
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
@@ -106,7 +215,8 @@ gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
         status = read_line(&added, line, path, number, error);
     }
     for (size_t i = 0; status == GMD_OK && i < added.count; i++) {
-        status = gmd_known_add(known, added.entries[i].oracle, added.entries[i].cause, error);
+        const gmd_known_entry *e = &added.entries[i];
+        status = gmd_known_add(known, e->oracle, e->cause, e->conditions, error);
     }
     gmd_known_free(&added);
     free(text);
@@ -118,6 +228,7 @@ void gmd_known_free(gmd_known *known)
     for (size_t i = 0; i < known->count; i++) {
         free(known->entries[i].oracle);
         free(known->entries[i].cause);
+        free(known->entries[i].conditions);
     }
     free(known->entries);
     *known = (gmd_known){0};
@@ -129,13 +240,15 @@ static bool holds(const gmd_known *known, const gmd_known_entry *e)
     return !e->quirk || (count && count(e->quirk) > 0);
 }
 
-bool gmd_known_has(const gmd_known *known, const char *oracle, const char *message)
+const gmd_known_entry *gmd_known_find(const gmd_known *known, const gmd_scene *scene,
+                                      const char *oracle, const char *message)
 {
     for (size_t i = 0; known && i < known->count; i++) {
-        if (strcmp(known->entries[i].oracle, oracle) == 0 &&
-            strstr(message, known->entries[i].cause) && holds(known, &known->entries[i])) {
-            return true;
+        const gmd_known_entry *e = &known->entries[i];
+        if (strcmp(e->oracle, oracle) == 0 && strstr(message, e->cause) && holds(known, e) &&
+            are_met(scene, e->conditions)) {
+            return e;
         }
     }
-    return false;
+    return NULL;
 }

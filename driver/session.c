@@ -101,6 +101,12 @@ bool gmd_session_is_repetition(const gmd_session *session)
     return session->options->is_second_run;
 }
 
+void gmd_session_place(gmd_session *session, const char *file, int line)
+{
+    gmd_shared *shared = session->shared;
+    snprintf(shared->place, sizeof shared->place, "%s:%d: ", file, line);
+}
+
 bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory)
 {
     const gmd_stats *stats = &session->stats[0];

@@ -94,7 +94,9 @@ struct gmd_session {
 
     bool has_used;             /* work was queued */
     uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
-    uint64_t last_probe;       /* request index */
+    uint64_t
+        doubtful_refusals; /* while scouting: what was asked for would fit beside what is live */
+    uint64_t last_probe;   /* request index */
     gmd_misuses_made wrong_frees;
     uint64_t last_mark;     /* of all in this process: marks of an earlier input mean nothing */
     uint64_t marking_count; /* allocations asked whether their contents are to be followed */

@@ -209,14 +209,31 @@ static void scout_refusal(gmd_session *s, const gmd_request *r)
     s->ends_here = true;
 }
 
+/* Neither the limit nor the device is full of what is live. */
+static bool is_doubtful(const gmd_session *s, const gmd_request *r)
+{
+    uint64_t bound = s->view.limit_bytes, live = s->live_bytes[r->device];
+    if (s->view.device_bytes && s->view.device_bytes < bound) {
+        bound = s->view.device_bytes;
+    }
+    return live <= bound && r->bytes <= bound - live;
+}
+
+static bool is_scouted(gmd_session *s, const gmd_request *r)
+{
+    bool is_last = s->request_index + 1 == s->workload->trace->count;
+    s->refusals++;
+    s->doubtful_refusals += is_doubtful(s, r);
+    return s->refusals == s->scouted_refusal ||
+           (is_last && s->scouted_refusal == GMD_LAST_REQUEST) ||
+           (is_doubtful(s, r) && s->scouted_refusal == GMD_DOUBTFUL_REFUSAL(s->doubtful_refusals));
+}
+
 void gmd_session_probe(gmd_session *s, const gmd_request *r)
 {
     bool is_alone = !s->view.is_busy && !s->view.is_overlapped; /* no thread frees in between */
     if (s->is_scouting) {
-        bool is_last = s->request_index + 1 == s->workload->trace->count;
-        bool is_wanted = (++s->refusals == s->scouted_refusal ||
-                          (is_last && s->scouted_refusal == GMD_LAST_REQUEST)) &&
-                         !s->interleaving;
+        bool is_wanted = is_scouted(s, r) && !s->interleaving;
         if (is_wanted && !s->is_over && s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL]) {
             scout_refusal(s, r);
         }

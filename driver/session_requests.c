@@ -253,6 +253,10 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
     const gmd_trace *t = s->workload->trace;
     const char *function =
         t && r->function < t->functions.count ? t->functions.items[r->function] : "";
+    gmd_scene *scene = &s->shared->outcome.scene;
+    if (scene->fault_count < sizeof scene->faults / sizeof *scene->faults) {
+        snprintf(scene->faults[scene->fault_count++], sizeof *scene->faults, "%s", function);
+    }
     return gmd_fault_plant(&s->faults, &s->runtime, r, function, s->request_index, error);
 }
 
@@ -405,6 +409,7 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
     case GMD_OP_DEVICE:
         return do_device(s, r, error);
     case GMD_OP_DESTROY:
+        s->shared->outcome.scene.has_destroyed = true;
         return do_destroy(s, r, error);
     case GMD_OP_BUDGET:
         return do_budget(s, r, error);

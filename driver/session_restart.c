@@ -41,7 +41,7 @@ void gmd_session_forget(gmd_session *s)
     s->faults.count = 0;
     s->call_count = s->misuse_count = 0;
     s->peak_allocated = s->peak_reserved = 0;
-    s->refusals = s->probes = s->last_probe = 0;
+    s->refusals = s->doubtful_refusals = s->probes = s->last_probe = 0;
     s->wrong_frees = (gmd_misuses_made){0};
     s->marking_count = 0;
     s->request_index = s->last_refused = 0;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "subject.h"
 
+#include "elf_file.h"
 #include "gmd_torch.h"
 
 #include <dlfcn.h>
@@ -233,6 +234,10 @@ static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,
         return status;
     }
     snprintf(subject->path, sizeof subject->path, "%s", spec->path);
+    if (!gmd_elf_file_is_whole(spec->path)) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator %s: cannot be loaded: the file is cut short", source->spec);
+    }
     subject->library = dlopen(spec->path, RTLD_NOW | RTLD_LOCAL);
     return subject->library ? check_runtimes(source, spec, error)
                             : gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot be loaded: %s",

@@ -1,5 +1,6 @@
 #include "corpus.h"
 
+#include "gmd_output.h"
 #include "input.h"
 
 #include <dirent.h>
@@ -204,6 +205,10 @@ gmd_status gmd_corpus_read(gmd_corpus *c, gmd_corpus_visit_fn *visit, void *cont
                            size_t *unreadable, gmd_error *error)
 {
     struct dirent **names;
+    if (c->folder && gmd_output_folder(c->folder) != 0) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: the folder cannot be made: %s", c->folder,
+                        strerror(errno));
+    }
     int count = c->folder ? scandir(c->folder, &names, NULL, alphasort) : 0;
     *unreadable = 0;
     if (count < 0) {

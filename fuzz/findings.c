@@ -1,14 +1,13 @@
 #include "findings.h"
 
 #include "gmd_clock.h"
+#include "gmd_output.h"
 #include "reproducer.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
 {
@@ -75,8 +74,8 @@ static void write_message(FILE *out, const char *message)
     }
 }
 
-static gmd_status write_lines(FILE *out, const char *text, const gmd_violation *violation,
-                              const char *origin, const char *allocator)
+static void write_lines(FILE *out, const char *text, const gmd_violation *violation,
+                        const char *origin, const char *allocator)
 {
     const char *rest = strchr(text, '\n');
     size_t first = rest ? (size_t)(rest + 1 - text) : strlen(text);
@@ -84,7 +83,6 @@ static gmd_status write_lines(FILE *out, const char *text, const gmd_violation *
     fprintf(out, "# %s: ", violation->oracle);
     write_message(out, violation->message);
     fprintf(out, "\n# %s --allocator %s\n%s", origin, allocator, text + first);
-    return fflush(out) || ferror(out) ? GMD_FAILED : GMD_OK;
 }
 
 gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *violation,
@@ -101,16 +99,16 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
     if (memory) {
         fclose(memory);
     }
-    FILE *out = status == GMD_OK ? fopen(path, "w") : NULL;
-    bool has_failed = status == GMD_OK && !out;
-    if (out) {
-        has_failed = write_lines(out, text, violation, origin, allocator) != GMD_OK;
-        has_failed = fclose(out) != 0 || has_failed;
+    gmd_output out;
+    if (status == GMD_OK) {
+        status = gmd_output_open(&out, path, error);
+    }
+    if (status == GMD_OK) {
+        write_lines(out.stream, text, violation, origin, allocator);
+        status = gmd_output_close(&out, status, error);
     }
     free(text);
-    return has_failed
-               ? gmd_fail(error, GMD_FAILED, "%s: cannot be written: %s", path, strerror(errno))
-               : status;
+    return status;
 }
 
 gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *violation,
@@ -191,7 +189,7 @@ static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_ru
     char path[sizeof finding->violation.case_path];
     if (status == GMD_OK && findings->out_directory) {
         name_case(findings, &finding->cause, path, sizeof path);
-        mkdir(findings->out_directory, 0777);
+        gmd_output_folder(findings->out_directory); /* what fails is told by the next line */
         status = gmd_case_file_write_all(&smallest, &finding->violation, findings->origin,
                                          findings->allocator, path, error);
         snprintf(finding->violation.case_path, sizeof path, "%s", path);

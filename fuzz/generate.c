@@ -206,12 +206,26 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
     return r;
 }
 
+/* A profile may have been shaped after it was drawn, and by one who does not know the space. */
+static uint32_t weight_of(const gmd_generator *g, int op)
+{
+    const gmd_profile_space *space = g->space;
+    bool is_possible = op == GMD_OP_FAULT               ? space->fault_target_count > 0
+                       : op == GMD_OP_BUDGET            ? space->has_budgets
+                       : op == GMD_OP_FRACTION          ? space->has_fraction
+                       : op == GMD_OP_RECORD            ? space->has_record_stream
+                       : op == GMD_OP_DESTROY           ? g->profile->stream_count > 1
+                       : gmd_op_is_on_pool((uint8_t)op) ? space->has_pools
+                                                        : true;
+    return is_possible && !(space->without_ops >> op & 1) ? g->profile->weights[op] : 0;
+}
+
 static gmd_op choose_op(gmd_generator *g)
 {
     uint64_t at = gmd_random_below(&g->random, g->weight_sum);
     int op = 0;
-    while (at >= g->profile->weights[op]) {
-        at -= g->profile->weights[op++];
+    while (at >= weight_of(g, op)) {
+        at -= weight_of(g, op++);
     }
     bool needs_block = op == GMD_OP_FREE || op == GMD_OP_USE || op == GMD_OP_RECORD;
     if (needs_block && !g->live_count) {
@@ -320,7 +334,7 @@ gmd_status gmd_generator_start(gmd_generator *g, const gmd_profile *profile,
     g->space = space;
     g->random = (gmd_random){seed};
     for (int op = 0; op < GMD_OP_COUNT; op++) {
-        g->weight_sum += profile->weights[op];
+        g->weight_sum += weight_of(g, op);
     }
     gmd_status status = write_header(g, trace, error);
     for (uint32_t device = 0; device < profile->device_count && profile->fraction < 1; device++) {

@@ -13,7 +13,8 @@
 #define GUIDED_ROUNDS   1  /* of three, once there is a corpus */
 #define GUIDED_RUNS     96 /* sequences of such a round */
 #define RANDOM_RUNS     64
-#define RARELY          16 /* one round in so many: what few defects need, and costs more */
+#define REAL_RUNS       256 /* on a real device, where a process takes a second and a half */
+#define RARELY          16  /* one round in so many: what few defects need, and costs more */
 
 /* --- the campaign ------------------------------------------------------------------------ */
 
@@ -148,11 +149,14 @@ static void free_batch(gmd_batch *b)
 }
 
 /* The questions after a refusal end a sequence: after which one is drawn, the first ones more often
- * than the later ones, and for some it is none. */
+ * than the later ones, and for some it is none. Mostly it is one of those that may be false. */
 static uint64_t choose_refusal(uint64_t seed)
 {
     gmd_random r = {seed};
-    return gmd_random_chance(&r, 30) ? 0 : 1 + gmd_random_below(&r, 1 + gmd_random_below(&r, 12));
+    uint64_t kind = gmd_random_below(&r, 10);
+    uint64_t most = 1 + gmd_random_below(&r, kind < 7 ? 6 : 12);
+    uint64_t which = 1 + gmd_random_below(&r, most);
+    return kind < 7 ? GMD_DOUBTFUL_REFUSAL(which) : kind < 9 ? which : 0;
 }
 
 static bool make_sequence(gmd_campaign *c, const source *from, uint64_t seed, gmd_trace *trace)
@@ -249,13 +253,20 @@ bool gmd_campaign_run_batch(gmd_campaign *c, bool interleaves, gmd_batch *b)
 }
 
 /* Short ones at first: a campaign of a minute is to see many kinds of sequences. */
+static uint64_t usual_length(const gmd_campaign *c, uint64_t round)
+{
+    if (c->options->run->device != GMD_DEVICE_SIM) {
+        return REAL_RUNS;
+    }
+    return round < 8 ? 16 : round < 32 ? 64 : 256;
+}
+
 static uint64_t sequences_of(const gmd_campaign *c, const gmd_profile *profile, uint64_t round)
 {
     if (profile->interleaves && c->result->spins_since) {
         return 1;
     }
-    uint64_t given = c->options->round_runs;
-    uint64_t count = given ? given : round < 8 ? 16 : round < 32 ? 64 : 256;
+    uint64_t count = c->options->round_runs ? c->options->round_runs : usual_length(c, round);
     uint64_t most = profile->interleaves        ? INTERLEAVED_MAX
                     : profile->thread_count > 1 ? THREADED_MAX
                                                 : count;

@@ -3,11 +3,14 @@
  * sequences in one process leave no time for. */
 #include "campaign.h"
 
+#include "gmd_size.h"
+
 #define SEQUENCES 8
+#define ROOM      GMD_GIB /* what is lost shows as growth, for which there must be room */
 
 /* What is repeated is requests only: what would change the device from one time to the next, or
  * plants something, is left out. */
-static void make_repeatable(gmd_profile *profile)
+static void make_repeatable(gmd_profile *profile, const gmd_profile_space *space)
 {
     static const gmd_op left_out[] = {GMD_OP_FAULT,       GMD_OP_BUDGET,     GMD_OP_FRACTION,
                                       GMD_OP_DESTROY,     GMD_OP_BEGIN_POOL, GMD_OP_END_POOL,
@@ -16,6 +19,8 @@ static void make_repeatable(gmd_profile *profile)
         profile->weights[left_out[i]] = 0;
     }
     profile->fraction = 1;
+    profile->capacity_bytes =
+        !space->capacity_bytes && profile->capacity_bytes < ROOM ? ROOM : profile->capacity_bytes;
     profile->thread_count = 1;
     profile->interleaves = false;
 }
@@ -47,7 +52,7 @@ bool gmd_campaign_repeat(gmd_campaign *c, gmd_profile *profile, uint64_t seed)
     if (c->options->run->device != GMD_DEVICE_SIM || is_limited) {
         return false;
     }
-    make_repeatable(profile);
+    make_repeatable(profile, &c->options->space);
     bool goes_on = true;
     for (uint64_t i = 0; i < SEQUENCES && goes_on && !gmd_campaign_is_over(c); i++) {
         gmd_trace trace;

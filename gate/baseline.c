@@ -7,12 +7,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define HEADER "gmd-baseline 1"
+#define HEADER    "gmd-baseline 1"
+#define OTHER_MAX 4200
 
 /* Beyond what repeated measuring on a busy machine varies by (docs/gate.md has figures). */
 #define RATIO_TOLERANCE       0.50
 #define INSTRUCTION_TOLERANCE 0.03
+
+/* --- by name ----------------------------------------------------------------------------- */
+
+static int compare_names(const gmd_gate_figure *f, const char *category, const char *item,
+                         const char *name)
+{
+    int order = strcmp(f->category, category);
+    order = order ? order : strcmp(f->item, item);
+    return order ? order : strcmp(f->name, name);
+}
+
+static int compare_figures(const void *left, const void *right)
+{
+    const gmd_gate_figure *b = right;
+    return compare_names(left, b->category, b->item, b->name);
+}
 
 /* --- reading ----------------------------------------------------------------------------- */
 
@@ -77,6 +95,21 @@ static bool read_figure(const char *line, gmd_gate_figure *f)
            (strcmp(f->category, "memory") == 0 || strcmp(f->category, "speed") == 0);
 }
 
+static gmd_status append(gmd_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
+{
+    if (b->count == b->capacity) {
+        size_t capacity = b->capacity ? b->capacity * 2 : 256;
+        gmd_gate_figure *figures = realloc(b->figures, capacity * sizeof *figures);
+        if (!figures) {
+            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a baseline");
+        }
+        b->figures = figures;
+        b->capacity = capacity;
+    }
+    b->figures[b->count++] = *figure;
+    return GMD_OK;
+}
+
 static gmd_status read_line(gmd_baseline *b, char *line, const char *path, size_t number,
                             gmd_error *error)
 {
@@ -103,7 +136,7 @@ static gmd_status read_line(gmd_baseline *b, char *line, const char *path, size_
                         "speed, found '%.200s'",
                         path, number, line);
     }
-    return gmd_baseline_set(b, &figure, error);
+    return append(b, &figure, error);
 }
 
 static gmd_status read_lines(gmd_baseline *b, char *text, const char *path, gmd_error *error)
@@ -130,6 +163,26 @@ static gmd_status read_lines(gmd_baseline *b, char *text, const char *path, gmd_
     return status;
 }
 
+/* Sorts them. A file that says nothing, or two things, must not pass for one to judge by. */
+static gmd_status check_figures(gmd_baseline *b, const char *path, gmd_error *error)
+{
+    gmd_baseline_sort(b);
+    if (!b->count) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "%s: no figures: expected lines 'CATEGORY ITEM NAME VALUE UNIT'; "
+                        "--update-baseline writes the file anew where there is no such file",
+                        path);
+    }
+    for (size_t i = 1; i < b->count; i++) {
+        const gmd_gate_figure *f = &b->figures[i];
+        if (compare_figures(f - 1, f) == 0) {
+            return gmd_fail(error, GMD_BAD_INPUT, "%s: '%s %s %s' stands there twice", path,
+                            f->category, f->item, f->name);
+        }
+    }
+    return GMD_OK;
+}
+
 gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error *error)
 {
     uint8_t *bytes = NULL;
@@ -148,8 +201,9 @@ gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error
     free(text);
     free(bytes);
     if (status == GMD_OK) {
-        gmd_baseline_sort(baseline);
-    } else {
+        status = check_figures(baseline, path, error);
+    }
+    if (status != GMD_OK) {
         gmd_baseline_free(baseline);
     }
     return status;
@@ -190,11 +244,40 @@ static void put_all(const gmd_baseline *b, FILE *out)
     }
 }
 
+/* It is written beside, under this name, and takes the file's place when it is complete. */
+static gmd_status name_beside(const char *path, char other[OTHER_MAX], gmd_error *error)
+{
+    return (size_t)snprintf(other, OTHER_MAX, "%s.new", path) < OTHER_MAX
+               ? GMD_OK
+               : gmd_fail(error, GMD_BAD_INPUT, "--baseline: the name of the file is too long");
+}
+
+gmd_status gmd_baseline_probe(const char *path, gmd_error *error)
+{
+    char other[OTHER_MAX];
+    struct stat file;
+    gmd_status status = name_beside(path, other, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (stat(path, &file) == 0 && !S_ISREG(file.st_mode)) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: not a file", path);
+    }
+    FILE *out = fopen(other, "w");
+    if (!out) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    fclose(out);
+    remove(other);
+    return GMD_OK;
+}
+
 gmd_status gmd_baseline_write(const gmd_baseline *baseline, const char *path, gmd_error *error)
 {
-    char other[4200];
-    if ((size_t)snprintf(other, sizeof other, "%s.new", path) >= sizeof other) {
-        return gmd_fail(error, GMD_BAD_INPUT, "--baseline: the name of the file is too long");
+    char other[OTHER_MAX];
+    gmd_status status = name_beside(path, other, error);
+    if (status != GMD_OK) {
+        return status;
     }
     FILE *out = fopen(other, "w");
     if (!out) {
@@ -213,20 +296,6 @@ gmd_status gmd_baseline_write(const gmd_baseline *baseline, const char *path, gm
 
 /* --- the figures ------------------------------------------------------------------------- */
 
-static int compare_names(const gmd_gate_figure *f, const char *category, const char *item,
-                         const char *name)
-{
-    int order = strcmp(f->category, category);
-    order = order ? order : strcmp(f->item, item);
-    return order ? order : strcmp(f->name, name);
-}
-
-static int compare_figures(const void *left, const void *right)
-{
-    const gmd_gate_figure *b = right;
-    return compare_names(left, b->category, b->item, b->name);
-}
-
 void gmd_baseline_sort(gmd_baseline *baseline)
 {
     if (baseline->count) {
@@ -237,33 +306,28 @@ void gmd_baseline_sort(gmd_baseline *baseline)
 const gmd_gate_figure *gmd_baseline_find(const gmd_baseline *baseline, const char *category,
                                          const char *item, const char *name)
 {
-    for (size_t i = 0; i < baseline->count; i++) { /* hundreds at most */
-        if (compare_names(&baseline->figures[i], category, item, name) == 0) {
-            return &baseline->figures[i];
+    size_t low = 0, high = baseline->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_names(&baseline->figures[middle], category, item, name);
+        if (order == 0) {
+            return &baseline->figures[middle];
         }
+        low = order < 0 ? middle + 1 : low;
+        high = order < 0 ? high : middle;
     }
     return NULL;
 }
 
 gmd_status gmd_baseline_set(gmd_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
 {
-    for (size_t i = 0; i < b->count; i++) {
+    for (size_t i = 0; i < b->count; i++) { /* not sorted yet; of one gate, some hundreds */
         if (compare_figures(&b->figures[i], figure) == 0) {
             b->figures[i] = *figure;
             return GMD_OK;
         }
     }
-    if (b->count == b->capacity) {
-        size_t capacity = b->capacity ? b->capacity * 2 : 256;
-        gmd_gate_figure *figures = realloc(b->figures, capacity * sizeof *figures);
-        if (!figures) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a baseline");
-        }
-        b->figures = figures;
-        b->capacity = capacity;
-    }
-    b->figures[b->count++] = *figure;
-    return GMD_OK;
+    return append(b, figure, error);
 }
 
 static double tolerance_of(const gmd_gate_figure *f)

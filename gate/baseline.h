@@ -27,6 +27,9 @@ typedef struct gmd_baseline {
 /* GMD_BAD_INPUT names the file, the line and what was expected. On failure it is left empty. */
 gmd_status gmd_baseline_read(gmd_baseline *baseline, const char *path, gmd_error *error);
 
+/* Whether the file can be written: GMD_BAD_INPUT says why not. Nothing is left behind. */
+gmd_status gmd_baseline_probe(const char *path, gmd_error *error);
+
 /* The whole file at once, by way of another one beside it. */
 gmd_status gmd_baseline_write(const gmd_baseline *baseline, const char *path, gmd_error *error);
 

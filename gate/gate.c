@@ -100,7 +100,6 @@ static gmd_gate_item *add_item(gmd_gate *gate, const char *name)
     gmd_gate_item *item = &p->items[p->item_count++];
     *item = (gmd_gate_item){.fate = GMD_GATE_PASSED};
     snprintf(item->name, sizeof item->name, "%s", name);
-    p->was_run = true;
     return item;
 }
 
@@ -143,6 +142,7 @@ void gmd_gate_end(gmd_gate *gate)
         gate->item->fate = gate->item->hits ? GMD_GATE_FAILED
                            : was_refused    ? GMD_GATE_SKIPPED
                                             : GMD_GATE_PASSED;
+        gate->part->was_run = gate->part->was_run || gate->item->runs || gate->item->hits;
     }
     gate->item = NULL;
 }
@@ -362,6 +362,27 @@ static gmd_status check_only(const gmd_gate *gate, gmd_error *error)
                 : GMD_OK;
 }
 
+/* --only names an item that there is, and something of the part can be run. */
+static gmd_status check_only_ran(const gmd_gate *gate, gmd_error *error)
+{
+    const char *reason = NULL;
+    for (size_t i = 0; i < gate->result->part_count; i++) {
+        const gmd_gate_part *part = &gate->result->parts[i];
+        if (part->item_count) {
+            return GMD_OK;
+        }
+        size_t length = strlen(part->name);
+        bool is_meant = strncmp(gate->options->only, part->name, length) == 0;
+        reason = is_meant && part->reason[0] ? part->reason : reason;
+    }
+    return reason ? gmd_fail(error, GMD_BAD_INPUT, "--only %s: nothing was run: %s",
+                             gate->options->only, reason)
+                  : gmd_fail(error, GMD_BAD_INPUT,
+                             "--only %s: nothing was run: there is no such item for this allocator "
+                             "and these options",
+                             gate->options->only);
+}
+
 static void fix_conf(gmd_gate *gate)
 {
     gate->confs[0] = gate->options->run->conf;
@@ -421,12 +442,27 @@ gmd_gate_part *gmd_gate_part_named(const gmd_gate *gate, const char *name)
     return &gate->result->parts[i];
 }
 
+/* A part without an item and without a reason would pass for one that found nothing. */
+static void demand_items(gmd_gate *gate)
+{
+    bool is_excused = gate->options->only || gate->part->reason[0] || gmd_gate_is_over(gate);
+    if (!gate->part->item_count && !is_excused) {
+        gmd_error error;
+        gmd_gate_fail(gate,
+                      gmd_fail(&error, GMD_FAILED,
+                               "%s: nothing there to run in the part '%s': is gmd installed whole?",
+                               gate->run.lib_directory, gate->part->name),
+                      &error);
+    }
+}
+
 static void run_parts(gmd_gate *gate)
 {
     for (size_t i = 0; i < gmd_gate_plan_part_count && !gmd_gate_is_over(gate); i++) {
         gate->part = &gate->result->parts[i];
         gmd_gate_plan_parts[i].run(gate);
         gmd_gate_end(gate);
+        demand_items(gate);
     }
     gate->part = gmd_gate_part_named(gate, "random");
     gmd_gate_more(gate);
@@ -457,7 +493,13 @@ static gmd_status run_gate(gmd_gate *gate, gmd_error *error)
     }
     gmd_gate_end(gate);
     gmd_gate_tell_findings(gate);
-    return gate->status == GMD_OK ? gmd_gate_close_baseline(gate, error) : gate->status;
+    if (gate->status == GMD_OK && gate->options->only && !gate->gives_up) {
+        status = check_only_ran(gate, error);
+    }
+    if (gate->status != GMD_OK || status != GMD_OK) {
+        return gate->status != GMD_OK ? gate->status : status;
+    }
+    return gmd_gate_close_baseline(gate, error);
 }
 
 gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result, gmd_error *error)

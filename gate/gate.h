@@ -89,8 +89,7 @@ gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error);
 __attribute__((format(printf, 2, 3))) void gmd_gate_note_baseline(gmd_gate *gate, const char *text,
                                                                   ...);
 
-/* told.c: a word for the shell; the findings into the result. */
-void gmd_gate_quote(const char *word, char *out, size_t size);
+/* told.c: the findings into the result. */
 void gmd_gate_tell_findings(gmd_gate *gate);
 
 /* The number of runs that the plan has for this gate. */

@@ -35,6 +35,10 @@ typedef struct gmd_gate_options {
                                      the reference allocator */
     const char *const *histories; /* recorded ones, beside those that ship with gmd */
     size_t history_count;
+    /* For the commands that are printed, as the user gave them, quoted: options that every run of
+     * this allocator needs (--promise, --torch-dir, --known), and those of the battery (--devices,
+     * --history). NULL: none. */
+    const char *subject_words, *battery_words;
     const volatile sig_atomic_t *is_interrupted;               /* NULL: nobody interrupts */
     void (*progress)(void *, const gmd_gate_progress *status); /* NULL: nobody is told */
     void *context;

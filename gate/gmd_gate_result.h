@@ -33,7 +33,7 @@ typedef struct gmd_gate_part {
     const char *what;     /* one line for people */
     gmd_gate_item *items;
     size_t item_count, item_capacity;
-    bool was_run;     /* false: the gate ended before it, or it was not asked for */
+    bool was_run; /* false: the gate ended before it, it was not asked for, or had nothing to run */
     char reason[240]; /* not run: why, where it is known */
 } gmd_gate_part;
 
@@ -61,12 +61,13 @@ typedef struct gmd_gate_figure {
     char detail[120];          /* LOST: why */
 } gmd_gate_figure;
 
-#define GMD_GATE_NOTE_MAX 8
+#define GMD_GATE_NOTE_MAX    8
+#define GMD_GATE_COMMAND_MAX 4400 /* with an item */
 
 typedef struct gmd_gate_against { /* the baseline; all empty: there is none */
     char path[512];
     bool was_written;    /* --update-baseline */
-    char commands[1024]; /* "gmd gate --allocator ... --baseline ...": what is added makes one
+    char commands[4096]; /* "gmd gate --allocator ... --baseline ...": what is added makes one
                             figure again, or accepts what there is */
     char notes[GMD_GATE_NOTE_MAX][320];
     size_t note_count;
@@ -77,7 +78,7 @@ typedef struct gmd_gate_finding {
     gmd_violation violation; /* of the minimised case; case_path: its file, may be empty */
     char cause[256];         /* the message without what differs from run to run */
     char part[24], item[96]; /* that came upon it first */
-    char replay[1024];       /* the command that shows it again */
+    char replay[4096];       /* the command that shows it again */
     size_t case_requests;
     uint64_t hits;
     double seconds; /* since the gate began */
@@ -99,6 +100,7 @@ typedef struct gmd_gate_result {
     char ended_early[240]; /* why not all of it was run; empty: all was */
 } gmd_gate_result;
 
+/* GMD_ERROR: it was ended before all was judged, and found nothing until then. */
 gmd_verdict gmd_gate_verdict(const gmd_gate_result *result);
 gmd_verdict gmd_gate_part_verdict(const gmd_gate_part *part);
 /* "correctness", "memory", "speed", in this order; NULL: there are no more. */

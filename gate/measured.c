@@ -1,6 +1,8 @@
 /* measured.c - the figures of memory and speed: kept, and held against the baseline. */
 #include "gate.h"
 
+#include "gmd_command.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,16 +80,15 @@ static void compare_headers(gmd_gate *gate, const char *machine)
 
 static void write_commands(gmd_gate *gate)
 {
-    char allocator[420], file[420], conf[160] = "";
     gmd_gate_against *a = &gate->result->baseline;
-    gmd_gate_quote(gate->run.allocator, allocator, sizeof allocator);
-    gmd_gate_quote(gate->options->baseline, file, sizeof file);
-    if (*conf_of(gate)) {
-        gmd_gate_quote(conf_of(gate), conf, sizeof conf);
-    }
     snprintf(a->path, sizeof a->path, "%s", gate->options->baseline);
-    snprintf(a->commands, sizeof a->commands, "gmd gate --allocator %s%s%s --baseline %s",
-             allocator, conf[0] ? " --conf " : "", conf, file);
+    gmd_command c = gmd_command_begin(a->commands, sizeof a->commands, "gmd gate");
+    gmd_command_option(&c, "--allocator", gate->run.allocator);
+    gmd_command_option(&c, "--conf", conf_of(gate));
+    gmd_command_more(&c, gate->options->subject_words);
+    gmd_command_more(&c, gate->options->battery_words);
+    gmd_command_option(&c, "--baseline", gate->options->baseline);
+    gmd_command_end(&c);
 }
 
 gmd_status gmd_gate_open_baseline(gmd_gate *gate, gmd_error *error)
@@ -104,6 +105,9 @@ gmd_status gmd_gate_open_baseline(gmd_gate *gate, gmd_error *error)
     bool is_there = access(o->baseline, F_OK) == 0;
     if (is_there || !o->updates_baseline) {
         status = gmd_baseline_read(&gate->baseline, o->baseline, error);
+    }
+    if (status == GMD_OK && o->updates_baseline) {
+        status = gmd_baseline_probe(o->baseline, error); /* not after minutes of measuring */
     }
     if (status == GMD_OK && !o->updates_baseline) {
         compare_headers(gate, machine);
@@ -136,6 +140,10 @@ static gmd_status write_baseline(gmd_gate *gate, gmd_error *error)
             status = gmd_baseline_set(b, f, error);
         }
     }
+    if (status == GMD_OK && !b->count) {
+        gmd_gate_note_baseline(gate, "the baseline was not written: nothing was measured");
+        return GMD_OK;
+    }
     gmd_baseline_sort(b);
     if (status == GMD_OK) {
         status = gmd_baseline_write(b, gate->options->baseline, error);
@@ -144,25 +152,35 @@ static gmd_status write_baseline(gmd_gate *gate, gmd_error *error)
     return status;
 }
 
-static bool has_item(const gmd_gate *gate, const gmd_gate_figure *like)
+static bool was_measured(const gmd_gate *gate, const gmd_gate_figure *like)
 {
     for (size_t i = 0; i < gate->result->figure_count; i++) {
         const gmd_gate_figure *f = &gate->result->figures[i];
-        if (strcmp(f->category, like->category) == 0 && strcmp(f->item, like->item) == 0) {
+        if (strcmp(f->category, like->category) == 0 && strcmp(f->item, like->item) == 0 &&
+            strcmp(f->name, like->name) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* Figures of the baseline that are of nothing that is there to be measured. */
+static bool was_asked_for(const gmd_gate *gate, const gmd_gate_figure *f)
+{
+    const char *only = gate->options->only;
+    size_t length = strlen(f->category);
+    return !only || (strncmp(only, f->category, length) == 0 &&
+                     (!only[length] || strcmp(only + length + 1, f->item) == 0));
+}
+
+/* Figures of the baseline for which there are none now. */
 static void note_leftovers(gmd_gate *gate)
 {
     size_t count = 0, first = 0;
     const gmd_baseline *b = &gate->baseline;
     for (size_t i = b->count; i-- > 0;) {
         bool is_judged = strcmp(b->figures[i].category, "speed") != 0 || !gate->is_other_machine;
-        if (is_judged && !has_item(gate, &b->figures[i])) {
+        if (is_judged && was_asked_for(gate, &b->figures[i]) &&
+            !was_measured(gate, &b->figures[i])) {
             first = i;
             count++;
         }
@@ -207,7 +225,7 @@ gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error)
         status = write_baseline(gate, error);
     } else if (gate->options->updates_baseline) {
         gmd_gate_note_baseline(gate, "the baseline was not written: the gate ended early");
-    } else if (is_whole && !gate->options->only) {
+    } else if (is_whole) {
         note_leftovers(gate);
     }
     return status;
@@ -258,6 +276,9 @@ void gmd_gate_not_measured(gmd_gate *gate, const char *reason)
 {
     const gmd_baseline *b = &gate->baseline;
     gmd_gate_note(gate, "not measured: %s", reason);
+    if (gate->item && gate->options->updates_baseline) {
+        gate->item->hits++; /* nobody would hold it against what is written now */
+    }
     for (size_t i = 0; gate->item && i < b->count; i++) {
         const gmd_gate_figure *before = &b->figures[i];
         bool is_of_item = strcmp(before->category, gate->part->category) == 0 &&

@@ -10,19 +10,32 @@ static const char first_text[] = "gmd-trace 1\n"
                                  "free a\n"
                                  "alloc b 4MiB s1\n"
                                  "free b\n";
+/* Here whoever serves nothing has no excuse (oom_retry). */
+static const char large_text[] = "gmd-trace 1\n"
+                                 "capacity 128GiB\n"
+                                 "alloc a 1000 s1\n"
+                                 "free a\n";
 
-static void play(gmd_gate *gate, const char *conf)
+static void play_text(gmd_gate *gate, gmd_runner *runner, const char *text, const char *conf)
 {
     gmd_trace trace;
     gmd_error error;
-    gmd_runner runner;
-    gmd_runner_init(&runner, &gate->run);
-    if (gmd_trace_parse(&trace, first_text, sizeof first_text - 1, "first", &error) == GMD_OK) {
+    gmd_status status = gmd_trace_parse(&trace, text, strlen(text), "first", &error);
+    if (status == GMD_OK) {
         if (gmd_gate_set_conf(gate, &trace, conf)) {
-            gmd_gate_play(gate, &runner, &trace);
+            gmd_gate_play(gate, runner, &trace);
         }
         gmd_trace_free(&trace);
     }
+    gmd_gate_fail(gate, status, &error);
+}
+
+static void play(gmd_gate *gate, const char *conf)
+{
+    gmd_runner runner;
+    gmd_runner_init(&runner, &gate->run);
+    play_text(gate, &runner, first_text, conf);
+    play_text(gate, &runner, large_text, conf);
     gmd_runner_close(&runner);
 }
 

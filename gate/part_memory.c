@@ -239,12 +239,28 @@ static gmd_status read_and_measure(gmd_gate *gate, const char *path, gmd_error *
     return status;
 }
 
+/* Two of one name would be one line of the baseline. */
+static bool is_taken(const gmd_gate_part *part, const char *name)
+{
+    for (size_t i = 0; i < part->item_count; i++) {
+        if (strcmp(part->items[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void try_history(gmd_gate *gate, const char *path)
 {
     char name[96];
     gmd_error error = {""};
     name_history(path, name, sizeof name);
-    if (gmd_gate_begin(gate, name)) {
+    if (is_taken(gate->part, name)) {
+        gmd_gate_fail(gate,
+                      gmd_fail(&error, GMD_BAD_INPUT,
+                               "--history %s: there is another '%s': rename the file", path, name),
+                      &error);
+    } else if (gmd_gate_begin(gate, name)) {
         gmd_gate_fail(gate, read_and_measure(gate, path, &error), &error);
         gmd_gate_end(gate);
     }
@@ -261,6 +277,13 @@ static void measure_shipped(gmd_gate *gate)
     struct dirent **entries = NULL;
     snprintf(folder, sizeof folder, "%s/histories", gate->run.lib_directory);
     int count = scandir(folder, &entries, is_history, alphasort);
+    if (count <= 0) {
+        gmd_error error;
+        gmd_gate_fail(
+            gate,
+            gmd_fail(&error, GMD_FAILED, "%s: no histories there: is gmd installed whole?", folder),
+            &error);
+    }
     for (int i = 0; i < count; i++) {
         snprintf(path, sizeof path, "%s/%.255s", folder, entries[i]->d_name);
         try_history(gate, path);

@@ -18,7 +18,13 @@ gmd_verdict gmd_gate_part_verdict(const gmd_gate_part *part)
 
 gmd_verdict gmd_gate_verdict(const gmd_gate_result *result)
 {
-    return result->finding_count || gmd_gate_regressions(result, NULL, NULL) ? GMD_FAIL : GMD_PASS;
+    bool has_failed = result->finding_count || gmd_gate_regressions(result, NULL, NULL);
+    for (size_t i = 0; i < result->part_count; i++) {
+        has_failed = has_failed || gmd_gate_part_verdict(&result->parts[i]) == GMD_FAIL;
+    }
+    return has_failed               ? GMD_FAIL
+           : result->ended_early[0] ? GMD_ERROR /* interrupted: what is left was not judged */
+                                    : GMD_PASS;
 }
 
 /* --- categories and figures -------------------------------------------------------------- */

@@ -2,6 +2,7 @@
  * again. */
 #include "gate.h"
 
+#include "gmd_command.h"
 #include "search.h"
 
 #include <inttypes.h>
@@ -34,48 +35,33 @@ static int compare_findings(const void *left, const void *right)
     return strcmp(a->cause, b->cause);
 }
 
-void gmd_gate_quote(const char *word, char *out, size_t size)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-+,:=@%";
-    if (*word && strspn(word, plain) == strlen(word)) {
-        snprintf(out, size, "%s", word);
-        return;
-    }
-    size_t at = (size_t)snprintf(out, size, "'");
-    for (const char *c = word; *c && at < size; c++) {
-        at += (size_t)snprintf(out + at, size - at, *c == '\'' ? "'\\''" : "%c", *c);
-    }
-    if (at < size) {
-        snprintf(out + at, size - at, "'");
-    }
-}
-
+/* The case by itself; where none was written, the item of the battery. */
 static void write_replay(const gmd_gate *gate, const gmd_gate_mark *mark,
                          const gmd_violation *violation, char *out, size_t size)
 {
-    char allocator[512], file[512], timeout[40] = "";
-    gmd_gate_quote(gate->run.allocator, allocator, sizeof allocator);
-    gmd_gate_quote(violation->case_path, file, sizeof file);
-    if (gmd_is_hang(violation)) {
-        snprintf(timeout, sizeof timeout, " --timeout %g", gate->run.call_budget_s);
+    bool has_case = violation->case_path[0], is_run = has_case && !mark->is_round;
+    char number[40], item[sizeof mark->part + sizeof mark->item + 1];
+    gmd_command c = gmd_command_begin(out, size, is_run ? "gmd run" : "gmd gate");
+    if (is_run) {
+        gmd_command_word(&c, violation->case_path);
     }
-    bool has_case = violation->case_path[0];
+    gmd_command_option(&c, "--allocator", gate->run.allocator);
+    gmd_command_more(&c, gate->options->subject_words);
     if (has_case && mark->is_round) {
-        snprintf(out, size, "gmd gate --allocator %.400s --rounds %.400s", allocator, file);
-    } else if (has_case) {
-        snprintf(out, size, "gmd run %.400s --allocator %.400s%s", file, allocator, timeout);
-    } else {
-        char item[200], conf[200] = "";
-        snprintf(file, sizeof file, "%s/%s", mark->part, mark->item);
-        gmd_gate_quote(file, item, sizeof item);
-        if (gate->conf_is_fixed) {
-            gmd_gate_quote(gate->confs[0], conf, sizeof conf);
-        }
-        snprintf(out, size, "gmd gate --allocator %.400s --seed %" PRIu64 "%s%s%s --only %s",
-                 allocator, gate->run.seed, gate->options->is_quick ? " --quick" : "",
-                 conf[0] ? " --conf " : "", conf, item);
+        gmd_command_option(&c, "--rounds", violation->case_path);
+    } else if (!has_case) {
+        gmd_command_more(&c, gate->options->battery_words);
+        snprintf(number, sizeof number, "%" PRIu64, gate->run.seed);
+        gmd_command_option(&c, "--seed", number);
+        gmd_command_more(&c, gate->options->is_quick ? "--quick" : "");
+        gmd_command_option(&c, "--conf", gate->conf_is_fixed ? gate->confs[0] : NULL);
+        snprintf(item, sizeof item, "%s/%s", mark->part, mark->item);
+        gmd_command_option(&c, "--only", item);
+    } else if (gmd_is_hang(violation)) {
+        snprintf(number, sizeof number, "%g", gate->run.call_budget_s);
+        gmd_command_option(&c, "--timeout", number);
     }
+    gmd_command_end(&c);
 }
 
 void gmd_gate_tell_findings(gmd_gate *gate)

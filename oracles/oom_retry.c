@@ -10,12 +10,15 @@
  */
 #include "list.h"
 
+#include "gmd_size.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
 typedef struct served {
     uint64_t largest; /* request served under the present limits */
     bool has_budget;  /* or had one */
+    bool was_hit;     /* by a planted fault, at any time */
     uint64_t limit;
 } served;
 
@@ -44,7 +47,9 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     served *s = &((history *)state)->devices[view->device];
     if (s->limit != view->limit_bytes) {
         bool is_lowered = s->limit > view->limit_bytes; /* 0: there was no request before */
-        *s = (served){.limit = view->limit_bytes, .has_budget = s->has_budget || is_lowered};
+        *s = (served){.limit = view->limit_bytes,
+                      .has_budget = s->has_budget || is_lowered,
+                      .was_hit = s->was_hit};
     }
     /* What the cache serves was had before the budget, or the lower limit, came. */
     if (!s->has_budget || asked_device(view)) {
@@ -52,10 +57,24 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
+/* Whatever an allocator's policy, and whatever it takes before its first block: of a large device
+ * that is as good as empty it can give a page. Device 0 alone: some serve no other one. */
+#define LARGE_DEVICE (64 * GMD_GIB)
+#define LITTLE       4096
+
+static bool never_serves(const served *s, const gmd_view *view)
+{
+    return view->device == 0 && !s->largest && !s->has_budget && !s->was_hit &&
+           view->request->bytes <= LITTLE && view->limit_bytes == UINT64_MAX &&
+           view->device_bytes >= LARGE_DEVICE && view->room != GMD_STAT_UNKNOWN &&
+           view->room >= view->device_bytes / 2;
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
+    served *s = &((history *)state)->devices[view->device];
+    s->was_hit = s->was_hit || view->faults_hit; /* perhaps when it was to make its start */
     if (view->request->op == GMD_OP_BUDGET) {
-        served *s = &((history *)state)->devices[view->device];
         s->largest = 0;
         s->has_budget = true;
     }
@@ -66,6 +85,11 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
                           "%" PRIu64 " B were refused, which take %" PRIu64
                           " B of the device, and the limit and the device leave %" PRIu64 " B",
                           view->request->bytes, view->device_request, view->room);
+    } else if (view->out_of_memory && !view->is_overlapped && never_serves(s, view)) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " B were refused, nothing was served before, and %" PRIu64
+                          " B of the device's %" PRIu64 " B are free",
+                          view->request->bytes, view->room, view->device_bytes);
     }
 }
 

@@ -13,4 +13,7 @@ gmd_status gmd_database_fail(sqlite3 *database, const char *path, gmd_error *err
 /* `creates`: also where there is no file, and for writing. To be closed with sqlite3_close(). */
 gmd_status gmd_database_open(sqlite3 **database, const char *path, bool creates, gmd_error *error);
 
+/* A store of an earlier gmd has no column run.conditions until it is opened to be written. */
+bool gmd_database_has_conditions(sqlite3 *database);
+
 #endif

@@ -27,6 +27,21 @@ static const gmd_gate_figure *worst_of(const gmd_gate_result *gate, const char *
     return NULL;
 }
 
+/* Items that failed by being no figure at all (--update-baseline). */
+static size_t not_measured(const gmd_gate_result *gate, const char *category)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < gate->part_count; i++) {
+        const gmd_gate_part *p = &gate->parts[i];
+        for (size_t k = 0; k < p->item_count && strcmp(p->category, category) == 0; k++) {
+            const gmd_gate_item *item = &p->items[k];
+            count +=
+                item->fate == GMD_GATE_FAILED && !gmd_gate_regressions(gate, category, item->name);
+        }
+    }
+    return count;
+}
+
 /* "12 of 250 figures are worse, 3 better, 235 as before" */
 static const char *summary_of(const gmd_gate_result *gate, const char *category, char *text,
                               size_t size)
@@ -43,8 +58,17 @@ static const char *summary_of(const gmd_gate_result *gate, const char *category,
     if (strcmp(category, "correctness") == 0) {
         snprintf(text, size, "%zu finding%s", gate->finding_count,
                  gate->finding_count == 1 ? "" : "s");
-    } else if (worse + better + same + fresh == 0) {
-        snprintf(text, size, "%s", *reason ? reason : "not asked for");
+        return text;
+    }
+    size_t lost = not_measured(gate, category), at = 0;
+    if (lost) {
+        at = (size_t)snprintf(text, size, "%zu item%s could not be measured; ", lost,
+                              lost == 1 ? "" : "s");
+        text += at;
+        size -= at;
+    }
+    if (worse + better + same + fresh == 0) {
+        snprintf(text, size, "%s", *reason ? reason : lost ? "no figures" : "not asked for");
     } else if (worse + better + same == 0) {
         snprintf(text, size, "%zu figures%s", fresh,
                  gate->baseline.was_written ? " written" : ", none of them in the baseline");
@@ -53,7 +77,7 @@ static const char *summary_of(const gmd_gate_result *gate, const char *category,
                  worse + better + same, better, same,
                  fresh ? "; others are not in the baseline" : "");
     }
-    return text;
+    return text - at;
 }
 
 /* --- terminal ---------------------------------------------------------------------------- */
@@ -70,7 +94,7 @@ static void put_figure(const gmd_gate_figure *f, FILE *out)
 static void put_regressions(const gmd_gate_result *gate, const char *category, FILE *out,
                             gmd_terminal terminal)
 {
-    char command[1300];
+    char command[GMD_GATE_COMMAND_MAX];
     size_t count = gmd_gate_regressions(gate, category, NULL), shown = 0;
     const gmd_gate_figure *worst = worst_of(gate, category);
     if (!worst) {
@@ -192,7 +216,7 @@ static void write_span(gmd_json *json, const char *key, const char *interval,
 static void write_figure(gmd_json *json, const gmd_gate_result *gate, const gmd_gate_figure *f)
 {
     static const char *const changes[] = {"unjudged", "same", "better", "worse", "lost"};
-    char command[1300];
+    char command[GMD_GATE_COMMAND_MAX];
     gmd_json_row(json, NULL);
     gmd_json_string(json, "category", f->category);
     gmd_json_string(json, "item", f->item);

@@ -35,8 +35,9 @@ typedef struct gmd_report {
     const char *version; /* of gmd */
     const char
         *command; /* "run" adds "scenarios" to the JSON, "replay" adds "replays" and "check" */
-    const char *allocator; /* SPEC of the command line */
-    const char *device;    /* "sim" or "cuda" */
+    const char *allocator;  /* SPEC of the command line */
+    const char *device;     /* "sim" or "cuda" */
+    const char *conditions; /* of the command line, that its figures depend on; NULL: none given */
     uint64_t seed;
     const gmd_outcome *const *outcomes;
     size_t outcome_count;

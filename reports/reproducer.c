@@ -1,7 +1,8 @@
 /* What the C program and the Python script share: where they go, and what a case says of itself. */
 #include "reproducer_internal.h"
 
-#include <errno.h>
+#include "gmd_output.h"
+
 #include <string.h>
 
 /* --- comments ---------------------------------------------------------------------------- */
@@ -90,18 +91,19 @@ static gmd_status write_to(const gmd_reproducer *reproducer, const char *stem, i
 {
     char path[4400];
     int length = snprintf(path, sizeof path, "%.*s%s", stem_length, stem, ending);
-    FILE *out = length < (int)sizeof path ? fopen(path, "w") : NULL;
     const char *slash = strrchr(path, '/');
     gmd_reproducer named = *reproducer;
+    gmd_output out;
     named.name = slash ? slash + 1 : path;
-    if (!out) {
-        return gmd_fail(error, GMD_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    if (length >= (int)sizeof path) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%.200s...: the name of the file is too long", path);
     }
-    gmd_status status = write(&named, out, error);
-    bool is_complete = fclose(out) == 0;
-    return status == GMD_OK && !is_complete
-               ? gmd_fail(error, GMD_FAILED, "%s: cannot be written: %s", path, strerror(errno))
-               : status;
+    gmd_status status = gmd_output_open(&out, path, error);
+    if (status == GMD_OK) {
+        status = write(&named, out.stream, error);
+        status = gmd_output_close(&out, status, error);
+    }
+    return status;
 }
 
 gmd_status gmd_reproducer_write_beside(const gmd_reproducer *reproducer, const char *case_path,

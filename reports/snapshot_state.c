@@ -13,6 +13,7 @@ typedef struct builder {
     snapshot_state *state;
     const gmd_journal *journal;
     uint64_t event_count;
+    size_t live_count, live_max;
     address_table live; /* blocks: by address the event of the allocation, twice, and 1 more where
                            it is freed and pending */
     gmd_intervals segments; /* to the events that they came with */
@@ -42,7 +43,7 @@ static snapshot_state_segment *add_segment(snapshot_state *s, const snapshot_fil
 }
 
 /* To the segment that was added last. */
-static bool add_block(snapshot_state *s, const snapshot_file_block *b)
+static bool add_block(snapshot_state *s, snapshot_state_segment *to, const snapshot_file_block *b)
 {
     if (s->block_count == s->block_capacity) {
         size_t capacity = s->block_capacity ? 2 * s->block_capacity : 1024;
@@ -53,7 +54,6 @@ static bool add_block(snapshot_state *s, const snapshot_file_block *b)
         s->blocks = larger;
         s->block_capacity = capacity;
     }
-    snapshot_state_segment *to = &s->segments[s->segment_count - 1];
     s->blocks[s->block_count++] = *b;
     to->block_count++;
     to->segment.allocated_size += b->state == GMD_BLOCK_ALLOCATED ? b->size : 0;
@@ -64,7 +64,7 @@ static bool add_block(snapshot_state *s, const snapshot_file_block *b)
 
 /* --- what follows from the events --------------------------------------------------------- */
 
-/* The most blocks at a time; those that events name without an allocation are as many at most. */
+/* The most blocks at a time; more only where the allocator has written over the events. */
 static size_t most_live(const builder *b)
 {
     size_t live = 0, most = 0;
@@ -77,14 +77,28 @@ static size_t most_live(const builder *b)
     return most;
 }
 
+static void put_live(builder *b, uint64_t address, uint32_t value)
+{
+    if (b->live_count < b->live_max && address_table_put(&b->live, address, value)) {
+        b->live_count++;
+    }
+}
+
+static bool take_live(builder *b, uint64_t address, uint32_t *value)
+{
+    bool is_there = address && address_table_take(&b->live, address, value);
+    b->live_count -= is_there;
+    return is_there;
+}
+
 static void follow_block(builder *b, const gmd_journal_event *e, uint32_t index)
 {
     uint32_t made = 0;
-    bool is_known = e->address && address_table_take(&b->live, e->address, &made);
+    bool is_known = take_live(b, e->address, &made);
     if (action_of(e) == GMD_ACTION_ALLOC && e->address) {
-        address_table_put(&b->live, e->address, 2 * index); /* in the place of one that is there */
+        put_live(b, e->address, 2 * index); /* in the place of one that is there */
     } else if (action_of(e) == GMD_ACTION_FREE_REQUESTED && is_known) {
-        address_table_put(&b->live, e->address, made | 1);
+        put_live(b, e->address, made | 1);
     }
 }
 
@@ -118,7 +132,8 @@ static bool follow_segment(builder *b, const gmd_journal_event *e, uint32_t inde
 
 static bool follow_events(builder *b)
 {
-    bool is_done = address_table_make(&b->live, most_live(b) + 1);
+    b->live_max = most_live(b);
+    bool is_done = address_table_make(&b->live, b->live_max + 1);
     for (uint64_t i = 0; i < b->event_count && is_done; i++) {
         const gmd_journal_event *e = &b->journal->events[i];
         switch (action_of(e)) {
@@ -194,19 +209,19 @@ static bool cover(builder *b, const snapshot_file_block *block)
     return true;
 }
 
-static bool put_gap(snapshot_state *s, uint64_t address, uint64_t end)
+static bool put_gap(snapshot_state *s, snapshot_state_segment *to, uint64_t address, uint64_t end)
 {
     return address == end ||
-           add_block(s, &(snapshot_file_block){.address = address, .size = end - address});
+           add_block(s, to, &(snapshot_file_block){.address = address, .size = end - address});
 }
 
 /* Blocks that overlap are there only in an allocator with a defect: the part that is not the one's
  * before it is the other's. */
-static bool fill(snapshot_state *s, uint64_t address, uint64_t end, const snapshot_file_block *live,
+static bool fill(snapshot_state *s, snapshot_state_segment *to, const snapshot_file_block *live,
                  size_t count, size_t *next)
 {
     bool is_done = true;
-    uint64_t at = address;
+    uint64_t at = to->segment.address, end = at + to->segment.total_size;
     for (; *next < count && live[*next].address < end && is_done; (*next)++) {
         snapshot_file_block b = live[*next];
         uint64_t b_end = b.address + b.size < end ? b.address + b.size : end;
@@ -215,10 +230,10 @@ static bool fill(snapshot_state *s, uint64_t address, uint64_t end, const snapsh
             continue;
         }
         b.size = b.requested_size = b_end - b.address;
-        is_done = put_gap(s, at, b.address) && add_block(s, &b);
+        is_done = put_gap(s, to, at, b.address) && add_block(s, to, &b);
         at = b_end;
     }
-    return is_done && put_gap(s, at, end);
+    return is_done && put_gap(s, to, at, end);
 }
 
 static bool put_segments(builder *b, const snapshot_file_block *live, size_t count)
@@ -248,7 +263,8 @@ static bool put_segments(builder *b, const snapshot_file_block *live, size_t cou
                                          .is_large = end - address > SMALL_SEGMENT,
                                          .is_expandable = is_mapped,
                                          .stack = stack};
-        if (!add_segment(s, &segment) || !fill(s, address, end, live, count, &next)) {
+        snapshot_state_segment *to = add_segment(s, &segment);
+        if (!to || !fill(s, to, live, count, &next)) {
             return false;
         }
     }
@@ -273,43 +289,45 @@ static bool make_from_events(builder *b)
 static uint32_t stack_at(builder *b, uint64_t address)
 {
     uint32_t made;
-    return address && address_table_take(&b->live, address, &made) ? made / 2 + 1 : 0;
+    return take_live(b, address, &made) ? made / 2 + 1 : 0;
+}
+
+static snapshot_state_segment *add_walked(builder *b, const gmd_journal_block *w)
+{
+    const gmd_interval *from = gmd_intervals_after(&b->segments, w->segment_address);
+    bool is_seen = from && from->address <= w->segment_address;
+    snapshot_file_segment segment = {.device = w->device,
+                                     .address = w->segment_address,
+                                     .total_size = w->segment_size,
+                                     .stream = w->stream,
+                                     .pool_id = {w->pool_id[0], w->pool_id[1]},
+                                     .is_large = w->is_large != 0,
+                                     .is_expandable = w->is_expandable != 0,
+                                     .stack = is_seen ? (uint32_t)from->value + 1 : 0};
+    return add_segment(b->state, &segment);
 }
 
 static bool make_from_walk(builder *b)
 {
-    snapshot_state *s = b->state;
     const gmd_journal *j = b->journal;
-    bool is_done = true;
+    snapshot_state_segment *to = NULL;
     uint64_t count = j->block_count < GMD_JOURNAL_BLOCK_MAX ? j->block_count : 0;
-    for (uint64_t i = 0; i < count && is_done; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         const gmd_journal_block *w = &j->blocks[i];
-        const snapshot_file_segment *last =
-            s->segment_count ? &s->segments[s->segment_count - 1].segment : NULL;
-        if (!last || last->device != w->device || last->address != w->segment_address) {
-            const gmd_interval *from = gmd_intervals_after(&b->segments, w->segment_address);
-            bool is_seen = from && from->address <= w->segment_address;
-            is_done = add_segment(
-                s, &(snapshot_file_segment){.device = w->device,
-                                            .address = w->segment_address,
-                                            .total_size = w->segment_size,
-                                            .stream = w->stream,
-                                            .pool_id = {w->pool_id[0], w->pool_id[1]},
-                                            .is_large = w->is_large,
-                                            .is_expandable = w->is_expandable,
-                                            .stack = is_seen ? (uint32_t)from->value + 1 : 0});
+        if (!to || to->segment.device != w->device || to->segment.address != w->segment_address) {
+            to = add_walked(b, w);
         }
-        uint8_t state = w->state <= GMD_BLOCK_PENDING_FREE ? w->state : GMD_BLOCK_INACTIVE;
-        is_done =
-            is_done &&
-            add_block(s, &(snapshot_file_block){
-                             .address = w->address,
-                             .size = w->size,
-                             .requested_size = w->requested_size,
-                             .state = state,
-                             .stack = state != GMD_BLOCK_INACTIVE ? stack_at(b, w->address) : 0});
+        snapshot_file_block block = {
+            .address = w->address, .size = w->size, .requested_size = w->requested_size};
+        if (w->state == GMD_BLOCK_ALLOCATED || w->state == GMD_BLOCK_PENDING_FREE) {
+            block.state = w->state;
+            block.stack = stack_at(b, w->address);
+        }
+        if (!to || !add_block(b->state, to, &block)) {
+            return false;
+        }
     }
-    return is_done;
+    return true;
 }
 
 /* --- the whole ---------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 #include "outcome.h"
 
 #include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
 
 /* --- one row ----------------------------------------------------------------------------- */
 
@@ -53,14 +55,15 @@ static bool end_row(row *r)
 
 static bool add_run(sqlite3 *database, const gmd_report *report, time_t when)
 {
-    row r = begin_row(database, "INSERT INTO run (time, gmd, command, allocator, device, verdict)"
-                                " VALUES (?, ?, ?, ?, ?, ?)");
+    row r = begin_row(database, "INSERT INTO run (time, gmd, command, allocator, device, verdict,"
+                                " conditions) VALUES (?, ?, ?, ?, ?, ?, ?)");
     put_number(&r, (uint64_t)when);
     put_text(&r, report->version);
     put_text(&r, report->command);
     put_text(&r, report->allocator);
     put_text(&r, report->device);
     put_text(&r, gmd_verdict_name(gmd_report_verdict(report)));
+    put_text(&r, report->conditions ? report->conditions : "");
     return end_row(&r);
 }
 
@@ -106,6 +109,20 @@ static bool add_outcome(sqlite3 *database, uint64_t run, const gmd_report *repor
     return is_added;
 }
 
+gmd_status gmd_store_check(const char *path, gmd_error *error)
+{
+    struct stat info;
+    sqlite3 *database;
+    if (stat(path, &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0)) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_database_open(&database, path, false, error);
+    if (status == GMD_OK) {
+        sqlite3_close(database);
+    }
+    return status;
+}
+
 gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when, gmd_error *error)
 {
     sqlite3 *database;
@@ -116,7 +133,9 @@ gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when
     bool is_added = add_run(database, report, when);
     uint64_t run = (uint64_t)sqlite3_last_insert_rowid(database);
     for (size_t i = 0; i < report->outcome_count && is_added; i++) {
-        is_added = add_outcome(database, run, report, i);
+        /* What could not be read or found was no workload. */
+        is_added = strcmp(report->outcomes[i]->kind, "input") == 0 ||
+                   add_outcome(database, run, report, i);
     }
     if (!is_added || sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
         status = gmd_database_fail(database, path, error);

@@ -14,6 +14,10 @@
  * there and is no store. */
 gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when, gmd_error *error);
 
+/* Whether gmd_store_add() would find a store at `path`, or no file, or an empty one. Changes
+ * nothing. */
+gmd_status gmd_store_check(const char *path, gmd_error *error);
+
 /* The history of each workload on each allocator and device: its last `most` runs, the newest at
  * the end, with what changed from one to the next. GMD_BAD_INPUT: there is no such store. */
 gmd_status gmd_store_history(const char *path, size_t most, FILE *out, gmd_error *error);

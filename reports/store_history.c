@@ -19,22 +19,25 @@ enum {
     ALLOCATED,
     RESERVED,
     RETRIES,
+    CONDITIONS,
     AGE
 };
 
 /* The runs of each workload are numbered from the newest, so that the last ones are chosen in one
  * pass. */
-static const char query[] =
-    "SELECT * FROM (SELECT o.workload, o.kind, r.allocator, r.device, r.time, r.gmd, o.verdict,"
-    " o.requests, o.device_calls, o.allocated_peak, o.reserved_peak, o.retries,"
-    " row_number() OVER (PARTITION BY o.workload, o.kind, r.allocator, r.device"
-    " ORDER BY r.id DESC, o.id DESC) AS age"
-    " FROM outcome o JOIN run r ON o.run = r.id) WHERE age <= ?"
-    " ORDER BY workload, kind, allocator, device, age DESC";
+#define QUERY(conditions)                                                                          \
+    "SELECT * FROM (SELECT o.workload, o.kind, r.allocator, r.device, r.time, r.gmd, o.verdict,"   \
+    " o.requests, o.device_calls, o.allocated_peak, o.reserved_peak, o.retries, " conditions       \
+    " AS conditions, row_number() OVER (PARTITION BY o.workload, o.kind, r.allocator, r.device,"   \
+    " " conditions " ORDER BY r.id DESC, o.id DESC) AS age"                                        \
+    " FROM outcome o JOIN run r ON o.run = r.id) WHERE age <= ?"                                   \
+    " ORDER BY workload, kind, allocator, device, conditions, age DESC"
+
+static const char query[] = QUERY("r.conditions"), query_of_old_store[] = QUERY("''");
 
 typedef struct history {
     FILE *out;
-    char group[1200]; /* workload, kind, allocator, device of the row before */
+    char group[2000]; /* workload, kind, allocator, device, conditions of the row before */
     bool has_before;
     sqlite3_int64 reserved_before;
     size_t groups;
@@ -56,6 +59,8 @@ static void put_heading(history *h, sqlite3_stmt *row)
     gmd_put_line_text(text_at(row, ALLOCATOR), h->out);
     fputs(" on ", h->out);
     gmd_put_line_text(text_at(row, DEVICE), h->out);
+    fputs(*text_at(row, CONDITIONS) ? ", " : "", h->out);
+    gmd_put_line_text(text_at(row, CONDITIONS), h->out);
     fprintf(h->out, "\n  %-20s %-10s %-7s %10s %12s %15s %15s %8s %8s\n", "when (UTC)", "gmd",
             "verdict", "requests", "device calls", "peak allocated", "peak reserved", "change",
             "retries");
@@ -99,8 +104,8 @@ static void put_change(history *h, sqlite3_stmt *row)
 static void put_row(history *h, sqlite3_stmt *row)
 {
     char group[sizeof h->group], when[32] = "?";
-    snprintf(group, sizeof group, "%s\n%s\n%s\n%s", text_at(row, WORKLOAD), text_at(row, KIND),
-             text_at(row, ALLOCATOR), text_at(row, DEVICE));
+    snprintf(group, sizeof group, "%s\n%s\n%s\n%s\n%s", text_at(row, WORKLOAD), text_at(row, KIND),
+             text_at(row, ALLOCATOR), text_at(row, DEVICE), text_at(row, CONDITIONS));
     if (h->groups == 0 || strcmp(group, h->group) != 0) {
         memcpy(h->group, group, sizeof group);
         h->has_before = false;
@@ -131,7 +136,8 @@ gmd_status gmd_store_history(const char *path, size_t most, FILE *out, gmd_error
         return status;
     }
     int step = SQLITE_ERROR;
-    if (sqlite3_prepare_v2(database, query, -1, &rows, NULL) == SQLITE_OK &&
+    const char *sql = gmd_database_has_conditions(database) ? query : query_of_old_store;
+    if (sqlite3_prepare_v2(database, sql, -1, &rows, NULL) == SQLITE_OK &&
         sqlite3_bind_int64(rows, 1, (sqlite3_int64)most) == SQLITE_OK) {
         while ((step = sqlite3_step(rows)) == SQLITE_ROW) {
             put_row(&h, rows);

@@ -14,6 +14,11 @@ gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when
     return refuse(path, error);
 }
 
+gmd_status gmd_store_check(const char *path, gmd_error *error)
+{
+    return refuse(path, error);
+}
+
 gmd_status gmd_store_history(const char *path, size_t most, FILE *out, gmd_error *error)
 {
     (void)most;

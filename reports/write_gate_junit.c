@@ -28,7 +28,7 @@ static size_t findings_of(const gmd_gate_result *gate, const gmd_gate_part *part
 }
 
 typedef struct tally {
-    size_t cases, failures, skipped;
+    size_t cases, failures, errors, skipped;
 } tally;
 
 static tally tally_of(const gmd_gate_part *part)
@@ -44,8 +44,8 @@ static tally tally_of(const gmd_gate_part *part)
 /* The root has no `skipped` in the schemas that CI servers go by. */
 static void put_tally(tally t, double seconds, FILE *out)
 {
-    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.6f\"", t.cases, t.failures,
-            seconds);
+    fprintf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" time=\"%.6f\"", t.cases,
+            t.failures, t.errors, seconds);
 }
 
 static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
@@ -53,6 +53,12 @@ static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
 {
     if (gmd_gate_regressions(gate, part->category, item->name)) {
         gmd_gate_figures_junit(gate, part, item, out);
+        return;
+    }
+    if (strcmp(part->category, "correctness") != 0) { /* it says why */
+        fputs("      <failure", out);
+        gmd_put_attribute("message", item->detail, out);
+        fputs(" type=\"not measured\"/>\n", out);
         return;
     }
     if (!findings_of(gate, part, item)) {
@@ -129,10 +135,22 @@ static void put_part(const gmd_gate_result *gate, const gmd_gate_part *part, FIL
     fputs("  </testsuite>\n", out);
 }
 
+/* What was not judged is skipped; that it was to be judged makes the whole no pass. */
+static void put_end(const gmd_gate_result *gate, FILE *out)
+{
+    fputs("  <testsuite name=\"gate\"", out);
+    put_tally((tally){.cases = 1, .errors = 1}, gate->seconds, out);
+    fputs(" skipped=\"0\">\n    <testcase classname=\"gmd.gate\" name=\"whole\">\n      <error",
+          out);
+    gmd_put_attribute("message", gate->ended_early, out);
+    fputs("/>\n    </testcase>\n  </testsuite>\n", out);
+}
+
 void gmd_gate_junit(const gmd_report *report, FILE *out)
 {
     const gmd_gate_result *gate = report->gate;
-    tally all = {0};
+    bool has_error = gmd_gate_verdict(gate) == GMD_ERROR;
+    tally all = {.cases = has_error, .errors = has_error};
     for (size_t i = 0; i < gate->part_count; i++) {
         tally t = tally_of(&gate->parts[i]);
         all.cases += t.cases;
@@ -143,6 +161,9 @@ void gmd_gate_junit(const gmd_report *report, FILE *out)
     fputs(">\n", out);
     for (size_t i = 0; i < gate->part_count; i++) {
         put_part(gate, &gate->parts[i], out);
+    }
+    if (has_error) {
+        put_end(gate, out);
     }
     fputs("</testsuites>\n", out);
 }

@@ -161,7 +161,7 @@ static int declare(lua_State *lua)
 static int run_head(lua_State *lua)
 {
     gmd_scenario *scenario = lua_touserdata(lua, 1);
-    if (luaL_loadbufferx(lua, scenario->source, scenario->length, scenario->chunk, "t") != LUA_OK) {
+    if (gmd_sandbox_load(lua, scenario->source, scenario->length, scenario->chunk) != LUA_OK) {
         return lua_error(lua);
     }
     gmd_sandbox_functions(lua);
@@ -180,9 +180,10 @@ gmd_status gmd_scenario_read_declaration(gmd_scenario *scenario, gmd_error *erro
     if (!lua) {
         return gmd_fail(error, GMD_NO_MEMORY, "%s: no memory for Lua", scenario->chunk + 1);
     }
+    lua_pushcfunction(lua, gmd_sandbox_place_error);
     lua_pushcfunction(lua, run_head);
     lua_pushlightuserdata(lua, scenario);
-    int result = lua_pcall(lua, 1, 0, 0);
+    int result = lua_pcall(lua, 1, 0, -3);
     gmd_status status = GMD_OK;
     if (!scenario->name) {
         const char *message = result == LUA_OK ? NULL : lua_tostring(lua, -1);

@@ -70,6 +70,14 @@ static void on_reset_peaks(void *context)
     }
 }
 
+static void on_place(void *context, const char *file, int line)
+{
+    const gmd_inspector *i = context;
+    if (i->inner->place) {
+        i->inner->place(i->inner->context, file, line);
+    }
+}
+
 /* --- what the engine does ---------------------------------------------------------------- */
 
 static void on_made(void *context, gmd_storage *storage)
@@ -139,7 +147,8 @@ gmd_inspector *gmd_inspector_open(const gmd_scenario *scenario, const gmd_sink *
                          .phase = on_phase,
                          .memory = on_memory,
                          .bound = on_bound,
-                         .reset_peaks = on_reset_peaks};
+                         .reset_peaks = on_reset_peaks,
+                         .place = on_place};
     i->observer =
         (gmd_observer){.context = i, .made = on_made, .gone = on_gone, .shaped = on_shaped};
     if (i->out->wanted & GMD_INSPECT_LINES) {

@@ -221,7 +221,6 @@ static int module_append(lua_State *lua)
     gmd_module *module = (gmd_module *)gmd_check_thing(lua, 1, &gmd_module_class);
     gmd_module *child = (gmd_module *)gmd_check_thing(lua, 2, &gmd_module_class);
     luaL_argcheck(lua, gmd_module_is_sequential(module), 1, "only a Sequential can be appended to");
-    luaL_argcheck(lua, child != module, 2, "a module cannot be part of itself");
     gmd_module_child(engine_of(lua), module, gmd_module_keep(child));
     return 0;
 }

@@ -25,7 +25,7 @@ struct gmd_module {
     gmd_rnn rnn;       /* of recurrent networks; the weights are the parameters */
     int64_t heads;
     gmd_activation activation;
-    int depth; /* of nesting: passes recurse */
+    int level; /* how many modules deep in others it has been: passes recurse */
     bool in_place, training, gelu, norm_first;
 };
 
@@ -104,6 +104,8 @@ gmd_module *gmd_nn_seq2seq(gmd_engine *engine, int64_t vocabulary, int64_t featu
 /* For both files. */
 gmd_module *gmd_module_new(gmd_engine *engine, const char *name, gmd_forward forward);
 gmd_tensor *gmd_module_parameter(gmd_engine *engine, gmd_module *module, gmd_shape shape);
-void gmd_module_child(gmd_engine *engine, gmd_module *module, gmd_module *child); /* takes over */
+/* Takes over `child`. One that would make a cycle, or too deep a nesting, is gmd_misuse() and left
+ * out. */
+void gmd_module_child(gmd_engine *engine, gmd_module *module, gmd_module *child);
 
 #endif

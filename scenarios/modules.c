@@ -2,6 +2,7 @@
 #include "module.h"
 
 #define MAX_DEPTH 64
+#define MAX_PARTS 65536 /* the largest of torchvision's models have some 1000 */
 
 static void destroy_module(gmd_engine *engine, gmd_thing *thing)
 {
@@ -54,17 +55,66 @@ static void add_buffer(gmd_engine *engine, gmd_module *module, gmd_shape shape, 
     module->buffers[module->buffer_count++] = buffer;
 }
 
+/* What lies below a module, each part as often as a pass reaches it. */
+typedef struct parts_walk {
+    const gmd_module *sought;
+    int parts, height;
+    bool is_found;
+} parts_walk;
+
+/* No deeper than MAX_DEPTH, which gmd_module_child() keeps; how often parts are shared, it does not
+ * know, so a walk ends at MAX_PARTS. */
+static void walk_parts(parts_walk *walk, const gmd_module *module, int height)
+{
+    walk->is_found |= module == walk->sought;
+    walk->height = height > walk->height ? height : walk->height;
+    walk->parts++;
+    for (size_t i = 0; i < module->child_count; i++) {
+        if (walk->is_found || walk->parts > MAX_PARTS) {
+            return;
+        }
+        walk_parts(walk, module->children[i], height + 1);
+    }
+}
+
+/* A module may be appended to after it has become part of others. */
+static void lower(gmd_module *module, int level)
+{
+    if (module->level < level) {
+        module->level = level;
+        for (size_t i = 0; i < module->child_count; i++) {
+            lower(module->children[i], level + 1);
+        }
+    }
+}
+
+/* Passes, sizes and parameters follow the parts down and trust that there is an end. */
+static bool can_be_child(gmd_engine *engine, const gmd_module *module, const gmd_module *child)
+{
+    parts_walk walk = {.sought = module};
+    walk_parts(&walk, child, 1);
+    if (walk.is_found) {
+        gmd_misuse(engine, "a module cannot be part of itself");
+    } else if (walk.parts > MAX_PARTS) {
+        gmd_misuse(engine, "a module that is part of another can have %d parts", MAX_PARTS);
+    } else if (module->level + walk.height > MAX_DEPTH) {
+        gmd_misuse(engine, "modules are nested more than %d deep", MAX_DEPTH);
+    } else {
+        return true;
+    }
+    return false;
+}
+
 void gmd_module_child(gmd_engine *engine, gmd_module *module, gmd_module *child)
 {
     size_t count = module->child_count;
+    if (!can_be_child(engine, module, child)) {
+        gmd_module_drop(engine, child);
+        return;
+    }
+    lower(child, module->level + 1);
     module->children = gmd_take_more(engine, module->children, (count + 1) * sizeof(gmd_module *));
     module->children[module->child_count++] = child;
-    if (child->depth + 1 > module->depth) {
-        module->depth = child->depth + 1;
-    }
-    if (module->depth > MAX_DEPTH) {
-        gmd_misuse(engine, "modules are nested more than %d deep", MAX_DEPTH);
-    }
 }
 
 void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_parameter visit,

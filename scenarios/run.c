@@ -75,7 +75,7 @@ static int run_script(lua_State *lua)
     job *run = lua_touserdata(lua, 1);
     const gmd_scenario *scenario = run->scenario;
     gmd_binding_prepare(run->binding);
-    if (luaL_loadbufferx(lua, scenario->source, scenario->length, scenario->chunk, "t") != LUA_OK) {
+    if (gmd_sandbox_load(lua, scenario->source, scenario->length, scenario->chunk) != LUA_OK) {
         return lua_error(lua); /* read well when it was opened, so this is want of memory */
     }
     gmd_sandbox_functions(lua);
@@ -119,19 +119,17 @@ static gmd_status judge(job *run, int result, bool *out_of_memory)
                         "own tables and strings",
                         run->scenario->chunk + 1);
     }
-    if (!message) {
-        return gmd_fail(run->error, GMD_BAD_INPUT, "%s: the script raised an error that is no text",
-                        run->scenario->chunk + 1);
-    }
-    return gmd_fail(run->error, GMD_BAD_INPUT, "%s", message);
+    return gmd_fail(run->error, GMD_BAD_INPUT, "%s",
+                    message ? message : "the error in the script has no message");
 }
 
 static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)
 {
     gmd_binding *binding = run->binding;
+    lua_pushcfunction(lua, gmd_sandbox_place_error);
     lua_pushcfunction(lua, run_script);
     lua_pushlightuserdata(lua, run);
-    int result = lua_pcall(lua, 1, 0, 0);
+    int result = lua_pcall(lua, 1, 0, -3);
     gmd_status status = judge(run, result, out_of_memory);
     /* after a failure of the host the engine was left in the middle of something */
     if (!binding->no_memory) {

@@ -46,10 +46,19 @@ static void check(lua_State *lua, lua_Debug *frame)
     }
 }
 
+static void tell_place(lua_State *lua, lua_Debug *frame)
+{
+    const gmd_engine *engine = gmd_binding_of(lua)->engine;
+    if (engine && engine->sink->place && lua_getinfo(lua, "Sl", frame)) {
+        engine->sink->place(engine->sink->context, frame->short_src, frame->currentline);
+    }
+}
+
 void gmd_sandbox_count(lua_State *lua, lua_Debug *frame)
 {
     gmd_binding_of(lua)->instructions += GMD_HOOK_EVERY;
     check(lua, frame);
+    tell_place(lua, frame);
 }
 
 void gmd_sandbox_check(lua_State *lua)
@@ -225,6 +234,71 @@ void gmd_sandbox_functions(lua_State *lua)
         lua_pushinteger(lua, units[i].bytes);
         lua_setfield(lua, -2, units[i].name);
     }
+}
+
+/* --- what is wrong, and where ---------------------------------------------------------------- */
+
+static bool has_place(const char *message, const char *file)
+{
+    size_t length = strlen(file);
+    return strncmp(message, file, length) == 0 && message[length] == ':';
+}
+
+/* Puts "FILE:LINE: " before the message at the top, unless it has that. */
+static void add_place(lua_State *lua, const char *file, int line)
+{
+    const char *message = lua_tostring(lua, -1);
+    if (message && !has_place(message, file)) {
+        lua_pushfstring(lua, "%s:%d: %s", file, line, message);
+        lua_remove(lua, -2);
+    }
+}
+
+int gmd_sandbox_place_error(lua_State *lua)
+{
+    lua_Debug frame;
+    if (lua_type(lua, 1) != LUA_TSTRING) {
+        lua_pushliteral(lua, "the script raised an error that is no text");
+    } else if (strcmp(lua_tostring(lua, 1), gmd_binding_of(lua)->message) == 0) {
+        return 1; /* out of memory is known by its words */
+    }
+    for (int level = 0; lua_getstack(lua, level, &frame); level++) {
+        lua_getinfo(lua, "Sl", &frame);
+        if (frame.currentline > 0) {
+            add_place(lua, frame.short_src, frame.currentline);
+            break;
+        }
+    }
+    return 1;
+}
+
+typedef struct line_reader {
+    const char *at, *end;
+    int lines; /* handed out */
+} line_reader;
+
+static const char *next_line(lua_State *lua, void *context, size_t *size)
+{
+    (void)lua;
+    line_reader *reader = context;
+    const char *line = reader->at;
+    size_t left = (size_t)(reader->end - line);
+    const char *stop = memchr(line, '\n', left);
+    *size = stop ? (size_t)(stop - line) + 1 : left;
+    reader->at += *size;
+    reader->lines += *size > 0;
+    return line;
+}
+
+/* Line by line, as the parser does not say where it was when its own stack was full. */
+int gmd_sandbox_load(lua_State *lua, const char *source, size_t length, const char *chunk)
+{
+    line_reader reader = {source, source + length, 0};
+    int status = lua_load(lua, next_line, &reader, chunk, "t");
+    if (status == LUA_ERRRUN) {
+        add_place(lua, chunk + 1, reader.lines);
+    }
+    return status;
 }
 
 lua_State *gmd_sandbox_open(gmd_binding *binding)

@@ -17,6 +17,12 @@ void gmd_sandbox_count(lua_State *lua, lua_Debug *frame);
  * the engine that does much at once; else it is looked at every thousand instructions. */
 void gmd_sandbox_check(lua_State *lua);
 
+/* luaL_loadbufferx() of a script; whatever is wrong with it is told with file and line. */
+int gmd_sandbox_load(lua_State *lua, const char *source, size_t length, const char *chunk);
+
+/* A message handler for lua_pcall(): Lua's own words, and error(text, 0), get file and line. */
+int gmd_sandbox_place_error(lua_State *lua);
+
 /* Leaves a table with the functions that every script may use at the top of the stack. */
 void gmd_sandbox_functions(lua_State *lua);
 

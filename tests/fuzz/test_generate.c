@@ -109,6 +109,32 @@ static void what_a_space_does_not_have_does_not_come(void **state)
     }
 }
 
+/* The gate shapes profiles after they were drawn. A fault of no function was refused with the whole
+ * round that it came in. */
+static void what_a_profile_wants_and_a_space_does_not_have_does_not_come(void **state)
+{
+    (void)state;
+    static const gmd_op wanted[] = {GMD_OP_FAULT, GMD_OP_BUDGET, GMD_OP_FRACTION, GMD_OP_RECORD,
+                                    GMD_OP_DESTROY};
+    static const gmd_profile_space plain = {.capacity_bytes = 64 * GMD_MIB, .has_faults = true};
+    gmd_profile profile;
+    gmd_trace trace;
+    gmd_error error = {""};
+    gmd_profile_draw(&profile, &plain, 1);
+    profile.stream_count = 1;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        profile.weights[wanted[i]] = 1000;
+    }
+    gmd_trace_init(&trace);
+    demand_ok(gmd_generate(&profile, &plain, 1, &trace, &error), &error);
+    for (size_t i = 0; i < trace.count; i++) {
+        for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
+            assert_int_not_equal(trace.requests[i].op, wanted[k]);
+        }
+    }
+    gmd_trace_free(&trace);
+}
+
 static void sizes_come_close_to_what_matters(void **state)
 {
     (void)state;
@@ -172,6 +198,7 @@ int main(void)
         cmocka_unit_test(every_sequence_is_a_valid_trace),
         cmocka_unit_test(all_kinds_of_requests_come),
         cmocka_unit_test(what_a_space_does_not_have_does_not_come),
+        cmocka_unit_test(what_a_profile_wants_and_a_space_does_not_have_does_not_come),
         cmocka_unit_test(sizes_come_close_to_what_matters),
         cmocka_unit_test(what_is_left_out_does_not_come),
         cmocka_unit_test(a_name_of_nothing_is_told),

@@ -152,10 +152,10 @@ static void what_an_input_shows_only_after_others_it_does_not_show_alone(void **
 }
 
 /* It keeps its cache when the device is full. */
-static void expect_suspect_with_question(uint64_t probed_refusal, bool is_suspect)
+static void expect_suspect_with(const char *requests, uint64_t probed_refusal, bool is_suspect)
 {
     scouting *s = scouting_of(GMD_TEST_PLANTED);
-    add(s, "alloc a 40MiB s1\nfree a\nalloc b 50MiB s1\n", probed_refusal);
+    add(s, requests, probed_refusal);
     scout(s, "keep_cache");
     assert_int_equal(s->result.is_suspect, is_suspect);
     assert_string_equal(s->oracle, is_suspect ? "oom_retry" : "");
@@ -165,9 +165,18 @@ static void expect_suspect_with_question(uint64_t probed_refusal, bool is_suspec
 static void a_refusal_is_looked_into_where_that_is_wanted(void **state)
 {
     (void)state;
-    expect_suspect_with_question(1, true);
-    expect_suspect_with_question(2, false);
-    expect_suspect_with_question(0, false);
+    static const char requests[] = "alloc a 40MiB s1\nfree a\nalloc b 50MiB s1\n";
+    expect_suspect_with(requests, 1, true);
+    expect_suspect_with(requests, 2, false);
+    expect_suspect_with(requests, 0, false);
+}
+
+static void a_refusal_beside_what_is_live_is_not_counted_among_the_doubtful(void **state)
+{
+    (void)state;
+    static const char requests[] = "alloc a 40MiB s1\nalloc x 50MiB s1\nfree a\nalloc b 50MiB s1\n";
+    expect_suspect_with(requests, GMD_DOUBTFUL_REFUSAL(1), true);
+    expect_suspect_with(requests, GMD_DOUBTFUL_REFUSAL(2), false);
 }
 
 int main(void)
@@ -179,6 +188,7 @@ int main(void)
         cmocka_unit_test(an_input_that_ends_the_process_is_suspected),
         cmocka_unit_test(what_an_input_shows_only_after_others_it_does_not_show_alone),
         cmocka_unit_test(a_refusal_is_looked_into_where_that_is_wanted),
+        cmocka_unit_test(a_refusal_beside_what_is_live_is_not_counted_among_the_doubtful),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

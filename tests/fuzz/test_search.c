@@ -2,6 +2,7 @@
  * and is the same from the same seed. */
 #include "fuzz_test.h"
 
+#include "interpose.h"
 #include "search.h"
 
 #include <unistd.h>
@@ -160,6 +161,37 @@ static void a_livelock_is_found_as_progress(void **state)
 }
 
 /* NAME.gmd, and NAME.c that shows it without gmd, unless it takes threads that are interleaved. */
+/* Each needs a part of the search that most defects do not: a campaign comes by all of them. */
+static void expect_defect_found(const char *allocator, const char *defect, const char *oracle)
+{
+    gmd_run_options run = options_for(allocator);
+    gmd_findings findings = {.minimize_seconds = 0.01};
+    gmd_search_options options = {.run = &run, .seed = 3, .runs = 12000, .ends_when_found = true};
+    gmd_search_result result;
+    gmd_error error = {""};
+    setenv("GMD_DEFECT", defect, 1);
+    demand_ok(gmd_search_find_space(&options.space, &run, &error), &error);
+    demand_ok(gmd_search(&options, &findings, &result, &error), &error);
+    unsetenv("GMD_DEFECT");
+    assert_true(has_oracle(&findings, oracle));
+    gmd_findings_free(&findings);
+}
+
+static void a_lock_that_an_event_which_cannot_be_recorded_leaves_locked_is_found(void **state)
+{
+    (void)state;
+    if (!gmd_interpose_is_on()) {
+        skip(); /* told by the clock alone */
+    }
+    expect_defect_found(GMD_TEST_EVENT_CACHE, "cub328", "progress");
+}
+
+static void blocks_that_are_lost_one_by_one_are_found(void **state)
+{
+    (void)state;
+    expect_defect_found(GMD_TEST_EXACT_CACHE_BARE, "hipep1068", "progress");
+}
+
 static size_t remove_case(const char *path)
 {
     char program[300];
@@ -211,6 +243,8 @@ int main(void)
         cmocka_unit_test(crash_exit_is_found_as_progress),
         cmocka_unit_test(threads_that_spin_are_interleaved_less),
         cmocka_unit_test(a_livelock_is_found_as_progress),
+        cmocka_unit_test(a_lock_that_an_event_which_cannot_be_recorded_leaves_locked_is_found),
+        cmocka_unit_test(blocks_that_are_lost_one_by_one_are_found),
         cmocka_unit_test(what_can_fail_is_what_the_allocator_calls),
         cmocka_unit_test(settings_lead_to_calls_of_their_own),
         cmocka_unit_test(nothing_is_found_in_the_reference),

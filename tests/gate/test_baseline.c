@@ -173,6 +173,19 @@ static void another_file_is_no_baseline(void **state)
     refuses("", ":1: expected 'gmd-baseline 1'");
 }
 
+static void a_file_without_figures_is_no_baseline(void **state)
+{
+    (void)state;
+    refuses("gmd-baseline 1\nallocator reference\n", "no figures");
+}
+
+static void a_figure_that_stands_there_twice_is_refused(void **state)
+{
+    (void)state;
+    refuses("gmd-baseline 1\nmemory b y 1 B\nmemory a x 1 B\nmemory b y 2 B\n",
+            "'memory b y' stands there twice");
+}
+
 static void another_version_is_refused(void **state)
 {
     (void)state;
@@ -205,6 +218,8 @@ int main(void)
         cmocka_unit_test(figures_are_written_in_order),
         cmocka_unit_test(comments_and_empty_lines_are_left_out),
         cmocka_unit_test(another_file_is_no_baseline),
+        cmocka_unit_test(a_file_without_figures_is_no_baseline),
+        cmocka_unit_test(a_figure_that_stands_there_twice_is_refused),
         cmocka_unit_test(another_version_is_refused),
         cmocka_unit_test(a_line_that_is_none_is_named),
     };

@@ -135,6 +135,20 @@ static void another_allocators_baseline_is_told_of(void **state)
     gmd_gate_result_free(&r);
 }
 
+/* What was asked for by name and cannot be run is no pass. */
+static void expect_not_run(const char *only, const char *baseline, const char *reason)
+{
+    gmd_run_options run = run_options_for("reference");
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = only, .baseline = baseline};
+    gmd_gate_result r;
+    gmd_error error = {""};
+    assert_int_equal(gmd_gate_run(&options, &r, &error), GMD_BAD_INPUT);
+    if (!strstr(error.text, reason)) {
+        fail_msg("'%s' does not say '%s'", error.text, reason);
+    }
+    gmd_gate_result_free(&r);
+}
+
 static void on_another_machine_memory_is_judged_and_speed_is_not(void **state)
 {
     (void)state;
@@ -144,10 +158,7 @@ static void on_another_machine_memory_is_judged_and_speed_is_not(void **state)
     assert_true(gmd_gate_figures(&r, "memory", NULL, GMD_GATE_SAME) > 0);
     assert_non_null(strstr(r.baseline.notes[0], "made on another machine (Z80"));
     gmd_gate_result_free(&r);
-    r = gate("reference", "speed", false);
-    assert_int_equal(r.figure_count, 0);
-    assert_non_null(strstr(r.parts[r.part_count - 1].reason, "another machine"));
-    gmd_gate_result_free(&r);
+    expect_not_run("speed", path, "the baseline is of another machine (Z80");
 }
 
 static void a_baseline_that_is_not_there_is_bad_input(void **state)
@@ -162,15 +173,60 @@ static void a_baseline_that_is_not_there_is_bad_input(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void without_a_baseline_memory_and_speed_say_why_they_are_not_run(void **state)
+static void without_a_baseline_memory_is_not_run(void **state)
+{
+    (void)state;
+    expect_not_run("memory", NULL, "--baseline FILE");
+}
+
+static void a_figure_that_is_there_no_more_is_told_of(void **state)
+{
+    (void)state;
+    accept("reference", ITEM);
+    edit("scenarios/gpt/ample retries", "scenarios/gpt/ample reprises");
+    gmd_gate_result r = gate("reference", ITEM, false);
+    assert_int_equal(r.baseline.note_count, 1);
+    assert_non_null(strstr(r.baseline.notes[0], "memory scenarios/gpt/ample reprises"));
+    gmd_gate_result_free(&r);
+}
+
+static void what_cannot_be_measured_is_not_accepted_in_silence(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
+    gmd_gate_options options = {
+        .run = &run, .is_quick = true, .only = ITEM, .baseline = path, .updates_baseline = true};
+    gmd_gate_result r = run_gate(&options, "GMD_PLANT", "crash");
+    assert_int_equal(gmd_gate_verdict(&r), GMD_FAIL);
+    gmd_gate_result_free(&r);
+}
+
+static void a_baseline_that_cannot_be_written_is_refused_before_anything_runs(void **state)
 {
     (void)state;
     gmd_run_options run = run_options_for("reference");
-    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "memory"};
+    gmd_gate_options options = {.run = &run, .baseline = "/nowhere/b", .updates_baseline = true};
+    gmd_gate_result r;
+    gmd_error error = {""};
+    assert_int_equal(gmd_gate_run(&options, &r, &error), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "/nowhere/b: cannot be written"));
+    assert_int_equal(gmd_gate_part_runs(&r.parts[0]), 0);
+    gmd_gate_result_free(&r);
+}
+
+static void the_printed_commands_have_the_options_they_need(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for("reference");
+    gmd_gate_options options = {.run = &run,
+                                .is_quick = true,
+                                .only = ITEM,
+                                .baseline = path,
+                                .updates_baseline = true,
+                                .subject_words = "--promise prompt",
+                                .battery_words = "--history mine.pickle"};
     gmd_gate_result r = run_gate(&options, NULL, NULL);
-    const gmd_gate_part *memory = &r.parts[r.part_count - 2];
-    assert_false(memory->was_run);
-    assert_non_null(strstr(memory->reason, "--baseline FILE"));
+    assert_non_null(strstr(r.baseline.commands, " --promise prompt --history mine.pickle "));
     gmd_gate_result_free(&r);
 }
 
@@ -214,7 +270,11 @@ int main(void)
         cmocka_unit_test(another_allocators_baseline_is_told_of),
         cmocka_unit_test(on_another_machine_memory_is_judged_and_speed_is_not),
         cmocka_unit_test(a_baseline_that_is_not_there_is_bad_input),
-        cmocka_unit_test(without_a_baseline_memory_and_speed_say_why_they_are_not_run),
+        cmocka_unit_test(without_a_baseline_memory_is_not_run),
+        cmocka_unit_test(a_figure_that_is_there_no_more_is_told_of),
+        cmocka_unit_test(what_cannot_be_measured_is_not_accepted_in_silence),
+        cmocka_unit_test(a_baseline_that_cannot_be_written_is_refused_before_anything_runs),
+        cmocka_unit_test(the_printed_commands_have_the_options_they_need),
         cmocka_unit_test(a_request_of_the_same_library_takes_as_many_instructions),
         cmocka_unit_test(more_instructions_are_a_regression_of_speed),
     };

@@ -91,7 +91,7 @@ static void what_is_known_does_not_count(void **state)
     (void)state;
     gmd_known known = {0};
     gmd_error error;
-    assert_int_equal(gmd_known_add(&known, "leak", "events are left", &error), GMD_OK);
+    assert_int_equal(gmd_known_add(&known, "leak", "events are left", "", &error), GMD_OK);
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     run.known = &known;
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "scenarios"};
@@ -164,6 +164,47 @@ static void a_part_that_is_none_is_bad_input(void **state)
                    "cases, scenarios, faults, random, exhaustive, rounds, memory, speed");
 }
 
+static void an_item_that_is_none_is_bad_input(void **state)
+{
+    (void)state;
+    expect_refused("cudamalloc", "cases/none", "--only cases/none: nothing was run");
+}
+
+static void an_interrupted_gate_is_no_pass(void **state)
+{
+    (void)state;
+    volatile sig_atomic_t is_interrupted = 1;
+    gmd_run_options run = run_options_for("cudamalloc");
+    gmd_gate_options options = {.run = &run, .is_quick = true, .is_interrupted = &is_interrupted};
+    gmd_gate_result r = run_gate(&options, NULL, NULL);
+    assert_string_equal(r.ended_early, "interrupted");
+    assert_int_equal(gmd_gate_verdict(&r), GMD_ERROR);
+    gmd_gate_result_free(&r);
+}
+
+static void an_allocator_that_serves_nothing_is_found(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_REFUSING);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "first"};
+    gmd_gate_result r = run_gate(&options, NULL, NULL);
+    assert_int_equal(r.finding_count, 1);
+    assert_string_equal(r.findings[0].violation.oracle, "oom_retry");
+    gmd_gate_result_free(&r);
+}
+
+static void a_part_of_which_nothing_ran_was_not_run(void **state)
+{
+    (void)state;
+    gmd_run_options run = run_options_for(GMD_TEST_REFUSING);
+    gmd_gate_options options = {.run = &run, .is_quick = true, .only = "faults"};
+    gmd_gate_result r = run_gate(&options, NULL, NULL);
+    assert_true(r.parts[3].item_count > 0);
+    assert_false(r.parts[3].was_run);
+    assert_int_equal(r.parts[3].items[0].fate, GMD_GATE_SKIPPED);
+    gmd_gate_result_free(&r);
+}
+
 static void what_the_allocator_does_not_export_is_skipped_with_the_reason(void **state)
 {
     (void)state;
@@ -193,6 +234,10 @@ int main(void)
         cmocka_unit_test(an_allocator_that_hangs_ends_the_gate_soon),
         cmocka_unit_test(what_cannot_be_loaded_is_bad_input),
         cmocka_unit_test(a_part_that_is_none_is_bad_input),
+        cmocka_unit_test(an_item_that_is_none_is_bad_input),
+        cmocka_unit_test(an_interrupted_gate_is_no_pass),
+        cmocka_unit_test(an_allocator_that_serves_nothing_is_found),
+        cmocka_unit_test(a_part_of_which_nothing_ran_was_not_run),
         cmocka_unit_test(what_the_allocator_does_not_export_is_skipped_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* The oracles that judge refusals and bounds: oom_retry, peak_bound. */
 #include "oracle_test.h"
 
+#include "gmd_size.h"
+
 #include <string.h>
 
 /* --- oom_retry --------------------------------------------------------------------------- */
@@ -55,6 +57,65 @@ static void a_refusal_that_stays_one_is_true(void **state)
     refused r;
     refuse(&r);
     assert_int_equal(judge_refusal(&r, 999, NULL), 0);
+}
+
+/* 1000 B on a device of 140 GiB, all of it free, before anything was served. */
+static void refuse_on_a_large_device(refused *r)
+{
+    refuse(r);
+    r->view.limit_bytes = UINT64_MAX;
+    r->view.device_bytes = r->view.room = 140 * GMD_GIB;
+    r->view.refusal = NULL;
+}
+
+static int judge_first(const refused *r, const refused *before)
+{
+    gmd_judge judge = {0};
+    void *oracle = gmd_oracle_oom_retry.create();
+    if (before) {
+        gmd_oracle_oom_retry.after_request(oracle, &before->view, &judge);
+    }
+    gmd_oracle_oom_retry.after_request(oracle, &r->view, &judge);
+    gmd_oracle_oom_retry.destroy(oracle);
+    return judge.count;
+}
+
+static void whoever_never_serves_a_little_of_a_large_device_refuses_falsely(void **state)
+{
+    (void)state;
+    refused r;
+    refuse_on_a_large_device(&r);
+    assert_int_equal(judge_first(&r, NULL), 1);
+}
+
+static void a_start_that_took_most_of_the_device_excuses(void **state)
+{
+    (void)state;
+    refused r;
+    refuse_on_a_large_device(&r);
+    r.view.room = 10 * GMD_GIB;
+    assert_int_equal(judge_first(&r, NULL), 0);
+}
+
+static void a_start_that_a_fault_hit_excuses(void **state)
+{
+    (void)state;
+    refused hit, r;
+    refuse_on_a_large_device(&hit);
+    hit.view.faults_hit = 1;
+    refuse_on_a_large_device(&r);
+    assert_int_equal(judge_first(&r, &hit), 0);
+}
+
+static void a_limit_or_a_small_device_excuses(void **state)
+{
+    (void)state;
+    refused limited, small;
+    refuse_on_a_large_device(&limited);
+    limited.view.limit_bytes = 70 * GMD_GIB;
+    refuse_on_a_large_device(&small);
+    small.view.device_bytes = small.view.room = GMD_GIB;
+    assert_int_equal(judge_first(&limited, NULL) + judge_first(&small, NULL), 0);
 }
 
 static void a_refusal_that_is_served_at_once_is_false(void **state)
@@ -328,6 +389,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refusal_that_stays_one_is_true),
+        cmocka_unit_test(whoever_never_serves_a_little_of_a_large_device_refuses_falsely),
+        cmocka_unit_test(a_start_that_took_most_of_the_device_excuses),
+        cmocka_unit_test(a_start_that_a_fault_hit_excuses),
+        cmocka_unit_test(a_limit_or_a_small_device_excuses),
         cmocka_unit_test(a_refusal_that_is_served_at_once_is_false),
         cmocka_unit_test(a_planted_fault_excuses_the_refusal_itself),
         cmocka_unit_test(a_planted_fault_does_not_excuse_what_it_leaves_behind),

@@ -22,3 +22,14 @@ run() { # WANTED STATUS
 run 1 "$defect"
 grep -q "^SHOWN $oracle: \|^SHOWN failed: " "$folder/output" || { cat "$folder/output" >&2; exit 1; }
 run 0 ""
+
+# Where there is no device nothing is shown: here each call of the runtime says so.
+{
+    grep -o 'FIND([a-zA-Z]*)' "$folder/program.c" | sort -u | sed 's/FIND(\(.*\))/int \1(void) { return 35; }/'
+    echo 'void *gmd_malloc(void) { return 0; }'
+    echo 'void gmd_free(void) {}'
+} | grep -v ' name(' >"$folder/no_device.c"
+"${CC:-cc}" -w -shared -fPIC "$folder/no_device.c" -o "$folder/no_device.so"
+library=$folder/no_device.so
+run 2 ""
+grep -q "^cannot run: cuda[A-Za-z]*: CUDA error 35" "$folder/output" || { cat "$folder/output" >&2; exit 1; }

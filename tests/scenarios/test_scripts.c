@@ -99,6 +99,41 @@ static void a_bound_of_nothing_is_refused(void **state)
     bench_free(run);
 }
 
+static void a_module_cannot_become_part_of_itself(void **state)
+{
+    (void)state;
+    static const char *const cycles[] = {
+        "m = nn.Sequential {}\nn = nn.Sequential { m }\nm:append(n)\ny = m(randn { 1 })",
+        "m = nn.Sequential {}\n\nm:append(nn.Residual(m))\nm:nbytes()",
+        "m = nn.Sequential {}\n\nm:append(nn.Checkpointed(m))\nm:nbytes()",
+        "m = nn.Sequential {}\n\nm:append(m)\noptim.SGD { m }",
+    };
+    for (size_t i = 0; i < sizeof cycles / sizeof *cycles; i++) {
+        bench *run = bench_run(cycles[i]);
+        bench_assert_refused(run, ":4: a module cannot be part of itself");
+        bench_free(run);
+    }
+}
+
+static void modules_appended_to_the_innermost_are_nested_as_deep(void **state)
+{
+    (void)state;
+    bench *run = bench_run("m = nn.Sequential {}\ninner = m\nfor i = 1, 100000 do\n"
+                           "  n = nn.Sequential {}\n  inner:append(n)\n  inner = n\nend\n"
+                           "y = m(randn { 1 })");
+    bench_assert_refused(run, ":6: modules are nested more than 64 deep");
+    bench_free(run);
+}
+
+static void modules_of_shared_parts_are_refused_where_their_number_explodes(void **state)
+{
+    (void)state;
+    bench *run = bench_run("m = nn.Sequential {}\nfor i = 1, 60 do\n"
+                           "  m = nn.Sequential { m, m }\nend\nm:nbytes()");
+    bench_assert_refused(run, ":4: a module that is part of another can have 65536 parts");
+    bench_free(run);
+}
+
 static void a_bound_counts_from_where_it_is_stated(void **state)
 {
     (void)state;
@@ -108,6 +143,28 @@ static void a_bound_counts_from_where_it_is_stated(void **state)
     assert_int_equal(run->bound_count, 1);
     assert_int_equal(run->bounds[0].bytes, 2048);
     assert_int_equal(run->bounds[0].peak, 2048);
+    bench_free(run);
+}
+
+static void an_error_without_a_place_gets_that_of_its_line(void **state)
+{
+    (void)state;
+    bench *run = bench_run("x = 1\nerror('bare', 0)");
+    bench_assert_refused(run, ":3: bare");
+    bench_free(run);
+    run = bench_run("x = 1\n\nerror({})");
+    bench_assert_refused(run, ":4: the script raised an error that is no text");
+    bench_free(run);
+}
+
+static void brackets_that_the_parser_cannot_follow_are_told_by_line(void **state)
+{
+    (void)state;
+    char text[1024] = "y = 1\nx = ";
+    size_t used = strlen(text);
+    memset(text + used, '(', 400);
+    bench *run = bench_run(text);
+    bench_assert_refused(run, ".lua:3: C stack overflow");
     bench_free(run);
 }
 
@@ -298,7 +355,12 @@ int main(void)
         cmocka_unit_test(a_name_does_not_lead_out_of_the_folder),
         cmocka_unit_test(a_missing_file_is_refused_by_name),
         cmocka_unit_test(a_bound_of_nothing_is_refused),
+        cmocka_unit_test(a_module_cannot_become_part_of_itself),
+        cmocka_unit_test(modules_appended_to_the_innermost_are_nested_as_deep),
+        cmocka_unit_test(modules_of_shared_parts_are_refused_where_their_number_explodes),
         cmocka_unit_test(a_bound_counts_from_where_it_is_stated),
+        cmocka_unit_test(an_error_without_a_place_gets_that_of_its_line),
+        cmocka_unit_test(brackets_that_the_parser_cannot_follow_are_told_by_line),
         cmocka_unit_test(a_missing_folder_is_refused_by_name),
         cmocka_unit_test(the_folder_is_listed_sorted),
         cmocka_unit_test(a_scenario_tells_its_name_summary_and_parameters_in_order),

@@ -1,0 +1,57 @@
+#include "reproduce.h"
+
+#include "gmd_file.h"
+#include "gmd_known.h"
+#include "gmd_output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the command line says comes before what the case says of itself. */
+static void describe(gmd_reproducer *r, char *text, const char *output, const char *allocator,
+                     const char *oracle)
+{
+    const char *slash = strrchr(output, '/');
+    r->name = slash ? slash + 1 : output;
+    gmd_reproducer_read_comments(r, text);
+    if (r->oracle && !gmd_oracle_is_named(r->oracle)) {
+        r->oracle = r->message = r->origin = r->allocator = NULL; /* a comment of another kind */
+    }
+    if (oracle && (!r->oracle || strcmp(oracle, r->oracle) != 0)) {
+        r->oracle = oracle;
+        r->message = "what this oracle finds (docs/oracles.md of gmd)";
+    }
+    r->allocator = allocator ? allocator : r->allocator;
+}
+
+static gmd_status write_program(const gmd_reproducer *r, const char *output,
+                                cli_reproduce_fn *writer, gmd_error *error)
+{
+    gmd_output out;
+    gmd_status status = gmd_output_open(&out, output, error);
+    if (status == GMD_OK) {
+        status = writer(r, out.stream, error);
+        status = gmd_output_close(&out, status, error);
+    }
+    return status;
+}
+
+gmd_status cli_reproduce(const char *path, const char *output, cli_reproduce_fn *writer,
+                         const char *allocator, const char *oracle, gmd_error *error)
+{
+    uint8_t *text = NULL;
+    size_t size = 0;
+    gmd_trace trace = {0};
+    gmd_status status = gmd_file_read(path, &text, &size, error);
+    if (status == GMD_OK) {
+        status = gmd_trace_parse(&trace, (const char *)text, size, path, error);
+    }
+    if (status == GMD_OK) {
+        gmd_reproducer r = {.trace = &trace};
+        describe(&r, (char *)text, output, allocator, oracle);
+        status = write_program(&r, output, writer, error);
+    }
+    gmd_trace_free(&trace);
+    free(text);
+    return status;
+}

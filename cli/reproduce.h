@@ -1,0 +1,14 @@
+/* reproduce.h - a case as a program that needs no gmd. */
+#ifndef GMD_CLI_REPRODUCE_H
+#define GMD_CLI_REPRODUCE_H
+
+#include "reproducer.h"
+
+typedef gmd_status cli_reproduce_fn(const gmd_reproducer *reproducer, FILE *out, gmd_error *error);
+
+/* Writes the .gmd case at `path` to the file `output`, whole or not at all. `allocator` and
+ * `oracle`: what it is for and is to show, before what the case says of itself; NULL: not told. */
+gmd_status cli_reproduce(const char *path, const char *output, cli_reproduce_fn *writer,
+                         const char *allocator, const char *oracle, gmd_error *error);
+
+#endif

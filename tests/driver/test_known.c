@@ -1,0 +1,109 @@
+/* gmd_known.h: an entry covers the defect that it names, and no other. */
+#include "gmd_known.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static gmd_known known;
+static gmd_scene scene;
+static gmd_error error;
+
+static int reset(void **state)
+{
+    (void)state;
+    known = (gmd_known){.count = 0};
+    scene = (gmd_scene){.fault_count = 0};
+    return 0;
+}
+
+static int release(void **state)
+{
+    (void)state;
+    gmd_known_free(&known);
+    return 0;
+}
+
+static gmd_status read_list(const char *text)
+{
+    char path[] = "/tmp/gmd-known-XXXXXX";
+    int file = mkstemp(path);
+    assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    close(file);
+    gmd_status status = gmd_known_read(&known, path, &error);
+    unlink(path);
+    return status;
+}
+
+static bool has(const char *oracle, const char *message)
+{
+    return gmd_known_find(&known, &scene, oracle, message) != NULL;
+}
+
+static void an_entry_is_of_its_oracle_and_cause(void **state)
+{
+    (void)state;
+    assert_int_equal(read_list("# a comment\nleak: 2 streams are left\n"), GMD_OK);
+    assert_true(has("leak", "device 0: 2 streams are left"));
+    assert_false(has("leak", "device 0: 3 streams are left"));
+    assert_false(has("data", "device 0: 2 streams are left"));
+}
+
+static void a_fault_of_the_function_must_have_been_planted(void **state)
+{
+    (void)state;
+    assert_int_equal(read_list("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
+    assert_false(has("stream_order", "nothing makes stream 1 wait"));
+    snprintf(scene.faults[scene.fault_count++], sizeof *scene.faults, "cudaMalloc");
+    assert_false(has("stream_order", "nothing makes stream 1 wait"));
+    snprintf(scene.faults[scene.fault_count++], sizeof *scene.faults, "cudaEventRecord");
+    assert_true(has("stream_order", "nothing makes stream 1 wait"));
+}
+
+static void all_conditions_must_be_met(void **state)
+{
+    (void)state;
+    assert_int_equal(read_list("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
+    snprintf(scene.conf, sizeof scene.conf, "max_split_size_mb:20,expandable_segments:True");
+    assert_false(has("progress", "any"));
+    scene.has_destroyed = true;
+    assert_true(has("progress", "any"));
+}
+
+static void an_entry_can_end_the_judging_of_the_run(void **state)
+{
+    (void)state;
+    assert_int_equal(read_list("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
+    assert_true(gmd_known_find(&known, &scene, "size", "18446744073709551615 B")->spoils);
+    assert_false(gmd_known_find(&known, &scene, "leak", "2 streams are left")->spoils);
+}
+
+static void a_condition_that_is_none_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    assert_int_equal(read_list("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy' or "
+                                       "'end' behind '|', found 'on Mondays'"));
+    assert_int_equal(known.count, 0);
+}
+
+#define fresh(test) cmocka_unit_test_setup_teardown(test, reset, release)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fresh(an_entry_is_of_its_oracle_and_cause),
+        fresh(a_fault_of_the_function_must_have_been_planted),
+        fresh(all_conditions_must_be_met),
+        fresh(an_entry_can_end_the_judging_of_the_run),
+        fresh(a_condition_that_is_none_is_refused_with_its_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
