@@ -87,7 +87,8 @@ typedef struct gmd_scene {
     char faults[8][40]; /* functions of the device that were made to fail; the first ones */
     uint32_t fault_count;
     bool has_destroyed; /* a stream */
-    bool is_spoilt;     /* by a known defect: what follows may be its consequence */
+    bool has_begun_pool;
+    bool is_spoilt; /* by a known defect: what follows may be its consequence */
 } gmd_scene;
 
 typedef struct gmd_outcome {

@@ -106,6 +106,7 @@ gmd_status gmd_session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *
     if (r->op == GMD_OP_BEGIN_POOL) {
         p->accepted[r->device].stream = stream;
         p->accepted[r->device].takes_all = takes_all;
+        s->shared->outcome.scene.has_begun_pool = true;
         name_pool(s, r->device, r->pool);
         do_begin(s, r);
     } else {
