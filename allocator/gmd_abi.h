@@ -35,7 +35,11 @@
  *     int  gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *, void *context);
  *     int  gmd_end_pool(int device, const uint64_t id[2], void **context);
  *     int  gmd_release_pool(int device, const uint64_t id[2]);
- *                       private pools; see gmd_allocator_begin_pool
+ *                       0: done. Requests on the streams that the filter accepts go to the pool of
+ *                       that name from now on, which is held once more; they no longer do, and the
+ *                       filter's context is given back; one hold is taken back, and with the last
+ *                       one the name is gone for good. The default pool is
+ *                       {0, 0}. See gmd_allocator_begin_pool
  *     int  gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t size);
  *     void gmd_set_stack_source(gmd_stack_source *source, void *context);
  *     int  gmd_dump_snapshot(const char *path, char *message, size_t size);
@@ -53,6 +57,7 @@
 #ifndef GMD_ABI_H
 #define GMD_ABI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -82,6 +87,10 @@ typedef struct gmd_block_info {
     int is_expandable;                      /* the segment is a mapped part of an expandable one */
     uint64_t pool_id[2];                    /* {0, 0}: the default pool */
 } gmd_block_info;
+
+/* Whether a stream's requests are meant (gmd_begin_pool; NULL: all are). It may be called with
+ * locks of the allocator held, and calls nothing itself. */
+typedef bool gmd_stream_filter(void *context, struct CUstream_st *stream);
 
 typedef void gmd_walk_fn(void *context, const gmd_block_info *block);
 

@@ -107,10 +107,6 @@ bool gmd_allocator_is_yielded(gmd_allocator *allocator, int device);
 
 /* --- private pools ----------------------------------------------------------------------- */
 
-/* Whether a stream's requests are meant; called with the device's lock held: it must not call back.
- */
-typedef bool gmd_stream_filter(void *context, cudaStream_t stream);
-
 /* From now on requests on the streams that `accepts` (NULL: all) go to the pool of that name, which
  * is made where there is none, and held once more. False: they do already, no host memory, or no
  * such device. `context` is the caller's until gmd_allocator_end_pool gives it back. */

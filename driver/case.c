@@ -1,6 +1,7 @@
 #include "case.h"
 
 #include "gmd_output.h"
+#include "gmd_pool_book.h"
 #include "interleave.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@ static bool is_sound(const gmd_request *r, size_t count)
     return r->op < GMD_OP_COUNT && r->block < count && r->device < GMD_MAX_DEVICES &&
            r->thread < GMD_MAX_THREADS &&
            (r->stream < GMD_MAX_STREAMS || r->stream == GMD_ALL_STREAMS) &&
-           (r->op != GMD_OP_WAIT || r->other_stream < GMD_MAX_STREAMS);
+           (r->op != GMD_OP_WAIT || r->other_stream < GMD_MAX_STREAMS) &&
+           (!gmd_op_is_on_pool(r->op) || r->pool < GMD_MAX_POOLS);
 }
 
 static gmd_status copy_requests(const gmd_request *requests, size_t count, bool is_live,
@@ -47,19 +49,23 @@ static uint32_t at_least(uint32_t count, uint32_t index)
     return index >= count ? index + 1 : count;
 }
 
-/* Only blocks and streams that the cut mentions; functions and threads are few. */
+/* Only blocks, streams and pools that the cut mentions; functions and threads are few. */
 static gmd_status name_entries(const gmd_trace *source, gmd_trace *out, gmd_error *error)
 {
-    uint32_t blocks = 0, streams = 1;
+    uint32_t blocks = 0, streams = 1, pools = 0;
     for (size_t i = 0; i < out->count; i++) {
         const gmd_request *r = &out->requests[i];
         blocks = r->op <= GMD_OP_RECORD ? at_least(blocks, r->block) : blocks;
         streams = r->stream != GMD_ALL_STREAMS ? at_least(streams, r->stream) : streams;
         streams = r->op == GMD_OP_WAIT ? at_least(streams, r->other_stream) : streams;
+        pools = gmd_op_is_on_pool(r->op) ? at_least(pools, r->pool) : pools;
     }
     gmd_status status = copy_names(source ? &source->blocks : NULL, 0, blocks, &out->blocks, error);
     if (status == GMD_OK) {
         status = copy_names(source ? &source->streams : NULL, 1, streams, &out->streams, error);
+    }
+    if (status == GMD_OK) {
+        status = copy_names(source ? &source->pools : NULL, 0, pools, &out->pools, error);
     }
     if (status == GMD_OK && source) {
         status = copy_names(&source->functions, 0, source->functions.count, &out->functions, error);

@@ -87,7 +87,8 @@ typedef struct gmd_scene {
     char faults[8][40]; /* functions of the device that were made to fail; the first ones */
     uint32_t fault_count;
     bool has_destroyed; /* a stream */
-    bool is_spoilt;     /* by a known defect: what follows may be its consequence */
+    bool has_begun_pool;
+    bool is_spoilt; /* by a known defect: what follows may be its consequence */
 } gmd_scene;
 
 typedef struct gmd_outcome {
@@ -107,8 +108,8 @@ typedef struct gmd_outcome {
     uint64_t known_count; /* violations that are known (--known): not among the above */
     gmd_oracle_result oracles[GMD_ORACLE_MAX];
     uint32_t oracle_count;
-    bool has_stats;
-    gmd_stats stats; /* before the final clean-up */
+    bool has_stats, has_pools; /* the allocator exports them */
+    gmd_stats stats;           /* before the final clean-up */
     gmd_phase phases[GMD_PHASE_MAX];
     uint32_t phase_count;
     uint32_t phases_dropped; /* beyond GMD_PHASE_MAX */

@@ -51,11 +51,12 @@ static bool is_on_block(const gmd_request *r)
     return r->op <= GMD_OP_RECORD;
 }
 
-/* What changes the world for all: the end of a stream, a limit, a fault that is planted. */
+/* What changes the world for all: the end of a stream, a limit, a fault that is planted, where
+ * requests go. */
 static bool is_barrier(const gmd_request *r)
 {
     return r->op == GMD_OP_DESTROY || r->op == GMD_OP_FRACTION || r->op == GMD_OP_BUDGET ||
-           r->op == GMD_OP_FAULT;
+           r->op == GMD_OP_FAULT || gmd_op_is_on_pool(r->op);
 }
 
 static gmd_status plan(struct gmd_interleaving *in, gmd_error *error)

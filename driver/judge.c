@@ -123,10 +123,12 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
         if (reason) {
             snprintf(result->reason, sizeof result->reason, "%s", reason);
         }
-        if (!reason && oracle->create && !(judge->states[i] = oracle->create())) {
+        bool is_idle = oracle->needs_pools && view->knows_requests && !view->has_pool_requests;
+        bool is_asked = !reason && !is_idle;
+        if (is_asked && oracle->create && !(judge->states[i] = oracle->create())) {
             return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s", oracle->name);
         }
-        if (!reason) {
+        if (is_asked) {
             listen(judge, oracle, judge->states[i]);
         }
     }

@@ -170,6 +170,7 @@ void gmd_session_finish(gmd_session *session)
         session->state_hash = session->ends_here ? 0 : hash_state(session);
     }
     o->has_stats = session->has_stats;
+    o->has_pools = session->subject.begin_pool != NULL;
     o->stats = session->stats[0];
     o->device_calls = session->device_calls;
     note_unfired_faults(session);
@@ -187,7 +188,9 @@ void gmd_session_finish(gmd_session *session)
     if (session->runtime.sim) {
         session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
     }
+    gmd_session_end_pools(session); /* as a program leaves a scope before what it made there goes */
     gmd_session_free_everything(session);
+    gmd_session_release_pools(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
         gmd_status status = gmd_session_sync(session, device, GMD_ALL_STREAMS, &error);

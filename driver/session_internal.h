@@ -6,6 +6,7 @@
 #include "call_log.h"
 #include "faults.h"
 #include "gmd_clock.h"
+#include "gmd_pool_book.h"
 #include "gmd_session.h"
 #include "hold.h"
 #include "hush.h"
@@ -26,6 +27,16 @@ typedef struct session_block {
     uint64_t mark;      /* that its work leaves in it; 0: its contents are not followed */
     bool is_marked;     /* all over, from the start */
 } session_block;
+
+typedef struct gmd_session_pools {
+    bool is_used; /* in this run */
+    gmd_pool_book book;
+    uint32_t serials[GMD_MAX_DEVICES][GMD_MAX_POOLS]; /* of those that are held */
+    struct {                                          /* of each device's open pool */
+        cudaStream_t stream;
+        bool takes_all;
+    } accepted[GMD_MAX_DEVICES];
+} gmd_session_pools;
 
 typedef struct gmd_misuses_made {   /* frees that a caller must not make, made on purpose */
     uint64_t count, last, interval; /* last: request index */
@@ -105,6 +116,8 @@ struct gmd_session {
     bool expects_lapses; /* of the scheduler (scheduler.h) */
     unsigned lapses;     /* of its latest run */
     bool is_over;
+    uint32_t pool_count;     /* that were made so far, in all runs of this process */
+    gmd_session_pools pools; /* large, and mostly not looked at */
 };
 
 /* What belongs to the request under way: other threads' requests may run while the allocator has
@@ -139,6 +152,25 @@ bool gmd_session_reserve_blocks(gmd_session *session, uint32_t count);
 /* Frees a live block as its owner would; `freed` is what it was, for the view. */
 gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gmd_live_block *freed,
                                   gmd_error *error);
+
+/* session_pools.c: private pools. What the allocator cannot do, or what makes no sense where it
+ * stands, is left out. */
+gmd_status gmd_session_on_pool(gmd_session *session, const gmd_request *request, gmd_error *error);
+/* Which pool a request on that stream goes to: its serial number (gmd_pool_number); 0: the default
+ * one. */
+static inline uint32_t gmd_session_pool_of(const gmd_session *s, int device, cudaStream_t stream)
+{
+    const gmd_session_pools *p = &s->pools;
+    bool is_meant = p->is_used && p->book.open[device] &&
+                    (p->accepted[device].takes_all || p->accepted[device].stream == stream);
+    return is_meant ? p->serials[device][p->book.open[device] - 1] : 0;
+}
+/* Ends the device's open pool, and begins it again. False: none is open; the allocator refused. */
+bool gmd_session_leave_pool(gmd_session *session, int device);
+bool gmd_session_reenter_pool(gmd_session *session, int device);
+/* Requests go to no private pool any more; and nobody holds one any more. */
+void gmd_session_end_pools(gmd_session *session);
+void gmd_session_release_pools(gmd_session *session);
 
 /* session_floor.c: from here on the allocator's calls are noted. */
 void gmd_session_watch_calls(gmd_session *session);

@@ -107,10 +107,17 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     empty_cache(s);
     out->held_emptied = held(s, r->device);
     out->when_emptied = ask(s, r, out);
-    if (out->when_emptied == GMD_SERVED_NOW || !frees_all) {
+    if (out->when_emptied == GMD_REFUSED && gmd_session_leave_pool(s, r->device)) {
+        empty_cache(s);
+        out->when_reopened =
+            gmd_session_reenter_pool(s, r->device) ? ask(s, r, out) : GMD_NOT_ASKED;
+    }
+    if (out->when_emptied == GMD_SERVED_NOW || out->when_reopened == GMD_SERVED_NOW || !frees_all) {
         return;
     }
+    gmd_session_end_pools(s);
     free_all(s);
+    gmd_session_release_pools(s);
     gmd_session_look_at(s, r->device);
     empty_cache(s);
     out->held_at_start = s->held_at_start[r->device];

@@ -51,6 +51,7 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
     if (status != GMD_OK || !b) {
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
+    uint32_t pool = gmd_session_pool_of(s, r->device, stream);
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
@@ -79,7 +80,8 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
                                   .born = s->request_index,
                                   .id = r->block,
                                   .stream = r->stream,
-                                  .device = r->device}};
+                                  .device = r->device,
+                                  .pool = pool}};
     s->live_count[r->device]++;
     s->live_bytes[r->device] += r->bytes;
     if (r->device == 0 && s->live_bytes[0] > s->peak_allocated) {
@@ -411,6 +413,10 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return do_destroy(s, r, error);
     case GMD_OP_BUDGET:
         return do_budget(s, r, error);
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        return gmd_session_on_pool(s, r, error);
     default:
         return gmd_fail(error, GMD_FAILED, "request %" PRIu64 ": unknown operation %d",
                         s->request_index, r->op);

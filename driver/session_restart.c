@@ -34,6 +34,9 @@ void gmd_session_forget(gmd_session *s)
         memset(s->blocks, 0, s->block_end * sizeof *s->blocks);
     }
     s->block_end = 0;
+    if (s->pools.is_used) {
+        memset(&s->pools, 0, sizeof s->pools);
+    }
     gmd_uses_clear(&s->uses);
     s->faults.count = 0;
     s->call_count = s->misuse_count = 0;

@@ -110,6 +110,16 @@ void gmd_session_view_untouched(gmd_session *s)
     }
 }
 
+static bool has_pool_requests(const gmd_session *s)
+{
+    const gmd_trace *t = s->workload->trace;
+    size_t i = 0;
+    while (t && i < t->count && !gmd_op_is_on_pool(t->requests[i].op)) {
+        i++;
+    }
+    return t && i < t->count;
+}
+
 void gmd_session_view_open(gmd_session *s)
 {
     s->has_stats = s->subject.get_stats != NULL;
@@ -130,6 +140,9 @@ void gmd_session_view_open(gmd_session *s)
                              gmd_promised_alignment(promises, s->subject.promised_alignment),
                          .is_reference = strcmp(s->options->allocator, "reference") == 0,
                          .no_second_run = s->shared->no_second_run,
+                         .exports_pools = s->subject.begin_pool != NULL,
+                         .knows_requests = s->workload->trace && s->workload->trace->count,
+                         .has_pool_requests = has_pool_requests(s),
                          .walk = s->subject.walk ? walk : NULL,
                          .each_live = each_live,
                          .can_empty_cache = s->subject.empty_cache != NULL,
@@ -163,6 +176,8 @@ void gmd_session_begin(gmd_session *s)
     s->view.thread_after = NULL;
     s->view.error_text = NULL;
     s->view.refusal = NULL;
+    s->view.pool_failure = NULL;
+    s->view.pool_is_let_go = false;
     s->view.device_request = GMD_STAT_UNKNOWN;
     s->view.room = GMD_STAT_UNKNOWN;
 }
@@ -207,6 +222,7 @@ static void show_calls(gmd_session *s)
 {
     s->view.calls = s->calls;
     s->view.call_count = s->call_count;
+    s->view.sees_calls = s->runtime.sim && !s->interleaving;
 }
 
 void gmd_session_refresh(gmd_session *s)

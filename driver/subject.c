@@ -192,6 +192,17 @@ static bool bind_usual_pair(gmd_subject *s)
     return false;
 }
 
+/* All three or none. */
+static void bind_pools(gmd_subject *s)
+{
+    bind(s->library, "gmd_begin_pool", &s->begin_pool);
+    bind(s->library, "gmd_end_pool", &s->end_pool);
+    bind(s->library, "gmd_release_pool", &s->release_pool);
+    if (!s->end_pool || !s->release_pool) {
+        s->begin_pool = NULL;
+    }
+}
+
 static void bind_optional(gmd_subject *s)
 {
     bind(s->library, "gmd_init", &s->init);
@@ -210,6 +221,7 @@ static void bind_optional(gmd_subject *s)
     bind(s->library, "gmd_device_request", &s->device_request);
     bind(s->library, "gmd_set_quirk", &s->set_quirk);
     bind(s->library, "gmd_quirk_count", &s->quirk_count);
+    bind_pools(s);
     bind(s->library, "gmd_promises", &s->promises);
     bind(s->library, "gmd_last_error", &s->last_error);
 }

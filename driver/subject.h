@@ -30,6 +30,9 @@ typedef struct gmd_subject {
     uint64_t (*device_request)(size_t size);
     int (*set_quirk)(const char *name, int is_on);
     int64_t (*quirk_count)(const char *name);
+    int (*begin_pool)(int device, const uint64_t id[2], gmd_stream_filter *accepts, void *context);
+    int (*end_pool)(int device, const uint64_t id[2], void **context);
+    int (*release_pool)(int device, const uint64_t id[2]);
     unsigned (*promises)(void);
     const char *(*last_error)(void);
     uint64_t promised_alignment; /* bytes */

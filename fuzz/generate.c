@@ -178,16 +178,45 @@ static gmd_request make_other(gmd_generator *g, gmd_op op)
     return r;
 }
 
+/* Few pools, each in turn open, ended and released: what may not be done here gives way to what
+ * may.
+ */
+static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
+{
+    enum { POOLS = 3 };
+    uint8_t device = choose_device(g);
+    uint32_t choice = (uint32_t)gmd_random_below(&g->random, POOLS);
+    uint8_t open = g->pools.open[device];
+    gmd_request r = {.op = (uint8_t)op,
+                     .device = device,
+                     .pool = choice < g->pool_count ? choice : g->pool_count};
+    if (op == GMD_OP_END_POOL) {
+        r.pool = open ? open - 1u : r.pool;
+    } else if (op == GMD_OP_BEGIN_POOL) {
+        r.stream = gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS : choose_stream(g);
+    }
+    if (gmd_pool_book_note(&g->pools, &r)) {
+        r = (gmd_request){.op = open ? GMD_OP_END_POOL : GMD_OP_BEGIN_POOL,
+                          .device = device,
+                          .stream = open ? 0 : GMD_ALL_STREAMS,
+                          .pool = open ? open - 1u : r.pool};
+        gmd_pool_book_note(&g->pools, &r);
+    }
+    g->pool_count += r.pool == g->pool_count;
+    return r;
+}
+
 /* A profile may have been shaped after it was drawn, and by one who does not know the space. */
 static uint32_t weight_of(const gmd_generator *g, int op)
 {
     const gmd_profile_space *space = g->space;
-    bool is_possible = op == GMD_OP_FAULT      ? space->fault_target_count > 0
-                       : op == GMD_OP_BUDGET   ? space->has_budgets
-                       : op == GMD_OP_FRACTION ? space->has_fraction
-                       : op == GMD_OP_RECORD   ? space->has_record_stream
-                       : op == GMD_OP_DESTROY  ? g->profile->stream_count > 1
-                                               : true;
+    bool is_possible = op == GMD_OP_FAULT               ? space->fault_target_count > 0
+                       : op == GMD_OP_BUDGET            ? space->has_budgets
+                       : op == GMD_OP_FRACTION          ? space->has_fraction
+                       : op == GMD_OP_RECORD            ? space->has_record_stream
+                       : op == GMD_OP_DESTROY           ? g->profile->stream_count > 1
+                       : gmd_op_is_on_pool((uint8_t)op) ? space->has_pools
+                                                        : true;
     return is_possible && !(space->without_ops >> op & 1) ? g->profile->weights[op] : 0;
 }
 
@@ -221,6 +250,10 @@ static gmd_request make_request(gmd_generator *g)
         return make_record(g);
     case GMD_OP_FAULT:
         return make_fault(g);
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        return make_on_pool(g, op);
     default:
         return make_other(g, op);
     }
@@ -322,6 +355,7 @@ gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *spa
     for (uint32_t i = 0; i < profile->request_count && status == GMD_OK; i++) {
         status = gmd_generator_step(&g, trace, error);
     }
-    /* Every block has an entry, so that the trace can be written. */
-    return status == GMD_OK ? add_nameless(&trace->blocks, g.next_block, error) : status;
+    /* Every block and pool has an entry, so that the trace can be written. */
+    status = status == GMD_OK ? add_nameless(&trace->blocks, g.next_block, error) : status;
+    return status == GMD_OK ? add_nameless(&trace->pools, g.pool_count, error) : status;
 }

@@ -9,6 +9,7 @@
 #ifndef GMD_GENERATE_H
 #define GMD_GENERATE_H
 
+#include "gmd_pool_book.h"
 #include "gmd_trace.h"
 #include "random.h"
 
@@ -49,7 +50,7 @@ typedef struct gmd_profile_space {
     const char *const *confs; /* one of them, or none, is drawn */
     size_t conf_count;
     bool conf_is_fixed; /* always confs[0] */
-    bool has_fraction, has_record_stream;
+    bool has_fraction, has_record_stream, has_pools;
     bool has_seeded_schedules, has_budgets, has_interleaving;
     bool has_one_thread;   /* no sequence has more */
     bool has_devices_only; /* every sequence has several devices, where device_max allows it */
@@ -91,6 +92,8 @@ typedef struct gmd_generator {
     uint32_t weight_sum;
     gmd_request planned[2]; /* what is to come next, the last first */
     uint32_t planned_count;
+    uint32_t pool_count; /* made so far */
+    gmd_pool_book pools;
 } gmd_generator;
 
 /* Makes `trace` (which must be initialised and empty) the beginning of a sequence: its header, and

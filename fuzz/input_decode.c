@@ -5,6 +5,7 @@
 #include "gmd_text.h"
 #include "input_format.h"
 #include "input_live.h"
+#include "input_pools.h"
 #include "names.h"
 
 #include <stdlib.h>
@@ -31,6 +32,7 @@ typedef struct decoder {
     size_t conf_length;
     char conf[GMD_INPUT_CONF_MAX + 1];
     gmd_input_live live;
+    gmd_input_pools pools;
 } decoder;
 
 /* --- room -------------------------------------------------------------------------------- */
@@ -93,6 +95,8 @@ static void read_header(decoder *d, const uint8_t *h)
     d->stream_count = !streams                              ? GMD_INPUT_STREAMS_USUAL
                       : streams <= GMD_INPUT_STREAMS_NARROW ? streams
                                                             : 1 + streams % 8U;
+    uint8_t pools = h[GMD_INPUT_AT_POOLS];
+    gmd_input_pools_open(&d->pools, pools <= GMD_MAX_POOLS ? pools : 1 + pools % 4U);
     d->thread_count = threads && threads <= GMD_INPUT_THREADS_NARROW ? threads : 1;
 }
 
@@ -470,17 +474,24 @@ static bool make_request(decoder *d, gmd_request *r, const uint8_t *record, gmd_
     }
 }
 
+static bool make_on_pool(decoder *d, gmd_request *r, const uint8_t *record)
+{
+    uint32_t act = gmd_input_get32(record + 4) % GMD_POOL_ACTS;
+    return gmd_input_pools_make(&d->pools, r, target_of(d, record), (gmd_input_pool_act)act);
+}
+
 static gmd_status read_request(decoder *d, const uint8_t *record)
 {
     uint8_t op = record[0] & 15;
+    bool is_on_pool = op == GMD_RECORD_POOL && d->pools.count;
     gmd_status status = d->has_begun ? GMD_OK : settle_header(d);
     if (status != GMD_OK || d->trace->count >= GMD_MAX_TRACE_LEN) {
         return status;
     }
-    gmd_request r = {.op = op < GMD_OP_COUNT ? op : GMD_OP_ALLOC};
+    gmd_request r = {.op = op <= GMD_OP_BUDGET ? op : GMD_OP_ALLOC};
     r.device = device_of(d, record);
     r.stream = stream_of(d, record);
-    if (make_request(d, &r, record, &status)) {
+    if (is_on_pool ? make_on_pool(d, &r, record) : make_request(d, &r, record, &status)) {
         r.thread = thread_of(d, record);
         d->trace->requests[d->trace->count++] = r;
     }
@@ -541,6 +552,9 @@ static gmd_status decode_records(decoder *d, const uint8_t *data, size_t size)
     }
     if (status == GMD_OK) {
         status = set_nameless(&d->trace->blocks, d->live.made, d->error);
+    }
+    if (status == GMD_OK) {
+        status = set_nameless(&d->trace->pools, d->pools.used, d->error);
     }
     return status == GMD_OK ? set_nameless(&d->trace->threads, d->threads_used, d->error) : status;
 }

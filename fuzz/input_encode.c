@@ -3,6 +3,7 @@
 #include "faults.h"
 #include "input_format.h"
 #include "input_live.h"
+#include "input_pools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ typedef struct encoder {
     size_t size, room;
     gmd_input_live live;
     uint32_t *index; /* of each of the trace's blocks: which allocation it is; NO_BLOCK: not live */
+    gmd_pool_book pools;
     uint32_t fault_count;
     gmd_status status;
     gmd_error *error;
@@ -140,6 +142,7 @@ static void put_header(encoder *e)
     gmd_input_put32(h + GMD_INPUT_AT_SCHEDULE_SEED, narrow_seed(&t->schedule));
     gmd_input_put32(h + GMD_INPUT_AT_INTERLEAVE_SEED, narrow_seed(&t->interleave));
     h[GMD_INPUT_AT_CONF] = code_of_conf(conf);
+    h[GMD_INPUT_AT_POOLS] = (uint8_t)t->pools.count;
     h[GMD_INPUT_AT_STREAMS] = streams <= GMD_INPUT_STREAMS_NARROW ? (uint8_t)streams : 1;
     h[GMD_INPUT_AT_THREADS] = threads <= GMD_INPUT_THREADS_NARROW ? (uint8_t)threads : 1;
     e->data = h;
@@ -163,12 +166,13 @@ static void put_header(encoder *e)
 static gmd_status check_header(const gmd_trace *t, gmd_error *error)
 {
     if (t->device_count > GMD_MAX_DEVICES || t->streams.count > GMD_MAX_STREAMS ||
-        t->threads.count > GMD_MAX_THREADS || !t->streams.count || !t->threads.count) {
+        t->threads.count > GMD_MAX_THREADS || t->pools.count > GMD_MAX_POOLS || !t->streams.count ||
+        !t->threads.count) {
         return gmd_fail(error, GMD_BAD_INPUT,
-                        "a trace with %u devices, %u streams and %u threads is no input: expected "
-                        "at most %u, %u and %u",
-                        t->device_count, t->streams.count, t->threads.count, GMD_MAX_DEVICES,
-                        GMD_MAX_STREAMS, GMD_MAX_THREADS);
+                        "a trace with %u devices, %u streams, %u threads and %u pools is no input: "
+                        "expected at most %u, %u, %u and %u",
+                        t->device_count, t->streams.count, t->threads.count, t->pools.count,
+                        GMD_MAX_DEVICES, GMD_MAX_STREAMS, GMD_MAX_THREADS, GMD_MAX_POOLS);
     }
     if (t->conf && strlen(t->conf) > GMD_INPUT_CONF_MAX) {
         return gmd_fail(error, GMD_BAD_INPUT, "settings of more than %d bytes are no input",
@@ -278,6 +282,13 @@ static void put_free(encoder *e, size_t i, const gmd_request *r, fields *f)
     }
 }
 
+static void put_on_pool(encoder *e, size_t i, const gmd_request *r, fields *f)
+{
+    f->target = r->pool;
+    f->value = (uint64_t)gmd_input_pool_act_of(r);
+    is_there(e, i, r->pool < e->trace->pools.count && !gmd_pool_book_note(&e->pools, r));
+}
+
 /* What belongs to the operation alone; stream and device are those of the request. */
 static void put_request(encoder *e, size_t i, const gmd_request *r, fields *f)
 {
@@ -319,21 +330,22 @@ static void put_request(encoder *e, size_t i, const gmd_request *r, fields *f)
             f->is_wide = false;
         }
         break;
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        put_on_pool(e, i, r, f);
+        break;
     default:
         break;
     }
 }
 
-static bool has_stream(gmd_op op)
-{
-    return op == GMD_OP_ALLOC || (op >= GMD_OP_USE && op <= GMD_OP_SYNC) || op == GMD_OP_DESTROY;
-}
-
 /* Blocks tell their device themselves. */
-static bool has_device(gmd_op op)
+static bool has_device(uint8_t op)
 {
     return op == GMD_OP_ALLOC || op == GMD_OP_WAIT || op == GMD_OP_SYNC || op == GMD_OP_FRACTION ||
-           op == GMD_OP_DEVICE || op == GMD_OP_DESTROY || op == GMD_OP_BUDGET;
+           op == GMD_OP_DEVICE || op == GMD_OP_DESTROY || op == GMD_OP_BUDGET ||
+           gmd_op_is_on_pool(op);
 }
 
 static void put_fields(encoder *e, const gmd_request *r, const fields *f)
@@ -352,7 +364,8 @@ static void put_fields(encoder *e, const gmd_request *r, const fields *f)
     }
     uint8_t *record = new_record(e);
     if (record) {
-        record[0] = (uint8_t)(r->op | (r->thread & 15U) << 4);
+        uint8_t kind = gmd_op_is_on_pool(r->op) ? GMD_RECORD_POOL : r->op;
+        record[0] = (uint8_t)(kind | (r->thread & 15U) << 4);
         record[1] = (uint8_t)((f->stream & 31U) | (f->device & 7U) << 5);
         gmd_input_put16(record + 2, f->target);
         gmd_input_put32(record + 4, (uint32_t)f->value);
@@ -362,13 +375,12 @@ static void put_fields(encoder *e, const gmd_request *r, const fields *f)
 static void encode_request(encoder *e, size_t i)
 {
     const gmd_request *r = &e->trace->requests[i];
-    gmd_op op = (gmd_op)r->op;
-    fields f = {.stream = has_stream(op) ? r->stream : 0, .device = has_device(op) ? r->device : 0};
-    bool is_all = op == GMD_OP_SYNC && r->stream == GMD_ALL_STREAMS;
+    fields f = {.stream = gmd_request_names_stream(r) ? r->stream : 0,
+                .device = has_device(r->op) ? r->device : 0};
     uint32_t devices = e->trace->device_count ? e->trace->device_count : GMD_MAX_DEVICES;
     if (!is_there(e, i,
                   r->op < GMD_OP_COUNT && r->thread < e->trace->threads.count &&
-                      f.device < devices && (is_all || f.stream < e->trace->streams.count))) {
+                      f.device < devices && f.stream < e->trace->streams.count)) {
         return;
     }
     put_request(e, i, r, &f);

@@ -9,19 +9,22 @@
  *    4  seed of the schedule, 4 bytes
  *    8  seed of the interleaving, 4 bytes
  *   12  settings: a number in gmd_input_confs (0: none), modulo their count
- *   13  0
+ *   13  private pools: 1 to 64; 0: none, and a record of kind 15 is an allocation; above: 1 to 4
  *   14  streams, s0 among them: 1 to 32; 0: 4; above: 1 to 8
  *   15  threads, the main one among them: 1 to 16; 0 and above: 1
  *
  * Record, 8 bytes:
- *    0  low half: gmd_op, or one of GMD_RECORD_*; high half: thread, modulo their count
+ *    0  low half: gmd_op up to GMD_OP_BUDGET, or one of GMD_RECORD_*; high half: thread, modulo
+ *       their count
  *    1  low 5 bits: stream, modulo their count; high 3 bits: device, modulo their count
  *    2  target, 2 bytes: the block (0: the youngest live one, modulo the live ones); of a wait the
- *       other stream; of a fault the function; of a sync bit 0: all streams
+ *       other stream; of a fault the function; of a sync bit 0: all streams; of a pool its number,
+ *       modulo their count
  *    4  value, 4 bytes: size, duration, fraction, or of a fault: its count in the low half (0: 1)
- *       and the error in the high half (0, or none of the device's: the usual one)
- * Of a fault bit 0 of byte 1 says `every`. A destroy of stream 0, and what needs a live block where
- * there is none, is left out.
+ *       and the error in the high half (0, or none of the device's: the usual one), or of a pool:
+ *       a gmd_input_pool_act, modulo 4
+ * Of a fault bit 0 of byte 1 says `every`. A destroy of stream 0, what needs a live block where
+ * there is none, and what no pool allows there (gmd_pool_book.h) is left out.
  *
  * Sizes: the bytes below 2 GiB; with the top bit a boundary code (gmd_input_boundary). As a budget
  * all ones is none. Durations: nanoseconds; with the top bit microseconds. Fractions: billionths,
@@ -46,11 +49,13 @@ enum {
     GMD_INPUT_AT_SCHEDULE_SEED = 4,
     GMD_INPUT_AT_INTERLEAVE_SEED = 8,
     GMD_INPUT_AT_CONF = 12,
+    GMD_INPUT_AT_POOLS = 13,
     GMD_INPUT_AT_STREAMS = 14,
     GMD_INPUT_AT_THREADS = 15,
 
     GMD_RECORD_WIDE = 13,
-    GMD_RECORD_HEADER = 14, /* 15: an allocation */
+    GMD_RECORD_HEADER = 14,
+    GMD_RECORD_POOL = 15,
 
     GMD_INPUT_STREAMS_USUAL = 4,
     GMD_INPUT_STREAMS_NARROW = 32, /* as many as a record's byte can name */

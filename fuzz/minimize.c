@@ -1,6 +1,7 @@
 #include "minimize_internal.h"
 
 #include "gmd_clock.h"
+#include "gmd_pool_book.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ static gmd_trace make_candidate(const gmd_minimizer *m, size_t count, const gmd_
     candidate.streams = m->best->streams;
     candidate.threads = m->best->threads;
     candidate.functions = m->best->functions;
+    candidate.pools = m->best->pools;
     candidate.requests = m->spare;
     candidate.count = count;
     candidate.threads.count = 1; /* those that a reader of the file would know */
@@ -84,8 +86,24 @@ static gmd_trace make_candidate(const gmd_minimizer *m, size_t count, const gmd_
     return candidate;
 }
 
+/* A reader of the file would refuse what no pool allows where it stands. */
+static bool is_in_order(const gmd_minimizer *m, size_t count)
+{
+    gmd_pool_book pools;
+    memset(&pools, 0, m->best->pools.count ? sizeof pools : 0);
+    for (size_t i = 0; i < count && m->best->pools.count; i++) {
+        if (gmd_op_is_on_pool(m->spare[i].op) && gmd_pool_book_note(&pools, &m->spare[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool gmd_minimizer_try(gmd_minimizer *m, size_t count, const gmd_trace *header)
 {
+    if (!is_in_order(m, count)) {
+        return false;
+    }
     if (m->is_over || is_at_limit(m)) {
         m->is_over = true;
         return false;
@@ -170,8 +188,7 @@ static void forget_streams(gmd_trace *trace)
     uint32_t count = 1;
     for (size_t i = 0; i < trace->count; i++) {
         const gmd_request *r = &trace->requests[i];
-        bool has_stream = r->op <= GMD_OP_SYNC || r->op == GMD_OP_DESTROY;
-        if (has_stream && r->stream != GMD_ALL_STREAMS && r->stream >= count) {
+        if (gmd_request_names_stream(r) && r->stream >= count) {
             count = r->stream + 1;
         }
         if (r->op == GMD_OP_WAIT && r->other_stream >= count) {
@@ -181,6 +198,26 @@ static void forget_streams(gmd_trace *trace)
     while (trace->streams.count > count) {
         free(trace->streams.items[--trace->streams.count]);
     }
+}
+
+/* By the order of their first requests, without those that are gone. */
+static void renumber_pools(gmd_trace *trace)
+{
+    uint32_t next = 0, as[GMD_MAX_POOLS];
+    memset(as, 0xff, sizeof as);
+    for (size_t i = 0; i < trace->count; i++) {
+        gmd_request *r = &trace->requests[i];
+        if (gmd_op_is_on_pool(r->op)) {
+            uint32_t *pool = &as[r->pool % GMD_MAX_POOLS];
+            *pool = *pool == UINT32_MAX ? next++ : *pool;
+            r->pool = *pool;
+        }
+    }
+    for (uint32_t i = 0; i < trace->pools.count; i++) {
+        free(trace->pools.items[i]);
+        trace->pools.items[i] = NULL;
+    }
+    trace->pools.count = next < trace->pools.count ? next : trace->pools.count;
 }
 
 static void rename_blocks(gmd_trace *trace)
@@ -252,6 +289,7 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *c
     result->is_complete = !m.is_over;
     free(m.spare);
     rename_blocks(trace);
+    renumber_pools(trace);
     forget_streams(trace);
     return m.status;
 }

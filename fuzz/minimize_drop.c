@@ -1,4 +1,5 @@
 /* minimize_drop.c - fewer blocks, fewer requests. */
+#include "gmd_pool_book.h"
 #include "minimize_internal.h"
 
 #include <stdlib.h>
@@ -43,18 +44,23 @@ static void list_blocks(selection *s, const gmd_trace *t)
     }
 }
 
-/* An allocation takes all requests on its block with it. */
+/* An allocation takes all requests on its block with it, and a begin what its pool no longer
+ * allows.
+ */
 static bool try_selection(gmd_minimizer *m, selection *s)
 {
     const gmd_trace *t = m->best;
+    gmd_pool_book pools;
+    memset(&pools, 0, t->pools.count ? sizeof pools : 0);
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
         if (s->drops_request[i] && r->op == GMD_OP_ALLOC) {
             s->drops_block[r->block] = true;
         }
-        bool is_dropped =
-            s->drops_request[i] || (r->op <= GMD_OP_RECORD && s->drops_block[r->block]);
+        bool is_dropped = s->drops_request[i] ||
+                          (r->op <= GMD_OP_RECORD && s->drops_block[r->block]) ||
+                          (gmd_op_is_on_pool(r->op) && gmd_pool_book_note(&pools, r));
         if (!is_dropped) {
             m->spare[kept++] = *r;
         }
@@ -128,13 +134,29 @@ static bool drop_pairs(gmd_minimizer *m, selection *s)
     return false;
 }
 
+/* All pools at once; then each by itself. A case that needs none says more without them. */
+static bool drop_pools(gmd_minimizer *m, selection *s)
+{
+    bool has_changed = false;
+    for (uint32_t k = 0; k <= m->best->pools.count && m->best->pools.count && !m->is_over; k++) {
+        clear_selection(s, m->best);
+        for (size_t i = 0; i < m->best->count; i++) {
+            const gmd_request *r = &m->best->requests[i];
+            s->drops_request[i] = gmd_op_is_on_pool(r->op) && (k == 0 || r->pool == k - 1);
+        }
+        has_changed = try_selection(m, s) || has_changed;
+    }
+    return has_changed;
+}
+
 bool gmd_minimizer_drop(gmd_minimizer *m)
 {
     selection s;
     bool has_changed = false;
     if (open_selection(&s, m->best)) {
+        has_changed = drop_pools(m, &s);
         list_blocks(&s, m->best);
-        has_changed = drop_all_chunks(m, &s, drop_blocks, s.block_count / 2 + 1);
+        has_changed = drop_all_chunks(m, &s, drop_blocks, s.block_count / 2 + 1) || has_changed;
         has_changed = drop_all_chunks(m, &s, drop_requests, m->best->count / 2 + 1) || has_changed;
         while (!m->is_over && drop_pairs(m, &s)) {
             has_changed = true;

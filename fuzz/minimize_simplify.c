@@ -164,13 +164,6 @@ static bool simplify_capacity(gmd_minimizer *m)
 
 /* --- streams, threads, devices ----------------------------------------------------------- */
 
-static bool has_stream(const gmd_request *r)
-{
-    return (r->op == GMD_OP_ALLOC || r->op == GMD_OP_USE || r->op == GMD_OP_RECORD ||
-            r->op == GMD_OP_WAIT || r->op == GMD_OP_SYNC || r->op == GMD_OP_DESTROY) &&
-           r->stream != GMD_ALL_STREAMS;
-}
-
 /* Stream `from` becomes `to`, and `to` becomes `from` where `swaps`. */
 static bool try_stream(gmd_minimizer *m, uint32_t from, uint32_t to, bool swaps)
 {
@@ -178,7 +171,7 @@ static bool try_stream(gmd_minimizer *m, uint32_t from, uint32_t to, bool swaps)
     gmd_minimizer_begin(m);
     for (size_t i = 0; i < m->best->count; i++) {
         gmd_request *r = &m->spare[i];
-        uint32_t *streams[] = {has_stream(r) ? &r->stream : NULL,
+        uint32_t *streams[] = {gmd_request_names_stream(r) ? &r->stream : NULL,
                                r->op == GMD_OP_WAIT ? &r->other_stream : NULL};
         for (size_t k = 0; k < 2; k++) {
             if (streams[k] && *streams[k] == from) {
@@ -215,7 +208,7 @@ static void find_streams(const gmd_trace *t, bool used[GMD_MAX_STREAMS])
     memset(used, 0, GMD_MAX_STREAMS * sizeof *used);
     for (size_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
-        if (has_stream(r)) {
+        if (gmd_request_names_stream(r)) {
             used[r->stream] = true;
         }
         if (r->op == GMD_OP_WAIT) {
@@ -246,7 +239,7 @@ static bool put_in_order(gmd_minimizer *m)
     uint32_t next = 1;
     for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
         const gmd_request *r = &m->best->requests[i];
-        uint32_t streams[] = {has_stream(r) ? r->stream : 0,
+        uint32_t streams[] = {gmd_request_names_stream(r) ? r->stream : 0,
                               r->op == GMD_OP_WAIT ? r->other_stream : 0};
         for (size_t k = 0; k < 2; k++) {
             uint32_t s = streams[k];
@@ -418,6 +411,15 @@ static bool simplify_expectation(gmd_minimizer *m, size_t index)
     return has_one && try_request(m, index, &changed);
 }
 
+/* A pool for all streams is simpler than one for some. */
+static bool simplify_begin(gmd_minimizer *m, size_t index)
+{
+    gmd_request changed = m->best->requests[index];
+    bool is_for_one = changed.stream != GMD_ALL_STREAMS;
+    changed.stream = GMD_ALL_STREAMS;
+    return is_for_one && try_request(m, index, &changed);
+}
+
 static bool simplify_requests(gmd_minimizer *m)
 {
     bool has_changed = false;
@@ -435,6 +437,9 @@ static bool simplify_requests(gmd_minimizer *m)
             break;
         case GMD_OP_FRACTION:
             has_changed = simplify_fraction(m, i) || has_changed;
+            break;
+        case GMD_OP_BEGIN_POOL:
+            has_changed = simplify_begin(m, i) || has_changed;
             break;
         default:
             break;

@@ -308,18 +308,19 @@ static bool is_alloc(uint8_t op)
 static bool has_value(uint8_t op)
 {
     return op == GMD_OP_ALLOC || op == GMD_OP_USE || op == GMD_OP_ADVANCE || op == GMD_OP_BUDGET ||
-           op == GMD_OP_FAULT || op == GMD_OP_FRACTION;
+           op == GMD_OP_FAULT || op == GMD_OP_FRACTION || op == GMD_RECORD_POOL;
 }
 
 static bool has_target(uint8_t op)
 {
-    return names_block(op) || op == GMD_OP_WAIT || op == GMD_OP_SYNC || op == GMD_OP_FAULT;
+    return names_block(op) || op == GMD_OP_WAIT || op == GMD_OP_SYNC || op == GMD_OP_FAULT ||
+           op == GMD_RECORD_POOL;
 }
 
 static bool has_place(uint8_t op)
 {
-    return op < GMD_OP_COUNT && op != GMD_OP_FREE && op != GMD_OP_ADVANCE &&
-           op != GMD_OP_EMPTY_CACHE;
+    return op == GMD_RECORD_POOL || (op <= GMD_OP_BUDGET && op != GMD_OP_FREE &&
+                                     op != GMD_OP_ADVANCE && op != GMD_OP_EMPTY_CACHE);
 }
 
 /* The value of record `i` becomes `value`; false: it was that already. */

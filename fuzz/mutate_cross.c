@@ -81,6 +81,12 @@ size_t gmd_cross(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_siz
         memset(out, 0, GMD_INPUT_HEADER);
         memcpy(out, header, header_size < GMD_INPUT_HEADER ? header_size : GMD_INPUT_HEADER);
     }
+    size_t other_size = header == a ? b_size : a_size;
+    const uint8_t *other = header == a ? b : a;
+    if (header_size && other_size > GMD_INPUT_AT_POOLS &&
+        other[GMD_INPUT_AT_POOLS] > out[GMD_INPUT_AT_POOLS]) {
+        out[GMD_INPUT_AT_POOLS] = other[GMD_INPUT_AT_POOLS]; /* its records of pools stay that */
+    }
     size_t way = second.count ? below(&m, 4) : 3;
     if (way == 0) { /* the beginning of one, the end of the other */
         append(&m, first, 0, below(&m, first.count + 1));

@@ -1,4 +1,5 @@
 /* mutate_draw.c - new records: kinds, sizes and places as a campaign draws them (generate.c). */
+#include "input_pools.h"
 #include "mutate_internal.h"
 
 #include <string.h>
@@ -134,14 +135,31 @@ static uint32_t draw_value(gmd_mutant *m, uint8_t op)
     }
 }
 
+/* Of one or two pools, so that requests meet. */
+static void draw_on_pool(gmd_mutant *m, uint8_t *record, gmd_input_pool_act act)
+{
+    uint8_t place = draw_place(m);
+    uint32_t pool = chance(m, 70) ? 0 : below(m, 4);
+    put(m, record, GMD_RECORD_POOL, place, pool, (uint32_t)act);
+}
+
+static bool has_pools(const gmd_mutant *m)
+{
+    return m->data[GMD_INPUT_AT_POOLS] != 0;
+}
+
 void gmd_draw_record(gmd_mutant *m, uint8_t *record)
 {
-    static const uint16_t weights[GMD_OP_COUNT] = {
+    static const uint16_t weights[GMD_OP_BUDGET + 1] = {
         [GMD_OP_ALLOC] = 400,  [GMD_OP_FREE] = 280,       [GMD_OP_USE] = 110,
         [GMD_OP_RECORD] = 60,  [GMD_OP_WAIT] = 25,        [GMD_OP_SYNC] = 20,
         [GMD_OP_ADVANCE] = 25, [GMD_OP_EMPTY_CACHE] = 20, [GMD_OP_FRACTION] = 8,
         [GMD_OP_FAULT] = 20,   [GMD_OP_DEVICE] = 12,      [GMD_OP_DESTROY] = 8,
         [GMD_OP_BUDGET] = 12}; /* in all 1000 */
+    if (has_pools(m) && chance(m, 8)) {
+        draw_on_pool(m, record, (gmd_input_pool_act)below(m, GMD_POOL_ACTS));
+        return;
+    }
     uint32_t at = below(m, 1000);
     uint8_t op = 0;
     while (at >= weights[op]) {
@@ -239,10 +257,33 @@ static size_t make_holes(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
     return 6;
 }
 
+/* A block of a pool, freed there or after it, and one alike that may or may not get its memory. */
+static size_t work_in_a_pool(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+{
+    size_t count = 0;
+    draw_on_pool(m, r[count++], chance(m, 50) ? GMD_POOL_BEGIN : GMD_POOL_BEGIN_ON);
+    put_alloc(m, r[count++]);
+    r[count - 1][1] = r[0][1];
+    bool is_freed_inside = chance(m, 50);
+    if (is_freed_inside) {
+        put(m, r[count++], GMD_OP_FREE, 0, 0, 0);
+    }
+    draw_on_pool(m, r[count], chance(m, 85) ? GMD_POOL_END : GMD_POOL_RELEASE);
+    r[count++][1] = r[0][1];
+    if (!is_freed_inside && chance(m, 50)) {
+        put(m, r[count++], GMD_OP_FREE, 0, 0, 0);
+    }
+    memcpy(r[count++], r[1], GMD_INPUT_RECORD);
+    return count;
+}
+
 size_t gmd_draw_idiom(gmd_mutant *m, uint8_t records[GMD_IDIOM_MAX][GMD_INPUT_RECORD])
 {
     static size_t (*const idioms[])(gmd_mutant *, uint8_t[][GMD_INPUT_RECORD]) = {
         ask_again, use_elsewhere, use_elsewhere, fill_up, fail_a_request, make_holes};
+    if (has_pools(m) && chance(m, 30)) {
+        return work_in_a_pool(m, records);
+    }
     return idioms[below(m, sizeof idioms / sizeof *idioms)](m, records);
 }
 
@@ -282,16 +323,20 @@ static void draw_field(gmd_mutant *m, size_t at)
     case GMD_INPUT_AT_STREAMS:
         h[at] = few(m, 20, 4);
         break;
+    case GMD_INPUT_AT_POOLS:
+        h[at] = (uint8_t)(chance(m, 75) ? 0 : 1 + below(m, 3));
+        break;
     default:
         h[GMD_INPUT_AT_THREADS] = few(m, 80, 3);
         break;
     }
 }
 
-static const uint8_t fields[] = {
-    GMD_INPUT_AT_DEVICES,    GMD_INPUT_AT_CAPACITY,      GMD_INPUT_AT_SCHEDULE,
-    GMD_INPUT_AT_INTERLEAVE, GMD_INPUT_AT_SCHEDULE_SEED, GMD_INPUT_AT_CONF,
-    GMD_INPUT_AT_STREAMS,    GMD_INPUT_AT_THREADS,       GMD_INPUT_AT_INTERLEAVE_SEED};
+static const uint8_t fields[] = {GMD_INPUT_AT_DEVICES,         GMD_INPUT_AT_CAPACITY,
+                                 GMD_INPUT_AT_SCHEDULE,        GMD_INPUT_AT_INTERLEAVE,
+                                 GMD_INPUT_AT_SCHEDULE_SEED,   GMD_INPUT_AT_CONF,
+                                 GMD_INPUT_AT_STREAMS,         GMD_INPUT_AT_THREADS,
+                                 GMD_INPUT_AT_INTERLEAVE_SEED, GMD_INPUT_AT_POOLS};
 
 void gmd_redraw_header_field(gmd_mutant *m)
 {

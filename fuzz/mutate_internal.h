@@ -17,10 +17,11 @@ static inline uint8_t *gmd_record_at(const gmd_mutant *m, size_t i)
     return m->data + GMD_INPUT_HEADER + i * GMD_INPUT_RECORD;
 }
 
+/* A gmd_op up to GMD_OP_BUDGET, or one of GMD_RECORD_*. */
 static inline uint8_t gmd_record_op(const gmd_mutant *m, size_t i)
 {
     uint8_t op = gmd_record_at(m, i)[0] & 15;
-    return op == 15 ? GMD_OP_ALLOC : op;
+    return op == GMD_RECORD_POOL && !m->data[GMD_INPUT_AT_POOLS] ? GMD_OP_ALLOC : op;
 }
 
 /* --- mutate.c ---------------------------------------------------------------------------- */

@@ -74,13 +74,13 @@ static gmd_schedule_kind draw_schedule(const gmd_profile_space *space, gmd_rando
 /* Most sequences leave out most kinds of requests: those that are left come close together. */
 static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
 {
-    static const uint16_t usual[GMD_OP_COUNT] = {
+    static const uint16_t usual[GMD_OP_BUDGET + 1] = {
         [GMD_OP_ALLOC] = 400,  [GMD_OP_FREE] = 300,       [GMD_OP_USE] = 120,
         [GMD_OP_RECORD] = 60,  [GMD_OP_WAIT] = 20,        [GMD_OP_SYNC] = 10,
         [GMD_OP_ADVANCE] = 20, [GMD_OP_EMPTY_CACHE] = 10, [GMD_OP_FRACTION] = 2,
         [GMD_OP_FAULT] = 10,   [GMD_OP_DEVICE] = 10,      [GMD_OP_DESTROY] = 3,
         [GMD_OP_BUDGET] = 5};
-    for (int op = 0; op < GMD_OP_COUNT; op++) {
+    for (int op = 0; op <= GMD_OP_BUDGET; op++) {
         bool is_basic = op <= GMD_OP_FREE;
         p->weights[op] = is_basic || gmd_random_chance(r, 60) ? usual[op] : 0;
     }
@@ -104,6 +104,15 @@ static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_ran
     }
     if (p->device_count == 1) {
         p->weights[GMD_OP_DEVICE] = 0;
+    }
+}
+
+/* An allocator without pools gets the sequences that it got before there were any. */
+static void draw_pools(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
+{
+    if (space->has_pools && gmd_random_chance(r, 40)) {
+        p->weights[GMD_OP_BEGIN_POOL] = p->weights[GMD_OP_END_POOL] = 30;
+        p->weights[GMD_OP_RELEASE_POOL] = 20;
     }
 }
 
@@ -140,14 +149,15 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
         snprintf(p->conf, sizeof p->conf, "%s", space->confs[conf]);
     }
     draw_weights(p, space, &r);
+    draw_pools(p, space, &r);
     leave_out(p, space);
 }
 
 /* --- leaving out ------------------------------------------------------------------------- */
 
 const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait, sync, "
-                                          "empty_cache, destroy, threads, devices, settings, "
-                                          "huge";
+                                          "empty_cache, destroy, pools, threads, devices, "
+                                          "settings, huge";
 
 static bool leave_out_one(gmd_profile_space *space, const char *name)
 {
@@ -168,12 +178,14 @@ static bool leave_out_one(gmd_profile_space *space, const char *name)
         }
     }
     bool is_huge = strcmp(name, "huge") == 0, is_threads = strcmp(name, "threads") == 0;
+    bool is_pools = strcmp(name, "pools") == 0;
+    space->has_pools = space->has_pools && !is_pools;
     bool is_devices = strcmp(name, "devices") == 0, is_settings = strcmp(name, "settings") == 0;
     space->has_no_huge_sizes = space->has_no_huge_sizes || is_huge;
     space->has_one_thread = space->has_one_thread || is_threads;
     space->device_max = is_devices ? 1 : space->device_max;
     space->conf_count = is_settings && !space->conf_is_fixed ? 0 : space->conf_count;
-    return is_huge || is_threads || is_devices || is_settings;
+    return is_pools || is_huge || is_threads || is_devices || is_settings;
 }
 
 bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32])

@@ -35,9 +35,10 @@ gmd_status gmd_trace_copy(gmd_trace *to, const gmd_trace *from, gmd_error *error
     if (status != GMD_OK) {
         return status;
     }
-    const gmd_names *sources[] = {&from->blocks, &from->streams, &from->threads, &from->functions};
-    gmd_names *targets[] = {&to->blocks, &to->streams, &to->threads, &to->functions};
-    for (size_t i = 0; i < 4 && status == GMD_OK; i++) {
+    const gmd_names *sources[] = {&from->blocks, &from->streams, &from->threads, &from->functions,
+                                  &from->pools};
+    gmd_names *targets[] = {&to->blocks, &to->streams, &to->threads, &to->functions, &to->pools};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources && status == GMD_OK; i++) {
         status = copy_names(targets[i], sources[i], error);
     }
     for (size_t i = 0; i < from->count && status == GMD_OK; i++) {

@@ -22,7 +22,7 @@ static bool can_run(gmd_runner *runner, const char *text)
     return can;
 }
 
-static gmd_status run_plain(gmd_runner *runner, gmd_error *error)
+static gmd_status run_plain(gmd_runner *runner, bool *has_pools, gmd_error *error)
 {
     gmd_trace trace;
     const gmd_outcome *outcome;
@@ -31,6 +31,7 @@ static gmd_status run_plain(gmd_runner *runner, gmd_error *error)
     if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
         status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
     }
+    *has_pools = status == GMD_OK && outcome->has_pools;
     gmd_trace_free(&trace);
     return status;
 }
@@ -66,7 +67,7 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
 {
     gmd_runner runner;
     gmd_runner_init(&runner, run);
-    gmd_status status = run_plain(&runner, error);
+    gmd_status status = run_plain(&runner, &space->has_pools, error);
     if (status == GMD_OK && run->device != GMD_DEVICE_SIM) {
         space->device_max = count_devices(&runner, space->device_max);
     }

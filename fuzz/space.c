@@ -39,6 +39,10 @@ static bool is_allowed(const gmd_profile_space *space, const gmd_trace *t, const
         return space->has_fraction && !(space->fraction > 0) && r->fraction >= FRACTION_MIN;
     case GMD_OP_RECORD:
         return space->has_record_stream;
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        return space->has_pools;
     case GMD_OP_BUDGET:
         return space->has_budgets;
     case GMD_OP_FAULT:

@@ -19,6 +19,7 @@ static gmd_status look_and_play(void *context, gmd_session *session, gmd_error *
                              .has_fraction = subject->set_memory_fraction != NULL,
                              .has_record_stream = subject->record_stream != NULL,
                              .has_empty_cache = subject->empty_cache != NULL,
+                             .has_pools = subject->begin_pool != NULL,
                              .has_stats = subject->get_stats != NULL};
     return gmd_play_trace(NULL, session, error);
 }
@@ -72,6 +73,13 @@ const char *gmd_gate_lacks(const gmd_gate_abilities *a, const gmd_trace *trace)
         case GMD_OP_EMPTY_CACHE:
             if (!a->has_empty_cache) {
                 return "needs gmd_empty_cache, which the allocator does not export";
+            }
+            break;
+        case GMD_OP_BEGIN_POOL:
+            if (!a->has_pools) {
+                return "needs gmd_begin_pool, gmd_end_pool and gmd_release_pool, which the "
+                       "allocator "
+                       "does not export";
             }
             break;
         default:

@@ -5,7 +5,7 @@
 #include "gmd_driver.h"
 
 typedef struct gmd_gate_abilities {
-    bool has_settings, has_fraction, has_record_stream, has_empty_cache, has_stats;
+    bool has_settings, has_fraction, has_record_stream, has_empty_cache, has_stats, has_pools;
 } gmd_gate_abilities;
 
 /* Loads the allocator, makes one small allocation and frees it, in a process of its own.

@@ -149,6 +149,7 @@ static void draw_profile(const gmd_gate *gate, uint64_t seed, gmd_profile *p,
     space->conf_is_fixed = gate->conf_is_fixed;
     space->has_one_thread = true;
     space->has_fraction = false;
+    space->has_pools = false;
     gmd_profile_draw(p, space, seed);
     p->request_count = 20 + (uint32_t)(seed % 5) * 15;
     p->has_huge_sizes = false;

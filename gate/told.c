@@ -15,9 +15,9 @@
 static size_t badness(const char *oracle)
 {
     static const char *const order[] = {
-        "overlap",  "backing",      "stream_order", "data",      "size",       "misuse",
-        "progress", "api_misuse",   "oom_retry",    "leak",      "peak_bound", "alignment",
-        "snapshot", "device_state", "accounting",   "reference", "determinism"};
+        "overlap",   "backing",  "private_pool", "stream_order", "data",      "size",
+        "misuse",    "progress", "api_misuse",   "oom_retry",    "leak",      "peak_bound",
+        "alignment", "snapshot", "device_state", "accounting",   "reference", "determinism"};
     size_t count = sizeof order / sizeof *order, i = 0;
     while (i < count && strcmp(order[i], oracle) != 0) {
         i++;

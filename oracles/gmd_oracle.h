@@ -26,7 +26,15 @@ typedef struct gmd_live_block {
     uint32_t id;    /* index into the trace's blocks */
     uint32_t stream;
     int device;
+    uint32_t pool; /* that its request went to; 0: the default one (gmd_pool_number) */
 } gmd_live_block;
+
+/* A private pool is called {0, serial number}: a multiple of GMD_MAX_POOLS and 1 + its index in the
+ * trace, so that one that is made when the last of its name is gone is another one. */
+static inline uint32_t gmd_pool_number(uint32_t serial)
+{
+    return (serial - 1) % GMD_MAX_POOLS;
+}
 
 /* The latest work on one stream that used a block. */
 typedef struct gmd_use {
@@ -92,10 +100,11 @@ typedef struct gmd_thread_state {
 typedef enum gmd_reply { GMD_NOT_ASKED, GMD_REFUSED, GMD_SERVED_NOW } gmd_reply;
 
 /* After a refusal, in this order until one is served: the same request again at once; with all
- * streams idle; with the cache emptied, too; with everything freed as well. Planted faults are
+ * streams idle; with the cache emptied, too; with the cache emptied while the open private pool is
+ * closed for that time, where one is open; with everything freed as well. Planted faults are
  * cleared before. Bytes that the allocator held are reserved_bytes, or what the device tells. */
 typedef struct gmd_refusal {
-    gmd_reply at_once, when_idle, when_emptied, when_all_is_free;
+    gmd_reply at_once, when_idle, when_emptied, when_reopened, when_all_is_free;
     uint64_t held_idle, held_emptied;  /* when_idle was refused: before and after the emptying */
     uint64_t held_free, held_at_start; /* when_all_is_free was asked: just before; and at first */
     uint64_t room;      /* what the limit and the device leave with all free; GMD_STAT_UNKNOWN */
@@ -178,6 +187,7 @@ typedef struct gmd_view {
     uint64_t recorded_streams;    /* likewise; bit s: stream s, of the first 64 */
     const gmd_device_call *calls; /* of the request; simulated device only */
     size_t call_count;
+    bool sees_calls;           /* all of them: not where threads are interleaved */
     const gmd_misuse *misuses; /* of the request, or since the last one; simulated device only */
     size_t misuse_count;
     /* Of the calling thread, around the allocator's call; NULL: there was none. */
@@ -191,6 +201,9 @@ typedef struct gmd_view {
     uint64_t device_request, room;
     const char *error_text;           /* of the allocator (gmd_last_error); NULL: none */
     const gmd_refusal *refusal;       /* after_refusal only */
+    const char *pool_failure;         /* END_POOL, RELEASE_POOL: what its answer was not; or NULL */
+    uint32_t pool;                    /* RELEASE_POOL: its serial number */
+    bool pool_is_let_go;              /* RELEASE_POOL: nobody holds the pool any more */
     const gmd_wrong_free *wrong_free; /* after_wrong_free only; `stats_before` is from before it */
     /* Every block of the device as the allocator sees them, 0: all visited (gmd_walk of gmd_abi.h);
      * NULL: not exported. And every live one as its owner does. */
@@ -202,6 +215,9 @@ typedef struct gmd_view {
     unsigned promises;           /* of the allocator: a set of gmd_promise */
     uint64_t promised_alignment; /* bytes */
     bool can_empty_cache;
+    bool exports_pools;        /* gmd_begin_pool and so on */
+    bool knows_requests;       /* all of the workload's, from the start: a trace's */
+    bool has_pool_requests;    /* likewise: some are on private pools */
     bool is_reference;         /* the allocator is gmd's own reference allocator */
     const char *no_second_run; /* why the same requests are not run again; NULL: they are */
 } gmd_view;
@@ -221,6 +237,7 @@ typedef struct gmd_oracle {
     const char *holds_when; /* one line */
     bool needs_quiet;       /* judges what only holds between requests: not asked while any is under
                                way (gmd_view.is_busy) */
+    bool needs_pools;       /* has nothing to judge where no request is on a private pool */
     /* Why it cannot judge here, or NULL. Asked before the first request (request == NULL). */
     const char *(*blind_spot)(const gmd_view *view);
     /* State for one run; both NULL for an oracle without state. create: NULL is no host memory. */

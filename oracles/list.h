@@ -20,5 +20,6 @@ extern const gmd_oracle gmd_oracle_misuse;
 extern const gmd_oracle gmd_oracle_data;
 extern const gmd_oracle gmd_oracle_determinism;
 extern const gmd_oracle gmd_oracle_reference;
+extern const gmd_oracle gmd_oracle_private_pool;
 
 #endif

@@ -1,8 +1,9 @@
 /* oom_retry - out of memory is true. Whatever the algorithm, the same request must be refused again
- * at once, when all streams are idle, and after the cache was emptied; the cache must have been
- * given back before; and with everything freed, nothing may be held any more and what fitted before
- * must fit again. Where the allocator says what it asks of the device (gmd_device_request), a
- * refusal is also false when the limit and the device leave that much.
+ * at once, when all streams are idle, and after the cache was emptied, with the open private pool
+ * or while it is closed for that; the cache must have been given back before; and with everything
+ * freed, nothing may be held any more and what fitted before must fit again. Where the allocator
+ * says what it asks of the device (gmd_device_request), a refusal is also false when the limit and
+ * the device leave that much.
  *
  * A refusal in which a planted fault hit is the fault's. The questions after it are asked without
  * faults, so from the second on they judge an ordinary refusal: what a fault leaves behind shows.
@@ -96,9 +97,9 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
     uint64_t bytes = view->request->bytes;
-    gmd_precondition_met(judge, (unsigned)r->at_once | (unsigned)r->when_idle << 2 |
-                                    (unsigned)r->when_emptied << 4 |
-                                    (unsigned)r->when_all_is_free << 6);
+    gmd_precondition_met(
+        judge, (unsigned)r->at_once | (unsigned)r->when_idle << 2 | (unsigned)r->when_emptied << 4 |
+                   (unsigned)r->when_all_is_free << 6 | (unsigned)r->when_reopened << 8);
     if (r->at_once == GMD_SERVED_NOW && !view->faults_hit) {
         gmd_violation_add(judge,
                           "%" PRIu64 " B on stream %" PRIu32
@@ -115,6 +116,13 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
         gmd_violation_add(judge,
                           "%" PRIu64 " B on stream %" PRIu32
                           " were refused, and are served once the cache is emptied",
+                          bytes, view->request->stream);
+    } else if (r->when_reopened == GMD_SERVED_NOW) {
+        gmd_violation_add(judge,
+                          "%" PRIu64 " B on stream %" PRIu32
+                          " were refused while a private pool was open, and are served there once "
+                          "the pool is ended, the cache emptied and the pool begun again: the "
+                          "allocator does not get memory back while a pool is open",
                           bytes, view->request->stream);
     }
 }

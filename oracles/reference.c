@@ -9,6 +9,10 @@ static const char *blind_spot(const gmd_view *view)
         return "the allocator does not promise PyTorch's algorithm (gmd_promises, --promise "
                "pytorch)";
     }
+    if (view->has_pool_requests && !view->is_reference) {
+        return "requests go to private pools: PyTorch keeps the memory of any held one, the "
+               "reference allocator of captured ones only (pytorch#175015)";
+    }
     return view->is_reference ? "this is the reference allocator" : view->no_second_run;
 }
 

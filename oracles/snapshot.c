@@ -8,6 +8,7 @@
 #include "list.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { FIRST_LOOK = 32, REQUESTS_A_BLOCK = 32, EVERY_REFUSAL_UP_TO = 16 };
@@ -197,6 +198,25 @@ static const gmd_block_info *find_block(const looks *l, uint64_t address)
     return low < l->count && l->blocks[low].address == address ? &l->blocks[low] : NULL;
 }
 
+static bool is_of_pool(const gmd_block_info *b, uint32_t pool)
+{
+    return !b->pool_id[0] && b->pool_id[1] == pool;
+}
+
+static void tell_pool(const live_check *c, const gmd_block_info *b, const gmd_live_block *live)
+{
+    char where[40] = "the default pool";
+    if (live->pool) {
+        snprintf(where, sizeof where, "private pool %" PRIu32, gmd_pool_number(live->pool));
+    }
+    gmd_violation_add(c->judge,
+                      "device %d: the request of the live block of %" PRIu64 " B at 0x%" PRIx64
+                      " (request %" PRIu64 ") went to %s, and gmd_walk shows the block in the pool "
+                      "{%" PRIu64 ", %" PRIu64 "}",
+                      c->view->device, live->bytes, live->address, live->born, where, b->pool_id[0],
+                      b->pool_id[1]);
+}
+
 /* A pointer that was handed out for no bytes need not be a block's. */
 static void check_live(void *context, const gmd_live_block *live)
 {
@@ -206,6 +226,11 @@ static void check_live(void *context, const gmd_live_block *live)
         return;
     }
     bool is_there = b && b->state == 1;
+    if (is_there && !is_of_pool(b, live->pool)) {
+        c->has_failed = true;
+        tell_pool(c, b, live);
+        return;
+    }
     if (is_there && b->size >= live->bytes &&
         (!b->requested_size || !live->bytes || b->requested_size == live->bytes)) {
         c->found++;

@@ -1,6 +1,8 @@
 /* A case as a C program: its requests as a table, and program.c.in, which carries them out. */
 #include "reproducer_internal.h"
 
+#include "gmd_pool_book.h"
+
 #include "program.c.in.h"
 
 #include <inttypes.h>
@@ -19,6 +21,8 @@ static const struct {
     {"misuse",
      "The program does not make the wrong free that the message names: it comes after the\n"
      " * last request, and nothing of what the allocator says of itself may change with it."},
+    {"private_pool",
+     "Look at the answers: the program does not follow which memory belongs to which pool."},
     {"reference", "Look at the answers: PyTorch's algorithm gives those that the message names."},
     {"snapshot", "Look at the allocator's own list of its segments and blocks at the end."},
     {"leak",
@@ -116,6 +120,9 @@ static const char *const op_names[GMD_OP_COUNT] = {
     [GMD_OP_DESTROY] = "DESTROY",
     [GMD_OP_BUDGET] = "BUDGET",
     [GMD_OP_EMPTY_CACHE] = "EMPTY_CACHE",
+    [GMD_OP_BEGIN_POOL] = "BEGIN_POOL",
+    [GMD_OP_END_POOL] = "END_POOL",
+    [GMD_OP_RELEASE_POOL] = "RELEASE_POOL",
 };
 
 static void put_string(const char *text, FILE *out)
@@ -159,8 +166,8 @@ static void put_operands(const gmd_trace *trace, const gmd_request *r, FILE *out
     if (r->op == GMD_OP_ALLOC || r->op == GMD_OP_BUDGET) {
         fprintf(out, ", .bytes = UINT64_C(%" PRIu64 ")", r->bytes);
     }
-    if (r->op == GMD_OP_ALLOC || r->op == GMD_OP_USE || r->op == GMD_OP_RECORD ||
-        r->op == GMD_OP_WAIT || r->op == GMD_OP_SYNC || r->op == GMD_OP_DESTROY) {
+    bool means_all = r->op == GMD_OP_SYNC || r->op == GMD_OP_BEGIN_POOL;
+    if (means_all || gmd_request_names_stream(r)) {
         put_stream(r->stream, out);
     }
     if (r->op == GMD_OP_ALLOC && r->expect != GMD_EXPECT_ANY) {
@@ -171,6 +178,8 @@ static void put_operands(const gmd_trace *trace, const gmd_request *r, FILE *out
         fprintf(out, ", .ns = UINT64_C(%" PRIu64 ")", r->duration_ns);
     } else if (r->op == GMD_OP_FRACTION) {
         fprintf(out, ", .fraction = %.17g", r->fraction);
+    } else if (gmd_op_is_on_pool(r->op)) {
+        fprintf(out, ", .pool = %" PRIu32, r->pool);
     } else if (r->op == GMD_OP_FAULT) {
         put_fault(trace, r, out);
     }
@@ -242,11 +251,12 @@ static void put_parameters(const gmd_reproducer *r, FILE *out)
     fprintf(out, "#define ALIGNMENT %d /* bytes that it promises */\n", is_pytorchs ? 512 : 256);
     fprintf(out,
             "\nenum { DEVICE_COUNT = %" PRIu32 ", STREAM_COUNT = %" PRIu32
-            ", BLOCK_COUNT = %" PRIu32 ", THREAD_COUNT = %" PRIu32 ",\n       USE_COUNT = %" PRIu32
-            ", REQUEST_COUNT = %zu, ALL_STREAMS = -1 };\n"
+            ", BLOCK_COUNT = %" PRIu32 ", THREAD_COUNT = %" PRIu32 ", POOL_COUNT = %" PRIu32
+            ",\n       USE_COUNT = %" PRIu32 ", REQUEST_COUNT = %zu, ALL_STREAMS = -1 };\n"
             "enum { TIMED, EAGER, LAZY, SCHEDULE = %s }; /* when queued work completes */\n",
             e.devices, t->streams.count ? t->streams.count : 1, t->blocks.count,
-            t->threads.count ? t->threads.count : 1, e.uses, t->count, schedule_name(t));
+            t->threads.count ? t->threads.count : 1, t->pools.count ? t->pools.count : 1, e.uses,
+            t->count, schedule_name(t));
 }
 
 static const char includes[] = "#define _GNU_SOURCE\n"
@@ -259,11 +269,11 @@ static const char request_type[] =
     "\nenum { EXPECT_ANY, EXPECT_ALLOC, EXPECT_OOM };\n"
     "enum op {\n"
     "    ALLOC, FREE, USE, RECORD, WAIT, SYNC, ADVANCE, EMPTY_CACHE, FRACTION, DEVICE, DESTROY,\n"
-    "    FAULT, BUDGET\n"
+    "    BEGIN_POOL, END_POOL, RELEASE_POOL, FAULT, BUDGET\n"
     "};\n\n"
     "struct request {\n"
     "    enum op op;\n"
-    "    int thread, device, block, stream, other, expect;\n"
+    "    int thread, device, block, stream, other, pool, expect;\n"
     "    uint64_t bytes, ns;\n"
     "    double fraction;\n"
     "    const char *function;\n"

@@ -1,5 +1,6 @@
 /* A case as a Python script for PyTorch's own allocator: script.py.in, then a line for each
  * request. */
+#include "gmd_pool_book.h"
 #include "reproducer_internal.h"
 
 #include "script.py.in.h"
@@ -15,6 +16,8 @@ static const char *misfit(const gmd_request *r)
 {
     return r->op == GMD_OP_FAULT || r->op == GMD_OP_BUDGET
                ? "only the simulated device makes calls fail on purpose"
+           : gmd_op_is_on_pool(r->op)
+               ? "its private pools begin and end as those of no torch.cuda.MemPool do"
            : r->op == GMD_OP_DESTROY ? "PyTorch's streams are never destroyed"
            : r->device               ? "it needs several devices"
            : r->thread               ? "it needs several threads"

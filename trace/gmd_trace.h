@@ -18,20 +18,24 @@
 #include <stdio.h>
 
 typedef enum gmd_op {
-    GMD_OP_ALLOC,       /* block, bytes, stream, device */
-    GMD_OP_FREE,        /* block */
-    GMD_OP_USE,         /* block, stream, duration_ns: work on `stream` that reads and writes it */
-    GMD_OP_RECORD,      /* block, stream: record_stream */
-    GMD_OP_WAIT,        /* stream waits for all that is queued on other_stream now */
-    GMD_OP_SYNC,        /* the host waits for `stream`, or for the device: GMD_ALL_STREAMS */
-    GMD_OP_ADVANCE,     /* duration_ns: the simulated clock moves */
-    GMD_OP_EMPTY_CACHE, /* gmd_empty_cache() */
-    GMD_OP_FRACTION,    /* fraction, device: gmd_set_memory_fraction() */
-    GMD_OP_FAULT,       /* function (name index), count, error: the count-th call from here fails;
-                           with every_later, so do all after it */
-    GMD_OP_DEVICE,      /* device: it becomes the thread's current one */
-    GMD_OP_DESTROY,     /* stream, device: the stream is destroyed; a later use makes a new one */
-    GMD_OP_BUDGET,      /* bytes, device: physical memory beyond that is refused */
+    GMD_OP_ALLOC,        /* block, bytes, stream, device */
+    GMD_OP_FREE,         /* block */
+    GMD_OP_USE,          /* block, stream, duration_ns: work on `stream` that reads and writes it */
+    GMD_OP_RECORD,       /* block, stream: record_stream */
+    GMD_OP_WAIT,         /* stream waits for all that is queued on other_stream now */
+    GMD_OP_SYNC,         /* the host waits for `stream`, or for the device: GMD_ALL_STREAMS */
+    GMD_OP_ADVANCE,      /* duration_ns: the simulated clock moves */
+    GMD_OP_EMPTY_CACHE,  /* gmd_empty_cache() */
+    GMD_OP_FRACTION,     /* fraction, device: gmd_set_memory_fraction() */
+    GMD_OP_FAULT,        /* function (name index), count, error: the count-th call from here fails;
+                            with every_later, so do all after it */
+    GMD_OP_DEVICE,       /* device: it becomes the thread's current one */
+    GMD_OP_DESTROY,      /* stream, device: the stream is destroyed; a later use makes a new one */
+    GMD_OP_BUDGET,       /* bytes, device: physical memory beyond that is refused */
+    GMD_OP_BEGIN_POOL,   /* pool, device, stream: its requests, or with GMD_ALL_STREAMS all of the
+                            device, go to the pool */
+    GMD_OP_END_POOL,     /* pool, device: to the default one again */
+    GMD_OP_RELEASE_POOL, /* pool, device: one begin's hold is taken back */
     GMD_OP_COUNT
 } gmd_op;
 
@@ -43,6 +47,7 @@ typedef enum gmd_expect { GMD_EXPECT_ANY, GMD_EXPECT_ALLOC, GMD_EXPECT_OOM } gmd
 #define GMD_MAX_DEVICES   16
 #define GMD_MAX_STREAMS   4096
 #define GMD_MAX_THREADS   64
+#define GMD_MAX_POOLS     64
 #define GMD_MAX_TRACE_LEN ((size_t)1 << 28)
 
 typedef struct gmd_request {
@@ -51,14 +56,15 @@ typedef struct gmd_request {
         uint8_t expect;      /* gmd_expect, ALLOC only */
         uint8_t every_later; /* FAULT only: 0 or 1 */
     };
-    uint8_t device;  /* ALLOC, FRACTION, DEVICE, BUDGET, SYNC of the device; for the others the
-                        block's or stream's */
+    uint8_t device;  /* ALLOC, FRACTION, DEVICE, BUDGET, pools, SYNC of the device; for the others
+                        the  block's or stream's */
     uint8_t thread;  /* index into gmd_trace.threads; 0 is the main thread */
     uint32_t block;  /* index into gmd_trace.blocks */
     uint32_t stream; /* index into gmd_trace.streams; 0 is the legacy default stream */
     union {
         uint32_t other_stream; /* WAIT */
         uint32_t function;     /* FAULT: index into gmd_trace.functions */
+        uint32_t pool;         /* BEGIN_POOL, END_POOL, RELEASE_POOL: into gmd_trace.pools */
     };
     union {
         uint64_t bytes;       /* ALLOC, BUDGET */
@@ -81,7 +87,7 @@ typedef struct gmd_names {
 typedef struct gmd_trace {
     gmd_request *requests;
     size_t count, capacity;
-    gmd_names blocks, streams, threads, functions;
+    gmd_names blocks, streams, threads, functions, pools;
     uint64_t *stream_handles; /* streams.count entries: as recorded, ascending order is kept by the
                                  driver; NULL when the source had none */
     uint32_t device_count;    /* 0: not stated */
@@ -97,12 +103,15 @@ void gmd_trace_free(gmd_trace *trace);
 /* Appends a request; amortised O(1). Fails only for want of memory or over GMD_MAX_TRACE_LEN. */
 gmd_status gmd_trace_append(gmd_trace *trace, const gmd_request *request, gmd_error *error);
 
+/* Whether its `stream` is one of the trace's: not so where it means all of the device. */
+bool gmd_request_names_stream(const gmd_request *request);
+
 /* Adds an entry (name may be NULL) and gives its index. */
 gmd_status gmd_names_add(gmd_names *names, const char *name, uint32_t *index, gmd_error *error);
 
 /* The text format. `file` is used in messages only. Blocks must be allocated before they are freed
- * or used, and an id may be used again after its free. On failure `trace` is left empty and the
- * error names file, line and what was expected. */
+ * or used, and an id may be used again after its free; likewise pools. On failure `trace` is left
+ * empty and the error names file, line and what was expected. */
 gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, const char *file,
                            gmd_error *error);
 gmd_status gmd_trace_write(const gmd_trace *trace, FILE *out, gmd_error *error);

@@ -1,4 +1,5 @@
 /* Writes the text format, and single requests for messages; docs/trace-format.md describes it. */
+#include "gmd_pool_book.h"
 #include "gmd_size.h"
 #include "gmd_trace.h"
 #include "names.h"
@@ -14,7 +15,7 @@
 
 /* The names of the things that a request mentions. */
 typedef struct mentions {
-    const char *block, *stream, *other_stream, *function;
+    const char *block, *stream, *other_stream, *function, *pool;
 } mentions;
 
 static const char *format_duration(uint64_t ns, char text[32])
@@ -60,6 +61,17 @@ static int write_sync(const gmd_request *r, const mentions *m, char *text, size_
 {
     bool is_all = r->stream == GMD_ALL_STREAMS;
     return snprintf(text, size, "sync%s%s", is_all ? "" : " ", is_all ? "" : m->stream);
+}
+
+static int write_on_pool(const gmd_request *r, const mentions *m, char *text, size_t size)
+{
+    bool is_begin = r->op == GMD_OP_BEGIN_POOL;
+    bool has_stream = is_begin && r->stream != GMD_ALL_STREAMS;
+    return snprintf(text, size, "%s %s%s%s",
+                    is_begin                   ? "begin_pool"
+                    : r->op == GMD_OP_END_POOL ? "end_pool"
+                                               : "release_pool",
+                    m->pool, has_stream ? " " : "", has_stream ? m->stream : "");
 }
 
 /* Lengths are snprintf's; the device follows where the block does not tell it. */
@@ -111,6 +123,11 @@ static void write_request(const gmd_request *r, const mentions *m, char *text, s
             snprintf(text, size, "budget %s",
                      r->bytes == GMD_NO_BUDGET ? "none" : gmd_format_exact_size(r->bytes, number));
         break;
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        length = write_on_pool(r, m, text, size);
+        break;
     case GMD_OP_COUNT:
         break;
     }
@@ -122,12 +139,13 @@ static void write_request(const gmd_request *r, const mentions *m, char *text, s
 const char *gmd_request_text(const gmd_trace *trace, const gmd_request *request, char *text,
                              size_t size)
 {
-    char names[4][GMD_NAME_BYTES];
+    char names[5][GMD_NAME_BYTES];
     mentions m = {.block = gmd_name_text(&trace->blocks, 'b', request->block, names[0]),
                   .stream = gmd_name_text(&trace->streams, 's', request->stream, names[1]),
                   .other_stream =
                       gmd_name_text(&trace->streams, 's', request->other_stream, names[2]),
-                  .function = gmd_name_text(&trace->functions, 'f', request->function, names[3])};
+                  .function = gmd_name_text(&trace->functions, 'f', request->function, names[3]),
+                  .pool = gmd_name_text(&trace->pools, 'p', request->pool, names[4])};
     if (size) {
         text[0] = 0;
         write_request(request, &m, text, size);
@@ -139,7 +157,7 @@ const char *gmd_request_text(const gmd_trace *trace, const gmd_request *request,
 
 typedef struct writer {
     const gmd_trace *trace;
-    gmd_written_names blocks, streams, threads, functions;
+    gmd_written_names blocks, streams, threads, functions, pools;
     FILE *out;
     gmd_error *error;
 } writer;
@@ -150,10 +168,7 @@ static bool streams_come_in_order(const gmd_trace *trace)
     uint32_t next = 1;
     for (size_t i = 0; i < trace->count; i++) {
         const gmd_request *r = &trace->requests[i];
-        bool has_stream =
-            (r->op <= GMD_OP_SYNC && r->op != GMD_OP_FREE && r->stream != GMD_ALL_STREAMS) ||
-            r->op == GMD_OP_DESTROY;
-        if (has_stream && r->stream >= next && r->stream != next++) {
+        if (gmd_request_names_stream(r) && r->stream >= next && r->stream != next++) {
             return false;
         }
         if (r->op == GMD_OP_WAIT && r->other_stream >= next && r->other_stream != next++) {
@@ -217,14 +232,13 @@ static bool find_mentions(const writer *w, const gmd_request *r, mentions *m)
     *m = (mentions){.block = written(&w->blocks, r->block),
                     .stream = written(&w->streams, r->stream),
                     .other_stream = written(&w->streams, r->other_stream),
-                    .function = written(&w->functions, r->function)};
+                    .function = written(&w->functions, r->function),
+                    .pool = written(&w->pools, r->pool)};
     bool has_block = r->op <= GMD_OP_RECORD;
-    bool has_stream = r->op == GMD_OP_ALLOC || r->op == GMD_OP_USE || r->op == GMD_OP_RECORD ||
-                      r->op == GMD_OP_WAIT || r->op == GMD_OP_DESTROY ||
-                      (r->op == GMD_OP_SYNC && r->stream != GMD_ALL_STREAMS);
+    bool has_stream = gmd_request_names_stream(r);
     return r->op < GMD_OP_COUNT && r->thread < w->threads.count && (!has_block || m->block) &&
            (!has_stream || m->stream) && (r->op != GMD_OP_WAIT || m->other_stream) &&
-           (r->op != GMD_OP_FAULT || m->function);
+           (r->op != GMD_OP_FAULT || m->function) && (!gmd_op_is_on_pool(r->op) || m->pool);
 }
 
 static gmd_status write_requests(const writer *w)
@@ -255,7 +269,8 @@ static bool make_names(writer *w)
     return gmd_written_names_make(&w->blocks, &t->blocks, 'b', NULL) &&
            gmd_written_names_make(&w->streams, &t->streams, 's', "s0") &&
            gmd_written_names_make(&w->threads, &t->threads, 't', "main") &&
-           gmd_written_names_make(&w->functions, &t->functions, 'f', NULL);
+           gmd_written_names_make(&w->functions, &t->functions, 'f', NULL) &&
+           gmd_written_names_make(&w->pools, &t->pools, 'p', NULL);
 }
 
 gmd_status gmd_trace_write(const gmd_trace *trace, FILE *out, gmd_error *error)
@@ -273,6 +288,7 @@ gmd_status gmd_trace_write(const gmd_trace *trace, FILE *out, gmd_error *error)
     gmd_written_names_free(&w.streams);
     gmd_written_names_free(&w.threads);
     gmd_written_names_free(&w.functions);
+    gmd_written_names_free(&w.pools);
     if (status == GMD_OK && (fflush(out) || ferror(out))) {
         status = gmd_fail(error, GMD_FAILED, "a trace cannot be written: %s", strerror(errno));
     }

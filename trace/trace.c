@@ -25,6 +25,7 @@ void gmd_trace_free(gmd_trace *trace)
     gmd_names_free(&trace->streams);
     gmd_names_free(&trace->threads);
     gmd_names_free(&trace->functions);
+    gmd_names_free(&trace->pools);
     *trace = (gmd_trace){0};
 }
 
@@ -54,4 +55,21 @@ gmd_status gmd_trace_append(gmd_trace *trace, const gmd_request *request, gmd_er
         trace->requests[trace->count++] = *request;
     }
     return status;
+}
+
+bool gmd_request_names_stream(const gmd_request *r)
+{
+    switch (r->op) {
+    case GMD_OP_ALLOC:
+    case GMD_OP_USE:
+    case GMD_OP_RECORD:
+    case GMD_OP_WAIT:
+    case GMD_OP_DESTROY:
+        return true;
+    case GMD_OP_SYNC:
+    case GMD_OP_BEGIN_POOL:
+        return r->stream != GMD_ALL_STREAMS;
+    default:
+        return false;
+    }
 }

@@ -13,7 +13,10 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <type_traits>
+#include <utility>
 
 #include <dlfcn.h>
 
@@ -263,9 +266,23 @@ void walk_segment(const c10::CachingDeviceAllocator::SegmentInfo &segment, gmd_w
         info.state = block.allocated ? 1 : block.active ? 2 : 0;
         info.is_large = segment.is_large;
         info.is_expandable = segment.is_expandable;
+        info.pool_id[0] = segment.owner_private_pool_id.first;
+        info.pool_id[1] = segment.owner_private_pool_id.second;
         visit(context, &info);
         address += block.size;
     }
+}
+
+// --- private pools --------------------------------------------------------------------------
+
+using pool_name = std::pair<int, c10::MempoolId_t>; // of which device
+
+std::map<pool_name, void *> pool_contexts; // of the open ones: PyTorch takes a function
+std::mutex pool_lock;
+
+pool_name name_of(int device, const uint64_t id[2])
+{
+    return {device, {id[0], id[1]}};
 }
 
 } // namespace
@@ -419,6 +436,43 @@ GMD_EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context)
                 walk_segment(segment, visit, context);
             }
         }
+        return 0;
+    });
+}
+
+// PyTorch's cudaMallocAsync backend has no such pools; it throws.
+GMD_EXPORT int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *accepts,
+                              void *context)
+{
+    return guarded(-1, [&] {
+        const pool_name name = name_of(device, id);
+        caching::get()->beginAllocateToPool(
+            static_cast<c10::DeviceIndex>(device), name.second, [accepts, context](cudaStream_t s) {
+                return !accepts || accepts(context, static_cast<CUstream_st *>(s));
+            });
+        const std::lock_guard<std::mutex> guard(pool_lock);
+        pool_contexts[name] = context;
+        return 0;
+    });
+}
+
+GMD_EXPORT int gmd_end_pool(int device, const uint64_t id[2], void **context)
+{
+    return guarded(-1, [&] {
+        const pool_name name = name_of(device, id);
+        caching::get()->endAllocateToPool(static_cast<c10::DeviceIndex>(device), name.second);
+        const std::lock_guard<std::mutex> guard(pool_lock);
+        *context = pool_contexts[name];
+        pool_contexts.erase(name);
+        return 0;
+    });
+}
+
+GMD_EXPORT int gmd_release_pool(int device, const uint64_t id[2])
+{
+    return guarded(-1, [&] {
+        caching::get()->releasePool(static_cast<c10::DeviceIndex>(device),
+                                    name_of(device, id).second);
         return 0;
     });
 }

@@ -89,8 +89,9 @@ static void a_condition_that_is_none_is_refused_with_its_line(void **state)
 {
     (void)state;
     assert_int_equal(read_list("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
-    assert_non_null(strstr(error.text, ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy' or "
-                                       "'end' behind '|', found 'on Mondays'"));
+    assert_non_null(strstr(error.text,
+                           ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'begin_pool' or "
+                           "'end' behind '|', found 'on Mondays'"));
     assert_int_equal(known.count, 0);
 }
 

@@ -87,8 +87,11 @@ void give_to_list(block *b)
     list_block(free_list(b), b);
 }
 
-static bool serves(const block *b, uint64_t size, cudaStream_t stream)
+static bool serves(const block *b, uint64_t size, cudaStream_t stream, uint32_t owner)
 {
+    if (b->owner != owner && !faulty_is(PYTORCH114320)) {
+        return false;
+    }
     bool is_of_stream = b->stream == stream || (faulty_is(ORT32342) && !b->stream);
     return is_of_stream && b->size >= size &&
            (b->size <= SPLIT_MAX || size > SPLIT_MAX || b->size == size);
@@ -97,9 +100,11 @@ static bool serves(const block *b, uint64_t size, cudaStream_t stream)
 block *take_best(pool *p, uint64_t size, bool is_large, cudaStream_t stream)
 {
     block *best = NULL;
+    uint32_t owner = owner_for(p, stream);
     for (block *b = is_large ? p->large : p->small; b; b = b->next) {
-        if (serves(b, size, stream) && (!best || b->size < best->size ||
-                                        (b->size == best->size && b->address < best->address))) {
+        if (serves(b, size, stream, owner) &&
+            (!best || b->size < best->size ||
+             (b->size == best->size && b->address < best->address))) {
             best = b;
         }
     }
@@ -129,6 +134,7 @@ void split(block *b, uint64_t size, uint64_t requested)
                     .size = b->address + b->size - end + overlap,
                     .device = b->device,
                     .stream = b->stream,
+                    .owner = b->owner,
                     .is_large = b->is_large,
                     .freed_at = b->freed_at,
                     .before = b,

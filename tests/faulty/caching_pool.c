@@ -9,49 +9,30 @@
  * nobody uses are given back (garbage collection). When the device or the limit refuses, as many of
  * the largest cached segments are given back as make up for it; then all that are free, once the
  * host has waited for the blocks that wait; and since these may serve, too, the free blocks are
- * looked at again.
+ * looked at again. Private pools are in caching_routes.c.
  *
  * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "caching_pool.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const faulty_defects[] = {"pytorch182446",
-                                      "pytorch135726",
-                                      "pytorch159567",
-                                      "pytorch189504",
-                                      "pytorch71616",
-                                      "pytorch19219",
-                                      "pytorch66936",
-                                      "pytorch185240",
-                                      "tensorsharp104",
-                                      "rmm2002",
-                                      "paddle64621",
-                                      "paddle79605",
-                                      "vllm37111",
-                                      "vllm36651",
-                                      "ort32342",
-                                      "cudajl778",
-                                      "dali2988",
-                                      "first_stream_only",
-                                      "wrong_device",
-                                      "rounds_down",
-                                      "lost_remainder",
-                                      "remainder_early",
-                                      "peak_not_kept",
-                                      "cap_after",
-                                      "pending_kept",
-                                      "small_kept",
-                                      "merges_pending",
-                                      "fraction_of_free",
-                                      NULL};
+const char *const faulty_defects[] = {"pytorch182446",   "pytorch135726",    "pytorch159567",
+                                      "pytorch189504",   "pytorch71616",     "pytorch19219",
+                                      "pytorch66936",    "pytorch185240",    "tensorsharp104",
+                                      "rmm2002",         "paddle64621",      "paddle79605",
+                                      "vllm37111",       "vllm36651",        "ort32342",
+                                      "cudajl778",       "dali2988",         "first_stream_only",
+                                      "wrong_device",    "rounds_down",      "lost_remainder",
+                                      "remainder_early", "peak_not_kept",    "cap_after",
+                                      "pending_kept",    "small_kept",       "merges_pending",
+                                      "pytorch175015",   "pytorch175560",    "pytorch145168",
+                                      "pytorch114320",   "fraction_of_free", NULL};
 
 pool pools[FAULTY_DEVICES];
 static block *live;
 uint64_t request_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static block *find_live(const void *pointer)
 {
@@ -199,7 +180,8 @@ static void release_list(block *list)
 {
     for (block *b = list, *next; b; b = next) {
         next = b->next;
-        if (is_segment(b)) {
+        bool is_forgotten = faulty_is(PYTORCH145168) && is_given_up(&pools[b->device], b->owner);
+        if (is_segment(b) && !is_forgotten) {
             release_segment(b);
         }
     }
@@ -310,6 +292,7 @@ static block *add_segment(pool *p, int device, cudaStream_t stream, uint64_t siz
                  .size = bytes,
                  .device = device,
                  .stream = stream,
+                 .owner = owner_for(p, stream),
                  .is_large = size > SMALL_MAX};
     return b;
 }
@@ -320,10 +303,19 @@ static void release_cached(pool *p)
     release_list(p->large);
 }
 
+/* As if each private pool were that of a graph that is being captured. */
+static bool is_held_off(const pool *p)
+{
+    return faulty_is(PYTORCH175015) && p->open;
+}
+
 static block *retry(pool *p, int device, cudaStream_t stream, uint64_t size)
 {
     block *b = NULL;
     p->retries++;
+    if (is_held_off(p)) {
+        return NULL;
+    }
     if (release_enough(p, segment_size(size))) {
         b = add_segment(p, device, stream, size);
     }
@@ -353,7 +345,9 @@ static void refuse(pool *p)
 
 static block *find_block(pool *p, int device, cudaStream_t stream, uint64_t size)
 {
-    look_at_events(p);
+    if (!is_held_off(p)) {
+        look_at_events(p);
+    }
     block *b = take_best(p, size, size > SMALL_MAX, stream);
     if (!b) {
         collect_garbage(p, segment_size(size));
@@ -426,7 +420,9 @@ void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
             p->active -= b->size - round_size(b->requested);
             b->size = round_size(b->requested);
         }
-        if (wait_for_recorded(p, b) && !b->waits) {
+        bool is_lost =
+            faulty_is(PYTORCH175560) && b->owner && b->owner == p->open && b->recorded_count;
+        if (!is_lost && wait_for_recorded(p, b) && !b->waits) {
             give_to_list(b);
         }
     }
@@ -490,7 +486,7 @@ void gmd_empty_cache(void)
     pthread_mutex_lock(&lock);
     for (int device = 0; device < FAULTY_DEVICES; device++) {
         pool *p = &pools[device];
-        if (p->stats.segment_count) {
+        if (p->stats.segment_count && !is_held_off(p)) {
             faulty_guard guard = faulty_enter_device(device);
             if (!faulty_is(PENDING_KEPT)) {
                 wait_for_events(p);

@@ -4,6 +4,8 @@
 
 #include "faulty.h"
 
+#include <pthread.h>
+
 enum {
     PYTORCH182446, /* sizes near SIZE_MAX wrap around to a block of no bytes */
     PYTORCH135726, /* a freed block is taken off the active bytes with its merged size */
@@ -32,7 +34,11 @@ enum {
     PENDING_KEPT,      /* emptying the cache leaves out blocks that wait for events */
     SMALL_KEPT,        /* emptying the cache leaves out small segments */
     MERGES_PENDING,    /* a freed block is merged with a neighbour that waits for events */
-    FRACTION_OF_FREE,  /* a fraction of what is free, not of the whole memory, is the limit */
+    PYTORCH175015, /* while a private pool is open, nothing is given back and no event is asked */
+    PYTORCH175560, /* blocks of an open pool that wait for other streams are never looked at */
+    PYTORCH145168, /* the cache of a pool that nobody holds any more is never given back */
+    PYTORCH114320, /* a block of a private pool serves whoever asks */
+    FRACTION_OF_FREE, /* a fraction of what is free, not of the whole memory, is the limit */
 };
 
 #define MIB           ((uint64_t)1 << 20)
@@ -49,6 +55,7 @@ struct block {
     uint64_t address, size, requested;
     int device;
     cudaStream_t stream;
+    uint32_t owner; /* private pool: 1 + its number; 0: the default one */
     bool is_large, is_used, is_listed;
     uint32_t waits;         /* for so many events */
     cudaStream_t *recorded; /* other streams that use it, each once */
@@ -63,6 +70,11 @@ typedef struct wait {
     block *block;
 } wait;
 
+typedef struct private_pool {
+    uint64_t id[2];
+    uint32_t holders;
+} private_pool;
+
 typedef struct pool {
     block *small, *large; /* free blocks */
     wait *waits;          /* oldest first */
@@ -70,10 +82,16 @@ typedef struct pool {
     uint64_t limit; /* of reserved bytes; 0: none */
     uint64_t active, active_peak, retries;
     gmd_stats stats;
+    private_pool *privates; /* none goes: blocks name them by their number */
+    size_t private_count;
+    uint32_t open; /* that requests go to: 1 + its number; 0: none */
+    gmd_stream_filter *accepts;
+    void *context;
 } pool;
 
 extern pool pools[FAULTY_DEVICES];
 extern uint64_t request_count;
+extern pthread_mutex_t lock;
 
 uint64_t round_up(uint64_t size, uint64_t to);
 
@@ -81,8 +99,14 @@ void list_block(block **list, block *b);
 void unlist_block(block *b);
 /* Nobody uses the block any more: it is merged with its free neighbours. */
 void give_to_list(block *b);
-/* The smallest free block of the stream that fits, no longer in a list; NULL: none. */
+/* The smallest free block of the stream and the owner that fits, no longer in a list; NULL: none.
+ */
 block *take_best(pool *p, uint64_t size, bool is_large, cudaStream_t stream);
+
+/* Where requests on the stream go. */
+uint32_t owner_for(const pool *p, cudaStream_t stream);
+/* A private pool that nobody holds any more. */
+bool is_given_up(const pool *p, uint32_t owner);
 /* What is left of `b` behind `size` becomes a free block. */
 void split(block *b, uint64_t size, uint64_t requested);
 

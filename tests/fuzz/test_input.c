@@ -6,7 +6,9 @@
 #include "gmd_cuda_lists.h"
 #include "gmd_file.h"
 #include "gmd_history.h"
+#include "gmd_pool_book.h"
 #include "input_format.h"
+#include "input_pools.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -50,7 +52,8 @@ static uint32_t thread_number(numbering *n, const gmd_request *r)
 
 static bool has_stream(const gmd_request *r)
 {
-    return (r->op <= GMD_OP_SYNC && r->op != GMD_OP_FREE) || r->op == GMD_OP_DESTROY;
+    return (r->op <= GMD_OP_SYNC && r->op != GMD_OP_FREE) || r->op == GMD_OP_DESTROY ||
+           r->op == GMD_OP_BEGIN_POOL;
 }
 
 static bool has_bytes(const gmd_request *r)
@@ -66,6 +69,7 @@ static bool same_request(const gmd_trace *a, const gmd_trace *b, size_t i, numbe
     return x->op == y->op && x->device == y->device && block_number(an, x) == block_number(bn, y) &&
            thread_number(an, x) == thread_number(bn, y) &&
            (!has_stream(x) || x->stream == y->stream) &&
+           (!gmd_op_is_on_pool(x->op) || x->pool == y->pool) &&
            (x->op != GMD_OP_WAIT || x->other_stream == y->other_stream) &&
            (!has_bytes(x) || x->bytes == y->bytes) &&
            (x->op != GMD_OP_FAULT ||
@@ -188,6 +192,43 @@ static void no_bytes_are_a_trace_without_requests(void **state)
     gmd_trace trace = decoded(NULL, 0);
     char *text = text_of(&trace);
     assert_string_equal(text, "gmd-trace 1\nstreams s0 s1 s2 s3\n");
+    free(text);
+    gmd_trace_free(&trace);
+}
+
+/* Records of kind 15 are as old as inputs; the header's number of pools came later. */
+static void a_record_of_a_pool_is_an_allocation_where_there_are_no_pools(void **state)
+{
+    (void)state;
+    uint8_t data[GMD_INPUT_HEADER + GMD_INPUT_RECORD] = {0};
+    data[GMD_INPUT_AT_STREAMS] = 1;
+    data[GMD_INPUT_HEADER] = GMD_RECORD_POOL;
+    gmd_trace without = decoded(data, sizeof data);
+    data[GMD_INPUT_AT_POOLS] = 1;
+    gmd_trace with = decoded(data, sizeof data);
+    assert_int_equal(without.requests[0].op, GMD_OP_ALLOC);
+    assert_int_equal(with.requests[0].op, GMD_OP_BEGIN_POOL);
+    gmd_trace_free(&without);
+    gmd_trace_free(&with);
+}
+
+static void what_no_pool_allows_is_left_out(void **state)
+{
+    (void)state;
+    uint8_t data[GMD_INPUT_HEADER + 5 * GMD_INPUT_RECORD] = {0};
+    static const uint8_t acts[5] = {GMD_POOL_END, GMD_POOL_BEGIN, GMD_POOL_BEGIN_ON,
+                                    GMD_POOL_RELEASE, GMD_POOL_END};
+    data[GMD_INPUT_AT_STREAMS] = 1;
+    data[GMD_INPUT_AT_POOLS] = 2;
+    for (size_t i = 0; i < 5; i++) {
+        uint8_t *record = data + GMD_INPUT_HEADER + i * GMD_INPUT_RECORD;
+        record[0] = GMD_RECORD_POOL;
+        record[2] = 1;
+        record[4] = acts[i];
+    }
+    gmd_trace trace = decoded(data, sizeof data);
+    char *text = text_of(&trace);
+    assert_string_equal(text, "gmd-trace 1\nbegin_pool p0\nend_pool p0\n");
     free(text);
     gmd_trace_free(&trace);
 }
@@ -384,6 +425,7 @@ static void what_the_campaign_makes_comes_back(void **state)
                                      .conf_count = gmd_profile_conf_count,
                                      .has_fraction = true,
                                      .has_record_stream = true,
+                                     .has_pools = true,
                                      .has_seeded_schedules = true,
                                      .has_budgets = true,
                                      .has_interleaving = true,
@@ -525,6 +567,8 @@ int main(void)
         cmocka_unit_test(any_bytes_are_a_trace_that_its_bytes_give_again),
         cmocka_unit_test(a_trace_that_is_used_again_is_as_good_as_a_new_one),
         cmocka_unit_test(no_bytes_are_a_trace_without_requests),
+        cmocka_unit_test(a_record_of_a_pool_is_an_allocation_where_there_are_no_pools),
+        cmocka_unit_test(what_no_pool_allows_is_left_out),
         cmocka_unit_test(a_free_without_a_live_block_is_left_out),
         cmocka_unit_test(boundary_codes_give_sizes_that_matter),
         cmocka_unit_test(what_a_record_has_no_room_for_comes_back),

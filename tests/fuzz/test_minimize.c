@@ -64,6 +64,37 @@ static void five_hundred_requests_shrink_to_the_three_that_matter(void **state)
     gmd_trace_free(&trace);
 }
 
+static void pools_that_do_not_matter_go(void **state)
+{
+    (void)state;
+    gmd_minimized result;
+    gmd_trace trace = parse_or_fail("gmd-trace 1\nbegin_pool p s1\nalloc a 1 s1\nalloc b 1 s1\n"
+                                    "end_pool p\nalloc c 1 s1\nrelease_pool p\n");
+    char *text = minimized_text(&trace, "overlap", &result);
+    assert_null(strstr(text, "pool"));
+    free(text);
+    gmd_trace_free(&trace);
+}
+
+static void pools_that_matter_stay_and_are_numbered_anew(void **state)
+{
+    (void)state;
+    gmd_minimized result;
+    gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:pytorch114320\n"
+                                    "begin_pool other s2\nalloc x 1 s3\nend_pool other\n"
+                                    "begin_pool graph s1\nalloc a 20MiB s1\nfree a\n"
+                                    "end_pool graph\nrelease_pool other\nalloc b 20MiB s1\n");
+    char *text = minimized_on(GMD_TEST_CACHING_POOL, &trace, "", &result);
+    gmd_trace again = parse_or_fail(text);
+    assert_string_equal(result.violation.oracle, "private_pool");
+    assert_int_equal(again.pools.count, 1);
+    assert_non_null(strstr(text, "begin_pool p0\n"));
+    assert_int_equal(again.count, 5);
+    gmd_trace_free(&again);
+    free(text);
+    gmd_trace_free(&trace);
+}
+
 static void the_same_input_gives_the_same_result_after_as_many_tries(void **state)
 {
     (void)state;
@@ -216,6 +247,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(five_hundred_requests_shrink_to_the_three_that_matter),
+        cmocka_unit_test(pools_that_do_not_matter_go),
+        cmocka_unit_test(pools_that_matter_stay_and_are_numbered_anew),
         cmocka_unit_test(the_same_input_gives_the_same_result_after_as_many_tries),
         cmocka_unit_test(what_matters_stays),
         cmocka_unit_test(a_crash_is_minimised_like_any_other_verdict),

@@ -339,7 +339,7 @@ static void names_are_those_of_the_contract_and_unique(void **state)
     static const char *const contract[] = {
         "overlap",  "backing",   "alignment",  "size",        "accounting",   "leak",
         "progress", "oom_retry", "peak_bound", "api_misuse",  "device_state", "stream_order",
-        "snapshot", "misuse",    "data",       "determinism", "reference"};
+        "snapshot", "misuse",    "data",       "determinism", "reference",    "private_pool"};
     size_t count = 0;
     while (gmd_oracles[count]) {
         count++;

@@ -166,6 +166,15 @@ static void emptying_the_cache_must_not_help(void **state)
     assert_int_equal(judge_refusal(&r, 0, "once the cache is emptied"), 1);
 }
 
+static void emptying_it_with_the_open_pool_closed_must_not_help(void **state)
+{
+    (void)state;
+    refused r;
+    refuse(&r);
+    r.refusal.when_reopened = GMD_SERVED_NOW;
+    assert_int_equal(judge_refusal(&r, 0, "does not get memory back while a pool is open"), 1);
+}
+
 static void the_cache_must_be_given_back_before_the_refusal(void **state)
 {
     (void)state;
@@ -389,6 +398,7 @@ int main(void)
         cmocka_unit_test(a_planted_fault_does_not_excuse_what_it_leaves_behind),
         cmocka_unit_test(waiting_must_not_help),
         cmocka_unit_test(emptying_the_cache_must_not_help),
+        cmocka_unit_test(emptying_it_with_the_open_pool_closed_must_not_help),
         cmocka_unit_test(the_cache_must_be_given_back_before_the_refusal),
         cmocka_unit_test(what_fitted_once_must_fit_when_all_is_free),
         cmocka_unit_test(what_fitted_before_the_budget_may_not_fit_now),

@@ -106,6 +106,20 @@ static void blocks_that_tile_their_segment_are_right(void **state)
     expect_clean(&s);
 }
 
+static void a_block_in_the_pool_of_its_request_is_right(void **state)
+{
+    SCENE;
+    s.blocks[0].pool_id[1] = s.live[0].pool = 3;
+    expect_clean(&s);
+}
+
+static void a_block_in_another_pool_than_its_request_is_found(void **state)
+{
+    SCENE;
+    s.live[0].pool = 1;
+    expect_said(&s, "went to private pool 0, and gmd_walk shows the block in the pool {0, 0}");
+}
+
 static void an_allocator_without_blocks_is_right(void **state)
 {
     SCENE;
@@ -315,6 +329,8 @@ int main(void)
         cmocka_unit_test(figures_that_are_not_kept_are_not_compared),
         cmocka_unit_test(parts_of_an_expandable_segment_are_not_counted_as_segments),
         cmocka_unit_test(a_walk_that_fails_is_told),
+        cmocka_unit_test(a_block_in_the_pool_of_its_request_is_right),
+        cmocka_unit_test(a_block_in_another_pool_than_its_request_is_found),
         cmocka_unit_test(without_a_walk_it_says_so),
         cmocka_unit_test(looks_grow_rarer),
         cmocka_unit_test(the_first_refusals_are_looked_at),

@@ -179,6 +179,47 @@ static void fault_may_hold_for_every_later_call(void **state)
     gmd_trace_free(&t);
 }
 
+static void a_pool_is_for_one_stream_or_for_all(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("begin_pool p s1 device 1\nbegin_pool q\n");
+    assert_int_equal(t.pools.count, 2);
+    assert_int_equal(t.requests[0].op, GMD_OP_BEGIN_POOL);
+    assert_int_equal(t.requests[0].stream, 1);
+    assert_int_equal(t.requests[0].device, 1);
+    assert_int_equal(t.requests[1].pool, 1);
+    assert_true(t.requests[1].stream == GMD_ALL_STREAMS);
+    gmd_trace_free(&t);
+}
+
+static void a_pool_may_be_begun_again_and_released_as_often(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("begin_pool p\nend_pool p\nbegin_pool p\nrelease_pool p\n"
+                             "end_pool p\nrelease_pool p\nbegin_pool p s1\n");
+    assert_int_equal(t.pools.count, 1);
+    assert_int_equal(t.count, 7);
+    gmd_trace_free(&t);
+}
+
+static void a_pool_that_cannot_be_there_is_refused(void **state)
+{
+    (void)state;
+    assert_body_refused("begin_pool p\nbegin_pool q\n",
+                        "x.gmd:3: expected end_pool of the device's open pool before another "
+                        "begin_pool, found 'q'");
+    assert_body_refused("begin_pool p\nend_pool q\n",
+                        "x.gmd:3: expected the pool that is open on the device, found 'q'");
+    assert_body_refused("begin_pool p\nend_pool p device 1\n",
+                        "x.gmd:3: expected the pool that is open on the device, found 'p'");
+    assert_body_refused("begin_pool p\nrelease_pool p\n",
+                        "x.gmd:3: expected end_pool before the last release_pool of an open pool, "
+                        "found 'p'");
+    assert_body_refused("release_pool p\n", "x.gmd:2: expected a pool that was begun on the device "
+                                            "and is not released yet, found 'p'");
+    assert_body_refused("begin_pool device\n", "x.gmd:2: expected a pool, found 'device'");
+}
+
 static void device_destroy_and_budget_have_their_arguments(void **state)
 {
     (void)state;
@@ -493,6 +534,10 @@ static void what_was_read_is_written_the_same(void **state)
                        "destroy s3 device 1\n"
                        "budget 1GiB device 1\n"
                        "budget none\n"
+                       "begin_pool graph s2 device 1\n"
+                       "end_pool graph device 1\n"
+                       "release_pool graph device 1\n"
+                       "begin_pool p1\n"
                        "sync\n"
                        "sync device 1\n"
                        "advance 50us\n"
@@ -879,6 +924,9 @@ int main(void)
         cmocka_unit_test(wait_and_sync_name_streams_and_a_device),
         cmocka_unit_test(advance_empty_cache_fraction_and_fault_have_their_arguments),
         cmocka_unit_test(fault_may_hold_for_every_later_call),
+        cmocka_unit_test(a_pool_is_for_one_stream_or_for_all),
+        cmocka_unit_test(a_pool_may_be_begun_again_and_released_as_often),
+        cmocka_unit_test(a_pool_that_cannot_be_there_is_refused),
         cmocka_unit_test(device_destroy_and_budget_have_their_arguments),
         cmocka_unit_test(schedules_and_interleavings_are_read),
         cmocka_unit_test(expectations_are_kept),

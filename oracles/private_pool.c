@@ -1,0 +1,154 @@
+/* private_pool - memory that served a request of a private pool serves no request that went
+ * elsewhere for as long as somebody holds the pool: a captured graph works in it whenever it is
+ * launched. What went back to the device is nobody's any more. Ending and releasing a pool is not
+ * refused.
+ *
+ * Nothing is said of the other way, memory that moves into a pool. */
+#include "gmd_intervals.h"
+#include "list.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct pools {
+    gmd_intervals owned; /* the value: the pool's key */
+    bool is_lost;        /* what came from the device and went there was not seen */
+} pools;
+
+static void *create(void)
+{
+    return calloc(1, sizeof(pools));
+}
+
+static void destroy(void *state)
+{
+    pools *p = state;
+    gmd_intervals_free(&p->owned);
+    free(p);
+}
+
+static const char *blind_spot(const gmd_view *view)
+{
+    if (!view->exports_pools) {
+        return "the allocator exports no private pools (gmd_begin_pool, gmd_end_pool, "
+               "gmd_release_pool)";
+    }
+    return view->figures ? NULL : "which memory goes back to the device cannot be seen";
+}
+
+static uint64_t key_of(int device, uint32_t pool) /* 0: the default pool */
+{
+    return pool ? (uint64_t)device << 32 | pool : 0;
+}
+
+static bool keep(gmd_intervals *set, uint64_t address, uint64_t end, uint64_t key)
+{
+    return address >= end || gmd_intervals_insert(set, address, end, key);
+}
+
+/* The range is nobody's any more. */
+static bool forget_range(gmd_intervals *set, uint64_t address, uint64_t end)
+{
+    const gmd_interval *found;
+    bool has_memory = true;
+    while (has_memory && (found = gmd_intervals_after(set, address)) && found->address < end) {
+        gmd_interval old = *found;
+        gmd_intervals_remove(set, old.address);
+        has_memory =
+            keep(set, old.address, address, old.value) && keep(set, end, old.end, old.value);
+    }
+    return has_memory;
+}
+
+/* What came from the device in the request, or went there. */
+static void follow_calls(pools *p, const gmd_view *view)
+{
+    p->is_lost = p->is_lost || !view->sees_calls;
+    for (size_t i = 0; i < view->call_count && !p->is_lost && p->owned.count; i++) {
+        const gmd_device_call *c = &view->calls[i];
+        p->is_lost = !forget_range(&p->owned, c->address, c->address + c->size);
+    }
+}
+
+static void tell(const gmd_view *view, const gmd_interval *other, gmd_judge *judge)
+{
+    const gmd_live_block *b = view->block;
+    gmd_violation_add(judge,
+                      "block of %" PRIu64 " B at 0x%" PRIx64 ", whose request went to %s, lies in "
+                      "memory of private pool %" PRIu32 " of device %" PRIu32 " (0x%" PRIx64
+                      " to 0x%" PRIx64
+                      "), which is held: what works there, as a captured graph does, finds it used",
+                      b->bytes, b->address, b->pool ? "another private pool" : "the default pool",
+                      gmd_pool_number((uint32_t)other->value), (uint32_t)(other->value >> 32),
+                      other->address, other->end);
+}
+
+/* Takes up what it overlaps, so that ranges stay apart; false: it is another pool's. */
+static bool take_up(pools *p, const gmd_view *view, uint64_t *address, uint64_t *end, uint64_t key,
+                    gmd_judge *judge)
+{
+    const gmd_interval *found;
+    while ((found = gmd_intervals_after(&p->owned, *address)) && found->address < *end) {
+        if (found->value != key) {
+            tell(view, found, judge);
+            return false;
+        }
+        *address = found->address < *address ? found->address : *address;
+        *end = found->end > *end ? found->end : *end;
+        gmd_intervals_remove(&p->owned, found->address);
+    }
+    return true;
+}
+
+static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    pools *p = state;
+    const gmd_live_block *b = view->block;
+    if (!p->owned.count && !b->pool) {
+        return;
+    }
+    follow_calls(p, view);
+    uint64_t address = b->address, end = b->address + b->bytes, key = key_of(b->device, b->pool);
+    if (p->is_lost || !b->bytes || !take_up(p, view, &address, &end, key, judge) || !key) {
+        return;
+    }
+    p->is_lost = !gmd_intervals_insert(&p->owned, address, end, key);
+}
+
+static void forget_pool(gmd_intervals *set, uint64_t key)
+{
+    const gmd_interval *found;
+    for (uint64_t at = 0; (found = gmd_intervals_after(set, at));) {
+        at = found->end;
+        if (found->value == key) {
+            gmd_intervals_remove(set, found->address);
+        }
+    }
+}
+
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    pools *p = state;
+    if (view->pool_failure && !view->faults_hit) {
+        gmd_violation_add(judge, "private pool %" PRIu32 " of device %d: %s", view->request->pool,
+                          view->device, view->pool_failure);
+    }
+    bool has_followed = view->request->op == GMD_OP_ALLOC && view->block;
+    if (p->owned.count && !has_followed) {
+        follow_calls(p, view);
+    }
+    if (view->pool_is_let_go) {
+        forget_pool(&p->owned, key_of(view->device, view->pool));
+    }
+}
+
+const gmd_oracle gmd_oracle_private_pool = {
+    .name = "private_pool",
+    .holds_when = "memory of a private pool serves nobody else while the pool is held",
+    .needs_pools = true,
+    .blind_spot = blind_spot,
+    .create = create,
+    .destroy = destroy,
+    .after_alloc = after_alloc,
+    .after_request = after_request,
+};

@@ -1,0 +1,159 @@
+/* Requests on private pools, carried out: which pool a request goes to, what happens at the end of
+ * a run, and what an allocator cannot do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_driver.h"
+#include "gmd_size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static gmd_outcome *run_trace(const char *allocator, gmd_trace *trace)
+{
+    gmd_error error = {""};
+    gmd_run_options options = {.allocator = allocator,
+                               .lib_directory = GMD_TEST_LIB_DIR,
+                               .device = GMD_DEVICE_SIM,
+                               .device_count = 2,
+                               .capacity_bytes = 64 * GMD_MIB,
+                               .schedule = &trace->schedule,
+                               .call_budget_s = 20};
+    gmd_workload workload = {
+        .name = "pools.gmd", .kind = "trace", .trace = trace, .body = gmd_play_trace};
+    gmd_outcome *o = calloc(1, sizeof *o);
+    assert_non_null(o);
+    assert_int_equal(gmd_run_isolated(&options, &workload, o, &error), GMD_OK);
+    gmd_trace_free(trace);
+    return o;
+}
+
+static gmd_outcome *run(const char *allocator, const char *body)
+{
+    char text[2048];
+    gmd_trace trace = {0};
+    gmd_error error = {""};
+    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", body);
+    assert_int_equal(gmd_trace_parse(&trace, text, (size_t)length, "test", &error), GMD_OK);
+    return run_trace(allocator, &trace);
+}
+
+static void expect_clean(gmd_outcome *o)
+{
+    if (o->verdict != GMD_PASS) {
+        fail_msg("%s %s", o->violation_count ? o->violations[0].oracle : "",
+                 o->violation_count ? o->violations[0].message : o->error);
+    }
+    free(o);
+}
+
+static void what_is_open_and_held_at_the_end_is_ended_and_released(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_pool p s1\n"
+                                  "alloc a 4MiB s1\n"
+                                  "end_pool p\n"
+                                  "begin_pool p\n"
+                                  "begin_pool q device 1\n"
+                                  "alloc b 30MiB s2 device 1\n"));
+}
+
+/* The room that the pool's cache takes is not the default pool's. */
+static void requests_of_the_pools_stream_go_there_and_others_do_not(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_pool p s1\n"
+                                  "alloc a 20MiB s1\n"
+                                  "alloc b 20MiB s2\n"
+                                  "free a\n"
+                                  "free b\n"
+                                  "end_pool p\n"
+                                  "alloc c 20MiB s1\n"
+                                  "alloc d 20MiB s2\n"
+                                  "begin_pool p s1\n"
+                                  "expect alloc e 20MiB s1\n"));
+}
+
+static void a_stream_that_is_made_anew_is_not_the_pools(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_pool p s1\n"
+                                  "alloc a 4MiB s1\n"
+                                  "free a\n"
+                                  "destroy s1\n"
+                                  "alloc b 4MiB s1\n"
+                                  "end_pool p\n"));
+}
+
+static void a_refusal_in_an_open_pool_is_looked_into(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "alloc a 60MiB s1\n"
+                                  "free a\n"
+                                  "begin_pool p\n"
+                                  "alloc b 30MiB s1\n"
+                                  "expect oom c 40MiB s1\n"
+                                  "end_pool p\n"));
+}
+
+static void an_allocator_without_pools_is_asked_without_them(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run("cudamalloc", "begin_pool p\n"
+                                       "alloc a 4MiB s1\n"
+                                       "end_pool p\n"
+                                       "release_pool p\n");
+    assert_false(o->has_pools);
+    assert_int_equal(o->note_count, 1);
+    assert_non_null(strstr(o->notes[0], "exports no gmd_begin_pool"));
+    expect_clean(o);
+}
+
+static void what_makes_no_sense_where_it_stands_is_left_out(void **state)
+{
+    (void)state;
+    gmd_trace trace;
+    gmd_error error = {""};
+    static const uint8_t ops[] = {GMD_OP_END_POOL, GMD_OP_RELEASE_POOL, GMD_OP_BEGIN_POOL,
+                                  GMD_OP_BEGIN_POOL, GMD_OP_RELEASE_POOL};
+    gmd_trace_init(&trace);
+    for (size_t i = 0; i < sizeof ops; i++) {
+        gmd_request r = {.op = ops[i], .pool = 1, .stream = GMD_ALL_STREAMS};
+        assert_int_equal(gmd_trace_append(&trace, &r, &error), GMD_OK);
+    }
+    expect_clean(run_trace("reference", &trace));
+}
+
+static void pools_are_begun_between_the_threads_requests(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "interleave seed 3\n"
+                                  "thread t1\n"
+                                  "begin_pool p s1\n"
+                                  "alloc a 4MiB s1\n"
+                                  "thread t2\n"
+                                  "alloc b 4MiB s1\n"
+                                  "free b\n"
+                                  "thread t1\n"
+                                  "end_pool p\n"
+                                  "thread t2\n"
+                                  "alloc c 4MiB s1\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_open_and_held_at_the_end_is_ended_and_released),
+        cmocka_unit_test(requests_of_the_pools_stream_go_there_and_others_do_not),
+        cmocka_unit_test(a_stream_that_is_made_anew_is_not_the_pools),
+        cmocka_unit_test(a_refusal_in_an_open_pool_is_looked_into),
+        cmocka_unit_test(an_allocator_without_pools_is_asked_without_them),
+        cmocka_unit_test(what_makes_no_sense_where_it_stands_is_left_out),
+        cmocka_unit_test(pools_are_begun_between_the_threads_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* private_pool: whose memory a request may get. */
+#include "oracle_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BASE 0x7f0000000000u
+
+typedef struct bench {
+    void *oracle;
+    gmd_judge judge;
+    gmd_request request;
+    gmd_view view;
+} bench;
+
+static void open_bench(bench *b)
+{
+    memset(b, 0, sizeof *b);
+    b->oracle = gmd_oracle_private_pool.create();
+    b->view = (gmd_view){.request = &b->request, .sees_calls = true, .exports_pools = true};
+}
+
+static void close_bench(bench *b)
+{
+    gmd_oracle_private_pool.destroy(b->oracle);
+}
+
+/* Pool 0 is the default one. */
+static void hand_out(bench *b, uint64_t offset, uint64_t bytes, uint32_t pool)
+{
+    gmd_live_block block = {.address = BASE + offset, .bytes = bytes, .pool = pool};
+    b->request = (gmd_request){.op = GMD_OP_ALLOC};
+    b->view.block = &block;
+    gmd_oracle_private_pool.after_alloc(b->oracle, &b->view, &b->judge);
+    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    b->view.block = NULL;
+}
+
+static void give_back(bench *b, uint64_t offset, uint64_t bytes)
+{
+    gmd_device_call call = {.is_free = true, .address = BASE + offset, .size = bytes};
+    b->request = (gmd_request){.op = GMD_OP_EMPTY_CACHE};
+    b->view.calls = &call;
+    b->view.call_count = 1;
+    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    b->view.calls = NULL;
+    b->view.call_count = 0;
+}
+
+static void release(bench *b, uint32_t pool, bool is_let_go)
+{
+    b->request = (gmd_request){.op = GMD_OP_RELEASE_POOL, .pool = pool - 1};
+    b->view.pool = pool;
+    b->view.pool_is_let_go = is_let_go;
+    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    b->view.pool_is_let_go = false;
+}
+
+static void expect_clean(bench *b)
+{
+    assert_string_equal(b->judge.first, "");
+    close_bench(b);
+}
+
+static void expect_said(bench *b, const char *part)
+{
+    if (!strstr(b->judge.first, part)) {
+        fail_msg("'%s' does not contain '%s'", b->judge.first, part);
+    }
+    close_bench(b);
+}
+
+static void a_pool_gets_its_own_memory_again(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 4096, 1);
+    hand_out(&b, 1024, 8192, 1);
+    hand_out(&b, 0, 512, 1);
+    expect_clean(&b);
+}
+
+static void memory_of_a_held_pool_serves_no_request_of_the_default_one(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 4096, 1);
+    hand_out(&b, 4095, 1, 0);
+    expect_said(&b, "went to the default pool, lies in memory of private pool 0");
+}
+
+static void memory_of_a_held_pool_serves_no_other_private_pool(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 4096, 1);
+    hand_out(&b, 0, 4096, 2);
+    expect_said(&b, "another private pool");
+}
+
+static void memory_beside_it_is_anybodys(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 4096, 4096, 1);
+    hand_out(&b, 0, 4096, 0);
+    hand_out(&b, 8192, 4096, 2);
+    expect_clean(&b);
+}
+
+static void what_the_device_has_back_is_nobodys(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 8192, 1);
+    give_back(&b, 0, 8192);
+    hand_out(&b, 0, 8192, 0);
+    expect_clean(&b);
+}
+
+static void what_lies_beside_a_part_that_went_back_stays_the_pools(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 12288, 1);
+    give_back(&b, 4096, 4096);
+    hand_out(&b, 4096, 4096, 0);
+    assert_string_equal(b.judge.first, "");
+    hand_out(&b, 8192, 512, 0);
+    expect_said(&b, "which is held");
+}
+
+static void a_pool_that_nobody_holds_owns_nothing(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 4096, 1);
+    hand_out(&b, 8192, 4096, 1);
+    release(&b, 1, true);
+    hand_out(&b, 0, 12288, 0);
+    expect_clean(&b);
+}
+
+static void a_pool_that_somebody_else_holds_keeps_its_memory(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 4096, 1);
+    release(&b, 1, false);
+    hand_out(&b, 0, 4096, 0);
+    expect_said(&b, "which is held");
+}
+
+static void a_refused_end_is_told(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    b.request = (gmd_request){.op = GMD_OP_END_POOL};
+    b.view.pool_failure = "gmd_end_pool was refused, and the pool is open";
+    gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
+    expect_said(&b, "private pool 0 of device 0: gmd_end_pool was refused");
+}
+
+static void a_refusal_that_a_fault_hit_is_the_faults(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    b.request = (gmd_request){.op = GMD_OP_END_POOL};
+    b.view.pool_failure = "gmd_end_pool was refused, and the pool is open";
+    b.view.faults_hit = 1;
+    gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
+    expect_clean(&b);
+}
+
+static void nothing_is_said_where_calls_are_not_seen(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    b.view.sees_calls = false;
+    hand_out(&b, 0, 4096, 1);
+    hand_out(&b, 0, 4096, 0);
+    expect_clean(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pool_gets_its_own_memory_again),
+        cmocka_unit_test(memory_of_a_held_pool_serves_no_request_of_the_default_one),
+        cmocka_unit_test(memory_of_a_held_pool_serves_no_other_private_pool),
+        cmocka_unit_test(memory_beside_it_is_anybodys),
+        cmocka_unit_test(what_the_device_has_back_is_nobodys),
+        cmocka_unit_test(what_lies_beside_a_part_that_went_back_stays_the_pools),
+        cmocka_unit_test(a_pool_that_nobody_holds_owns_nothing),
+        cmocka_unit_test(a_pool_that_somebody_else_holds_keeps_its_memory),
+        cmocka_unit_test(a_refused_end_is_told),
+        cmocka_unit_test(a_refusal_that_a_fault_hit_is_the_faults),
+        cmocka_unit_test(nothing_is_said_where_calls_are_not_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
