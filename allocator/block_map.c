@@ -34,7 +34,7 @@ void block_map_insert(block_map *map, block *b)
 }
 
 /* Moves later entries of the probe run back over the hole, so that no lookup is cut short. */
-void block_map_remove(block_map *map, block_map_slot *slot)
+void block_map_remove(block_map *map, const block_map_slot *slot)
 {
     uint64_t hole = (uint64_t)(slot - map->slots);
     for (uint64_t at = (hole + 1) & map->mask; map->slots[at]; at = (at + 1) & map->mask) {

@@ -68,7 +68,7 @@ static inline block_map_slot *block_map_find(const block_map *map, uint64_t addr
     return NULL;
 }
 
-void block_map_remove(block_map *map, block_map_slot *slot); /* what block_map_find gave */
+void block_map_remove(block_map *map, const block_map_slot *slot); /* what block_map_find gave */
 void block_map_release(block_map *map);
 /* Of a map without entries: releases it only where it is large. */
 void block_map_shrink(block_map *map);

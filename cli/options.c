@@ -307,7 +307,7 @@ static void check_reports(struct argp_state *state, const cli_options *options)
     report_file files[REPORT_MAX];
     size_t count = list_reports(options, files);
     for (size_t i = 0; i < count; i++) {
-        if (files[i].path == options->store_path) {
+        if (options->store_path && files[i].path == options->store_path) {
             need_store(state, files[i].path);
         } else {
             need_writable(state, files[i].option, files[i].path);
@@ -484,6 +484,7 @@ static error_t parse_reports(int key, char *text, struct argp_state *state)
 
 static const struct argp report_argp = {.options = report_options, .parser = parse_reports};
 
+/* argp's type. NOLINTNEXTLINE(readability-non-const-parameter) */
 static error_t hand_on(int key, char *text, struct argp_state *state)
 {
     (void)text;

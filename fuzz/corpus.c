@@ -104,6 +104,7 @@ static gmd_status save(gmd_corpus *c, uint64_t hash, const char *text, size_t si
     return GMD_OK;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): they are the corpus's to free from now on */
 static gmd_status keep(gmd_corpus *c, uint8_t *bytes, size_t size, uint32_t fresh, gmd_error *error)
 {
     if (c->count == c->capacity) {

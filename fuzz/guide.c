@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUT_MAX ((size_t)GMD_INPUT_HEADER + 512 * GMD_INPUT_RECORD)
+#define INPUT_MAX ((size_t)GMD_INPUT_HEADER + (size_t)512 * GMD_INPUT_RECORD)
 
 enum { DRAWN_HEADER_PERCENT = 20, CROSS_PERCENT = 30, OTHER_BASE_PERCENT = 25, STACKED_MAX = 4 };
 enum { RANDOM_MAX = 128 }; /* requests */

@@ -366,9 +366,8 @@ static bool make_fraction(decoder *d, gmd_request *r, uint32_t value)
     }
     r->fraction = r->fraction > 0 ? r->fraction : 0; /* not -0, which no text has */
     uint64_t capacity = d->trace->capacity_bytes ? d->trace->capacity_bytes : GMD_INPUT_CAPACITY;
-    /* Of 2^64 bytes the product may be one more than fits. */
-    d->limit[r->device] =
-        r->fraction < 1 ? (uint64_t)(r->fraction * (double)(capacity / 2)) * 2 : capacity;
+    uint64_t half = capacity / 2; /* of 2^64 bytes the product may be one more than fits */
+    d->limit[r->device] = r->fraction < 1 ? (uint64_t)(r->fraction * (double)half) * 2 : capacity;
     return true;
 }
 

@@ -401,6 +401,7 @@ static gmd_status open_encoder(encoder *e)
     e->index = malloc((blocks + 1) * sizeof *e->index);
     if (!e->index || !gmd_input_live_open(&e->live, e->trace->count)) {
         free(e->index);
+        e->index = NULL;
         return gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
     }
     memset(e->index, 0xff, (blocks + 1) * sizeof *e->index); /* NO_BLOCK */

@@ -95,7 +95,7 @@ static void add_up_status(const crew *c, gmd_search_status *sum)
         sum->fresh_seconds =
             s->fresh_seconds < sum->fresh_seconds ? s->fresh_seconds : sum->fresh_seconds;
     }
-    sum->findings = c->board->count;
+    sum->findings = c->board ? c->board->count : 0;
 }
 
 /* Waits for the processes that are left, if any. */
@@ -170,7 +170,8 @@ static gmd_status add_up(const crew *c, gmd_search_result *sum, gmd_error *error
 static gmd_status take_findings(const crew *c, gmd_findings *findings, gmd_error *error)
 {
     gmd_status status = GMD_OK;
-    for (size_t i = 0; i < c->board->count && status == GMD_OK; i++) {
+    size_t count = c->board ? c->board->count : 0;
+    for (size_t i = 0; i < count && status == GMD_OK; i++) {
         status = gmd_findings_take(findings, &c->board->items[i], error);
     }
     return status;

@@ -17,7 +17,11 @@ static void interleave(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
     gmd_scout_trace *traces = calloc(count, sizeof *traces);
     gmd_error error = {""};
     size_t made = 0;
-    gmd_status status = traces ? GMD_OK : gmd_fail(&error, GMD_NO_MEMORY, "no host memory");
+    gmd_status status = GMD_OK;
+    if (!traces) {
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for traces"), &error);
+        return;
+    }
     while (made < count && status == GMD_OK) {
         status = gmd_trace_copy(&traces[made].trace, trace, &error);
         if (status == GMD_OK) {

@@ -55,9 +55,12 @@ static void play(gmd_gate *gate, gmd_trace *round)
 {
     gmd_error error;
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
-    gmd_status status = outcome
-                            ? gmd_rounds_run(&gate->run, round, allocations(gate), outcome, &error)
-                            : gmd_fail(&error, GMD_NO_MEMORY, "no host memory for an outcome");
+    if (!outcome) {
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for an outcome"),
+                      &error);
+        return;
+    }
+    gmd_status status = gmd_rounds_run(&gate->run, round, allocations(gate), outcome, &error);
     gmd_gate_fail(gate, status, &error);
     if (status == GMD_OK) {
         gmd_gate_count(gate, 1, outcome->requests);

@@ -253,9 +253,12 @@ gmd_status gmd_rounds_unroll(const gmd_trace *round, uint32_t count, gmd_trace *
         return status;
     }
     bool *is_live = calloc((size_t)round->blocks.count * 2 + 1, sizeof *is_live);
+    if (!is_live) {
+        gmd_trace_free(out);
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
+    }
     out->count = 0;
-    status = is_live ? add_names(&out->blocks, round->blocks.count * 2, error)
-                     : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
+    status = add_names(&out->blocks, round->blocks.count * 2, error);
     if (status == GMD_OK) {
         status = unroll(round, count, out, is_live, error);
     }
