@@ -354,9 +354,17 @@ static void names_are_those_of_the_contract_and_unique(void **state)
     }
 }
 
+static void reference_says_nothing_where_requests_go_to_private_pools(void **state)
+{
+    (void)state;
+    gmd_view view = {.promises = GMD_PROMISE_PYTORCH, .has_pool_requests = true};
+    assert_non_null(strstr(gmd_oracle_reference.blind_spot(&view), "private pools"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reference_says_nothing_where_requests_go_to_private_pools),
         cmocka_unit_test(overlap_allows_blocks_that_touch),
         cmocka_unit_test(overlap_finds_one_shared_byte_on_either_side),
         cmocka_unit_test(overlap_finds_a_block_inside_and_around_another),

@@ -218,6 +218,7 @@ static void a_pool_that_cannot_be_there_is_refused(void **state)
     assert_body_refused("release_pool p\n", "x.gmd:2: expected a pool that was begun on the device "
                                             "and is not released yet, found 'p'");
     assert_body_refused("begin_pool device\n", "x.gmd:2: expected a pool, found 'device'");
+    assert_body_refused("begin_pool p 7\n", "x.gmd:2: expected a stream, found '7'");
 }
 
 static void device_destroy_and_budget_have_their_arguments(void **state)
