@@ -150,17 +150,6 @@ static gmd_status check_values(gmd_scenario *scenario, const cli_values *list, g
     return status;
 }
 
-static bool declares(const gmd_scenario *scenario, const char *key)
-{
-    gmd_scenario_param param;
-    for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
-        if (strcmp(param.key, key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Marks in `taken` the parameters that the scenario declares; one that was named must have all. */
 static gmd_status check_scenario(const cli_selected *selected, const cli_variants *variants,
                                  const char *directory, bool taken[CLI_PARAM_MAX], gmd_error *error)
@@ -168,7 +157,7 @@ static gmd_status check_scenario(const cli_selected *selected, const cli_variant
     gmd_scenario *scenario = NULL;
     gmd_status status = gmd_scenario_open(&scenario, selected->name, directory, error);
     for (size_t k = 0; k < variants->count && status == GMD_OK; k++) {
-        bool is_declared = declares(scenario, variants->lists[k].key);
+        bool is_declared = gmd_scenario_declares(scenario, variants->lists[k].key);
         taken[k] |= is_declared;
         if (is_declared || !selected->is_of_group) {
             status = check_values(scenario, &variants->lists[k], error);

@@ -54,23 +54,12 @@ gmd_status cli_variants_parse(cli_variants *variants, char *const *texts, size_t
     return GMD_OK;
 }
 
-static bool declares(const gmd_scenario *scenario, const char *key)
-{
-    gmd_scenario_param param;
-    for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
-        if (strcmp(param.key, key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void cli_variants_declared(const cli_variants *all, const gmd_scenario *scenario,
                            cli_variants *declared)
 {
     declared->count = 0;
     for (size_t i = 0; i < all->count; i++) {
-        if (declares(scenario, all->lists[i].key)) {
+        if (gmd_scenario_declares(scenario, all->lists[i].key)) {
             declared->lists[declared->count++] = all->lists[i];
         }
     }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define FINDINGS_MAX          24 /* whoever has so many mends some first */
 #define UNCONFIRMED_HANGS_MAX 2

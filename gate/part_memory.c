@@ -177,10 +177,10 @@ static void measure_scenario(gmd_gate *gate, gmd_scenario *scenario)
     size_t count = 0;
     gmd_gate_recording recording;
     gmd_error error = {""};
-    if (gmd_gate_has_param(scenario, "leak")) {
+    if (gmd_scenario_declares(scenario, "leak")) {
         params[count++] = (gmd_param){"leak", "false"};
     }
-    if (gmd_gate_has_param(scenario, "iterations")) {
+    if (gmd_scenario_declares(scenario, "iterations")) {
         params[count++] = (gmd_param){"iterations", "4"};
     }
     gmd_status status = gmd_gate_record(&recording, scenario, params, count, 0, &error);

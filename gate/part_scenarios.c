@@ -63,7 +63,7 @@ static void run_variant(gmd_gate *gate, gmd_scenario *scenario, const variant *v
 static void run_scenario(gmd_gate *gate, gmd_scenario *scenario)
 {
     static const char *const values[] = {"false", "true"};
-    bool has_leak = gmd_gate_has_param(scenario, "leak");
+    bool has_leak = gmd_scenario_declares(scenario, "leak");
     for (size_t i = 0; i < (has_leak ? 2 : 1); i++) {
         variant v = {.count = 0};
         char name[96];
@@ -72,7 +72,7 @@ static void run_scenario(gmd_gate *gate, gmd_scenario *scenario)
             v.params[v.count++] = (gmd_param){"leak", values[i]};
             snprintf(name, sizeof name, "%.60s leak=%s", gmd_scenario_name(scenario), values[i]);
         }
-        if (gmd_gate_has_param(scenario, "iterations")) {
+        if (gmd_scenario_declares(scenario, "iterations")) {
             v.params[v.count++] = (gmd_param){"iterations", "4"};
         }
         if (gmd_gate_begin(gate, name)) {

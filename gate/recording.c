@@ -102,17 +102,6 @@ void gmd_gate_recording_free(gmd_gate_recording *recording)
 
 /* --- the scenarios ----------------------------------------------------------------------- */
 
-bool gmd_gate_has_param(const gmd_scenario *scenario, const char *key)
-{
-    gmd_scenario_param param;
-    for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
-        if (strcmp(param.key, key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 typedef struct round_trip {
     gmd_gate *gate;
     const char *directory;

@@ -15,8 +15,6 @@ typedef struct gmd_gate_recording {
 /* Calls `visit` with each scenario that ships with gmd, opened, until the gate is over. */
 void gmd_gate_each_scenario(gmd_gate *gate, void (*visit)(gmd_gate *gate, gmd_scenario *scenario));
 
-bool gmd_gate_has_param(const gmd_scenario *scenario, const char *key);
-
 /* On failure there is nothing to free. */
 gmd_status gmd_gate_record(gmd_gate_recording *recording, gmd_scenario *scenario,
                            const gmd_param *params, size_t param_count, uint64_t seed,

@@ -118,6 +118,20 @@ void gmd_node_result(gmd_node *node, uint32_t index, gmd_tensor *tensor)
     tensor->output = index;
 }
 
+gmd_node *gmd_node_over(gmd_engine *engine, const char *name, gmd_backward backward,
+                        gmd_tensor *input, gmd_tensor *result)
+{
+    if (!gmd_tensor_tracked(engine, input)) {
+        return NULL;
+    }
+    gmd_node *node = gmd_node_new(engine, name, backward, 1);
+    gmd_node_connect(engine, node, 0, input);
+    node->recipe.shape[0] = input->shape;
+    node->recipe.dtype = input->dtype;
+    gmd_node_result(node, 0, result);
+    return node;
+}
+
 void gmd_tensor_rebase(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *result)
 {
     gmd_node *old = tensor->grad_fn;

@@ -78,6 +78,11 @@ void gmd_node_save(gmd_node *node, gmd_tensor *tensor);
 /* Makes `tensor` output `index` of `node`. */
 void gmd_node_result(gmd_node *node, uint32_t index, gmd_tensor *tensor);
 
+/* A node over one input, whose shape and type the recipe has, or NULL when nothing needs to be
+ * recorded. */
+gmd_node *gmd_node_over(gmd_engine *engine, const char *name, gmd_backward backward,
+                        gmd_tensor *input, gmd_tensor *result);
+
 /* In place: `tensor` is now what `result`, a view of it that an operation gave, is in the graph. */
 void gmd_tensor_rebase(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *result);
 

@@ -72,6 +72,7 @@ typedef struct gmd_scenario_param {
     const char *key, *default_value, *help;
 } gmd_scenario_param;
 bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scenario_param *param);
+bool gmd_scenario_declares(const gmd_scenario *scenario, const char *key);
 
 /* Whether gmd_scenario_run() would take the parameters: GMD_BAD_INPUT names the first that it would
  * not. */

@@ -215,3 +215,14 @@ bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scena
     *param = (gmd_scenario_param){declared->key, declared->text, declared->help};
     return true;
 }
+
+bool gmd_scenario_declares(const gmd_scenario *scenario, const char *key)
+{
+    gmd_scenario_param param;
+    for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
+        if (strcmp(param.key, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -2,21 +2,6 @@
 #include "ops.h"
 #include "reduce.h"
 
-/* A node over one input, or NULL when nothing needs to be recorded. */
-static gmd_node *unary(gmd_engine *engine, const char *name, gmd_backward backward, gmd_tensor *a,
-                       gmd_tensor *result)
-{
-    if (!gmd_tensor_tracked(engine, a)) {
-        return NULL;
-    }
-    gmd_node *node = gmd_node_new(engine, name, backward, 1);
-    gmd_node_connect(engine, node, 0, a);
-    node->recipe.shape[0] = a->shape;
-    node->recipe.dtype = a->dtype;
-    gmd_node_result(node, 0, result);
-    return node;
-}
-
 static gmd_tensor *new_grad(gmd_engine *engine, const gmd_node *node)
 {
     return gmd_tensor_new(engine, &node->recipe.shape[0], node->recipe.dtype);
@@ -32,7 +17,7 @@ static void elementwise_backward(gmd_engine *engine, gmd_node *node, gmd_tensor 
 
 static gmd_tensor *scaled(gmd_engine *engine, gmd_tensor *a, gmd_tensor *result)
 {
-    gmd_node_drop(engine, unary(engine, "MulBackward", elementwise_backward, a, result));
+    gmd_node_drop(engine, gmd_node_over(engine, "MulBackward", elementwise_backward, a, result));
     return result;
 }
 
@@ -64,7 +49,7 @@ gmd_tensor *gmd_op_square(gmd_engine *engine, gmd_tensor *a)
         return NULL;
     }
     gmd_tensor *result = gmd_tensor_like(engine, a);
-    gmd_node *node = unary(engine, "PowBackward", square_backward, a, result);
+    gmd_node *node = gmd_node_over(engine, "PowBackward", square_backward, a, result);
     if (node) {
         gmd_node_save(node, a);
     }
@@ -78,7 +63,7 @@ gmd_tensor *gmd_op_relu(gmd_engine *engine, gmd_tensor *a, bool in_place)
         return NULL;
     }
     gmd_tensor *result = in_place ? gmd_tensor_alias(engine, a) : gmd_tensor_like(engine, a);
-    gmd_node *node = unary(engine, "ReluBackward", elementwise_backward, a, result);
+    gmd_node *node = gmd_node_over(engine, "ReluBackward", elementwise_backward, a, result);
     if (node) {
         gmd_node_save(node, result);
     }
@@ -93,7 +78,8 @@ gmd_tensor *gmd_op_dropout(gmd_engine *engine, gmd_tensor *a)
     }
     gmd_tensor *mask = gmd_tensor_new(engine, &a->shape, GMD_BOOL);
     gmd_tensor *result = gmd_tensor_like(engine, a);
-    gmd_node *node = unary(engine, "NativeDropoutBackward", elementwise_backward, a, result);
+    gmd_node *node =
+        gmd_node_over(engine, "NativeDropoutBackward", elementwise_backward, a, result);
     if (node) {
         gmd_node_save(node, mask);
     }
@@ -114,7 +100,7 @@ gmd_tensor *gmd_op_mean(gmd_engine *engine, gmd_tensor *a)
         return NULL;
     }
     gmd_tensor *result = reduce(engine, a);
-    gmd_node_drop(engine, unary(engine, "MeanBackward", elementwise_backward, a, result));
+    gmd_node_drop(engine, gmd_node_over(engine, "MeanBackward", elementwise_backward, a, result));
     return result;
 }
 
@@ -132,7 +118,7 @@ gmd_tensor *gmd_op_sum(gmd_engine *engine, gmd_tensor *a)
         return NULL;
     }
     gmd_tensor *result = reduce(engine, a);
-    gmd_node_drop(engine, unary(engine, "SumBackward", sum_backward, a, result));
+    gmd_node_drop(engine, gmd_node_over(engine, "SumBackward", sum_backward, a, result));
     return result;
 }
 
@@ -154,7 +140,7 @@ gmd_tensor *gmd_op_clone(gmd_engine *engine, gmd_tensor *a)
         return NULL;
     }
     gmd_tensor *result = gmd_tensor_like(engine, a);
-    gmd_node_drop(engine, unary(engine, "CloneBackward", view_backward, a, result));
+    gmd_node_drop(engine, gmd_node_over(engine, "CloneBackward", view_backward, a, result));
     return result;
 }
 
@@ -170,7 +156,7 @@ gmd_tensor *gmd_op_reshape(gmd_engine *engine, gmd_tensor *a, const gmd_shape *s
         return NULL;
     }
     gmd_tensor *result = gmd_tensor_view(engine, a, shape);
-    gmd_node_drop(engine, unary(engine, "ViewBackward", view_backward, a, result));
+    gmd_node_drop(engine, gmd_node_over(engine, "ViewBackward", view_backward, a, result));
     return result;
 }
 
@@ -184,6 +170,6 @@ gmd_tensor *gmd_op_swap(gmd_engine *engine, gmd_tensor *a)
     shape.size[1] = a->shape.size[0];
     gmd_tensor *result = gmd_tensor_view(engine, a, &shape);
     result->transposed = !a->transposed;
-    gmd_node_drop(engine, unary(engine, "TransposeBackward", view_backward, a, result));
+    gmd_node_drop(engine, gmd_node_over(engine, "TransposeBackward", view_backward, a, result));
     return result;
 }

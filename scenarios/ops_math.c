@@ -7,19 +7,6 @@ static gmd_tensor *like_input(gmd_engine *engine, const gmd_node *node, int inde
     return gmd_tensor_new(engine, &node->recipe.shape[index], node->recipe.dtype);
 }
 
-static gmd_node *unary(gmd_engine *engine, const char *name, gmd_backward backward, gmd_tensor *a,
-                       gmd_tensor *result)
-{
-    if (!gmd_tensor_tracked(engine, a)) {
-        return NULL;
-    }
-    gmd_node *node = gmd_node_new(engine, name, backward, 1);
-    gmd_node_connect(engine, node, 0, a);
-    node->recipe = (gmd_recipe){.shape = {a->shape}, .dtype = a->dtype};
-    gmd_node_result(node, 0, result);
-    return node;
-}
-
 /* --- activations: the derivative is a function of the result, or of the input ------------ */
 
 static const struct {
@@ -44,7 +31,7 @@ gmd_tensor *gmd_op_activation(gmd_engine *engine, gmd_activation kind, gmd_tenso
         return NULL;
     }
     gmd_tensor *result = gmd_tensor_like(engine, a);
-    gmd_node *node = unary(engine, activations[kind].node, activation_backward, a, result);
+    gmd_node *node = gmd_node_over(engine, activations[kind].node, activation_backward, a, result);
     if (node) {
         gmd_node_save(node, activations[kind].saves_result ? result : a);
     }
@@ -70,7 +57,7 @@ gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *input)
         return NULL;
     }
     gmd_tensor *result = gmd_tensor_like(engine, a);
-    gmd_node *node = unary(engine, "SoftmaxBackward", softmax_backward, a, result);
+    gmd_node *node = gmd_node_over(engine, "SoftmaxBackward", softmax_backward, a, result);
     if (node) {
         gmd_node_save(node, result);
     }
@@ -188,6 +175,6 @@ gmd_tensor *gmd_op_cast(gmd_engine *engine, gmd_tensor *a, gmd_dtype dtype)
     }
     gmd_tensor *result = gmd_tensor_new(engine, &a->shape, dtype);
     result->transposed = a->transposed; /* conversions preserve the layout */
-    gmd_node_drop(engine, unary(engine, "ToCopyBackward", cast_backward, a, result));
+    gmd_node_drop(engine, gmd_node_over(engine, "ToCopyBackward", cast_backward, a, result));
     return result;
 }

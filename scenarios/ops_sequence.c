@@ -93,20 +93,6 @@ gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices, gmd_tensor
 
 /* --- packed sequences -------------------------------------------------------------------- */
 
-static gmd_node *node_over(gmd_engine *engine, const char *name, gmd_backward backward,
-                           gmd_tensor *a, gmd_tensor *result)
-{
-    if (!gmd_tensor_tracked(engine, a)) {
-        return NULL;
-    }
-    gmd_node *node = gmd_node_new(engine, name, backward, 1);
-    gmd_node_connect(engine, node, 0, a);
-    node->recipe.shape[0] = a->shape;
-    node->recipe.dtype = a->dtype;
-    gmd_node_result(node, 0, result);
-    return node;
-}
-
 /* The gradient lies with the length first, the tensor had the batch first. */
 static void pack_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
                           gmd_tensor **results)
@@ -127,8 +113,8 @@ gmd_tensor *gmd_op_pack_sequences(gmd_engine *engine, gmd_tensor *padded)
     gmd_tensor *by_length = gmd_tensor_new(engine, &shape, padded->dtype);
     gmd_tensor *packed = gmd_tensor_new(engine, &shape, padded->dtype);
     gmd_tensor_drop(engine, by_length);
-    gmd_node_drop(engine,
-                  node_over(engine, "PackPaddedSequenceBackward", pack_backward, padded, packed));
+    gmd_node_drop(
+        engine, gmd_node_over(engine, "PackPaddedSequenceBackward", pack_backward, padded, packed));
     return packed;
 }
 
@@ -152,7 +138,7 @@ gmd_tensor *gmd_op_pad_sequences(gmd_engine *engine, gmd_tensor *packed)
         return NULL;
     }
     gmd_tensor *padded = gmd_tensor_new(engine, &packed->shape, packed->dtype);
-    gmd_node_drop(engine, node_over(engine, "CopySlices", pad_backward, packed, padded));
+    gmd_node_drop(engine, gmd_node_over(engine, "CopySlices", pad_backward, packed, padded));
     gmd_tensor *result = gmd_op_transpose(engine, padded, 0, 1);
     gmd_tensor_drop(engine, padded);
     return result;
