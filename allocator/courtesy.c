@@ -75,7 +75,7 @@ static bool find_kept(const device_allocator *d, range_list *list)
         }
     }
     for (const pool *p = d->default_pool.next; p; p = p->next) {
-        if (p->is_captured && p->holders) {
+        if (private_pools_keeps_segments(p)) {
             add_captured(p, list);
         }
     }

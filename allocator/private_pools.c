@@ -98,6 +98,11 @@ bool private_pools_are_captured(const device_allocator *d)
     return false;
 }
 
+bool private_pools_keeps_segments(const pool *p)
+{
+    return p->is_captured && p->holders;
+}
+
 /* --- the end of a pool ------------------------------------------------------------------- */
 
 static bool is_empty(const pool *p)
@@ -151,7 +156,7 @@ void private_pools_release_free(device_allocator *d)
 {
     for (pool **link = &d->default_pool.next; *link;) {
         pool *p = *link;
-        if (!p->is_captured || !p->holders) {
+        if (!private_pools_keeps_segments(p)) {
             segments_release_pool(d, p);
         }
         if (!p->holders && !is_routed_to(d, p) && is_empty(p)) {

@@ -25,6 +25,9 @@ bool private_pools_let_go(device_allocator *d, const uint64_t id[2]);
 /* Gives back what is free in pools that may give back, and drops those that nobody needs. */
 void private_pools_release_free(device_allocator *d);
 
+/* Its addresses are in graphs. */
+bool private_pools_keeps_segments(const pool *p);
+
 /* Requests go to a captured pool: a capture may be under way. */
 bool private_pools_are_captured(const device_allocator *d);
 

@@ -53,15 +53,27 @@ typedef struct gmd_sim_api {
 } gmd_sim_api;
 #undef GMD_RUNTIME_SIM_FIELD
 
+/* Of stream captures and graphs. */
+#define GMD_GRAPH_FUNCTIONS(X)                                                                     \
+    X(cudaStreamBeginCapture)                                                                      \
+    X(cudaStreamEndCapture)                                                                        \
+    X(cudaGraphInstantiateWithFlags)                                                               \
+    X(cudaGraphDestroy)                                                                            \
+    X(cudaGraphLaunch)                                                                             \
+    X(cudaGraphExecDestroy)
+
+#define GMD_RUNTIME_GRAPH_FIELD(name)                          __typeof__(&name) name;
 #define GMD_RUNTIME_FIELD(result, name, parameters, arguments) __typeof__(&name) name;
 typedef struct gmd_runtime {
     gmd_device_kind kind;
     char path[4096]; /* the libcudart in use */
     GMD_CUDART_FUNCTIONS(GMD_RUNTIME_FIELD)
     GMD_CUDART_TEXT_FUNCTIONS(GMD_RUNTIME_FIELD)
+    GMD_GRAPH_FUNCTIONS(GMD_RUNTIME_GRAPH_FIELD)
     const gmd_sim_api *sim; /* NULL on a real device; valid for the life of the process */
 } gmd_runtime;
 #undef GMD_RUNTIME_FIELD
+#undef GMD_RUNTIME_GRAPH_FIELD
 
 /* Loads the runtime for the rest of the process (there is no close: CUDA cannot be unloaded) and
  * fills in `rt`. `lib_directory` is the folder of gmd's own libraries, which has sim/ in it; it is

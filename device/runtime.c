@@ -49,7 +49,10 @@ static const char *resolve(void *table, const place *places, size_t count, void 
 static const char *resolve_runtime(gmd_runtime *rt, void *library)
 {
 #define PLACE(result, name, parameters, arguments) {#name, offsetof(gmd_runtime, name)},
-    static const place places[] = {GMD_CUDART_FUNCTIONS(PLACE) GMD_CUDART_TEXT_FUNCTIONS(PLACE)};
+#define GRAPH_PLACE(name)                          {#name, offsetof(gmd_runtime, name)},
+    static const place places[] = {GMD_CUDART_FUNCTIONS(PLACE) GMD_CUDART_TEXT_FUNCTIONS(PLACE)
+                                       GMD_GRAPH_FUNCTIONS(GRAPH_PLACE)};
+#undef GRAPH_PLACE
 #undef PLACE
     return resolve(rt, places, sizeof places / sizeof *places, library);
 }

@@ -25,7 +25,8 @@ static bool is_idle(const gmd_session *s, int device, cudaStream_t stream)
 
 void gmd_session_mark(gmd_session *s, session_block *b, cudaStream_t stream)
 {
-    if (!s->runtime.sim || !is_followed(s, b)) {
+    bool is_for_graph = b->live.pool && s->captures.count; /* whose work writes there, too */
+    if (!s->runtime.sim || is_for_graph || !is_followed(s, b)) {
         return;
     }
     b->mark = ++s->last_mark;

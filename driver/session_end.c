@@ -240,6 +240,7 @@ void gmd_session_close(gmd_session *session)
     }
     gmd_session_close_canaries(session);
     gmd_session_close_book(session);
+    gmd_session_forget_graphs(session);
     gmd_streams_close(&session->streams);
     free(session->blocks);
     gmd_uses_free(&session->uses);

@@ -28,14 +28,39 @@ typedef struct session_block {
     bool is_marked;     /* all over, from the start */
 } session_block;
 
+typedef struct gmd_session_graph {
+    int device;
+    uint32_t pool;
+    cudaGraphExec_t exec; /* NULL: it is being captured, or that has failed */
+    gmd_graph_access *accesses;
+    size_t count, capacity;
+} gmd_session_graph;
+
+#define GMD_ORDERED_ACCESSES 256 /* of a capture: of later ones the order is not followed */
+
+typedef struct gmd_session_captures {
+    gmd_session_graph *graphs; /* the oldest first; the last one may be under way */
+    size_t count, capacity;
+    int device; /* of the latest capture, as all that follows */
+    uint32_t stream;
+    uint64_t joined; /* bit s: stream s, of the first 64; it waited for a captured one */
+    cudaStream_t handles[GMD_TRACKED_STREAMS]; /* of these */
+    uint64_t began;                            /* request index */
+    /* By stream: bit i says that what is captured there next runs after the i-th access. */
+    uint64_t after[GMD_TRACKED_STREAMS][GMD_ORDERED_ACCESSES / 64];
+} gmd_session_captures;
+
+typedef struct gmd_session_accepted {
+    cudaStream_t stream;
+    bool takes_all;
+    const gmd_session_captures *captures; /* the one that opened the pool; NULL: none did */
+} gmd_session_accepted;
+
 typedef struct gmd_session_pools {
     bool is_used; /* in this run */
     gmd_pool_book book;
     uint32_t serials[GMD_MAX_DEVICES][GMD_MAX_POOLS]; /* of those that are held */
-    struct {                                          /* of each device's open pool */
-        cudaStream_t stream;
-        bool takes_all;
-    } accepted[GMD_MAX_DEVICES];
+    gmd_session_accepted accepted[GMD_MAX_DEVICES];   /* of each device's open pool */
 } gmd_session_pools;
 
 typedef struct gmd_misuses_made {   /* frees that a caller must not make, made on purpose */
@@ -116,7 +141,9 @@ struct gmd_session {
     bool expects_lapses; /* of the scheduler (scheduler.h) */
     unsigned lapses;     /* of its latest run */
     bool is_over;
-    uint32_t pool_count;     /* that were made so far, in all runs of this process */
+    uint32_t pool_count; /* that were made so far, in all runs of this process */
+    bool is_capturing;   /* a stream */
+    gmd_session_captures captures;
     gmd_session_pools pools; /* large, and mostly not looked at */
 };
 
@@ -158,13 +185,47 @@ gmd_status gmd_session_free_block(gmd_session *session, session_block *block, gm
 gmd_status gmd_session_on_pool(gmd_session *session, const gmd_request *request, gmd_error *error);
 /* Which pool a request on that stream goes to: its serial number (gmd_pool_number); 0: the default
  * one. */
+bool gmd_session_has_joined(const gmd_session_captures *captures, cudaStream_t stream);
 static inline uint32_t gmd_session_pool_of(const gmd_session *s, int device, cudaStream_t stream)
 {
     const gmd_session_pools *p = &s->pools;
-    bool is_meant = p->is_used && p->book.open[device] &&
-                    (p->accepted[device].takes_all || p->accepted[device].stream == stream);
+    if (!p->is_used || !p->book.open[device]) {
+        return 0;
+    }
+    const gmd_session_accepted *a = &p->accepted[device];
+    bool is_meant = a->takes_all || a->stream == stream ||
+                    (a->captures && gmd_session_has_joined(a->captures, stream));
     return is_meant ? p->serials[device][p->book.open[device] - 1] : 0;
 }
+
+/* session_captures.c: stream captures and graphs. While a stream is captured, requests that a
+ * program cannot make then are left out. */
+bool gmd_session_capture_forbids(const gmd_session *session, const gmd_request *request);
+gmd_status gmd_session_begin_capture(gmd_session *session, const gmd_request *request,
+                                     cudaStream_t stream, gmd_error *error);
+gmd_status gmd_session_end_capture(gmd_session *session, gmd_error *error);
+bool gmd_session_is_captured(const gmd_session *session, int device, uint32_t stream);
+/* What requests on captured streams do: work and waits become a part of the graph; the host cannot
+ * wait for such a stream, and the capture fails. */
+gmd_status gmd_session_capture_use(gmd_session *session, const gmd_request *request,
+                                   session_block *block, gmd_error *error);
+gmd_status gmd_session_capture_wait(gmd_session *session, int device, uint32_t waiter,
+                                    uint32_t waited, gmd_error *error);
+void gmd_session_capture_sync(gmd_session *session, int device, uint32_t stream);
+/* Captured work in the memory of a block that was just served on a captured stream, which need not
+ * run before what is captured next on that stream; NULL: none. */
+const gmd_graph_access *gmd_session_capture_clash(const gmd_session *session,
+                                                  const gmd_live_block *block);
+/* Before the free of a block of the graph: its stream waits for the others that used it, where the
+ * allocator was not told of them. */
+gmd_status gmd_session_capture_settle(gmd_session *session, session_block *block, gmd_error *error);
+gmd_status gmd_session_launch(gmd_session *session, const gmd_request *request, cudaStream_t stream,
+                              gmd_error *error);
+/* The oldest graphs of the pool, until `kept` are left; their work is waited for. */
+gmd_status gmd_session_destroy_graphs(gmd_session *session, int device, uint32_t pool,
+                                      uint32_t kept, gmd_error *error);
+void gmd_session_forget_graphs(gmd_session *session); /* the device was reset, or is about to be */
+
 /* Ends the device's open pool, and begins it again. False: none is open; the allocator refused. */
 bool gmd_session_leave_pool(gmd_session *session, int device);
 bool gmd_session_reenter_pool(gmd_session *session, int device);

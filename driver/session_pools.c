@@ -20,20 +20,22 @@ static void name_pool(gmd_session *s, int device, uint32_t pool)
     }
 }
 
-/* `context` is the device's entry in gmd_session_pools.accepted. */
-static bool is_the_stream(void *context, cudaStream_t stream)
+/* `context` is the device's entry in gmd_session_pools.accepted. As PyTorch's graphs do it, a
+ * capture takes the requests of all streams that it has come to. */
+static bool is_accepted(void *context, cudaStream_t stream)
 {
-    return *(cudaStream_t *)context == stream;
+    const gmd_session_accepted *a = context;
+    return a->stream == stream || (a->captures && gmd_session_has_joined(a->captures, stream));
 }
 
 static bool begin(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
-    cudaStream_t *stream = &s->pools.accepted[device].stream;
-    bool takes_all = s->pools.accepted[device].takes_all;
+    gmd_session_accepted *accepted = &s->pools.accepted[device];
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
-    int result = s->subject.begin_pool(device, id.words, takes_all ? NULL : is_the_stream, stream);
+    int result =
+        s->subject.begin_pool(device, id.words, accepted->takes_all ? NULL : is_accepted, accepted);
     gmd_session_take_floor(s, &frame);
     return result == 0;
 }
@@ -48,7 +50,7 @@ static const char *end(gmd_session *s, int device, uint32_t pool)
     int result = s->subject.end_pool(device, id.words, &context);
     gmd_session_take_floor(s, &frame);
     return result != 0 ? "gmd_end_pool was refused, and the pool is open"
-           : context != &s->pools.accepted[device].stream
+           : context != &s->pools.accepted[device]
                ? "gmd_end_pool did not give back the context of gmd_begin_pool"
                : NULL;
 }
@@ -64,59 +66,92 @@ static const char *release(gmd_session *s, int device, uint32_t pool)
 }
 
 /* An allocator may refuse to make a pool: requests then go where they went before. */
-static void do_begin(gmd_session *s, const gmd_request *r)
+static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
 {
     gmd_pool_book *book = &s->pools.book;
-    if (!begin(s, r->device, r->pool)) {
-        book->open[r->device] = 0;
-        book->holders[r->device][r->pool]--;
-        if (!s->view.faults_hit) {
-            gmd_session_note(s, "the allocator refused a private pool on device %d", r->device);
-        }
+    s->pools.accepted[r->device] = (gmd_session_accepted){
+        .stream = stream, .takes_all = r->op == GMD_OP_BEGIN_POOL && r->stream == GMD_ALL_STREAMS};
+    s->shared->outcome.scene.has_begun_pool = true;
+    name_pool(s, r->device, r->pool);
+    if (begin(s, r->device, r->pool)) {
+        return true;
     }
+    book->open[r->device] = 0;
+    book->holders[r->device][r->pool]--;
+    book->capturing = r->op == GMD_OP_BEGIN_CAPTURE ? 0 : book->capturing;
+    if (!s->view.faults_hit) {
+        gmd_session_note(s, "the allocator refused a private pool on device %d", r->device);
+    }
+    return false;
+}
+
+/* As a PyTorch program does it: the pool is open before the stream captures, the capture is over
+ * before the pool is closed, and graphs go before the pool's hold does. */
+static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t stream,
+                            gmd_error *error)
+{
+    const gmd_pool_book *book = &s->pools.book;
+    gmd_status status = GMD_OK;
+    s->view.pool = s->pools.serials[r->device][r->pool];
+    switch (r->op) {
+    case GMD_OP_BEGIN_POOL:
+        do_begin(s, r, stream);
+        return GMD_OK;
+    case GMD_OP_BEGIN_CAPTURE:
+        return do_begin(s, r, stream) ? gmd_session_begin_capture(s, r, stream, error) : GMD_OK;
+    case GMD_OP_END_CAPTURE:
+        status = gmd_session_end_capture(s, error);
+        s->view.pool_failure = end(s, r->device, r->pool);
+        return status;
+    case GMD_OP_END_POOL:
+        s->view.pool_failure = end(s, r->device, r->pool);
+        return GMD_OK;
+    case GMD_OP_LAUNCH:
+        return gmd_session_launch(s, r, stream, error);
+    default:
+        status = gmd_session_destroy_graphs(s, r->device, r->pool, book->graphs[r->device][r->pool],
+                                            error);
+        s->view.pool_failure = release(s, r->device, r->pool);
+        s->view.pool_is_let_go = !book->holders[r->device][r->pool];
+        return status;
+    }
+}
+
+/* Notes say once in a run what cannot be done. */
+static bool can_carry_out(gmd_session *s, const gmd_request *r)
+{
+    bool has_pools = s->subject.begin_pool != NULL;
+    if (!has_pools && !s->pools.is_used) {
+        gmd_session_note(s, "private pools are left out: the allocator exports no gmd_begin_pool, "
+                            "gmd_end_pool and gmd_release_pool");
+    }
+    s->pools.is_used = true;
+    bool can_capture = s->runtime.sim && !s->interleaving;
+    if (has_pools && !can_capture && r->op == GMD_OP_BEGIN_CAPTURE) {
+        gmd_session_note(s, s->runtime.sim
+                                ? "captures are left out: threads are interleaved"
+                                : "captures are left out: they need the simulated device");
+    }
+    return has_pools && (can_capture || r->op != GMD_OP_BEGIN_CAPTURE);
 }
 
 gmd_status gmd_session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
-    gmd_session_pools *p = &s->pools;
     if (r->pool >= GMD_MAX_POOLS) {
         return gmd_fail(error, GMD_BAD_INPUT, "pool %u: at most %d pools are possible", r->pool,
                         GMD_MAX_POOLS);
     }
-    if (!s->subject.begin_pool) {
-        if (!p->is_used) {
-            gmd_session_note(s, "private pools are left out: the allocator exports no "
-                                "gmd_begin_pool, gmd_end_pool and gmd_release_pool");
-        }
-        p->is_used = true;
+    if (!can_carry_out(s, r)) {
         return GMD_OK;
     }
-    p->is_used = true;
     cudaStream_t stream = NULL;
-    bool takes_all = r->stream == GMD_ALL_STREAMS;
-    if (r->op == GMD_OP_BEGIN_POOL && !takes_all) {
+    if (gmd_request_names_stream(r)) {
         gmd_status status = gmd_streams_get(&s->streams, r->device, r->stream, &stream, error);
         if (status != GMD_OK) {
             return status;
         }
     }
-    if (gmd_pool_book_note(&p->book, r)) {
-        return GMD_OK;
-    }
-    if (r->op == GMD_OP_BEGIN_POOL) {
-        p->accepted[r->device].stream = stream;
-        p->accepted[r->device].takes_all = takes_all;
-        s->shared->outcome.scene.has_begun_pool = true;
-        name_pool(s, r->device, r->pool);
-        do_begin(s, r);
-    } else {
-        s->view.pool_failure =
-            r->op == GMD_OP_END_POOL ? end(s, r->device, r->pool) : release(s, r->device, r->pool);
-        s->view.pool = p->serials[r->device][r->pool];
-        s->view.pool_is_let_go =
-            r->op == GMD_OP_RELEASE_POOL && !p->book.holders[r->device][r->pool];
-    }
-    return GMD_OK;
+    return gmd_pool_book_note(&s->pools.book, r) ? GMD_OK : carry_out(s, r, stream, error);
 }
 
 bool gmd_session_leave_pool(gmd_session *s, int device)
@@ -136,6 +171,10 @@ bool gmd_session_reenter_pool(gmd_session *s, int device)
 
 void gmd_session_end_pools(gmd_session *s)
 {
+    if (s->is_capturing) {
+        gmd_session_end_capture(s, NULL);
+        s->pools.book.capturing = 0;
+    }
     for (int device = 0; s->pools.is_used && device < s->device_count; device++) {
         uint8_t *open = &s->pools.book.open[device];
         if (*open) {
@@ -149,6 +188,7 @@ void gmd_session_release_pools(gmd_session *s)
 {
     for (int device = 0; s->pools.is_used && device < s->device_count; device++) {
         for (uint32_t pool = 0; pool < GMD_MAX_POOLS; pool++) {
+            gmd_session_destroy_graphs(s, device, pool, 0, NULL);
             for (uint32_t *held = &s->pools.book.holders[device][pool]; *held; --*held) {
                 release(s, device, pool);
             }

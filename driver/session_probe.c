@@ -95,7 +95,7 @@ static void free_all(gmd_session *s)
 static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_refusal *out)
 {
     out->at_once = ask(s, r, out);
-    if (out->at_once == GMD_SERVED_NOW) {
+    if (out->at_once == GMD_SERVED_NOW || s->is_capturing) { /* the rest waits, or gives back */
         return;
     }
     make_idle(s);

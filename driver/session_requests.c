@@ -88,6 +88,7 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
         s->peak_allocated = s->live_bytes[0];
     }
     s->view.block = &b->live;
+    s->view.clash = s->is_capturing ? gmd_session_capture_clash(s, &b->live) : NULL;
     gmd_session_refresh(s);
     gmd_book_alloc(s, r, b->live.address);
     if (!s->is_over) {
@@ -131,6 +132,9 @@ gmd_status gmd_session_free_block(gmd_session *s, session_block *b, gmd_live_blo
         gmd_streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
     if (status == GMD_OK && b->is_orphan) {
         status = wait_for_uses(s, b, error);
+    } else if (status == GMD_OK && b->uses.streams &&
+               gmd_session_is_captured(s, b->live.device, b->live.stream)) {
+        status = gmd_session_capture_settle(s, b, error);
     } else if (status == GMD_OK && b->uses.streams) {
         status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
                                     s->moment, error);
@@ -203,6 +207,9 @@ static gmd_status note_use(gmd_session *s, const gmd_request *r, session_block *
 
 static gmd_status do_use(gmd_session *s, const gmd_request *r, session_block *b, gmd_error *error)
 {
+    if (gmd_session_is_captured(s, b->live.device, r->stream)) {
+        return gmd_session_capture_use(s, r, b, error);
+    }
     cudaStream_t stream = NULL;
     int previous;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
@@ -383,9 +390,16 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
 {
     switch (r->op) {
     case GMD_OP_WAIT:
+        if (gmd_session_is_captured(s, r->device, r->other_stream)) {
+            return gmd_session_capture_wait(s, r->device, r->stream, r->other_stream, error);
+        }
         return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
                                 error);
     case GMD_OP_SYNC:
+        if (gmd_session_is_captured(s, r->device, r->stream)) {
+            gmd_session_capture_sync(s, r->device, r->stream);
+            return GMD_OK;
+        }
         return gmd_session_sync(s, r->device, r->stream, error);
     case GMD_OP_ADVANCE:
         if (s->runtime.sim) {
@@ -415,6 +429,9 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         return do_budget(s, r, error);
     case GMD_OP_BEGIN_POOL:
     case GMD_OP_END_POOL:
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
     case GMD_OP_RELEASE_POOL:
         return gmd_session_on_pool(s, r, error);
     default:
@@ -430,6 +447,9 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
         return gmd_fail(error, GMD_BAD_INPUT,
                         "request %" PRIu64 " is for device %d, and there are %d (the first is 0)",
                         s->request_index, r->device, s->device_count);
+    }
+    if (s->is_capturing && gmd_session_capture_forbids(s, r)) {
+        return GMD_OK;
     }
     gmd_live_block freed;
     s->moment++;

@@ -35,6 +35,7 @@ void gmd_session_forget(gmd_session *s)
     }
     s->block_end = 0;
     if (s->pools.is_used) {
+        gmd_session_forget_graphs(s);
         memset(&s->pools, 0, sizeof s->pools);
     }
     gmd_uses_clear(&s->uses);

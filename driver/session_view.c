@@ -178,6 +178,9 @@ void gmd_session_begin(gmd_session *s)
     s->view.refusal = NULL;
     s->view.pool_failure = NULL;
     s->view.pool_is_let_go = false;
+    s->view.clash = NULL;
+    s->view.accesses = NULL;
+    s->view.access_count = 0;
     s->view.device_request = GMD_STAT_UNKNOWN;
     s->view.room = GMD_STAT_UNKNOWN;
 }
@@ -194,6 +197,7 @@ void gmd_session_look_at(gmd_session *s, int device)
     s->view.use_count = 0;
     s->view.recorded_count = 0;
     s->view.recorded_streams = 0;
+    s->view.is_capturing = s->is_capturing;
     s->view.limit_bytes = s->limit_bytes[device];
     s->view.device_bytes = s->total_bytes[device];
     if (s->has_stats) {

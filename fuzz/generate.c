@@ -57,13 +57,25 @@ static uint64_t choose_size(gmd_generator *g, uint8_t device)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
+/* While a stream is captured most requests are on it, and few others are allowed. */
+static bool is_for_capture(gmd_generator *g)
+{
+    return g->pools.capturing && gmd_random_chance(&g->random, 60);
+}
+
 static uint32_t choose_stream(gmd_generator *g)
 {
+    if (is_for_capture(g)) {
+        return g->captured_stream;
+    }
     return (uint32_t)gmd_random_below(&g->random, g->profile->stream_count);
 }
 
 static uint8_t choose_device(gmd_generator *g)
 {
+    if (g->profile->device_count > 1 && is_for_capture(g)) {
+        return g->pools.capturing - 1;
+    }
     return (uint8_t)gmd_random_below(&g->random, g->profile->device_count);
 }
 
@@ -108,9 +120,16 @@ static uint64_t choose_duration(gmd_generator *g)
     return durations[gmd_random_below(&g->random, 4)];
 }
 
+/* Graphs work with the blocks that were allocated last. */
+static const gmd_generated_block *choose_live(gmd_generator *g)
+{
+    return &g->live[is_for_capture(g) ? g->live_count - 1
+                                      : gmd_random_below(&g->random, g->live_count)];
+}
+
 static gmd_request make_use(gmd_generator *g)
 {
-    const gmd_generated_block *b = &g->live[gmd_random_below(&g->random, g->live_count)];
+    const gmd_generated_block *b = choose_live(g);
     gmd_request use = {.op = GMD_OP_USE,
                        .block = b->block,
                        .device = b->device,
@@ -128,7 +147,7 @@ static gmd_request make_use(gmd_generator *g)
 
 static gmd_request make_record(gmd_generator *g)
 {
-    const gmd_generated_block *b = &g->live[gmd_random_below(&g->random, g->live_count)];
+    const gmd_generated_block *b = choose_live(g);
     return (gmd_request){
         .op = GMD_OP_RECORD, .block = b->block, .device = b->device, .stream = choose_stream(g)};
 }
@@ -150,8 +169,9 @@ static gmd_request make_other(gmd_generator *g, gmd_op op)
         r.stream = choose_stream(g);
         r.other_stream = choose_stream(g);
         break;
-    case GMD_OP_SYNC:
-        r.stream = gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS : choose_stream(g);
+    case GMD_OP_SYNC: /* of a stream that is captured it would fail the capture */
+        r.stream = g->pools.capturing || gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS
+                                                                           : choose_stream(g);
         break;
     case GMD_OP_ADVANCE:
         r.device = 0;
@@ -178,9 +198,21 @@ static gmd_request make_other(gmd_generator *g, gmd_op op)
     return r;
 }
 
+/* What the pool that is open allows, or else the begin of one. */
+static gmd_request make_allowed(gmd_generator *g, uint8_t device, uint32_t pool)
+{
+    uint8_t open = g->pools.open[device];
+    bool is_capture = g->pools.capturing == device + 1;
+    return (gmd_request){.op = is_capture ? GMD_OP_END_CAPTURE
+                               : open     ? GMD_OP_END_POOL
+                                          : GMD_OP_BEGIN_POOL,
+                         .device = device,
+                         .stream = open ? 0 : GMD_ALL_STREAMS,
+                         .pool = open ? open - 1u : pool};
+}
+
 /* Few pools, each in turn open, ended and released: what may not be done here gives way to what
- * may.
- */
+ * may. A capture fails now and then, because the host waits for its stream. */
 static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
 {
     enum { POOLS = 3 };
@@ -190,18 +222,24 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
     gmd_request r = {.op = (uint8_t)op,
                      .device = device,
                      .pool = choice < g->pool_count ? choice : g->pool_count};
-    if (op == GMD_OP_END_POOL) {
+    if (op == GMD_OP_END_CAPTURE && g->pools.capturing && gmd_random_chance(&g->random, 8)) {
+        return (gmd_request){
+            .op = GMD_OP_SYNC, .device = g->pools.capturing - 1, .stream = g->captured_stream};
+    }
+    if (op == GMD_OP_END_POOL || op == GMD_OP_END_CAPTURE) {
         r.pool = open ? open - 1u : r.pool;
     } else if (op == GMD_OP_BEGIN_POOL) {
         r.stream = gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS : choose_stream(g);
+    } else if (op == GMD_OP_BEGIN_CAPTURE || op == GMD_OP_LAUNCH) {
+        r.stream = choose_stream(g);
     }
     if (gmd_pool_book_note(&g->pools, &r)) {
-        r = (gmd_request){.op = open ? GMD_OP_END_POOL : GMD_OP_BEGIN_POOL,
-                          .device = device,
-                          .stream = open ? 0 : GMD_ALL_STREAMS,
-                          .pool = open ? open - 1u : r.pool};
-        gmd_pool_book_note(&g->pools, &r);
+        r = make_allowed(g, device, r.pool);
+        if (gmd_pool_book_note(&g->pools, &r)) {
+            return make_other(g, GMD_OP_ADVANCE);
+        }
     }
+    g->captured_stream = r.op == GMD_OP_BEGIN_CAPTURE ? r.stream : g->captured_stream;
     g->pool_count += r.pool == g->pool_count;
     return r;
 }
@@ -210,11 +248,13 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
 static uint32_t weight_of(const gmd_generator *g, int op)
 {
     const gmd_profile_space *space = g->space;
-    bool is_possible = op == GMD_OP_FAULT               ? space->fault_target_count > 0
-                       : op == GMD_OP_BUDGET            ? space->has_budgets
-                       : op == GMD_OP_FRACTION          ? space->has_fraction
-                       : op == GMD_OP_RECORD            ? space->has_record_stream
-                       : op == GMD_OP_DESTROY           ? g->profile->stream_count > 1
+    bool is_possible = op == GMD_OP_FAULT      ? space->fault_target_count > 0
+                       : op == GMD_OP_BUDGET   ? space->has_budgets
+                       : op == GMD_OP_FRACTION ? space->has_fraction
+                       : op == GMD_OP_RECORD   ? space->has_record_stream
+                       : op == GMD_OP_DESTROY  ? g->profile->stream_count > 1
+                       : gmd_op_is_of_capture((uint8_t)op)
+                           ? space->has_captures && space->has_pools && !g->profile->interleaves
                        : gmd_op_is_on_pool((uint8_t)op) ? space->has_pools
                                                         : true;
     return is_possible && !(space->without_ops >> op & 1) ? g->profile->weights[op] : 0;
@@ -253,6 +293,9 @@ static gmd_request make_request(gmd_generator *g)
     case GMD_OP_BEGIN_POOL:
     case GMD_OP_END_POOL:
     case GMD_OP_RELEASE_POOL:
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
         return make_on_pool(g, op);
     default:
         return make_other(g, op);
@@ -274,7 +317,8 @@ gmd_status gmd_generator_step(gmd_generator *g, gmd_trace *trace, gmd_error *err
     } else {
         request = make_request(g);
     }
-    if (g->profile->thread_count > 1 && gmd_random_chance(&g->random, 30)) {
+    bool may_change = !g->pools.capturing && request.op != GMD_OP_END_CAPTURE; /* its own thread */
+    if (g->profile->thread_count > 1 && may_change && gmd_random_chance(&g->random, 30)) {
         g->thread = (uint8_t)gmd_random_below(&g->random, g->profile->thread_count);
     }
     request.thread = g->thread;

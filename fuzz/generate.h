@@ -51,6 +51,7 @@ typedef struct gmd_profile_space {
     size_t conf_count;
     bool conf_is_fixed; /* always confs[0] */
     bool has_fraction, has_record_stream, has_pools;
+    bool has_captures; /* where there are pools, and no threads are interleaved */
     bool has_seeded_schedules, has_budgets, has_interleaving;
     bool has_one_thread;   /* no sequence has more */
     bool has_devices_only; /* every sequence has several devices, where device_max allows it */
@@ -94,6 +95,7 @@ typedef struct gmd_generator {
     uint32_t planned_count;
     uint32_t pool_count; /* made so far */
     gmd_pool_book pools;
+    uint32_t captured_stream; /* of the latest capture */
 } gmd_generator;
 
 /* Makes `trace` (which must be initialised and empty) the beginning of a sequence: its header, and

@@ -332,6 +332,9 @@ static void put_request(encoder *e, size_t i, const gmd_request *r, fields *f)
         break;
     case GMD_OP_BEGIN_POOL:
     case GMD_OP_END_POOL:
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
     case GMD_OP_RELEASE_POOL:
         put_on_pool(e, i, r, f);
         break;

@@ -11,8 +11,10 @@
 typedef enum gmd_input_pool_act {
     GMD_POOL_BEGIN,    /* for all streams */
     GMD_POOL_BEGIN_ON, /* for the record's */
-    GMD_POOL_END,      /* the open one, whichever is named */
+    GMD_POOL_END,      /* the open one, whichever is named; with the capture in it */
     GMD_POOL_RELEASE,
+    GMD_POOL_CAPTURE, /* of the record's stream */
+    GMD_POOL_LAUNCH,  /* likewise */
     GMD_POOL_ACTS
 } gmd_input_pool_act;
 
@@ -39,18 +41,23 @@ static inline void gmd_input_pools_open(gmd_input_pools *p, uint32_t count)
 static inline bool gmd_input_pools_make(gmd_input_pools *p, gmd_request *r, uint32_t target,
                                         gmd_input_pool_act act)
 {
-    static const uint8_t ops[GMD_POOL_ACTS] = {GMD_OP_BEGIN_POOL, GMD_OP_BEGIN_POOL,
-                                               GMD_OP_END_POOL, GMD_OP_RELEASE_POOL};
+    static const uint8_t ops[GMD_POOL_ACTS] = {GMD_OP_BEGIN_POOL,    GMD_OP_BEGIN_POOL,
+                                               GMD_OP_END_POOL,      GMD_OP_RELEASE_POOL,
+                                               GMD_OP_BEGIN_CAPTURE, GMD_OP_LAUNCH};
     uint32_t named = target % p->count;
     bool is_new = p->index[named] == GMD_POOL_NOT_LISTED;
     uint8_t open = p->book.open[r->device];
-    r->op = ops[act];
-    r->stream = act == GMD_POOL_BEGIN_ON ? r->stream : act == GMD_POOL_BEGIN ? GMD_ALL_STREAMS : 0;
+    bool is_capturing = p->book.capturing == r->device + 1;
+    r->op = act == GMD_POOL_END && is_capturing ? GMD_OP_END_CAPTURE : ops[act];
+    r->stream = act == GMD_POOL_BEGIN                            ? GMD_ALL_STREAMS
+                : act == GMD_POOL_END || act == GMD_POOL_RELEASE ? 0
+                                                                 : r->stream;
     r->pool = act == GMD_POOL_END && open ? open - 1u : is_new ? p->used : p->index[named];
     if (gmd_pool_book_note(&p->book, r)) {
         return false;
     }
-    if (act <= GMD_POOL_BEGIN_ON && is_new) {
+    bool is_begin = act <= GMD_POOL_BEGIN_ON || act == GMD_POOL_CAPTURE;
+    if (is_begin && is_new) {
         p->index[named] = (uint8_t)p->used++;
     }
     return true;
@@ -58,10 +65,18 @@ static inline bool gmd_input_pools_make(gmd_input_pools *p, gmd_request *r, uint
 
 static inline gmd_input_pool_act gmd_input_pool_act_of(const gmd_request *r)
 {
-    return r->op == GMD_OP_RELEASE_POOL   ? GMD_POOL_RELEASE
-           : r->op == GMD_OP_END_POOL     ? GMD_POOL_END
-           : r->stream == GMD_ALL_STREAMS ? GMD_POOL_BEGIN
-                                          : GMD_POOL_BEGIN_ON;
+    switch (r->op) {
+    case GMD_OP_BEGIN_POOL:
+        return r->stream == GMD_ALL_STREAMS ? GMD_POOL_BEGIN : GMD_POOL_BEGIN_ON;
+    case GMD_OP_BEGIN_CAPTURE:
+        return GMD_POOL_CAPTURE;
+    case GMD_OP_LAUNCH:
+        return GMD_POOL_LAUNCH;
+    case GMD_OP_RELEASE_POOL:
+        return GMD_POOL_RELEASE;
+    default:
+        return GMD_POOL_END;
+    }
 }
 
 #endif

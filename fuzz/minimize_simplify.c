@@ -1,6 +1,7 @@
 /* minimize_simplify.c - what is left after dropping, made easier to read. */
 #include "minimize_internal.h"
 
+#include "gmd_pool_book.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
 
@@ -420,6 +421,29 @@ static bool simplify_begin(gmd_minimizer *m, size_t index)
     return is_for_one && try_request(m, index, &changed);
 }
 
+/* A pool by itself is simpler than one that a stream is captured into: its launches go. */
+static bool simplify_capture(gmd_minimizer *m, size_t index)
+{
+    gmd_pool_book pools;
+    memset(&pools, 0, sizeof pools);
+    size_t kept = 0;
+    bool is_open = false;
+    for (size_t i = 0; i < m->best->count; i++) {
+        gmd_request r = m->best->requests[i];
+        if (i == index) {
+            r.op = GMD_OP_BEGIN_POOL;
+            is_open = true;
+        } else if (is_open && r.op == GMD_OP_END_CAPTURE) {
+            r.op = GMD_OP_END_POOL;
+            is_open = false;
+        }
+        if (!gmd_op_is_on_pool(r.op) || !gmd_pool_book_note(&pools, &r)) {
+            m->spare[kept++] = r;
+        }
+    }
+    return gmd_minimizer_try(m, kept, NULL);
+}
+
 static bool simplify_requests(gmd_minimizer *m)
 {
     bool has_changed = false;
@@ -440,6 +464,9 @@ static bool simplify_requests(gmd_minimizer *m)
             break;
         case GMD_OP_BEGIN_POOL:
             has_changed = simplify_begin(m, i) || has_changed;
+            break;
+        case GMD_OP_BEGIN_CAPTURE:
+            has_changed = simplify_capture(m, i) || has_changed;
             break;
         default:
             break;

@@ -277,12 +277,61 @@ static size_t work_in_a_pool(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
     return count;
 }
 
+/* What is captured works on a block, maybe on another stream, too; then the graph is launched, and
+ * a block alike asked for. Or the capture fails, since the host waits for its stream. */
+static size_t capture_work(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+{
+    size_t count = 0;
+    draw_on_pool(m, r[count++], GMD_POOL_CAPTURE);
+    put_alloc(m, r[count++]);
+    r[count - 1][1] = r[0][1];
+    if (chance(m, 25)) {
+        put(m, r[count++], GMD_OP_SYNC, r[0][1], 0, 0);
+    } else {
+        put(m, r[count++], GMD_OP_USE, r[0][1], 0, draw_duration(m));
+    }
+    if (chance(m, 60)) {
+        put(m, r[count++], GMD_OP_FREE, 0, 0, 0);
+    }
+    draw_on_pool(m, r[count], GMD_POOL_END);
+    r[count++][1] = r[0][1];
+    draw_on_pool(m, r[count], chance(m, 60) ? GMD_POOL_LAUNCH : GMD_POOL_CAPTURE);
+    gmd_input_put16(r[count++] + 2, gmd_input_get16(r[0] + 2));
+    memcpy(r[count++], r[1], GMD_INPUT_RECORD);
+    return count;
+}
+
+/* A block of the captured stream is used on another one, which the allocator is told of or not. */
+static size_t fork_in_capture(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+{
+    size_t count = 0;
+    uint8_t origin = draw_place(m), other = draw_place(m);
+    if (chance(m, 60)) {
+        draw_on_pool(m, r[count], GMD_POOL_CAPTURE);
+        r[count++][1] = origin;
+    }
+    uint8_t *alloc = r[count++];
+    put_alloc(m, alloc);
+    alloc[1] = origin;
+    put(m, r[count++], GMD_OP_WAIT, other, origin & 31U, 0);
+    put(m, r[count++], GMD_OP_USE, other, 0, draw_duration(m));
+    if (chance(m, 70)) {
+        put(m, r[count++], GMD_OP_RECORD, other, 0, 0);
+    }
+    put(m, r[count++], GMD_OP_FREE, 0, 0, 0);
+    memcpy(r[count++], alloc, GMD_INPUT_RECORD);
+    put(m, r[count++], GMD_OP_USE, origin, 0, draw_duration(m));
+    return count;
+}
+
 size_t gmd_draw_idiom(gmd_mutant *m, uint8_t records[GMD_IDIOM_MAX][GMD_INPUT_RECORD])
 {
     static size_t (*const idioms[])(gmd_mutant *, uint8_t[][GMD_INPUT_RECORD]) = {
         ask_again, use_elsewhere, use_elsewhere, fill_up, fail_a_request, make_holes};
-    if (has_pools(m) && chance(m, 30)) {
-        return work_in_a_pool(m, records);
+    if (has_pools(m) && chance(m, 45)) {
+        static size_t (*const of_pools[])(gmd_mutant *, uint8_t[][GMD_INPUT_RECORD]) = {
+            work_in_a_pool, work_in_a_pool, capture_work, fork_in_capture};
+        return of_pools[below(m, sizeof of_pools / sizeof *of_pools)](m, records);
     }
     return idioms[below(m, sizeof idioms / sizeof *idioms)](m, records);
 }

@@ -43,7 +43,7 @@ void gmd_draw_record(gmd_mutant *m, uint8_t *record);
 void gmd_draw_fault(gmd_mutant *m, uint8_t *record);
 
 /* Requests that go together; how many. */
-enum { GMD_IDIOM_MAX = 6 };
+enum { GMD_IDIOM_MAX = 8 };
 size_t gmd_draw_idiom(gmd_mutant *m, uint8_t records[GMD_IDIOM_MAX][GMD_INPUT_RECORD]);
 
 #endif

@@ -116,6 +116,19 @@ static void draw_pools(gmd_profile *p, const gmd_profile_space *space, gmd_rando
     }
 }
 
+/* Likewise; and so do sequences without captures. Ends are rarer than begins would need: a capture
+ * is to have some requests in it. */
+static void draw_captures(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
+{
+    if (space->has_pools && space->has_captures && p->stream_count > 1 && !p->interleaves &&
+        gmd_random_chance(r, 30)) {
+        p->weights[GMD_OP_BEGIN_CAPTURE] = 40;
+        p->weights[GMD_OP_END_CAPTURE] = 60;
+        p->weights[GMD_OP_LAUNCH] = 20;
+        p->weights[GMD_OP_RELEASE_POOL] = 20;
+    }
+}
+
 /* After all choices: what is left out changes none of the others. */
 static void leave_out(gmd_profile *p, const gmd_profile_space *space)
 {
@@ -150,14 +163,15 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
     }
     draw_weights(p, space, &r);
     draw_pools(p, space, &r);
+    draw_captures(p, space, &r);
     leave_out(p, space);
 }
 
 /* --- leaving out ------------------------------------------------------------------------- */
 
 const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait, sync, "
-                                          "empty_cache, destroy, pools, threads, devices, "
-                                          "settings, huge";
+                                          "empty_cache, destroy, pools, captures, threads, "
+                                          "devices, settings, huge";
 
 static bool leave_out_one(gmd_profile_space *space, const char *name)
 {
@@ -178,14 +192,15 @@ static bool leave_out_one(gmd_profile_space *space, const char *name)
         }
     }
     bool is_huge = strcmp(name, "huge") == 0, is_threads = strcmp(name, "threads") == 0;
-    bool is_pools = strcmp(name, "pools") == 0;
+    bool is_pools = strcmp(name, "pools") == 0, is_captures = strcmp(name, "captures") == 0;
     space->has_pools = space->has_pools && !is_pools;
+    space->has_captures = space->has_captures && !is_captures;
     bool is_devices = strcmp(name, "devices") == 0, is_settings = strcmp(name, "settings") == 0;
     space->has_no_huge_sizes = space->has_no_huge_sizes || is_huge;
     space->has_one_thread = space->has_one_thread || is_threads;
     space->device_max = is_devices ? 1 : space->device_max;
     space->conf_count = is_settings && !space->conf_is_fixed ? 0 : space->conf_count;
-    return is_pools || is_huge || is_threads || is_devices || is_settings;
+    return is_pools || is_captures || is_huge || is_threads || is_devices || is_settings;
 }
 
 bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32])

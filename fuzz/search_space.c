@@ -68,6 +68,7 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
     gmd_runner runner;
     gmd_runner_init(&runner, run);
     gmd_status status = run_plain(&runner, &space->has_pools, error);
+    space->has_captures = space->has_pools && run->device == GMD_DEVICE_SIM;
     if (status == GMD_OK && run->device != GMD_DEVICE_SIM) {
         space->device_max = count_devices(&runner, space->device_max);
     }

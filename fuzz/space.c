@@ -1,5 +1,6 @@
 #include "space.h"
 
+#include "gmd_pool_book.h"
 #include "gmd_text.h"
 
 #include <stdlib.h>
@@ -43,6 +44,11 @@ static bool is_allowed(const gmd_profile_space *space, const gmd_trace *t, const
     case GMD_OP_END_POOL:
     case GMD_OP_RELEASE_POOL:
         return space->has_pools;
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
+        return space->has_pools && space->has_captures &&
+               (t->interleave.kind == GMD_SCHEDULE_UNSTATED || !space->has_interleaving);
     case GMD_OP_BUDGET:
         return space->has_budgets;
     case GMD_OP_FAULT:
@@ -67,16 +73,24 @@ static void fit_interleaving(const gmd_profile_space *space, gmd_trace *t)
     }
 }
 
+/* Without captures not every pool is begun that is released. */
+static bool is_in_order(gmd_pool_book *book, const gmd_request *r)
+{
+    return !gmd_op_is_on_pool(r->op) || !gmd_pool_book_note(book, r);
+}
+
 void gmd_space_fit(const gmd_profile_space *space, gmd_trace *t)
 {
     size_t kept = 0;
+    gmd_pool_book book;
+    memset(&book, 0, t->pools.count ? sizeof book : 0);
     for (size_t i = 0; i < t->count && kept < REQUESTS_MAX; i++) {
         gmd_request r = t->requests[i];
         r.thread = space->has_one_thread ? 0 : r.thread;
         if (r.op == GMD_OP_ALLOC) {
             r.expect = GMD_EXPECT_ANY;
         }
-        if (is_allowed(space, t, &r)) {
+        if (is_allowed(space, t, &r) && is_in_order(&book, &r)) {
             t->requests[kept++] = r;
         }
     }

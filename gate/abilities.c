@@ -76,6 +76,7 @@ const char *gmd_gate_lacks(const gmd_gate_abilities *a, const gmd_trace *trace)
             }
             break;
         case GMD_OP_BEGIN_POOL:
+        case GMD_OP_BEGIN_CAPTURE:
             if (!a->has_pools) {
                 return "needs gmd_begin_pool, gmd_end_pool and gmd_release_pool, which the "
                        "allocator "

@@ -51,10 +51,29 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
     check(view, judge, "while it is live");
 }
 
+static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    uint64_t bad = 0;
+    for (size_t i = 0; i < view->access_count; i++) {
+        const gmd_graph_access *a = &view->accesses[i];
+        if (!view->is_backed(view->device_context, a->address, a->bytes ? a->bytes : 1,
+                             view->device, &bad)) {
+            gmd_violation_add(judge,
+                              "the graph that is launched works on %" PRIu64 " B at 0x%" PRIx64
+                              " (captured in request %" PRIu64
+                              "), and the device has handed out no memory there (at 0x%" PRIx64 ")",
+                              a->bytes, a->address, a->request, bad);
+            return;
+        }
+    }
+}
+
 const gmd_oracle gmd_oracle_backing = {
     .name = "backing",
     .holds_when = "every live block lies in memory that the right device has handed out",
     .blind_spot = blind_spot,
     .after_alloc = after_alloc,
     .before_free = before_free,
+    .after_request = after_request,
 };

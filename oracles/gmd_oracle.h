@@ -138,6 +138,13 @@ typedef struct gmd_device_range {
 
 typedef void gmd_live_fn(void *context, const gmd_live_block *block);
 
+/* Memory that captured work uses, in the order in which it was captured. */
+typedef struct gmd_graph_access {
+    uint64_t address, bytes;
+    uint64_t request; /* that captured it */
+    uint32_t stream;
+} gmd_graph_access;
+
 #define GMD_FAULTED_MAX 4
 
 /* Everything an oracle may look at. Pointers are valid during the hook only. */
@@ -202,7 +209,13 @@ typedef struct gmd_view {
     const char *error_text;           /* of the allocator (gmd_last_error); NULL: none */
     const gmd_refusal *refusal;       /* after_refusal only */
     const char *pool_failure;         /* END_POOL, RELEASE_POOL: what its answer was not; or NULL */
-    uint32_t pool;                    /* RELEASE_POOL: its serial number */
+    uint32_t pool;                    /* LAUNCH, RELEASE_POOL: its serial number */
+    const gmd_graph_access *accesses; /* LAUNCH: of the graph that was launched; else NULL */
+    size_t access_count;
+    /* ALLOC on a captured stream: work that was captured before in the block's memory, and need not
+     * run before what is captured next on the stream; NULL: none. */
+    const gmd_graph_access *clash;
+    bool is_capturing;                /* a stream is captured: nothing may be waited for */
     bool pool_is_let_go;              /* RELEASE_POOL: nobody holds the pool any more */
     const gmd_wrong_free *wrong_free; /* after_wrong_free only; `stats_before` is from before it */
     /* Every block of the device as the allocator sees them, 0: all visited (gmd_walk of gmd_abi.h);

@@ -126,6 +126,37 @@ static void forget_pool(gmd_intervals *set, uint64_t key)
     }
 }
 
+/* The bytes of the range, from its start, that are the pool's. */
+static uint64_t owned_bytes(const pools *p, const gmd_graph_access *a, uint64_t key)
+{
+    uint64_t at = a->address, end = a->address + a->bytes;
+    const gmd_interval *found;
+    while (at < end && (found = gmd_intervals_after(&p->owned, at)) && found->address <= at &&
+           found->value == key) {
+        at = found->end;
+    }
+    return at < end ? at - a->address : a->bytes;
+}
+
+static void check_launch(const pools *p, const gmd_view *view, gmd_judge *judge)
+{
+    uint64_t key = key_of(view->device, view->pool);
+    for (size_t i = 0; i < view->access_count; i++) {
+        const gmd_graph_access *a = &view->accesses[i];
+        uint64_t owned = owned_bytes(p, a, key);
+        if (owned < a->bytes) {
+            gmd_violation_add(judge,
+                              "the graph of private pool %" PRIu32 " works on %" PRIu64
+                              " B at 0x%" PRIx64 " (captured in request %" PRIu64
+                              "), and from 0x%" PRIx64 " on that memory went back to the device "
+                              "since, while the pool was held",
+                              view->request->pool, a->bytes, a->address, a->request,
+                              a->address + owned);
+            return;
+        }
+    }
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pools *p = state;
@@ -136,6 +167,9 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     bool has_followed = view->request->op == GMD_OP_ALLOC && view->block;
     if (p->owned.count && !has_followed) {
         follow_calls(p, view);
+    }
+    if (view->access_count && !p->is_lost) {
+        check_launch(p, view, judge);
     }
     if (view->pool_is_let_go) {
         forget_pool(&p->owned, key_of(view->device, view->pool));

@@ -49,8 +49,9 @@ static void note_sync(gmd_waiting *w, const gmd_view *view)
     w->count = kept;
 }
 
-/* Requests that overlapped others were not shown, nor are streams of high numbers in the set, and a
- * fault may have kept an event from being recorded or asked. */
+/* What is freed while a stream is captured waits for its end, too. Requests that overlapped others
+ * were not shown, nor are streams of high numbers in the set, and a fault may have kept an event
+ * from being recorded or asked. */
 static bool is_in_order(gmd_waiting *w, const gmd_view *view)
 {
     bool is_next = view->request_index == w->next_request;
@@ -58,8 +59,8 @@ static bool is_in_order(gmd_waiting *w, const gmd_view *view)
     bool is_gone = view->request->op == GMD_OP_DESTROY; /* who waited for its work does so still */
     bool is_unseen =
         view->request->op == GMD_OP_RECORD && bit_of(view->request->stream) == ANY_STREAM;
-    w->is_lost =
-        w->is_lost || !is_next || is_unseen || is_gone || view->is_overlapped || view->faults_hit;
+    w->is_lost = w->is_lost || view->is_capturing || !is_next || is_unseen || is_gone ||
+                 view->is_overlapped || view->faults_hit;
     return !w->is_lost;
 }
 

@@ -1,8 +1,11 @@
-/* gmd_pool_book.h - which private pools are open and held where, after each request: what a program
- * may ask next. One for all who make requests or carry them out.
+/* gmd_pool_book.h - which private pools are open and held where, and which graphs work in them,
+ * after each request: what a program may ask next. One for all who make requests or carry them out.
  *
  * A pool is its name and a device. Of one device at most one pool is open at a time; each begin
- * holds it once more, and a release takes one hold back. An open pool keeps one. */
+ * holds it once more, and a release takes one hold back. An open pool keeps one. A capture opens a
+ * pool for its stream, and its graph has that hold: where a release leaves fewer holds than graphs,
+ * the oldest graph goes. There is one capture at a time, and while it is under way no pool is
+ * released and no graph launched. */
 #ifndef GMD_POOL_BOOK_H
 #define GMD_POOL_BOOK_H
 
@@ -10,12 +13,19 @@
 
 typedef struct gmd_pool_book {     /* zero-initialised: there is none */
     uint8_t open[GMD_MAX_DEVICES]; /* 1 + the pool; 0: none */
+    uint8_t capturing;             /* 1 + the device; 0: no capture is under way */
     uint32_t holders[GMD_MAX_DEVICES][GMD_MAX_POOLS];
+    uint32_t graphs[GMD_MAX_DEVICES][GMD_MAX_POOLS];
 } gmd_pool_book;
 
-/* Notes a BEGIN_POOL, END_POOL or RELEASE_POOL. NULL: done; else what would have to be there
- * instead, and nothing changed. */
+/* Notes a request on a pool. NULL: done; else what would have to be there instead, and nothing
+ * changed. */
 const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *request);
+
+static inline bool gmd_op_is_of_capture(uint8_t op)
+{
+    return op >= GMD_OP_BEGIN_CAPTURE && op <= GMD_OP_LAUNCH;
+}
 
 static inline bool gmd_op_is_on_pool(uint8_t op)
 {

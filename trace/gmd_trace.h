@@ -18,24 +18,28 @@
 #include <stdio.h>
 
 typedef enum gmd_op {
-    GMD_OP_ALLOC,        /* block, bytes, stream, device */
-    GMD_OP_FREE,         /* block */
-    GMD_OP_USE,          /* block, stream, duration_ns: work on `stream` that reads and writes it */
-    GMD_OP_RECORD,       /* block, stream: record_stream */
-    GMD_OP_WAIT,         /* stream waits for all that is queued on other_stream now */
-    GMD_OP_SYNC,         /* the host waits for `stream`, or for the device: GMD_ALL_STREAMS */
-    GMD_OP_ADVANCE,      /* duration_ns: the simulated clock moves */
-    GMD_OP_EMPTY_CACHE,  /* gmd_empty_cache() */
-    GMD_OP_FRACTION,     /* fraction, device: gmd_set_memory_fraction() */
-    GMD_OP_FAULT,        /* function (name index), count, error: the count-th call from here fails;
-                            with every_later, so do all after it */
-    GMD_OP_DEVICE,       /* device: it becomes the thread's current one */
-    GMD_OP_DESTROY,      /* stream, device: the stream is destroyed; a later use makes a new one */
-    GMD_OP_BUDGET,       /* bytes, device: physical memory beyond that is refused */
-    GMD_OP_BEGIN_POOL,   /* pool, device, stream: its requests, or with GMD_ALL_STREAMS all of the
-                            device, go to the pool */
-    GMD_OP_END_POOL,     /* pool, device: to the default one again */
-    GMD_OP_RELEASE_POOL, /* pool, device: one begin's hold is taken back */
+    GMD_OP_ALLOC,       /* block, bytes, stream, device */
+    GMD_OP_FREE,        /* block */
+    GMD_OP_USE,         /* block, stream, duration_ns: work on `stream` that reads and writes it */
+    GMD_OP_RECORD,      /* block, stream: record_stream */
+    GMD_OP_WAIT,        /* stream waits for all that is queued on other_stream now */
+    GMD_OP_SYNC,        /* the host waits for `stream`, or for the device: GMD_ALL_STREAMS */
+    GMD_OP_ADVANCE,     /* duration_ns: the simulated clock moves */
+    GMD_OP_EMPTY_CACHE, /* gmd_empty_cache() */
+    GMD_OP_FRACTION,    /* fraction, device: gmd_set_memory_fraction() */
+    GMD_OP_FAULT,       /* function (name index), count, error: the count-th call from here fails;
+                           with every_later, so do all after it */
+    GMD_OP_DEVICE,      /* device: it becomes the thread's current one */
+    GMD_OP_DESTROY,     /* stream, device: the stream is destroyed; a later use makes a new one */
+    GMD_OP_BUDGET,      /* bytes, device: physical memory beyond that is refused */
+    GMD_OP_BEGIN_POOL,  /* pool, device, stream: its requests, or with GMD_ALL_STREAMS all of the
+                           device, go to the pool */
+    GMD_OP_END_POOL,    /* pool, device: to the default one again */
+    GMD_OP_BEGIN_CAPTURE, /* pool, stream, device: work on the stream becomes a graph, and its
+                             requests go to the pool */
+    GMD_OP_END_CAPTURE,   /* pool, device: the graph is made, and the pool is closed */
+    GMD_OP_LAUNCH,        /* pool, stream, device: the pool's latest graph runs on the stream */
+    GMD_OP_RELEASE_POOL,  /* pool, device: one begin's hold is taken back */
     GMD_OP_COUNT
 } gmd_op;
 
@@ -64,7 +68,7 @@ typedef struct gmd_request {
     union {
         uint32_t other_stream; /* WAIT */
         uint32_t function;     /* FAULT: index into gmd_trace.functions */
-        uint32_t pool;         /* BEGIN_POOL, END_POOL, RELEASE_POOL: into gmd_trace.pools */
+        uint32_t pool;         /* BEGIN_POOL to RELEASE_POOL: index into gmd_trace.pools */
     };
     union {
         uint64_t bytes;       /* ALLOC, BUDGET */

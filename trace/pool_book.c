@@ -1,31 +1,76 @@
 #include "gmd_pool_book.h"
 
+static const char *begin(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
+{
+    bool is_capture = r->op == GMD_OP_BEGIN_CAPTURE;
+    if (book->open[device]) {
+        return "the device's open pool to end before another begins";
+    }
+    if (is_capture && book->capturing) {
+        return "end_capture before another begin_capture";
+    }
+    if (is_capture && r->stream == 0) {
+        return "a capture of another stream than the default one";
+    }
+    book->open[device] = (uint8_t)(pool + 1);
+    book->holders[device][pool]++;
+    if (is_capture) {
+        book->capturing = device + 1;
+    }
+    return NULL;
+}
+
+static const char *end(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
+{
+    bool is_capture = book->capturing == device + 1;
+    if (book->open[device] != pool + 1) {
+        return "the pool that is open on the device";
+    }
+    if (is_capture != (r->op == GMD_OP_END_CAPTURE)) {
+        return is_capture ? "end_capture: a capture works in the pool"
+                          : "end_pool: no capture works in the pool";
+    }
+    book->open[device] = 0;
+    if (is_capture) {
+        book->capturing = 0;
+        book->graphs[device][pool]++;
+    }
+    return NULL;
+}
+
+static const char *release(gmd_pool_book *book, uint8_t device, uint32_t pool)
+{
+    uint32_t *holders = &book->holders[device][pool], *graphs = &book->graphs[device][pool];
+    bool is_open = book->open[device] == pool + 1;
+    if (book->capturing) {
+        return "end_capture before a release_pool";
+    }
+    if (*holders <= is_open) {
+        return is_open ? "end_pool before the last release_pool of an open pool"
+                       : "a pool that was begun on the device and is not released yet";
+    }
+    --*holders;
+    *graphs = *graphs < *holders ? *graphs : *holders;
+    return NULL;
+}
+
 const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *r)
 {
-    uint8_t *open = &book->open[r->device % GMD_MAX_DEVICES];
+    uint8_t device = r->device % GMD_MAX_DEVICES;
     uint32_t pool = r->pool % GMD_MAX_POOLS;
-    uint32_t *holders = &book->holders[r->device % GMD_MAX_DEVICES][pool];
-    bool is_open = *open == pool + 1;
     switch (r->op) {
     case GMD_OP_BEGIN_POOL:
-        if (*open) {
-            return "end_pool of the device's open pool before another begin_pool";
-        }
-        *open = (uint8_t)(pool + 1);
-        ++*holders;
-        return NULL;
+    case GMD_OP_BEGIN_CAPTURE:
+        return begin(book, r, device, pool);
     case GMD_OP_END_POOL:
-        if (!is_open) {
-            return "the pool that is open on the device";
-        }
-        *open = 0;
-        return NULL;
+    case GMD_OP_END_CAPTURE:
+        return end(book, r, device, pool);
+    case GMD_OP_LAUNCH:
+        return book->capturing ? "end_capture before a launch"
+               : !book->graphs[device][pool]
+                   ? "a pool with a graph, by an end_capture on the device"
+                   : NULL;
     default:
-        if (*holders <= is_open) {
-            return is_open ? "end_pool before the last release_pool of an open pool"
-                           : "a pool that was begun on the device and is not released yet";
-        }
-        --*holders;
-        return NULL;
+        return release(book, device, pool);
     }
 }

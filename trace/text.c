@@ -176,6 +176,19 @@ static bool take_accepted(gmd_parser *p, gmd_request *r)
     return gmd_text_take_device(p, &r->device);
 }
 
+static bool take_place(gmd_parser *p, gmd_request *r, gmd_op op)
+{
+    switch (op) {
+    case GMD_OP_BEGIN_POOL:
+        return take_accepted(p, r);
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_LAUNCH:
+        return gmd_text_take_stream(p, &r->stream) && gmd_text_take_device(p, &r->device);
+    default:
+        return gmd_text_take_device(p, &r->device);
+    }
+}
+
 /* What may stand here depends on the pools that are open and held. */
 static bool parse_on_pool(gmd_parser *p, gmd_request *r, gmd_op op)
 {
@@ -183,11 +196,26 @@ static bool parse_on_pool(gmd_parser *p, gmd_request *r, gmd_op op)
     r->op = (uint8_t)op;
     if (!gmd_text_name_index(p, &p->trace->pools, &p->pools, 'p', GMD_MAX_POOLS, "a pool", t,
                              &r->pool) ||
-        !(op == GMD_OP_BEGIN_POOL ? take_accepted(p, r) : gmd_text_take_device(p, &r->device))) {
+        !take_place(p, r, op)) {
         return false;
     }
     const char *expected = gmd_pool_book_note(&p->pool_book, r);
     return !expected || UNEXPECTED(p, expected, t);
+}
+
+static bool parse_begin_capture(gmd_parser *p, gmd_request *r)
+{
+    return parse_on_pool(p, r, GMD_OP_BEGIN_CAPTURE);
+}
+
+static bool parse_end_capture(gmd_parser *p, gmd_request *r)
+{
+    return parse_on_pool(p, r, GMD_OP_END_CAPTURE);
+}
+
+static bool parse_launch(gmd_parser *p, gmd_request *r)
+{
+    return parse_on_pool(p, r, GMD_OP_LAUNCH);
 }
 
 static bool parse_begin_pool(gmd_parser *p, gmd_request *r)
@@ -243,6 +271,9 @@ static const directive directives[] = {
     {"budget", parse_budget, REQUEST},
     {"begin_pool", parse_begin_pool, REQUEST},
     {"end_pool", parse_end_pool, REQUEST},
+    {"begin_capture", parse_begin_capture, REQUEST},
+    {"end_capture", parse_end_capture, REQUEST},
+    {"launch", parse_launch, REQUEST},
     {"release_pool", parse_release_pool, REQUEST},
     {"devices", gmd_text_parse_devices, HEADER},
     {"capacity", gmd_text_parse_capacity, HEADER},

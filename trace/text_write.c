@@ -65,13 +65,11 @@ static int write_sync(const gmd_request *r, const mentions *m, char *text, size_
 
 static int write_on_pool(const gmd_request *r, const mentions *m, char *text, size_t size)
 {
-    bool is_begin = r->op == GMD_OP_BEGIN_POOL;
-    bool has_stream = is_begin && r->stream != GMD_ALL_STREAMS;
-    return snprintf(text, size, "%s %s%s%s",
-                    is_begin                   ? "begin_pool"
-                    : r->op == GMD_OP_END_POOL ? "end_pool"
-                                               : "release_pool",
-                    m->pool, has_stream ? " " : "", has_stream ? m->stream : "");
+    static const char *const words[] = {"begin_pool",  "end_pool", "begin_capture",
+                                        "end_capture", "launch",   "release_pool"};
+    bool has_stream = gmd_request_names_stream(r);
+    return snprintf(text, size, "%s %s%s%s", words[r->op - GMD_OP_BEGIN_POOL], m->pool,
+                    has_stream ? " " : "", has_stream ? m->stream : "");
 }
 
 /* Lengths are snprintf's; the device follows where the block does not tell it. */
@@ -125,6 +123,9 @@ static void write_request(const gmd_request *r, const mentions *m, char *text, s
         break;
     case GMD_OP_BEGIN_POOL:
     case GMD_OP_END_POOL:
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
     case GMD_OP_RELEASE_POOL:
         length = write_on_pool(r, m, text, size);
         break;

@@ -65,6 +65,8 @@ bool gmd_request_names_stream(const gmd_request *r)
     case GMD_OP_RECORD:
     case GMD_OP_WAIT:
     case GMD_OP_DESTROY:
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_LAUNCH:
         return true;
     case GMD_OP_SYNC:
     case GMD_OP_BEGIN_POOL:

@@ -10,6 +10,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -60,9 +61,18 @@ template <typename Result, typename Body> Result guarded(Result otherwise, Body 
     return otherwise;
 }
 
-// PyTorch allocates on the thread's current device; a caller of the ABI names the device.
+std::atomic<int> open_pools{0};
+
+// PyTorch allocates on the thread's current device; a caller of the ABI names the device. While a
+// graph may be captured PyTorch asks the thread's current stream whether it is: a program allocates
+// on that one.
 void *allocate(size_t size, int device, cudaStream_t stream)
 {
+    if (open_pools.load(std::memory_order_relaxed) > 0) {
+        c10::cuda::CUDAStreamGuard guard(
+            c10::cuda::getStreamFromExternal(stream, static_cast<c10::DeviceIndex>(device)));
+        return caching::raw_alloc_with_stream(size, stream);
+    }
     c10::DeviceIndex current = -1;
     C10_CUDA_CHECK(c10::cuda::GetDevice(&current));
     if (current == device) {
@@ -452,6 +462,7 @@ GMD_EXPORT int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filte
             });
         const std::lock_guard<std::mutex> guard(pool_lock);
         pool_contexts[name] = context;
+        open_pools++;
         return 0;
     });
 }
@@ -464,6 +475,7 @@ GMD_EXPORT int gmd_end_pool(int device, const uint64_t id[2], void **context)
         const std::lock_guard<std::mutex> guard(pool_lock);
         *context = pool_contexts[name];
         pool_contexts.erase(name);
+        open_pools--;
         return 0;
     });
 }

@@ -53,7 +53,7 @@ static uint32_t thread_number(numbering *n, const gmd_request *r)
 static bool has_stream(const gmd_request *r)
 {
     return (r->op <= GMD_OP_SYNC && r->op != GMD_OP_FREE) || r->op == GMD_OP_DESTROY ||
-           r->op == GMD_OP_BEGIN_POOL;
+           r->op == GMD_OP_BEGIN_POOL || r->op == GMD_OP_BEGIN_CAPTURE || r->op == GMD_OP_LAUNCH;
 }
 
 static bool has_bytes(const gmd_request *r)

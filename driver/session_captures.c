@@ -1,0 +1,408 @@
+/* session_captures.c - stream captures and the graphs that they make, which work in private pools.
+ *
+ * What a program may do while a stream is captured is CUDA's to say: captures are global ones, so
+ * that nothing may be waited for anywhere. */
+#include "session_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- which streams are captured ----------------------------------------------------------- */
+
+static uint64_t bit_of(uint32_t stream)
+{
+    return stream < GMD_TRACKED_STREAMS ? (uint64_t)1 << stream : 0;
+}
+
+bool gmd_session_has_joined(const gmd_session_captures *c, cudaStream_t stream)
+{
+    for (uint64_t left = c->joined; left; left &= left - 1) {
+        if (c->handles[__builtin_ctzll(left)] == stream) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gmd_session_is_captured(const gmd_session *s, int device, uint32_t stream)
+{
+    return s->is_capturing && s->captures.device == device && (s->captures.joined & bit_of(stream));
+}
+
+/* A graph works with blocks that were allocated while it was captured, whose memory the pool keeps;
+ * other work keeps away from them. */
+static bool is_of_graph(const gmd_session *s, const gmd_live_block *b)
+{
+    const gmd_session_captures *c = &s->captures;
+    return b->pool && b->device == c->device && b->born > c->began &&
+           s->pools.book.open[b->device] &&
+           b->pool == s->pools.serials[b->device][s->pools.book.open[b->device] - 1];
+}
+
+/* --- what must not be asked for while a capture is under way ------------------------------ */
+
+/* What is freed on a captured stream would have to wait for work that is not captured. */
+static bool is_use_left_out(const gmd_session *s, const gmd_request *r, const gmd_live_block *b)
+{
+    bool is_graphs = is_of_graph(s, b);
+    return gmd_session_is_captured(s, b->device, r->stream)
+               ? !is_graphs
+               : is_graphs || gmd_session_is_captured(s, b->device, b->stream);
+}
+
+/* A captured stream waits for captured work only; whoever waits for that is captured, too, which
+ * the default stream cannot be. */
+static bool is_wait_left_out(const gmd_session *s, const gmd_request *r)
+{
+    bool waits = gmd_session_is_captured(s, r->device, r->stream);
+    bool is_waited_for = gmd_session_is_captured(s, r->device, r->other_stream);
+    return waits ? !is_waited_for : is_waited_for && (r->stream == 0 || !bit_of(r->stream));
+}
+
+/* Streams that used the block with nobody told are waited for first, by its own one: on both sides
+ * of the wait the work must be captured, or on neither. */
+static bool is_free_left_out(const gmd_session *s, const session_block *b)
+{
+    const gmd_live_block *live = &b->live;
+    uint64_t captured = live->device == s->captures.device ? s->captures.joined : 0;
+    bool is_captured = captured & bit_of(live->stream);
+    return b->is_orphan || (b->uses.streams & (is_captured ? ~captured : captured)) ||
+           (is_captured && b->uses.streams && !is_of_graph(s, live));
+}
+
+bool gmd_session_capture_forbids(const gmd_session *s, const gmd_request *r)
+{
+    const session_block *b =
+        r->op <= GMD_OP_RECORD && r->block < s->block_end ? &s->blocks[r->block] : NULL;
+    switch (r->op) {
+    case GMD_OP_ALLOC: /* the allocator may have to ask the device, which only a captured one may */
+        return !gmd_session_is_captured(s, r->device, r->stream);
+    case GMD_OP_SYNC:
+        return r->stream == GMD_ALL_STREAMS || !gmd_session_is_captured(s, r->device, r->stream);
+    case GMD_OP_DESTROY:
+    case GMD_OP_EMPTY_CACHE:
+        return true; /* the host would wait */
+    case GMD_OP_WAIT:
+        return is_wait_left_out(s, r);
+    case GMD_OP_USE:
+        return b && b->live.address && is_use_left_out(s, r, &b->live);
+    case GMD_OP_FREE:
+        return b && b->live.address && is_free_left_out(s, b);
+    default:
+        return false;
+    }
+}
+
+/* --- what is captured --------------------------------------------------------------------- */
+
+static gmd_session_graph *graph_under_way(gmd_session *s)
+{
+    return &s->captures.graphs[s->captures.count - 1];
+}
+
+static bool note_access(gmd_session *s, const gmd_graph_access *access)
+{
+    gmd_session_graph *g = graph_under_way(s);
+    if (g->count == g->capacity) {
+        size_t capacity = g->capacity ? g->capacity * 2 : 8;
+        gmd_graph_access *larger = realloc(g->accesses, capacity * sizeof *larger);
+        if (!larger) {
+            return false;
+        }
+        g->accesses = larger;
+        g->capacity = capacity;
+    }
+    if (g->count < GMD_ORDERED_ACCESSES) {
+        s->captures.after[access->stream][g->count / 64] |= (uint64_t)1 << g->count % 64;
+    }
+    g->accesses[g->count++] = *access;
+    return true;
+}
+
+static gmd_status told(const gmd_session *s, cudaError_t result, const char *what, gmd_error *error)
+{
+    return result == cudaSuccess ? GMD_OK
+                                 : gmd_fail(error, GMD_FAILED, "%s: %s", what,
+                                            gmd_runtime_error_text(&s->runtime, result));
+}
+
+/* A call that was refused because the capture has failed, for which there are good reasons. */
+static bool is_of_failed_capture(gmd_session *s, cudaError_t result)
+{
+    bool is_it = result == cudaErrorStreamCaptureInvalidated;
+    if (is_it) {
+        s->runtime.cudaGetLastError();
+    }
+    return is_it;
+}
+
+gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session_block *b,
+                                   gmd_error *error)
+{
+    gmd_graph_access access = {.address = b->live.address,
+                               .bytes = b->live.bytes,
+                               .request = s->request_index,
+                               .stream = r->stream};
+    gmd_sim_access work = {b->live.address, b->live.bytes, true};
+    int previous;
+    gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    cudaError_t result =
+        s->runtime.sim->gmd_sim_launch(s->captures.handles[r->stream], r->duration_ns, &work, 1);
+    status = gmd_streams_leave(&s->streams, previous, error);
+    if (status != GMD_OK || is_of_failed_capture(s, result)) {
+        return status;
+    }
+    if (!note_access(s, &access)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a graph");
+    }
+    b->uses.streams |= r->stream == b->live.stream ? 0 : bit_of(r->stream) & ~b->uses.recorded;
+    return told(s, result, "work in a capture", error);
+}
+
+/* The stream's next work runs after what is captured on the other one. */
+static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t waited,
+                             gmd_error *error)
+{
+    const gmd_runtime *rt = &s->runtime;
+    cudaEvent_t event;
+    cudaError_t result = rt->cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (result != cudaSuccess) {
+        return told(s, result, "cudaEventCreate", error);
+    }
+    result = rt->cudaEventRecord(event, waited);
+    if (result == cudaSuccess) {
+        result = rt->cudaStreamWaitEvent(waiter, event, 0);
+    }
+    rt->cudaEventDestroy(event);
+    return is_of_failed_capture(s, result) ? GMD_OK : told(s, result, "wait in a capture", error);
+}
+
+gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter, uint32_t waited,
+                                    gmd_error *error)
+{
+    gmd_session_captures *c = &s->captures;
+    cudaStream_t handle = NULL;
+    int previous;
+    if (waiter == waited) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_streams_get(&s->streams, device, waiter, &handle, error);
+    if (status == GMD_OK) {
+        status = gmd_streams_enter(&s->streams, device, &previous, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    status = queue_wait(s, handle, c->handles[waited], error);
+    gmd_status left = gmd_streams_leave(&s->streams, previous, status == GMD_OK ? error : NULL);
+    c->joined |= bit_of(waiter);
+    c->handles[waiter] = handle;
+    for (size_t i = 0; i < GMD_ORDERED_ACCESSES / 64; i++) {
+        c->after[waiter][i] |= c->after[waited][i];
+    }
+    return status == GMD_OK ? left : status;
+}
+
+gmd_status gmd_session_capture_settle(gmd_session *s, session_block *b, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    for (uint64_t left = b->uses.streams; left && status == GMD_OK; left &= left - 1) {
+        status = gmd_session_capture_wait(s, b->live.device, b->live.stream,
+                                          (uint32_t)__builtin_ctzll(left), error);
+    }
+    return status;
+}
+
+void gmd_session_capture_sync(gmd_session *s, int device, uint32_t stream)
+{
+    int previous;
+    if (gmd_streams_enter(&s->streams, device, &previous, NULL) == GMD_OK) {
+        s->runtime.cudaStreamSynchronize(s->captures.handles[stream]);
+        s->runtime.cudaGetLastError();
+        gmd_streams_leave(&s->streams, previous, NULL);
+    }
+}
+
+const gmd_graph_access *gmd_session_capture_clash(const gmd_session *s, const gmd_live_block *b)
+{
+    const gmd_session_captures *c = &s->captures;
+    const gmd_session_graph *g = &c->graphs[c->count - 1];
+    if (!is_of_graph(s, b) || !gmd_session_is_captured(s, b->device, b->stream)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < g->count && i < GMD_ORDERED_ACCESSES; i++) {
+        const gmd_graph_access *a = &g->accesses[i];
+        bool is_shared = a->address < b->address + b->bytes && b->address < a->address + a->bytes;
+        if (is_shared && !(c->after[b->stream][i / 64] >> i % 64 & 1)) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+/* --- begin, end, launch ------------------------------------------------------------------- */
+
+static gmd_session_graph *new_graph(gmd_session_captures *c)
+{
+    if (c->count == c->capacity) {
+        size_t capacity = c->capacity ? c->capacity * 2 : 8;
+        gmd_session_graph *larger = realloc(c->graphs, capacity * sizeof *larger);
+        if (!larger) {
+            return NULL;
+        }
+        c->graphs = larger;
+        c->capacity = capacity;
+    }
+    gmd_session_graph *g = &c->graphs[c->count++];
+    *g = (gmd_session_graph){0};
+    return g;
+}
+
+/* The order of work on a stream whose number is too high cannot be followed: its requests go to the
+ * pool without a capture. */
+gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaStream_t stream,
+                                     gmd_error *error)
+{
+    gmd_session_captures *c = &s->captures;
+    gmd_session_graph *g = new_graph(c);
+    if (!g) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a graph");
+    }
+    g->device = r->device;
+    g->pool = r->pool;
+    if (r->stream >= GMD_TRACKED_STREAMS) {
+        return GMD_OK;
+    }
+    c->device = r->device;
+    c->stream = r->stream;
+    c->joined = bit_of(r->stream);
+    c->handles[r->stream] = stream;
+    c->began = s->request_index;
+    memset(c->after, 0, sizeof c->after);
+    s->pools.accepted[r->device].captures = c;
+    s->is_capturing = true;
+    return told(s, s->runtime.cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
+                "begin_capture: cudaStreamBeginCapture", error);
+}
+
+/* All streams of the capture come together again in the first one, as CUDA demands. */
+static gmd_status join(gmd_session *s, gmd_error *error)
+{
+    gmd_session_captures *c = &s->captures;
+    gmd_status status = GMD_OK;
+    for (uint64_t left = c->joined & ~bit_of(c->stream); left && status == GMD_OK;
+         left &= left - 1) {
+        status = gmd_session_capture_wait(s, c->device, c->stream, (uint32_t)__builtin_ctzll(left),
+                                          error);
+    }
+    return status;
+}
+
+/* A capture may have failed by the program's own doing, or by a call of the allocator's, which
+ * api_misuse tells: then there is nothing to launch. */
+gmd_status gmd_session_end_capture(gmd_session *s, gmd_error *error)
+{
+    cudaGraph_t graph = NULL;
+    if (!s->is_capturing) {
+        return GMD_OK;
+    }
+    gmd_status status = join(s, error);
+    cudaStream_t origin = s->captures.handles[s->captures.stream];
+    s->is_capturing = false;
+    s->captures.joined = 0;
+    if (s->runtime.cudaStreamEndCapture(origin, &graph) != cudaSuccess || !graph) {
+        s->runtime.cudaGetLastError();
+        return status;
+    }
+    cudaError_t result =
+        s->runtime.cudaGraphInstantiateWithFlags(&graph_under_way(s)->exec, graph, 0);
+    s->runtime.cudaGraphDestroy(graph);
+    return status == GMD_OK ? told(s, result, "end_capture: cudaGraphInstantiate", error) : status;
+}
+
+static const gmd_session_graph *latest_graph(const gmd_session *s, int device, uint32_t pool)
+{
+    const gmd_session_captures *c = &s->captures;
+    size_t i = c->count;
+    while (i && (c->graphs[i - 1].device != device || c->graphs[i - 1].pool != pool)) {
+        i--;
+    }
+    return i && c->graphs[i - 1].exec ? &c->graphs[i - 1] : NULL;
+}
+
+gmd_status gmd_session_launch(gmd_session *s, const gmd_request *r, cudaStream_t stream,
+                              gmd_error *error)
+{
+    const gmd_session_graph *g = latest_graph(s, r->device, r->pool);
+    int previous;
+    if (!g) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_streams_enter(&s->streams, r->device, &previous, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    cudaError_t result = s->runtime.cudaGraphLaunch(g->exec, stream);
+    status = gmd_streams_leave(&s->streams, previous, error);
+    s->has_used = true;
+    s->view.accesses = g->accesses;
+    s->view.access_count = g->count;
+    return status != GMD_OK ? status : told(s, result, "launch: cudaGraphLaunch", error);
+}
+
+/* --- the end of graphs -------------------------------------------------------------------- */
+
+static void destroy_graph(gmd_session *s, size_t i)
+{
+    gmd_session_captures *c = &s->captures;
+    if (c->graphs[i].exec) {
+        s->runtime.cudaGraphExecDestroy(c->graphs[i].exec);
+    }
+    free(c->graphs[i].accesses);
+    c->count--;
+    memmove(&c->graphs[i], &c->graphs[i + 1], (c->count - i) * sizeof *c->graphs);
+}
+
+static uint32_t count_graphs(const gmd_session_captures *c, int device, uint32_t pool)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        count += c->graphs[i].device == device && c->graphs[i].pool == pool;
+    }
+    return count;
+}
+
+gmd_status gmd_session_destroy_graphs(gmd_session *s, int device, uint32_t pool, uint32_t kept,
+                                      gmd_error *error)
+{
+    gmd_session_captures *c = &s->captures;
+    uint32_t there = count_graphs(c, device, pool);
+    if (there <= kept) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_session_sync(s, device, GMD_ALL_STREAMS, error);
+    for (size_t i = 0; there > kept && status == GMD_OK;) {
+        if (c->graphs[i].device == device && c->graphs[i].pool == pool) {
+            destroy_graph(s, i);
+            there--;
+        } else {
+            i++;
+        }
+    }
+    return status;
+}
+
+void gmd_session_forget_graphs(gmd_session *s)
+{
+    for (size_t i = 0; i < s->captures.count; i++) {
+        free(s->captures.graphs[i].accesses);
+    }
+    free(s->captures.graphs);
+    s->captures.graphs = NULL;
+    s->captures.count = s->captures.capacity = 0;
+    s->captures.joined = 0;
+    s->is_capturing = false;
+}
