@@ -162,9 +162,10 @@ gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session
     return told(s, result, "work in a capture", error);
 }
 
-/* The stream's next work runs after what is captured on the other one. */
+/* The stream's next work runs after what is captured on the other one, and is captured, too;
+ * `is_done` false: the capture has failed before. */
 static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t waited,
-                             gmd_error *error)
+                             bool *is_done, gmd_error *error)
 {
     const gmd_runtime *rt = &s->runtime;
     cudaEvent_t event;
@@ -177,6 +178,7 @@ static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t w
         result = rt->cudaStreamWaitEvent(waiter, event, 0);
     }
     rt->cudaEventDestroy(event);
+    *is_done = result == cudaSuccess;
     return is_of_failed_capture(s, result) ? GMD_OK : told(s, result, "wait in a capture", error);
 }
 
@@ -185,6 +187,7 @@ gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter,
 {
     gmd_session_captures *c = &s->captures;
     cudaStream_t handle = NULL;
+    bool is_done = false;
     int previous;
     if (waiter == waited) {
         return GMD_OK;
@@ -196,12 +199,14 @@ gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter,
     if (status != GMD_OK) {
         return status;
     }
-    status = queue_wait(s, handle, c->handles[waited], error);
+    status = queue_wait(s, handle, c->handles[waited], &is_done, error);
     gmd_status left = gmd_streams_leave(&s->streams, previous, status == GMD_OK ? error : NULL);
-    c->joined |= bit_of(waiter);
-    c->handles[waiter] = handle;
-    for (size_t i = 0; i < GMD_ORDERED_ACCESSES / 64; i++) {
-        c->after[waiter][i] |= c->after[waited][i];
+    if (is_done) {
+        c->joined |= bit_of(waiter);
+        c->handles[waiter] = handle;
+        for (size_t i = 0; i < GMD_ORDERED_ACCESSES / 64; i++) {
+            c->after[waiter][i] |= c->after[waited][i];
+        }
     }
     return status == GMD_OK ? left : status;
 }

@@ -73,28 +73,39 @@ static void fit_interleaving(const gmd_profile_space *space, gmd_trace *t)
     }
 }
 
-/* Without captures not every pool is begun that is released. */
-static bool is_in_order(gmd_pool_book *book, const gmd_request *r)
+/* Without captures not every pool is begun that is released, and of fewer devices one may have
+ * several open: what a reader of the text would refuse goes. */
+static void keep_in_order(gmd_trace *t)
 {
-    return !gmd_op_is_on_pool(r->op) || !gmd_pool_book_note(book, r);
+    gmd_pool_book book;
+    size_t kept = 0;
+    memset(&book, 0, sizeof book);
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (!gmd_op_is_on_pool(r->op) || !gmd_pool_book_note(&book, r)) {
+            t->requests[kept++] = *r;
+        }
+    }
+    t->count = kept;
 }
 
 void gmd_space_fit(const gmd_profile_space *space, gmd_trace *t)
 {
     size_t kept = 0;
-    gmd_pool_book book;
-    memset(&book, 0, t->pools.count ? sizeof book : 0);
     for (size_t i = 0; i < t->count && kept < REQUESTS_MAX; i++) {
         gmd_request r = t->requests[i];
         r.thread = space->has_one_thread ? 0 : r.thread;
         if (r.op == GMD_OP_ALLOC) {
             r.expect = GMD_EXPECT_ANY;
         }
-        if (is_allowed(space, t, &r) && is_in_order(&book, &r)) {
+        if (is_allowed(space, t, &r)) {
             t->requests[kept++] = r;
         }
     }
     t->count = kept;
+    if (t->pools.count) {
+        keep_in_order(t);
+    }
     fit_interleaving(space, t);
 }
 
@@ -186,6 +197,9 @@ gmd_status gmd_space_take_header(const gmd_profile_space *space, gmd_trace *t,
     uint8_t devices = (uint8_t)(header->device_count ? header->device_count : 1);
     for (size_t i = 0; i < t->count; i++) {
         t->requests[i].device = (uint8_t)(t->requests[i].device % devices);
+    }
+    if (t->pools.count) {
+        keep_in_order(t);
     }
     return put_fraction(space, t, error);
 }

@@ -220,10 +220,27 @@ static uint64_t end_of(const gmd_live_block *b)
     return b->address + (b->bytes ? b->bytes : 1);
 }
 
+/* Of work in a graph it is not the device's to say: the graph runs as a whole, whenever it is
+ * launched, and orders no more than what was captured. */
+static void judge_clash(const gmd_live_block *b, const gmd_graph_access *other, gmd_judge *judge)
+{
+    gmd_violation_add(judge,
+                      "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
+                      ", which is captured, takes memory that the work of request %" PRIu64
+                      " uses (%" PRIu64 " B at 0x%" PRIx64 "), captured on stream %" PRIu32
+                      " before: nothing in the graph makes stream %" PRIu32 " wait for it",
+                      b->bytes, b->address, b->stream, other->request, other->bytes, other->address,
+                      other->stream, b->stream);
+}
+
 static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pending *p = state;
     const gmd_live_block *b = view->block;
+    if (view->clash) {
+        judge_clash(b, view->clash, judge);
+        return;
+    }
     uint64_t from = b->address, end = end_of(b);
     for (gmd_interval *i;
          (i = gmd_intervals_after(&p->ranges, from)) != NULL && i->address < end;) {

@@ -9,7 +9,9 @@
  * nobody uses are given back (garbage collection). When the device or the limit refuses, as many of
  * the largest cached segments are given back as make up for it; then all that are free, once the
  * host has waited for the blocks that wait; and since these may serve, too, the free blocks are
- * looked at again. Private pools are in caching_routes.c.
+ * looked at again. While the stream of the request is captured nothing is given back, asked or
+ * waited for; a block that waits for a captured stream does so from when the capture is over.
+ * Private pools are in caching_routes.c.
  *
  * Defects, each with what goes wrong; docs/planted-defects.md has the rest. */
 #include "caching_pool.h"
@@ -27,7 +29,9 @@ const char *const faulty_defects[] = {"pytorch182446",   "pytorch135726",    "py
                                       "remainder_early", "peak_not_kept",    "cap_after",
                                       "pending_kept",    "small_kept",       "merges_pending",
                                       "pytorch175015",   "pytorch175560",    "pytorch145168",
-                                      "pytorch114320",   "fraction_of_free", NULL};
+                                      "pytorch114320",   "fraction_of_free", "pytorch190348",
+                                      "pytorch159594",   "llamacpp26771",    "pytorch106235",
+                                      "record_ignored",  "mode_left",        NULL};
 
 pool pools[FAULTY_DEVICES];
 static block *live;
@@ -102,9 +106,11 @@ static void *grow(void *items, size_t count, size_t item_size)
 static void wait_on_host(cudaStream_t stream)
 {
     cudaGetLastError();
+    capture_mode mode = relax(); /* another stream may be captured */
     if (cudaStreamSynchronize(stream) != cudaSuccess) {
         cudaGetLastError();
     }
+    unrelax(mode);
 }
 
 /* The block waits for all that is on the stream now; the host does, where there is no event. */
@@ -129,6 +135,15 @@ static bool wait_for_stream(pool *p, block *b, cudaStream_t stream)
     return true;
 }
 
+static bool has_captured(const block *b)
+{
+    uint32_t i = 0;
+    while (i < b->recorded_count && !is_captured(b->recorded[i])) {
+        i++;
+    }
+    return i < b->recorded_count;
+}
+
 static bool wait_for_recorded(pool *p, block *b)
 {
     uint32_t count = b->recorded_count;
@@ -143,6 +158,36 @@ static bool wait_for_recorded(pool *p, block *b)
     b->recorded = NULL;
     b->recorded_count = 0;
     return is_kept;
+}
+
+/* The freed block waits for the streams that were recorded for it, as soon as that can be had. */
+static void let_go(pool *p, block *b)
+{
+    bool is_of_graph = b->recorded_count && b->owner && b->owner == p->open;
+    if (faulty_is(RECORD_IGNORED) && is_of_graph && is_captured(b->stream)) {
+        b->recorded_count = 0;
+    }
+    if (b->recorded_count && has_captured(b)) {
+        b->is_deferred = true;
+        b->next = p->deferred;
+        p->deferred = b;
+        return;
+    }
+    if (wait_for_recorded(p, b) && !b->waits) {
+        give_to_list(b);
+    }
+}
+
+/* Captures may be over. */
+static void look_at_deferred(pool *p)
+{
+    block *next, *list = p->deferred;
+    p->deferred = NULL;
+    for (block *b = list; b; b = next) {
+        next = b->next;
+        b->is_deferred = false;
+        let_go(p, b);
+    }
 }
 
 /* --- segments ------------------------------------------------------------------------------ */
@@ -181,7 +226,7 @@ static void release_list(block *list)
     for (block *b = list, *next; b; b = next) {
         next = b->next;
         bool is_forgotten = faulty_is(PYTORCH145168) && is_given_up(&pools[b->device], b->owner);
-        if (is_segment(b) && !is_forgotten) {
+        if (is_segment(b) && !is_forgotten && !is_kept_for_graphs(&pools[b->device], b->owner)) {
             release_segment(b);
         }
     }
@@ -191,7 +236,8 @@ static block *oldest_segment(const pool *p)
 {
     block *oldest = NULL;
     for (block *b = p->large; b; b = b->next) {
-        if (is_segment(b) && (!oldest || b->freed_at < oldest->freed_at)) {
+        if (is_segment(b) && !is_kept_for_graphs(p, b->owner) &&
+            (!oldest || b->freed_at < oldest->freed_at)) {
             oldest = b;
         }
     }
@@ -219,7 +265,8 @@ static block *largest_segment(const pool *p)
 {
     block *largest = NULL;
     for (block *b = p->large; b; b = b->next) {
-        if (is_segment(b) && b->size > SPLIT_MAX && (!largest || b->size > largest->size)) {
+        if (is_segment(b) && b->size > SPLIT_MAX && !is_kept_for_graphs(p, b->owner) &&
+            (!largest || b->size > largest->size)) {
             largest = b;
         }
     }
@@ -260,7 +307,9 @@ static cudaError_t take_memory(void **memory, uint64_t size)
     if (faulty_is(DALI2988)) {
         pthread_mutex_unlock(&lock);
     }
+    capture_mode mode = relax();
     cudaError_t result = cudaMalloc(memory, size);
+    unrelax(mode);
     if (faulty_is(DALI2988)) {
         pthread_mutex_lock(&lock);
     }
@@ -313,13 +362,14 @@ static block *retry(pool *p, int device, cudaStream_t stream, uint64_t size)
 {
     block *b = NULL;
     p->retries++;
-    if (is_held_off(p)) {
+    bool captures = is_captured(stream);
+    if (is_held_off(p) || (captures && !faulty_is(PYTORCH159594))) {
         return NULL;
     }
     if (release_enough(p, segment_size(size))) {
         b = add_segment(p, device, stream, size);
     }
-    if (b) {
+    if (b || captures) {
         return b;
     }
     if (!faulty_is(PYTORCH19219)) {
@@ -345,12 +395,19 @@ static void refuse(pool *p)
 
 static block *find_block(pool *p, int device, cudaStream_t stream, uint64_t size)
 {
-    if (!is_held_off(p)) {
+    bool captures = is_captured(stream);
+    if (!is_held_off(p) && (!captures || faulty_is(PYTORCH106235))) {
+        look_at_deferred(p);
         look_at_events(p);
+    }
+    if (captures) {
+        note_capture(p, stream);
     }
     block *b = take_best(p, size, size > SMALL_MAX, stream);
     if (!b) {
-        collect_garbage(p, segment_size(size));
+        if (!captures) {
+            collect_garbage(p, segment_size(size));
+        }
         b = add_segment(p, device, stream, size);
     }
     return b ? b : retry(p, device, stream, size);
@@ -422,8 +479,8 @@ void gmd_free(void *pointer, size_t size, int device, cudaStream_t stream)
         }
         bool is_lost =
             faulty_is(PYTORCH175560) && b->owner && b->owner == p->open && b->recorded_count;
-        if (!is_lost && wait_for_recorded(p, b) && !b->waits) {
-            give_to_list(b);
+        if (!is_lost) {
+            let_go(p, b);
         }
     }
     pthread_mutex_unlock(&lock);
@@ -472,6 +529,7 @@ void gmd_forget_stream(int device, cudaStream_t stream)
     }
     faulty_guard guard = faulty_enter_device(device);
     pthread_mutex_lock(&lock);
+    look_at_deferred(&pools[device]);
     for (block *b = live; b; b = b->next) {
         if (b->device == device) {
             forget(b, stream);
@@ -489,6 +547,7 @@ void gmd_empty_cache(void)
         if (p->stats.segment_count && !is_held_off(p)) {
             faulty_guard guard = faulty_enter_device(device);
             if (!faulty_is(PENDING_KEPT)) {
+                look_at_deferred(p);
                 wait_for_events(p);
             }
             release_list(p->large);

@@ -39,6 +39,12 @@ enum {
     PYTORCH145168, /* the cache of a pool that nobody holds any more is never given back */
     PYTORCH114320, /* a block of a private pool serves whoever asks */
     FRACTION_OF_FREE, /* a fraction of what is free, not of the whole memory, is the limit */
+    PYTORCH190348,    /* a pool whose capture has failed keeps its hold for ever */
+    PYTORCH159594,    /* short of memory while a stream is captured, cached segments go back */
+    LLAMACPP26771,    /* what is free in a graph's pool goes back to the device */
+    PYTORCH106235,    /* events are asked while a stream is captured */
+    RECORD_IGNORED,   /* while its stream is captured, a freed block waits for no other stream */
+    MODE_LEFT,        /* the thread's capture mode stays relaxed */
 };
 
 #define MIB           ((uint64_t)1 << 20)
@@ -60,6 +66,7 @@ struct block {
     uint32_t waits;         /* for so many events */
     cudaStream_t *recorded; /* other streams that use it, each once */
     uint32_t recorded_count;
+    bool is_deferred;      /* freed, and a recorded stream is captured: no event can be had */
     uint64_t freed_at;     /* requests so far, when it came into the list */
     block *before, *after; /* neighbours in the segment */
     block *next, **link;   /* in the list of free or of live blocks */
@@ -73,13 +80,16 @@ typedef struct wait {
 typedef struct private_pool {
     uint64_t id[2];
     uint32_t holders;
+    bool is_captured; /* graphs work in its memory, whichever of it is free */
+    bool has_failed;  /* a capture, while it was under way */
 } private_pool;
 
 typedef struct pool {
     block *small, *large; /* free blocks */
     wait *waits;          /* oldest first */
     size_t wait_count, wait_capacity;
-    uint64_t limit; /* of reserved bytes; 0: none */
+    block *deferred; /* freed blocks that wait for captures to end */
+    uint64_t limit;  /* of reserved bytes; 0: none */
     uint64_t active, active_peak, retries;
     gmd_stats stats;
     private_pool *privates; /* none goes: blocks name them by their number */
@@ -105,8 +115,20 @@ block *take_best(pool *p, uint64_t size, bool is_large, cudaStream_t stream);
 
 /* Where requests on the stream go. */
 uint32_t owner_for(const pool *p, cudaStream_t stream);
-/* A private pool that nobody holds any more. */
+/* A private pool that nobody holds any more; one that graphs work in. */
 bool is_given_up(const pool *p, uint32_t owner);
+bool is_kept_for_graphs(const pool *p, uint32_t owner);
+/* Work on the stream goes into a graph: nothing may be waited for, and nothing given back. */
+bool is_captured(cudaStream_t stream);
+/* Such a request goes to the pool that is open. */
+void note_capture(pool *p, cudaStream_t stream);
+/* The thread may make calls that a capture forbids it; and no more. */
+typedef struct capture_mode {
+    enum cudaStreamCaptureMode before;
+    bool is_changed;
+} capture_mode;
+capture_mode relax(void);
+void unrelax(capture_mode mode);
 /* What is left of `b` behind `size` becomes a free block. */
 void split(block *b, uint64_t size, uint64_t requested);
 

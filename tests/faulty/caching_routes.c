@@ -1,6 +1,7 @@
 /* caching_routes.c - private pools of caching_pool.c: a block belongs to the pool that its segment
  * was taken for, and serves requests of that one only. What is free goes back to the device like
- * what the default pool has, held or not. */
+ * what the default pool has, held or not; but graphs that were captured work in what they had, free
+ * or not, for as long as the pool is held. */
 #include "caching_pool.h"
 
 #include <stdlib.h>
@@ -36,6 +37,59 @@ bool is_given_up(const pool *p, uint32_t owner)
 {
     return owner && !p->privates[owner - 1].holders;
 }
+
+/* --- captures ------------------------------------------------------------------------------ */
+
+bool is_kept_for_graphs(const pool *p, uint32_t owner)
+{
+    return owner && p->privates[owner - 1].is_captured && p->privates[owner - 1].holders &&
+           !faulty_is(LLAMACPP26771);
+}
+
+static enum cudaStreamCaptureStatus status_of(cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(stream, &status) != cudaSuccess) {
+        cudaGetLastError();
+        return cudaStreamCaptureStatusActive; /* it cannot be told: nothing is done to it */
+    }
+    return status;
+}
+
+bool is_captured(cudaStream_t stream)
+{
+    return status_of(stream) != cudaStreamCaptureStatusNone;
+}
+
+void note_capture(pool *p, cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus status = status_of(stream);
+    if (p->open && status != cudaStreamCaptureStatusNone) {
+        private_pool *own = &p->privates[p->open - 1];
+        own->is_captured = true;
+        own->has_failed = own->has_failed || status == cudaStreamCaptureStatusInvalidated;
+    }
+}
+
+capture_mode relax(void)
+{
+    capture_mode mode = {.before = cudaStreamCaptureModeRelaxed};
+    mode.is_changed = cudaThreadExchangeStreamCaptureMode(&mode.before) == cudaSuccess;
+    if (!mode.is_changed) {
+        cudaGetLastError();
+    }
+    return mode;
+}
+
+void unrelax(capture_mode mode)
+{
+    if (mode.is_changed && !faulty_is(MODE_LEFT) &&
+        cudaThreadExchangeStreamCaptureMode(&mode.before) != cudaSuccess) {
+        cudaGetLastError();
+    }
+}
+
+/* --- the ABI ------------------------------------------------------------------------------- */
 
 EXPORT int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *accepts,
                           void *context);
@@ -78,7 +132,7 @@ int gmd_release_pool(int device, const uint64_t id[2])
     pthread_mutex_lock(&lock);
     private_pool *own = find_private(&pools[device], id);
     bool is_held = own && own->holders;
-    if (is_held) {
+    if (is_held && !(own->has_failed && faulty_is(PYTORCH190348))) {
         own->holders--;
     }
     pthread_mutex_unlock(&lock);

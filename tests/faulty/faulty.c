@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t faulty_active;
+uint64_t faulty_active;
 
 static bool switch_on(const char *name, size_t length)
 {
     for (int i = 0; faulty_defects[i]; i++) {
         if (strlen(faulty_defects[i]) == length && strncmp(faulty_defects[i], name, length) == 0) {
-            faulty_active |= UINT32_C(1) << i;
+            faulty_active |= UINT64_C(1) << i;
             return true;
         }
     }

@@ -22,9 +22,9 @@
 
 #define FAULTY_DEVICES 16
 
-/* Each allocator names its defects, in the order of its enum; ends with NULL, at most 32. */
+/* Each allocator names its defects, in the order of its enum; ends with NULL, at most 64. */
 EXPORT extern const char *const faulty_defects[];
-extern uint32_t faulty_active; /* bit: the defect is switched on */
+extern uint64_t faulty_active; /* bit: the defect is switched on */
 
 static inline bool faulty_is(int defect)
 {
