@@ -113,7 +113,8 @@ static const char *after(const char *words, const char *keyword)
 static bool is_condition(const char *words)
 {
     return strcmp(words, "destroy") == 0 || strcmp(words, "begin_pool") == 0 ||
-           strcmp(words, "end") == 0 || after(words, "fault") || after(words, "conf");
+           strcmp(words, "begin_capture") == 0 || strcmp(words, "end") == 0 ||
+           after(words, "fault") || after(words, "conf");
 }
 
 static bool has_failed(const gmd_scene *scene, const char *function)
@@ -129,11 +130,12 @@ static bool has_failed(const gmd_scene *scene, const char *function)
 static bool is_met(const gmd_scene *scene, const char *words)
 {
     const char *function = after(words, "fault"), *setting = after(words, "conf");
-    return function                           ? has_failed(scene, function)
-           : setting                          ? strstr(scene->conf, setting) != NULL
-           : strcmp(words, "destroy") == 0    ? scene->has_destroyed
-           : strcmp(words, "begin_pool") == 0 ? scene->has_begun_pool
-                                              : true;
+    return function                              ? has_failed(scene, function)
+           : setting                             ? strstr(scene->conf, setting) != NULL
+           : strcmp(words, "destroy") == 0       ? scene->has_destroyed
+           : strcmp(words, "begin_pool") == 0    ? scene->has_begun_pool
+           : strcmp(words, "begin_capture") == 0 ? scene->has_captured
+                                                 : true;
 }
 
 static bool are_met(const gmd_scene *scene, const char *conditions)
@@ -157,7 +159,7 @@ static gmd_status check_conditions(const char *conditions, const char *path, siz
         if (!is_condition(words)) {
             return gmd_fail(error, GMD_BAD_INPUT,
                             "%s:%zu: expected 'fault FUNCTION', 'conf TEXT', 'destroy', "
-                            "'begin_pool' or 'end' behind "
+                            "'begin_pool', 'begin_capture' or 'end' behind "
                             "'|', found '%s'",
                             path, number, words);
         }

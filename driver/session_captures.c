@@ -289,6 +289,7 @@ gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaS
     memset(c->after, 0, sizeof c->after);
     s->pools.accepted[r->device].captures = c;
     s->is_capturing = true;
+    s->shared->outcome.scene.has_captured = true;
     return told(s, s->runtime.cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
                 "begin_capture: cudaStreamBeginCapture", error);
 }
