@@ -123,6 +123,9 @@ static const char *const op_names[GMD_OP_COUNT] = {
     [GMD_OP_BEGIN_POOL] = "BEGIN_POOL",
     [GMD_OP_END_POOL] = "END_POOL",
     [GMD_OP_RELEASE_POOL] = "RELEASE_POOL",
+    [GMD_OP_BEGIN_CAPTURE] = "BEGIN_CAPTURE",
+    [GMD_OP_END_CAPTURE] = "END_CAPTURE",
+    [GMD_OP_LAUNCH] = "LAUNCH",
 };
 
 static void put_string(const char *text, FILE *out)
@@ -269,7 +272,7 @@ static const char request_type[] =
     "\nenum { EXPECT_ANY, EXPECT_ALLOC, EXPECT_OOM };\n"
     "enum op {\n"
     "    ALLOC, FREE, USE, RECORD, WAIT, SYNC, ADVANCE, EMPTY_CACHE, FRACTION, DEVICE, DESTROY,\n"
-    "    BEGIN_POOL, END_POOL, RELEASE_POOL, FAULT, BUDGET\n"
+    "    BEGIN_POOL, END_POOL, RELEASE_POOL, BEGIN_CAPTURE, END_CAPTURE, LAUNCH, FAULT, BUDGET\n"
     "};\n\n"
     "struct request {\n"
     "    enum op op;\n"

@@ -16,6 +16,8 @@ static const char *misfit(const gmd_request *r)
 {
     return r->op == GMD_OP_FAULT || r->op == GMD_OP_BUDGET
                ? "only the simulated device makes calls fail on purpose"
+           : gmd_op_is_of_capture(r->op)
+               ? "its captures begin and end as those of no torch.cuda.graph do"
            : gmd_op_is_on_pool(r->op)
                ? "its private pools begin and end as those of no torch.cuda.MemPool do"
            : r->op == GMD_OP_DESTROY ? "PyTorch's streams are never destroyed"
