@@ -4,7 +4,7 @@ static const char *begin(gmd_pool_book *book, const gmd_request *r, uint8_t devi
 {
     bool is_capture = r->op == GMD_OP_BEGIN_CAPTURE;
     if (book->open[device]) {
-        return "the device's open pool to end before another begins";
+        return "end_pool of the device's open pool before another begin_pool";
     }
     if (is_capture && book->capturing) {
         return "end_capture before another begin_capture";

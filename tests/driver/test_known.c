@@ -77,6 +77,18 @@ static void all_conditions_must_be_met(void **state)
     assert_true(has("progress", "any"));
 }
 
+/* A capture opens a pool, too; not every pool is a capture's. */
+static void a_capture_must_have_been_begun(void **state)
+{
+    (void)state;
+    assert_int_equal(read_list("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
+    scene.has_begun_pool = true;
+    assert_false(has("progress", "a"));
+    assert_true(has("progress", "b"));
+    scene.has_captured = true;
+    assert_true(has("progress", "a"));
+}
+
 static void an_entry_can_end_the_judging_of_the_run(void **state)
 {
     (void)state;
@@ -90,8 +102,8 @@ static void a_condition_that_is_none_is_refused_with_its_line(void **state)
     (void)state;
     assert_int_equal(read_list("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
     assert_non_null(strstr(error.text,
-                           ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'begin_pool' or "
-                           "'end' behind '|', found 'on Mondays'"));
+                           ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'begin_pool', "
+                           "'begin_capture' or 'end' behind '|', found 'on Mondays'"));
     assert_int_equal(known.count, 0);
 }
 
@@ -103,6 +115,7 @@ int main(void)
         fresh(an_entry_is_of_its_oracle_and_cause),
         fresh(a_fault_of_the_function_must_have_been_planted),
         fresh(all_conditions_must_be_met),
+        fresh(a_capture_must_have_been_begun),
         fresh(an_entry_can_end_the_judging_of_the_run),
         fresh(a_condition_that_is_none_is_refused_with_its_line),
     };

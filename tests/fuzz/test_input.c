@@ -233,6 +233,30 @@ static void what_no_pool_allows_is_left_out(void **state)
     gmd_trace_free(&trace);
 }
 
+static void records_of_pools_capture_and_launch(void **state)
+{
+    (void)state;
+    uint8_t data[GMD_INPUT_HEADER + 7 * GMD_INPUT_RECORD] = {0};
+    static const uint8_t acts[7] = {GMD_POOL_LAUNCH,  GMD_POOL_CAPTURE, GMD_POOL_CAPTURE,
+                                    GMD_POOL_RELEASE, GMD_POOL_END,     GMD_POOL_LAUNCH,
+                                    GMD_POOL_RELEASE};
+    data[GMD_INPUT_AT_STREAMS] = 2;
+    data[GMD_INPUT_AT_POOLS] = 2;
+    for (size_t i = 0; i < 7; i++) {
+        uint8_t *record = data + GMD_INPUT_HEADER + i * GMD_INPUT_RECORD;
+        record[0] = GMD_RECORD_POOL;
+        record[1] = 1;
+        record[2] = 1;
+        record[4] = acts[i];
+    }
+    gmd_trace trace = decoded(data, sizeof data);
+    char *text = text_of(&trace);
+    assert_string_equal(text, "gmd-trace 1\nbegin_capture p0 s1\nend_capture p0\nlaunch p0 s1\n"
+                              "release_pool p0\n");
+    free(text);
+    gmd_trace_free(&trace);
+}
+
 static void a_free_without_a_live_block_is_left_out(void **state)
 {
     (void)state;
@@ -569,6 +593,7 @@ int main(void)
         cmocka_unit_test(no_bytes_are_a_trace_without_requests),
         cmocka_unit_test(a_record_of_a_pool_is_an_allocation_where_there_are_no_pools),
         cmocka_unit_test(what_no_pool_allows_is_left_out),
+        cmocka_unit_test(records_of_pools_capture_and_launch),
         cmocka_unit_test(a_free_without_a_live_block_is_left_out),
         cmocka_unit_test(boundary_codes_give_sizes_that_matter),
         cmocka_unit_test(what_a_record_has_no_room_for_comes_back),

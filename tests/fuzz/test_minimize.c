@@ -95,6 +95,44 @@ static void pools_that_matter_stay_and_are_numbered_anew(void **state)
     gmd_trace_free(&trace);
 }
 
+static void a_capture_that_matters_stays_with_its_end_and_its_launches(void **state)
+{
+    (void)state;
+    gmd_minimized result;
+    gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:llamacpp26771\n"
+                                    "begin_capture other s2\nalloc x 1 s2\nend_capture other\n"
+                                    "launch other s1\n"
+                                    "begin_capture graph s1\nalloc a 20MiB s1\nuse a s1\nfree a\n"
+                                    "end_capture graph\nlaunch graph s2\nempty_cache\n"
+                                    "launch graph s1\nrelease_pool other\n");
+    char *text = minimized_on(GMD_TEST_CACHING_POOL, &trace, "", &result);
+    assert_string_equal(result.violation.oracle, "backing");
+    assert_non_null(strstr(text, "begin_capture p0 s1\n"
+                                 "alloc a 1 s1\n"
+                                 "use a s1 10us\n"
+                                 "end_capture p0\n"
+                                 "free a\n"
+                                 "empty_cache\n"
+                                 "launch p0 s1\n"));
+    free(text);
+    gmd_trace_free(&trace);
+}
+
+static void a_capture_that_only_opens_a_pool_becomes_a_pool(void **state)
+{
+    (void)state;
+    gmd_minimized result;
+    gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:pytorch114320\n"
+                                    "begin_capture p s1\nalloc a 20MiB s1\nuse a s1\nfree a\n"
+                                    "end_capture p\nlaunch p s1\nalloc b 20MiB s1\n");
+    char *text = minimized_on(GMD_TEST_CACHING_POOL, &trace, "", &result);
+    assert_string_equal(result.violation.oracle, "private_pool");
+    assert_null(strstr(text, "capture"));
+    assert_null(strstr(text, "launch"));
+    free(text);
+    gmd_trace_free(&trace);
+}
+
 static void the_same_input_gives_the_same_result_after_as_many_tries(void **state)
 {
     (void)state;
@@ -249,6 +287,8 @@ int main(void)
         cmocka_unit_test(five_hundred_requests_shrink_to_the_three_that_matter),
         cmocka_unit_test(pools_that_do_not_matter_go),
         cmocka_unit_test(pools_that_matter_stay_and_are_numbered_anew),
+        cmocka_unit_test(a_capture_that_matters_stays_with_its_end_and_its_launches),
+        cmocka_unit_test(a_capture_that_only_opens_a_pool_becomes_a_pool),
         cmocka_unit_test(the_same_input_gives_the_same_result_after_as_many_tries),
         cmocka_unit_test(what_matters_stays),
         cmocka_unit_test(a_crash_is_minimised_like_any_other_verdict),

@@ -150,6 +150,27 @@ static void backing_finds_a_hole_in_mapped_memory(void **state)
     assert_non_null(strstr(judge.first, "0x2000"));
 }
 
+static int launch_violations(uint64_t address, uint64_t bytes)
+{
+    gmd_judge judge = {0};
+    const gmd_graph_access accesses[] = {{.address = 0x1000, .bytes = 512},
+                                         {.address = address, .bytes = bytes}};
+    gmd_oracle_backing.after_request(
+        NULL,
+        &(gmd_view){
+            .device = 1, .accesses = accesses, .access_count = 2, .is_backed = is_in_one_range},
+        &judge);
+    return judge.count;
+}
+
+static void backing_wants_memory_for_all_work_of_a_graph(void **state)
+{
+    (void)state;
+    assert_int_equal(launch_violations(0x1800, 512), 0);
+    assert_int_equal(launch_violations(0x2000, 512), 1);
+    assert_int_equal(launch_violations(0x2000, 0), 1);
+}
+
 static int size_violations(uint64_t address, uint64_t bytes, uint64_t booked)
 {
     gmd_judge judge = {0};
@@ -373,6 +394,7 @@ int main(void)
         cmocka_unit_test(backing_wants_memory_of_the_right_device),
         cmocka_unit_test(backing_leaves_the_end_of_a_device_allocation_to_size),
         cmocka_unit_test(backing_finds_a_hole_in_mapped_memory),
+        cmocka_unit_test(backing_wants_memory_for_all_work_of_a_graph),
         cmocka_unit_test(size_wants_room_up_to_the_last_byte),
         cmocka_unit_test(accounting_accepts_books_in_order),
         cmocka_unit_test(accounting_finds_each_figure_that_is_off),

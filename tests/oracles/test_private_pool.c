@@ -159,6 +159,65 @@ static void a_pool_that_somebody_else_holds_keeps_its_memory(void **state)
     expect_said(&b, "which is held");
 }
 
+static void launch(bench *b, uint64_t offset, uint64_t bytes, uint32_t pool)
+{
+    const gmd_graph_access access = {.address = BASE + offset, .bytes = bytes, .request = 7};
+    b->request = (gmd_request){.op = GMD_OP_LAUNCH, .pool = pool - 1};
+    b->view.pool = pool;
+    b->view.accesses = &access;
+    b->view.access_count = 1;
+    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    b->view.accesses = NULL;
+    b->view.access_count = 0;
+}
+
+static void a_graph_works_in_memory_that_its_pool_has_got(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 4096, 1);
+    hand_out(&b, 4096, 4096, 1);
+    launch(&b, 0, 8192, 1);
+    expect_clean(&b);
+}
+
+/* Whoever has it now. */
+static void a_graph_s_memory_that_went_back_to_the_device_is_found(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 8192, 1);
+    give_back(&b, 4096, 4096);
+    launch(&b, 0, 8192, 1);
+    expect_said(&b, "(captured in request 7), and from 0x7f0000001000 on that memory went back");
+}
+
+static void a_graph_s_memory_that_went_to_another_pool_is_found(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 4096, 1);
+    give_back(&b, 0, 4096);
+    hand_out(&b, 0, 4096, 2);
+    launch(&b, 0, 4096, 1);
+    expect_said(&b, "the graph of private pool 0 works on 4096 B at 0x7f0000000000");
+}
+
+static void of_graphs_nothing_is_said_where_calls_are_not_seen(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    hand_out(&b, 0, 4096, 1);
+    b.view.sees_calls = false;
+    give_back(&b, 0, 4096);
+    launch(&b, 0, 4096, 1);
+    expect_clean(&b);
+}
+
 static void a_refused_end_is_told(void **state)
 {
     (void)state;
@@ -204,6 +263,10 @@ int main(void)
         cmocka_unit_test(what_lies_beside_a_part_that_went_back_stays_the_pools),
         cmocka_unit_test(a_pool_that_nobody_holds_owns_nothing),
         cmocka_unit_test(a_pool_that_somebody_else_holds_keeps_its_memory),
+        cmocka_unit_test(a_graph_works_in_memory_that_its_pool_has_got),
+        cmocka_unit_test(a_graph_s_memory_that_went_back_to_the_device_is_found),
+        cmocka_unit_test(a_graph_s_memory_that_went_to_another_pool_is_found),
+        cmocka_unit_test(of_graphs_nothing_is_said_where_calls_are_not_seen),
         cmocka_unit_test(a_refused_end_is_told),
         cmocka_unit_test(a_refusal_that_a_fault_hit_is_the_faults),
         cmocka_unit_test(nothing_is_said_where_calls_are_not_seen),

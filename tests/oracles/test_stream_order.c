@@ -266,6 +266,22 @@ static void the_verdicts_are_those_of_a_table_of_bytes(void **state)
     }
 }
 
+/* Work in a graph runs when the graph is launched: the order is that of the graph. */
+static void memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph(void **state)
+{
+    (void)state;
+    bench b = open_bench();
+    const gmd_graph_access clash = {.address = 0x1000, .bytes = 512, .request = 3, .stream = 2};
+    gmd_live_block block = {.address = 0x1000, .bytes = 256, .stream = 1};
+    gmd_view view = view_of(&b, &block);
+    view.clash = &clash;
+    gmd_oracle_stream_order.after_alloc(b.oracle, &view, &b.judge);
+    assert_int_equal(b.judge.count, 1);
+    assert_non_null(strstr(b.judge.first, "takes memory that the work of request 3 uses"));
+    assert_non_null(strstr(b.judge.first, "nothing in the graph makes stream 1 wait"));
+    gmd_oracle_stream_order.destroy(b.oracle);
+}
+
 static void on_a_real_device_the_other_block_s_mark_gives_it_away(void **state)
 {
     (void)state;
@@ -302,6 +318,7 @@ int main(void)
         cmocka_unit_test(memory_given_back_under_pending_work_is_found),
         cmocka_unit_test(memory_given_back_after_waiting_is_forgotten),
         cmocka_unit_test(the_verdicts_are_those_of_a_table_of_bytes),
+        cmocka_unit_test(memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph),
         cmocka_unit_test(on_a_real_device_the_other_block_s_mark_gives_it_away),
         cmocka_unit_test(a_real_device_is_a_blind_spot),
     };

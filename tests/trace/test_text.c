@@ -221,6 +221,66 @@ static void a_pool_that_cannot_be_there_is_refused(void **state)
     assert_body_refused("begin_pool p 7\n", "x.gmd:2: expected a stream, found '7'");
 }
 
+static void a_capture_is_of_one_stream_and_ends_in_its_pool(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("begin_capture p s1 device 1\nend_capture p device 1\n"
+                             "launch p s2 device 1\nrelease_pool p device 1\n");
+    assert_int_equal(t.requests[0].op, GMD_OP_BEGIN_CAPTURE);
+    assert_int_equal(t.requests[0].stream, 1);
+    assert_int_equal(t.requests[0].device, 1);
+    assert_int_equal(t.requests[1].op, GMD_OP_END_CAPTURE);
+    assert_int_equal(t.requests[2].op, GMD_OP_LAUNCH);
+    assert_int_equal(t.requests[2].stream, 2);
+    assert_int_equal(t.pools.count, 1);
+    gmd_trace_free(&t);
+}
+
+static void two_captures_may_share_a_pool(void **state)
+{
+    (void)state;
+    gmd_trace t = parse_body("begin_capture p s1\nend_capture p\nbegin_capture p s2\n"
+                             "end_capture p\nrelease_pool p\nlaunch p s1\nrelease_pool p\n");
+    assert_int_equal(t.count, 7);
+    gmd_trace_free(&t);
+}
+
+static void a_capture_that_cannot_be_there_is_refused(void **state)
+{
+    (void)state;
+    assert_body_refused("begin_capture p\n",
+                        "x.gmd:2: expected a stream, found the end of the line");
+    assert_body_refused("begin_capture p s0\n",
+                        "x.gmd:2: expected a capture of another stream than "
+                        "the default one, found 'p'");
+    assert_body_refused("begin_capture p s1\nbegin_capture q s1 device 1\n",
+                        "x.gmd:3: expected end_capture before another begin_capture, found 'q'");
+    assert_body_refused("begin_pool p\nbegin_capture q s1\n",
+                        "x.gmd:3: expected end_pool of the device's open pool before another "
+                        "begin_pool, found 'q'");
+    assert_body_refused("begin_capture p s1\nend_pool p\n",
+                        "x.gmd:3: expected end_capture: a capture works in the pool, found 'p'");
+    assert_body_refused("begin_pool p\nend_capture p\n",
+                        "x.gmd:3: expected end_pool: no capture works in the pool, found 'p'");
+    assert_body_refused("end_capture p\n",
+                        "x.gmd:2: expected the pool that is open on the device, found 'p'");
+}
+
+static void a_graph_that_cannot_be_there_is_refused(void **state)
+{
+    (void)state;
+    assert_body_refused("begin_pool p\nend_pool p\nlaunch p s1\n",
+                        "x.gmd:4: expected a pool with a graph, by an end_capture on the device, "
+                        "found 'p'");
+    assert_body_refused("begin_capture p s1\nlaunch p s1\n",
+                        "x.gmd:3: expected end_capture before a launch, found 'p'");
+    assert_body_refused("begin_pool q\nend_pool q\nbegin_capture p s1\nrelease_pool q\n",
+                        "x.gmd:5: expected end_capture before a release_pool, found 'q'");
+    assert_body_refused("begin_capture p s1\nend_capture p\nrelease_pool p\nlaunch p s1\n",
+                        "x.gmd:5: expected a pool with a graph, by an end_capture on the device, "
+                        "found 'p'");
+}
+
 static void device_destroy_and_budget_have_their_arguments(void **state)
 {
     (void)state;
@@ -928,6 +988,10 @@ int main(void)
         cmocka_unit_test(a_pool_is_for_one_stream_or_for_all),
         cmocka_unit_test(a_pool_may_be_begun_again_and_released_as_often),
         cmocka_unit_test(a_pool_that_cannot_be_there_is_refused),
+        cmocka_unit_test(a_capture_is_of_one_stream_and_ends_in_its_pool),
+        cmocka_unit_test(two_captures_may_share_a_pool),
+        cmocka_unit_test(a_capture_that_cannot_be_there_is_refused),
+        cmocka_unit_test(a_graph_that_cannot_be_there_is_refused),
         cmocka_unit_test(device_destroy_and_budget_have_their_arguments),
         cmocka_unit_test(schedules_and_interleavings_are_read),
         cmocka_unit_test(expectations_are_kept),

@@ -1,0 +1,304 @@
+/* Stream captures and graphs, carried out: where requests go meanwhile, what is left out, what a
+ * failed capture leaves, and what happens at the end of a run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_driver.h"
+#include "gmd_size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static gmd_outcome *run(const char *allocator, const char *body)
+{
+    char text[8192];
+    gmd_trace trace = {0};
+    gmd_error error = {""};
+    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", body);
+    assert_true(length > 0 && (size_t)length < sizeof text);
+    assert_int_equal(gmd_trace_parse(&trace, text, (size_t)length, "test", &error), GMD_OK);
+    gmd_run_options options = {.allocator = allocator,
+                               .lib_directory = GMD_TEST_LIB_DIR,
+                               .device = GMD_DEVICE_SIM,
+                               .device_count = 2,
+                               .capacity_bytes = 64 * GMD_MIB,
+                               .schedule = &trace.schedule,
+                               .interleave = &trace.interleave,
+                               .call_budget_s = 20};
+    gmd_workload workload = {
+        .name = "captures.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+    gmd_outcome *o = calloc(1, sizeof *o);
+    assert_non_null(o);
+    if (gmd_run_isolated(&options, &workload, o, &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    gmd_trace_free(&trace);
+    return o;
+}
+
+static void expect_clean(gmd_outcome *o)
+{
+    if (o->verdict != GMD_PASS) {
+        fail_msg("%s %s", o->violation_count ? o->violations[0].oracle : "",
+                 o->violation_count ? o->violations[0].message : o->error);
+    }
+    free(o);
+}
+
+static void a_graph_is_launched_as_often_as_one_likes(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_capture p s1\n"
+                                  "alloc a 4MiB s1\n"
+                                  "use a s1\n"
+                                  "free a\n"
+                                  "end_capture p\n"
+                                  "empty_cache\n"
+                                  "launch p s1\n"
+                                  "launch p s2\n"
+                                  "release_pool p\n"));
+}
+
+static void what_is_under_way_and_held_at_the_end_is_ended_and_released(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_capture q s2 device 1\n"
+                                  "alloc b 4MiB s2 device 1\n"
+                                  "end_capture q device 1\n"
+                                  "launch q s1 device 1\n"
+                                  "begin_capture p s1\n"
+                                  "alloc a 4MiB s1\n"
+                                  "use a s1\n"));
+}
+
+/* The default pool has the room, and cannot give it back while a stream is captured. */
+static void streams_that_wait_for_a_captured_one_get_memory_of_its_pool(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "alloc x 40MiB s2\n"
+                                  "free x\n"
+                                  "begin_capture p s1\n"
+                                  "wait s2 s1\n"
+                                  "expect oom a 40MiB s2\n"
+                                  "end_capture p\n"
+                                  "expect alloc b 40MiB s2\n"));
+}
+
+static void an_allocation_on_another_stream_is_left_out(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_capture p s1\n"
+                                  "alloc a 60MiB s2\n"
+                                  "end_capture p\n"
+                                  "expect alloc b 60MiB s3\n"));
+}
+
+/* The host would wait, or work outside the graph with work in it. */
+static void what_a_capture_forbids_is_left_out(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "alloc x 4MiB s1\n"
+                                  "alloc y 4MiB s2\n"
+                                  "use x s2\n"
+                                  "begin_capture p s1\n"
+                                  "alloc a 4MiB s1\n"
+                                  "sync\n"
+                                  "sync s2\n"
+                                  "destroy s2\n"
+                                  "empty_cache\n"
+                                  "wait s1 s2\n"
+                                  "wait s0 s1\n"
+                                  "use a s2\n"
+                                  "use y s1\n"
+                                  "use x s3\n"
+                                  "free x\n"
+                                  "use a s1\n"
+                                  "end_capture p\n"
+                                  "launch p s1\n"));
+}
+
+static void other_streams_work_on(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "alloc y 4MiB s2\n"
+                                  "alloc z 4MiB s2\n"
+                                  "begin_capture p s1\n"
+                                  "use y s3\n"
+                                  "wait s3 s2\n"
+                                  "record y s3\n"
+                                  "free y\n"
+                                  "use z s3\n"
+                                  "free z\n"
+                                  "end_capture p\n"));
+}
+
+/* What the allocator was not told of is waited for before the free, within the graph. */
+static void streams_of_a_capture_share_blocks(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_capture p s1\n"
+                                  "alloc a 4MiB s1\n"
+                                  "wait s1 s1\n"
+                                  "wait s2 s1\n"
+                                  "use a s2\n"
+                                  "free a\n"
+                                  "alloc b 4MiB s1\n"
+                                  "use b s1\n"
+                                  "use b s2\n"
+                                  "record b s2\n"
+                                  "free b\n"
+                                  "alloc c 4MiB s1\n"
+                                  "end_capture p\n"
+                                  "launch p s2\n"
+                                  "free c\n"));
+}
+
+/* As a graph runs one after another of the same pool. */
+static void two_captures_use_a_pool_in_turn(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_capture p s1\n"
+                                  "alloc a 30MiB s1\n"
+                                  "use a s1\n"
+                                  "free a\n"
+                                  "end_capture p\n"
+                                  "begin_capture p s1\n"
+                                  "expect alloc b 30MiB s1\n"
+                                  "use b s1\n"
+                                  "free b\n"
+                                  "end_capture p\n"
+                                  "launch p s1\n"
+                                  "release_pool p\n"
+                                  "launch p s1\n"
+                                  "release_pool p\n"
+                                  "expect alloc c 60MiB s1\n"));
+}
+
+static void the_host_s_wait_for_a_captured_stream_fails_the_capture(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "begin_capture p s1\n"
+                                  "alloc a 30MiB s1\n"
+                                  "use a s1\n"
+                                  "sync s1\n"
+                                  "use a s1\n"
+                                  "wait s2 s1\n"
+                                  "free a\n"
+                                  "end_capture p\n"
+                                  "launch p s1\n"
+                                  "release_pool p\n"
+                                  "expect alloc b 60MiB s1\n"));
+}
+
+static void a_capture_that_another_thread_ends_fails(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "thread t1\n"
+                                  "begin_capture p s1\n"
+                                  "alloc a 4MiB s1\n"
+                                  "use a s1\n"
+                                  "thread t2\n"
+                                  "end_capture p\n"
+                                  "launch p s1\n"
+                                  "begin_capture p s1\n"
+                                  "alloc b 4MiB s1\n"
+                                  "end_capture p\n"
+                                  "launch p s1\n"));
+}
+
+static void a_refusal_in_a_capture_is_asked_about_once(void **state)
+{
+    (void)state;
+    expect_clean(run("reference", "alloc x 40MiB s2\n"
+                                  "begin_capture p s1\n"
+                                  "expect oom a 40MiB s1\n"
+                                  "alloc b 4MiB s1\n"
+                                  "use b s1\n"
+                                  "end_capture p\n"
+                                  "launch p s1\n"));
+}
+
+static void allocators_without_pools_are_asked_without_captures(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run("cudamalloc", "begin_capture p s1\n"
+                                       "alloc a 4MiB s1\n"
+                                       "use a s1\n"
+                                       "end_capture p\n"
+                                       "launch p s1\n");
+    assert_int_equal(o->note_count, 1);
+    assert_non_null(strstr(o->notes[0], "exports no gmd_begin_pool"));
+    expect_clean(o);
+}
+
+static void captures_are_left_out_where_threads_are_interleaved(void **state)
+{
+    (void)state;
+    gmd_outcome *o = run("reference", "interleave seed 3\n"
+                                      "thread t1\n"
+                                      "begin_capture p s1\n"
+                                      "alloc a 4MiB s1\n"
+                                      "thread t2\n"
+                                      "alloc b 4MiB s1\n"
+                                      "thread t1\n"
+                                      "end_capture p\n"
+                                      "launch p s1\n");
+    assert_non_null(strstr(o->notes[0], "captures are left out: threads are interleaved"));
+    expect_clean(o);
+}
+
+/* The order of its work could not be followed. */
+static void of_a_stream_of_a_high_number_only_the_pool_is_opened(void **state)
+{
+    (void)state;
+    char body[2048] = "streams s0";
+    for (int i = 1; i <= 70; i++) {
+        size_t used = strlen(body);
+        snprintf(body + used, sizeof body - used, " s%d", i);
+    }
+    size_t used = strlen(body);
+    snprintf(body + used, sizeof body - used,
+             "\nbegin_capture p s70\nalloc a 4MiB s70\nuse a s70\nalloc b 60MiB s1\n"
+             "end_capture p\nlaunch p s1\n");
+    expect_clean(run("reference", body));
+}
+
+static void a_capture_may_have_many_uses(void **state)
+{
+    (void)state;
+    char body[8000] = "begin_capture p s1\nalloc a 4MiB s1\nwait s2 s1\n";
+    for (int i = 0; i < 300; i++) {
+        size_t used = strlen(body);
+        snprintf(body + used, sizeof body - used, "use a s%d 1ns\n", 1 + i % 2);
+    }
+    size_t used = strlen(body);
+    snprintf(body + used, sizeof body - used,
+             "free a\nalloc b 4MiB s1\nend_capture p\nlaunch p s1\n");
+    expect_clean(run("reference", body));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_graph_is_launched_as_often_as_one_likes),
+        cmocka_unit_test(what_is_under_way_and_held_at_the_end_is_ended_and_released),
+        cmocka_unit_test(streams_that_wait_for_a_captured_one_get_memory_of_its_pool),
+        cmocka_unit_test(an_allocation_on_another_stream_is_left_out),
+        cmocka_unit_test(what_a_capture_forbids_is_left_out),
+        cmocka_unit_test(other_streams_work_on),
+        cmocka_unit_test(streams_of_a_capture_share_blocks),
+        cmocka_unit_test(two_captures_use_a_pool_in_turn),
+        cmocka_unit_test(the_host_s_wait_for_a_captured_stream_fails_the_capture),
+        cmocka_unit_test(a_capture_that_another_thread_ends_fails),
+        cmocka_unit_test(a_refusal_in_a_capture_is_asked_about_once),
+        cmocka_unit_test(allocators_without_pools_are_asked_without_captures),
+        cmocka_unit_test(captures_are_left_out_where_threads_are_interleaved),
+        cmocka_unit_test(of_a_stream_of_a_high_number_only_the_pool_is_opened),
+        cmocka_unit_test(a_capture_may_have_many_uses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
