@@ -39,7 +39,9 @@
  *                       that name from now on, which is held once more; they no longer do, and the
  *                       filter's context is given back; one hold is taken back, and with the last
  *                       one the name is gone for good. The default pool is
- *                       {0, 0}. See gmd_allocator_begin_pool
+ *                       {0, 0}. A stream of the pool may be captured into a graph meanwhile
+ *                       (cudaStreamIsCapturing): what the graph works in must stay where it is,
+ *                       freed or not, for as long as the pool is held. See gmd_allocator_begin_pool
  *     int  gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t size);
  *     void gmd_set_stack_source(gmd_stack_source *source, void *context);
  *     int  gmd_dump_snapshot(const char *path, char *message, size_t size);

@@ -53,7 +53,7 @@ typedef struct gmd_sim_api {
 } gmd_sim_api;
 #undef GMD_RUNTIME_SIM_FIELD
 
-/* Of stream captures and graphs. */
+/* Of stream captures and graphs; NULL on a real device, where nothing is captured. */
 #define GMD_GRAPH_FUNCTIONS(X)                                                                     \
     X(cudaStreamBeginCapture)                                                                      \
     X(cudaStreamEndCapture)                                                                        \

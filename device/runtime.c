@@ -49,10 +49,17 @@ static const char *resolve(void *table, const place *places, size_t count, void 
 static const char *resolve_runtime(gmd_runtime *rt, void *library)
 {
 #define PLACE(result, name, parameters, arguments) {#name, offsetof(gmd_runtime, name)},
-#define GRAPH_PLACE(name)                          {#name, offsetof(gmd_runtime, name)},
-    static const place places[] = {GMD_CUDART_FUNCTIONS(PLACE) GMD_CUDART_TEXT_FUNCTIONS(PLACE)
-                                       GMD_GRAPH_FUNCTIONS(GRAPH_PLACE)};
-#undef GRAPH_PLACE
+    static const place places[] = {GMD_CUDART_FUNCTIONS(PLACE) GMD_CUDART_TEXT_FUNCTIONS(PLACE)};
+#undef PLACE
+    return resolve(rt, places, sizeof places / sizeof *places, library);
+}
+
+/* Of the simulated device: nothing is captured on a real one, and not every runtime has them all.
+ */
+static const char *resolve_graphs(gmd_runtime *rt, void *library)
+{
+#define PLACE(name) {#name, offsetof(gmd_runtime, name)},
+    static const place places[] = {GMD_GRAPH_FUNCTIONS(PLACE)};
 #undef PLACE
     return resolve(rt, places, sizeof places / sizeof *places, library);
 }
@@ -111,6 +118,9 @@ static gmd_status open_simulated(gmd_runtime *rt, const char *lib_directory, gmd
         return status;
     }
     const char *missing = resolve_runtime(rt, cudart);
+    if (!missing) {
+        missing = resolve_graphs(rt, cudart);
+    }
     if (!missing) {
         missing = resolve_control(&api, cudart);
     }

@@ -19,19 +19,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const faulty_defects[] = {"pytorch182446",   "pytorch135726",    "pytorch159567",
-                                      "pytorch189504",   "pytorch71616",     "pytorch19219",
-                                      "pytorch66936",    "pytorch185240",    "tensorsharp104",
-                                      "rmm2002",         "paddle64621",      "paddle79605",
-                                      "vllm37111",       "vllm36651",        "ort32342",
-                                      "cudajl778",       "dali2988",         "first_stream_only",
-                                      "wrong_device",    "rounds_down",      "lost_remainder",
-                                      "remainder_early", "peak_not_kept",    "cap_after",
-                                      "pending_kept",    "small_kept",       "merges_pending",
-                                      "pytorch175015",   "pytorch175560",    "pytorch145168",
-                                      "pytorch114320",   "fraction_of_free", "pytorch190348",
-                                      "pytorch159594",   "llamacpp26771",    "pytorch106235",
-                                      "record_ignored",  "mode_left",        NULL};
+const char *const faulty_defects[] = {"pytorch182446",
+                                      "pytorch135726",
+                                      "pytorch159567",
+                                      "pytorch189504",
+                                      "pytorch71616",
+                                      "pytorch19219",
+                                      "pytorch66936",
+                                      "pytorch185240",
+                                      "tensorsharp104",
+                                      "rmm2002",
+                                      "paddle64621",
+                                      "paddle79605",
+                                      "vllm37111",
+                                      "vllm36651",
+                                      "ort32342",
+                                      "cudajl778",
+                                      "dali2988",
+                                      "first_stream_only",
+                                      "wrong_device",
+                                      "rounds_down",
+                                      "lost_remainder",
+                                      "remainder_early",
+                                      "peak_not_kept",
+                                      "cap_after",
+                                      "pending_kept",
+                                      "small_kept",
+                                      "merges_pending",
+                                      "pytorch175015",
+                                      "pytorch175560",
+                                      "pytorch145168",
+                                      "pytorch114320",
+                                      "fraction_of_free",
+                                      "pytorch190348",
+                                      "pytorch159594",
+                                      "llamacpp26771",
+                                      "pytorch106235",
+                                      "capture_ignores_record",
+                                      "mode_left",
+                                      NULL};
 
 pool pools[FAULTY_DEVICES];
 static block *live;
@@ -164,7 +190,7 @@ static bool wait_for_recorded(pool *p, block *b)
 static void let_go(pool *p, block *b)
 {
     bool is_of_graph = b->recorded_count && b->owner && b->owner == p->open;
-    if (faulty_is(RECORD_IGNORED) && is_of_graph && is_captured(b->stream)) {
+    if (faulty_is(CAPTURE_IGNORES_RECORD) && is_of_graph && is_captured(b->stream)) {
         b->recorded_count = 0;
     }
     if (b->recorded_count && has_captured(b)) {

@@ -43,8 +43,9 @@ enum {
     PYTORCH159594,    /* short of memory while a stream is captured, cached segments go back */
     LLAMACPP26771,    /* what is free in a graph's pool goes back to the device */
     PYTORCH106235,    /* events are asked while a stream is captured */
-    RECORD_IGNORED,   /* while its stream is captured, a freed block waits for no other stream */
-    MODE_LEFT,        /* the thread's capture mode stays relaxed */
+    CAPTURE_IGNORES_RECORD, /* while its stream is captured, a freed block waits for no other stream
+                             */
+    MODE_LEFT,              /* the thread's capture mode stays relaxed */
 };
 
 #define MIB           ((uint64_t)1 << 20)

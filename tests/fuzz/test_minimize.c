@@ -110,8 +110,8 @@ static void a_capture_that_matters_stays_with_its_end_and_its_launches(void **st
     assert_non_null(strstr(text, "begin_capture p0 s1\n"
                                  "alloc a 1 s1\n"
                                  "use a s1 10us\n"
-                                 "end_capture p0\n"
                                  "free a\n"
+                                 "end_capture p0\n"
                                  "empty_cache\n"
                                  "launch p0 s1\n"));
     free(text);
