@@ -47,6 +47,7 @@ typedef struct run {
     uint64_t *addresses; /* of each block; 0: not served */
     gmd_pool_book pools;
     uint32_t pool_numbers[GMD_MAX_POOLS]; /* of the pools that are held: their names */
+    void *pool_context;                   /* of the open one */
     gmd_stats start;
     size_t request;
 } run;
@@ -190,9 +191,10 @@ static void begin_pool(run *r, uint32_t pool, uint32_t stream)
         r->pool_numbers[pool] = ++m->pool_count;
     }
     const uint64_t id[2] = {0, r->pool_numbers[pool]};
-    compare(r, "begin_pool", 0,
-            (uint64_t)m->subject.begin_pool(0, id, takes_all ? NULL : is_the_stream,
-                                            &m->streams[stream % STREAMS]));
+    r->pool_context = &m->streams[stream % STREAMS];
+    compare(
+        r, "begin_pool", 0,
+        (uint64_t)m->subject.begin_pool(0, id, takes_all ? NULL : is_the_stream, r->pool_context));
     gmd_naive_begin_pool(&r->model, r->pool_numbers[pool],
                          takes_all ? GMD_NAIVE_ALL_STREAMS : stream % STREAMS);
 }
@@ -202,6 +204,7 @@ static void end_pool(run *r, uint32_t pool)
     void *context = NULL;
     const uint64_t id[2] = {0, r->pool_numbers[pool]};
     compare(r, "end_pool", 0, (uint64_t)r->machine->subject.end_pool(0, id, &context));
+    compare(r, "context of end_pool", (uintptr_t)r->pool_context, (uintptr_t)context);
     gmd_naive_end_pool(&r->model);
 }
 
