@@ -119,10 +119,10 @@ static gmd_status open_simulated(gmd_runtime *rt, const char *lib_directory, gmd
     }
     const char *missing = resolve_runtime(rt, cudart);
     if (!missing) {
-        missing = resolve_graphs(rt, cudart);
+        missing = resolve_control(&api, cudart);
     }
     if (!missing) {
-        missing = resolve_control(&api, cudart);
+        missing = resolve_graphs(rt, cudart);
     }
     if (missing) {
         return gmd_fail(error, GMD_FAILED,
