@@ -189,8 +189,8 @@ static bool wait_for_recorded(pool *p, block *b)
 /* The freed block waits for the streams that were recorded for it, as soon as that can be had. */
 static void let_go(pool *p, block *b)
 {
-    bool is_of_graph = b->recorded_count && b->owner && b->owner == p->open;
-    if (faulty_is(CAPTURE_IGNORES_RECORD) && is_of_graph && is_captured(b->stream)) {
+    bool is_of_graph = b->owner && b->owner == p->open && p->privates[b->owner - 1].is_captured;
+    if (faulty_is(CAPTURE_IGNORES_RECORD) && is_of_graph) {
         b->recorded_count = 0;
     }
     if (b->recorded_count && has_captured(b)) {
