@@ -1,5 +1,7 @@
 #include "results.h"
 
+#include "distinct.h"
+
 #include "gmd_oracle.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
@@ -281,6 +283,7 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
 {
     gmd_report_rule rules[GMD_ORACLE_MAX];
     char conditions[500];
+    cli_tell_apart(results->items, results->count);
     describe_conditions(options, conditions, sizeof conditions);
     gmd_report report = {.version = GMD_VERSION,
                          .command = command,

@@ -136,6 +136,7 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
     }
     gmd_outcome *o = status == GMD_OK ? cli_results_add(results, base, "sweep") : NULL;
     if (o) {
+        snprintf(o->path, sizeof o->path, "%s", strlen(path) < sizeof o->path ? path : "");
         fill_in(o, &result, &s);
     }
     gmd_findings_free(&s.findings);

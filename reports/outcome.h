@@ -12,7 +12,7 @@ double gmd_requests_per_second(const gmd_outcome *outcome);
 
 /* What tells outcome number `index` from the others of the report, "growth leak=true seed 8": its
  * name, what it was run with, and where that is not enough which of those that are alike it is. */
-enum { GMD_TITLE_TEXT = 320 };
+enum { GMD_TITLE_TEXT = 448 };
 const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT]);
 
 /* The run could not be carried out; also for a verdict that is none. */

@@ -131,7 +131,7 @@ static const char *file_of(const gmd_sarif_result *result)
 {
     const gmd_outcome *o = result->outcome;
     bool is_file = strcmp(o->kind, "trace") == 0 || strcmp(o->kind, "history") == 0;
-    return is_file ? o->name : result->case_path;
+    return !is_file ? result->case_path : *o->path ? o->path : o->name;
 }
 
 static void qualified_name(const gmd_sarif_result *result, char *text, size_t size)
