@@ -15,6 +15,9 @@ double gmd_requests_per_second(const gmd_outcome *outcome);
 enum { GMD_TITLE_TEXT = 448 };
 const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT]);
 
+/* "pass", "fail" or "skipped", of a gmd_oracle_fate. */
+const char *gmd_oracle_fate_name(int fate);
+
 /* The run could not be carried out; also for a verdict that is none. */
 bool gmd_is_error(const gmd_outcome *outcome);
 
