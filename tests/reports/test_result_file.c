@@ -16,13 +16,6 @@
 static gmd_result_file *result;
 static gmd_error error;
 
-static int reset(void **state)
-{
-    (void)state;
-    sample_reset();
-    return 0;
-}
-
 static int release(void **state)
 {
     (void)state;
@@ -263,7 +256,7 @@ static void another_json_is_refused(void **state)
         "r.json:1:1: expected what gmd writes with --json: an object with the key \"gmd\"");
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, release)
 
 int main(void)
 {
