@@ -18,189 +18,195 @@ static const char *const verdicts[] = {"pass", "fail", "error", NULL}; /* gmd_ve
 
 /* --- parts of a run ---------------------------------------------------------------------- */
 
-static void read_stats(result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_stats(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
 {
-    const gmd_json_value *stats = result_member(r, run, "stats", GMD_JSON_OBJECT, false);
+    const gmd_json_value *stats = gmd_result_member(r, run, "stats", GMD_JSON_OBJECT, false);
     if (!stats) {
         return;
     }
     o->has_stats = true;
-    o->stats = (gmd_stats){.struct_size = sizeof o->stats,
-                           .allocated_bytes = result_figure(r, stats, "allocated_bytes"),
-                           .allocated_bytes_peak = result_figure(r, stats, "allocated_bytes_peak"),
-                           .reserved_bytes = result_figure(r, stats, "reserved_bytes"),
-                           .reserved_bytes_peak = result_figure(r, stats, "reserved_bytes_peak"),
-                           .active_bytes = result_figure(r, stats, "active_bytes"),
-                           .active_bytes_peak = result_figure(r, stats, "active_bytes_peak"),
-                           .inactive_split_bytes = result_figure(r, stats, "inactive_split_bytes"),
-                           .requested_bytes = result_figure(r, stats, "requested_bytes"),
-                           .allocation_count = result_figure(r, stats, "allocation_count"),
-                           .segment_count = result_figure(r, stats, "segment_count"),
-                           .num_alloc_retries = result_figure(r, stats, "num_alloc_retries"),
-                           .num_ooms = result_figure(r, stats, "num_ooms")};
+    o->stats =
+        (gmd_stats){.struct_size = sizeof o->stats,
+                    .allocated_bytes = gmd_result_figure(r, stats, "allocated_bytes"),
+                    .allocated_bytes_peak = gmd_result_figure(r, stats, "allocated_bytes_peak"),
+                    .reserved_bytes = gmd_result_figure(r, stats, "reserved_bytes"),
+                    .reserved_bytes_peak = gmd_result_figure(r, stats, "reserved_bytes_peak"),
+                    .active_bytes = gmd_result_figure(r, stats, "active_bytes"),
+                    .active_bytes_peak = gmd_result_figure(r, stats, "active_bytes_peak"),
+                    .inactive_split_bytes = gmd_result_figure(r, stats, "inactive_split_bytes"),
+                    .requested_bytes = gmd_result_figure(r, stats, "requested_bytes"),
+                    .allocation_count = gmd_result_figure(r, stats, "allocation_count"),
+                    .segment_count = gmd_result_figure(r, stats, "segment_count"),
+                    .num_alloc_retries = gmd_result_figure(r, stats, "num_alloc_retries"),
+                    .num_ooms = gmd_result_figure(r, stats, "num_ooms")};
 }
 
-static void read_violations(result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_violations(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
 {
     const gmd_json_value *v =
-        result_array(r, run, "violations", GMD_JSON_OBJECT, GMD_VIOLATION_MAX);
+        gmd_result_array(r, run, "violations", GMD_JSON_OBJECT, GMD_VIOLATION_MAX);
     for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
         gmd_violation *violation = &o->violations[o->violation_count++];
-        result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
-        violation->request = result_number(r, v, "request", UINT64_MAX);
-        result_text(r, v, "message", violation->message, sizeof violation->message);
-        result_copy(r, result_member(r, v, "case", GMD_JSON_STRING, false), violation->case_path,
-                    sizeof violation->case_path);
+        gmd_result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
+        violation->request = gmd_result_number(r, v, "request", UINT64_MAX);
+        gmd_result_text(r, v, "message", violation->message, sizeof violation->message);
+        gmd_result_copy(r, gmd_result_member(r, v, "case", GMD_JSON_STRING, false),
+                        violation->case_path, sizeof violation->case_path);
     }
 }
 
-static void read_oracles(result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_oracles(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
 {
     static const char *const fates[] = {"pass", "fail", "skipped", NULL}; /* gmd_oracle_fate */
     if (r->status == GMD_OK && !gmd_json_member(r->tree, run, "oracles", NULL)) {
-        result_refuse(
+        gmd_result_refuse(
             r, run,
             "the key \"oracles\" is missing: an earlier gmd wrote this, without what each "
             "oracle said; give what was run instead");
         return;
     }
-    const gmd_json_value *v = result_array(r, run, "oracles", GMD_JSON_OBJECT, GMD_ORACLE_MAX);
+    const gmd_json_value *v = gmd_result_array(r, run, "oracles", GMD_JSON_OBJECT, GMD_ORACLE_MAX);
     for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
         gmd_oracle_result *result = &o->oracles[o->oracle_count++];
-        result_text(r, v, "name", result->name, sizeof result->name);
-        result->fate = result_word(r, v, "verdict", fates);
+        gmd_result_text(r, v, "name", result->name, sizeof result->name);
+        result->fate = gmd_result_word(r, v, "verdict", fates);
         if (result->fate == GMD_ORACLE_SKIPPED) {
-            result_text(r, v, "reason", result->reason, sizeof result->reason);
+            gmd_result_text(r, v, "reason", result->reason, sizeof result->reason);
         }
     }
 }
 
-static void read_phases(result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_phases(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
 {
-    const gmd_json_value *v = result_array(r, run, "phases", GMD_JSON_OBJECT, GMD_PHASE_MAX);
+    const gmd_json_value *v = gmd_result_array(r, run, "phases", GMD_JSON_OBJECT, GMD_PHASE_MAX);
     for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
         gmd_phase *phase = &o->phases[o->phase_count++];
-        result_text(r, v, "label", phase->label, sizeof phase->label);
-        phase->allocated = result_figure(r, v, "allocated");
-        phase->max_allocated = result_figure(r, v, "max_allocated");
-        phase->reserved = result_figure(r, v, "reserved");
-        phase->max_reserved = result_figure(r, v, "max_reserved");
+        gmd_result_text(r, v, "label", phase->label, sizeof phase->label);
+        phase->allocated = gmd_result_figure(r, v, "allocated");
+        phase->max_allocated = gmd_result_figure(r, v, "max_allocated");
+        phase->reserved = gmd_result_figure(r, v, "reserved");
+        phase->max_reserved = gmd_result_figure(r, v, "max_reserved");
     }
-    if (result_member(r, run, "phases_dropped", GMD_JSON_NUMBER, false)) {
-        o->phases_dropped = (uint32_t)result_number(r, run, "phases_dropped", INT32_MAX);
+    if (gmd_result_member(r, run, "phases_dropped", GMD_JSON_NUMBER, false)) {
+        o->phases_dropped = (uint32_t)gmd_result_number(r, run, "phases_dropped", INT32_MAX);
     }
 }
 
-static void read_bounds(result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_bounds(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
 {
     static const char *const figures[] = {"allocated", "reserved", NULL};
-    if (!result_member(r, run, "bounds", GMD_JSON_ARRAY, false)) {
+    if (!gmd_result_member(r, run, "bounds", GMD_JSON_ARRAY, false)) {
         return;
     }
-    const gmd_json_value *v = result_array(r, run, "bounds", GMD_JSON_OBJECT, GMD_BOUND_MAX);
+    const gmd_json_value *v = gmd_result_array(r, run, "bounds", GMD_JSON_OBJECT, GMD_BOUND_MAX);
     for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
         gmd_stated_bound *bound = &o->bounds[o->bound_count++];
-        bound->is_reserved = result_word(r, v, "figure", figures) == 1;
-        bound->bytes = result_number(r, v, "bytes", UINT64_MAX);
-        bound->peak = result_figure(r, v, "peak");
-        bound->leaks = result_bool(r, v, "leaks");
+        bound->is_reserved = gmd_result_word(r, v, "figure", figures) == 1;
+        bound->bytes = gmd_result_number(r, v, "bytes", UINT64_MAX);
+        bound->peak = gmd_result_figure(r, v, "peak");
+        bound->leaks = gmd_result_bool(r, v, "leaks");
         if (gmd_stated_bound_is_passed(bound)) {
-            bound->passed_phase = (uint32_t)result_number(r, v, "passed_phase", UINT32_MAX);
+            bound->passed_phase = (uint32_t)gmd_result_number(r, v, "passed_phase", UINT32_MAX);
         }
     }
 }
 
-static void read_notes(result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_notes(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
 {
-    const gmd_json_value *v = result_array(r, run, "notes", GMD_JSON_STRING, GMD_NOTE_MAX);
+    const gmd_json_value *v = gmd_result_array(r, run, "notes", GMD_JSON_STRING, GMD_NOTE_MAX);
     for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
-        result_copy(r, v, o->notes[o->note_count], sizeof *o->notes);
+        gmd_result_copy(r, v, o->notes[o->note_count], sizeof *o->notes);
         o->note_count++;
     }
 }
 
 /* --- what replay --check found ----------------------------------------------------------- */
 
-static void read_difference(result_reader *r, const gmd_json_value *from, gmd_check *check)
+static void read_difference(gmd_result_reader *r, const gmd_json_value *from, gmd_check *check)
 {
-    const gmd_json_value *d = result_member(r, from, "first_difference", GMD_JSON_OBJECT, false);
+    const gmd_json_value *d =
+        gmd_result_member(r, from, "first_difference", GMD_JSON_OBJECT, false);
     if (!d) {
         return;
     }
     check->first_difference.present = true;
-    check->first_difference.request = result_number(r, d, "request", UINT64_MAX);
-    result_text(r, d, "what", check->first_difference.what, sizeof check->first_difference.what);
-    result_text(r, d, "expected", check->first_difference.expected,
-                sizeof check->first_difference.expected);
-    result_text(r, d, "got", check->first_difference.got, sizeof check->first_difference.got);
-    result_text(r, d, "text", check->first_difference.text, sizeof check->first_difference.text);
+    check->first_difference.request = gmd_result_number(r, d, "request", UINT64_MAX);
+    gmd_result_text(r, d, "what", check->first_difference.what,
+                    sizeof check->first_difference.what);
+    gmd_result_text(r, d, "expected", check->first_difference.expected,
+                    sizeof check->first_difference.expected);
+    gmd_result_text(r, d, "got", check->first_difference.got, sizeof check->first_difference.got);
+    gmd_result_text(r, d, "text", check->first_difference.text,
+                    sizeof check->first_difference.text);
 }
 
-static void read_quirks(result_reader *r, const gmd_json_value *from, gmd_check *check)
+static void read_quirks(gmd_result_reader *r, const gmd_json_value *from, gmd_check *check)
 {
     enum { QUIRKS = sizeof check->quirks / sizeof *check->quirks };
     enum { REQUESTS = sizeof check->quirks->requests / sizeof *check->quirks->requests };
-    const gmd_json_value *v = result_array(r, from, "quirks", GMD_JSON_OBJECT, QUIRKS);
+    const gmd_json_value *v = gmd_result_array(r, from, "quirks", GMD_JSON_OBJECT, QUIRKS);
     for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
         gmd_check_quirk *quirk = &check->quirks[check->quirk_count++];
-        result_text(r, v, "name", quirk->name, sizeof quirk->name);
-        quirk->count = result_number(r, v, "count", UINT64_MAX);
-        const gmd_json_value *request = result_array(r, v, "requests", GMD_JSON_NUMBER, REQUESTS);
+        gmd_result_text(r, v, "name", quirk->name, sizeof quirk->name);
+        quirk->count = gmd_result_number(r, v, "count", UINT64_MAX);
+        const gmd_json_value *request =
+            gmd_result_array(r, v, "requests", GMD_JSON_NUMBER, REQUESTS);
         for (size_t i = 0; request; request = gmd_json_next(r->tree, request)) {
             if (!gmd_json_to_u64(request, &quirk->requests[i++])) {
-                result_refuse(r, request, "\"requests\": expected whole numbers");
+                gmd_result_refuse(r, request, "\"requests\": expected whole numbers");
             }
         }
     }
 }
 
-static void read_check(result_reader *r, const gmd_json_value *run, gmd_check *check)
+static void read_check(gmd_result_reader *r, const gmd_json_value *run, gmd_check *check)
 {
-    const gmd_json_value *c = result_member(r, run, "check", GMD_JSON_OBJECT, false);
+    const gmd_json_value *c = gmd_result_member(r, run, "check", GMD_JSON_OBJECT, false);
     if (!c) {
         return;
     }
     check->present = true;
-    check->requests = result_number(r, c, "requests", UINT64_MAX);
-    check->matched = result_number(r, c, "matched", UINT64_MAX);
-    check->exact = result_bool(r, c, "exact");
-    check->is_cut_off = result_bool(r, c, "stopped_by_violation");
-    check->cut_off_at = check->is_cut_off ? result_number(r, c, "cut_off_at", UINT64_MAX) : 0;
+    check->requests = gmd_result_number(r, c, "requests", UINT64_MAX);
+    check->matched = gmd_result_number(r, c, "matched", UINT64_MAX);
+    check->exact = gmd_result_bool(r, c, "exact");
+    check->is_cut_off = gmd_result_bool(r, c, "stopped_by_violation");
+    check->cut_off_at = check->is_cut_off ? gmd_result_number(r, c, "cut_off_at", UINT64_MAX) : 0;
     read_difference(r, c, check);
     read_quirks(r, c, check);
-    check->device_events = result_number(r, c, "device_events", UINT64_MAX);
-    check->end_state_checked = result_bool(r, c, "end_state_checked");
-    check->statistics_checked = result_bool(r, c, "statistics_checked");
-    check->blocks_compared = result_number(r, c, "blocks_compared", UINT64_MAX);
-    check->figures_compared = result_number(r, c, "figures_compared", UINT64_MAX);
-    uint64_t limit = result_figure(r, c, "limit");
+    check->device_events = gmd_result_number(r, c, "device_events", UINT64_MAX);
+    check->end_state_checked = gmd_result_bool(r, c, "end_state_checked");
+    check->statistics_checked = gmd_result_bool(r, c, "statistics_checked");
+    check->blocks_compared = gmd_result_number(r, c, "blocks_compared", UINT64_MAX);
+    check->figures_compared = gmd_result_number(r, c, "figures_compared", UINT64_MAX);
+    uint64_t limit = gmd_result_figure(r, c, "limit");
     check->limit_bytes = limit == GMD_STAT_UNKNOWN ? 0 : limit;
-    check->limit_inferred = result_bool(r, c, "limit_inferred");
+    check->limit_inferred = gmd_result_bool(r, c, "limit_inferred");
 }
 
 /* --- runs -------------------------------------------------------------------------------- */
 
-static void read_run(result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_run(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
 {
-    result_text(r, run, "name", o->name, sizeof o->name);
-    result_text(r, run, "kind", o->kind, sizeof o->kind);
-    result_text(r, run, "variant", o->variant, sizeof o->variant);
-    result_copy(r, result_member(r, run, "path", GMD_JSON_STRING, false), o->path, sizeof o->path);
+    gmd_result_text(r, run, "name", o->name, sizeof o->name);
+    gmd_result_text(r, run, "kind", o->kind, sizeof o->kind);
+    gmd_result_text(r, run, "variant", o->variant, sizeof o->variant);
+    gmd_result_copy(r, gmd_result_member(r, run, "path", GMD_JSON_STRING, false), o->path,
+                    sizeof o->path);
     read_oracles(r, run, o);
-    o->verdict = result_word(r, run, "verdict", verdicts);
+    o->verdict = gmd_result_word(r, run, "verdict", verdicts);
     if (o->verdict == GMD_ERROR) {
-        result_text(r, run, "error", o->error, sizeof o->error);
-        o->error_status = result_bool(r, run, "bad_input") ? GMD_BAD_INPUT : GMD_FAILED;
+        gmd_result_text(r, run, "error", o->error, sizeof o->error);
+        o->error_status = gmd_result_bool(r, run, "bad_input") ? GMD_BAD_INPUT : GMD_FAILED;
     }
-    o->seed = result_number(r, run, "seed", UINT64_MAX);
-    o->requests = result_number(r, run, "requests", UINT64_MAX);
-    o->device_calls = result_number(r, run, "device_calls", UINT64_MAX);
-    o->known_count = result_number(r, run, "known_violations", UINT64_MAX);
-    o->seconds = result_seconds(r, run, "seconds");
+    o->seed = gmd_result_number(r, run, "seed", UINT64_MAX);
+    o->requests = gmd_result_number(r, run, "requests", UINT64_MAX);
+    o->device_calls = gmd_result_number(r, run, "device_calls", UINT64_MAX);
+    o->known_count = gmd_result_number(r, run, "known_violations", UINT64_MAX);
+    o->seconds = gmd_result_seconds(r, run, "seconds");
     read_phases(r, run, o);
     read_bounds(r, run, o);
-    if (result_member(r, run, "smallest_limit", GMD_JSON_NUMBER, false)) {
-        o->smallest_limit_bytes = result_number(r, run, "smallest_limit", UINT64_MAX);
+    if (gmd_result_member(r, run, "smallest_limit", GMD_JSON_NUMBER, false)) {
+        o->smallest_limit_bytes = gmd_result_number(r, run, "smallest_limit", UINT64_MAX);
     }
     read_stats(r, run, o);
     read_violations(r, run, o);
@@ -208,10 +214,10 @@ static void read_run(result_reader *r, const gmd_json_value *run, gmd_outcome *o
     read_notes(r, run, o);
 }
 
-static void read_runs(result_reader *r, const gmd_json_value *root, const char *key,
+static void read_runs(gmd_result_reader *r, const gmd_json_value *root, const char *key,
                       gmd_result_file *result)
 {
-    const gmd_json_value *run = result_array(r, root, key, GMD_JSON_OBJECT, UINT32_MAX);
+    const gmd_json_value *run = gmd_result_array(r, root, key, GMD_JSON_OBJECT, UINT32_MAX);
     const gmd_json_value *all = run ? gmd_json_member(r->tree, root, key, NULL) : NULL;
     if (!all) {
         return;
@@ -230,12 +236,12 @@ static void read_runs(result_reader *r, const gmd_json_value *root, const char *
     }
 }
 
-static void read_repeats(result_reader *r, const gmd_json_value *root, gmd_result_file *result)
+static void read_repeats(gmd_result_reader *r, const gmd_json_value *root, gmd_result_file *result)
 {
     gmd_report *report = &result->report;
-    const gmd_json_value *all = result_member(r, root, "repeats", GMD_JSON_ARRAY, false);
+    const gmd_json_value *all = gmd_result_member(r, root, "repeats", GMD_JSON_ARRAY, false);
     const gmd_json_value *v =
-        all ? result_array(r, root, "repeats", GMD_JSON_OBJECT, UINT32_MAX) : NULL;
+        all ? gmd_result_array(r, root, "repeats", GMD_JSON_OBJECT, UINT32_MAX) : NULL;
     if (!v) {
         return;
     }
@@ -245,12 +251,12 @@ static void read_repeats(result_reader *r, const gmd_json_value *root, gmd_resul
     }
     for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
         gmd_repeat *repeat = &result->repeats[report->repeat_count++];
-        repeat->first = result_number(r, v, "first_run", SIZE_MAX);
-        repeat->count = result_number(r, v, "runs", SIZE_MAX);
+        repeat->first = gmd_result_number(r, v, "first_run", SIZE_MAX);
+        repeat->count = gmd_result_number(r, v, "runs", SIZE_MAX);
         bool is_there = repeat->first < report->outcome_count && repeat->count > 0 &&
                         repeat->count <= report->outcome_count - repeat->first;
         if (!is_there) {
-            result_refuse(r, v, "\"repeats\": has runs that are not there");
+            gmd_result_refuse(r, v, "\"repeats\": has runs that are not there");
         }
     }
 }
@@ -258,39 +264,41 @@ static void read_repeats(result_reader *r, const gmd_json_value *root, gmd_resul
 /* --- the whole --------------------------------------------------------------------------- */
 
 /* What says that it failed never looks like a pass, whatever its runs say, nor the other way. */
-static void check_verdict(result_reader *r, const gmd_json_value *root, const gmd_report *report)
+static void check_verdict(gmd_result_reader *r, const gmd_json_value *root,
+                          const gmd_report *report)
 {
-    int stated = result_word(r, root, "verdict", verdicts);
+    int stated = gmd_result_word(r, root, "verdict", verdicts);
     int runs = gmd_report_verdict(report);
     if (r->status == GMD_OK && stated != runs) {
-        result_refuse(r, gmd_json_member(r->tree, root, "verdict", NULL),
-                      "\"verdict\" is \"%s\", and that of the runs together \"%s\"",
-                      gmd_verdict_name(stated), gmd_verdict_name(runs));
+        gmd_result_refuse(r, gmd_json_member(r->tree, root, "verdict", NULL),
+                          "\"verdict\" is \"%s\", and that of the runs together \"%s\"",
+                          gmd_verdict_name(stated), gmd_verdict_name(runs));
     }
 }
 
-static void read_report(result_reader *r, gmd_result_file *result)
+static void read_report(gmd_result_reader *r, gmd_result_file *result)
 {
     static const char *const commands[] = {"run", "replay", "fuzz", "gate", NULL};
     static const char *const devices[] = {"sim", "cuda", NULL};
     const gmd_json_value *root = gmd_json_root(r->tree);
     gmd_report *report = &result->report;
     if (root->type != GMD_JSON_OBJECT || !gmd_json_member(r->tree, root, "gmd", NULL)) {
-        result_refuse(r, root,
-                      "expected what gmd writes with --json: an object with the key \"gmd\"");
+        gmd_result_refuse(r, root,
+                          "expected what gmd writes with --json: an object with the key \"gmd\"");
     }
-    report->version = result_string(r, root, "gmd");
-    report->command = commands[result_word(r, root, "command", commands)];
+    report->version = gmd_result_string(r, root, "gmd");
+    report->command = commands[gmd_result_word(r, root, "command", commands)];
     if (strcmp(report->command, "gate") == 0) {
-        result_refuse(r, gmd_json_member(r->tree, root, "command", NULL),
-                      "the result of a gate is not read back: let the gate itself write the other "
-                      "reports (--junit, --markdown, --sarif, --openmetrics)");
+        gmd_result_refuse(
+            r, gmd_json_member(r->tree, root, "command", NULL),
+            "the result of a gate is not read back: let the gate itself write the other "
+            "reports (--junit, --markdown, --sarif, --openmetrics)");
     }
-    const gmd_json_value *line = result_member(r, root, "command_line", GMD_JSON_STRING, false);
+    const gmd_json_value *line = gmd_result_member(r, root, "command_line", GMD_JSON_STRING, false);
     report->command_line = line ? line->text : NULL;
-    report->allocator = result_string(r, root, "allocator");
-    report->device = devices[result_word(r, root, "device", devices)];
-    report->seed = result_number(r, root, "seed", UINT64_MAX);
+    report->allocator = gmd_result_string(r, root, "allocator");
+    report->device = devices[gmd_result_word(r, root, "device", devices)];
+    report->seed = gmd_result_number(r, root, "seed", UINT64_MAX);
     read_runs(r, root, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios", result);
     read_repeats(r, root, result);
     report->outcomes = (const gmd_outcome *const *)result->outcomes;
@@ -308,7 +316,7 @@ gmd_status gmd_result_file_parse(gmd_result_file **result, char *text, size_t si
     }
     gmd_status status = gmd_json_tree_parse(&(*result)->tree, text, size, name, error);
     if (status == GMD_OK) {
-        result_reader r = {.tree = (*result)->tree, .error = error};
+        gmd_result_reader r = {.tree = (*result)->tree, .error = error};
         read_report(&r, *result);
         status = r.status;
     }

@@ -12,46 +12,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct result_reader {
+typedef struct gmd_result_reader {
     const gmd_json_tree *tree;
     gmd_error *error;
     gmd_status status; /* of all until now */
-} result_reader;
+} gmd_result_reader;
 
 /* Keeps the first failure: GMD_BAD_INPUT at the value. */
-__attribute__((format(printf, 3, 4))) void result_refuse(result_reader *r, const gmd_json_value *at,
-                                                         const char *format, ...);
+__attribute__((format(printf, 3, 4))) void
+gmd_result_refuse(gmd_result_reader *r, const gmd_json_value *at, const char *format, ...);
 
 /* The member of that type. NULL: there is none, or null, which is a failure where it is
  * `needed`; or after a failure. */
-const gmd_json_value *result_member(result_reader *r, const gmd_json_value *object, const char *key,
-                                    gmd_json_type type, bool needed);
+const gmd_json_value *gmd_result_member(gmd_result_reader *r, const gmd_json_value *object,
+                                        const char *key, gmd_json_type type, bool needed);
 
 /* The value's text in `text`, cut after a character where it does not fit. */
-void result_copy(result_reader *r, const gmd_json_value *value, char *text, size_t size);
+void gmd_result_copy(gmd_result_reader *r, const gmd_json_value *value, char *text, size_t size);
 
 /* A needed string, copied; the whole of it, in the tree ("": failed). */
-void result_text(result_reader *r, const gmd_json_value *object, const char *key, char *text,
-                 size_t size);
-const char *result_string(result_reader *r, const gmd_json_value *object, const char *key);
+void gmd_result_text(gmd_result_reader *r, const gmd_json_value *object, const char *key,
+                     char *text, size_t size);
+const char *gmd_result_string(gmd_result_reader *r, const gmd_json_value *object, const char *key);
 
 /* A needed whole number from 0 to `most`. */
-uint64_t result_number(result_reader *r, const gmd_json_value *object, const char *key,
-                       uint64_t most);
+uint64_t gmd_result_number(gmd_result_reader *r, const gmd_json_value *object, const char *key,
+                           uint64_t most);
 /* A whole number, or null: GMD_STAT_UNKNOWN. */
-uint64_t result_figure(result_reader *r, const gmd_json_value *object, const char *key);
-bool result_bool(result_reader *r, const gmd_json_value *object, const char *key);
+uint64_t gmd_result_figure(gmd_result_reader *r, const gmd_json_value *object, const char *key);
+bool gmd_result_bool(gmd_result_reader *r, const gmd_json_value *object, const char *key);
 /* A needed number of seconds, from 0. */
-double result_seconds(result_reader *r, const gmd_json_value *object, const char *key);
+double gmd_result_seconds(gmd_result_reader *r, const gmd_json_value *object, const char *key);
 
 /* The index of a needed string among the words, of which the last is followed by NULL; 0: failed.
  */
-int result_word(result_reader *r, const gmd_json_value *object, const char *key,
-                const char *const *words);
+int gmd_result_word(gmd_result_reader *r, const gmd_json_value *object, const char *key,
+                    const char *const *words);
 
 /* A needed array of up to `most` values of the type; its first one. NULL: it is empty, or failed.
  */
-const gmd_json_value *result_array(result_reader *r, const gmd_json_value *object, const char *key,
-                                   gmd_json_type type, uint32_t most);
+const gmd_json_value *gmd_result_array(gmd_result_reader *r, const gmd_json_value *object,
+                                       const char *key, gmd_json_type type, uint32_t most);
 
 #endif
