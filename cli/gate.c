@@ -8,6 +8,7 @@
 #include "gmd_gate.h"
 #include "gmd_report.h"
 #include "gmd_size.h"
+#include "gmd_status_line.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -186,8 +187,8 @@ static void show_progress(void *context, const gmd_gate_progress *p)
     }
     line->last_told = p->seconds;
     fprintf(stderr,
-            CLI_LINE_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
-                           " requests, %zu found, %.0f s%s %s" CLI_LINE_END,
+            GMD_STATUS_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
+                             " requests, %zu found, %.0f s%s %s" GMD_STATUS_END,
             p->part, p->item, p->runs, p->requests, p->findings, p->seconds,
             cli_time_left(p->seconds, line->seconds, p->seconds, left),
             strcmp(p->doing, "running") == 0 ? "" : p->doing);
@@ -232,7 +233,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     word_options(a);
     gmd_status status = gmd_gate_run(o, result, error);
     if (o->progress) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, GMD_STATUS_CLEAR);
     }
     gmd_outcome *outcome = status == GMD_OK ? cli_results_add(results, "gate", "gate") : NULL;
     if (!outcome) {
