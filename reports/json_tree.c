@@ -268,13 +268,16 @@ static gmd_status parse_value(parser *p, const char *key, uint32_t *index);
 static gmd_status parse_key(parser *p, const char **key)
 {
     gmd_status status = parse_string(p, key);
+    if (status != GMD_OK) {
+        return status;
+    }
     skip_blanks(p);
-    if (status == GMD_OK && next_of(p) != ':') {
+    if (next_of(p) != ':') {
         return refuse_next(p, "':'");
     }
     p->at++;
     skip_blanks(p);
-    return status;
+    return GMD_OK;
 }
 
 static gmd_status parse_members(parser *p, uint32_t parent, bool is_object, char end)
