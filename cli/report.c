@@ -223,6 +223,13 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
                    : a->common.has_allocator ? "other allocator"
                                              : "conditions for --store");
     }
+    if (is_result(a->input) &&
+        (a->common.perfetto_path || a->common.snapshot_path || a->common.json_path)) {
+        argp_error(state,
+                   "%s: --json, --perfetto and --snapshot are of a run, and of a result nothing is "
+                   "run",
+                   a->input);
+    }
     if (a->param_count && is_snapshot(a->input)) {
         argp_error(state, "%s: a snapshot has no parameter '%s'", a->input, a->params[0]);
     }
