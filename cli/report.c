@@ -348,10 +348,10 @@ static int report(report_arguments *a)
         fprintf(stderr, "gmd report: %s\n", error.text);
         return cli_exit_status(status);
     }
-    if (a->input && is_result(a->input)) {
-        return render_result(a);
+    if (a->common.runs_nothing) {
+        return GMD_EXIT_OK;
     }
-    return a->common.runs_nothing ? GMD_EXIT_OK : run_input(a);
+    return is_result(a->input) ? render_result(a) : run_input(a);
 }
 
 int cli_report(int argc, char **argv)

@@ -45,8 +45,16 @@ static void require_written(const gmd_report *report)
 
 static bool is_place(const char *message)
 {
-    unsigned line, column;
-    return sscanf(message, "input:%u:%u: ", &line, &column) == 2 && line > 0 && column > 0;
+    static const char name[] = "input:";
+    char *end = NULL;
+    if (strncmp(message, name, sizeof name - 1) != 0) {
+        return false;
+    }
+    unsigned long line = strtoul(message + sizeof name - 1, &end, 10);
+    if (line == 0 || *end != ':') {
+        return false;
+    }
+    return strtoul(end + 1, &end, 10) > 0 && strncmp(end, ": ", 2) == 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

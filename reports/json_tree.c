@@ -98,6 +98,7 @@ static void skip_blanks(parser *p)
 static gmd_status add_value(parser *p, int type, const char *key, uint32_t *index)
 {
     gmd_json_tree *t = p->tree;
+    *index = 0;
     if (t->count == GMD_JSON_TREE_VALUES) {
         return refuse(p, "more than %u values", GMD_JSON_TREE_VALUES);
     }

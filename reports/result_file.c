@@ -249,7 +249,7 @@ static void read_repeats(gmd_result_reader *r, const gmd_json_value *root, gmd_r
     if (!result->repeats) {
         r->status = gmd_fail(r->error, GMD_NO_MEMORY, "no host memory for the results");
     }
-    for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
+    for (; result->repeats && v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
         gmd_repeat *repeat = &result->repeats[report->repeat_count++];
         repeat->first = gmd_result_number(r, v, "first_run", SIZE_MAX);
         repeat->count = gmd_result_number(r, v, "runs", SIZE_MAX);

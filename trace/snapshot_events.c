@@ -133,7 +133,7 @@ static bool merge_devices(gmd_snapshot_reader *c, const size_t ends[GMD_MAX_DEVI
             runs[run_count++] = (event_run){s->events + start, s->events + ends[device]};
         }
     }
-    if (run_count < 2) {
+    if (run_count < 2 || s->event_count == 0) {
         return true;
     }
     gmd_snapshot_event *merged = malloc(s->event_count * sizeof *merged);
