@@ -60,9 +60,9 @@ __attribute__((format(printf, 2, 3))) static gmd_status refuse(const parser *p, 
 {
     va_list values;
     va_start(values, format);
-    gmd_status status = fail_at(p->tree, here(p), p->error, format, values);
+    (void)fail_at(p->tree, here(p), p->error, format, values);
     va_end(values);
-    return status;
+    return GMD_BAD_INPUT;
 }
 
 static gmd_status refuse_next(const parser *p, const char *expected)
@@ -106,7 +106,8 @@ static gmd_status add_value(parser *p, int type, const char *key, uint32_t *inde
         size_t capacity = t->capacity ? 2 * t->capacity : 64;
         gmd_json_value *values = realloc(t->values, capacity * sizeof *values);
         if (!values) {
-            return gmd_fail(p->error, GMD_NO_MEMORY, "%.200s: no host memory to read it", t->name);
+            gmd_fail(p->error, GMD_NO_MEMORY, "%.200s: no host memory to read it", t->name);
+            return GMD_NO_MEMORY;
         }
         t->values = values;
         t->capacity = capacity;
