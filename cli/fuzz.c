@@ -42,6 +42,7 @@ typedef struct fuzz_arguments {
     bool is_unguided, is_random, is_fail_fast;
     const char *without, *corpus;
     uint32_t exhaustive; /* 0: a campaign */
+    bool exhaustive_with_pools;
 } fuzz_arguments;
 
 static const struct argp_option fuzz_options[] = {
@@ -68,9 +69,28 @@ static const struct argp_option fuzz_options[] = {
     {0},
 };
 
-static void check_options(struct argp_state *state, const fuzz_arguments *a)
+/* Of the exhaustive mode's alphabet only private pools can be left out. */
+static bool wants_pools(const fuzz_arguments *a, bool *is_possible)
 {
+    const unsigned alphabet =
+        1u << GMD_OP_RECORD | 1u << GMD_OP_WAIT | 1u << GMD_OP_SYNC | 1u << GMD_OP_EMPTY_CACHE;
+    char unknown[32];
+    gmd_profile_space space = {.has_pools = true};
+    gmd_profile_leave_out(&space, a->without ? a->without : "", unknown);
+    *is_possible = !(space.without_ops & alphabet);
+    return space.has_pools;
+}
+
+static void check_options(struct argp_state *state, fuzz_arguments *a)
+{
+    bool is_possible;
     gmd_error error = {""};
+    a->exhaustive_with_pools = wants_pools(a, &is_possible);
+    if (a->exhaustive && !is_possible) {
+        argp_error(state,
+                   "--without %s: of the alphabet of --exhaustive only pools can be left out",
+                   a->without);
+    }
     cli_refuse_views(state, &a->common);
     if (a->common.run.case_directory &&
         cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
@@ -391,9 +411,10 @@ int cli_fuzz(int argc, char **argv)
     signal(SIGTERM, interrupt);
     cli_results results = {0};
     gmd_error error = {""};
-    gmd_status status = a.exhaustive ? cli_exhaustive(&a.common, a.exhaustive, a.seconds,
-                                                      &is_interrupted, &results, &error)
-                                     : run_campaign(&a, &results, &error);
+    gmd_status status = a.exhaustive
+                            ? cli_exhaustive(&a.common, a.exhaustive, a.exhaustive_with_pools,
+                                             a.seconds, &is_interrupted, &results, &error)
+                            : run_campaign(&a, &results, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, "campaign", "fuzz", status, &error);
     }

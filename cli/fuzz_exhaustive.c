@@ -37,9 +37,15 @@ static void note_alphabet(gmd_outcome *o, const gmd_exhaustive_result *r, bool h
         used += snprintf(note + used, sizeof o->notes[0] - (size_t)used, "%s %" PRIu64,
                          i ? "," : "", r->alphabet.sizes[i]);
     }
-    snprintf(note + used, sizeof o->notes[0] - (size_t)used,
-             " B on %" PRIu32 " streams, free, use, record, wait, sync, empty_cache; %s",
-             r->alphabet.stream_count,
+    used += snprintf(note + used, sizeof o->notes[0] - (size_t)used,
+                     " B on %" PRIu32 " streams, free, use, record, wait, sync, empty_cache",
+                     r->alphabet.stream_count);
+    if (r->alphabet.pool_count) {
+        used += snprintf(note + used, sizeof o->notes[0] - (size_t)used,
+                         ", begin_pool, end_pool and release_pool of %" PRIu32 " pools",
+                         r->alphabet.pool_count);
+    }
+    snprintf(note + used, sizeof o->notes[0] - (size_t)used, "; %s",
              has_schedule ? "the given schedule" : "schedules lazy, eager and timed");
 }
 
@@ -67,7 +73,7 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
     }
 }
 
-gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, double seconds,
+gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, bool with_pools, double seconds,
                           const volatile sig_atomic_t *is_interrupted, cli_results *results,
                           gmd_error *error)
 {
@@ -93,6 +99,7 @@ gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, double secon
                              .minimize_seconds = MINIMIZE_SECONDS};
     gmd_exhaustive_options options = {.run = &run,
                                       .depth = depth,
+                                      .with_pools = with_pools,
                                       .seconds = seconds,
                                       .is_interrupted = is_interrupted,
                                       .progress = run.shows_progress ? show_progress : NULL};

@@ -10,7 +10,7 @@
 bool cli_parse_depth(const char *text, uint32_t *depth);
 
 /* `seconds` 0: until it is done. */
-gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, double seconds,
+gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, bool with_pools, double seconds,
                           const volatile sig_atomic_t *is_interrupted, cli_results *results,
                           gmd_error *error);
 

@@ -214,6 +214,9 @@ static gmd_status prepare_trace(search *s, gmd_scout_trace *scout)
     for (uint32_t i = 0; i < s->result->alphabet.stream_count && status == GMD_OK; i++) {
         status = gmd_names_add(&t->streams, NULL, &index, s->error);
     }
+    for (uint32_t i = 0; i < s->result->alphabet.pool_count && status == GMD_OK; i++) {
+        status = gmd_names_add(&t->pools, NULL, &index, s->error);
+    }
     return status;
 }
 
@@ -251,6 +254,20 @@ static void search_all(search *s)
     }
 }
 
+static gmd_status choose_alphabet(search *s)
+{
+    gmd_alphabet *a = &s->result->alphabet;
+    bool has_pools = false;
+    gmd_alphabet_for(a, s->options->run->capacity_bytes);
+    gmd_status status =
+        s->options->with_pools ? gmd_runner_find_pools(&s->runner, &has_pools, s->error) : GMD_OK;
+    a->pool_count = has_pools ? GMD_ALPHABET_POOLS : 0;
+    for (uint32_t length = 1; length <= s->options->depth; length++) {
+        s->result->unreduced += gmd_sequences_unreduced(a, length);
+    }
+    return status;
+}
+
 gmd_status gmd_exhaustive(const gmd_exhaustive_options *options, gmd_findings *findings,
                           gmd_exhaustive_result *result, gmd_error *error)
 {
@@ -264,14 +281,11 @@ gmd_status gmd_exhaustive(const gmd_exhaustive_options *options, gmd_findings *f
     s->result = result;
     s->start = gmd_clock_s();
     s->error = error;
-    gmd_alphabet_for(&result->alphabet, options->run->capacity_bytes);
-    for (uint32_t length = 1; length <= options->depth; length++) {
-        result->unreduced += gmd_sequences_unreduced(&result->alphabet, length);
-    }
     gmd_run_options run = *options->run;
     run.schedule = NULL; /* the traces state it */
     run.call_budget_s = run.call_budget_s < HANG_SECONDS ? run.call_budget_s : HANG_SECONDS;
     gmd_runner_init(&s->runner, &run);
+    s->status = choose_alphabet(s);
     search_all(s);
     result->is_complete = s->status == GMD_OK && !is_over(s);
     tell(s);

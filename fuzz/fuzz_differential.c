@@ -4,10 +4,13 @@
  * so that the three are held against each other.
  *
  * Of an input (input.h) what the model knows is used: allocations up to 1 TiB on one device, frees,
- * emptying the cache, fractions. Settings, faults and work on other streams are left out. */
+ * emptying the cache, fractions, private pools. Settings, faults and work on other streams are left
+ * out. When the cache of pools goes back is each allocator's own affair: PyTorch keeps it
+ * (gmd_naive_model.keeps_pools), and is held to that. */
 #include "fuzz.h"
 
 #include "fuzz_run.h"
+#include "gmd_pool_book.h"
 #include "gmd_runtime.h"
 #include "gmd_size.h"
 #include "gmd_torch.h"
@@ -33,6 +36,7 @@ typedef struct machine { /* for all inputs */
     cudaStream_t streams[STREAMS]; /* 0: the default stream */
     uint64_t capacity;
     call_log calls;
+    uint32_t pool_count; /* made so far: no name comes twice */
     bool is_open, is_torch;
 } machine;
 
@@ -41,6 +45,9 @@ typedef struct run {
     const gmd_trace *trace;
     gmd_naive_model model;
     uint64_t *addresses; /* of each block; 0: not served */
+    gmd_pool_book pools;
+    uint32_t pool_numbers[GMD_MAX_POOLS]; /* of the pools that are held: their names */
+    void *pool_context;                   /* of the open one */
     gmd_stats start;
     size_t request;
 } run;
@@ -169,6 +176,85 @@ static void empty_cache(run *r)
     compare_calls(r, 0, expected);
 }
 
+/* --- private pools ----------------------------------------------------------------------- */
+
+static bool is_the_stream(void *context, cudaStream_t stream)
+{
+    return *(cudaStream_t *)context == stream;
+}
+
+static void begin_pool(run *r, uint32_t pool, uint32_t stream)
+{
+    machine *m = r->machine;
+    bool takes_all = stream == GMD_ALL_STREAMS;
+    if (r->pools.holders[0][pool] == 1) {
+        r->pool_numbers[pool] = ++m->pool_count;
+    }
+    const uint64_t id[2] = {0, r->pool_numbers[pool]};
+    r->pool_context = &m->streams[stream % STREAMS];
+    compare(
+        r, "begin_pool", 0,
+        (uint64_t)m->subject.begin_pool(0, id, takes_all ? NULL : is_the_stream, r->pool_context));
+    gmd_naive_begin_pool(&r->model, r->pool_numbers[pool],
+                         takes_all ? GMD_NAIVE_ALL_STREAMS : stream % STREAMS);
+}
+
+static void end_pool(run *r, uint32_t pool)
+{
+    void *context = NULL;
+    const uint64_t id[2] = {0, r->pool_numbers[pool]};
+    compare(r, "end_pool", 0, (uint64_t)r->machine->subject.end_pool(0, id, &context));
+    compare(r, "context of end_pool", (uintptr_t)r->pool_context, (uintptr_t)context);
+    gmd_naive_end_pool(&r->model);
+}
+
+static void release_pool(run *r, uint32_t pool)
+{
+    const uint64_t id[2] = {0, r->pool_numbers[pool]};
+    compare(r, "release_pool", 0, (uint64_t)r->machine->subject.release_pool(0, id));
+    if (!r->pools.holders[0][pool]) {
+        gmd_naive_drop_pool(&r->model, r->pool_numbers[pool]);
+    }
+}
+
+/* Of whatever device, it is done on the one that there is, where it makes sense there. */
+static void do_on_pool(run *r, const gmd_request *q)
+{
+    gmd_request here = *q;
+    here.device = 0;
+    here.pool %= GMD_MAX_POOLS;
+    if (!r->machine->subject.begin_pool || gmd_pool_book_note(&r->pools, &here)) {
+        return;
+    }
+    if (here.op == GMD_OP_BEGIN_POOL) {
+        begin_pool(r, here.pool, here.stream);
+    } else if (here.op == GMD_OP_END_POOL) {
+        end_pool(r, here.pool);
+    } else {
+        release_pool(r, here.pool);
+    }
+    compare_calls(r, 0, 0);
+}
+
+static void end_open_pool(run *r)
+{
+    uint32_t open = r->pools.open[0];
+    if (open) {
+        do_on_pool(r, &(gmd_request){.op = GMD_OP_END_POOL, .pool = open - 1});
+    }
+}
+
+static void release_pools(run *r)
+{
+    for (uint32_t pool = 0; pool < GMD_MAX_POOLS; pool++) {
+        while (r->pools.holders[0][pool]) {
+            do_on_pool(r, &(gmd_request){.op = GMD_OP_RELEASE_POOL, .pool = pool});
+        }
+    }
+}
+
+/* --- one request after the other --------------------------------------------------------- */
+
 static void carry_out(run *r, const gmd_request *q)
 {
     r->machine->calls = (call_log){0};
@@ -184,6 +270,11 @@ static void carry_out(run *r, const gmd_request *q)
         break;
     case GMD_OP_FRACTION:
         do_fraction(r, q->fraction);
+        break;
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        do_on_pool(r, q);
         break;
     default:
         break;
@@ -205,11 +296,14 @@ static void compare_ends(run *r)
     compare(r, "num_ooms", r->model.ooms, end.num_ooms - r->start.num_ooms);
     compare(r, "num_alloc_retries", r->model.retries,
             end.num_alloc_retries - r->start.num_alloc_retries);
+    r->machine->calls = (call_log){0};
+    end_open_pool(r);
     for (uint32_t i = 0; i < r->trace->blocks.count; i++) {
         r->machine->calls = (call_log){0};
         free_block(r, i, 0);
     }
     r->machine->calls = (call_log){0};
+    release_pools(r);
     empty_cache(r);
     compare(r, "reserved bytes at the end", 0, stats_of(r).reserved_bytes);
     do_fraction(r, 1);
@@ -244,8 +338,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size = size < GMD_INPUT_BYTES_MAX ? size : GMD_INPUT_BYTES_MAX;
     FUZZ_REQUIRE(gmd_input_decode(data, size, &trace, &error) == GMD_OK);
     memset(addresses, 0, trace.blocks.count * sizeof *addresses);
-    run r = {
-        .machine = &shared, .trace = &trace, .model = {.blocks = blocks}, .addresses = addresses};
+    run r = {.machine = &shared,
+             .trace = &trace,
+             .model = {.blocks = blocks, .keeps_pools = shared.is_torch},
+             .addresses = addresses};
     start(&r);
     for (; r.request < trace.count; r.request++) {
         carry_out(&r, &trace.requests[r.request]);

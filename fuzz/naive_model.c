@@ -7,13 +7,22 @@ static void remove_block(gmd_naive_model *m, size_t i)
     m->blocks[i] = m->blocks[--m->count];
 }
 
+/* Where a request goes. */
+static uint32_t pool_for(const gmd_naive_model *m, uint32_t stream)
+{
+    bool is_meant = m->open_stream == stream || m->open_stream == GMD_NAIVE_ALL_STREAMS;
+    return is_meant ? m->open : 0;
+}
+
 /* The smallest that fits, of these the lowest; m->count: none. */
 static size_t best_fit(const gmd_naive_model *m, uint64_t size, uint32_t stream, bool is_small)
 {
+    uint32_t pool = pool_for(m, stream);
     size_t best = m->count;
     for (size_t i = 0; i < m->count; i++) {
         const gmd_naive_block *b = &m->blocks[i], *top = best < m->count ? &m->blocks[best] : NULL;
-        if (b->is_live || b->stream != stream || b->is_small != is_small || b->size < size) {
+        if (b->is_live || b->stream != stream || b->pool != pool || b->is_small != is_small ||
+            b->size < size) {
             continue;
         }
         if (!top || b->size < top->size || (b->size == top->size && b->address < top->address)) {
@@ -23,11 +32,17 @@ static size_t best_fit(const gmd_naive_model *m, uint64_t size, uint32_t stream,
     return best;
 }
 
+static bool goes_back(const gmd_naive_model *m, const gmd_naive_block *b)
+{
+    bool is_held_off = b->is_kept || (m->keeps_pools && m->open && !b->pool);
+    return !b->is_live && b->size == b->segment_size && !is_held_off;
+}
+
 unsigned gmd_naive_empty_cache(gmd_naive_model *m)
 {
     unsigned given = 0;
     for (size_t i = m->count; i-- > 0;) {
-        if (!m->blocks[i].is_live && m->blocks[i].size == m->blocks[i].segment_size) {
+        if (goes_back(m, &m->blocks[i])) {
             m->reserved -= m->blocks[i].size;
             remove_block(m, i);
             given++;
@@ -48,7 +63,8 @@ static uint64_t segment_for(uint64_t size, bool is_small)
 /* A block of its own segment, with what was asked of the device noted; m->count: refused. */
 static size_t new_segment(gmd_naive_model *m, gmd_naive_block block, gmd_naive_answer *answer)
 {
-    if (m->reserved + block.size > m->limit) {
+    bool gives_back = !m->keeps_pools || !m->open;
+    if (m->reserved + block.size > m->limit && gives_back) {
         answer->given = gmd_naive_empty_cache(m);
         m->retries++;
     }
@@ -84,11 +100,14 @@ gmd_naive_answer gmd_naive_malloc(gmd_naive_model *m, uint64_t requested, uint32
     size_t at = best_fit(m, size, stream, is_small);
     if (at == m->count) {
         uint64_t segment = segment_for(size, is_small);
+        uint32_t pool = pool_for(m, stream);
         gmd_naive_block block = {.address = placed,
                                  .size = segment,
                                  .segment = placed,
                                  .segment_size = segment,
                                  .stream = stream,
+                                 .pool = pool,
+                                 .is_kept = m->keeps_pools && pool,
                                  .is_small = is_small};
         at = new_segment(m, block, &answer);
         if (!answer.made) {
@@ -129,5 +148,23 @@ void gmd_naive_free(gmd_naive_model *m, uint64_t address)
         size_t last = m->count - 1;
         remove_block(m, i);
         at = at == last ? i : at; /* the last one has taken the removed one's place */
+    }
+}
+
+void gmd_naive_begin_pool(gmd_naive_model *m, uint32_t pool, uint32_t stream)
+{
+    m->open = pool;
+    m->open_stream = stream;
+}
+
+void gmd_naive_end_pool(gmd_naive_model *m)
+{
+    m->open = 0;
+}
+
+void gmd_naive_drop_pool(gmd_naive_model *m, uint32_t pool)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        m->blocks[i].is_kept = m->blocks[i].is_kept && m->blocks[i].pool != pool;
     }
 }

@@ -2,8 +2,8 @@
  * searched from end to end: slow, and too simple to hide an error. Tests and fuzz_differential hold
  * an allocator against it.
  *
- * Blocks that other streams use, settings and private pools are not in it. Sizes: bytes. Thread
- * safety: none. */
+ * Blocks that other streams use and settings are not in it, nor are pools of captured graphs.
+ * Sizes: bytes. Thread safety: none. */
 #ifndef GMD_NAIVE_MODEL_H
 #define GMD_NAIVE_MODEL_H
 
@@ -14,14 +14,22 @@
 typedef struct gmd_naive_block {
     uint64_t address, size, segment, segment_size;
     uint32_t stream;
+    uint32_t pool; /* 0: the default one */
     bool is_small, is_live;
+    bool is_kept; /* of a held pool, and keeps_pools */
 } gmd_naive_block;
+
+#define GMD_NAIVE_ALL_STREAMS UINT32_MAX
 
 typedef struct gmd_naive_model {
     gmd_naive_block *blocks; /* of the caller: room for two for each request, and one */
     size_t count;
     uint64_t limit; /* of reserved memory: the fraction's, or what the device has */
     uint64_t reserved, ooms, retries;
+    uint32_t open, open_stream; /* the pool that requests on that stream go to; 0: none is open */
+    /* As PyTorch 2.11 has it: what a held pool has cached is not given back, and while a pool is
+     * open a request gives nothing back, nor does emptying the cache what the default pool has. */
+    bool keeps_pools;
 } gmd_naive_model;
 
 typedef struct gmd_naive_answer {
@@ -38,5 +46,13 @@ void gmd_naive_free(gmd_naive_model *model, uint64_t address);
 
 /* Gives back what is wholly free; how many segments. */
 unsigned gmd_naive_empty_cache(gmd_naive_model *model);
+
+/* Requests on the stream, or on GMD_NAIVE_ALL_STREAMS, go to the pool, a number from 1. At most one
+ * is open. */
+void gmd_naive_begin_pool(gmd_naive_model *model, uint32_t pool, uint32_t stream);
+void gmd_naive_end_pool(gmd_naive_model *model);
+
+/* Nobody holds the pool any more. */
+void gmd_naive_drop_pool(gmd_naive_model *model, uint32_t pool);
 
 #endif

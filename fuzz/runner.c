@@ -179,3 +179,17 @@ gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, s
     }
     return status;
 }
+
+gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error *error)
+{
+    gmd_trace trace;
+    const gmd_outcome *outcome;
+    gmd_trace_init(&trace);
+    gmd_status status = gmd_runner_run(runner, &trace, &outcome, error);
+    if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
+        status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+    }
+    *has_pools = status == GMD_OK && outcome->has_pools;
+    gmd_trace_free(&trace);
+    return status;
+}

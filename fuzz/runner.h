@@ -28,6 +28,9 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
                           const gmd_logged_call **calls, size_t *call_count, bool *is_complete,
                           gmd_error *error);
 
+/* Whether the allocator exports private pools: a run of no requests, which fails as it would. */
+gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error *error);
+
 /* Many traces with the header of the first (gmd_nursery_scout), or where the allocator exports
  * gmd_restart, each with its own. */
 gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, size_t count,

@@ -22,20 +22,6 @@ static bool can_run(gmd_runner *runner, const char *text)
     return can;
 }
 
-static gmd_status run_plain(gmd_runner *runner, bool *has_pools, gmd_error *error)
-{
-    gmd_trace trace;
-    const gmd_outcome *outcome;
-    gmd_trace_init(&trace);
-    gmd_status status = gmd_runner_run(runner, &trace, &outcome, error);
-    if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
-        status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
-    }
-    *has_pools = status == GMD_OK && outcome->has_pools;
-    gmd_trace_free(&trace);
-    return status;
-}
-
 /* A real machine has as many as it has. */
 static uint32_t count_devices(gmd_runner *runner, uint32_t most)
 {
@@ -67,7 +53,7 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
 {
     gmd_runner runner;
     gmd_runner_init(&runner, run);
-    gmd_status status = run_plain(&runner, &space->has_pools, error);
+    gmd_status status = gmd_runner_find_pools(&runner, &space->has_pools, error);
     if (status == GMD_OK && run->device != GMD_DEVICE_SIM) {
         space->device_max = count_devices(&runner, space->device_max);
     }

@@ -7,13 +7,18 @@
 /* Ascending by kind; within a kind by the numbers that follow it. 0 is no request. */
 enum {
     STREAMS = GMD_ALPHABET_STREAMS,
-    ALLOC = 1,                                   /* size, stream */
+    POOLS = GMD_ALPHABET_POOLS,
+    ROUTES = 1 + STREAMS, /* what a pool is begun for: all streams, or one of them */
+    ALLOC = 1,            /* size, stream */
     FREE = ALLOC + GMD_ALPHABET_SIZES * STREAMS, /* block */
     USE = FREE + GMD_SEQUENCE_MAX,               /* block, stream */
     RECORD = USE + GMD_SEQUENCE_MAX * STREAMS,   /* block, stream */
     WAIT = RECORD + GMD_SEQUENCE_MAX * STREAMS,  /* the stream that waits, the other */
     SYNC = WAIT + STREAMS * STREAMS,             /* stream */
     EMPTY_CACHE = SYNC + STREAMS,
+    BEGIN_POOL = EMPTY_CACHE + 1,           /* pool, route */
+    END_POOL = BEGIN_POOL + POOLS * ROUTES, /* pool */
+    RELEASE_POOL = END_POOL + POOLS,        /* pool */
 };
 
 #define USE_DURATION_NS UINT64_C(10000)
@@ -64,6 +69,20 @@ void gmd_alphabet_for(gmd_alphabet *alphabet, uint64_t capacity_bytes)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
+static gmd_request request_on_pool(uint8_t code)
+{
+    gmd_request r = {.op = GMD_OP_RELEASE_POOL, .pool = (uint32_t)code - RELEASE_POOL};
+    if (code < END_POOL) {
+        uint32_t route = (uint32_t)(code - BEGIN_POOL) % ROUTES;
+        r = (gmd_request){.op = GMD_OP_BEGIN_POOL,
+                          .pool = (uint32_t)(code - BEGIN_POOL) / ROUTES,
+                          .stream = route ? route : GMD_ALL_STREAMS};
+    } else if (code < RELEASE_POOL) {
+        r = (gmd_request){.op = GMD_OP_END_POOL, .pool = (uint32_t)code - END_POOL};
+    }
+    return r;
+}
+
 static gmd_request request_of(const gmd_alphabet *alphabet, uint8_t code, uint32_t new_block)
 {
     gmd_request r = {.op = GMD_OP_EMPTY_CACHE};
@@ -89,6 +108,8 @@ static gmd_request request_of(const gmd_alphabet *alphabet, uint8_t code, uint32
                           .other_stream = 1 + (uint32_t)(code - WAIT) % STREAMS};
     } else if (code < EMPTY_CACHE) {
         r = (gmd_request){.op = GMD_OP_SYNC, .stream = 1 + (uint32_t)(code - SYNC)};
+    } else if (code >= BEGIN_POOL) {
+        r = request_on_pool(code);
     }
     return r;
 }
@@ -110,6 +131,8 @@ typedef struct situation {
     uint32_t blocks, live; /* how many were allocated; which of them are live, as bits */
     uint32_t streams;      /* in use: the first so many */
     uint32_t owners;       /* as bits: block was allocated on the second stream */
+    uint32_t open;         /* 1 + the pool; 0: none */
+    uint32_t holders[GMD_ALPHABET_POOLS];
 } situation;
 
 typedef struct walk {
@@ -209,6 +232,51 @@ static bool append_waits(walk *w, const situation *s)
     return goes_on;
 }
 
+static bool append_begin(walk *w, const situation *s, uint32_t pool)
+{
+    bool goes_on = true;
+    for (uint32_t route = 0; route <= streams_to_name(w, s) && goes_on; route++) {
+        situation after = route ? with_stream(s, route - 1) : *s;
+        after.open = pool + 1;
+        after.holders[pool]++;
+        goes_on = append(w, BEGIN_POOL + pool * ROUTES + route, &after);
+    }
+    return goes_on;
+}
+
+/* Those that are held, and a new one: it gets the first name that is free. */
+static bool append_begins(walk *w, const situation *s)
+{
+    bool goes_on = true, is_new_named = false;
+    for (uint32_t pool = 0; pool < w->alphabet->pool_count && goes_on && !s->open; pool++) {
+        bool is_new = !s->holders[pool];
+        if (!is_new || !is_new_named) {
+            goes_on = append_begin(w, s, pool);
+        }
+        is_new_named = is_new_named || is_new;
+    }
+    return goes_on;
+}
+
+/* A pool that is open keeps one hold. */
+static bool append_ends_and_releases(walk *w, const situation *s)
+{
+    bool goes_on = true;
+    if (s->open) {
+        situation after = *s;
+        after.open = 0;
+        goes_on = append(w, END_POOL + s->open - 1, &after);
+    }
+    for (uint32_t pool = 0; pool < w->alphabet->pool_count && goes_on; pool++) {
+        if (s->holders[pool] > (s->open == pool + 1)) {
+            situation after = *s;
+            after.holders[pool]--;
+            goes_on = append(w, RELEASE_POOL + pool, &after);
+        }
+    }
+    return goes_on;
+}
+
 static bool go_on(walk *w, const situation *s)
 {
     bool goes_on = append_allocs(w, s) && append_frees(w, s) && append_of_blocks(w, s, false) &&
@@ -216,7 +284,8 @@ static bool go_on(walk *w, const situation *s)
     for (uint32_t stream = 0; stream < s->streams && goes_on; stream++) {
         goes_on = append(w, SYNC + stream, s);
     }
-    return goes_on && append(w, EMPTY_CACHE, s);
+    return goes_on && append(w, EMPTY_CACHE, s) && append_begins(w, s) &&
+           append_ends_and_releases(w, s);
 }
 
 bool gmd_sequences_each(const gmd_alphabet *alphabet, uint32_t length,
@@ -228,19 +297,44 @@ bool gmd_sequences_each(const gmd_alphabet *alphabet, uint32_t length,
 
 /* --- without symmetry -------------------------------------------------------------------- */
 
-static uint64_t unreduced(const gmd_alphabet *a, uint32_t live, uint32_t length)
+static uint64_t unreduced(const gmd_alphabet *a, const situation *s, uint32_t length);
+
+static uint64_t unreduced_on_pools(const gmd_alphabet *a, const situation *s, uint32_t rest)
+{
+    uint64_t sum = 0;
+    for (uint32_t pool = 0; pool < a->pool_count; pool++) {
+        bool is_open = s->open == pool + 1;
+        situation begun = *s, ended = *s, released = *s;
+        begun.open = pool + 1;
+        begun.holders[pool]++;
+        ended.open = 0;
+        released.holders[pool]--;
+        sum += s->open ? 0 : (1 + a->stream_count) * unreduced(a, &begun, rest);
+        sum += is_open ? unreduced(a, &ended, rest) : 0;
+        sum += s->holders[pool] > is_open ? unreduced(a, &released, rest) : 0;
+    }
+    return sum;
+}
+
+/* Of the situation's blocks only those that are live count. */
+static uint64_t unreduced(const gmd_alphabet *a, const situation *s, uint32_t length)
 {
     if (length == 0) {
         return 1;
     }
-    uint64_t n = a->stream_count;
-    uint64_t same = live * n + live * (n - 1) + n * (n - 1) + n + 1; /* use, record, wait, sync */
-    uint64_t sum = a->size_count * n * unreduced(a, live + 1, length - 1);
-    sum += same * unreduced(a, live, length - 1);
-    return live ? sum + live * unreduced(a, live - 1, length - 1) : sum;
+    uint64_t n = a->stream_count, live = s->blocks;
+    situation after = *s;
+    /* use, record, wait, sync, empty_cache */
+    uint64_t same = live * n + live * (n - 1) + n * (n - 1) + n + 1;
+    uint64_t sum = same * unreduced(a, s, length - 1);
+    after.blocks = s->blocks + 1;
+    sum += a->size_count * n * unreduced(a, &after, length - 1);
+    after.blocks = s->blocks - 1;
+    sum += live ? live * unreduced(a, &after, length - 1) : 0;
+    return sum + (a->pool_count ? unreduced_on_pools(a, s, length - 1) : 0);
 }
 
 uint64_t gmd_sequences_unreduced(const gmd_alphabet *alphabet, uint32_t length)
 {
-    return length > GMD_SEQUENCE_MAX ? 0 : unreduced(alphabet, 0, length);
+    return length > GMD_SEQUENCE_MAX ? 0 : unreduced(alphabet, &(situation){0}, length);
 }

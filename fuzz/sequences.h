@@ -3,6 +3,8 @@
  * A sequence is a string of codes, a byte for each request. What is one and the same is listed
  * once:
  * - Streams are interchangeable: a stream is named only where all before it are in use.
+ * - Private pools are: a new one has the first name that no held pool has. One that nobody holds
+ * any more is gone, so that its name may as well be another's.
  * - Uses that follow each other commute, as do synchronisations, and made twice they do no more
  * than once: they come in ascending order. Nothing else does: an allocator may do anything in a
  * call, and which of two equal blocks is freed first decides what can be merged.
@@ -15,15 +17,17 @@
 #define GMD_SEQUENCE_MAX     8 /* requests */
 #define GMD_ALPHABET_SIZES   4
 #define GMD_ALPHABET_STREAMS 2
+#define GMD_ALPHABET_POOLS   2
 
 typedef struct gmd_alphabet {
     uint64_t sizes[GMD_ALPHABET_SIZES];
     uint32_t size_count;
     uint32_t stream_count; /* 1 or 2, beside the default stream, which takes no part */
+    uint32_t pool_count;   /* 0 to 2: private pools, each begun for all streams or for one */
 } gmd_alphabet;
 
 /* For a device of that memory: what shares a small segment, the first size that does not, what fits
- * twice but not three times, and all there is. */
+ * twice but not three times, and all there is. No private pools: they are the caller's to add. */
 void gmd_alphabet_for(gmd_alphabet *alphabet, uint64_t capacity_bytes);
 
 typedef struct gmd_sequence {

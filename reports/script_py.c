@@ -1,6 +1,5 @@
 /* A case as a Python script for PyTorch's own allocator: script.py.in, then a line for each
  * request. */
-#include "gmd_pool_book.h"
 #include "reproducer_internal.h"
 
 #include "script.py.in.h"
@@ -16,14 +15,29 @@ static const char *misfit(const gmd_request *r)
 {
     return r->op == GMD_OP_FAULT || r->op == GMD_OP_BUDGET
                ? "only the simulated device makes calls fail on purpose"
-           : gmd_op_is_on_pool(r->op)
-               ? "its private pools begin and end as those of no torch.cuda.MemPool do"
            : r->op == GMD_OP_DESTROY ? "PyTorch's streams are never destroyed"
            : r->device               ? "it needs several devices"
            : r->thread               ? "it needs several threads"
            : r->op == GMD_OP_ALLOC && r->bytes > INT64_MAX
                ? "Python asks PyTorch for no more than 2^63 - 1 bytes"
                : NULL;
+}
+
+/* torch.cuda.use_mem_pool takes what a thread asks for on any stream. */
+static bool has_pool_beside_others(const gmd_trace *t)
+{
+    uint32_t only = GMD_ALL_STREAMS;
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (r->op == GMD_OP_BEGIN_POOL) {
+            only = r->stream;
+        } else if (r->op == GMD_OP_END_POOL) {
+            only = GMD_ALL_STREAMS;
+        } else if (r->op == GMD_OP_ALLOC && only != GMD_ALL_STREAMS && r->stream != only) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, size_t size)
@@ -39,6 +53,10 @@ bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, 
     }
     for (size_t i = 0; i < t->count && !why; i++) {
         why = misfit(&t->requests[i]);
+    }
+    if (!why && has_pool_beside_others(t)) {
+        why = "while its private pool takes one stream's requests, others' go elsewhere; "
+              "torch.cuda.use_mem_pool takes all";
     }
     if (why) {
         snprintf(reason, size, "%s", why);
@@ -66,6 +84,17 @@ static const char *block_name(const gmd_trace *t, uint32_t block, char text[160]
         snprintf(text, 160, "%s", given);
     } else {
         snprintf(text, 160, "b%" PRIu32, block);
+    }
+    return text;
+}
+
+static const char *pool_name(const gmd_trace *t, uint32_t pool, char text[160])
+{
+    const char *given = pool < t->pools.count ? t->pools.items[pool] : NULL;
+    if (given) {
+        snprintf(text, 160, "%s", given);
+    } else {
+        snprintf(text, 160, "p%" PRIu32, pool);
     }
     return text;
 }
@@ -103,6 +132,16 @@ static void put_alloc(const gmd_trace *t, size_t index, FILE *out)
         fprintf(out, ", expect=\"%s\"", r->expect == GMD_EXPECT_OOM ? "oom" : "alloc");
     }
     fprintf(out, "%s)\n", is_last_alloc(t, index) ? ", is_last=True" : "");
+}
+
+static void put_on_pool(const gmd_trace *t, const gmd_request *r, FILE *out)
+{
+    char pool[160];
+    fprintf(out, "%s_pool(\"%s\")\n",
+            r->op == GMD_OP_BEGIN_POOL ? "begin"
+            : r->op == GMD_OP_END_POOL ? "end"
+                                       : "release",
+            pool_name(t, r->pool, pool));
 }
 
 static void put_request(const gmd_trace *t, size_t index, FILE *out)
@@ -143,6 +182,11 @@ static void put_request(const gmd_trace *t, size_t index, FILE *out)
         break;
     case GMD_OP_EMPTY_CACHE:
         fprintf(out, "empty_cache()\n");
+        break;
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        put_on_pool(t, r, out);
         break;
     default: /* device 0 becomes the current one, which it is */
         break;

@@ -182,7 +182,8 @@ static gmd_module *with_tanh(gmd_engine *engine, int64_t in, int64_t out)
 
 gmd_module *gmd_nn_seq2seq(gmd_engine *engine, int64_t vocabulary, int64_t features, int64_t hidden)
 {
-    gmd_rnn encoder = {.kind = GMD_GRU, .layers = 1, .directions = 2, .hidden = hidden};
+    gmd_rnn encoder = {
+        .kind = GMD_GRU, .layers = 1, .directions = 2, .hidden = hidden, .packed = true};
     gmd_module *model = gmd_module_new(engine, "Seq2Seq", seq2seq_forward);
     gmd_module_child(engine, model, gmd_nn_rnn(engine, &encoder, features));
     gmd_module_child(engine, model, gmd_nn_embedding(engine, vocabulary, features));

@@ -78,6 +78,7 @@ typedef struct gmd_rnn {
     gmd_rnn_kind kind;
     int64_t layers, directions, hidden;
     bool batch_first;
+    bool packed; /* its input is of gmd_op_pack_sequences() */
     gmd_storage *flat;
     gmd_tensor **weights; /* 4 for each layer and direction */
     size_t weight_count;

@@ -4,7 +4,7 @@
 
 enum { EDGE_INPUT, EDGE_H, EDGE_C, EDGE_WEIGHTS };
 /* of recipe.number; MATRIX_BYTES: of the weights without the biases */
-enum { KIND, STEP_BYTES, LAYERS, DIRECTIONS, WEIGHT_BYTES, MATRIX_BYTES, BATCH_FIRST };
+enum { KIND, STEP_BYTES, LAYERS, DIRECTIONS, WEIGHT_BYTES, MATRIX_BYTES, BATCH_FIRST, PACKED };
 
 #define PRODUCT_ROOM ((uint64_t)8 << 20)
 
@@ -21,17 +21,22 @@ static uint64_t reserve_bytes(const gmd_recipe *recipe)
 }
 
 /* The gradients of the gates of one layer and of what it gave, copies of the weights and of the
- * input, and for each layer and direction some steps' states and room for the products. */
+ * input, and for each layer and direction some steps' states and room for the products; with two
+ * directions their outputs and states apart. A GRU of one layer copies its input once more, and one
+ * of two directions does with several layers. Packed sequences of two directions need no copy of
+ * the input, but one of the output. (The "ops" recording; why is cuDNN's own affair.) */
 static uint64_t workspace_bytes(const gmd_recipe *recipe)
 {
     const uint64_t *number = recipe->number;
-    bool lstm = number[KIND] == GMD_LSTM;
+    bool lstm = number[KIND] == GMD_LSTM, both = number[DIRECTIONS] == 2, packed = number[PACKED];
     uint64_t networks = number[LAYERS] * number[DIRECTIONS];
     uint64_t states = gmd_shape_count(&recipe->shape[1]) * 4;
     uint64_t input = gmd_shape_count(&recipe->shape[0]) * 4;
-    uint64_t gates = number[STEP_BYTES] * (lstm ? 5 : 4);
-    return gates + number[MATRIX_BYTES] + input + states * (lstm ? 10 : 5) +
-           networks * PRODUCT_ROOM + 512;
+    uint64_t apart = both && !packed ? 2 : 0;
+    uint64_t outputs = (lstm ? 5 : 4) + apart + packed;
+    uint64_t inputs = !lstm && (number[LAYERS] > 1) == both ? 2 : 1;
+    return outputs * number[STEP_BYTES] + number[MATRIX_BYTES] + (packed ? 0 : inputs * input) +
+           ((lstm ? 10 : 5) + apart) * states + networks * PRODUCT_ROOM + 512;
 }
 
 static gmd_tensor *shaped(gmd_engine *engine, const gmd_node *node, int index)
@@ -167,8 +172,8 @@ bool gmd_op_rnn(gmd_engine *engine, const gmd_rnn *rnn, gmd_tensor *input, gmd_t
         .shape = {input->shape, h->shape, shape},
         .dtype = input->dtype,
         .number = {rnn->kind, gmd_tensor_bytes(results[0]), (uint64_t)rnn->layers,
-                   (uint64_t)rnn->directions, rnn->flat->bytes, matrix_bytes(rnn),
-                   rnn->batch_first},
+                   (uint64_t)rnn->directions, rnn->flat->bytes, matrix_bytes(rnn), rnn->batch_first,
+                   rnn->packed},
     };
     gmd_shape flat = {1, {(int64_t)reserve_bytes(&recipe)}};
     bool tracked = gmd_tensor_tracked(engine, input) || gmd_tensor_tracked(engine, h) ||

@@ -291,11 +291,11 @@ class GPT(nn.Module):
 
 
 class LSTMTagger(nn.Module):
-    def __init__(self, vocabulary, features, hidden, layers, kind):
+    def __init__(self, vocabulary, features, hidden, layers, kind, both):
         super().__init__()
         self.words = nn.Embedding(vocabulary, features)
-        self.rnn = kind(features, hidden, layers, batch_first=True)
-        self.head = nn.Linear(hidden, vocabulary)
+        self.rnn = kind(features, hidden, layers, batch_first=True, bidirectional=both)
+        self.head = nn.Linear(2 * hidden if both else hidden, vocabulary)
 
     def forward(self, tokens):
         return self.head(self.rnn(self.words(tokens))[0])
@@ -421,16 +421,20 @@ def seq2seq(recorder, batch, length, vocabulary=30000, embedding=500, hidden=100
 
 
 @pattern(lstm=dict(kind=nn.LSTM, layers=1), lstm2=dict(kind=nn.LSTM, layers=2, hidden=768),
-         gru=dict(kind=nn.GRU, layers=1), gru3=dict(kind=nn.GRU, layers=3, features=384))
-def tagger(recorder, kind, layers, features=256, hidden=512):
-    model = LSTMTagger(10000, features, hidden, layers, kind).cuda()
+         gru=dict(kind=nn.GRU, layers=1), gru3=dict(kind=nn.GRU, layers=3, features=384),
+         lstm4=dict(kind=nn.LSTM, layers=4), lstm_both=dict(kind=nn.LSTM, layers=1, both=True),
+         lstm2_both=dict(kind=nn.LSTM, layers=2, both=True, hidden=384),
+         gru2_both=dict(kind=nn.GRU, layers=2, both=True, features=128))
+def tagger(recorder, kind, layers, features=256, hidden=512, both=False):
+    model = LSTMTagger(10000, features, hidden, layers, kind, both).cuda()
     train(recorder, model, tokens(10000, 32, 64), flat_loss, "adam")
 
 
 @pattern(leak=dict(leak=True), fixed=dict(leak=False),
-         gru_leak=dict(leak=True, kind=nn.GRU), large_leak=dict(leak=True, batch=48, length=100, hidden=384))
-def hidden(recorder, leak, kind=nn.LSTM, batch=32, length=64, features=128, hidden=256, layers=2):
-    model = kind(features, hidden, layers, batch_first=True).cuda()
+         gru_leak=dict(leak=True, kind=nn.GRU), large_leak=dict(leak=True, batch=48, length=100, hidden=384),
+         both_leak=dict(leak=True, both=True), gru_both_fixed=dict(leak=False, kind=nn.GRU, both=True, layers=3))
+def hidden(recorder, leak, kind=nn.LSTM, batch=32, length=64, features=128, hidden=256, layers=2, both=False):
+    model = kind(features, hidden, layers, batch_first=True, bidirectional=both).cuda()
     state = None
     for i in range(6):
         output, state = model(torch.randn(batch, length, features, device="cuda"), state)

@@ -9,17 +9,18 @@ scenario {
     { "hidden", 512, "size of the state", least = 1, most = 65536 },
     { "batch", 32, "sequences", least = 1, most = 4096 },
     { "length", 64, "words", least = 1, most = 4096 },
+    { "both", false, "bidirectional" },
     { "vocabulary", 10000, "words known", least = 2, most = 1000000 },
   },
 }
 
 words = nn.Embedding { vocabulary, features }
 if gru then
-  network = nn.GRU { features, hidden, layers = layers }
+  network = nn.GRU { features, hidden, layers = layers, bidirectional = both }
 else
-  network = nn.LSTM { features, hidden, layers = layers }
+  network = nn.LSTM { features, hidden, layers = layers, bidirectional = both }
 end
-head = nn.Linear { hidden, vocabulary }
+head = nn.Linear { both and 2 * hidden or hidden, vocabulary }
 optimizer = optim.Adam { words, network, head }
 phase "start"
 
