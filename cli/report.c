@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_ORACLE = 0x600, KEY_HISTORY, KEY_LAST };
@@ -311,8 +312,9 @@ static int render_result(const report_arguments *a)
     gmd_result_file *result = NULL;
     gmd_status status = gmd_file_read(a->input, &text, &size, &error);
     if (status == GMD_OK) {
-        status = gmd_result_file_parse(&result, (char *)text, size, a->input, &error);
+        status = gmd_result_file_parse(&result, (const char *)text, size, a->input, &error);
     }
+    free(text);
     if (status != GMD_OK) {
         fprintf(stderr, "gmd report: %s\n", error.text);
         return cli_exit_status(status);

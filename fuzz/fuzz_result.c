@@ -1,4 +1,4 @@
-/* Any bytes are a JSON result, or an error that names a line and a byte of it; what is accepted has
+/* Any bytes are a JSON result, or an error that names its place; what is accepted has
  * its texts and counts within their bounds, and is written again by every writer. */
 #include "fuzz.h"
 
@@ -43,31 +43,18 @@ static void require_written(const gmd_report *report)
     }
 }
 
+/* "input:LINE:COLUMN: " of what is no JSON, "input: " and where in the tree of what is. */
 static bool is_place(const char *message)
 {
     static const char name[] = "input:";
-    char *end = NULL;
-    if (strncmp(message, name, sizeof name - 1) != 0) {
-        return false;
-    }
-    unsigned long line = strtoul(message + sizeof name - 1, &end, 10);
-    if (line == 0 || *end != ':') {
-        return false;
-    }
-    return strtoul(end + 1, &end, 10) > 0 && strncmp(end, ": ", 2) == 0;
+    return strncmp(message, name, sizeof name - 1) == 0 && strstr(message, ": ") != NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gmd_result_file *result;
     gmd_error error = {""};
-    char *text = malloc(size + 1);
-    FUZZ_REQUIRE(text);
-    if (size) {
-        memcpy(text, data, size);
-    }
-    text[size] = '\0';
-    gmd_status status = gmd_result_file_parse(&result, text, size, "input", &error);
+    gmd_status status = gmd_result_file_parse(&result, (const char *)data, size, "input", &error);
     if (status != GMD_OK) {
         FUZZ_REQUIRE(!result && status == GMD_BAD_INPUT && is_place(error.text));
         return 0;

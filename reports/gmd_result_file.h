@@ -14,10 +14,10 @@
 
 typedef struct gmd_result_file gmd_result_file;
 
-/* Takes `text` over in any case: malloc'd, with a zero after its `size` bytes. `name`, which must
- * outlive the result, is that of the file in messages. GMD_BAD_INPUT: it is no JSON, or not such a
- * result; the error says "NAME:LINE:COLUMN: ...". On failure `*result` is NULL. */
-gmd_status gmd_result_file_parse(gmd_result_file **result, char *text, size_t size,
+/* `name` is that of the file in messages. GMD_BAD_INPUT: it is no JSON ("NAME:LINE:COLUMN: ..."),
+ * or not such a result ("NAME: scenarios[2].check: ..."); numbers of 2^63 and more are not read. On
+ * failure `*result` is NULL. */
+gmd_status gmd_result_file_parse(gmd_result_file **result, const char *text, size_t size,
                                  const char *name, gmd_error *error);
 void gmd_result_file_free(gmd_result_file *result);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct gmd_result_file {
-    gmd_json_tree *tree;
+    json_t *root; /* has the report's texts */
     gmd_report report;
     gmd_outcome **outcomes;
     gmd_repeat *repeats;
@@ -18,9 +18,9 @@ static const char *const verdicts[] = {"pass", "fail", "error", NULL}; /* gmd_ve
 
 /* --- parts of a run ---------------------------------------------------------------------- */
 
-static void read_stats(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_stats(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    const gmd_json_value *stats = gmd_result_member(r, run, "stats", GMD_JSON_OBJECT, false);
+    const json_t *stats = gmd_result_member(r, run, "stats", GMD_RESULT_OBJECT, false);
     if (!stats) {
         return;
     }
@@ -41,32 +41,34 @@ static void read_stats(gmd_result_reader *r, const gmd_json_value *run, gmd_outc
                     .num_ooms = gmd_result_figure(r, stats, "num_ooms")};
 }
 
-static void read_violations(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_violations(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    const gmd_json_value *v =
-        gmd_result_array(r, run, "violations", GMD_JSON_OBJECT, GMD_VIOLATION_MAX);
-    for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
+    const json_t *all =
+        gmd_result_array(r, run, "violations", GMD_RESULT_OBJECT, GMD_VIOLATION_MAX);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
         gmd_violation *violation = &o->violations[o->violation_count++];
         gmd_result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
         violation->request = gmd_result_number(r, v, "request", UINT64_MAX);
         gmd_result_text(r, v, "message", violation->message, sizeof violation->message);
-        gmd_result_copy(r, gmd_result_member(r, v, "case", GMD_JSON_STRING, false),
+        gmd_result_copy(r, gmd_result_member(r, v, "case", GMD_RESULT_STRING, false),
                         violation->case_path, sizeof violation->case_path);
     }
 }
 
-static void read_oracles(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_oracles(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
 {
     static const char *const fates[] = {"pass", "fail", "skipped", NULL}; /* gmd_oracle_fate */
-    if (r->status == GMD_OK && !gmd_json_member(r->tree, run, "oracles", NULL)) {
+    if (!json_object_get(run, "oracles")) {
         gmd_result_refuse(
             r, run,
             "the key \"oracles\" is missing: an earlier gmd wrote this, without what each "
             "oracle said; give what was run instead");
         return;
     }
-    const gmd_json_value *v = gmd_result_array(r, run, "oracles", GMD_JSON_OBJECT, GMD_ORACLE_MAX);
-    for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
+    const json_t *all = gmd_result_array(r, run, "oracles", GMD_RESULT_OBJECT, GMD_ORACLE_MAX);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
         gmd_oracle_result *result = &o->oracles[o->oracle_count++];
         gmd_result_text(r, v, "name", result->name, sizeof result->name);
         result->fate = gmd_result_word(r, v, "verdict", fates);
@@ -76,10 +78,11 @@ static void read_oracles(gmd_result_reader *r, const gmd_json_value *run, gmd_ou
     }
 }
 
-static void read_phases(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_phases(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    const gmd_json_value *v = gmd_result_array(r, run, "phases", GMD_JSON_OBJECT, GMD_PHASE_MAX);
-    for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
+    const json_t *all = gmd_result_array(r, run, "phases", GMD_RESULT_OBJECT, GMD_PHASE_MAX);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
         gmd_phase *phase = &o->phases[o->phase_count++];
         gmd_result_text(r, v, "label", phase->label, sizeof phase->label);
         phase->allocated = gmd_result_figure(r, v, "allocated");
@@ -87,19 +90,20 @@ static void read_phases(gmd_result_reader *r, const gmd_json_value *run, gmd_out
         phase->reserved = gmd_result_figure(r, v, "reserved");
         phase->max_reserved = gmd_result_figure(r, v, "max_reserved");
     }
-    if (gmd_result_member(r, run, "phases_dropped", GMD_JSON_NUMBER, false)) {
+    if (gmd_result_member(r, run, "phases_dropped", GMD_RESULT_NUMBER, false)) {
         o->phases_dropped = (uint32_t)gmd_result_number(r, run, "phases_dropped", INT32_MAX);
     }
 }
 
-static void read_bounds(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_bounds(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
 {
     static const char *const figures[] = {"allocated", "reserved", NULL};
-    if (!gmd_result_member(r, run, "bounds", GMD_JSON_ARRAY, false)) {
+    if (!gmd_result_member(r, run, "bounds", GMD_RESULT_ARRAY, false)) {
         return;
     }
-    const gmd_json_value *v = gmd_result_array(r, run, "bounds", GMD_JSON_OBJECT, GMD_BOUND_MAX);
-    for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
+    const json_t *all = gmd_result_array(r, run, "bounds", GMD_RESULT_OBJECT, GMD_BOUND_MAX);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
         gmd_stated_bound *bound = &o->bounds[o->bound_count++];
         bound->is_reserved = gmd_result_word(r, v, "figure", figures) == 1;
         bound->bytes = gmd_result_number(r, v, "bytes", UINT64_MAX);
@@ -111,10 +115,11 @@ static void read_bounds(gmd_result_reader *r, const gmd_json_value *run, gmd_out
     }
 }
 
-static void read_notes(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_notes(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    const gmd_json_value *v = gmd_result_array(r, run, "notes", GMD_JSON_STRING, GMD_NOTE_MAX);
-    for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
+    const json_t *all = gmd_result_array(r, run, "notes", GMD_RESULT_STRING, GMD_NOTE_MAX);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
         gmd_result_copy(r, v, o->notes[o->note_count], sizeof *o->notes);
         o->note_count++;
     }
@@ -122,10 +127,9 @@ static void read_notes(gmd_result_reader *r, const gmd_json_value *run, gmd_outc
 
 /* --- what replay --check found ----------------------------------------------------------- */
 
-static void read_difference(gmd_result_reader *r, const gmd_json_value *from, gmd_check *check)
+static void read_difference(gmd_result_reader *r, const json_t *from, gmd_check *check)
 {
-    const gmd_json_value *d =
-        gmd_result_member(r, from, "first_difference", GMD_JSON_OBJECT, false);
+    const json_t *d = gmd_result_member(r, from, "first_difference", GMD_RESULT_OBJECT, false);
     if (!d) {
         return;
     }
@@ -140,28 +144,35 @@ static void read_difference(gmd_result_reader *r, const gmd_json_value *from, gm
                     sizeof check->first_difference.text);
 }
 
-static void read_quirks(gmd_result_reader *r, const gmd_json_value *from, gmd_check *check)
+static void read_requests(gmd_result_reader *r, const json_t *from, gmd_check_quirk *quirk)
 {
-    enum { QUIRKS = sizeof check->quirks / sizeof *check->quirks };
-    enum { REQUESTS = sizeof check->quirks->requests / sizeof *check->quirks->requests };
-    const gmd_json_value *v = gmd_result_array(r, from, "quirks", GMD_JSON_OBJECT, QUIRKS);
-    for (; v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
-        gmd_check_quirk *quirk = &check->quirks[check->quirk_count++];
-        gmd_result_text(r, v, "name", quirk->name, sizeof quirk->name);
-        quirk->count = gmd_result_number(r, v, "count", UINT64_MAX);
-        const gmd_json_value *request =
-            gmd_result_array(r, v, "requests", GMD_JSON_NUMBER, REQUESTS);
-        for (size_t i = 0; request; request = gmd_json_next(r->tree, request)) {
-            if (!gmd_json_to_u64(request, &quirk->requests[i++])) {
-                gmd_result_refuse(r, request, "\"requests\": expected whole numbers");
-            }
+    enum { REQUESTS = sizeof quirk->requests / sizeof *quirk->requests };
+    const json_t *all = gmd_result_array(r, from, "requests", GMD_RESULT_NUMBER, REQUESTS);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *request = json_array_get(all, i);
+        if (!json_is_integer(request) || json_integer_value(request) < 0) {
+            gmd_result_refuse(r, all, "[%zu]: expected a whole number from 0", i);
         }
+        quirk->requests[i] = (uint64_t)json_integer_value(request);
     }
 }
 
-static void read_check(gmd_result_reader *r, const gmd_json_value *run, gmd_check *check)
+static void read_quirks(gmd_result_reader *r, const json_t *from, gmd_check *check)
 {
-    const gmd_json_value *c = gmd_result_member(r, run, "check", GMD_JSON_OBJECT, false);
+    enum { QUIRKS = sizeof check->quirks / sizeof *check->quirks };
+    const json_t *all = gmd_result_array(r, from, "quirks", GMD_RESULT_OBJECT, QUIRKS);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
+        gmd_check_quirk *quirk = &check->quirks[check->quirk_count++];
+        gmd_result_text(r, v, "name", quirk->name, sizeof quirk->name);
+        quirk->count = gmd_result_number(r, v, "count", UINT64_MAX);
+        read_requests(r, v, quirk);
+    }
+}
+
+static void read_check(gmd_result_reader *r, const json_t *run, gmd_check *check)
+{
+    const json_t *c = gmd_result_member(r, run, "check", GMD_RESULT_OBJECT, false);
     if (!c) {
         return;
     }
@@ -185,12 +196,12 @@ static void read_check(gmd_result_reader *r, const gmd_json_value *run, gmd_chec
 
 /* --- runs -------------------------------------------------------------------------------- */
 
-static void read_run(gmd_result_reader *r, const gmd_json_value *run, gmd_outcome *o)
+static void read_run(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
 {
     gmd_result_text(r, run, "name", o->name, sizeof o->name);
     gmd_result_text(r, run, "kind", o->kind, sizeof o->kind);
     gmd_result_text(r, run, "variant", o->variant, sizeof o->variant);
-    gmd_result_copy(r, gmd_result_member(r, run, "path", GMD_JSON_STRING, false), o->path,
+    gmd_result_copy(r, gmd_result_member(r, run, "path", GMD_RESULT_STRING, false), o->path,
                     sizeof o->path);
     read_oracles(r, run, o);
     o->verdict = gmd_result_word(r, run, "verdict", verdicts);
@@ -205,7 +216,7 @@ static void read_run(gmd_result_reader *r, const gmd_json_value *run, gmd_outcom
     o->seconds = gmd_result_seconds(r, run, "seconds");
     read_phases(r, run, o);
     read_bounds(r, run, o);
-    if (gmd_result_member(r, run, "smallest_limit", GMD_JSON_NUMBER, false)) {
+    if (gmd_result_member(r, run, "smallest_limit", GMD_RESULT_NUMBER, false)) {
         o->smallest_limit_bytes = gmd_result_number(r, run, "smallest_limit", UINT64_MAX);
     }
     read_stats(r, run, o);
@@ -214,49 +225,50 @@ static void read_run(gmd_result_reader *r, const gmd_json_value *run, gmd_outcom
     read_notes(r, run, o);
 }
 
-static void read_runs(gmd_result_reader *r, const gmd_json_value *root, const char *key,
+static gmd_status fail_memory(gmd_result_reader *r)
+{
+    return gmd_fail(r->error, GMD_NO_MEMORY, "%.200s: no host memory to read it", r->name);
+}
+
+static void read_runs(gmd_result_reader *r, const json_t *root, const char *key,
                       gmd_result_file *result)
 {
-    const gmd_json_value *run = gmd_result_array(r, root, key, GMD_JSON_OBJECT, UINT32_MAX);
-    const gmd_json_value *all = run ? gmd_json_member(r->tree, root, key, NULL) : NULL;
-    if (!all) {
-        return;
-    }
-    result->outcomes = calloc(all->count, sizeof(gmd_outcome *));
-    for (; result->outcomes && run && r->status == GMD_OK; run = gmd_json_next(r->tree, run)) {
+    const json_t *all = gmd_result_array(r, root, key, GMD_RESULT_OBJECT, UINT32_MAX);
+    size_t count = json_array_size(all);
+    result->outcomes = calloc(count + 1, sizeof(gmd_outcome *));
+    for (size_t i = 0; result->outcomes && i < count && r->status == GMD_OK; i++) {
         gmd_outcome *o = calloc(1, sizeof *o);
         if (!o) {
             break;
         }
         result->outcomes[result->report.outcome_count++] = o;
-        read_run(r, run, o);
+        read_run(r, json_array_get(all, i), o);
     }
-    if (r->status == GMD_OK && result->report.outcome_count < all->count) {
-        r->status = gmd_fail(r->error, GMD_NO_MEMORY, "no host memory for the results");
+    if (r->status == GMD_OK && (!result->outcomes || result->report.outcome_count < count)) {
+        r->status = fail_memory(r);
     }
 }
 
-static void read_repeats(gmd_result_reader *r, const gmd_json_value *root, gmd_result_file *result)
+static void read_repeats(gmd_result_reader *r, const json_t *root, gmd_result_file *result)
 {
     gmd_report *report = &result->report;
-    const gmd_json_value *all = gmd_result_member(r, root, "repeats", GMD_JSON_ARRAY, false);
-    const gmd_json_value *v =
-        all ? gmd_result_array(r, root, "repeats", GMD_JSON_OBJECT, UINT32_MAX) : NULL;
-    if (!v) {
+    if (!gmd_result_member(r, root, "repeats", GMD_RESULT_ARRAY, false)) {
         return;
     }
-    result->repeats = calloc(all->count, sizeof *result->repeats);
-    if (!result->repeats) {
-        r->status = gmd_fail(r->error, GMD_NO_MEMORY, "no host memory for the results");
+    const json_t *all = gmd_result_array(r, root, "repeats", GMD_RESULT_OBJECT, UINT32_MAX);
+    result->repeats = calloc(json_array_size(all) + 1, sizeof *result->repeats);
+    if (!result->repeats && r->status == GMD_OK) {
+        r->status = fail_memory(r);
     }
-    for (; result->repeats && v && r->status == GMD_OK; v = gmd_json_next(r->tree, v)) {
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
         gmd_repeat *repeat = &result->repeats[report->repeat_count++];
         repeat->first = gmd_result_number(r, v, "first_run", SIZE_MAX);
         repeat->count = gmd_result_number(r, v, "runs", SIZE_MAX);
         bool is_there = repeat->first < report->outcome_count && repeat->count > 0 &&
                         repeat->count <= report->outcome_count - repeat->first;
         if (!is_there) {
-            gmd_result_refuse(r, v, "\"repeats\": has runs that are not there");
+            gmd_result_refuse(r, v, "these runs are not there");
         }
     }
 }
@@ -264,14 +276,12 @@ static void read_repeats(gmd_result_reader *r, const gmd_json_value *root, gmd_r
 /* --- the whole --------------------------------------------------------------------------- */
 
 /* What says that it failed never looks like a pass, whatever its runs say, nor the other way. */
-static void check_verdict(gmd_result_reader *r, const gmd_json_value *root,
-                          const gmd_report *report)
+static void check_verdict(gmd_result_reader *r, const json_t *root, const gmd_report *report)
 {
     int stated = gmd_result_word(r, root, "verdict", verdicts);
     int runs = gmd_report_verdict(report);
     if (r->status == GMD_OK && stated != runs) {
-        gmd_result_refuse(r, gmd_json_member(r->tree, root, "verdict", NULL),
-                          "\"verdict\" is \"%s\", and that of the runs together \"%s\"",
+        gmd_result_refuse(r, root, "\"verdict\" is \"%s\", and that of the runs together \"%s\"",
                           gmd_verdict_name(stated), gmd_verdict_name(runs));
     }
 }
@@ -280,9 +290,9 @@ static void read_report(gmd_result_reader *r, gmd_result_file *result)
 {
     static const char *const commands[] = {"run", "replay", "fuzz", "gate", NULL};
     static const char *const devices[] = {"sim", "cuda", NULL};
-    const gmd_json_value *root = gmd_json_root(r->tree);
+    const json_t *root = r->root;
     gmd_report *report = &result->report;
-    if (root->type != GMD_JSON_OBJECT || !gmd_json_member(r->tree, root, "gmd", NULL)) {
+    if (!json_object_get(root, "gmd")) {
         gmd_result_refuse(r, root,
                           "expected what gmd writes with --json: an object with the key \"gmd\"");
     }
@@ -290,12 +300,12 @@ static void read_report(gmd_result_reader *r, gmd_result_file *result)
     report->command = commands[gmd_result_word(r, root, "command", commands)];
     if (strcmp(report->command, "gate") == 0) {
         gmd_result_refuse(
-            r, gmd_json_member(r->tree, root, "command", NULL),
+            r, root,
             "the result of a gate is not read back: let the gate itself write the other "
             "reports (--junit, --markdown, --sarif, --openmetrics)");
     }
-    const gmd_json_value *line = gmd_result_member(r, root, "command_line", GMD_JSON_STRING, false);
-    report->command_line = line ? line->text : NULL;
+    const json_t *line = gmd_result_member(r, root, "command_line", GMD_RESULT_STRING, false);
+    report->command_line = json_string_value(line);
     report->allocator = gmd_result_string(r, root, "allocator");
     report->device = devices[gmd_result_word(r, root, "device", devices)];
     report->seed = gmd_result_number(r, root, "seed", UINT64_MAX);
@@ -306,25 +316,34 @@ static void read_report(gmd_result_reader *r, gmd_result_file *result)
     check_verdict(r, root, report);
 }
 
-gmd_status gmd_result_file_parse(gmd_result_file **result, char *text, size_t size,
+static gmd_status load(json_t **root, const char *text, size_t size, const char *name,
+                       gmd_error *error)
+{
+    json_error_t problem;
+    *root = json_loadb(size ? text : "", size, JSON_REJECT_DUPLICATES, &problem);
+    return *root ? GMD_OK
+                 : gmd_fail(error, GMD_BAD_INPUT, "%.200s:%d:%d: expected JSON: %s", name,
+                            problem.line, problem.column, problem.text);
+}
+
+gmd_status gmd_result_file_parse(gmd_result_file **result, const char *text, size_t size,
                                  const char *name, gmd_error *error)
 {
+    gmd_result_reader r = {.name = name, .error = error};
     *result = calloc(1, sizeof **result);
     if (!*result) {
-        free(text);
-        return gmd_fail(error, GMD_NO_MEMORY, "%.200s: no host memory to read it", name);
+        return fail_memory(&r);
     }
-    gmd_status status = gmd_json_tree_parse(&(*result)->tree, text, size, name, error);
-    if (status == GMD_OK) {
-        gmd_result_reader r = {.tree = (*result)->tree, .error = error};
+    r.status = load(&(*result)->root, text, size, name, error);
+    if (r.status == GMD_OK) {
+        r.root = (*result)->root;
         read_report(&r, *result);
-        status = r.status;
     }
-    if (status != GMD_OK) {
+    if (r.status != GMD_OK) {
         gmd_result_file_free(*result);
         *result = NULL;
     }
-    return status;
+    return r.status;
 }
 
 void gmd_result_file_free(gmd_result_file *result)
@@ -337,7 +356,7 @@ void gmd_result_file_free(gmd_result_file *result)
     }
     free(result->outcomes);
     free(result->repeats);
-    gmd_json_tree_free(result->tree);
+    json_decref(result->root);
     free(result);
 }
 

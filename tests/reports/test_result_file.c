@@ -33,6 +33,7 @@ static void assert_survives(const gmd_report *report)
     char *json = sample_written(gmd_report_json, report);
     assert_non_null(json);
     gmd_status status = gmd_result_file_parse(&result, json, strlen(json), "r.json", &error);
+    free(json);
     assert_string_equal(status == GMD_OK ? "" : error.text, "");
     gmd_report again = gmd_result_file_report(result);
     again.rules = report->rules; /* of gmd, not of the run */
@@ -145,6 +146,7 @@ static void a_text_that_became_too_long_is_cut_after_a_character(void **state)
            sizeof sample_passing.variant - 1); /* 127 times U+FFFD */
     char *json = sample_written(gmd_report_json, sample_report("run", &sample_passing, NULL, NULL));
     assert_int_equal(gmd_result_file_parse(&result, json, strlen(json), "r.json", &error), GMD_OK);
+    free(json);
     const char *variant = gmd_result_file_report(result).outcomes[0]->variant;
     assert_int_equal(strlen(variant), 126);
     assert_memory_equal(variant + 123, "\xEF\xBF\xBD", 4);
@@ -166,6 +168,7 @@ static void assert_refused(const char *what, const char *with, const char *messa
     fclose(out);
     free(json);
     assert_int_equal(gmd_result_file_parse(&result, text, size, "r.json", &error), GMD_BAD_INPUT);
+    free(text);
     assert_null(result);
     assert_memory_equal(error.text, "r.json:", 7);
     if (!strstr(error.text, message)) {
@@ -177,13 +180,13 @@ static void wrong_types_are_refused(void **state)
 {
     (void)state;
     assert_refused("\"phases\": [", "\"phases\": 5, \"x\": [",
-                   "\"phases\": expected an array, found a number");
+                   "r.json: scenarios[0]: \"phases\": expected an array, found a number");
     assert_refused("\"label\": \"model\"", "\"label\": null",
-                   "\"label\": expected a string, found null");
+                   "r.json: scenarios[0].phases[0]: \"label\": expected a string, found null");
     assert_refused("\"device_calls\": 12", "\"device_calls\": \"12\"",
                    "\"device_calls\": expected a number, found a string");
     assert_refused("\"scenarios\": [", "\"scenarios\": [7, ",
-                   "\"scenarios\": expected an object, found a number");
+                   "r.json: scenarios: [0]: expected an object, found a number");
 }
 
 static void missing_keys_are_refused(void **state)
@@ -197,18 +200,20 @@ static void keys_that_are_there_twice_are_refused(void **state)
 {
     (void)state;
     assert_refused("\"device_calls\": 12,", "\"device_calls\": 12, \"device_calls\": 13,",
-                   "the key \"device_calls\" is there twice");
+                   "duplicate object key");
 }
 
 static void numbers_beyond_their_range_are_refused(void **state)
 {
     (void)state;
-    assert_refused("\"device_calls\": 12", "\"device_calls\": 18446744073709551616",
-                   "expected a whole number from 0 to 18446744073709551615");
+    assert_refused("\"device_calls\": 12", "\"device_calls\": 9223372036854775808",
+                   "too big integer");
+    assert_refused("\"device_calls\": 12", "\"device_calls\": 1.5", "expected a whole number");
     assert_refused("\"device_calls\": 12", "\"device_calls\": -1", "expected a whole number");
-    assert_refused("\"seconds\": 0.250000,\n      \"phases\"",
-                   "\"seconds\": 1e999,\n      \"phases\"",
+    assert_refused("\"seconds\": 0.250000,\n      \"phases\"", "\"seconds\": -1,\n      \"phases\"",
                    "\"seconds\": expected a number of seconds");
+    assert_refused("\"seconds\": 0.250000,\n      \"phases\"",
+                   "\"seconds\": 1e999,\n      \"phases\"", "real number overflow");
 }
 
 static void a_word_that_is_none_is_refused(void **state)
@@ -243,17 +248,39 @@ static void more_than_a_run_can_have_is_refused(void **state)
     }
     snprintf(many + used, sizeof many - used, "],\n      \"oracles\"");
     assert_refused("\"violations\": [],\n      \"oracles\"", many,
-                   "\"violations\": has 33 values, expected up to 32");
+                   "scenarios[0].violations: 33 values, expected up to 32");
 }
 
 static void another_json_is_refused(void **state)
 {
     (void)state;
-    char *text = strdup("[1, 2]");
-    assert_int_equal(gmd_result_file_parse(&result, text, 6, "r.json", &error), GMD_BAD_INPUT);
+    assert_int_equal(gmd_result_file_parse(&result, "[1, 2]", 6, "r.json", &error), GMD_BAD_INPUT);
     assert_string_equal(
-        error.text,
-        "r.json:1:1: expected what gmd writes with --json: an object with the key \"gmd\"");
+        error.text, "r.json: expected what gmd writes with --json: an object with the key \"gmd\"");
+}
+
+static void no_json_is_refused_with_line_and_column(void **state)
+{
+    (void)state;
+    assert_refused("\"seed\": ", "\"seed\" ", "r.json:6:10: ");
+    assert_refused("\"seed\": ", "\"seed\" ", "expected JSON: ':' expected");
+}
+
+static void an_empty_file_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(gmd_result_file_parse(&result, NULL, 0, "r.json", &error), GMD_BAD_INPUT);
+    assert_memory_equal(error.text, "r.json:1:", 9);
+}
+
+static void brackets_without_end_are_refused(void **state)
+{
+    (void)state;
+    static char text[1 << 20];
+    memset(text, '[', sizeof text);
+    assert_int_equal(gmd_result_file_parse(&result, text, sizeof text, "r.json", &error),
+                     GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "maximum parsing depth reached"));
 }
 
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, release)
@@ -279,6 +306,9 @@ int main(void)
         CLAIM(a_result_of_an_earlier_gmd_is_refused_with_the_reason),
         CLAIM(more_than_a_run_can_have_is_refused),
         CLAIM(another_json_is_refused),
+        CLAIM(no_json_is_refused_with_line_and_column),
+        CLAIM(an_empty_file_is_refused),
+        CLAIM(brackets_without_end_are_refused),
     };
     return cmocka_run_group_tests_name("result_file", tests, NULL, NULL);
 }
