@@ -257,8 +257,9 @@ static void read_repeats(gmd_result_reader *r, const json_t *root, gmd_result_fi
     }
     const json_t *all = gmd_result_array(r, root, "repeats", GMD_RESULT_OBJECT, UINT32_MAX);
     result->repeats = calloc(json_array_size(all) + 1, sizeof *result->repeats);
-    if (!result->repeats && r->status == GMD_OK) {
-        r->status = fail_memory(r);
+    if (!result->repeats) {
+        r->status = r->status == GMD_OK ? fail_memory(r) : r->status;
+        return;
     }
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
