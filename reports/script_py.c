@@ -68,37 +68,32 @@ bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, 
 
 /* --- the script -------------------------------------------------------------------------- */
 
-static const char *stream_name(const gmd_trace *t, uint32_t stream, char text[160])
+/* `names` may have fewer than the trace uses: generated ones have none. */
+static const char *name_of(const gmd_names *names, uint32_t index, char prefix, char text[160])
 {
-    const char *given = stream < t->streams.count ? t->streams.items[stream] : NULL;
-    if (given && stream) {
+    const char *given = index < names->count ? names->items[index] : NULL;
+    if (given) {
         snprintf(text, 160, "%s", given);
     } else {
-        snprintf(text, 160, "s%" PRIu32, stream);
+        snprintf(text, 160, "%c%" PRIu32, prefix, index);
     }
     return text;
+}
+
+static const char *stream_name(const gmd_trace *t, uint32_t stream, char text[160])
+{
+    static const gmd_names none;
+    return name_of(stream ? &t->streams : &none, stream, 's', text);
 }
 
 static const char *block_name(const gmd_trace *t, uint32_t block, char text[160])
 {
-    const char *given = block < t->blocks.count ? t->blocks.items[block] : NULL;
-    if (given) {
-        snprintf(text, 160, "%s", given);
-    } else {
-        snprintf(text, 160, "b%" PRIu32, block);
-    }
-    return text;
+    return name_of(&t->blocks, block, 'b', text);
 }
 
 static const char *pool_name(const gmd_trace *t, uint32_t pool, char text[160])
 {
-    const char *given = pool < t->pools.count ? t->pools.items[pool] : NULL;
-    if (given) {
-        snprintf(text, 160, "%s", given);
-    } else {
-        snprintf(text, 160, "p%" PRIu32, pool);
-    }
-    return text;
+    return name_of(&t->pools, pool, 'p', text);
 }
 
 /* A Python string; what could end it or the line does not stay as it is. */
