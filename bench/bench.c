@@ -9,6 +9,8 @@
 #include "figures.h"
 #include "machine.h"
 
+#include "gmd_status_line.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,12 +332,13 @@ static void run_all(comparison *c)
             continue;
         }
         if (c->options->shows_progress) {
-            fprintf(stderr, "\rmeasuring %s\033[K", bench_catalogue[i].name);
+            fprintf(stderr, GMD_STATUS_BEGIN "measuring %s" GMD_STATUS_END,
+                    bench_catalogue[i].name);
         }
         run_benchmark(c, i, &report->rows[report->row_count++]);
     }
     if (c->options->shows_progress) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, GMD_STATUS_CLEAR);
     }
 }
 

@@ -1,20 +1,14 @@
 /* bench_device - what the simulated device costs: nanoseconds for the calls that allocators make
  * most. */
+#define _GNU_SOURCE /* clock.h: RUSAGE_THREAD */
+#include "clock.h"
 #include "gmd_sim.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { ROUNDS = 7, LIVE = 1000 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static gmd_sim_config configuration(gmd_sim_placement placement)
 {
@@ -39,9 +33,9 @@ static void report(const char *name, void (*run)(uint64_t count), uint64_t count
 {
     double best = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t start = now_ns();
+        uint64_t start = bench_now_ns();
         run(count);
-        double each = (double)(now_ns() - start) / (double)count;
+        double each = (double)(bench_now_ns() - start) / (double)count;
         best = round == 0 || each < best ? each : best;
     }
     printf("%-52s %9.1f ns\n", name, best);

@@ -8,6 +8,8 @@
  * stream or on another one that is then recorded. Each figure is the median of rounds that take
  * turns, each in a process of its own, after as many requests that are not measured; a share is the
  * median of the rounds' differences. */
+#define _GNU_SOURCE /* clock.h: RUSAGE_THREAD */
+#include "clock.h"
 #include "gmd_driver.h"
 #include "gmd_oracle.h"
 #include "gmd_session.h"
@@ -19,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LIVE = 1000, ROUNDS = 9, CONFIGURATIONS_MAX = GMD_ORACLE_MAX + 2 };
@@ -37,13 +38,6 @@ typedef struct configuration {
     double ns[2][ROUNDS]; /* without and with uses */
     double median[2], share[2];
 } configuration;
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static uint64_t below(load *l, uint64_t limit) /* splitmix64 */
 {
@@ -96,9 +90,9 @@ static gmd_status churn(void *context, gmd_session *session, gmd_error *error)
             return gmd_fail(error, GMD_FAILED, "block %" PRIu32 " was not served", i);
         }
     }
-    double start = 0;
+    uint64_t start = 0;
     for (int pass = 0; pass < 2; pass++) { /* the first one is not measured */
-        start = now_ns();
+        start = bench_now_ns();
         for (uint64_t made = 0, more; made < l->requests; made += more) {
             more = make_some(session, l);
             if (!more) {
@@ -106,7 +100,7 @@ static gmd_status churn(void *context, gmd_session *session, gmd_error *error)
             }
         }
     }
-    *l->ns_per_request = (now_ns() - start) / (double)l->requests;
+    *l->ns_per_request = (double)(bench_now_ns() - start) / (double)l->requests;
     return GMD_OK;
 }
 

@@ -4,6 +4,8 @@
  * out.
  *
  *     bench_torch [TORCH_DIR]          gmd's libraries: $GMD_LIB_DIR, else ../lib/gmd from here */
+#define _GNU_SOURCE /* clock.h: RUSAGE_THREAD */
+#include "clock.h"
 #include "gmd_runtime.h"
 #include "gmd_torch.h"
 #include "subject.h"
@@ -32,24 +34,17 @@ typedef struct setup {
     char lib_directory[PATH_MAX], adapter[PATH_MAX];
 } setup;
 
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* The best of several rounds, in which other processes disturbed least. */
 static double time_pairs(const gmd_subject *s, cudaStream_t stream, size_t size)
 {
     double best = 0;
     s->free(s->malloc(size, 0, stream), size, 0, stream);
     for (int round = 0; round < ROUNDS; round++) {
-        double start = now_ns();
+        uint64_t start = bench_now_ns();
         for (int i = 0; i < PAIRS; i++) {
             s->free(s->malloc(size, 0, stream), size, 0, stream);
         }
-        double each = (now_ns() - start) / PAIRS;
+        double each = (double)(bench_now_ns() - start) / PAIRS;
         best = round == 0 || each < best ? each : best;
     }
     return best;
@@ -58,12 +53,12 @@ static double time_pairs(const gmd_subject *s, cudaStream_t stream, size_t size)
 /* A call that reaches the runtime and does nothing: how much of a pair it can be. */
 static double time_call(const gmd_runtime *rt)
 {
-    double start = now_ns();
+    uint64_t start = bench_now_ns();
     for (int i = 0; i < PAIRS; i++) {
         int device;
         rt->cudaGetDevice(&device);
     }
-    return (now_ns() - start) / PAIRS;
+    return (double)(bench_now_ns() - start) / PAIRS;
 }
 
 static gmd_status measure(const setup *from, gmd_device_kind kind, figures *out, gmd_error *error)

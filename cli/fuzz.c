@@ -6,6 +6,7 @@
 #include "results.h"
 
 #include "gmd_size.h"
+#include "gmd_status_line.h"
 #include "jobs.h"
 
 #include <errno.h>
@@ -216,7 +217,7 @@ static void show_status(void *context, const gmd_search_status *s)
     status_line *line = context;
     char left[CLI_LEFT_BYTES];
     if (strcmp(s->doing, "done") == 0) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, GMD_STATUS_CLEAR);
         return;
     }
     if (s->seconds < line->next_shown) {
@@ -225,15 +226,15 @@ static void show_status(void *context, const gmd_search_status *s)
     line->next_shown = s->seconds + REFRESH_SECONDS;
     double seconds = s->seconds > 0 ? s->seconds : 1;
     fprintf(stderr,
-            CLI_LINE_BEGIN "%s: %" PRIu64 " inputs (%.0f/s), %.0f requests/s, %zu found, %" PRIu32
-                           " features, the last new one %.0f s ago, %zu in the corpus, %.0f s%s",
+            GMD_STATUS_BEGIN "%s: %" PRIu64 " inputs (%.0f/s), %.0f requests/s, %zu found, %" PRIu32
+                             " features, the last new one %.0f s ago, %zu in the corpus, %.0f s%s",
             s->doing, s->runs, (double)s->runs / seconds, (double)s->requests / seconds,
             s->findings, s->features, s->fresh_seconds, s->inputs, s->seconds,
             time_left(line, s, left));
     if (strcmp(s->doing, "minimising") == 0) {
         fprintf(stderr, " (%zu requests)", s->case_requests);
     }
-    fprintf(stderr, CLI_LINE_END);
+    fprintf(stderr, GMD_STATUS_END);
 }
 
 /* --- the campaign ------------------------------------------------------------------------ */

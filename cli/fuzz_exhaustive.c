@@ -4,6 +4,7 @@
 
 #include "exhaustive.h"
 #include "gmd_size.h"
+#include "gmd_status_line.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,8 +23,8 @@ bool cli_parse_depth(const char *text, uint32_t *depth)
 static void show_progress(const gmd_exhaustive_result *r, size_t findings)
 {
     fprintf(stderr,
-            CLI_LINE_BEGIN "%s, length %" PRIu32 ": %" PRIu64 " runs, %.0f/s, %" PRIu64
-                           " states, %zu found, %.0f s" CLI_LINE_END,
+            GMD_STATUS_BEGIN "%s, length %" PRIu32 ": %" PRIu64 " runs, %.0f/s, %" PRIu64
+                             " states, %zu found, %.0f s" GMD_STATUS_END,
             r->schedule, r->length, r->runs, r->seconds > 0 ? (double)r->runs / r->seconds : 0,
             r->states, findings, r->seconds);
 }
@@ -105,7 +106,7 @@ gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, bool with_po
     gmd_exhaustive_result result;
     gmd_status status = gmd_exhaustive(&options, &findings, &result, error);
     if (options.progress) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, GMD_STATUS_CLEAR);
     }
     if (status == GMD_OK) {
         add_outcome(results, given, depth, &findings, &result);

@@ -8,6 +8,7 @@
 #include "gmd_gate.h"
 #include "gmd_report.h"
 #include "gmd_size.h"
+#include "gmd_status_line.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -158,7 +159,9 @@ static const struct argp gate_argp = {
            "seed gives the same verdict on correctness and memory."
            "\vExit status: 0 clean, 1 findings, 2 bad usage or an allocator that cannot be loaded, "
            "3 gmd failed. --conf: these settings only; without it those that the allocator takes "
-           "are tried.",
+           "are tried. Of the common options --timeout is 5 and --devices 2 unless told otherwise, "
+           "--cases is --out, and --capacity, --limit, --schedule, --interleave, --device=cuda, "
+           "--perfetto and --snapshot are refused.",
     .children = gate_children,
 };
 
@@ -186,8 +189,8 @@ static void show_progress(void *context, const gmd_gate_progress *p)
     }
     line->last_told = p->seconds;
     fprintf(stderr,
-            CLI_LINE_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
-                           " requests, %zu found, %.0f s%s %s" CLI_LINE_END,
+            GMD_STATUS_BEGIN "%s/%.40s: %" PRIu64 " runs, %" PRIu64
+                             " requests, %zu found, %.0f s%s %s" GMD_STATUS_END,
             p->part, p->item, p->runs, p->requests, p->findings, p->seconds,
             cli_time_left(p->seconds, line->seconds, p->seconds, left),
             strcmp(p->doing, "running") == 0 ? "" : p->doing);
@@ -232,7 +235,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     word_options(a);
     gmd_status status = gmd_gate_run(o, result, error);
     if (o->progress) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, GMD_STATUS_CLEAR);
     }
     gmd_outcome *outcome = status == GMD_OK ? cli_results_add(results, "gate", "gate") : NULL;
     if (!outcome) {

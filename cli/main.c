@@ -56,9 +56,15 @@ static void finish_stdout(void)
 
 int main(int argc, char **argv)
 {
+    static char help[] = "--help";
     main_process = getpid();
     atexit(finish_stdout);
     const char *name = argc > 1 ? argv[1] : "--help";
+    if (strcmp(name, "help") == 0 && argc == 3) { /* gmd help COMMAND */
+        argv[1] = argv[2];
+        argv[2] = help;
+        name = argv[1];
+    }
     if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0 || strcmp(name, "-h") == 0) {
         print_help(argc > 1 ? stdout : stderr);
         return argc > 1 ? GMD_EXIT_OK : GMD_EXIT_USAGE;

@@ -8,6 +8,7 @@
 #include "findings.h"
 #include "gmd_known.h"
 #include "gmd_size.h"
+#include "gmd_status_line.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -117,7 +118,8 @@ static const struct argp minimize_argp = {
 static void show_progress(void *context, size_t requests, uint64_t tries)
 {
     (void)context;
-    fprintf(stderr, CLI_LINE_BEGIN "minimising: %zu requests after %" PRIu64 " tries" CLI_LINE_END,
+    fprintf(stderr,
+            GMD_STATUS_BEGIN "minimising: %zu requests after %" PRIu64 " tries" GMD_STATUS_END,
             requests, tries);
 }
 
@@ -190,7 +192,7 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
         status = gmd_minimize(&trace, &runner, &cause, &limits, &result, error);
     }
     if (options.shows_progress) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, GMD_STATUS_CLEAR);
     }
     if (status == GMD_OK) {
         status = write_result(a, &trace, &result, error);

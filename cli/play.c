@@ -149,11 +149,13 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
         cli_variants_declared(plan->variants, run.scenario, &declared);
         variants = &declared;
     }
+    bool is_file = strlen(name) > 4 && strcmp(name + strlen(name) - 4, ".lua") == 0;
     size_t combinations = cli_variants_combinations(variants);
     for (size_t choice = 0; status == GMD_OK && choice < combinations; choice++) {
         cli_variants_choose(variants, choice, run.params, variant, sizeof variant);
         run.param_count = variants->count;
         gmd_workload workload = {.name = gmd_scenario_name(run.scenario),
+                                 .path = is_file ? name : NULL,
                                  .kind = "scenario",
                                  .variant = variant,
                                  .body = play,
@@ -177,6 +179,7 @@ gmd_status cli_play_trace(const cli_plan *plan, const char *path, const gmd_run_
                         "--retention, --timeline and --inspect are for scenarios",
                         path);
     }
-    gmd_workload workload = {.name = path, .kind = "trace", .trace = trace, .body = gmd_play_trace};
+    gmd_workload workload = {
+        .name = path, .path = path, .kind = "trace", .trace = trace, .body = gmd_play_trace};
     return repeat(plan, options, &workload, NULL, results, error);
 }

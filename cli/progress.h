@@ -8,8 +8,4 @@ enum { CLI_LEFT_BYTES = 40 };
  * there is no telling: nothing is done yet, or `all` is 0 (not known). Returns `text`. */
 const char *cli_time_left(double done, double all, double seconds, char text[CLI_LEFT_BYTES]);
 
-/* Around a status line: in between no line is wrapped, so that the next "\r" finds it whole. */
-#define CLI_LINE_BEGIN "\r\033[?7l"
-#define CLI_LINE_END   "\033[K\033[?7h"
-
 #endif

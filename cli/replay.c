@@ -326,6 +326,7 @@ static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_o
     check.quirks = GMD_QUIRKS_ALL;
     replay_body body = {.history = history, .check = &check};
     gmd_workload workload = {.name = a->input,
+                             .path = a->input,
                              .kind = "history",
                              .trace = &history->trace,
                              .body = play_history,
@@ -388,6 +389,7 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         options.device_count = history->trace.device_count;
     }
     gmd_workload workload = {.name = a->input,
+                             .path = a->input,
                              .kind = "history",
                              .trace = &history->trace,
                              .body = play_history,
@@ -477,8 +479,11 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
     if (status == GMD_OK && a->sweep) {
         status = cli_sweep_run(results, &options, "replay", a->input, &trace, a->sweep, error);
     } else if (status == GMD_OK) {
-        gmd_workload workload = {
-            .name = a->input, .kind = "trace", .trace = &trace, .body = gmd_play_trace};
+        gmd_workload workload = {.name = a->input,
+                                 .path = a->input,
+                                 .kind = "trace",
+                                 .trace = &trace,
+                                 .body = gmd_play_trace};
         status = cli_results_run(results, &options, &workload, error);
     }
     gmd_trace_free(&trace);

@@ -6,12 +6,15 @@
 #include "reproduce.h"
 #include "results.h"
 
+#include "gmd_file.h"
 #include "gmd_known.h"
+#include "gmd_result_file.h"
 #include "gmd_size.h"
 #include "store.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_ORACLE = 0x600, KEY_HISTORY, KEY_LAST };
@@ -22,22 +25,23 @@ typedef struct format {
     const char *ending;
     size_t slot;                 /* of cli_options: where the path of such a report goes */
     cli_reproduce_fn *reproduce; /* a program instead, of a case that is not run */
+    bool of_results;             /* can be made of what --json wrote */
 } format;
 
 static const format formats[] = {
-    {".md", offsetof(cli_options, markdown_path), NULL},
-    {".xml", offsetof(cli_options, junit_path), NULL},
-    {".sarif.json", offsetof(cli_options, sarif_path), NULL},
-    {".sarif", offsetof(cli_options, sarif_path), NULL},
-    {".json", offsetof(cli_options, json_path), NULL},
-    {".prom", offsetof(cli_options, openmetrics_path), NULL},
-    {".om", offsetof(cli_options, openmetrics_path), NULL},
-    {".pftrace", offsetof(cli_options, perfetto_path), NULL},
-    {".perfetto-trace", offsetof(cli_options, perfetto_path), NULL},
-    {".pickle", offsetof(cli_options, snapshot_path), NULL},
-    {".pickle.gz", offsetof(cli_options, snapshot_path), NULL},
-    {".c", 0, gmd_reproducer_write_c},
-    {".py", 0, gmd_reproducer_write_python},
+    {".md", offsetof(cli_options, markdown_path), NULL, true},
+    {".xml", offsetof(cli_options, junit_path), NULL, true},
+    {".sarif.json", offsetof(cli_options, sarif_path), NULL, true},
+    {".sarif", offsetof(cli_options, sarif_path), NULL, true},
+    {".json", offsetof(cli_options, json_path), NULL, false},
+    {".prom", offsetof(cli_options, openmetrics_path), NULL, true},
+    {".om", offsetof(cli_options, openmetrics_path), NULL, true},
+    {".pftrace", offsetof(cli_options, perfetto_path), NULL, false},
+    {".perfetto-trace", offsetof(cli_options, perfetto_path), NULL, false},
+    {".pickle", offsetof(cli_options, snapshot_path), NULL, false},
+    {".pickle.gz", offsetof(cli_options, snapshot_path), NULL, false},
+    {".c", 0, gmd_reproducer_write_c, false},
+    {".py", 0, gmd_reproducer_write_python, false},
 };
 
 typedef struct report_arguments {
@@ -76,12 +80,18 @@ static bool ends_with(const char *path, const char *ending)
     return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
+/* What --json wrote. */
+static bool is_result(const char *input)
+{
+    return ends_with(input, ".json") || ends_with(input, ".json.gz");
+}
+
 /* A file of any name, and not what `gmd run` takes: a scenario has no '/' in its name. */
 static bool is_snapshot(const char *input)
 {
     bool is_file = strchr(input, '/') || ends_with(input, ".pickle") ||
                    ends_with(input, ".pickle.gz") || ends_with(input, ".pkl");
-    return is_file && !ends_with(input, ".gmd") && !ends_with(input, ".lua");
+    return is_file && !ends_with(input, ".gmd") && !ends_with(input, ".lua") && !is_result(input);
 }
 
 static const format *format_of(const char *path)
@@ -168,6 +178,14 @@ static void place_output(report_arguments *a, size_t index, struct argp_state *s
         }
         return;
     }
+    if (is_result(a->input) && f->slot == offsetof(cli_options, json_path)) {
+        argp_error(state, "-o %s: %s is the JSON result already", path, a->input);
+    } else if (is_result(a->input) && !f->of_results) {
+        argp_error(state,
+                   "-o %s: is made of the run's events, which no JSON result has: give the case, "
+                   "the snapshot or the scenario itself",
+                   path);
+    }
     const char **slot = (const char **)((char *)&a->common + f->slot);
     if (*slot) {
         argp_error(state, "-o %s: %s is such a report already, and there can be one of each", path,
@@ -187,7 +205,9 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
         return;
     }
     if (!a->input) {
-        argp_error(state, "expected a .gmd case, a PyTorch memory snapshot, or a scenario");
+        argp_error(state,
+                   "expected a .gmd case, a PyTorch memory snapshot, a scenario, or a result of "
+                   "--json");
         return;
     }
     if (!a->output_count) {
@@ -197,11 +217,18 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
         gmd_oracle_names(names, sizeof names);
         argp_error(state, "--oracle %s: there is no such oracle; there are %s", a->oracle, names);
     }
-    if (ends_with(a->input, ".json")) {
+    if (is_result(a->input) &&
+        (a->param_count || a->common.has_allocator || a->common.store_path)) {
+        argp_error(state, "%s: is a result, and nothing is run: it has no %s", a->input,
+                   a->param_count            ? "parameters"
+                   : a->common.has_allocator ? "other allocator"
+                                             : "conditions for --store");
+    }
+    if (is_result(a->input) &&
+        (a->common.perfetto_path || a->common.snapshot_path || a->common.json_path)) {
         argp_error(state,
-                   "%s: what --json wrote is not read back: it does not hold what each oracle "
-                   "said of each run, which other reports tell; give the case, the snapshot or "
-                   "the scenario itself",
+                   "%s: --json, --perfetto and --snapshot are of a run, and of a result nothing is "
+                   "run",
                    a->input);
     }
     if (a->param_count && is_snapshot(a->input)) {
@@ -251,11 +278,13 @@ static const struct argp report_argp = {
     .options = report_options,
     .parser = parse_report,
     .args_doc = "INPUT [KEY=VALUE...] -o FILE...\n--history FILE",
-    .doc = "Runs a .gmd case or a scenario, or replays a PyTorch memory snapshot, and writes what "
-           "came of it in the form that FILE's ending names. Writes a case as a program that shows "
-           "the defect without gmd. Shows how the figures of stored runs changed."
-           "\vWhat is run is what 'gmd run INPUT' runs, of a snapshot 'gmd replay INPUT', with the "
-           "same exit status; on the terminal nothing is shown.",
+    .doc =
+        "Runs a .gmd case or a scenario, or replays a PyTorch memory snapshot, and writes what "
+        "came of it in the form that FILE's ending names. Makes of a JSON result (--json) what its "
+        "run would have written beside it. Writes a case as a program that shows "
+        "the defect without gmd. Shows how the figures of stored runs changed."
+        "\vWhat is run is what 'gmd run INPUT' runs, of a snapshot 'gmd replay INPUT', with the "
+        "same exit status; on the terminal nothing is shown.",
     .children = report_children,
 };
 
@@ -272,6 +301,27 @@ static gmd_status write_programs(const report_arguments *a, gmd_error *error)
         }
     }
     return status;
+}
+
+/* The reports that the run would have made, without it. */
+static int render_result(const report_arguments *a)
+{
+    gmd_error error = {""};
+    uint8_t *text = NULL;
+    size_t size = 0;
+    gmd_result_file *result = NULL;
+    gmd_status status = gmd_file_read(a->input, &text, &size, &error);
+    if (status == GMD_OK) {
+        status = gmd_result_file_parse(&result, (const char *)text, size, a->input, &error);
+    }
+    free(text);
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd report: %s\n", error.text);
+        return cli_exit_status(status);
+    }
+    int exit_status = cli_results_rewrite(gmd_result_file_report(result), &a->common);
+    gmd_result_file_free(result);
+    return exit_status;
 }
 
 static int run_input(report_arguments *a)
@@ -300,7 +350,10 @@ static int report(report_arguments *a)
         fprintf(stderr, "gmd report: %s\n", error.text);
         return cli_exit_status(status);
     }
-    return a->common.runs_nothing ? GMD_EXIT_OK : run_input(a);
+    if (a->common.runs_nothing) {
+        return GMD_EXIT_OK;
+    }
+    return is_result(a->input) ? render_result(a) : run_input(a);
 }
 
 int cli_report(int argc, char **argv)

@@ -1,5 +1,7 @@
 #include "results.h"
 
+#include "distinct.h"
+
 #include "gmd_oracle.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
@@ -195,11 +197,11 @@ static int status_of_outcome(const gmd_outcome *outcome)
     }
 }
 
-static int status_of(const cli_results *results)
+static int status_of(const gmd_outcome *const *outcomes, size_t count)
 {
     int status = GMD_EXIT_OK;
-    for (size_t i = 0; i < results->count; i++) {
-        int one = status_of_outcome(results->items[i]);
+    for (size_t i = 0; i < count; i++) {
+        int one = status_of_outcome(outcomes[i]);
         status = one > status ? one : status;
     }
     return status;
@@ -281,6 +283,7 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
 {
     gmd_report_rule rules[GMD_ORACLE_MAX];
     char conditions[500];
+    cli_tell_apart(results->items, results->count);
     describe_conditions(options, conditions, sizeof conditions);
     gmd_report report = {.version = GMD_VERSION,
                          .command = command,
@@ -317,7 +320,23 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
                     results->items[i]->error);
         }
     }
-    return status_of(results);
+    return status_of(report.outcomes, report.outcome_count);
+}
+
+int cli_results_rewrite(gmd_report report, const cli_options *options)
+{
+    gmd_report_rule rules[GMD_ORACLE_MAX];
+    gmd_error error = {""};
+    report.rules = rules;
+    report.rule_count = list_rules(rules);
+    gmd_status status = write_files(options, &report, &error);
+    if (status != GMD_OK) {
+        fprintf(stderr, "gmd report: %s\n", error.text);
+        return cli_exit_status(status);
+    }
+    /* Where nothing was run, nothing was checked. */
+    return report.outcome_count ? status_of(report.outcomes, report.outcome_count)
+                                : GMD_EXIT_FAILURE;
 }
 
 void cli_results_free(cli_results *results)

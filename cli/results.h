@@ -45,6 +45,10 @@ void cli_results_add_error(cli_results *results, const char *name, const char *k
  * not be carried out, 1 for findings, 0. */
 int cli_results_report(const cli_results *results, const cli_options *options, const char *command);
 
+/* Writes the other reports of a result that was read (gmd_result_file.h); the exit status is that
+ * of its runs. */
+int cli_results_rewrite(gmd_report report, const cli_options *options);
+
 void cli_results_free(cli_results *results);
 
 #endif

@@ -3,6 +3,7 @@
 #include "fault_sweep.h"
 #include "findings.h"
 #include "gmd_clock.h"
+#include "gmd_status_line.h"
 #include "progress.h"
 #include "search.h"
 
@@ -46,8 +47,8 @@ static void show_progress(void *context, uint64_t done, uint64_t all, const char
     char left[CLI_LEFT_BYTES];
     if (s->shows_progress) {
         fprintf(stderr,
-                CLI_LINE_BEGIN "sweep: %" PRIu64 " of %" PRIu64
-                               " runs, %zu found, %s fails%s" CLI_LINE_END,
+                GMD_STATUS_BEGIN "sweep: %" PRIu64 " of %" PRIu64
+                                 " runs, %zu found, %s fails%s" GMD_STATUS_END,
                 done, all, s->findings.count, what,
                 cli_time_left((double)done, (double)all, gmd_clock_s() - s->start, left));
     }
@@ -58,8 +59,8 @@ static void show_minimising(void *context, size_t requests, uint64_t tries)
     const sweeping *s = context;
     if (s->shows_progress) {
         fprintf(stderr,
-                CLI_LINE_BEGIN "sweep: minimising finding %zu: %zu requests, %" PRIu64
-                               " tries" CLI_LINE_END,
+                GMD_STATUS_BEGIN "sweep: minimising finding %zu: %zu requests, %" PRIu64
+                                 " tries" GMD_STATUS_END,
                 s->findings.count, requests, tries);
     }
 }
@@ -132,10 +133,11 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
     }
     status = status == GMD_OK ? s.status : status;
     if (options->shows_progress) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, GMD_STATUS_CLEAR);
     }
     gmd_outcome *o = status == GMD_OK ? cli_results_add(results, base, "sweep") : NULL;
     if (o) {
+        snprintf(o->path, sizeof o->path, "%s", strlen(path) < sizeof o->path ? path : "");
         fill_in(o, &result, &s);
     }
     gmd_findings_free(&s.findings);

@@ -117,6 +117,9 @@ void gmd_child_name_outcome(gmd_outcome *o, const gmd_run_options *options,
     snprintf(o->name, sizeof o->name, "%s", base ? base + 1 : workload->name);
     snprintf(o->kind, sizeof o->kind, "%s", workload->kind);
     snprintf(o->variant, sizeof o->variant, "%s", workload->variant ? workload->variant : "");
+    if (workload->path && strlen(workload->path) < sizeof o->path) {
+        snprintf(o->path, sizeof o->path, "%s", workload->path);
+    }
     o->seed = options->seed;
 }
 

@@ -92,7 +92,8 @@ typedef struct gmd_scene {
 } gmd_scene;
 
 typedef struct gmd_outcome {
-    char name[128];    /* scenario name or file name */
+    char name[256];    /* scenario name or file name */
+    char path[512];    /* the file that was run, as it was given; empty: none, or it is longer */
     char kind[16];     /* "scenario", "trace", "history" */
     char variant[128]; /* the parameters, "leak=true"; may be empty */
     int verdict;       /* gmd_verdict */

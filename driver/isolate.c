@@ -6,6 +6,8 @@
 #include "second_opinion.h"
 #include "second_run.h"
 
+#include "gmd_status_line.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -50,7 +52,8 @@ static void show_progress(const gmd_run_options *options, const gmd_shared *shar
 {
     if (options->shows_progress && seconds > 0.5) {
         uint64_t requests = shared->outcome.requests;
-        fprintf(stderr, "\r%.100s: %" PRIu64 " requests, %.0f/s, %.0f s \033[K",
+        fprintf(stderr,
+                GMD_STATUS_BEGIN "%.100s: %" PRIu64 " requests, %.0f/s, %.0f s" GMD_STATUS_END,
                 shared->outcome.name, requests, (double)requests / seconds, seconds);
     }
 }
@@ -58,7 +61,7 @@ static void show_progress(const gmd_run_options *options, const gmd_shared *shar
 static void clear_progress(const gmd_run_options *options)
 {
     if (options->shows_progress) {
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, GMD_STATUS_CLEAR);
     }
 }
 

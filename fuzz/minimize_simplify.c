@@ -21,9 +21,10 @@ static bool cut_setting(const char *conf, size_t index, char *out, size_t size)
     const char *start = conf;
     for (size_t i = 0; i < index; i++) {
         start = strchr(start, ',');
-        if (!start++) {
+        if (!start) {
             return false;
         }
+        start++;
     }
     const char *end = strchr(start, ',');
     size_t before = (size_t)(start - conf);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 static void put_quoted(const char *text, FILE *out)
 {
@@ -130,6 +131,21 @@ void gmd_json_double(gmd_json *json, const char *key, double value)
     } else {
         fputs("null", json->out);
     }
+}
+
+void gmd_json_exact(gmd_json *json, const char *key, double value)
+{
+    char text[32];
+    if (!isfinite(value) || fabs(value) >= 1e15) {
+        gmd_json_double(json, key, value);
+        return;
+    }
+    snprintf(text, sizeof text, "%.6f", value);
+    for (int digits = 15; digits <= 17 && strtod(text, NULL) != value; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+    }
+    begin_member(json, key);
+    fputs(text, json->out);
 }
 
 void gmd_json_bool(gmd_json *json, const char *key, bool value)

@@ -41,6 +41,8 @@ void gmd_json_u64(gmd_json *json, const char *key, uint64_t value);
 void gmd_json_i64(gmd_json *json, const char *key, int64_t value);
 /* JSON has no word for an infinity or a NaN: they become null. */
 void gmd_json_double(gmd_json *json, const char *key, double value);
+/* With as many digits as it takes to read the same number again, six decimals at least. */
+void gmd_json_exact(gmd_json *json, const char *key, double value);
 void gmd_json_bool(gmd_json *json, const char *key, bool value);
 void gmd_json_null(gmd_json *json, const char *key);
 

@@ -15,6 +15,18 @@ const char *gmd_verdict_name(int verdict)
     }
 }
 
+const char *gmd_oracle_fate_name(int fate)
+{
+    switch (fate) {
+    case GMD_ORACLE_PASSED:
+        return "pass";
+    case GMD_ORACLE_SKIPPED:
+        return "skipped";
+    default: /* a fate that cannot be is not a pass */
+        return "fail";
+    }
+}
+
 gmd_verdict gmd_report_verdict(const gmd_report *report)
 {
     if (report->outcome_count == 0) {

@@ -12,8 +12,11 @@ double gmd_requests_per_second(const gmd_outcome *outcome);
 
 /* What tells outcome number `index` from the others of the report, "growth leak=true seed 8": its
  * name, what it was run with, and where that is not enough which of those that are alike it is. */
-enum { GMD_TITLE_TEXT = 320 };
+enum { GMD_TITLE_TEXT = 448 };
 const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT]);
+
+/* "pass", "fail" or "skipped", of a gmd_oracle_fate. */
+const char *gmd_oracle_fate_name(int fate);
 
 /* The run could not be carried out; also for a verdict that is none. */
 bool gmd_is_error(const gmd_outcome *outcome);

@@ -143,6 +143,7 @@ void gmd_repeats_json(gmd_json *json, const gmd_report *report)
         gmd_json_u64(json, "runs", repeat->count);
         gmd_json_u64(json, "passed", passed(report, repeat));
         gmd_json_u64(json, "first_seed", first->seed);
+        gmd_json_u64(json, "first_run", repeat->first);
         for (int k = 0; k < FIGURES; k++) {
             write_spread(json, figures[k].key, spread_of(report, repeat, k));
         }

@@ -1,5 +1,7 @@
 #include "sarif.h"
 
+#include "text.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,7 +133,7 @@ static const char *file_of(const gmd_sarif_result *result)
 {
     const gmd_outcome *o = result->outcome;
     bool is_file = strcmp(o->kind, "trace") == 0 || strcmp(o->kind, "history") == 0;
-    return is_file ? o->name : result->case_path;
+    return !is_file ? result->case_path : *o->path ? o->path : o->name;
 }
 
 static void qualified_name(const gmd_sarif_result *result, char *text, size_t size)
@@ -179,13 +181,24 @@ void gmd_sarif_locations(gmd_json *json, const gmd_sarif_result *result)
 
 /* --- fingerprint ------------------------------------------------------------------------- */
 
-/* FNV-1a; numbers are left out, for they differ from one version to the next while the defect is
- * still the same. */
+static uint64_t hash_bytes(uint64_t sum, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        sum = (sum ^ (unsigned char)bytes[i]) * 0x100000001B3u;
+    }
+    return sum;
+}
+
+/* FNV-1a of the text as reports have it, with U+FFFD for what is no UTF-8; numbers are left out,
+ * for they differ from one version to the next while the defect is still the same. */
 static uint64_t hash(uint64_t sum, const char *text)
 {
-    for (; *text; text++) {
-        if (!isdigit((unsigned char)*text)) {
-            sum = (sum ^ (unsigned char)*text) * 0x100000001B3u;
+    const char *next = text;
+    for (uint32_t c = gmd_utf8_next(&next); c; text = next, c = gmd_utf8_next(&next)) {
+        if (c == GMD_REPLACEMENT_CHARACTER) {
+            sum = hash_bytes(sum, "\xEF\xBF\xBD", 3);
+        } else if (c < '0' || c > '9') {
+            sum = hash_bytes(sum, text, (size_t)(next - text));
         }
     }
     return (sum ^ 0xFF) * 0x100000001B3u;

@@ -113,6 +113,23 @@ static void write_oracles(gmd_json *json, const gmd_report *report)
     gmd_json_end(json);
 }
 
+/* What each oracle said of this run: it is what other reports tell, and are made of again. */
+static void write_own_oracles(gmd_json *json, const gmd_outcome *outcome)
+{
+    gmd_json_array(json, "oracles");
+    for (uint32_t i = 0; i < outcome->oracle_count; i++) {
+        const gmd_oracle_result *result = &outcome->oracles[i];
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "name", result->name);
+        gmd_json_string(json, "verdict", gmd_oracle_fate_name(result->fate));
+        if (result->fate == GMD_ORACLE_SKIPPED) {
+            gmd_json_string(json, "reason", result->reason);
+        }
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
 static void write_first_difference(gmd_json *json, const gmd_check *check)
 {
     if (!check->first_difference.present) {
@@ -153,6 +170,9 @@ static void write_check(gmd_json *json, const gmd_check *check)
     gmd_json_u64(json, "matched", check->matched);
     gmd_json_bool(json, "exact", check->exact);
     gmd_json_bool(json, "stopped_by_violation", check->is_cut_off);
+    if (check->is_cut_off) {
+        gmd_json_u64(json, "cut_off_at", check->cut_off_at);
+    }
     write_first_difference(json, check);
     write_quirks(json, check);
     gmd_json_u64(json, "device_events", check->device_events);
@@ -195,6 +215,9 @@ static void write_bounds(gmd_json *json, const gmd_outcome *outcome)
         write_figure(json, "peak", bound->peak);
         gmd_json_bool(json, "held", !gmd_stated_bound_is_passed(bound));
         gmd_json_bool(json, "leaks", bound->leaks);
+        if (gmd_stated_bound_is_passed(bound)) {
+            gmd_json_u64(json, "passed_phase", bound->passed_phase);
+        }
         gmd_json_end(json);
     }
     gmd_json_end(json);
@@ -207,15 +230,19 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
     gmd_json_string(json, "name", outcome->name);
     gmd_json_string(json, "kind", outcome->kind);
     gmd_json_string(json, "variant", outcome->variant);
+    if (*outcome->path) {
+        gmd_json_string(json, "path", outcome->path);
+    }
     gmd_json_string(json, "verdict", gmd_verdict_name(outcome->verdict));
     if (gmd_is_error(outcome)) {
         gmd_json_string(json, "error", outcome->error);
+        gmd_json_bool(json, "bad_input", outcome->error_status == GMD_BAD_INPUT);
     }
     gmd_json_u64(json, "seed", outcome->seed);
     gmd_json_u64(json, "requests", outcome->requests);
     gmd_json_u64(json, "device_calls", outcome->device_calls);
     gmd_json_u64(json, "known_violations", outcome->known_count);
-    gmd_json_double(json, "seconds", outcome->seconds);
+    gmd_json_exact(json, "seconds", outcome->seconds);
     write_phases(json, outcome);
     if (outcome->bound_count) {
         write_bounds(json, outcome);
@@ -227,6 +254,7 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
     gmd_json_array(json, "violations");
     write_outcome_violations(json, outcome);
     gmd_json_end(json);
+    write_own_oracles(json, outcome);
     if (outcome->check.present) {
         write_check(json, &outcome->check);
     }

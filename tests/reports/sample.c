@@ -5,6 +5,8 @@
 
 gmd_outcome sample_passing, sample_failing, sample_exact;
 
+char *sample_text;
+
 const char *const sample_hostile = "a <b> & \"c\" | \x01 \xFF \n]]> \xC3\xA9";
 
 static void set_oracle(gmd_outcome *outcome, const char *name, gmd_oracle_fate fate,
@@ -94,6 +96,21 @@ void sample_reset(void)
     reset_passing();
     reset_failing();
     reset_exact();
+}
+
+int sample_setup(void **state)
+{
+    (void)state;
+    sample_reset();
+    return 0;
+}
+
+int sample_teardown(void **state)
+{
+    (void)state;
+    free(sample_text);
+    sample_text = NULL;
+    return 0;
 }
 
 static void put_hostile(char *field, size_t size)

@@ -14,6 +14,12 @@
 extern gmd_outcome sample_passing, sample_failing, sample_exact;
 void sample_reset(void);
 
+/* For cmocka_unit_test_setup_teardown(): resets them; frees `sample_text`, where a test may leave
+ * what a writer made. */
+extern char *sample_text;
+int sample_setup(void **state);
+int sample_teardown(void **state);
+
 /* "a <b> & \"c\" | \x01 \xFF \n]]> é": what no format may take literally. */
 extern const char *const sample_hostile;
 /* Puts the hostile text into every string of the outcome. */

@@ -15,13 +15,6 @@
 
 static json_t *root;
 
-static int reset(void **state)
-{
-    (void)state;
-    sample_reset();
-    return 0;
-}
-
 static int release(void **state)
 {
     (void)state;
@@ -296,7 +289,7 @@ static void the_same_outcomes_give_the_same_bytes(void **state)
     free(second);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, release)
 
 int main(void)
 {

@@ -12,36 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *xml;
-
-static int reset(void **state)
-{
-    (void)state;
-    sample_reset();
-    return 0;
-}
-
-static int release(void **state)
-{
-    (void)state;
-    free(xml);
-    xml = NULL;
-    return 0;
-}
-
 /* Writes the report, and a copy to FILE.junit.xml. */
 static const char *report_on(const char *file, const gmd_outcome *first, const gmd_outcome *second,
                              const gmd_outcome *third)
 {
-    xml = sample_written(gmd_report_junit, sample_report("run", first, second, third));
-    assert_non_null(xml);
+    sample_text = sample_written(gmd_report_junit, sample_report("run", first, second, third));
+    assert_non_null(sample_text);
     char path[64];
     snprintf(path, sizeof path, "%s.junit.xml", file);
     FILE *copy = fopen(path, "w");
     assert_non_null(copy);
-    fputs(xml, copy);
+    fputs(sample_text, copy);
     fclose(copy);
-    return xml;
+    return sample_text;
 }
 
 #define assert_contains(text, part) assert_non_null(strstr((text), (part)))
@@ -152,7 +135,7 @@ static void hostile_text_is_escaped_and_forbidden_characters_are_dropped(void **
     assert_null(strchr(text, '\x01'));
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
 {

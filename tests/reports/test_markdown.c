@@ -11,28 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *markdown;
-
-static int reset(void **state)
-{
-    (void)state;
-    sample_reset();
-    return 0;
-}
-
-static int release(void **state)
-{
-    (void)state;
-    free(markdown);
-    markdown = NULL;
-    return 0;
-}
-
 static const char *report_on(const gmd_outcome *first, const gmd_outcome *second)
 {
-    markdown = sample_written(gmd_report_markdown, sample_report("run", first, second, NULL));
-    assert_non_null(markdown);
-    return markdown;
+    sample_text = sample_written(gmd_report_markdown, sample_report("run", first, second, NULL));
+    assert_non_null(sample_text);
+    return sample_text;
 }
 
 #define assert_contains(text, part) assert_non_null(strstr((text), (part)))
@@ -104,7 +87,7 @@ static void hostile_text_stays_text(void **state)
     assert_contains(text, "a &lt;b&gt; &amp; \"c\" \\|");
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
 {

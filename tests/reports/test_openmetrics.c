@@ -11,28 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *metrics;
-
-static int reset(void **state)
-{
-    (void)state;
-    sample_reset();
-    return 0;
-}
-
-static int release(void **state)
-{
-    (void)state;
-    free(metrics);
-    metrics = NULL;
-    return 0;
-}
-
 static const char *metrics_of(const gmd_report *report)
 {
-    metrics = sample_written(gmd_report_openmetrics, report);
-    assert_non_null(metrics);
-    return metrics;
+    sample_text = sample_written(gmd_report_openmetrics, report);
+    assert_non_null(sample_text);
+    return sample_text;
 }
 
 #define assert_contains(text, part) assert_non_null(strstr((text), (part)))
@@ -125,7 +108,7 @@ static void hostile_text_is_escaped(void **state)
     assert_contains(text, "a <b> & \\\"c\\\" | \x01 \xEF\xBF\xBD \\n]]> \xC3\xA9");
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
 {

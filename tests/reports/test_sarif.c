@@ -15,13 +15,6 @@
 
 static json_t *root;
 
-static int reset(void **state)
-{
-    (void)state;
-    sample_reset();
-    return 0;
-}
-
 static int release(void **state)
 {
     (void)state;
@@ -229,7 +222,7 @@ static void hostile_text_stays_text(void **state)
                         "a <b> & \"c\" | \x01 \xEF\xBF\xBD \n]]> \xC3\xA9");
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, release)
 
 int main(void)
 {

@@ -11,28 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *screen;
-
-static int reset(void **state)
-{
-    (void)state;
-    sample_reset();
-    return 0;
-}
-
-static int release(void **state)
-{
-    (void)state;
-    free(screen);
-    screen = NULL;
-    return 0;
-}
-
 static const char *show(gmd_terminal terminal, const gmd_outcome *first, const gmd_outcome *second)
 {
-    screen = sample_terminal(sample_report("run", first, second, NULL), terminal);
-    assert_non_null(screen);
-    return screen;
+    sample_text = sample_terminal(sample_report("run", first, second, NULL), terminal);
+    assert_non_null(sample_text);
+    return sample_text;
 }
 
 static const gmd_terminal plain = {0};
@@ -149,7 +132,7 @@ static void colour_is_there_only_when_asked_for(void **state)
     (void)state;
     assert_contains(show((gmd_terminal){.color = true}, &sample_failing, NULL),
                     "\033[31moverlap, request 17: b3 shares 512 B with b1\033[0m");
-    release(NULL);
+    sample_teardown(NULL);
     assert_null(strchr(show(plain, &sample_failing, NULL), '\033'));
 }
 
@@ -225,7 +208,7 @@ static void a_stream_that_is_no_terminal_gets_no_colour(void **state)
     fclose(file);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
 
 int main(void)
 {

@@ -1,0 +1,14 @@
+/* distinct.h - names of runs by which a person knows which file each is of. */
+#ifndef CLI_DISTINCT_H
+#define CLI_DISTINCT_H
+
+#include "gmd_outcome.h"
+
+#include <stddef.h>
+
+/* Outcomes of one name that are of different files are named by as much of the ends of their paths
+ * as tells them apart: of old/run/c.gmd and new/run/c.gmd these paths, of a/c.gmd and b/d/c.gmd
+ * "a/c.gmd" and "d/c.gmd". What does not fit into a name, and what has no path, keeps its own. */
+void cli_tell_apart(gmd_outcome *const *outcomes, size_t count);
+
+#endif

@@ -1,0 +1,314 @@
+/* A JSON result that is read back: each writer makes of it what it made of the run, and what is no
+ * result is refused at its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_result_file.h"
+#include "sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static gmd_result_file *result;
+static gmd_error error;
+
+static int release(void **state)
+{
+    (void)state;
+    gmd_result_file_free(result);
+    result = NULL;
+    return 0;
+}
+
+static sample_writer *const writers[] = {gmd_report_json, gmd_report_junit, gmd_report_markdown,
+                                         gmd_report_sarif, gmd_report_openmetrics};
+
+/* What each writer makes of the report, and of its JSON read back, is the same to the byte. */
+static void assert_survives(const gmd_report *report)
+{
+    char *json = sample_written(gmd_report_json, report);
+    assert_non_null(json);
+    gmd_status status = gmd_result_file_parse(&result, json, strlen(json), "r.json", &error);
+    free(json);
+    assert_string_equal(status == GMD_OK ? "" : error.text, "");
+    gmd_report again = gmd_result_file_report(result);
+    again.rules = report->rules; /* of gmd, not of the run */
+    again.rule_count = report->rule_count;
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+        char *first = sample_written(writers[i], report),
+             *second = sample_written(writers[i], &again);
+        assert_string_equal(first, second);
+        free(first);
+        free(second);
+    }
+}
+
+static void passes_failures_and_exact_replays_survive(void **state)
+{
+    (void)state;
+    assert_survives(sample_report("run", &sample_passing, &sample_failing, &sample_exact));
+}
+
+static void an_inexact_replay_survives(void **state)
+{
+    (void)state;
+    gmd_check *check = &sample_exact.check;
+    sample_exact.verdict = GMD_FAIL;
+    check->exact = false;
+    check->first_difference.present = true;
+    check->first_difference.request = 512;
+    snprintf(check->first_difference.what, sizeof check->first_difference.what, "address");
+    check->quirks[0] = (gmd_check_quirk){.name = "x", .count = 20, .requests = {1, 2, 3}};
+    check->quirk_count = 1;
+    assert_survives(sample_report("replay", &sample_exact, NULL, NULL));
+}
+
+static void a_replay_that_a_violation_cut_off_survives(void **state)
+{
+    (void)state;
+    sample_exact.verdict = GMD_FAIL;
+    sample_exact.check.exact = false;
+    sample_exact.check.is_cut_off = true;
+    sample_exact.check.cut_off_at = 77;
+    assert_survives(sample_report("replay", &sample_exact, NULL, NULL));
+}
+
+static void errors_survive(void **state)
+{
+    (void)state;
+    sample_passing.verdict = GMD_ERROR;
+    sample_passing.error_status = GMD_BAD_INPUT;
+    snprintf(sample_passing.error, sizeof sample_passing.error, "no such \"thing\"");
+    assert_survives(sample_report("run", &sample_passing, NULL, NULL));
+    assert_int_equal(gmd_result_file_report(result).outcomes[0]->error_status, GMD_BAD_INPUT);
+}
+
+static void bounds_and_paths_survive(void **state)
+{
+    (void)state;
+    sample_passing.bounds[0] = (gmd_stated_bound){.bytes = 5, .peak = 7, .passed_phase = 1};
+    sample_passing.bounds[1] = (gmd_stated_bound){.is_reserved = true, .peak = GMD_STAT_UNKNOWN};
+    sample_passing.bound_count = 2;
+    sample_passing.phases_dropped = 3;
+    sample_passing.smallest_limit_bytes = 9;
+    snprintf(sample_failing.path, sizeof sample_failing.path, "a/short.gmd");
+    assert_survives(sample_report("run", &sample_passing, &sample_failing, NULL));
+}
+
+static void times_survive_to_the_last_digit(void **state)
+{
+    (void)state;
+    sample_passing.seconds = 0.1 + 0.2;
+    sample_failing.seconds = 1.0 / 3e7;
+    assert_survives(sample_report("run", &sample_passing, &sample_failing, NULL));
+    assert_true(gmd_result_file_report(result).outcomes[1]->seconds == 1.0 / 3e7);
+}
+
+static void a_campaign_of_repeats_survives(void **state)
+{
+    (void)state;
+    const gmd_repeat repeat = {.first = 1, .count = 2};
+    gmd_report report = *sample_report("run", &sample_failing, &sample_passing, &sample_passing);
+    report.repeats = &repeat;
+    report.repeat_count = 1;
+    assert_survives(&report);
+}
+
+static void hostile_text_survives(void **state)
+{
+    (void)state;
+    sample_make_hostile(&sample_passing);
+    sample_make_hostile(&sample_failing);
+    snprintf(sample_passing.kind, sizeof sample_passing.kind, "k"); /* too small for U+FFFD, too */
+    snprintf(sample_failing.kind, sizeof sample_failing.kind, "k");
+    for (uint32_t i = 0; i < sample_passing.oracle_count; i++) {
+        snprintf(sample_passing.oracles[i].name, sizeof sample_passing.oracles[i].name, "<&%u", i);
+    }
+    for (uint32_t i = 0; i < sample_failing.oracle_count; i++) {
+        snprintf(sample_failing.oracles[i].name, sizeof sample_failing.oracles[i].name, "<&%u", i);
+    }
+    snprintf(sample_failing.violations[0].oracle, sizeof sample_failing.violations[0].oracle,
+             "<&0");
+    /* A URI has the bytes of a file's name, of which JSON keeps only UTF-8. */
+    snprintf(sample_failing.violations[0].case_path, sizeof sample_failing.violations[0].case_path,
+             "a \"<b>\" %%\xC3\xA9.gmd");
+    assert_survives(sample_report("run", &sample_passing, &sample_failing, NULL));
+}
+
+static void a_text_that_became_too_long_is_cut_after_a_character(void **state)
+{
+    (void)state;
+    memset(sample_passing.variant, '\xFF',
+           sizeof sample_passing.variant - 1); /* 127 times U+FFFD */
+    char *json = sample_written(gmd_report_json, sample_report("run", &sample_passing, NULL, NULL));
+    assert_int_equal(gmd_result_file_parse(&result, json, strlen(json), "r.json", &error), GMD_OK);
+    free(json);
+    const char *variant = gmd_result_file_report(result).outcomes[0]->variant;
+    assert_int_equal(strlen(variant), 126);
+    assert_memory_equal(variant + 123, "\xEF\xBF\xBD", 4);
+}
+
+/* --- what is no result ------------------------------------------------------------------- */
+
+/* The JSON of a passing run, in which `what` is replaced once; refused with the message. */
+static void assert_refused(const char *what, const char *with, const char *message)
+{
+    char *json = sample_written(gmd_report_json, sample_report("run", &sample_passing, NULL, NULL));
+    assert_non_null(json);
+    char *at = strstr(json, what), *text = NULL;
+    assert_non_null(at);
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    fprintf(out, "%.*s%s%s", (int)(at - json), json, with, at + strlen(what));
+    fclose(out);
+    free(json);
+    assert_int_equal(gmd_result_file_parse(&result, text, size, "r.json", &error), GMD_BAD_INPUT);
+    free(text);
+    assert_null(result);
+    assert_memory_equal(error.text, "r.json:", 7);
+    if (!strstr(error.text, message)) {
+        fail_msg("expected '%s', got '%s'", message, error.text);
+    }
+}
+
+static void wrong_types_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("\"phases\": [", "\"phases\": 5, \"x\": [",
+                   "r.json: scenarios[0]: \"phases\": expected an array, found a number");
+    assert_refused("\"label\": \"model\"", "\"label\": null",
+                   "r.json: scenarios[0].phases[0]: \"label\": expected a string, found null");
+    assert_refused("\"device_calls\": 12", "\"device_calls\": \"12\"",
+                   "\"device_calls\": expected a number, found a string");
+    assert_refused("\"scenarios\": [", "\"scenarios\": [7, ",
+                   "r.json: scenarios: [0]: expected an object, found a number");
+}
+
+static void missing_keys_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("\"device_calls\": 12,", "", "the key \"device_calls\" is missing");
+    assert_refused("\"scenarios\"", "\"replays\"", "the key \"scenarios\" is missing");
+}
+
+static void keys_that_are_there_twice_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("\"device_calls\": 12,", "\"device_calls\": 12, \"device_calls\": 13,",
+                   "duplicate object key");
+}
+
+static void numbers_beyond_their_range_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("\"device_calls\": 12", "\"device_calls\": 9223372036854775808",
+                   "too big integer");
+    assert_refused("\"device_calls\": 12", "\"device_calls\": 1.5", "expected a whole number");
+    assert_refused("\"device_calls\": 12", "\"device_calls\": -1", "expected a whole number");
+    assert_refused("\"seconds\": 0.250000,\n      \"phases\"", "\"seconds\": -1,\n      \"phases\"",
+                   "\"seconds\": expected a number of seconds");
+    assert_refused("\"seconds\": 0.250000,\n      \"phases\"",
+                   "\"seconds\": 1e999,\n      \"phases\"", "real number overflow");
+}
+
+static void a_word_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("\"name\": \"backing\", \"verdict\": \"pass\"",
+                   "\"name\": \"backing\", \"verdict\": \"perhaps\"",
+                   "expected one of \"pass\", \"fail\", \"skipped\", found \"perhaps\"");
+}
+
+static void a_verdict_that_its_runs_do_not_have_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("\"verdict\": \"pass\"", "\"verdict\": \"fail\"",
+                   "\"verdict\" is \"fail\", and that of the runs together \"pass\"");
+}
+
+static void a_result_of_an_earlier_gmd_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    assert_refused("\"oracles\": [\n        {", "\"other\": [\n        {",
+                   "an earlier gmd wrote this, without what each oracle said");
+}
+
+static void more_than_a_run_can_have_is_refused(void **state)
+{
+    (void)state;
+    char many[4 * GMD_VIOLATION_MAX + 64] = "\"violations\": [{}";
+    size_t used = strlen(many);
+    for (int i = 0; i < GMD_VIOLATION_MAX; i++) {
+        used += (size_t)snprintf(many + used, sizeof many - used, ",{}");
+    }
+    snprintf(many + used, sizeof many - used, "],\n      \"oracles\"");
+    assert_refused("\"violations\": [],\n      \"oracles\"", many,
+                   "scenarios[0].violations: 33 values, expected up to 32");
+}
+
+static void another_json_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(gmd_result_file_parse(&result, "[1, 2]", 6, "r.json", &error), GMD_BAD_INPUT);
+    assert_string_equal(
+        error.text, "r.json: expected what gmd writes with --json: an object with the key \"gmd\"");
+}
+
+static void no_json_is_refused_with_line_and_column(void **state)
+{
+    (void)state;
+    assert_refused("\"seed\": ", "\"seed\" ", "r.json:6:10: ");
+    assert_refused("\"seed\": ", "\"seed\" ", "expected JSON: ':' expected");
+}
+
+static void an_empty_file_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(gmd_result_file_parse(&result, NULL, 0, "r.json", &error), GMD_BAD_INPUT);
+    assert_memory_equal(error.text, "r.json:1:", 9);
+}
+
+static void brackets_without_end_are_refused(void **state)
+{
+    (void)state;
+    static char text[1 << 20];
+    memset(text, '[', sizeof text);
+    assert_int_equal(gmd_result_file_parse(&result, text, sizeof text, "r.json", &error),
+                     GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "maximum parsing depth reached"));
+}
+
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, release)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLAIM(passes_failures_and_exact_replays_survive),
+        CLAIM(an_inexact_replay_survives),
+        CLAIM(a_replay_that_a_violation_cut_off_survives),
+        CLAIM(errors_survive),
+        CLAIM(bounds_and_paths_survive),
+        CLAIM(times_survive_to_the_last_digit),
+        CLAIM(a_campaign_of_repeats_survives),
+        CLAIM(hostile_text_survives),
+        CLAIM(a_text_that_became_too_long_is_cut_after_a_character),
+        CLAIM(wrong_types_are_refused),
+        CLAIM(missing_keys_are_refused),
+        CLAIM(keys_that_are_there_twice_are_refused),
+        CLAIM(numbers_beyond_their_range_are_refused),
+        CLAIM(a_word_that_is_none_is_refused),
+        CLAIM(a_verdict_that_its_runs_do_not_have_is_refused),
+        CLAIM(a_result_of_an_earlier_gmd_is_refused_with_the_reason),
+        CLAIM(more_than_a_run_can_have_is_refused),
+        CLAIM(another_json_is_refused),
+        CLAIM(no_json_is_refused_with_line_and_column),
+        CLAIM(an_empty_file_is_refused),
+        CLAIM(brackets_without_end_are_refused),
+    };
+    return cmocka_run_group_tests_name("result_file", tests, NULL, NULL);
+}

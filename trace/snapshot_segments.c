@@ -1,0 +1,227 @@
+/* snapshot_segments.c - segments and the blocks in them. */
+#include "snapshot_fields.h"
+
+#include "gmd_trace.h"
+#include "quote.h"
+
+#include <stdlib.h>
+
+/* --- blocks ------------------------------------------------------------------------------ */
+
+static bool read_state(gmd_snapshot_reader *c, const gmd_snapshot_field *f, uint8_t *state)
+{
+    static const struct {
+        const char *name;
+        gmd_block_state state;
+    } states[] = {{"inactive", GMD_BLOCK_INACTIVE},
+                  {"active_allocated", GMD_BLOCK_ALLOCATED},
+                  {"active_pending_free", GMD_BLOCK_PENDING_FREE},
+                  {"active_awaiting_free", GMD_BLOCK_PENDING_FREE}};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        if (gmd_snapshot_text_is(f->found, states[i].name)) {
+            *state = (uint8_t)states[i].state;
+            return true;
+        }
+    }
+    char quoted[GMD_QUOTE_BYTES];
+    return GMD_SNAPSHOT_FAIL(
+        c, f->found,
+        "key 'state': expected active_allocated, active_pending_free or inactive, "
+        "found %s",
+        gmd_quote(f->found->text, f->found->length, quoted));
+}
+
+/* `expected`: the end of the block before it. Torch up to 2.0 left the address to be added up. */
+static bool read_block(gmd_snapshot_reader *c, const gmd_pickle_value *record, uint64_t expected,
+                       gmd_snapshot_block *block)
+{
+    enum { ADDRESS, SIZE, REQUESTED, STATE, FIELDS };
+    gmd_snapshot_field fields[FIELDS] = {
+        {"address", NULL}, {"size", NULL}, {"requested_size", NULL}, {"state", NULL}};
+    *block = (gmd_snapshot_block){0};
+    return gmd_snapshot_find(c, record, fields, FIELDS) &&
+           gmd_snapshot_required_number(c, record, &fields[SIZE], &block->size) &&
+           gmd_snapshot_optional_number(c, &fields[ADDRESS], expected, &block->address) &&
+           gmd_snapshot_optional_number(c, &fields[REQUESTED], block->size,
+                                        &block->requested_size) &&
+           gmd_snapshot_required_text(c, record, &fields[STATE]) &&
+           read_state(c, &fields[STATE], &block->state);
+}
+
+static bool check_block(gmd_snapshot_reader *c, const gmd_pickle_value *record,
+                        const gmd_snapshot_segment *segment, uint64_t expected,
+                        const gmd_snapshot_block *block)
+{
+    uint64_t end = segment->address + segment->total_size;
+    if (block->size == 0) {
+        return GMD_SNAPSHOT_FAIL(c, record, "key 'size': expected over 0");
+    }
+    if (block->address < expected) {
+        return GMD_SNAPSHOT_FAIL(
+            c, record,
+            "key 'address': expected at least %llu, the end of what is before it, "
+            "found %llu",
+            (unsigned long long)expected, (unsigned long long)block->address);
+    }
+    if (block->address > end || block->size > end - block->address) {
+        return GMD_SNAPSHOT_FAIL(
+            c, record,
+            "%llu bytes at %llu: expected them to end at or before %llu, the segment's end",
+            (unsigned long long)block->size, (unsigned long long)block->address,
+            (unsigned long long)end);
+    }
+    return true;
+}
+
+static bool reserve_blocks(gmd_snapshot_reader *c, size_t count)
+{
+    gmd_snapshot *s = c->snapshot;
+    size_t needed = s->block_count + count;
+    if (needed <= c->block_capacity) {
+        return true;
+    }
+    size_t capacity = needed < c->block_capacity * 2 ? c->block_capacity * 2 : needed;
+    gmd_snapshot_block *blocks = realloc(s->blocks, capacity * sizeof *blocks);
+    if (!blocks) {
+        return gmd_snapshot_no_memory(c);
+    }
+    s->blocks = blocks;
+    c->block_capacity = capacity;
+    return true;
+}
+
+static bool read_blocks(gmd_snapshot_reader *c, const gmd_snapshot_field *f,
+                        gmd_snapshot_segment *segment)
+{
+    const gmd_pickle_items *list;
+    if (!gmd_snapshot_items(c, f, &list) || !gmd_snapshot_count(c, f->found, list->count) ||
+        !reserve_blocks(c, list->count)) {
+        return false;
+    }
+    segment->first_block = c->snapshot->block_count;
+    segment->block_count = list->count;
+    uint64_t expected = segment->address;
+    c->place = GMD_AT_BLOCK;
+    for (c->index = 0; c->index < list->count; c->index++) {
+        const gmd_pickle_value *record = &list->values[c->index];
+        gmd_snapshot_block *block = &c->snapshot->blocks[c->snapshot->block_count];
+        if (!read_block(c, record, expected, block) ||
+            !check_block(c, record, segment, expected, block)) {
+            return false;
+        }
+        expected = block->address + block->size;
+        c->snapshot->block_count++;
+    }
+    c->place = GMD_AT_SEGMENT;
+    return true;
+}
+
+/* --- segments ---------------------------------------------------------------------------- */
+
+static bool read_pool_id(gmd_snapshot_reader *c, const gmd_snapshot_field *f, uint64_t pool_id[2])
+{
+    const gmd_pickle_items *pair;
+    if (!f->found) {
+        return true;
+    }
+    if (!gmd_snapshot_items(c, f, &pair)) {
+        return false;
+    }
+    if (pair->count != 2) {
+        return GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected two integers, found %zu values",
+                                 f->key, pair->count);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        gmd_snapshot_field member = {f->key, &pair->values[i]};
+        if (!gmd_snapshot_number(c, &member, &pool_id[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_pool_kind(gmd_snapshot_reader *c, const gmd_snapshot_field *f, bool *is_large)
+{
+    *is_large = gmd_snapshot_text_is(f->found, "large");
+    return *is_large || gmd_snapshot_text_is(f->found, "small") ||
+           GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected 'large' or 'small'", f->key);
+}
+
+static bool read_device(gmd_snapshot_reader *c, const gmd_pickle_value *record,
+                        const gmd_snapshot_field *f, uint8_t *device)
+{
+    uint64_t number;
+    if (!gmd_snapshot_required_number(c, record, f, &number)) {
+        return false;
+    }
+    if (number >= GMD_MAX_DEVICES) {
+        return GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected less than %d, found %llu", f->key,
+                                 GMD_MAX_DEVICES, (unsigned long long)number);
+    }
+    *device = (uint8_t)number;
+    return true;
+}
+
+static bool read_segment(gmd_snapshot_reader *c, const gmd_pickle_value *record,
+                         gmd_snapshot_segment *s)
+{
+    enum {
+        DEVICE,
+        ADDRESS,
+        TOTAL,
+        ALLOCATED,
+        ACTIVE,
+        REQUESTED,
+        STREAM,
+        TYPE,
+        POOL,
+        EXPANDABLE,
+        BLOCKS
+    };
+    gmd_snapshot_field f[] = {
+        {"device", NULL},         {"address", NULL},      {"total_size", NULL},
+        {"allocated_size", NULL}, {"active_size", NULL},  {"requested_size", NULL},
+        {"stream", NULL},         {"segment_type", NULL}, {"segment_pool_id", NULL},
+        {"is_expandable", NULL},  {"blocks", NULL}};
+    *s = (gmd_snapshot_segment){0};
+    bool ok = gmd_snapshot_find(c, record, f, sizeof f / sizeof *f) &&
+              read_device(c, record, &f[DEVICE], &s->device) &&
+              gmd_snapshot_required_number(c, record, &f[ADDRESS], &s->address) &&
+              gmd_snapshot_required_number(c, record, &f[TOTAL], &s->total_size) &&
+              gmd_snapshot_required_number(c, record, &f[ALLOCATED], &s->allocated_size) &&
+              gmd_snapshot_required_number(c, record, &f[ACTIVE], &s->active_size) &&
+              gmd_snapshot_optional_number(c, &f[REQUESTED], s->active_size, &s->requested_size) &&
+              gmd_snapshot_required_number(c, record, &f[STREAM], &s->stream) &&
+              gmd_snapshot_required_text(c, record, &f[TYPE]) &&
+              read_pool_kind(c, &f[TYPE], &s->is_large) && read_pool_id(c, &f[POOL], s->pool_id) &&
+              gmd_snapshot_optional_bool(c, &f[EXPANDABLE], &s->is_expandable) &&
+              gmd_snapshot_require(c, record, &f[BLOCKS]);
+    if (ok && !gmd_snapshot_fits(s->address, s->total_size)) {
+        return GMD_SNAPSHOT_FAIL(c, record,
+                                 "%llu bytes at address %llu: expected a range of 64-bit addresses",
+                                 (unsigned long long)s->total_size, (unsigned long long)s->address);
+    }
+    return ok && read_blocks(c, &f[BLOCKS], s);
+}
+
+bool gmd_snapshot_read_segments(gmd_snapshot_reader *c, const gmd_snapshot_field *f)
+{
+    const gmd_pickle_items *list;
+    if (!gmd_snapshot_items(c, f, &list) || !gmd_snapshot_count(c, f->found, list->count)) {
+        return false;
+    }
+    c->snapshot->segments = calloc(list->count + 1, sizeof *c->snapshot->segments);
+    if (!c->snapshot->segments) {
+        return gmd_snapshot_no_memory(c);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        c->place = GMD_AT_SEGMENT;
+        c->device_or_segment = i;
+        if (!read_segment(c, &list->values[i], &c->snapshot->segments[i])) {
+            return false;
+        }
+        c->snapshot->segment_count++;
+    }
+    c->place = GMD_AT_FILE;
+    return true;
+}
