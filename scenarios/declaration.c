@@ -68,19 +68,18 @@ static double limit(lua_State *lua, const char *name, const gmd_declared *param,
         lua_pop(lua, 1);
         return absent;
     }
-    bool is_good = param->type == GMD_INTEGER  ? lua_isinteger(lua, -1)
-                   : param->type == GMD_NUMBER ? lua_type(lua, -1) == LUA_TNUMBER
-                                               : false;
     double value = lua_tonumber(lua, -1);
-    if (!is_good || value - value != 0) {
+    bool is_finite = lua_type(lua, -1) == LUA_TNUMBER && value - value == 0;
+    bool is_good = param->type == GMD_INTEGER ? is_finite && value == floor(value)
+                                              : is_finite && param->type == GMD_NUMBER;
+    if (!is_good) {
         luaL_error(lua, "parameter '%s': %s does not go with its type", param->key, name);
     }
     lua_pop(lua, 1);
     return value;
 }
 
-/* A parameter is a variable of the script, which must not hide what the engine has under the name.
- */
+/* A parameter is a variable of the script. It may hide what the engine has under the name. */
 static void check_name(lua_State *lua, const gmd_scenario *scenario, const char *key)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";

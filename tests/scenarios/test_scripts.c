@@ -291,6 +291,9 @@ static void limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction(voi
     bench *run = bench_run_file_text(PARAM("'n', -5, 'h', least = -10") "assert(n == -5)\n");
     bench_assert_ok(run);
     bench_free(run);
+    run = bench_run_file_text(PARAM("'n', 5, 'h', most = 1e6") "assert(n == 5)\n");
+    bench_assert_ok(run);
+    bench_free(run);
     run = bench_run_named("mixture_of_experts", "skew=0.5", 0);
     bench_assert_refused(run, "parameter skew=0.5: expected a number from 1 to 1000");
     bench_free(run);
@@ -344,6 +347,7 @@ static void a_runtime_error_names_file_and_line(void **state)
     assert_refused("x = nn.Linear { 8, 8, bais = false }\n", ".lua:2: 'bais' is not known here");
     assert_refused("x = relu(17)\n", ".lua:2: tensor expected, got number");
     assert_refused("error({})\n", "an error that is no text");
+    assert_refused("error(42)\n", ".lua:2: 42");
 }
 
 static void an_endless_loop_is_stopped_with_its_line(void **state)
