@@ -27,6 +27,8 @@ const char *gmd_bound_text(const gmd_outcome *outcome, uint32_t index, char text
                          gmd_format_in_unit(bound->peak, unit, peak), unit.name);
     }
     if (!gmd_stated_bound_is_passed(bound)) {
+        snprintf(text + used, GMD_BOUND_TEXT - (size_t)used, "%s",
+                 bound->leaks ? " (this variant is made to pass it, and did not here)" : "");
         return text;
     }
     if (bound->passed_phase < outcome->phase_count) {

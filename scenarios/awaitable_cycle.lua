@@ -26,7 +26,7 @@ scenario {
   },
 }
 
-results = tables * 4 * batch * features
+results = tables * ((4 * batch * features + 511) // 512 * 512)
 bound { allocated = 2 * results, leaks = leak }
 
 function request()

@@ -1,15 +1,19 @@
 /* declaration.c - what scenario { } at the head of a script says, and values for its parameters. */
 #include "gmd_size.h"
+#include "lua_arguments.h"
 #include "sandbox.h"
 #include "script.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_PARAMS         64
 #define DECLARATION_BUDGET 1000000
 #define DEFAULT_BUDGET     "1000000000"
+#define MOST_BY_DEFAULT    ((lua_Integer)1 << 40)
 
 static char *copy(const char *text)
 {
@@ -26,7 +30,7 @@ gmd_declared *gmd_scenario_declare(gmd_scenario *scenario, const char *key, cons
     }
     scenario->params = larger;
     gmd_declared *added = &larger[scenario->param_count++];
-    *added = (gmd_declared){copy(key), copy(text), copy(help), type, 0, (lua_Integer)1 << 40};
+    *added = (gmd_declared){copy(key), copy(text), copy(help), type, 0, MOST_BY_DEFAULT};
     return added->key && added->text && added->help ? added : NULL;
 }
 
@@ -57,12 +61,47 @@ static gmd_param_type type_of_default(lua_State *lua, int index, const char *key
     }
 }
 
-static lua_Integer limit(lua_State *lua, const char *name, lua_Integer absent)
+/* Where the script states no limit, a whole number is that of the engine, any other has none. */
+static double limit(lua_State *lua, const char *name, const gmd_declared *param, double absent)
 {
-    lua_getfield(lua, -1, name);
-    lua_Integer value = lua_isnil(lua, -1) ? absent : luaL_checkinteger(lua, -1);
+    if (lua_getfield(lua, -1, name) == LUA_TNIL) {
+        lua_pop(lua, 1);
+        return absent;
+    }
+    double value = lua_tonumber(lua, -1);
+    bool is_finite = lua_type(lua, -1) == LUA_TNUMBER && value - value == 0;
+    bool is_good = param->type == GMD_INTEGER ? is_finite && value == floor(value)
+                                              : is_finite && param->type == GMD_NUMBER;
+    if (!is_good) {
+        luaL_error(lua, "parameter '%s': %s does not go with its type", param->key, name);
+    }
     lua_pop(lua, 1);
     return value;
+}
+
+/* A parameter is a variable of the script. It may hide what the engine has under the name. */
+static void check_name(lua_State *lua, const gmd_scenario *scenario, const char *key)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    if (!key || gmd_scenario_find(scenario, key)) {
+        luaL_error(lua, "a parameter needs a name of its own: { name, default, help }");
+    }
+    if (!*key || !strchr(letters, *key) || key[strspn(key, others)]) {
+        luaL_error(lua, "parameter '%s': its name is no name of a variable", key);
+    }
+    if (strcmp(key, "max_instructions") == 0) {
+        luaL_error(lua, "every scenario has the parameter max_instructions already");
+    }
+}
+
+static void check_default(lua_State *lua, const gmd_scenario *scenario, const gmd_declared *param)
+{
+    gmd_error error = {.text = ""};
+    if (!gmd_param_push(lua, scenario, param, param->text, &error)) {
+        luaL_error(lua, "%s", error.text);
+    }
+    lua_pop(lua, 1);
 }
 
 /* { "batch", 1, "samples in a batch", least = 1, most = 1024 } */
@@ -70,13 +109,12 @@ static void read_param(lua_State *lua, gmd_scenario *scenario)
 {
     luaL_argexpected(lua, lua_istable(lua, -1), 1, "{ name, default, help } for each parameter");
     int entry = lua_gettop(lua);
+    gmd_known_fields(lua, entry, "least most");
     lua_rawgeti(lua, entry, 1);
     lua_rawgeti(lua, entry, 3);
     lua_rawgeti(lua, entry, 2);
     const char *key = lua_tostring(lua, entry + 1), *help = lua_tostring(lua, entry + 2);
-    if (!key || gmd_scenario_find(scenario, key)) {
-        luaL_error(lua, "a parameter needs a name of its own: { name, default, help }");
-    }
+    check_name(lua, scenario, key);
     gmd_param_type type = type_of_default(lua, entry + 3, key);
     const char *text = luaL_tolstring(lua, entry + 3, NULL);
     gmd_declared *added = gmd_scenario_declare(scenario, key, text, help, type);
@@ -85,8 +123,10 @@ static void read_param(lua_State *lua, gmd_scenario *scenario)
         return;
     }
     lua_settop(lua, entry);
-    added->least = limit(lua, "least", 0);
-    added->most = limit(lua, "most", (lua_Integer)1 << 40);
+    bool is_whole = type == GMD_INTEGER;
+    added->least = limit(lua, "least", added, is_whole ? 0 : -HUGE_VAL);
+    added->most = limit(lua, "most", added, is_whole ? MOST_BY_DEFAULT : HUGE_VAL);
+    check_default(lua, scenario, added);
 }
 
 static const char *text_field(lua_State *lua, const char *name)
@@ -137,6 +177,7 @@ static int declare(lua_State *lua)
     if (scenario->name) {
         return luaL_error(lua, "scenario { } twice");
     }
+    gmd_known_fields(lua, 1, "name summary tags params");
     scenario->summary = copy(text_field(lua, "summary"));
     const char *name = text_field(lua, "name");
     read_tags(lua, scenario);
@@ -151,8 +192,12 @@ static int declare(lua_State *lua)
             lua_settop(lua, params);
         }
     }
-    gmd_scenario_declare(scenario, "max_instructions", DEFAULT_BUDGET,
-                         "steps of the script after which it is stopped", GMD_INTEGER);
+    gmd_declared *budget =
+        gmd_scenario_declare(scenario, "max_instructions", DEFAULT_BUDGET,
+                             "steps of the script after which it is stopped", GMD_INTEGER);
+    if (budget) {
+        budget->least = 1;
+    }
     scenario->name = copy(name);
     gmd_binding_of(lua)->fatal = true; /* not to be caught: the rest of the script is for later */
     return lua_error(lua);
@@ -216,20 +261,34 @@ static bool push_boolean(lua_State *lua, const char *value)
 static bool push_integer(lua_State *lua, const gmd_declared *param, const char *value)
 {
     uint64_t number = 0;
-    if (!gmd_parse_size(value, &number) || number > INT64_MAX) {
+    bool is_negative = value[0] == '-';
+    if (!gmd_parse_size(value + is_negative, &number) || number > INT64_MAX) {
         return false;
     }
-    lua_pushinteger(lua, (lua_Integer)number);
-    return (lua_Integer)number >= param->least && (lua_Integer)number <= param->most;
+    lua_Integer whole = is_negative ? -(lua_Integer)number : (lua_Integer)number;
+    lua_pushinteger(lua, whole);
+    return (double)whole >= param->least && (double)whole <= param->most;
 }
 
-static bool push_number(lua_State *lua, const char *value)
+static bool push_number(lua_State *lua, const gmd_declared *param, const char *value)
 {
     char *end;
     errno = 0;
     double number = strtod(value, &end);
     lua_pushnumber(lua, number);
-    return *value && *end == '\0' && errno == 0 && number - number == 0; /* finite */
+    return *value && *end == '\0' && errno == 0 && number - number == 0 /* finite */
+           && number >= param->least && number <= param->most;
+}
+
+static void describe_range(const gmd_declared *param, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "a number");
+    if (param->least > -HUGE_VAL) {
+        used += (size_t)snprintf(text + used, size - used, " from %g", param->least);
+    }
+    if (param->most < HUGE_VAL) {
+        snprintf(text + used, size - used, " to %g", param->most);
+    }
 }
 
 bool gmd_param_push(lua_State *lua, const gmd_scenario *scenario, const gmd_declared *param,
@@ -243,19 +302,19 @@ bool gmd_param_push(lua_State *lua, const gmd_scenario *scenario, const gmd_decl
         break;
     case GMD_INTEGER:
         is_good = push_integer(lua, param, value);
-        snprintf(expected, sizeof expected, "a whole number from %lld to %lld",
-                 (long long)param->least, (long long)param->most);
+        snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f", param->least,
+                 param->most);
         break;
     case GMD_NUMBER:
-        is_good = push_number(lua, value);
-        snprintf(expected, sizeof expected, "a number");
+        is_good = push_number(lua, param, value);
+        describe_range(param, expected, sizeof expected);
         break;
     case GMD_TEXT:
         lua_pushstring(lua, value);
     }
     if (!is_good) {
-        gmd_fail(error, GMD_BAD_INPUT, "%s: parameter %s=%.60s: expected %s", scenario->name,
-                 param->key, value, expected);
+        gmd_fail(error, GMD_BAD_INPUT, "%s: parameter %s=%.60s: expected %s",
+                 scenario->name ? scenario->name : "default", param->key, value, expected);
     }
     return is_good;
 }

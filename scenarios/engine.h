@@ -60,6 +60,7 @@ struct gmd_engine {
     uint64_t random_state;
     uint32_t next_block; /* block ids are never used twice */
     uint64_t requests;
+    uint64_t walks;                  /* over modules, so far */
     uint64_t live_bytes, peak_bytes; /* asked for and not freed */
     uint32_t stream;                 /* what is allocated now belongs to it */
     uint32_t streams;                /* created so far, besides the default one */

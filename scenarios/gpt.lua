@@ -7,7 +7,8 @@
 --          for a step; iterations: steps; vocabulary, features, heads, layers: the model;
 --          precision: bfloat16, float16, or empty for 32 bits.
 -- Bound    parameters, gradients and moments, 16-bit copies of the parameters, the graph of the largest
---          batch, and its logits: logarithms of softmax in 16 and in 32 bits, and a gradient.
+--          batch, and its logits: logarithms of softmax in 16 and in 32 bits, and a gradient; or, where
+--          that is less, a step of AdamW, which takes the roots of all second moments at once.
 -- Source   the gpt_frames recording (torch 2.11, H200): same phases.
 scenario {
   name = "gpt",
@@ -56,10 +57,8 @@ end
 tokens_at_once = largest * length
 parameters = 4 * (2 * vocabulary * features + layers * features * (12 * features + 13))
 width = precision == "" and 2 or 1
-bound {
-  allocated = 1.05 * (4.5 * parameters + width * 36 * layers * tokens_at_once * features
-    + width * 10 * tokens_at_once * vocabulary + 72 * MiB),
-}
+graph = width * tokens_at_once * (36 * layers * features + 10 * vocabulary)
+bound { allocated = 1.05 * (math.max(4.5 * parameters + graph, 5 * parameters) + 72 * MiB) }
 
 function prefetch()
   local batch = sizes[drawn % #sizes + 1]

@@ -7,8 +7,8 @@
 --          steps; layers, heads, depth: the model's keys and values, in 16 bits; capacity: tokens that are
 --          admitted, with what each request may still grow; max_prompt, max_output: lengths are drawn up to
 --          these; page.
--- Bound    fixed: reserved memory is that of the admitted tokens, a page for each request, and a segment;
---          leak: more, in holes that no cache fits any more.
+-- Bound    fixed: reserved memory is that of the admitted tokens, a page for each request, what is left of
+--          segments that pages do not fill, and a segment; leak: more, in holes that no cache fits any more.
 -- Source   https://arxiv.org/abs/2309.06180 (PagedAttention: fragmentation of the KV cache);
 --          https://huggingface.co/docs/transformers/kv_cache (dynamic and static caches).
 scenario {
@@ -28,10 +28,15 @@ scenario {
   },
 }
 
+assert(max_prompt + max_output <= capacity, "capacity must be at least max_prompt + max_output")
+
 token_bytes = 2 * 2 * layers * heads * depth
 requests_at_a_time = 4 * capacity / (max_prompt + max_output) -- twice as many as there are on average
+-- PyTorch's allocator cuts pages from segments of 2 or 20 MiB; what is left of one fits no page
+page_bytes = (page * token_bytes + 511) // 512 * 512
+segment = page_bytes <= MiB and 2 * MiB or page_bytes < 10 * MiB and 20 * MiB or page_bytes + 2 * MiB
 bound {
-  reserved = (capacity + page * requests_at_a_time) * token_bytes + 20 * MiB,
+  reserved = (capacity / page + requests_at_a_time) * segment / (segment // page_bytes) + 20 * MiB,
   leaks = leak,
 }
 

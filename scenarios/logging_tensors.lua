@@ -33,7 +33,7 @@ log = list()
 
 activation = 4 * batch * features
 parameters = 4 * layers * (features + 1) * features
-bound { allocated = 3 * parameters + (layers + 4) * activation + 68 * MiB, leaks = leak }
+bound { allocated = 3 * parameters + (layers + 5) * activation + 68 * MiB, leaks = leak }
 
 for i = 0, iterations - 1 do
   x = randn { batch, features }

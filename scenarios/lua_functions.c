@@ -29,6 +29,10 @@ static int create(lua_State *lua, gmd_dtype dtype)
     gmd_shape shape = gmd_shape_at(lua, 1);
     gmd_dtype type = gmd_field_dtype(lua, 1, dtype);
     bool requires_grad = gmd_field_boolean(lua, 1, "requires_grad", false);
+    if (requires_grad && !gmd_dtype_is_floating(type)) {
+        return luaL_error(lua, "only floating types can require gradients, and this is %s",
+                          gmd_dtype_name(type));
+    }
     gmd_tensor *tensor = gmd_tensor_new(engine_of(lua), &shape, type);
     tensor->requires_grad = requires_grad;
     gmd_storage_is(tensor->storage, GMD_INPUT);

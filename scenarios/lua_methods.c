@@ -194,6 +194,10 @@ static int module_call(lua_State *lua)
         inputs[count++] = gmd_check_tensor(lua, i);
     }
     luaL_argcheck(lua, count > 0, 2, "a tensor expected");
+    if (count > module->takes) {
+        return luaL_error(lua, "%s takes %d tensor%s, and here are %d", module->name, module->takes,
+                          module->takes > 1 ? "s" : "", count);
+    }
     int made = module->forward(engine, module, inputs, count, results);
     if (made == 0) {
         gmd_raise_failure(lua);
@@ -208,7 +212,7 @@ static int module_call(lua_State *lua)
 static int module_nbytes(lua_State *lua)
 {
     gmd_thing *thing = gmd_check_thing(lua, 1, &gmd_module_class);
-    gmd_module_sizes sizes = gmd_module_measure((gmd_module *)thing);
+    gmd_module_sizes sizes = gmd_module_measure(engine_of(lua), (gmd_module *)thing);
     lua_pushinteger(lua, (lua_Integer)sizes.parameters);
     lua_pushinteger(lua, (lua_Integer)sizes.gradients);
     lua_pushinteger(lua, (lua_Integer)sizes.buffers);

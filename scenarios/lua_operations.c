@@ -93,6 +93,7 @@ static int select_one(lua_State *lua)
 {
     gmd_tensor *tensor = gmd_check_tensor(lua, 1);
     int dimension = dimension_at(lua, 2, tensor->shape.dims);
+    luaL_argcheck(lua, tensor->shape.size[dimension] > 0, 2, "there is none to select");
     return give(lua, gmd_op_select(engine_of(lua), tensor, dimension));
 }
 
@@ -220,11 +221,40 @@ static int relu_in_place(lua_State *lua)
     return changed(lua, tensor, gmd_op_relu(engine_of(lua), tensor, true));
 }
 
-/* fill_(0), zero_(), copy_(b): new values, no memory and, for constants, no graph. */
+/* zero_(), fill_(0): new values, no memory and no graph. */
 static int overwrite(lua_State *lua)
 {
     gmd_tensor *tensor = changeable(lua);
     return gmd_push_result(lua, gmd_thing_keep(gmd_thing_of(tensor)));
+}
+
+static int fill(lua_State *lua)
+{
+    luaL_checknumber(lua, 2);
+    return overwrite(lua);
+}
+
+/* What is copied fits the tensor as it is, or after it was broadcast. */
+static bool can_be_copied(const gmd_shape *from, const gmd_shape *to)
+{
+    int lead = to->dims - from->dims;
+    for (int i = 0; lead >= 0 && i < from->dims; i++) {
+        if (from->size[i] != 1 && from->size[i] != to->size[lead + i]) {
+            return false;
+        }
+    }
+    return lead >= 0;
+}
+
+static int copy(lua_State *lua)
+{
+    const gmd_shape *to = &changeable(lua)->shape, *from = &gmd_check_tensor(lua, 2)->shape;
+    char left[128], right[128];
+    if (!can_be_copied(from, to)) {
+        return luaL_error(lua, "copy_: shape %s does not fit into %s", gmd_shape_text(from, left),
+                          gmd_shape_text(to, right));
+    }
+    return overwrite(lua);
 }
 
 /* --- types ------------------------------------------------------------------------------- */
@@ -286,7 +316,7 @@ const gmd_function gmd_tensor_operations[] = {
     {"transpose", transpose, GMD_CALL}, {"contiguous", contiguous, GMD_CALL},
     {"unbind", unbind, GMD_CALL},       {"mul_", multiply_in_place, GMD_CALL},
     {"relu_", relu_in_place, GMD_CALL}, {"zero_", overwrite, GMD_CALL},
-    {"fill_", overwrite, GMD_CALL},     {"copy_", overwrite, GMD_CALL},
+    {"fill_", fill, GMD_CALL},          {"copy_", copy, GMD_CALL},
     {"to", to_type, GMD_CALL},          {"half", to_half, GMD_CALL},
     {"float", to_float, GMD_CALL},      {"record_stream", record_stream, GMD_STATEMENT},
     {"use", use, GMD_STATEMENT},        {NULL, NULL, GMD_CALL},

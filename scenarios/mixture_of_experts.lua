@@ -22,12 +22,10 @@ scenario {
     { "features", 512, "features of a token", least = 1, most = 65536 },
     { "hidden", 2048, "width of an expert", least = 1, most = 262144 },
     { "tokens", 4096, "tokens of an expert, when all get as many", least = 8, most = 16777216 },
-    { "skew", 4.0, "how many times more or fewer may come" },
-    { "factor", 1.25, "capacity of an expert over its fair share" },
+    { "skew", 4.0, "how many times more or fewer may come", least = 1, most = 1000 },
+    { "factor", 1.25, "capacity of an expert over its fair share", least = 0.001, most = 1000 },
   },
 }
-
-assert(skew >= 1 and factor > 0, "skew must be at least 1, and factor above 0")
 
 local parts = {}
 for k = 1, layers * experts do
@@ -36,7 +34,7 @@ end
 model = nn.Sequential(parts) -- holds the experts
 optimizer = optim.AdamW { model, lr = 1e-4 }
 
-capacity = math.floor(factor * tokens)
+capacity = math.max(1, math.floor(factor * tokens))
 parameters = 4 * layers * experts * (2 * features * hidden + features + hidden)
 -- an expert saves its tokens and the hidden activation; its result waits to be combined
 saved = 4 * layers * experts * capacity * (2 * features + hidden)

@@ -185,6 +185,7 @@ gmd_module *gmd_nn_seq2seq(gmd_engine *engine, int64_t vocabulary, int64_t featu
     gmd_rnn encoder = {
         .kind = GMD_GRU, .layers = 1, .directions = 2, .hidden = hidden, .packed = true};
     gmd_module *model = gmd_module_new(engine, "Seq2Seq", seq2seq_forward);
+    model->takes = 2;
     gmd_module_child(engine, model, gmd_nn_rnn(engine, &encoder, features));
     gmd_module_child(engine, model, gmd_nn_embedding(engine, vocabulary, features));
     gmd_module_child(engine, model, with_tanh(engine, 2 * hidden, hidden));

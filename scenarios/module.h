@@ -25,7 +25,9 @@ struct gmd_module {
     gmd_rnn rnn;       /* of recurrent networks; the weights are the parameters */
     int64_t heads;
     gmd_activation activation;
-    int level; /* how many modules deep in others it has been: passes recurse */
+    uint64_t walk; /* the last one that came here: a module may be part of another several times */
+    int takes;     /* so many tensors at most */
+    int level;     /* how many modules deep in others it has been: passes recurse */
     bool in_place, training, gelu, norm_first;
 };
 
@@ -48,7 +50,7 @@ void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_par
 typedef struct gmd_module_sizes {
     uint64_t parameters, gradients, buffers;
 } gmd_module_sizes;
-gmd_module_sizes gmd_module_measure(const gmd_module *module);
+gmd_module_sizes gmd_module_measure(gmd_engine *engine, gmd_module *module);
 void gmd_module_train(gmd_module *module, bool training);
 
 /* One input, one result; NULL after gmd_misuse() and for a NULL input. */

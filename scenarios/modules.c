@@ -31,6 +31,7 @@ gmd_module *gmd_module_new(gmd_engine *engine, const char *name, gmd_forward for
     module->name = name;
     module->forward = forward;
     module->training = true;
+    module->takes = 1;
     return module;
 }
 
@@ -117,34 +118,58 @@ void gmd_module_child(gmd_engine *engine, gmd_module *module, gmd_module *child)
     module->children[module->child_count++] = child;
 }
 
-void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_parameter visit,
-                           void *context)
+/* Each module once, however often it is part of others; as torch's named_modules(). */
+static void walk_once(gmd_module *module, uint64_t walk,
+                      void (*visit)(gmd_module *module, void *context), void *context)
 {
-    for (size_t i = 0; i < module->parameter_count; i++) {
-        visit(engine, module->parameters[i], context);
+    if (module->walk == walk) {
+        return;
     }
+    module->walk = walk;
+    visit(module, context);
     for (size_t i = 0; i < module->child_count; i++) {
-        gmd_module_parameters(engine, module->children[i], visit, context);
+        walk_once(module->children[i], walk, visit, context);
     }
 }
 
-gmd_module_sizes gmd_module_measure(const gmd_module *module)
+typedef struct parameter_visit {
+    gmd_engine *engine;
+    gmd_visit_parameter visit;
+    void *context;
+} parameter_visit;
+
+static void visit_parameters(gmd_module *module, void *context)
 {
-    gmd_module_sizes sizes = {0};
+    const parameter_visit *each = context;
+    for (size_t i = 0; i < module->parameter_count; i++) {
+        each->visit(each->engine, module->parameters[i], each->context);
+    }
+}
+
+void gmd_module_parameters(gmd_engine *engine, gmd_module *module, gmd_visit_parameter visit,
+                           void *context)
+{
+    parameter_visit each = {engine, visit, context};
+    walk_once(module, ++engine->walks, visit_parameters, &each);
+}
+
+static void measure_one(gmd_module *module, void *context)
+{
+    gmd_module_sizes *sizes = context;
     for (size_t i = 0; i < module->parameter_count; i++) {
         const gmd_tensor *parameter = module->parameters[i];
-        sizes.parameters += gmd_tensor_bytes(parameter);
-        sizes.gradients += parameter->grad ? gmd_tensor_bytes(parameter) : 0;
+        sizes->parameters += gmd_tensor_bytes(parameter);
+        sizes->gradients += parameter->grad ? gmd_tensor_bytes(parameter) : 0;
     }
     for (size_t i = 0; i < module->buffer_count; i++) {
-        sizes.buffers += gmd_tensor_bytes(module->buffers[i]);
+        sizes->buffers += gmd_tensor_bytes(module->buffers[i]);
     }
-    for (size_t i = 0; i < module->child_count; i++) {
-        gmd_module_sizes part = gmd_module_measure(module->children[i]);
-        sizes.parameters += part.parameters;
-        sizes.gradients += part.gradients;
-        sizes.buffers += part.buffers;
-    }
+}
+
+gmd_module_sizes gmd_module_measure(gmd_engine *engine, gmd_module *module)
+{
+    gmd_module_sizes sizes = {0};
+    walk_once(module, ++engine->walks, measure_one, &sizes);
     return sizes;
 }
 

@@ -61,6 +61,7 @@ gmd_module *gmd_nn_rnn(gmd_engine *engine, const gmd_rnn *shape, int64_t in)
 {
     const char *name = shape->kind == GMD_LSTM ? "LSTM" : "GRU";
     gmd_module *module = gmd_module_new(engine, name, rnn_forward);
+    module->takes = shape->kind == GMD_LSTM ? 3 : 2;
     module->rnn = *shape;
     for (int64_t layer = 0; layer < shape->layers; layer++) {
         int64_t features = layer == 0 ? in : shape->hidden * shape->directions;
@@ -86,6 +87,7 @@ static int gru_cell_forward(gmd_engine *engine, gmd_module *module, gmd_tensor *
 gmd_module *gmd_nn_gru_cell(gmd_engine *engine, int64_t in, int64_t hidden)
 {
     gmd_module *module = gmd_module_new(engine, "GRUCell", gru_cell_forward);
+    module->takes = 2;
     add_weights(engine, module, 3, in, hidden);
     return module;
 }

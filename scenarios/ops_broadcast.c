@@ -42,9 +42,14 @@ static bool broadcast(gmd_engine *engine, const char *what, const gmd_tensor *a,
     return false;
 }
 
-static gmd_dtype wider(const gmd_tensor *a, const gmd_tensor *b)
+/* Where one is a single number it does not count, unless the other is of a lesser kind. */
+static gmd_dtype type_of_both(const gmd_tensor *a, const gmd_tensor *b)
 {
-    return gmd_dtype_bytes(a->dtype) >= gmd_dtype_bytes(b->dtype) ? a->dtype : b->dtype;
+    bool same_kind = gmd_dtype_is_floating(a->dtype) == gmd_dtype_is_floating(b->dtype);
+    if (same_kind && (a->shape.dims == 0) != (b->shape.dims == 0)) {
+        return a->shape.dims == 0 ? b->dtype : a->dtype;
+    }
+    return gmd_dtype_promoted(a->dtype, b->dtype);
 }
 
 static gmd_node *binary(gmd_engine *engine, const char *name, gmd_backward backward, gmd_tensor *a,
@@ -107,7 +112,7 @@ gmd_tensor *gmd_op_add(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b, bool in
         return NULL;
     }
     gmd_tensor *sum =
-        in_place ? gmd_tensor_alias(engine, a) : gmd_tensor_new(engine, &shape, wider(a, b));
+        in_place ? gmd_tensor_alias(engine, a) : gmd_tensor_new(engine, &shape, type_of_both(a, b));
     gmd_node_drop(engine, binary(engine, "AddBackward", add_backward, a, b, sum));
     return sum;
 }
@@ -138,7 +143,7 @@ gmd_tensor *gmd_op_mul(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b, bool in
         return NULL;
     }
     gmd_tensor *product =
-        in_place ? gmd_tensor_alias(engine, a) : gmd_tensor_new(engine, &shape, wider(a, b));
+        in_place ? gmd_tensor_alias(engine, a) : gmd_tensor_new(engine, &shape, type_of_both(a, b));
     gmd_node *node = binary(engine, "MulBackward", mul_backward, a, b, product);
     if (node) {
         gmd_node_save(node, gmd_node_wants(node, 1) ? a : NULL);

@@ -175,6 +175,8 @@ gmd_tensor *gmd_op_cast(gmd_engine *engine, gmd_tensor *a, gmd_dtype dtype)
     }
     gmd_tensor *result = gmd_tensor_new(engine, &a->shape, dtype);
     result->transposed = a->transposed; /* conversions preserve the layout */
-    gmd_node_drop(engine, gmd_node_over(engine, "ToCopyBackward", cast_backward, a, result));
+    if (gmd_dtype_is_floating(dtype)) { /* whole numbers have no gradient */
+        gmd_node_drop(engine, gmd_node_over(engine, "ToCopyBackward", cast_backward, a, result));
+    }
     return result;
 }

@@ -73,6 +73,11 @@ gmd_tensor *gmd_op_embedding(gmd_engine *engine, gmd_tensor *indices, gmd_tensor
         gmd_misuse(engine, "Embedding takes at most %d dimensions", GMD_MAX_DIMS - 1);
         return NULL;
     }
+    if (indices->dtype != GMD_INT64 && indices->dtype != GMD_INT32) {
+        gmd_misuse(engine, "Embedding takes numbers of entries, int64 or int32; the input is %s",
+                   gmd_dtype_name(indices->dtype));
+        return NULL;
+    }
     gmd_shape shape = indices->shape;
     shape.size[shape.dims++] = weight->shape.size[1];
     gmd_tensor *in_order = indices->transposed ? gmd_tensor_like(engine, indices) : NULL;

@@ -201,7 +201,11 @@ static gmd_tensor *join(gmd_engine *engine, const char *name, gmd_backward backw
                         gmd_tensor *const *parts, size_t count, int dimension,
                         const gmd_shape *shape)
 {
-    gmd_tensor *result = gmd_tensor_new(engine, shape, parts[0]->dtype);
+    gmd_dtype dtype = parts[0]->dtype;
+    for (size_t i = 1; i < count; i++) {
+        dtype = gmd_dtype_promoted(dtype, parts[i]->dtype);
+    }
+    gmd_tensor *result = gmd_tensor_new(engine, shape, dtype);
     if (!any_tracked(engine, parts, count)) {
         return result;
     }
@@ -211,9 +215,8 @@ static gmd_tensor *join(gmd_engine *engine, const char *name, gmd_backward backw
         gmd_node_connect(engine, node, (uint32_t)i, parts[i]);
         node->sizes[i] = parts[i]->shape.dims > dimension ? parts[i]->shape.size[dimension] : 1;
     }
-    node->recipe = (gmd_recipe){.shape = {*shape, parts[0]->shape},
-                                .dtype = parts[0]->dtype,
-                                .number = {(uint64_t)dimension}};
+    node->recipe = (gmd_recipe){
+        .shape = {*shape, parts[0]->shape}, .dtype = dtype, .number = {(uint64_t)dimension}};
     give(engine, node, result);
     return result;
 }

@@ -38,8 +38,22 @@ gmd_optimizer *gmd_optimizer_new(gmd_engine *engine, gmd_method method, bool mom
     return optimizer;
 }
 
+static bool has_parameter(const gmd_optimizer *optimizer, const gmd_tensor *parameter)
+{
+    for (size_t i = 0; i < optimizer->count; i++) {
+        if (optimizer->slots[i].parameter == parameter) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* State belongs to the parameter: one that is named twice has it once. */
 void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter)
 {
+    if (has_parameter(optimizer, parameter)) {
+        return;
+    }
     if (optimizer->count == optimizer->capacity) {
         optimizer->capacity = optimizer->capacity ? 2 * optimizer->capacity : 16;
         optimizer->slots =

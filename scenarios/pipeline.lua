@@ -50,9 +50,10 @@ end
 
 activation = 4 * batch * features
 parameters = 4 * stages * layers * (features + 1) * features
+gradient = 4 * (features + 1) * features -- of a layer, before it is added to that of the pass before
 -- a pass keeps its input, a result for each layer; two passes are at work
 bound {
-  allocated = 3 * parameters + ((warm_up + 2) * (layers + 1) + 4) * activation + 72 * MiB,
+  allocated = 3 * parameters + gradient + ((warm_up + 2) * (layers + 1) + 4) * activation + 72 * MiB,
   leaks = leak,
 }
 

@@ -257,6 +257,9 @@ static void add_place(lua_State *lua, const char *file, int line)
 int gmd_sandbox_place_error(lua_State *lua)
 {
     lua_Debug frame;
+    if (lua_type(lua, 1) == LUA_TNUMBER) {
+        lua_tostring(lua, 1); /* becomes one in its place */
+    }
     if (lua_type(lua, 1) != LUA_TSTRING) {
         lua_pushliteral(lua, "the script raised an error that is no text");
     } else if (strcmp(lua_tostring(lua, 1), gmd_binding_of(lua)->message) == 0) {

@@ -11,7 +11,7 @@ typedef enum gmd_param_type { GMD_BOOLEAN, GMD_INTEGER, GMD_NUMBER, GMD_TEXT } g
 typedef struct gmd_declared {
     char *key, *text, *help; /* text: the default value as it would be given */
     gmd_param_type type;
-    lua_Integer least, most; /* GMD_INTEGER */
+    double least, most; /* of numbers */
 } gmd_declared;
 
 #define GMD_TAGS_MAX 8

@@ -6,8 +6,9 @@
 -- Params   iterations; batch, length: of the sentences; vocabulary; features: of an embedded word;
 --          hidden: size of a GRU's state.
 --          foreach: Adam updates all parameters at once, with temporaries as large as all of them.
--- Bound    parameters, gradients and moments, the graph of one iteration, and the logits four times: as
---          they are, their logarithms of softmax, and two gradients. Memory at the end of an iteration is
+-- Bound    parameters, gradients and moments, the graph of one iteration, gradients of the decoder on
+--          their way, and the logits four times: as they are, their logarithms of softmax, and two
+--          gradients. Memory at the end of an iteration is
 --          the same from the first "optimizer step" on.
 -- Source   discuss.pytorch.org, "Understanding GPU memory usage" (torch of 2018); recorded again with
 --          torch 2.11 on an H200: seq2seq, same phases.
@@ -33,7 +34,10 @@ parameters = model:nbytes()
 tokens = batch * length
 graph = 4 * tokens * ((48 + length) * hidden + 5 * features)
 temporaries = foreach and parameters or 0
-bound { allocated = 1.05 * (4 * parameters + graph + 16 * tokens * vocabulary + temporaries + 72 * MiB) }
+-- gradients of the decoder's cells, which each word of the target adds to, and the one that is added
+summed = 4 * (18 * hidden * hidden + 3 * hidden * features)
+bound { allocated = 1.05 * (4 * parameters + graph + 16 * tokens * vocabulary + temporaries + summed
+  + 84 * MiB) }
 
 -- What the thread tells (torch of 2018), and what was recorded with torch 2.11, in MiB.
 thread = { ["beginning"] = "281", ["0:forward"] = "2108", ["0:compute loss"] = "2566",

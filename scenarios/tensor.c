@@ -36,6 +36,27 @@ uint64_t gmd_dtype_bytes(gmd_dtype dtype)
     return dtypes[dtype].bytes;
 }
 
+bool gmd_dtype_is_floating(gmd_dtype dtype)
+{
+    return dtype == GMD_FLOAT32 || dtype == GMD_FLOAT64 || dtype == GMD_FLOAT16 ||
+           dtype == GMD_BFLOAT16;
+}
+
+/* A floating type comes before any other, bool after all; else the wider one. */
+gmd_dtype gmd_dtype_promoted(gmd_dtype a, gmd_dtype b)
+{
+    if (gmd_dtype_is_floating(a) != gmd_dtype_is_floating(b)) {
+        return gmd_dtype_is_floating(a) ? a : b;
+    }
+    if (a != b && (a == GMD_BOOL || b == GMD_BOOL)) {
+        return a == GMD_BOOL ? b : a;
+    }
+    if (a != b && gmd_dtype_bytes(a) == 2 && gmd_dtype_bytes(b) == 2) {
+        return GMD_FLOAT32; /* float16 with bfloat16 */
+    }
+    return gmd_dtype_bytes(a) >= gmd_dtype_bytes(b) ? a : b;
+}
+
 /* --- storages ---------------------------------------------------------------------------- */
 
 gmd_storage *gmd_storage_new(gmd_engine *engine, uint64_t bytes)

@@ -22,6 +22,10 @@ typedef enum gmd_dtype {
 const char *gmd_dtype_name(gmd_dtype dtype); /* "float32" */
 bool gmd_dtype_parse(const char *name, gmd_dtype *dtype);
 uint64_t gmd_dtype_bytes(gmd_dtype dtype);
+bool gmd_dtype_is_floating(gmd_dtype dtype);
+
+/* Of a result of tensors of both types, as torch.promote_types(). */
+gmd_dtype gmd_dtype_promoted(gmd_dtype a, gmd_dtype b);
 
 /* One block. When its last reference goes, the block is freed at once. */
 typedef struct gmd_storage {

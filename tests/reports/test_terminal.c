@@ -64,6 +64,14 @@ static void a_bound_that_is_passed_says_from_which_phase_on(void **state)
                     "from phase step 1 on (this variant is made to)\n");
 }
 
+static void a_leaking_variant_that_holds_its_bound_says_that_it_should_not(void **state)
+{
+    (void)state;
+    gmd_stated_bound bound = {.leaks = true, .bytes = 300 << 20, .peak = 250 << 20};
+    assert_contains(show_bound(bound), ": held; peak 250.0 MiB (this variant is made to pass it, "
+                                       "and did not here)\n");
+}
+
 static void a_bound_on_what_nobody_sees_is_not_called_held(void **state)
 {
     (void)state;
@@ -207,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLAIM(a_scenario_shows_its_phases_in_columns_and_what_was_checked),
         CLAIM(a_bound_that_is_held_is_shown_with_its_peak),
+        CLAIM(a_leaking_variant_that_holds_its_bound_says_that_it_should_not),
         CLAIM(a_bound_that_is_passed_says_from_which_phase_on),
         CLAIM(a_bound_on_what_nobody_sees_is_not_called_held),
         CLAIM(an_exact_history_is_told_in_one_line),

@@ -4,8 +4,8 @@
 
 #include "gmd_scenario.h"
 
-#define BENCH_BLOCKS 65536
-#define BENCH_PHASES 512
+#define BENCH_BLOCKS (1 << 20)
+#define BENCH_PHASES 1024
 
 typedef struct bench_phase {
     char label[128];

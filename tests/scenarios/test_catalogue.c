@@ -90,11 +90,11 @@ static void every_fixed_variant_holds_its_bounds(void **state)
     check_all(check_fixed);
 }
 
-static void check_with(const char *name, const char *key, unsigned long long value)
+static void check_with(const char *name, bool has_leak, const char *key, unsigned long long value)
 {
     char params[128];
     bool has_iterations = has_param(name, "iterations") && strcmp(key, "iterations") != 0;
-    snprintf(params, sizeof params, "leak=false %s=%llu%s", key, value,
+    snprintf(params, sizeof params, "%s%s=%llu%s", has_leak ? "leak=false " : "", key, value,
              has_iterations ? " iterations=5" : "");
     bench *run = bench_run_named(name, params, 0);
     for (size_t i = 0; run->status == GMD_OK && i < run->bound_count; i++) {
@@ -107,27 +107,30 @@ static void check_with(const char *name, const char *key, unsigned long long val
     bench_free(run);
 }
 
-/* Each whole number at 1, at half and at twice its default; what a script refuses is left out. */
+/* Each whole number at 1, a tenth, half, twice and ten times its default; what a script refuses is
+ * left out. */
 static void check_sizes(const char *name, bool has_leak)
 {
     gmd_scenario *scenario;
     gmd_scenario_param param;
     gmd_error error;
     assert_int_equal(gmd_scenario_open(&scenario, name, GMD_SCENARIO_FOLDER, &error), GMD_OK);
-    for (size_t i = 0; has_leak && gmd_scenario_param_at(scenario, i, &param); i++) {
+    for (size_t i = 0; gmd_scenario_param_at(scenario, i, &param); i++) {
         char *end;
         unsigned long long value = strtoull(param.default_value, &end, 10);
         if (*end || end == param.default_value || strcmp(param.key, "max_instructions") == 0) {
             continue;
         }
-        check_with(name, param.key, 1);
-        check_with(name, param.key, value / 2);
-        check_with(name, param.key, 2 * value);
+        check_with(name, has_leak, param.key, 1);
+        check_with(name, has_leak, param.key, value / 10);
+        check_with(name, has_leak, param.key, value / 2);
+        check_with(name, has_leak, param.key, 2 * value);
+        check_with(name, has_leak, param.key, 10 * value);
     }
     gmd_scenario_close(scenario);
 }
 
-static void every_fixed_variant_holds_its_bounds_at_other_sizes(void **state)
+static void every_model_and_fixed_variant_holds_its_bounds_at_other_sizes(void **state)
 {
     (void)state;
     check_all(check_sizes);
@@ -176,6 +179,24 @@ static void both_variants_state_the_same_bound(void **state)
 {
     (void)state;
     check_all(check_bounds_agree);
+}
+
+/* --- what does not make sense --------------------------------------------------------------- */
+
+static void a_request_that_can_never_be_admitted_is_refused(void **state)
+{
+    (void)state;
+    bench *run = bench_run_named("inference_serving", "capacity=4607", 0);
+    bench_assert_refused(run, "capacity must be at least max_prompt + max_output");
+    bench_free(run);
+}
+
+static void shapes_without_a_number_are_refused(void **state)
+{
+    (void)state;
+    bench *run = bench_run_named("variable_batch", "shapes=abc", 0);
+    bench_assert_refused(run, "shapes: BATCHxLENGTH ... expected");
+    bench_free(run);
 }
 
 /* --- growth ------------------------------------------------------------------------------ */
@@ -412,8 +433,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scenario_frees_what_it_allocated),
         cmocka_unit_test(every_fixed_variant_holds_its_bounds),
-        cmocka_unit_test(every_fixed_variant_holds_its_bounds_at_other_sizes),
+        cmocka_unit_test(every_model_and_fixed_variant_holds_its_bounds_at_other_sizes),
         cmocka_unit_test(every_leaking_variant_passes_its_bounds),
+        cmocka_unit_test(a_request_that_can_never_be_admitted_is_refused),
+        cmocka_unit_test(shapes_without_a_number_are_refused),
         cmocka_unit_test(both_variants_state_the_same_bound),
         {"metrics grows", grows_by_what_its_header_says, NULL, NULL, &metrics},
         {"metrics of other sizes grows", grows_by_what_its_header_says, NULL, NULL,

@@ -357,6 +357,35 @@ static const char everything[] =
     "  o:zero_grad()\n"
     "end\n";
 
+static void a_sum_and_a_join_have_the_type_that_torch_promotes_to(void **state)
+{
+    (void)state;
+    bench *run = bench_run("function is(t, name) assert(tostring(t) == 'tensor [4] ' .. name) end\n"
+                           "is(randn { 4 } + randint { 4 }, 'float32')\n"
+                           "is(randint { 4 } + randn { 4, dtype = 'float16' }, 'float16')\n"
+                           "is(randn { 4, dtype = 'float16' } + randn {}, 'float16')\n"
+                           "is(randint { 4 } + randn {}, 'float32')\n"
+                           "is(ones { 4, dtype = 'bool' } * ones { 4, dtype = 'uint8' }, 'uint8')\n"
+                           "is(cat { randint { 2 }, randn { 2 } }, 'float32')\n");
+    bench_assert_ok(run);
+    bench_free(run);
+}
+
+/* As torch's parameters(), state_dict() and an optimizer's state have them. */
+static void a_module_that_is_used_twice_has_its_parameters_once(void **state)
+{
+    (void)state;
+    bench *run = bench_run("l = nn.Linear { 4, 4 }\n"
+                           "s = nn.Sequential { l, nn.ReLU(), l }\n"
+                           "assert(#s:parameters() == 2 and s:nbytes() == 80)\n"
+                           "o = optim.Adam { s, l, s:parameters() }\n"
+                           "s(randn { 2, 4 }):sum():backward()\n"
+                           "o:step()\n"
+                           "assert(o:nbytes() == 160)\n");
+    bench_assert_ok(run);
+    bench_free(run);
+}
+
 static void out_of_memory_at_any_request_loses_nothing(void **state)
 {
     (void)state;
@@ -404,6 +433,8 @@ int main(void)
         cmocka_unit_test(a_trial_that_does_not_fit_asks_for_half_as_much),
         cmocka_unit_test(both_directions_of_a_gru_give_their_states),
         cmocka_unit_test(a_cell_that_gets_no_state_is_refused),
+        cmocka_unit_test(a_sum_and_a_join_have_the_type_that_torch_promotes_to),
+        cmocka_unit_test(a_module_that_is_used_twice_has_its_parameters_once),
         cmocka_unit_test(out_of_memory_at_any_request_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,6 +256,80 @@ static void a_script_without_a_declaration_is_refused(void **state)
                         "the default is true, false, a number or a string");
 }
 
+#define PARAM(text) "scenario { name = 't', summary = 's', params = { { " text " } } }\n"
+
+static void a_misspelt_field_of_a_declaration_is_refused_with_the_known_ones(void **state)
+{
+    (void)state;
+    assert_file_refused("scenario { name = 't', summary = 's', param = {} }\n",
+                        ".lua:1: 'param' is not known here; there are: name summary tags params");
+    assert_file_refused(PARAM("'n', 3, 'h', min = 1"),
+                        ".lua:1: 'min' is not known here; there are: least most");
+}
+
+static void a_default_beyond_its_own_limits_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    assert_file_refused(PARAM("'n', 5, 'h', least = 10, most = 20"),
+                        ".lua:1: default: parameter n=5: expected a whole number from 10 to 20");
+    assert_file_refused(PARAM("'n', 0/0, 'h'"), ".lua:1: default: parameter n=");
+    assert_file_refused(PARAM("'n', true, 'h', least = 0"),
+                        ".lua:1: parameter 'n': least does not go with its type");
+}
+
+static void a_parameter_is_called_like_a_variable_of_its_own(void **state)
+{
+    (void)state;
+    assert_file_refused(PARAM("'two words', 1, 'h'"), "its name is no name of a variable");
+    assert_file_refused(PARAM("'', 1, 'h'"), "its name is no name of a variable");
+    assert_file_refused(PARAM("'max_instructions', 1, 'h'"), "max_instructions already");
+}
+
+static void limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction(void **state)
+{
+    (void)state;
+    bench *run = bench_run_file_text(PARAM("'n', -5, 'h', least = -10") "assert(n == -5)\n");
+    bench_assert_ok(run);
+    bench_free(run);
+    run = bench_run_file_text(PARAM("'n', 5, 'h', most = 1e6") "assert(n == 5)\n");
+    bench_assert_ok(run);
+    bench_free(run);
+    run = bench_run_named("mixture_of_experts", "skew=0.5", 0);
+    bench_assert_refused(run, "parameter skew=0.5: expected a number from 1 to 1000");
+    bench_free(run);
+}
+
+static void what_torch_refuses_of_a_tensors_type_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("x = empty { 4, dtype = 'int64', requires_grad = true }\n",
+                   ".lua:2: only floating types can require gradients, and this is int64");
+    assert_refused("e = nn.Embedding { 4, 4 }\ny = e(randn { 4 })\n",
+                   ".lua:3: Embedding takes numbers of entries, int64 or int32");
+    assert_refused("x = randn { 4, requires_grad = true }\nx:to('int64'):sum():backward()\n",
+                   ".lua:3: backward() on a tensor that has no graph");
+}
+
+static void more_tensors_than_a_module_takes_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("l = nn.Linear { 4, 4 }\ny = l(randn { 2, 4 }, randn { 2, 4 })\n",
+                   ".lua:3: Linear takes 1 tensor, and here are 2");
+    assert_refused("l = nn.GRU { 4, 4 }\nx = randn { 2, 3, 4 }\ny = l(x, x, x)\n",
+                   ".lua:4: GRU takes 2 tensors, and here are 3");
+}
+
+static void what_does_not_fit_is_not_copied(void **state)
+{
+    (void)state;
+    assert_refused("x = randn { 4 }\nx:copy_(randn { 5 })\n",
+                   ".lua:3: copy_: shape [5] does not fit into [4]");
+    assert_refused("x = randn { 4 }\nx:copy_()\n", ".lua:3: tensor expected");
+    bench *run = bench_run("x = randn { 2, 4 }\nx:copy_(randn { 1, 4 }):copy_(randn { 4 })\n");
+    bench_assert_ok(run);
+    bench_free(run);
+}
+
 static void bytecode_is_refused(void **state)
 {
     (void)state;
@@ -273,6 +347,7 @@ static void a_runtime_error_names_file_and_line(void **state)
     assert_refused("x = nn.Linear { 8, 8, bais = false }\n", ".lua:2: 'bais' is not known here");
     assert_refused("x = relu(17)\n", ".lua:2: tensor expected, got number");
     assert_refused("error({})\n", "an error that is no text");
+    assert_refused("error(42)\n", ".lua:2: 42");
 }
 
 static void an_endless_loop_is_stopped_with_its_line(void **state)
@@ -369,6 +444,13 @@ int main(void)
         cmocka_unit_test(parameters_are_variables_that_cannot_be_assigned),
         cmocka_unit_test(a_syntax_error_is_found_at_opening_with_file_and_line),
         cmocka_unit_test(a_script_without_a_declaration_is_refused),
+        cmocka_unit_test(a_misspelt_field_of_a_declaration_is_refused_with_the_known_ones),
+        cmocka_unit_test(a_default_beyond_its_own_limits_is_refused_with_its_line),
+        cmocka_unit_test(a_parameter_is_called_like_a_variable_of_its_own),
+        cmocka_unit_test(limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction),
+        cmocka_unit_test(what_torch_refuses_of_a_tensors_type_is_refused),
+        cmocka_unit_test(more_tensors_than_a_module_takes_are_refused),
+        cmocka_unit_test(what_does_not_fit_is_not_copied),
         cmocka_unit_test(bytecode_is_refused),
         cmocka_unit_test(a_runtime_error_names_file_and_line),
         cmocka_unit_test(an_endless_loop_is_stopped_with_its_line),
