@@ -79,17 +79,17 @@ static void check_order(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-/* Counters only rise: an out-of-memory by one with each refusal, and with nothing else. A refusal
- * by a planted fault may be another kind of failure. */
+/* Counters only rise: an out-of-memory by one with each refusal, and with nothing else. What fails
+ * by a planted fault, or with an error that `progress` tells, may be another kind of failure. */
 static void check_counters(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *now = view->stats, *before = view->stats_before;
     bool is_counted = now->num_ooms - before->num_ooms == (uint64_t)view->out_of_memory;
-    bool is_by_fault = view->faults_hit && now->num_ooms == before->num_ooms;
+    bool is_another = (view->faults_hit || view->error_text) && now->num_ooms == before->num_ooms;
     /* No memory for no bytes may be an answer or a refusal: only the allocator knows. */
     bool is_ambiguous =
         view->request->op == GMD_OP_ALLOC && view->request->bytes == 0 && !view->block;
-    if (is_known(now->num_ooms, before->num_ooms) && !is_counted && !is_by_fault && !is_ambiguous) {
+    if (is_known(now->num_ooms, before->num_ooms) && !is_counted && !is_another && !is_ambiguous) {
         gmd_violation_add(judge,
                           "num_ooms went from %" PRIu64 " to %" PRIu64
                           " in a request that %s: each refusal counts once, and nothing else",

@@ -317,6 +317,32 @@ static void accounting_finds_a_total_that_moves_without_a_request(void **state)
     assert_true(accounting_violations(&v) > 0);
 }
 
+/* A request that is not served; the figures are those of before it. */
+static void open_refusal(books_view *v)
+{
+    open_books(v);
+    v->view.block = NULL;
+    v->view.out_of_memory = true;
+    v->before = v->stats;
+}
+
+static void accounting_finds_a_refusal_that_is_not_counted(void **state)
+{
+    (void)state;
+    books_view v;
+    open_refusal(&v);
+    assert_true(accounting_violations(&v) > 0);
+}
+
+static void accounting_asks_for_no_out_of_memory_where_another_error_is_told(void **state)
+{
+    (void)state;
+    books_view v;
+    open_refusal(&v);
+    v.view.error_text = "CUDA error: operation not permitted when stream is capturing";
+    assert_int_equal(accounting_violations(&v), 0);
+}
+
 static void leak_finds_what_the_device_still_holds(void **state)
 {
     (void)state;
@@ -401,6 +427,8 @@ int main(void)
         cmocka_unit_test(accounting_leaves_out_figures_that_are_not_kept),
         cmocka_unit_test(accounting_finds_a_free_that_does_not_lower_the_total),
         cmocka_unit_test(accounting_finds_a_total_that_moves_without_a_request),
+        cmocka_unit_test(accounting_finds_a_refusal_that_is_not_counted),
+        cmocka_unit_test(accounting_asks_for_no_out_of_memory_where_another_error_is_told),
         cmocka_unit_test(leak_finds_what_the_device_still_holds),
         cmocka_unit_test(leak_takes_the_allocators_word_where_the_device_is_silent),
         cmocka_unit_test(an_oracle_that_cannot_see_says_why),
