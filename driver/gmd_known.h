@@ -5,9 +5,9 @@
  * a part of the message: "leak: 2 streams are left". Then, each behind a '|', what the run must
  * have had before, in the words of a .gmd file, so that an entry hides no other defect with the
  * same message: "fault FUNCTION" (any of its calls), "conf TEXT" (a part of the settings),
- * "destroy", "begin_pool" (or begin_capture, which opens one), "begin_capture". "end" there: after
- * it the run is judged no more, because all that follows may be its consequence. Thread safety:
- * read-only after reading. */
+ * "destroy", "device" (a request on, or for, another one than the first), "begin_pool" (or
+ * begin_capture, which opens one), "begin_capture". "end" there: after it the run is judged no more,
+ * because all that follows may be its consequence. Thread safety: read-only after reading. */
 #ifndef GMD_KNOWN_H
 #define GMD_KNOWN_H
 

@@ -86,8 +86,9 @@ typedef struct gmd_scene {
     char conf[160];     /* the allocator's settings */
     char faults[8][40]; /* functions of the device that were made to fail; the first ones */
     uint32_t fault_count;
-    bool has_destroyed;  /* a stream */
-    bool has_begun_pool; /* or has_captured, which opens one */
+    bool has_destroyed;     /* a stream */
+    bool has_second_device; /* a request on, or for, another device than the first */
+    bool has_begun_pool;    /* or has_captured, which opens one */
     bool has_captured;
     bool is_spoilt; /* by a known defect: what follows may be its consequence */
 } gmd_scene;

@@ -3,6 +3,7 @@
 #include "gmd_file.h"
 #include "gmd_oracle.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,11 +111,30 @@ static const char *after(const char *words, const char *keyword)
                : NULL;
 }
 
+/* Requests that a run has had or not. */
+static const struct {
+    const char *words;
+    size_t flag; /* where in gmd_scene */
+} requests[] = {{"destroy", offsetof(gmd_scene, has_destroyed)},
+                {"device", offsetof(gmd_scene, has_second_device)},
+                {"begin_pool", offsetof(gmd_scene, has_begun_pool)},
+                {"begin_capture", offsetof(gmd_scene, has_captured)}};
+
+/* SIZE_MAX: it is no such condition. */
+static size_t flag_of(const char *words)
+{
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        if (strcmp(words, requests[i].words) == 0) {
+            return requests[i].flag;
+        }
+    }
+    return SIZE_MAX;
+}
+
 static bool is_condition(const char *words)
 {
-    return strcmp(words, "destroy") == 0 || strcmp(words, "begin_pool") == 0 ||
-           strcmp(words, "begin_capture") == 0 || strcmp(words, "end") == 0 ||
-           after(words, "fault") || after(words, "conf");
+    return flag_of(words) != SIZE_MAX || strcmp(words, "end") == 0 || after(words, "fault") ||
+           after(words, "conf");
 }
 
 static bool has_failed(const gmd_scene *scene, const char *function)
@@ -130,12 +150,11 @@ static bool has_failed(const gmd_scene *scene, const char *function)
 static bool is_met(const gmd_scene *scene, const char *words)
 {
     const char *function = after(words, "fault"), *setting = after(words, "conf");
-    return function                              ? has_failed(scene, function)
-           : setting                             ? strstr(scene->conf, setting) != NULL
-           : strcmp(words, "destroy") == 0       ? scene->has_destroyed
-           : strcmp(words, "begin_pool") == 0    ? scene->has_begun_pool
-           : strcmp(words, "begin_capture") == 0 ? scene->has_captured
-                                                 : true;
+    size_t flag = flag_of(words);
+    return function           ? has_failed(scene, function)
+           : setting          ? strstr(scene->conf, setting) != NULL
+           : flag != SIZE_MAX ? *(const bool *)((const char *)scene + flag)
+                              : true; /* the end */
 }
 
 static bool are_met(const gmd_scene *scene, const char *conditions)
@@ -158,7 +177,7 @@ static gmd_status check_conditions(const char *conditions, const char *path, siz
     while (next_condition(&conditions, words)) {
         if (!is_condition(words)) {
             return gmd_fail(error, GMD_BAD_INPUT,
-                            "%s:%zu: expected 'fault FUNCTION', 'conf TEXT', 'destroy', "
+                            "%s:%zu: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', "
                             "'begin_pool', 'begin_capture' or 'end' behind "
                             "'|', found '%s'",
                             path, number, words);

@@ -42,7 +42,8 @@ void gmd_scout_forget_outcome(gmd_outcome *o)
     o->requests = o->device_calls = o->known_count = 0;
     o->violation_count = o->phase_count = o->phases_dropped = o->note_count = 0;
     o->scene.fault_count = 0;
-    o->scene.has_destroyed = o->scene.has_begun_pool = o->scene.has_captured = false;
+    o->scene.has_destroyed = o->scene.has_second_device = false;
+    o->scene.has_begun_pool = o->scene.has_captured = false;
     o->scene.is_spoilt = false;
 }
 

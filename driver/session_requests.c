@@ -453,6 +453,7 @@ gmd_status gmd_session_carry_out(gmd_session *s, const gmd_request *r, gmd_serve
     }
     gmd_live_block freed;
     s->moment++;
+    s->shared->outcome.scene.has_second_device |= r->device > 0;
     gmd_book_begin(s, r);
     gmd_session_look_at(s, r->device);
     gmd_status status;

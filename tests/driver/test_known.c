@@ -89,6 +89,15 @@ static void a_capture_must_have_been_begun(void **state)
     assert_true(has("progress", "a"));
 }
 
+static void another_device_must_have_been_asked(void **state)
+{
+    (void)state;
+    assert_int_equal(read_list("data | device\n"), GMD_OK);
+    assert_false(has("data", "any"));
+    scene.has_second_device = true;
+    assert_true(has("data", "any"));
+}
+
 static void an_entry_can_end_the_judging_of_the_run(void **state)
 {
     (void)state;
@@ -101,9 +110,10 @@ static void a_condition_that_is_none_is_refused_with_its_line(void **state)
 {
     (void)state;
     assert_int_equal(read_list("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
-    assert_non_null(strstr(error.text,
-                           ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'begin_pool', "
-                           "'begin_capture' or 'end' behind '|', found 'on Mondays'"));
+    assert_non_null(
+        strstr(error.text,
+               ":2: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', 'begin_pool', "
+               "'begin_capture' or 'end' behind '|', found 'on Mondays'"));
     assert_int_equal(known.count, 0);
 }
 
@@ -116,6 +126,7 @@ int main(void)
         fresh(a_fault_of_the_function_must_have_been_planted),
         fresh(all_conditions_must_be_met),
         fresh(a_capture_must_have_been_begun),
+        fresh(another_device_must_have_been_asked),
         fresh(an_entry_can_end_the_judging_of_the_run),
         fresh(a_condition_that_is_none_is_refused_with_its_line),
     };
