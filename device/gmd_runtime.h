@@ -53,14 +53,16 @@ typedef struct gmd_sim_api {
 } gmd_sim_api;
 #undef GMD_RUNTIME_SIM_FIELD
 
-/* Of stream captures and graphs; NULL on a real device, where nothing is captured. */
+/* Of stream captures and graphs. A real runtime may be too old for some: cudaStreamBeginCapture is
+ * NULL then, and nothing is captured. */
 #define GMD_GRAPH_FUNCTIONS(X)                                                                     \
     X(cudaStreamBeginCapture)                                                                      \
     X(cudaStreamEndCapture)                                                                        \
     X(cudaGraphInstantiateWithFlags)                                                               \
     X(cudaGraphDestroy)                                                                            \
     X(cudaGraphLaunch)                                                                             \
-    X(cudaGraphExecDestroy)
+    X(cudaGraphExecDestroy)                                                                        \
+    X(cudaThreadExchangeStreamCaptureMode)
 
 #define GMD_RUNTIME_GRAPH_FIELD(name)                          __typeof__(&name) name;
 #define GMD_RUNTIME_FIELD(result, name, parameters, arguments) __typeof__(&name) name;

@@ -54,8 +54,6 @@ static const char *resolve_runtime(gmd_runtime *rt, void *library)
     return resolve(rt, places, sizeof places / sizeof *places, library);
 }
 
-/* Of the simulated device: nothing is captured on a real one, and not every runtime has them all.
- */
 static const char *resolve_graphs(gmd_runtime *rt, void *library)
 {
 #define PLACE(name) {#name, offsetof(gmd_runtime, name)},
@@ -153,6 +151,9 @@ static bool try_library(gmd_runtime *rt, const char *path, attempts *tried)
     if (missing) {
         note(tried, "; %s: has no function %s", path, missing);
         return false;
+    }
+    if (resolve_graphs(rt, library)) {
+        rt->cudaStreamBeginCapture = NULL; /* all or none */
     }
     keep_path(rt, path);
     return true;

@@ -26,6 +26,15 @@ typedef struct canary_report {
     canary_entry entries[REPORT_CAPACITY];
 } canary_report;
 
+/* Both in pinned memory: the same address on host and devices. */
+typedef struct canary_reports {
+    canary_report kept;
+    struct {
+        _Atomic uint32_t count;
+        uint32_t capacity; /* 0 */
+    } dropped;
+} canary_reports;
+
 _Static_assert(offsetof(canary_report, entries) == 8 && sizeof(canary_entry) == 32,
                "canary.cu has the same structure");
 
@@ -44,7 +53,7 @@ struct gmd_canaries {
     const gmd_runtime *runtime;
     driver_functions driver;
     void *library, *fill, *verify;
-    canary_report *report; /* pinned: the same address on host and devices */
+    canary_reports *reports;
     uint32_t read;
 };
 
@@ -80,18 +89,18 @@ static gmd_status load_kernels(gmd_canaries *c, gmd_error *error)
                                   "the driver does not take gmd's kernels (CUresult %d)", result);
 }
 
-static gmd_status make_report(gmd_canaries *c, gmd_error *error)
+static gmd_status make_reports(gmd_canaries *c, gmd_error *error)
 {
     void *memory = NULL;
-    cudaError_t result = c->runtime->cudaHostAlloc(&memory, sizeof(canary_report),
+    cudaError_t result = c->runtime->cudaHostAlloc(&memory, sizeof(canary_reports),
                                                    cudaHostAllocPortable | cudaHostAllocMapped);
     if (result != cudaSuccess) {
         return gmd_fail(error, GMD_BAD_INPUT, "no pinned memory for what kernels find: %s",
                         gmd_runtime_error_text(c->runtime, result));
     }
-    c->report = memory;
-    memset(memory, 0, sizeof(canary_report));
-    c->report->capacity = REPORT_CAPACITY;
+    c->reports = memory;
+    memset(memory, 0, sizeof(canary_reports));
+    c->reports->kept.capacity = REPORT_CAPACITY;
     return GMD_OK;
 }
 
@@ -125,19 +134,31 @@ cudaError_t gmd_canary_fill(gmd_canaries *c, cudaStream_t stream, uint64_t addre
     return words ? launch(c, c->fill, stream, words, step, parameters) : cudaSuccess;
 }
 
+static cudaError_t compare(gmd_canaries *c, cudaStream_t stream, uint64_t address, uint64_t bytes,
+                           uint64_t mark, uint64_t ticket, void *report)
+{
+    uint64_t words = bytes / 8, step = step_of(bytes);
+    void *parameters[] = {&address, &words, &step, &mark, &ticket, &report};
+    return words ? launch(c, c->verify, stream, words, step, parameters) : cudaSuccess;
+}
+
 cudaError_t gmd_canary_verify(gmd_canaries *c, cudaStream_t stream, uint64_t address,
                               uint64_t bytes, uint64_t mark, uint64_t ticket)
 {
-    uint64_t words = bytes / 8, step = step_of(bytes);
-    void *parameters[] = {&address, &words, &step, &mark, &ticket, &c->report};
-    return words ? launch(c, c->verify, stream, words, step, parameters) : cudaSuccess;
+    return compare(c, stream, address, bytes, mark, ticket, &c->reports->kept);
+}
+
+cudaError_t gmd_canary_read(gmd_canaries *c, cudaStream_t stream, uint64_t address, uint64_t bytes)
+{
+    return compare(c, stream, address, bytes, 0, 0, &c->reports->dropped);
 }
 
 /* Code comes to a device with its first launch there: not while memory is counted. */
 static gmd_status warm_up(gmd_canaries *c, int device_count, gmd_error *error)
 {
     uint64_t nothing = 0, step = 1;
-    void *parameters[] = {&nothing, &nothing, &step, &nothing, &nothing, &c->report};
+    canary_report *report = &c->reports->kept;
+    void *parameters[] = {&nothing, &nothing, &step, &nothing, &nothing, &report};
     cudaError_t result = cudaSuccess;
     int previous = 0;
     c->runtime->cudaGetDevice(&previous);
@@ -167,7 +188,7 @@ gmd_status gmd_canaries_open(gmd_canaries **canaries, const gmd_runtime *runtime
     c->runtime = runtime;
     gmd_status status = find_functions(c, error);
     status = status == GMD_OK ? load_kernels(c, error) : status;
-    status = status == GMD_OK ? make_report(c, error) : status;
+    status = status == GMD_OK ? make_reports(c, error) : status;
     status = status == GMD_OK ? warm_up(c, device_count, error) : status;
     if (status != GMD_OK) {
         gmd_canaries_close(c);
@@ -185,8 +206,8 @@ void gmd_canaries_close(gmd_canaries *c)
     if (c->library) {
         c->driver.unload(c->library);
     }
-    if (c->report) {
-        c->runtime->cudaFreeHost(c->report);
+    if (c->reports) {
+        c->runtime->cudaFreeHost(c->reports);
     }
     free(c);
 }
@@ -198,7 +219,7 @@ bool gmd_canary_next(gmd_canaries *c, gmd_canary_finding *finding)
     if (c->read == REPORT_CAPACITY) {
         return false;
     }
-    canary_entry *e = &c->report->entries[c->read];
+    canary_entry *e = &c->reports->kept.entries[c->read];
     if (!atomic_load_explicit(&e->is_complete, memory_order_acquire)) {
         return false;
     }

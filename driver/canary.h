@@ -44,6 +44,10 @@ cudaError_t gmd_canary_fill(gmd_canaries *canaries, cudaStream_t stream, uint64_
 cudaError_t gmd_canary_verify(gmd_canaries *canaries, cudaStream_t stream, uint64_t address,
                               uint64_t bytes, uint64_t mark, uint64_t ticket);
 
+/* Reads the block and looks for nothing. */
+cudaError_t gmd_canary_read(gmd_canaries *canaries, cudaStream_t stream, uint64_t address,
+                            uint64_t bytes);
+
 /* The next finding of work that has run by now; false: none. */
 bool gmd_canary_next(gmd_canaries *canaries, gmd_canary_finding *finding);
 

@@ -4,7 +4,11 @@
  * A block is filled with its mark on its own stream as soon as it is handed out. Its work verifies
  * the mark and writes it again; work that is held (hold.h) does so late, when an allocator that
  * does not wait for it may have given the memory to somebody else, whose mark is then found. A free
- * is preceded by a last verification on the block's own stream. */
+ * is preceded by a last verification on the block's own stream.
+ *
+ * While a stream is captured all of that becomes part of the graph, and happens at each launch.
+ * What the memory of a graph holds between its launches is the graph's affair: other work in blocks
+ * of its pool only reads. */
 #include "session_internal.h"
 
 #include "canary.h"
@@ -19,12 +23,18 @@ typedef struct verification {
     gmd_live_block block;
     uint64_t request; /* that queued it */
     uint32_t stream;
+    bool is_captured;
 } verification;
+
+typedef struct owner { /* of a mark */
+    gmd_live_block block;
+    bool is_captured;
+} owner;
 
 struct gmd_canary_book {
     gmd_canaries *kernels;
     uint64_t last_mark, last_ticket;
-    gmd_live_block owners[REMEMBERED];  /* by mark */
+    owner owners[REMEMBERED];           /* by mark */
     verification verifying[REMEMBERED]; /* by ticket */
     gmd_canary_sight sight;             /* for the view */
 };
@@ -64,10 +74,17 @@ void gmd_session_close_canaries(gmd_session *s)
 static gmd_status check(gmd_session *s, cudaError_t result, const gmd_live_block *b,
                         gmd_error *error)
 {
-    return result == cudaSuccess
+    return result == cudaSuccess || gmd_session_is_of_failed_capture(s, result)
                ? GMD_OK
                : gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", b->id,
                           gmd_runtime_error_text(&s->runtime, result));
+}
+
+/* Of a graph's block work of the graph alone, of another one work that is not captured. */
+static bool is_followed_on(const gmd_session *s, const session_block *b, uint32_t stream)
+{
+    bool is_captured = gmd_session_is_captured(s, b->live.device, stream);
+    return is_captured ? gmd_session_is_of_graph(s, &b->live) : !b->is_for_graph;
 }
 
 static cudaError_t verify(gmd_session *s, const session_block *b, uint32_t stream_index,
@@ -75,8 +92,12 @@ static cudaError_t verify(gmd_session *s, const session_block *b, uint32_t strea
 {
     gmd_canary_book *book = s->canaries;
     uint64_t ticket = ++book->last_ticket;
-    book->verifying[ticket % REMEMBERED] = (verification){
-        .ticket = ticket, .block = b->live, .request = s->request_index, .stream = stream_index};
+    book->verifying[ticket % REMEMBERED] =
+        (verification){.ticket = ticket,
+                       .block = b->live,
+                       .request = s->request_index,
+                       .stream = stream_index,
+                       .is_captured = gmd_session_is_captured(s, b->live.device, stream_index)};
     return gmd_canary_verify(book->kernels, stream, b->live.address, b->live.bytes, b->mark,
                              ticket);
 }
@@ -84,7 +105,7 @@ static cudaError_t verify(gmd_session *s, const session_block *b, uint32_t strea
 gmd_status gmd_session_fill(gmd_session *s, session_block *b, cudaStream_t stream, gmd_error *error)
 {
     int previous;
-    if (!s->canaries) {
+    if (!s->canaries || !is_followed_on(s, b, b->live.stream)) {
         return GMD_OK;
     }
     gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
@@ -92,11 +113,22 @@ gmd_status gmd_session_fill(gmd_session *s, session_block *b, cudaStream_t strea
         return status;
     }
     b->mark = ++s->canaries->last_mark;
-    s->canaries->owners[b->mark % REMEMBERED] = b->live;
+    s->canaries->owners[b->mark % REMEMBERED] =
+        (owner){.block = b->live,
+                .is_captured = gmd_session_is_captured(s, b->live.device, b->live.stream)};
     cudaError_t result =
         gmd_canary_fill(s->canaries->kernels, stream, b->live.address, b->live.bytes, b->mark);
     status = gmd_streams_leave(&s->streams, previous, error);
     return status == GMD_OK ? check(s, result, &b->live, error) : status;
+}
+
+cudaError_t gmd_session_work_filled(gmd_session *s, const session_block *b, uint32_t stream_index,
+                                    cudaStream_t stream)
+{
+    cudaError_t result = verify(s, b, stream_index, stream);
+    return result == cudaSuccess ? gmd_canary_fill(s->canaries->kernels, stream, b->live.address,
+                                                   b->live.bytes, b->mark)
+                                 : result;
 }
 
 /* Work on another stream than the block's comes after what its own stream has put there: that is a
@@ -117,10 +149,10 @@ gmd_status gmd_session_use_filled(gmd_session *s, const gmd_request *r, session_
         return status;
     }
     cudaError_t result = gmd_hold(s->holds, b->live.device, stream, r->duration_ns);
-    result = result == cudaSuccess ? verify(s, b, r->stream, stream) : result;
     if (result == cudaSuccess) {
-        result =
-            gmd_canary_fill(s->canaries->kernels, stream, b->live.address, b->live.bytes, b->mark);
+        result = is_followed_on(s, b, r->stream) ? gmd_session_work_filled(s, b, r->stream, stream)
+                                                 : gmd_canary_read(s->canaries->kernels, stream,
+                                                                   b->live.address, b->live.bytes);
     }
     status = gmd_streams_leave(&s->streams, previous, error);
     return status == GMD_OK ? check(s, result, &b->live, error) : status;
@@ -130,7 +162,7 @@ gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaS
                                    gmd_error *error)
 {
     int previous;
-    if (!s->canaries || !b->mark) {
+    if (!s->canaries || !b->mark || !is_followed_on(s, b, b->live.stream)) {
         return GMD_OK;
     }
     gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
@@ -139,7 +171,11 @@ gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaS
     }
     cudaError_t result = verify(s, b, b->live.stream, stream);
     status = gmd_streams_leave(&s->streams, previous, error);
-    return status == GMD_OK ? check(s, result, &b->live, error) : status;
+    status = status == GMD_OK ? check(s, result, &b->live, error) : status;
+    if (status == GMD_OK && b->is_orphan) { /* queued on a namesake of the block's stream */
+        status = gmd_session_sync(s, b->live.device, b->live.stream, error);
+    }
+    return status;
 }
 
 /* --- what it showed ----------------------------------------------------------------------- */
@@ -155,19 +191,21 @@ void gmd_session_look_at_canaries(gmd_session *s)
     const verification *v = &book->verifying[f.ticket % REMEMBERED];
     bool is_remembered = v->ticket == f.ticket;
     uint64_t mark = gmd_canary_mark_of(f.found);
-    const gmd_live_block *other = &book->owners[mark % REMEMBERED];
+    const owner *other = &book->owners[mark % REMEMBERED];
     bool is_known = is_remembered && mark && mark <= book->last_mark &&
                     mark + REMEMBERED > book->last_mark &&
-                    gmd_canary_is_written_at(f.found, v->block.address + f.offset, other->address,
-                                             other->bytes);
+                    gmd_canary_is_written_at(f.found, v->block.address + f.offset,
+                                             other->block.address, other->block.bytes);
     book->sight = (gmd_canary_sight){.offset = f.offset, .found = f.found, .has_other = is_known};
     if (is_remembered) {
         book->sight.block = v->block;
         book->sight.use =
             (gmd_use){.request = v->request, .ticket = v->ticket, .stream = v->stream};
+        book->sight.is_captured = v->is_captured;
     }
     if (is_known) {
-        book->sight.other = *other;
+        book->sight.other = other->block;
+        book->sight.other_is_captured = other->is_captured;
     }
     s->view.sight = &book->sight;
 }

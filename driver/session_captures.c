@@ -31,10 +31,10 @@ bool gmd_session_is_captured(const gmd_session *s, int device, uint32_t stream)
 
 /* A graph works with blocks that were allocated while it was captured, whose memory the pool keeps;
  * other work keeps away from them. */
-static bool is_of_graph(const gmd_session *s, const gmd_live_block *b)
+bool gmd_session_is_of_graph(const gmd_session *s, const gmd_live_block *b)
 {
     const gmd_session_captures *c = &s->captures;
-    return b->pool && b->device == c->device && b->born > c->began &&
+    return s->is_capturing && b->pool && b->device == c->device && b->born > c->began &&
            s->pools.book.open[b->device] &&
            b->pool == s->pools.serials[b->device][s->pools.book.open[b->device] - 1];
 }
@@ -44,7 +44,7 @@ static bool is_of_graph(const gmd_session *s, const gmd_live_block *b)
 /* What is freed on a captured stream would have to wait for work that is not captured. */
 static bool is_use_left_out(const gmd_session *s, const gmd_request *r, const gmd_live_block *b)
 {
-    bool is_graphs = is_of_graph(s, b);
+    bool is_graphs = gmd_session_is_of_graph(s, b);
     return gmd_session_is_captured(s, b->device, r->stream)
                ? !is_graphs
                : is_graphs || gmd_session_is_captured(s, b->device, b->stream);
@@ -67,7 +67,7 @@ static bool is_free_left_out(const gmd_session *s, const session_block *b)
     uint64_t captured = live->device == s->captures.device ? s->captures.joined : 0;
     bool is_captured = captured & bit_of(live->stream);
     return b->is_orphan || (b->uses.streams & (is_captured ? ~captured : captured)) ||
-           (is_captured && b->uses.streams && !is_of_graph(s, live));
+           (is_captured && b->uses.streams && !gmd_session_is_of_graph(s, live));
 }
 
 bool gmd_session_capture_forbids(const gmd_session *s, const gmd_request *r)
@@ -127,13 +127,31 @@ static gmd_status told(const gmd_session *s, cudaError_t result, const char *wha
 }
 
 /* A call that was refused because the capture has failed, for which there are good reasons. */
-static bool is_of_failed_capture(gmd_session *s, cudaError_t result)
+bool gmd_session_is_of_failed_capture(const gmd_session *s, cudaError_t result)
 {
     bool is_it = result == cudaErrorStreamCaptureInvalidated;
     if (is_it) {
         s->runtime.cudaGetLastError();
     }
     return is_it;
+}
+
+/* Work that reads and writes the whole block, as session_requests.c queues it elsewhere. How long
+ * it takes on a real device is made up for when the graph is launched. */
+static cudaError_t queue_work(gmd_session *s, const gmd_request *r, const session_block *b)
+{
+    cudaStream_t stream = s->captures.handles[r->stream];
+    gmd_sim_access work = {b->live.address, b->live.bytes, true};
+    return s->runtime.sim ? s->runtime.sim->gmd_sim_launch(stream, r->duration_ns, &work, 1)
+           : s->canaries  ? gmd_session_work_filled(s, b, r->stream, stream)
+                          : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->live.address, 0xa5,
+                                                       (size_t)b->live.bytes, stream);
+}
+
+static void add_duration(gmd_session_graph *g, uint64_t duration_ns)
+{
+    g->duration_ns =
+        duration_ns > UINT64_MAX - g->duration_ns ? UINT64_MAX : g->duration_ns + duration_ns;
 }
 
 gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session_block *b,
@@ -143,21 +161,20 @@ gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session
                                .bytes = b->live.bytes,
                                .request = s->request_index,
                                .stream = r->stream};
-    gmd_sim_access work = {b->live.address, b->live.bytes, true};
     int previous;
     gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
     if (status != GMD_OK) {
         return status;
     }
-    cudaError_t result =
-        s->runtime.sim->gmd_sim_launch(s->captures.handles[r->stream], r->duration_ns, &work, 1);
+    cudaError_t result = queue_work(s, r, b);
     status = gmd_streams_leave(&s->streams, previous, error);
-    if (status != GMD_OK || is_of_failed_capture(s, result)) {
+    if (status != GMD_OK || gmd_session_is_of_failed_capture(s, result)) {
         return status;
     }
     if (!note_access(s, &access)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a graph");
     }
+    add_duration(graph_under_way(s), r->duration_ns);
     b->uses.streams |= r->stream == b->live.stream ? 0 : bit_of(r->stream) & ~b->uses.recorded;
     return told(s, result, "work in a capture", error);
 }
@@ -179,7 +196,9 @@ static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t w
     }
     rt->cudaEventDestroy(event);
     *is_done = result == cudaSuccess;
-    return is_of_failed_capture(s, result) ? GMD_OK : told(s, result, "wait in a capture", error);
+    return gmd_session_is_of_failed_capture(s, result)
+               ? GMD_OK
+               : told(s, result, "wait in a capture", error);
 }
 
 gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter, uint32_t waited,
@@ -225,6 +244,7 @@ void gmd_session_capture_sync(gmd_session *s, int device, uint32_t stream)
 {
     int previous;
     if (gmd_streams_enter(&s->streams, device, &previous, NULL) == GMD_OK) {
+        s->captures.is_spoilt = true;
         s->runtime.cudaStreamSynchronize(s->captures.handles[stream]);
         s->runtime.cudaGetLastError();
         gmd_streams_leave(&s->streams, previous, NULL);
@@ -235,7 +255,7 @@ const gmd_graph_access *gmd_session_capture_clash(const gmd_session *s, const gm
 {
     const gmd_session_captures *c = &s->captures;
     const gmd_session_graph *g = &c->graphs[c->count - 1];
-    if (!is_of_graph(s, b) || !gmd_session_is_captured(s, b->device, b->stream)) {
+    if (!gmd_session_is_of_graph(s, b) || !gmd_session_is_captured(s, b->device, b->stream)) {
         return NULL;
     }
     for (size_t i = 0; i < g->count && i < GMD_ORDERED_ACCESSES; i++) {
@@ -286,6 +306,7 @@ gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaS
     c->joined = bit_of(r->stream);
     c->handles[r->stream] = stream;
     c->began = s->request_index;
+    c->is_spoilt = false;
     memset(c->after, 0, sizeof c->after);
     s->pools.accepted[r->device].captures = c;
     s->is_capturing = true;
@@ -307,8 +328,18 @@ static gmd_status join(gmd_session *s, gmd_error *error)
     return status;
 }
 
-/* A capture may have failed by the program's own doing, or by a call of the allocator's, which
- * api_misuse tells: then there is nothing to launch. */
+/* A capture fails by the program's own doing, or by a call of the allocator's: api_misuse names the
+ * call on the simulated device; on a real one all other reasons are out of the question. */
+static void note_failure(gmd_session *s, cudaError_t result)
+{
+    s->runtime.cudaGetLastError();
+    if (!s->runtime.sim && !s->captures.is_spoilt && result != cudaErrorStreamCaptureWrongThread) {
+        s->view.pool_failure =
+            "the capture has failed: the allocator made a call that CUDA forbids "
+            "while a stream is captured";
+    }
+}
+
 gmd_status gmd_session_end_capture(gmd_session *s, gmd_error *error)
 {
     cudaGraph_t graph = NULL;
@@ -319,19 +350,19 @@ gmd_status gmd_session_end_capture(gmd_session *s, gmd_error *error)
     cudaStream_t origin = s->captures.handles[s->captures.stream];
     s->is_capturing = false;
     s->captures.joined = 0;
-    if (s->runtime.cudaStreamEndCapture(origin, &graph) != cudaSuccess || !graph) {
-        s->runtime.cudaGetLastError();
+    cudaError_t result = s->runtime.cudaStreamEndCapture(origin, &graph);
+    if (result != cudaSuccess || !graph) { /* there is nothing to launch */
+        note_failure(s, result);
         return status;
     }
-    cudaError_t result =
-        s->runtime.cudaGraphInstantiateWithFlags(&graph_under_way(s)->exec, graph, 0);
+    result = s->runtime.cudaGraphInstantiateWithFlags(&graph_under_way(s)->exec, graph, 0);
     s->runtime.cudaGraphDestroy(graph);
     return status == GMD_OK ? told(s, result, "end_capture: cudaGraphInstantiate", error) : status;
 }
 
-static const gmd_session_graph *latest_graph(const gmd_session *s, int device, uint32_t pool)
+static gmd_session_graph *latest_graph(gmd_session *s, int device, uint32_t pool)
 {
-    const gmd_session_captures *c = &s->captures;
+    gmd_session_captures *c = &s->captures;
     size_t i = c->count;
     while (i && (c->graphs[i - 1].device != device || c->graphs[i - 1].pool != pool)) {
         i--;
@@ -339,19 +370,43 @@ static const gmd_session_graph *latest_graph(const gmd_session *s, int device, u
     return i && c->graphs[i - 1].exec ? &c->graphs[i - 1] : NULL;
 }
 
+/* What was queued in the pool's memory before it was the graph's, and earlier graphs of the pool,
+ * come first: a program's duty, where contents are looked at. Later launches come after this one.
+ */
+static gmd_status wait_for_earlier_work(gmd_session *s, const gmd_request *r, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    const gmd_device_streams *d = s->streams.devices[r->device];
+    for (uint32_t i = 0; i < d->count && status == GMD_OK; i++) {
+        cudaStream_t other;
+        if (i != r->stream && gmd_streams_find(&s->streams, r->device, i, &other)) {
+            status = gmd_streams_wait(&s->streams, r->device, r->stream, i, s->moment, error);
+        }
+    }
+    return status;
+}
+
 gmd_status gmd_session_launch(gmd_session *s, const gmd_request *r, cudaStream_t stream,
                               gmd_error *error)
 {
-    const gmd_session_graph *g = latest_graph(s, r->device, r->pool);
+    gmd_session_graph *g = latest_graph(s, r->device, r->pool);
+    gmd_status status = GMD_OK;
     int previous;
     if (!g) {
         return GMD_OK;
     }
-    gmd_status status = gmd_streams_enter(&s->streams, r->device, &previous, error);
+    if (s->canaries && !g->is_launched) {
+        status = wait_for_earlier_work(s, r, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_streams_enter(&s->streams, r->device, &previous, error);
+    }
     if (status != GMD_OK) {
         return status;
     }
-    cudaError_t result = s->runtime.cudaGraphLaunch(g->exec, stream);
+    cudaError_t result = gmd_hold(s->holds, r->device, stream, g->duration_ns);
+    result = result == cudaSuccess ? s->runtime.cudaGraphLaunch(g->exec, stream) : result;
+    g->is_launched = true;
     status = gmd_streams_leave(&s->streams, previous, error);
     s->has_used = true;
     s->view.accesses = g->accesses;

@@ -25,8 +25,7 @@ static bool is_idle(const gmd_session *s, int device, cudaStream_t stream)
 
 void gmd_session_mark(gmd_session *s, session_block *b, cudaStream_t stream)
 {
-    bool is_for_graph = b->live.pool && s->captures.count; /* whose work writes there, too */
-    if (!s->runtime.sim || is_for_graph || !is_followed(s, b)) {
+    if (!s->runtime.sim || b->is_for_graph || !is_followed(s, b)) {
         return;
     }
     b->mark = ++s->last_mark;

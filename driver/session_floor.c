@@ -131,7 +131,19 @@ void gmd_session_watch_calls(gmd_session *s)
     }
 }
 
-/* On a real device, too, these two calls change nothing, the last error included. */
+/* It can only be exchanged: for another one, and back. */
+static int capture_mode(const gmd_runtime *rt)
+{
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+    if (rt->cudaStreamBeginCapture) {
+        rt->cudaThreadExchangeStreamCaptureMode(&mode);
+        enum cudaStreamCaptureMode passing = mode;
+        rt->cudaThreadExchangeStreamCaptureMode(&passing);
+    }
+    return (int)mode;
+}
+
+/* On a real device, too, these calls change nothing, the last error included. */
 static void look_at_thread(const gmd_session *s, gmd_thread_state *state)
 {
     if (s->runtime.sim) {
@@ -143,6 +155,7 @@ static void look_at_thread(const gmd_session *s, gmd_thread_state *state)
     *state = (gmd_thread_state){.device = -1};
     s->runtime.cudaGetDevice(&state->device);
     state->last_error = (int)s->runtime.cudaPeekAtLastError();
+    state->capture_mode = capture_mode(&s->runtime);
 }
 
 void gmd_session_give_floor(gmd_session *s, gmd_call_frame *frame)

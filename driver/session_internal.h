@@ -26,6 +26,7 @@ typedef struct session_block {
     bool is_orphan;     /* its stream was destroyed: nothing can be ordered before its next work */
     uint64_t mark;      /* that its work leaves in it; 0: its contents are not followed */
     bool is_marked;     /* all over, from the start */
+    bool is_for_graph;  /* graphs work in its memory, too, or may: what it holds is theirs to say */
 } session_block;
 
 typedef struct gmd_session_graph {
@@ -34,6 +35,8 @@ typedef struct gmd_session_graph {
     cudaGraphExec_t exec; /* NULL: it is being captured, or that has failed */
     gmd_graph_access *accesses;
     size_t count, capacity;
+    uint64_t duration_ns; /* of all its work, one after the other */
+    bool is_launched;
 } gmd_session_graph;
 
 #define GMD_ORDERED_ACCESSES 256 /* of a capture: of later ones the order is not followed */
@@ -46,6 +49,7 @@ typedef struct gmd_session_captures {
     uint64_t joined; /* bit s: stream s, of the first 64; it waited for a captured one */
     cudaStream_t handles[GMD_TRACKED_STREAMS]; /* of these */
     uint64_t began;                            /* request index */
+    bool is_spoilt;                            /* by the program, which waited for it */
     /* By stream: bit i says that what is captured there next runs after the i-th access. */
     uint64_t after[GMD_TRACKED_STREAMS][GMD_ORDERED_ACCESSES / 64];
 } gmd_session_captures;
@@ -205,6 +209,10 @@ gmd_status gmd_session_begin_capture(gmd_session *session, const gmd_request *re
                                      cudaStream_t stream, gmd_error *error);
 gmd_status gmd_session_end_capture(gmd_session *session, gmd_error *error);
 bool gmd_session_is_captured(const gmd_session *session, int device, uint32_t stream);
+/* Whether the block was allocated for the graph that is being captured. */
+bool gmd_session_is_of_graph(const gmd_session *session, const gmd_live_block *block);
+/* Whether the call was refused because the capture has failed before; the error is taken back. */
+bool gmd_session_is_of_failed_capture(const gmd_session *session, cudaError_t result);
 /* What requests on captured streams do: work and waits become a part of the graph; the host cannot
  * wait for such a stream, and the capture fails. */
 gmd_status gmd_session_capture_use(gmd_session *session, const gmd_request *request,
@@ -269,6 +277,9 @@ gmd_status gmd_session_fill(gmd_session *session, session_block *block, cudaStre
                             gmd_error *error);
 gmd_status gmd_session_use_filled(gmd_session *session, const gmd_request *request,
                                   session_block *block, cudaStream_t stream, gmd_error *error);
+/* The work itself: a verification, and the mark once more. The block's device is current. */
+cudaError_t gmd_session_work_filled(gmd_session *session, const session_block *block,
+                                    uint32_t stream_index, cudaStream_t stream);
 gmd_status gmd_session_verify_last(gmd_session *session, const session_block *block,
                                    cudaStream_t stream, gmd_error *error);
 /* Puts the next sight, or none, into the view. */

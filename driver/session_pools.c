@@ -92,6 +92,7 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
 {
     const gmd_pool_book *book = &s->pools.book;
     gmd_status status = GMD_OK;
+    const char *failure;
     s->view.pool = s->pools.serials[r->device][r->pool];
     switch (r->op) {
     case GMD_OP_BEGIN_POOL:
@@ -101,7 +102,8 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
         return do_begin(s, r, stream) ? gmd_session_begin_capture(s, r, stream, error) : GMD_OK;
     case GMD_OP_END_CAPTURE:
         status = gmd_session_end_capture(s, error);
-        s->view.pool_failure = end(s, r->device, r->pool);
+        failure = end(s, r->device, r->pool);
+        s->view.pool_failure = failure ? failure : s->view.pool_failure;
         return status;
     case GMD_OP_END_POOL:
         s->view.pool_failure = end(s, r->device, r->pool);
@@ -126,11 +128,12 @@ static bool can_carry_out(gmd_session *s, const gmd_request *r)
                             "gmd_end_pool and gmd_release_pool");
     }
     s->pools.is_used = true;
-    bool can_capture = s->runtime.sim && !s->interleaving;
+    bool can_capture = s->runtime.cudaStreamBeginCapture && !s->interleaving;
     if (has_pools && !can_capture && r->op == GMD_OP_BEGIN_CAPTURE) {
-        gmd_session_note(s, s->runtime.sim
+        gmd_session_note(s, s->interleaving
                                 ? "captures are left out: threads are interleaved"
-                                : "captures are left out: they need the simulated device");
+                                : "captures are left out: this CUDA runtime lacks functions for "
+                                  "them");
     }
     return has_pools && (can_capture || r->op != GMD_OP_BEGIN_CAPTURE);
 }

@@ -184,7 +184,7 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     }
     *out = (gmd_refusal){.room = GMD_STAT_UNKNOWN};
     out->at_once = ask(s, r, out);
-    if (out->at_once == GMD_REFUSED && s->subject.empty_cache) {
+    if (out->at_once == GMD_REFUSED && s->subject.empty_cache && !s->is_capturing) {
         empty_cache(s);
         out->when_emptied = ask(s, r, out);
     }

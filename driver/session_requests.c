@@ -81,7 +81,8 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
                                   .id = r->block,
                                   .stream = r->stream,
                                   .device = r->device,
-                                  .pool = pool}};
+                                  .pool = pool},
+                         .is_for_graph = pool && s->captures.count};
     s->live_count[r->device]++;
     s->live_bytes[r->device] += r->bytes;
     if (r->device == 0 && s->live_bytes[0] > s->peak_allocated) {

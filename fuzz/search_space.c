@@ -54,7 +54,7 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
     gmd_runner runner;
     gmd_runner_init(&runner, run);
     gmd_status status = gmd_runner_find_pools(&runner, &space->has_pools, error);
-    space->has_captures = space->has_pools && run->device == GMD_DEVICE_SIM;
+    space->has_captures = space->has_pools;
     if (status == GMD_OK && run->device != GMD_DEVICE_SIM) {
         space->device_max = count_devices(&runner, space->device_max);
     }

@@ -59,8 +59,17 @@ typedef struct gmd_canary_sight {
     gmd_use use;            /* the work that saw it: its request and stream */
     uint64_t offset, found; /* bytes from the block's start; the 8 B there */
     bool has_other;
-    gmd_live_block other; /* the block whose work had written that; it may be gone */
+    gmd_live_block other;                /* the block whose work had written that; it may be gone */
+    bool is_captured, other_is_captured; /* a graph's work, which its launch ran */
 } gmd_canary_sight;
+
+/* Whether a graph and somebody who is no part of its pool met in the same memory: private_pool's to
+ * judge. */
+static inline bool gmd_canary_is_about_graphs(const gmd_canary_sight *s)
+{
+    return s->has_other && (s->is_captured || s->other_is_captured) &&
+           (s->block.pool != s->other.pool || s->block.device != s->other.device);
+}
 
 /* What the device has given out; bytes. */
 typedef struct gmd_device_figures {
@@ -93,7 +102,7 @@ typedef struct gmd_misuse {
 /* What CUDA keeps for a thread. */
 typedef struct gmd_thread_state {
     int device, last_error;
-    int capture_mode; /* 0 where the device does not tell */
+    int capture_mode; /* 0 where the runtime has no captures */
 } gmd_thread_state;
 
 /* What an allocator answers when it is asked once more after a refusal. */

@@ -33,7 +33,10 @@ static const char *blind_spot(const gmd_view *view)
         return "the allocator exports no private pools (gmd_begin_pool, gmd_end_pool, "
                "gmd_release_pool)";
     }
-    return view->figures ? NULL : "which memory goes back to the device cannot be seen";
+    bool is_told = view->no_canaries && *view->no_canaries;
+    return view->figures || view->has_canaries ? NULL
+           : is_told                           ? view->no_canaries
+                     : "which memory goes back to the device cannot be seen";
 }
 
 static uint64_t key_of(int device, uint32_t pool) /* 0: the default pool */
@@ -157,9 +160,29 @@ static void check_launch(const pools *p, const gmd_view *view, gmd_judge *judge)
     }
 }
 
+/* On a real device a graph writes its blocks whenever it is launched, and reads them then. */
+static void judge_sight(const gmd_canary_sight *sight, gmd_judge *judge)
+{
+    const gmd_live_block *b = &sight->block, *other = &sight->other;
+    gmd_violation_add(
+        judge,
+        "%s that request %" PRIu64 " %s on stream %" PRIu32 " found, %" PRIu64
+        " B into its block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+        "), what %s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
+        ") had written: memory of private pool %" PRIu32 " was handed on while a graph works in it",
+        sight->is_captured ? "the graph's work" : "the work", sight->use.request,
+        sight->is_captured ? "captured" : "queued", sight->use.stream, sight->offset, b->bytes,
+        b->address, b->born,
+        sight->other_is_captured ? "the launched graph in its block" : "the block", other->bytes,
+        other->address, other->born, gmd_pool_number(sight->is_captured ? b->pool : other->pool));
+}
+
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pools *p = state;
+    if (view->sight && gmd_canary_is_about_graphs(view->sight)) {
+        judge_sight(view->sight, judge);
+    }
     if (view->pool_failure && !view->faults_hit) {
         gmd_violation_add(judge, "private pool %" PRIu32 " of device %d: %s", view->request->pool,
                           view->device, view->pool_failure);
@@ -176,6 +199,14 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
+static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
+{
+    (void)state;
+    if (view->sight && gmd_canary_is_about_graphs(view->sight)) {
+        judge_sight(view->sight, judge);
+    }
+}
+
 const gmd_oracle gmd_oracle_private_pool = {
     .name = "private_pool",
     .holds_when = "memory of a private pool serves nobody else while the pool is held",
@@ -185,4 +216,5 @@ const gmd_oracle gmd_oracle_private_pool = {
     .destroy = destroy,
     .after_alloc = after_alloc,
     .after_request = after_request,
+    .at_end = at_end,
 };

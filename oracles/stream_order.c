@@ -337,7 +337,7 @@ static void judge_sight(const gmd_canary_sight *sight, gmd_judge *judge)
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pending *p = state;
-    if (view->sight && view->sight->has_other) {
+    if (view->sight && view->sight->has_other && !gmd_canary_is_about_graphs(view->sight)) {
         judge_sight(view->sight, judge);
     }
     for (size_t i = 0; i < view->call_count; i++) {
