@@ -252,6 +252,95 @@ static void nothing_is_said_where_calls_are_not_seen(void **state)
     expect_clean(&b);
 }
 
+/* --- a real device ------------------------------------------------------------------------ */
+
+/* What work of the default pool's block found, unless the test says otherwise. */
+static gmd_canary_sight of_a_graph(void)
+{
+    return (gmd_canary_sight){.block = {.address = BASE, .bytes = 512, .born = 4},
+                              .use = {.request = 5, .stream = 1},
+                              .has_other = true,
+                              .other = {.address = BASE, .bytes = 256, .born = 1, .pool = 1},
+                              .other_is_captured = true};
+}
+
+static void see(bench *b, const gmd_canary_sight *sight)
+{
+    b->request = (gmd_request){.op = GMD_OP_SYNC};
+    b->view.has_canaries = true;
+    b->view.sight = sight;
+    assert_null(gmd_oracle_private_pool.blind_spot(&b->view));
+    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+}
+
+static void on_a_real_device_a_block_finds_what_a_graph_wrote(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    gmd_canary_sight sight = of_a_graph();
+    see(&b, &sight);
+    expect_said(&b, "what the launched graph in its block of 256 B");
+}
+
+static void on_a_real_device_a_graph_finds_what_a_block_wrote(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    gmd_canary_sight sight = of_a_graph();
+    gmd_live_block block = sight.block;
+    sight.block = sight.other;
+    sight.other = block;
+    sight.is_captured = true;
+    sight.other_is_captured = false;
+    see(&b, &sight);
+    expect_said(&b, "the graph's work that request 5 captured on stream 1 found");
+}
+
+static void what_is_found_last_counts_too(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    gmd_canary_sight sight = of_a_graph();
+    b.view.sight = &sight;
+    gmd_oracle_private_pool.at_end(b.oracle, &b.view, &b.judge);
+    expect_said(&b, "was handed on while a graph works in it");
+}
+
+/* Within one pool memory goes from block to block, in the order of work. */
+static void what_blocks_of_one_pool_find_is_a_matter_of_order(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    gmd_canary_sight sight = of_a_graph();
+    sight.block.pool = sight.other.pool;
+    see(&b, &sight);
+    expect_clean(&b);
+}
+
+static void what_no_graph_has_to_do_with_is_a_matter_of_order(void **state)
+{
+    (void)state;
+    bench b;
+    open_bench(&b);
+    gmd_canary_sight sight = of_a_graph();
+    sight.other_is_captured = false;
+    see(&b, &sight);
+    expect_clean(&b);
+}
+
+static void without_kernels_a_real_device_is_a_blind_spot(void **state)
+{
+    (void)state;
+    gmd_view view = {.exports_pools = true, .no_canaries = "gmd was built without nvcc"};
+    assert_string_equal(gmd_oracle_private_pool.blind_spot(&view), "gmd was built without nvcc");
+    view.no_canaries = "";
+    assert_non_null(gmd_oracle_private_pool.blind_spot(&view));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +359,12 @@ int main(void)
         cmocka_unit_test(a_refused_end_is_told),
         cmocka_unit_test(a_refusal_that_a_fault_hit_is_the_faults),
         cmocka_unit_test(nothing_is_said_where_calls_are_not_seen),
+        cmocka_unit_test(on_a_real_device_a_block_finds_what_a_graph_wrote),
+        cmocka_unit_test(on_a_real_device_a_graph_finds_what_a_block_wrote),
+        cmocka_unit_test(what_is_found_last_counts_too),
+        cmocka_unit_test(what_blocks_of_one_pool_find_is_a_matter_of_order),
+        cmocka_unit_test(what_no_graph_has_to_do_with_is_a_matter_of_order),
+        cmocka_unit_test(without_kernels_a_real_device_is_a_blind_spot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,6 +298,22 @@ static void on_a_real_device_the_other_block_s_mark_gives_it_away(void **state)
     gmd_oracle_stream_order.destroy(b.oracle);
 }
 
+/* private_pool tells that. */
+static void what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_order(void **state)
+{
+    (void)state;
+    bench b = open_bench();
+    gmd_canary_sight sight = {.block = {.address = 0x1000, .bytes = 512},
+                              .is_captured = false,
+                              .has_other = true,
+                              .other = {.address = 0x1000, .bytes = 256, .pool = 1},
+                              .other_is_captured = true};
+    gmd_oracle_stream_order.after_request(
+        b.oracle, &(gmd_view){.has_canaries = true, .sight = &sight}, &b.judge);
+    assert_int_equal(b.judge.count, 0);
+    gmd_oracle_stream_order.destroy(b.oracle);
+}
+
 static void a_real_device_is_a_blind_spot(void **state)
 {
     (void)state;
@@ -320,6 +336,7 @@ int main(void)
         cmocka_unit_test(the_verdicts_are_those_of_a_table_of_bytes),
         cmocka_unit_test(memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph),
         cmocka_unit_test(on_a_real_device_the_other_block_s_mark_gives_it_away),
+        cmocka_unit_test(what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_order),
         cmocka_unit_test(a_real_device_is_a_blind_spot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
