@@ -115,3 +115,9 @@ awk '/-> 0x/ { if (!($NF in number)) number[$NF] = ++count; $NF = number[$NF] } 
     "$folder/answers" >"$folder/output"
 diff "$folder/expected" "$folder/output"
 [ "$status" -eq 0 ] || { echo "expected exit status 0, got $status"; exit 1; }
+
+# What Python raises is no defect that was shown.
+export GMD_STANDIN_ALLOCATOR=$folder/none.so
+status=0
+python3 "$folder/case.py" >"$folder/answers" 2>&1 || status=$?
+[ "$status" -eq 2 ] || { cat "$folder/answers"; echo "without an allocator: expected exit status 2, got $status"; exit 1; }
