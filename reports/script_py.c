@@ -16,10 +16,9 @@ static const char *misfit(const gmd_request *r)
 {
     return r->op == GMD_OP_FAULT || r->op == GMD_OP_BUDGET
                ? "only the simulated device makes calls fail on purpose"
-           : gmd_op_is_of_capture(r->op) ? "it captures streams, which only the C program does"
-           : r->op == GMD_OP_DESTROY     ? "PyTorch's streams are never destroyed"
-           : r->device                   ? "it needs several devices"
-           : r->thread                   ? "it needs several threads"
+           : r->op == GMD_OP_DESTROY ? "PyTorch's streams are never destroyed"
+           : r->device               ? "it needs several devices"
+           : r->thread               ? "it needs several threads"
            : r->op == GMD_OP_ALLOC && r->bytes > INT64_MAX
                ? "Python asks PyTorch for no more than 2^63 - 1 bytes"
                : NULL;
@@ -42,6 +41,20 @@ static bool has_pool_beside_others(const gmd_trace *t)
     return false;
 }
 
+/* Streams have numbers from 0 on, named or not. */
+static uint32_t count_streams(const gmd_trace *t)
+{
+    uint32_t count = t->streams.count;
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        bool names_stream = gmd_request_names_stream(r) && r->stream != GMD_ALL_STREAMS;
+        uint32_t last = names_stream ? r->stream : 0;
+        last = r->op == GMD_OP_WAIT && r->other_stream > last ? r->other_stream : last;
+        count = last >= count ? last + 1 : count;
+    }
+    return count;
+}
+
 bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, size_t size)
 {
     const gmd_trace *t = reproducer->trace;
@@ -50,7 +63,7 @@ bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, 
         why = "it is for PyTorch's own allocator (--allocator torch)";
     } else if (t->device_count > 1) {
         why = "it needs several devices";
-    } else if (t->streams.count > POOL_STREAMS + 1) {
+    } else if (count_streams(t) > POOL_STREAMS + 1) {
         why = "PyTorch makes at most 32 streams";
     }
     for (size_t i = 0; i < t->count && !why; i++) {
@@ -141,6 +154,31 @@ static void put_on_pool(const gmd_trace *t, const gmd_request *r, FILE *out)
             pool_name(t, r->pool, pool));
 }
 
+/* Requests outside of captures need a torch.cuda.MemPool, whose id captures then share. */
+static bool is_begun_without_capture(const gmd_trace *t, uint32_t pool)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->requests[i].op == GMD_OP_BEGIN_POOL && t->requests[i].pool == pool) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_of_capture(const gmd_trace *t, const gmd_request *r, FILE *out)
+{
+    char pool[160], stream[160];
+    pool_name(t, r->pool, pool);
+    if (r->op == GMD_OP_END_CAPTURE) {
+        fprintf(out, "end_capture(\"%s\")\n", pool);
+        return;
+    }
+    bool begins = r->op == GMD_OP_BEGIN_CAPTURE;
+    fprintf(out, "%s(\"%s\", \"%s\"%s)\n", begins ? "begin_capture" : "launch", pool,
+            stream_name(t, r->stream, stream),
+            begins && is_begun_without_capture(t, r->pool) ? ", is_mem_pool=True" : "");
+}
+
 static void put_request(const gmd_trace *t, size_t index, FILE *out)
 {
     const gmd_request *r = &t->requests[index];
@@ -185,6 +223,11 @@ static void put_request(const gmd_trace *t, size_t index, FILE *out)
     case GMD_OP_RELEASE_POOL:
         put_on_pool(t, r, out);
         break;
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
+        put_of_capture(t, r, out);
+        break;
     default: /* device 0 becomes the current one, which it is */
         break;
     }
@@ -212,6 +255,37 @@ static gmd_status put_comment(const gmd_reproducer *r, FILE *out, gmd_error *err
     return gmd_put_case_lines(r->trace, "#     ", out, error);
 }
 
+static bool has_captures(const gmd_trace *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (gmd_op_is_of_capture(t->requests[i].op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_parameters(const gmd_reproducer *reproducer, FILE *out)
+{
+    const gmd_trace *t = reproducer->trace;
+    char stream[160];
+    fprintf(out, "\nimport os\n\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
+    put_string(t->conf ? t->conf : "", out);
+    fprintf(out, "  # before torch is imported\n\nORACLE = ");
+    put_string(reproducer->oracle ? reproducer->oracle : "", out);
+    fprintf(out,
+            "\nLIMIT = %" PRIu64 "  # bytes of the case's device; 0: as it is\nSCHEDULE = \"%s\"\n",
+            t->capacity_bytes,
+            t->schedule.kind == GMD_SCHEDULE_EAGER  ? "eager"
+            : t->schedule.kind == GMD_SCHEDULE_LAZY ? "lazy"
+                                                    : "timed");
+    fprintf(out, "STREAMS = [");
+    for (uint32_t s = 1; s < count_streams(t); s++) {
+        fprintf(out, "%s\"%s\"", s > 1 ? ", " : "", stream_name(t, s, stream));
+    }
+    fprintf(out, "]\nCAPTURES = %s\n", has_captures(t) ? "True" : "False");
+}
+
 gmd_status gmd_reproducer_write_python(const gmd_reproducer *reproducer, FILE *out,
                                        gmd_error *error)
 {
@@ -224,16 +298,7 @@ gmd_status gmd_reproducer_write_python(const gmd_reproducer *reproducer, FILE *o
     if (status != GMD_OK) {
         return status;
     }
-    fprintf(out, "\nimport os\n\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
-    put_string(t->conf ? t->conf : "", out);
-    fprintf(out, "  # before torch is imported\n\nORACLE = ");
-    put_string(reproducer->oracle ? reproducer->oracle : "", out);
-    fprintf(out,
-            "\nLIMIT = %" PRIu64 "  # bytes of the case's device; 0: as it is\nSCHEDULE = \"%s\"\n",
-            t->capacity_bytes,
-            t->schedule.kind == GMD_SCHEDULE_EAGER  ? "eager"
-            : t->schedule.kind == GMD_SCHEDULE_LAZY ? "lazy"
-                                                    : "timed");
+    put_parameters(reproducer, out);
     fprintf(out, "\n%s", script_text);
     for (size_t i = 0; i < t->count; i++) {
         put_request(t, i, out);

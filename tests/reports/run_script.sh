@@ -2,6 +2,7 @@
 # run_script.sh GMD LIBRARY DEFECT CASE ORACLE... - the Python script made from each CASE shows the defect where it is
 # switched on, and nothing where it is not: with LIBRARY in PyTorch's place (standin/torch.py).
 # run_script.sh GMD torch "" CASE ORACLE... - with the allocator of PyTorch in GMD_TORCH_DIR, which has the defects.
+# run_script.sh GMD LIBRARY none CASE ORACLE... - with a LIBRARY that has none of them: nothing is shown.
 set -eu
 gmd=$1 library=$2 defect=$3
 shift 3
@@ -32,6 +33,7 @@ while [ $# -gt 0 ]; do
     case=$1 oracle=$2
     shift 2
     "$gmd" report "$case" -o "$folder/script.py" --allocator torch --oracle "$oracle"
+    [ "$defect" != none ] || { run 0 ""; continue; }
     run 1 "$defect"
     grep -q "^SHOWN $oracle: " "$folder/output" || { cat "$folder/output" >&2; exit 1; }
     [ -z "$defect" ] || run 0 ""

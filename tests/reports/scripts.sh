@@ -8,7 +8,7 @@ trap 'rm -rf "$folder"' EXIT
 scripts=0
 for case in "$cases"/*.gmd; do
     script=$folder/$(basename "$case" .gmd).py
-    if grep -q '^\(fault\|budget\|destroy\|thread\|device\|begin_capture\) \|device 1$' "$case" ||
+    if grep -q '^\(fault\|budget\|destroy\|thread\|device\) \|device 1$' "$case" ||
         grep -q '^alloc [^ ]* \([0-9]\{20\}\|[0-9]\{17\}KiB\|[0-9]\{14\}MiB\) ' "$case"; then # 2^63 and more
         wanted=2
     else
@@ -22,8 +22,8 @@ for case in "$cases"/*.gmd; do
     fi
     [ "$wanted" -eq 2 ] && continue
     python3 -m py_compile "$script" || exit 1
-    requests=$(grep -c '^\(expect \)\?\(alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\|[a-z]*_pool\)' "$case")
-    calls=$(grep -c '^\(alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\|[a-z]*_pool\)(' "$script")
+    requests=$(grep -c '^\(expect \)\?\(alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\|[a-z]*_pool\|[a-z]*_capture\|launch\)' "$case")
+    calls=$(grep -c '^\(alloc\|free\|use\|record\|wait\|sync\|advance\|empty_cache\|fraction\|[a-z]*_pool\|[a-z]*_capture\|launch\)(' "$script")
     if [ "$requests" -ne "$calls" ]; then
         echo "$case: $requests requests, but $calls calls in the script" >&2
         exit 1

@@ -1,26 +1,50 @@
 """A stand-in for the part of PyTorch that gmd's Python reproducers use: on gmd's simulated device (LD_LIBRARY_PATH) and
 an allocator under test (GMD_STANDIN_ALLOCATOR, a library with gmd's ABI, allocator/gmd_abi.h). So a reproducer can run
 without PyTorch and a GPU. The only device there is the first one. In torch 2.11 the end of a MemPool also empties its
-cache, which the ABI has no function for."""
+cache, which the ABI has no function for; and there the pool of a capture that has failed stays open and held, while here
+it is ended and let go like any other, so that what is left of it is the allocator's doing."""
 import contextlib
 import ctypes
 import os
 
-from ctypes import c_double, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import c_bool, c_char_p, c_double, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
 NON_BLOCKING = 1  # of streams
 DISABLE_TIMING = 2  # of events
 UNKNOWN = (1 << 64) - 1  # a figure that the allocator does not keep
+GLOBAL = 0  # the mode of captures
+REUSE_FIRST = 1  # where memory is
 LONG_BYTES = 1 << 30  # setting so many takes longer than what a script sets of its blocks
 
 pool_id = c_uint64 * 2
 runtime = ctypes.CDLL("libcudart.so.13")
+
+
+class _Config(ctypes.Structure):
+    """The beginning of gmd_sim_config, of device/gmd_sim.h, with room for the rest."""
+    _fields_ = [("struct_size", c_size_t), ("device_count", c_uint), ("capacity_bytes", c_uint64), ("seed", c_uint64),
+                ("placement", c_int), ("rest", c_uint64 * 32)]
+
+
+# As on a real device memory that was given back is handed out again: where it was tells nothing.
+config = _Config()
+runtime.gmd_sim_default_config(ctypes.byref(config))
+config.placement = REUSE_FIRST
+if runtime.gmd_sim_reset(ctypes.byref(config)) != 0:
+    raise RuntimeError("the simulated device cannot be set up")
 allocator = ctypes.CDLL(os.environ["GMD_STANDIN_ALLOCATOR"])
 uint8 = "uint8"
 
 
 class OutOfMemoryError(RuntimeError):
     pass
+
+
+class _Call(ctypes.Structure):
+    """gmd_sim_call, of device/gmd_sim.h."""
+    _fields_ = [("function", c_char_p), ("index", c_uint64), ("address", c_uint64), ("size", c_uint64), ("kind", c_int),
+                ("result", c_int), ("device", c_int), ("failed_by_fault", c_bool), ("is_pooled", c_bool),
+                ("misuse", c_char_p)]
 
 
 class _Figures(ctypes.Structure):
@@ -41,6 +65,14 @@ _declare(runtime, "cudaMemsetAsync", c_int, c_void_p, c_int, c_size_t, c_void_p)
 _declare(runtime, "cudaStreamCreateWithFlags", c_int, c_void_p, c_uint)
 _declare(runtime, "cudaStreamSynchronize", c_int, c_void_p)
 _declare(runtime, "cudaStreamWaitEvent", c_int, c_void_p, c_void_p, c_uint)
+_declare(runtime, "cudaStreamBeginCapture", c_int, c_void_p, c_int)
+_declare(runtime, "cudaStreamEndCapture", c_int, c_void_p, c_void_p)
+_declare(runtime, "cudaGraphInstantiateWithFlags", c_int, c_void_p, c_void_p, ctypes.c_ulonglong)
+_declare(runtime, "cudaGraphDestroy", c_int, c_void_p)
+_declare(runtime, "cudaGraphLaunch", c_int, c_void_p, c_void_p)
+_declare(runtime, "cudaGraphExecDestroy", c_int, c_void_p)
+_declare(runtime, "cudaGetLastError", c_int)
+_declare(runtime, "gmd_sim_observe", None, c_void_p, c_void_p)
 _declare(runtime, "cudaEventCreateWithFlags", c_int, c_void_p, c_uint)
 _declare(runtime, "cudaEventRecord", c_int, c_void_p, c_void_p)
 _declare(runtime, "cudaEventQuery", c_int, c_void_p)
@@ -50,6 +82,8 @@ _declare(allocator, "gmd_free", None, c_void_p, c_size_t, c_int, c_void_p)
 _declare(allocator, "gmd_record_stream", None, c_void_p, c_void_p)
 _declare(allocator, "gmd_set_memory_fraction", None, c_double, c_int)
 _declare(allocator, "gmd_get_stats", c_int, c_int, c_void_p)
+if hasattr(allocator, "gmd_last_error"):
+    _declare(allocator, "gmd_last_error", c_char_p)
 _declare(allocator, "gmd_begin_pool", c_int, c_int, pool_id, c_void_p, c_void_p)
 _declare(allocator, "gmd_end_pool", c_int, c_int, pool_id, c_void_p)
 _declare(allocator, "gmd_release_pool", c_int, c_int, pool_id)
@@ -57,11 +91,12 @@ _declare(allocator, "gmd_release_pool", c_int, c_int, pool_id)
 
 def _demand(status):
     if status != 0:
+        runtime.cudaGetLastError()  # as PyTorch does
         raise RuntimeError(f"a call was refused: {status}")
 
 
 class _Stream:
-    def __init__(self, is_default=False):
+    def __init__(self, priority=0, is_default=False):
         self.handle = c_void_p()
         if not is_default:
             _demand(runtime.cudaStreamCreateWithFlags(ctypes.byref(self.handle), NON_BLOCKING))
@@ -73,6 +108,8 @@ class _Stream:
         event = _Event()
         _demand(runtime.cudaEventRecord(event.handle, other.handle))
         _demand(runtime.cudaStreamWaitEvent(self.handle, event.handle, 0))
+        if other.handle.value in captured:
+            captured.add(self.handle.value)
 
 
 class _Event:
@@ -96,9 +133,10 @@ class _Event:
 class _Tensor:
     def __init__(self, size):
         self.size, self.stream = size, current[-1]
-        self.address = allocator.gmd_malloc(size, 0, self.stream.handle)
+        self.address = allocator.gmd_malloc(size, 0, self.stream.handle) if size else None  # PyTorch asks for no 0 B
         if size and not self.address:
-            raise OutOfMemoryError()
+            failure = allocator.gmd_last_error() if hasattr(allocator, "gmd_last_error") else None
+            raise RuntimeError(failure.decode()) if failure else OutOfMemoryError()
 
     def __del__(self):
         if self.address:
@@ -114,12 +152,15 @@ class _Tensor:
         allocator.gmd_record_stream(self.address, stream.handle)
 
 
-class _MemPool:
-    made = 0
+def _graph_pool_handle():
+    global pools_made
+    pools_made += 1
+    return 0, pools_made
 
+
+class _MemPool:
     def __init__(self):
-        _MemPool.made += 1
-        self.id = (0, _MemPool.made)
+        self.id = _graph_pool_handle()
         self.name = pool_id(*self.id)
         _demand(allocator.gmd_begin_pool(0, self.name, None, None))
         _demand(allocator.gmd_end_pool(0, self.name, ctypes.byref(c_void_p())))
@@ -138,6 +179,80 @@ def _use_mem_pool(pool):
         _demand(allocator.gmd_release_pool(0, pool.name))
 
 
+@ctypes.CFUNCTYPE(c_bool, c_void_p, c_void_p)
+def _is_captured(_, stream):
+    return stream in captured
+
+
+class _CUDAGraph:
+    random_state = []  # as PyTorch does it, the first graph takes memory for the state of random numbers
+
+    def __init__(self):
+        self.name, self.executable = None, None
+
+    def capture_begin(self, pool=None):
+        if not _CUDAGraph.random_state:
+            _CUDAGraph.random_state.extend((_Tensor(8), _Tensor(8)))
+        self.name, self.stream = pool_id(*(pool or _graph_pool_handle())), current[-1]
+        _demand(allocator.gmd_begin_pool(0, self.name, ctypes.cast(_is_captured, c_void_p), None))
+        captured.add(self.stream.handle.value)
+        _demand(runtime.cudaStreamBeginCapture(self.stream.handle, GLOBAL))
+
+    def capture_end(self):
+        graph, executable = c_void_p(), c_void_p()
+        status = runtime.cudaStreamEndCapture(self.stream.handle, ctypes.byref(graph))
+        captured.clear()
+        _demand(allocator.gmd_end_pool(0, self.name, ctypes.byref(c_void_p())))
+        _demand(status)
+        _demand(runtime.cudaGraphInstantiateWithFlags(ctypes.byref(executable), graph, 0))
+        _demand(runtime.cudaGraphDestroy(graph))
+        self.executable = executable
+
+    def replay(self):
+        _demand(runtime.cudaGraphLaunch(self.executable, current[-1].handle))
+
+    def reset(self):
+        if self.executable:
+            _demand(runtime.cudaGraphExecDestroy(self.executable))
+        if self.name:
+            _demand(allocator.gmd_release_pool(0, self.name))
+        self.name = self.executable = None
+
+    __del__ = reset
+
+
+class _DeviceMemory:
+    """What the allocator has of the device, followed call by call."""
+    MALLOC, FREE, MAP, UNMAP = 1, 2, 3, 4  # gmd_sim_call_kind
+
+    def __init__(self):
+        self.sizes, self.mapped, self.freed = {}, set(), 0
+        self.observer = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(_Call))(self.note)
+        runtime.gmd_sim_observe(ctypes.cast(self.observer, c_void_p), None)
+
+    def note(self, _, call):
+        call = call.contents
+        if call.result != 0:
+            return
+        if call.kind in (self.MALLOC, self.MAP):
+            self.sizes[call.address] = call.size
+            (self.mapped.add if call.kind == self.MAP else self.mapped.discard)(call.address)
+        elif call.kind in (self.FREE, self.UNMAP):
+            for address in [a for a in self.sizes if call.address <= a < call.address + max(call.size, 1)]:
+                self.freed += self.sizes.pop(address)
+
+    def segments(self):
+        """What was mapped side by side is one of them, as in PyTorch."""
+        segments = []
+        for address, size in sorted(self.sizes.items()):
+            last, is_mapped = segments[-1] if segments else None, address in self.mapped
+            if last and is_mapped and last["is_expandable"] and address == last["address"] + last["total_size"]:
+                last["total_size"] += size
+            else:
+                segments.append({"device": 0, "address": address, "total_size": size, "is_expandable": is_mapped})
+        return segments
+
+
 @contextlib.contextmanager
 def _stream(stream):
     current.append(stream)
@@ -153,7 +268,7 @@ def _memory_stats(_):
     figures = {"allocated_bytes": f.allocated_bytes, "active_bytes": f.active_bytes, "reserved_bytes": f.reserved_bytes,
                "allocation": f.allocation_count, "inactive_split_bytes": f.inactive_split_bytes}
     return {name + ".all.current": 0 if value == UNKNOWN else value for name, value in figures.items()} | {
-        "reserved_bytes.all.peak": f.reserved_bytes}
+        "reserved_bytes.all.peak": f.reserved_bytes, "reserved_bytes.all.freed": device_memory.freed}
 
 
 def _device_properties(_):
@@ -166,16 +281,27 @@ def empty(size, dtype, device):
     return _Tensor(size)
 
 
+settings, refusal = os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""), ctypes.create_string_buffer(400)
+if settings and hasattr(allocator, "gmd_configure"):
+    _declare(allocator, "gmd_configure", c_int, c_char_p, c_void_p, c_size_t)
+    if allocator.gmd_configure(settings.encode(), refusal, len(refusal)) != 0:
+        print("cannot run: the settings:", refusal.value.decode())
+        raise SystemExit(2)
 if hasattr(allocator, "gmd_init"):
     allocator.gmd_init(1)
 default_stream = _Stream(is_default=True)
 current = [default_stream]
+captured = set()  # handles of the streams that are
+pools_made = 0
 long_memory = c_void_p()
 _demand(runtime.cudaMalloc(ctypes.byref(long_memory), LONG_BYTES))
+device_memory = _DeviceMemory()
 
 
 class cuda:
-    Stream, Event, MemPool = _Stream, _Event, _MemPool
+    Stream, Event, MemPool, CUDAGraph = _Stream, _Event, _MemPool, _CUDAGraph
+    graph_pool_handle = staticmethod(_graph_pool_handle)
+    memory_snapshot = staticmethod(lambda: device_memory.segments())
     stream, use_mem_pool = staticmethod(_stream), staticmethod(_use_mem_pool)
     memory_stats, get_device_properties = staticmethod(_memory_stats), staticmethod(_device_properties)
     is_available = staticmethod(lambda: True)
