@@ -41,8 +41,7 @@ typedef struct fuzz_arguments {
     unsigned jobs;
     bool is_unguided, is_random, is_fail_fast;
     const char *without, *corpus;
-    uint32_t exhaustive; /* 0: a campaign */
-    bool exhaustive_with_pools;
+    cli_exhaustive_scope exhaustive; /* of depth 0: a campaign */
 } fuzz_arguments;
 
 static const struct argp_option fuzz_options[] = {
@@ -59,7 +58,7 @@ static const struct argp_option fuzz_options[] = {
     {"fail-fast", KEY_FAIL_FAST, NULL, 0, "end with the first finding", 1},
     {"without", KEY_WITHOUT, "NAMES", 0,
      "what no sequence has: fault, budget, fraction, record, wait, sync, empty_cache, destroy, "
-     "pools, "
+     "pools, captures, "
      "threads, devices, settings, huge (sizes near 2^64)",
      1},
     {"exhaustive", KEY_EXHAUSTIVE, "DEPTH", 0,
@@ -69,26 +68,26 @@ static const struct argp_option fuzz_options[] = {
     {0},
 };
 
-/* Of the exhaustive mode's alphabet only private pools can be left out. */
-static bool wants_pools(const fuzz_arguments *a, bool *is_possible)
+/* Of the exhaustive mode's alphabet only private pools and captures can be left out. */
+static bool choose_alphabet(fuzz_arguments *a)
 {
     const unsigned alphabet =
         1u << GMD_OP_RECORD | 1u << GMD_OP_WAIT | 1u << GMD_OP_SYNC | 1u << GMD_OP_EMPTY_CACHE;
     char unknown[32];
-    gmd_profile_space space = {.has_pools = true};
+    gmd_profile_space space = {.has_pools = true, .has_captures = true};
     gmd_profile_leave_out(&space, a->without ? a->without : "", unknown);
-    *is_possible = !(space.without_ops & alphabet);
-    return space.has_pools;
+    a->exhaustive.with_pools = space.has_pools;
+    a->exhaustive.with_captures = space.has_captures;
+    return !(space.without_ops & alphabet);
 }
 
 static void check_options(struct argp_state *state, fuzz_arguments *a)
 {
-    bool is_possible;
     gmd_error error = {""};
-    a->exhaustive_with_pools = wants_pools(a, &is_possible);
-    if (a->exhaustive && !is_possible) {
+    if (!choose_alphabet(a) && a->exhaustive.depth) {
         argp_error(state,
-                   "--without %s: of the alphabet of --exhaustive only pools can be left out",
+                   "--without %s: of the alphabet of --exhaustive only pools and captures can be "
+                   "left out",
                    a->without);
     }
     cli_refuse_views(state, &a->common);
@@ -152,7 +151,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         a->without = text;
         return 0;
     case KEY_EXHAUSTIVE:
-        if (!cli_parse_depth(text, &a->exhaustive)) {
+        if (!cli_parse_depth(text, &a->exhaustive.depth)) {
             argp_error(state, "--exhaustive %s: expected a number of requests from 1 to 8", text);
         }
         return 0;
@@ -411,10 +410,10 @@ int cli_fuzz(int argc, char **argv)
     signal(SIGTERM, interrupt);
     cli_results results = {0};
     gmd_error error = {""};
-    gmd_status status = a.exhaustive
-                            ? cli_exhaustive(&a.common, a.exhaustive, a.exhaustive_with_pools,
-                                             a.seconds, &is_interrupted, &results, &error)
-                            : run_campaign(&a, &results, &error);
+    a.exhaustive.seconds = a.seconds;
+    gmd_status status = a.exhaustive.depth ? cli_exhaustive(&a.common, &a.exhaustive,
+                                                            &is_interrupted, &results, &error)
+                                           : run_campaign(&a, &results, &error);
     if (status != GMD_OK) {
         cli_results_add_error(&results, "campaign", "fuzz", status, &error);
     }

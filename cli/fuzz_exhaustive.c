@@ -42,8 +42,11 @@ static void note_alphabet(gmd_outcome *o, const gmd_exhaustive_result *r, bool h
                      r->alphabet.stream_count);
     if (r->alphabet.pool_count) {
         used += snprintf(note + used, sizeof o->notes[0] - (size_t)used,
-                         ", begin_pool, end_pool and release_pool of %" PRIu32 " pools",
-                         r->alphabet.pool_count);
+                         ", begin_pool, end_pool and release_pool of %" PRIu32 " pools%s",
+                         r->alphabet.pool_count,
+                         r->alphabet.has_captures
+                             ? ", begin_capture and end_capture of streams into them, launch"
+                             : "");
     }
     snprintf(note + used, sizeof o->notes[0] - (size_t)used, "; %s",
              has_schedule ? "the given schedule" : "schedules lazy, eager and timed");
@@ -73,7 +76,7 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
     }
 }
 
-gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, bool with_pools, double seconds,
+gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *scope,
                           const volatile sig_atomic_t *is_interrupted, cli_results *results,
                           gmd_error *error)
 {
@@ -92,15 +95,16 @@ gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, bool with_po
     run.capacity_bytes = given->has_capacity ? run.capacity_bytes : DEFAULT_CAPACITY;
     run.device_count = 1;
     run.interleave = NULL;
-    snprintf(origin, sizeof origin, "found by: gmd fuzz --exhaustive %" PRIu32, depth);
+    snprintf(origin, sizeof origin, "found by: gmd fuzz --exhaustive %" PRIu32, scope->depth);
     gmd_findings findings = {.out_directory = run.case_directory,
                              .origin = origin,
                              .allocator = run.allocator,
                              .minimize_seconds = MINIMIZE_SECONDS};
     gmd_exhaustive_options options = {.run = &run,
-                                      .depth = depth,
-                                      .with_pools = with_pools,
-                                      .seconds = seconds,
+                                      .depth = scope->depth,
+                                      .with_pools = scope->with_pools,
+                                      .with_captures = scope->with_captures,
+                                      .seconds = scope->seconds,
                                       .is_interrupted = is_interrupted,
                                       .progress = run.shows_progress ? show_progress : NULL};
     gmd_exhaustive_result result;
@@ -109,7 +113,7 @@ gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, bool with_po
         fprintf(stderr, GMD_STATUS_CLEAR);
     }
     if (status == GMD_OK) {
-        add_outcome(results, given, depth, &findings, &result);
+        add_outcome(results, given, scope->depth, &findings, &result);
     }
     gmd_findings_free(&findings);
     return status;

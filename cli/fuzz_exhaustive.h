@@ -9,8 +9,13 @@
 /* The value of --exhaustive: 1 to 8. */
 bool cli_parse_depth(const char *text, uint32_t *depth);
 
-/* `seconds` 0: until it is done. */
-gmd_status cli_exhaustive(const cli_options *given, uint32_t depth, bool with_pools, double seconds,
+typedef struct cli_exhaustive_scope {
+    uint32_t depth;
+    bool with_pools, with_captures;
+    double seconds; /* 0: until it is done */
+} cli_exhaustive_scope;
+
+gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *scope,
                           const volatile sig_atomic_t *is_interrupted, cli_results *results,
                           gmd_error *error);
 

@@ -262,6 +262,7 @@ static gmd_status choose_alphabet(search *s)
     gmd_status status =
         s->options->with_pools ? gmd_runner_find_pools(&s->runner, &has_pools, s->error) : GMD_OK;
     a->pool_count = has_pools ? GMD_ALPHABET_POOLS : 0;
+    a->has_captures = has_pools && s->options->with_captures;
     for (uint32_t length = 1; length <= s->options->depth; length++) {
         s->result->unreduced += gmd_sequences_unreduced(a, length);
     }

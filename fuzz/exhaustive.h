@@ -31,10 +31,11 @@ typedef struct gmd_exhaustive_result {
 
 typedef struct gmd_exhaustive_options {
     const gmd_run_options
-        *run;        /* its capacity is the device's; its schedule, if any, the only one */
-    uint32_t depth;  /* from 1 to GMD_SEQUENCE_MAX */
-    bool with_pools; /* the alphabet has private pools, where the allocator has them */
-    double seconds;  /* 0: no limit */
+        *run;           /* its capacity is the device's; its schedule, if any, the only one */
+    uint32_t depth;     /* from 1 to GMD_SEQUENCE_MAX */
+    bool with_pools;    /* the alphabet has private pools, where the allocator has them */
+    bool with_captures; /* and captures into them, where it has pools */
+    double seconds;     /* 0: no limit */
     const volatile sig_atomic_t *is_interrupted;
     void (*progress)(const gmd_exhaustive_result *so_far,
                      size_t findings); /* NULL: nobody is told */

@@ -4,9 +4,11 @@
  * so that the three are held against each other.
  *
  * Of an input (input.h) what the model knows is used: allocations up to 1 TiB on one device, frees,
- * emptying the cache, fractions, private pools. Settings, faults and work on other streams are left
- * out. When the cache of pools goes back is each allocator's own affair: PyTorch keeps it
- * (gmd_naive_model.keeps_pools), and is held to that. */
+ * emptying the cache, fractions, private pools, captures into them with the waits that spread them
+ * and the synchronisations that make them fail. Settings, faults and other work are left out, and
+ * while a stream is captured what CUDA lets no program do (docs/trace-format.md); launches, of
+ * which an allocator sees nothing, do nothing. When the cache of pools goes back is each
+ * allocator's own affair: PyTorch keeps it (gmd_naive_model.keeps_pools), and is held to that. */
 #include "fuzz.h"
 
 #include "fuzz_run.h"
@@ -48,6 +50,9 @@ typedef struct run {
     gmd_pool_book pools;
     uint32_t pool_numbers[GMD_MAX_POOLS]; /* of the pools that are held: their names */
     void *pool_context;                   /* of the open one */
+    uint32_t captured;                    /* streams, as bits; 0: no capture is under way */
+    uint32_t origin;                      /* of the capture: its first stream */
+    bool has_failed;                      /* the capture: no stream comes to it any more */
     gmd_stats start;
     size_t request;
 } run;
@@ -139,7 +144,8 @@ static void do_alloc(run *r, const gmd_request *q)
 {
     machine *m = r->machine;
     uint32_t stream = q->stream % STREAMS;
-    if (q->bytes > BYTES_MAX || (!q->bytes && m->is_torch)) {
+    bool is_left_out = r->captured && !(r->captured >> stream & 1);
+    if (is_left_out || q->bytes > BYTES_MAX || (!q->bytes && m->is_torch)) {
         return; /* of 0 bytes PyTorch answers with no block at all */
     }
     uint64_t got = (uint64_t)(uintptr_t)m->subject.malloc(q->bytes, 0, m->streams[stream]);
@@ -171,6 +177,9 @@ static void do_fraction(run *r, double fraction)
 
 static void empty_cache(run *r)
 {
+    if (r->captured) {
+        return;
+    }
     r->machine->subject.empty_cache();
     unsigned expected = gmd_naive_empty_cache(&r->model);
     compare_calls(r, 0, expected);
@@ -183,18 +192,33 @@ static bool is_the_stream(void *context, cudaStream_t stream)
     return *(cudaStream_t *)context == stream;
 }
 
-static void begin_pool(run *r, uint32_t pool, uint32_t stream)
+static bool is_captured(void *context, cudaStream_t stream)
+{
+    const run *r = context;
+    for (uint32_t left = r->captured; left; left &= left - 1) {
+        if (r->machine->streams[__builtin_ctz(left)] == stream) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `accepts` NULL: all streams. */
+static void open_pool(run *r, uint32_t pool, gmd_stream_filter *accepts, void *context)
 {
     machine *m = r->machine;
-    bool takes_all = stream == GMD_ALL_STREAMS;
     if (r->pools.holders[0][pool] == 1) {
         r->pool_numbers[pool] = ++m->pool_count;
     }
     const uint64_t id[2] = {0, r->pool_numbers[pool]};
-    r->pool_context = &m->streams[stream % STREAMS];
-    compare(
-        r, "begin_pool", 0,
-        (uint64_t)m->subject.begin_pool(0, id, takes_all ? NULL : is_the_stream, r->pool_context));
+    r->pool_context = context;
+    compare(r, "begin_pool", 0, (uint64_t)m->subject.begin_pool(0, id, accepts, context));
+}
+
+static void begin_pool(run *r, uint32_t pool, uint32_t stream)
+{
+    bool takes_all = stream == GMD_ALL_STREAMS;
+    open_pool(r, pool, takes_all ? NULL : is_the_stream, &r->machine->streams[stream % STREAMS]);
     gmd_naive_begin_pool(&r->model, r->pool_numbers[pool],
                          takes_all ? GMD_NAIVE_ALL_STREAMS : stream % STREAMS);
 }
@@ -217,21 +241,104 @@ static void release_pool(run *r, uint32_t pool)
     }
 }
 
+/* --- captures: work on streams is what makes them, and there is no other ------------------ */
+
+/* False: what is captured cannot be waited for any more. */
+static bool queue_wait(const machine *m, uint32_t waiter, uint32_t waited)
+{
+    cudaEvent_t event;
+    FUZZ_REQUIRE(m->runtime.cudaEventCreateWithFlags(&event, cudaEventDisableTiming) ==
+                 cudaSuccess);
+    bool is_done = m->runtime.cudaEventRecord(event, m->streams[waited]) == cudaSuccess &&
+                   m->runtime.cudaStreamWaitEvent(m->streams[waiter], event, 0) == cudaSuccess;
+    m->runtime.cudaEventDestroy(event);
+    return is_done;
+}
+
+static void begin_capture(run *r, uint32_t pool, uint32_t stream)
+{
+    const machine *m = r->machine;
+    open_pool(r, pool, is_captured, r);
+    gmd_naive_begin_capture(&r->model, r->pool_numbers[pool], stream);
+    r->captured = 1u << stream;
+    r->origin = stream;
+    r->has_failed = false;
+    FUZZ_REQUIRE(m->runtime.cudaStreamBeginCapture(m->streams[stream],
+                                                   cudaStreamCaptureModeGlobal) == cudaSuccess);
+}
+
+/* A stream that waits for a captured one is captured, too. */
+static void do_wait(run *r, uint32_t waiter, uint32_t waited)
+{
+    bool joins = r->captured >> waited & 1 && !(r->captured >> waiter & 1) && waiter != 0;
+    if (joins && !r->has_failed) {
+        FUZZ_REQUIRE(queue_wait(r->machine, waiter, waited));
+        r->captured |= 1u << waiter;
+        gmd_naive_join_capture(&r->model, waiter);
+    }
+}
+
+/* Of a captured stream it is a mistake, and the capture has failed. */
+static void do_sync(run *r, uint32_t stream)
+{
+    const gmd_runtime *runtime = &r->machine->runtime;
+    if (stream != GMD_ALL_STREAMS && r->captured >> stream % STREAMS & 1) {
+        cudaStream_t captured = r->machine->streams[stream % STREAMS];
+        FUZZ_REQUIRE(runtime->cudaStreamSynchronize(captured) != cudaSuccess);
+        runtime->cudaGetLastError();
+        r->has_failed = true;
+    }
+}
+
+/* All its streams come together in the first one. What the allocator does must not make it fail. */
+static void end_capture(run *r)
+{
+    const machine *m = r->machine;
+    cudaGraph_t graph = NULL;
+    for (uint32_t left = r->captured & ~(1u << r->origin); left && !r->has_failed;
+         left &= left - 1) {
+        FUZZ_REQUIRE(queue_wait(m, r->origin, (uint32_t)__builtin_ctz(left)));
+    }
+    cudaError_t result = m->runtime.cudaStreamEndCapture(m->streams[r->origin], &graph);
+    m->runtime.cudaGetLastError();
+    compare(r, "captures that have failed", r->has_failed, result != cudaSuccess);
+    if (graph) {
+        m->runtime.cudaGraphDestroy(graph);
+    }
+    r->captured = 0;
+}
+
 /* Of whatever device, it is done on the one that there is, where it makes sense there. */
 static void do_on_pool(run *r, const gmd_request *q)
 {
     gmd_request here = *q;
     here.device = 0;
     here.pool %= GMD_MAX_POOLS;
+    if (gmd_op_is_of_capture(here.op)) {
+        here.stream %= STREAMS;
+    }
     if (!r->machine->subject.begin_pool || gmd_pool_book_note(&r->pools, &here)) {
         return;
     }
-    if (here.op == GMD_OP_BEGIN_POOL) {
+    switch (here.op) {
+    case GMD_OP_BEGIN_POOL:
         begin_pool(r, here.pool, here.stream);
-    } else if (here.op == GMD_OP_END_POOL) {
+        break;
+    case GMD_OP_BEGIN_CAPTURE:
+        begin_capture(r, here.pool, here.stream);
+        break;
+    case GMD_OP_END_CAPTURE:
+        end_capture(r);
         end_pool(r, here.pool);
-    } else {
+        break;
+    case GMD_OP_END_POOL:
+        end_pool(r, here.pool);
+        break;
+    case GMD_OP_RELEASE_POOL:
         release_pool(r, here.pool);
+        break;
+    default:
+        break;
     }
     compare_calls(r, 0, 0);
 }
@@ -239,8 +346,9 @@ static void do_on_pool(run *r, const gmd_request *q)
 static void end_open_pool(run *r)
 {
     uint32_t open = r->pools.open[0];
+    uint8_t op = r->captured ? GMD_OP_END_CAPTURE : GMD_OP_END_POOL;
     if (open) {
-        do_on_pool(r, &(gmd_request){.op = GMD_OP_END_POOL, .pool = open - 1});
+        do_on_pool(r, &(gmd_request){.op = op, .pool = open - 1});
     }
 }
 
@@ -274,7 +382,16 @@ static void carry_out(run *r, const gmd_request *q)
     case GMD_OP_BEGIN_POOL:
     case GMD_OP_END_POOL:
     case GMD_OP_RELEASE_POOL:
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
         do_on_pool(r, q);
+        break;
+    case GMD_OP_WAIT:
+        do_wait(r, q->stream % STREAMS, q->other_stream % STREAMS);
+        break;
+    case GMD_OP_SYNC:
+        do_sync(r, q->stream);
         break;
     default:
         break;

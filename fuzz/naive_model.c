@@ -10,8 +10,28 @@ static void remove_block(gmd_naive_model *m, size_t i)
 /* Where a request goes. */
 static uint32_t pool_for(const gmd_naive_model *m, uint32_t stream)
 {
-    bool is_meant = m->open_stream == stream || m->open_stream == GMD_NAIVE_ALL_STREAMS;
-    return is_meant ? m->open : 0;
+    return m->streams >> stream & 1 ? m->open : 0;
+}
+
+static uint32_t find_kept(const gmd_naive_model *m, uint32_t pool)
+{
+    uint32_t i = 0;
+    while (i < m->kept_count && m->kept[i] != pool) {
+        i++;
+    }
+    return i;
+}
+
+static bool is_kept(const gmd_naive_model *m, uint32_t pool)
+{
+    return find_kept(m, pool) < m->kept_count;
+}
+
+static void keep(gmd_naive_model *m, uint32_t pool)
+{
+    if (!is_kept(m, pool)) {
+        m->kept[m->kept_count++] = pool;
+    }
 }
 
 /* The smallest that fits, of these the lowest; m->count: none. */
@@ -34,11 +54,11 @@ static size_t best_fit(const gmd_naive_model *m, uint64_t size, uint32_t stream,
 
 static bool goes_back(const gmd_naive_model *m, const gmd_naive_block *b)
 {
-    bool is_held_off = b->is_kept || (m->keeps_pools && m->open && !b->pool);
+    bool is_held_off = is_kept(m, b->pool) || (m->keeps_pools && m->open && !b->pool);
     return !b->is_live && b->size == b->segment_size && !is_held_off;
 }
 
-unsigned gmd_naive_empty_cache(gmd_naive_model *m)
+static unsigned give_back(gmd_naive_model *m)
 {
     unsigned given = 0;
     for (size_t i = m->count; i-- > 0;) {
@@ -49,6 +69,11 @@ unsigned gmd_naive_empty_cache(gmd_naive_model *m)
         }
     }
     return given;
+}
+
+unsigned gmd_naive_empty_cache(gmd_naive_model *m)
+{
+    return !m->keeps_pools && is_kept(m, m->open) ? 0 : give_back(m);
 }
 
 static uint64_t segment_for(uint64_t size, bool is_small)
@@ -63,9 +88,9 @@ static uint64_t segment_for(uint64_t size, bool is_small)
 /* A block of its own segment, with what was asked of the device noted; m->count: refused. */
 static size_t new_segment(gmd_naive_model *m, gmd_naive_block block, gmd_naive_answer *answer)
 {
-    bool gives_back = !m->keeps_pools || !m->open;
+    bool gives_back = !m->is_capturing && (!m->keeps_pools || !m->open);
     if (m->reserved + block.size > m->limit && gives_back) {
-        answer->given = gmd_naive_empty_cache(m);
+        answer->given = give_back(m);
         m->retries++;
     }
     if (m->reserved + block.size > m->limit) {
@@ -98,6 +123,9 @@ gmd_naive_answer gmd_naive_malloc(gmd_naive_model *m, uint64_t requested, uint32
     uint64_t size = requested <= 512 ? 512 : (requested + 511) / 512 * 512;
     bool is_small = size <= GMD_MIB;
     size_t at = best_fit(m, size, stream, is_small);
+    if (m->is_capturing) {
+        keep(m, m->open);
+    }
     if (at == m->count) {
         uint64_t segment = segment_for(size, is_small);
         uint32_t pool = pool_for(m, stream);
@@ -107,7 +135,6 @@ gmd_naive_answer gmd_naive_malloc(gmd_naive_model *m, uint64_t requested, uint32
                                  .segment_size = segment,
                                  .stream = stream,
                                  .pool = pool,
-                                 .is_kept = m->keeps_pools && pool,
                                  .is_small = is_small};
         at = new_segment(m, block, &answer);
         if (!answer.made) {
@@ -154,17 +181,33 @@ void gmd_naive_free(gmd_naive_model *m, uint64_t address)
 void gmd_naive_begin_pool(gmd_naive_model *m, uint32_t pool, uint32_t stream)
 {
     m->open = pool;
-    m->open_stream = stream;
+    m->streams = stream == GMD_NAIVE_ALL_STREAMS ? UINT64_MAX : (uint64_t)1 << stream;
+    if (m->keeps_pools) {
+        keep(m, pool);
+    }
+}
+
+void gmd_naive_begin_capture(gmd_naive_model *m, uint32_t pool, uint32_t stream)
+{
+    gmd_naive_begin_pool(m, pool, stream);
+    m->is_capturing = true;
+}
+
+void gmd_naive_join_capture(gmd_naive_model *m, uint32_t stream)
+{
+    m->streams |= (uint64_t)1 << stream;
 }
 
 void gmd_naive_end_pool(gmd_naive_model *m)
 {
     m->open = 0;
+    m->is_capturing = false;
 }
 
 void gmd_naive_drop_pool(gmd_naive_model *m, uint32_t pool)
 {
-    for (size_t i = 0; i < m->count; i++) {
-        m->blocks[i].is_kept = m->blocks[i].is_kept && m->blocks[i].pool != pool;
+    uint32_t i = find_kept(m, pool);
+    if (i < m->kept_count) {
+        m->kept[i] = m->kept[--m->kept_count];
     }
 }

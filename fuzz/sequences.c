@@ -16,9 +16,12 @@ enum {
     WAIT = RECORD + GMD_SEQUENCE_MAX * STREAMS,  /* the stream that waits, the other */
     SYNC = WAIT + STREAMS * STREAMS,             /* stream */
     EMPTY_CACHE = SYNC + STREAMS,
-    BEGIN_POOL = EMPTY_CACHE + 1,           /* pool, route */
-    END_POOL = BEGIN_POOL + POOLS * ROUTES, /* pool */
-    RELEASE_POOL = END_POOL + POOLS,        /* pool */
+    BEGIN_POOL = EMPTY_CACHE + 1,                  /* pool, route */
+    END_POOL = BEGIN_POOL + POOLS * ROUTES,        /* pool */
+    RELEASE_POOL = END_POOL + POOLS,               /* pool */
+    BEGIN_CAPTURE = RELEASE_POOL + POOLS,          /* pool, stream */
+    END_CAPTURE = BEGIN_CAPTURE + POOLS * STREAMS, /* pool */
+    LAUNCH = END_CAPTURE + POOLS,                  /* pool, stream */
 };
 
 #define USE_DURATION_NS UINT64_C(10000)
@@ -83,6 +86,18 @@ static gmd_request request_on_pool(uint8_t code)
     return r;
 }
 
+static gmd_request request_of_capture(uint8_t code)
+{
+    bool is_launch = code >= LAUNCH;
+    uint32_t which = code - (uint32_t)(is_launch ? LAUNCH : BEGIN_CAPTURE);
+    if (code >= END_CAPTURE && !is_launch) {
+        return (gmd_request){.op = GMD_OP_END_CAPTURE, .pool = (uint32_t)code - END_CAPTURE};
+    }
+    return (gmd_request){.op = is_launch ? GMD_OP_LAUNCH : GMD_OP_BEGIN_CAPTURE,
+                         .pool = which / STREAMS,
+                         .stream = 1 + which % STREAMS};
+}
+
 static gmd_request request_of(const gmd_alphabet *alphabet, uint8_t code, uint32_t new_block)
 {
     gmd_request r = {.op = GMD_OP_EMPTY_CACHE};
@@ -108,6 +123,8 @@ static gmd_request request_of(const gmd_alphabet *alphabet, uint8_t code, uint32
                           .other_stream = 1 + (uint32_t)(code - WAIT) % STREAMS};
     } else if (code < EMPTY_CACHE) {
         r = (gmd_request){.op = GMD_OP_SYNC, .stream = 1 + (uint32_t)(code - SYNC)};
+    } else if (code >= BEGIN_CAPTURE) {
+        r = request_of_capture(code);
     } else if (code >= BEGIN_POOL) {
         r = request_on_pool(code);
     }
@@ -131,8 +148,14 @@ typedef struct situation {
     uint32_t blocks, live; /* how many were allocated; which of them are live, as bits */
     uint32_t streams;      /* in use: the first so many */
     uint32_t owners;       /* as bits: block was allocated on the second stream */
+    uint32_t users;        /* as bits: the other stream works on the block, nobody told */
+    uint32_t recorded;     /* as bits: the allocator was told of the other stream */
     uint32_t open;         /* 1 + the pool; 0: none */
-    uint32_t holders[GMD_ALPHABET_POOLS];
+    uint32_t captured;     /* streams, as bits; 0: no capture is under way */
+    uint32_t graph_blocks; /* that the capture under way has come upon: those from here on */
+    bool has_failed;       /* likewise */
+    uint32_t holders[GMD_ALPHABET_POOLS], graphs[GMD_ALPHABET_POOLS];
+    uint32_t failed; /* pools, as bits: there is nothing to launch of the latest capture */
 } situation;
 
 typedef struct walk {
@@ -174,11 +197,57 @@ static situation with_stream(const situation *s, uint32_t stream)
     return after;
 }
 
+/* --- what a capture makes do nothing: it is left out when a trace runs (docs/trace-format.md) ---
+ */
+
+static bool has_bit(uint32_t bits, uint32_t i)
+{
+    return bits >> i & 1;
+}
+
+static bool is_alloc_left_out(const situation *s, uint32_t stream)
+{
+    return s->captured && !has_bit(s->captured, stream);
+}
+
+static bool is_use_left_out(const situation *s, uint32_t block, uint32_t stream)
+{
+    bool is_graphs = s->captured && block >= s->graph_blocks;
+    return has_bit(s->captured, stream)
+               ? s->has_failed || !is_graphs
+               : is_graphs || has_bit(s->captured, has_bit(s->owners, block));
+}
+
+/* A free on a stream that waits for another one before: both are captured, or none. */
+static bool is_free_left_out(const situation *s, uint32_t block)
+{
+    uint32_t own = has_bit(s->owners, block), both = 1u << own | 1u << !own;
+    bool is_graphs = block >= s->graph_blocks && (s->captured & both) == both;
+    return s->captured && has_bit(s->users, block) && !is_graphs;
+}
+
+static bool is_wait_left_out(const situation *s, uint32_t waiting, uint32_t other)
+{
+    bool waits = has_bit(s->captured, waiting), is_waited_for = has_bit(s->captured, other);
+    return waits ? !is_waited_for || s->has_failed : is_waited_for && s->has_failed;
+}
+
+/* Of a captured stream it is the program's mistake: the capture has failed, which it does once. */
+static bool is_sync_left_out(const situation *s, uint32_t stream)
+{
+    return s->captured && (s->has_failed || !has_bit(s->captured, stream));
+}
+
+/* --- one more request -------------------------------------------------------------------- */
+
 static bool append_allocs(walk *w, const situation *s)
 {
     bool goes_on = true;
     for (uint32_t size = 0; size < w->alphabet->size_count && goes_on; size++) {
         for (uint32_t stream = 0; stream < streams_to_name(w, s) && goes_on; stream++) {
+            if (is_alloc_left_out(s, stream)) {
+                continue;
+            }
             situation after = with_stream(s, stream);
             after.live |= UINT32_C(1) << s->blocks;
             after.owners |= stream << s->blocks;
@@ -193,7 +262,7 @@ static bool append_frees(walk *w, const situation *s)
 {
     bool goes_on = true;
     for (uint32_t b = 0; b < s->blocks && goes_on; b++) {
-        if (s->live >> b & 1) {
+        if (has_bit(s->live, b) && !is_free_left_out(s, b)) {
             situation after = *s;
             after.live &= ~(UINT32_C(1) << b);
             goes_on = append(w, FREE + b, &after);
@@ -202,15 +271,26 @@ static bool append_frees(walk *w, const situation *s)
     return goes_on;
 }
 
+/* Of what is recorded nothing is left to tell. */
+static situation with_user(const situation *s, uint32_t block, uint32_t stream, bool is_record)
+{
+    situation after = with_stream(s, stream);
+    uint32_t bit = UINT32_C(1) << block;
+    bool is_own = has_bit(s->owners, block) == stream;
+    after.recorded |= is_record ? bit : 0;
+    after.users = (after.users | (is_own ? 0 : bit)) & ~after.recorded;
+    return after;
+}
+
 /* Uses on any stream, records on another than the block's own, of which it needs none. */
 static bool append_of_blocks(walk *w, const situation *s, bool is_record)
 {
     bool goes_on = true;
     for (uint32_t b = 0; b < s->blocks; b++) {
         for (uint32_t stream = 0; stream < streams_to_name(w, s) && goes_on; stream++) {
-            bool is_own = (s->owners >> b & 1) == stream;
-            if ((s->live >> b & 1) && !(is_record && is_own)) {
-                situation after = with_stream(s, stream);
+            bool is_own = has_bit(s->owners, b) == stream;
+            if (has_bit(s->live, b) && !(is_record ? is_own : is_use_left_out(s, b, stream))) {
+                situation after = with_user(s, b, stream, is_record);
                 goes_on = append(w, (is_record ? RECORD : USE) + b * STREAMS + stream, &after);
             }
         }
@@ -218,15 +298,30 @@ static bool append_of_blocks(walk *w, const situation *s, bool is_record)
     return goes_on;
 }
 
+/* Who waits for what is captured is captured, too. */
 static bool append_waits(walk *w, const situation *s)
 {
     bool goes_on = true;
     for (uint32_t waiting = 0; waiting < streams_to_name(w, s); waiting++) {
         for (uint32_t other = 0; other < s->streams && goes_on; other++) {
-            if (other != waiting) {
+            if (other != waiting && !is_wait_left_out(s, waiting, other)) {
                 situation after = with_stream(s, waiting);
+                after.captured |= has_bit(s->captured, other) ? 1u << waiting : 0;
                 goes_on = append(w, WAIT + waiting * STREAMS + other, &after);
             }
+        }
+    }
+    return goes_on;
+}
+
+static bool append_syncs(walk *w, const situation *s)
+{
+    bool goes_on = true;
+    for (uint32_t stream = 0; stream < s->streams && goes_on; stream++) {
+        if (!is_sync_left_out(s, stream)) {
+            situation after = *s;
+            after.has_failed = s->captured;
+            goes_on = append(w, SYNC + stream, &after);
         }
     }
     return goes_on;
@@ -240,6 +335,15 @@ static bool append_begin(walk *w, const situation *s, uint32_t pool)
         after.open = pool + 1;
         after.holders[pool]++;
         goes_on = append(w, BEGIN_POOL + pool * ROUTES + route, &after);
+    }
+    for (uint32_t stream = 0;
+         w->alphabet->has_captures && stream < streams_to_name(w, s) && goes_on; stream++) {
+        situation after = with_stream(s, stream);
+        after.open = pool + 1;
+        after.holders[pool]++;
+        after.captured = 1u << stream;
+        after.graph_blocks = s->blocks;
+        goes_on = append(w, BEGIN_CAPTURE + pool * STREAMS + stream, &after);
     }
     return goes_on;
 }
@@ -258,20 +362,45 @@ static bool append_begins(walk *w, const situation *s)
     return goes_on;
 }
 
-/* A pool that is open keeps one hold. */
-static bool append_ends_and_releases(walk *w, const situation *s)
+static bool append_end(walk *w, const situation *s)
+{
+    uint32_t pool = s->open - 1, bit = 1u << pool;
+    situation after = *s;
+    after.open = 0;
+    if (!s->captured) {
+        return append(w, END_POOL + pool, &after);
+    }
+    after.captured = 0;
+    after.has_failed = false;
+    after.graphs[pool]++;
+    after.failed = s->has_failed ? s->failed | bit : s->failed & ~bit;
+    return append(w, END_CAPTURE + pool, &after);
+}
+
+/* A pool that is open keeps one hold. Graphs beyond the holds that are left are gone. */
+static bool append_releases(walk *w, const situation *s)
 {
     bool goes_on = true;
-    if (s->open) {
-        situation after = *s;
-        after.open = 0;
-        goes_on = append(w, END_POOL + s->open - 1, &after);
-    }
-    for (uint32_t pool = 0; pool < w->alphabet->pool_count && goes_on; pool++) {
+    for (uint32_t pool = 0; pool < w->alphabet->pool_count && goes_on && !s->captured; pool++) {
         if (s->holders[pool] > (s->open == pool + 1)) {
             situation after = *s;
-            after.holders[pool]--;
+            uint32_t left = --after.holders[pool];
+            after.graphs[pool] = s->graphs[pool] < left ? s->graphs[pool] : left;
             goes_on = append(w, RELEASE_POOL + pool, &after);
+        }
+    }
+    return goes_on;
+}
+
+static bool append_launches(walk *w, const situation *s)
+{
+    bool goes_on = true;
+    for (uint32_t pool = 0; pool < w->alphabet->pool_count && !s->captured; pool++) {
+        bool has_graph = s->graphs[pool] && !has_bit(s->failed, pool);
+        for (uint32_t stream = 0; has_graph && stream < streams_to_name(w, s) && goes_on;
+             stream++) {
+            situation after = with_stream(s, stream);
+            goes_on = append(w, LAUNCH + pool * STREAMS + stream, &after);
         }
     }
     return goes_on;
@@ -279,13 +408,10 @@ static bool append_ends_and_releases(walk *w, const situation *s)
 
 static bool go_on(walk *w, const situation *s)
 {
-    bool goes_on = append_allocs(w, s) && append_frees(w, s) && append_of_blocks(w, s, false) &&
-                   append_of_blocks(w, s, true) && append_waits(w, s);
-    for (uint32_t stream = 0; stream < s->streams && goes_on; stream++) {
-        goes_on = append(w, SYNC + stream, s);
-    }
-    return goes_on && append(w, EMPTY_CACHE, s) && append_begins(w, s) &&
-           append_ends_and_releases(w, s);
+    return append_allocs(w, s) && append_frees(w, s) && append_of_blocks(w, s, false) &&
+           append_of_blocks(w, s, true) && append_waits(w, s) && append_syncs(w, s) &&
+           (s->captured || append(w, EMPTY_CACHE, s)) && append_begins(w, s) &&
+           (!s->open || append_end(w, s)) && append_releases(w, s) && append_launches(w, s);
 }
 
 bool gmd_sequences_each(const gmd_alphabet *alphabet, uint32_t length,
@@ -299,19 +425,45 @@ bool gmd_sequences_each(const gmd_alphabet *alphabet, uint32_t length,
 
 static uint64_t unreduced(const gmd_alphabet *a, const situation *s, uint32_t length);
 
+static uint64_t unreduced_begins(const gmd_alphabet *a, const situation *s, uint32_t pool,
+                                 uint32_t rest)
+{
+    situation begun = *s, captured;
+    begun.open = pool + 1;
+    begun.holders[pool]++;
+    captured = begun;
+    captured.captured = 1;
+    return (1 + a->stream_count) * unreduced(a, &begun, rest) +
+           (a->has_captures ? a->stream_count * unreduced(a, &captured, rest) : 0);
+}
+
+static uint64_t unreduced_end(const gmd_alphabet *a, const situation *s, uint32_t rest)
+{
+    situation ended = *s;
+    ended.graphs[s->open - 1] += s->captured;
+    ended.open = ended.captured = 0;
+    return unreduced(a, &ended, rest);
+}
+
+static uint64_t unreduced_release(const gmd_alphabet *a, const situation *s, uint32_t pool,
+                                  uint32_t rest)
+{
+    situation released = *s;
+    uint32_t left = --released.holders[pool];
+    released.graphs[pool] = s->graphs[pool] < left ? s->graphs[pool] : left;
+    return unreduced(a, &released, rest);
+}
+
 static uint64_t unreduced_on_pools(const gmd_alphabet *a, const situation *s, uint32_t rest)
 {
-    uint64_t sum = 0;
+    uint64_t sum = s->open ? unreduced_end(a, s, rest) : 0;
     for (uint32_t pool = 0; pool < a->pool_count; pool++) {
         bool is_open = s->open == pool + 1;
-        situation begun = *s, ended = *s, released = *s;
-        begun.open = pool + 1;
-        begun.holders[pool]++;
-        ended.open = 0;
-        released.holders[pool]--;
-        sum += s->open ? 0 : (1 + a->stream_count) * unreduced(a, &begun, rest);
-        sum += is_open ? unreduced(a, &ended, rest) : 0;
-        sum += s->holders[pool] > is_open ? unreduced(a, &released, rest) : 0;
+        bool is_to_release = !s->captured && s->holders[pool] > is_open;
+        bool has_graph = !s->captured && s->graphs[pool];
+        sum += s->open ? 0 : unreduced_begins(a, s, pool, rest);
+        sum += is_to_release ? unreduced_release(a, s, pool, rest) : 0;
+        sum += has_graph ? a->stream_count * unreduced(a, s, rest) : 0;
     }
     return sum;
 }

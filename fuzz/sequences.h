@@ -8,7 +8,15 @@
  * - Uses that follow each other commute, as do synchronisations, and made twice they do no more
  * than once: they come in ascending order. Nothing else does: an allocator may do anything in a
  * call, and which of two equal blocks is freed first decides what can be merged.
- * - Nothing waits for a stream, or synchronises with one, that no request has named yet. */
+ * - Nothing waits for a stream, or synchronises with one, that no request has named yet.
+ * - While a stream is captured some requests are left out when a trace runs
+ * (docs/trace-format.md): with one of these a sequence is a shorter one. Allocations on streams
+ * that are not captured, synchronisations with these, emptying the cache; uses and waits between
+ * captured work and other; frees of a block that a stream uses which nobody recorded, where not
+ * both streams are captured and the block is the graph's. Once the program has synchronised with a
+ * captured stream the capture has failed: there is no more work in it, and no graph to launch.
+ * That a capture is under way is taken for granted: an allocator that refuses a pool for it has
+ * these requests in the sequences without it only. */
 #ifndef GMD_SEQUENCES_H
 #define GMD_SEQUENCES_H
 
@@ -24,10 +32,12 @@ typedef struct gmd_alphabet {
     uint32_t size_count;
     uint32_t stream_count; /* 1 or 2, beside the default stream, which takes no part */
     uint32_t pool_count;   /* 0 to 2: private pools, each begun for all streams or for one */
+    bool has_captures;     /* of each stream into each pool, and graphs launched on each stream */
 } gmd_alphabet;
 
 /* For a device of that memory: what shares a small segment, the first size that does not, what fits
- * twice but not three times, and all there is. No private pools: they are the caller's to add. */
+ * twice but not three times, and all there is. No private pools, no captures: they are the caller's
+ * to add. */
 void gmd_alphabet_for(gmd_alphabet *alphabet, uint64_t capacity_bytes);
 
 typedef struct gmd_sequence {

@@ -3,8 +3,10 @@
 #include "fuzz_test.h"
 
 #include "exhaustive.h"
+#include "gmd_pool_book.h"
 
-#define LIST_MAX 200000
+#define LIST_MAX   400000
+#define LENGTH_MAX 6 /* of the sequences that are listed without any symmetry */
 
 /* --- the list, against one made without any symmetry --------------------------------------------
  */
@@ -87,10 +89,28 @@ static void the_first_lengths_with_pools_are_as_counted_by_hand(void **state)
     assert_int_equal(gmd_sequences_unreduced(&a, 1), 13 + 2 * 3);
 }
 
+static gmd_alphabet with_captures(gmd_alphabet a)
+{
+    a.has_captures = true;
+    return a;
+}
+
+/* First: as above, or s1 is captured. After an alloc s2 can be, too: 20; after empty_cache: 8.
+ * While a pool is open: as above. While s1 is captured: 4 allocs on it, s2 waits for s1 and is
+ * captured, sync s1, which fails, the end of the capture; no alloc on s2 and no empty_cache. */
+static void the_first_lengths_with_captures_are_as_counted_by_hand(void **state)
+{
+    (void)state;
+    const gmd_alphabet a = with_captures(alphabet_of(4, 2, 2));
+    assert_int_equal(count_of(&a, 1), 8);
+    assert_int_equal(count_of(&a, 2), 4 * 20 + 8 + 6 + 12 + 7);
+    assert_int_equal(gmd_sequences_unreduced(&a, 1), 13 + 2 * 5);
+}
+
 static void nothing_is_listed_twice(void **state)
 {
     (void)state;
-    const gmd_alphabet a = alphabet_of(4, 2, 2);
+    const gmd_alphabet a = with_captures(alphabet_of(4, 2, 2));
     list l = list_of(&a, 4);
     assert_int_equal(count_different(&l), l.count);
     free(l.keys);
@@ -101,17 +121,32 @@ typedef struct plain {
     unsigned kind, block, size, stream, other;
 } plain;
 
-enum { P_ALLOC, P_FREE, P_USE, P_RECORD, P_WAIT, P_SYNC, P_EMPTY, P_BEGIN, P_END, P_RELEASE };
+enum {
+    P_ALLOC,
+    P_FREE,
+    P_USE,
+    P_RECORD,
+    P_WAIT,
+    P_SYNC,
+    P_EMPTY,
+    P_BEGIN,
+    P_END,
+    P_RELEASE,
+    P_BEGIN_CAPTURE,
+    P_END_CAPTURE,
+    P_LAUNCH
+};
 
 static uint64_t number_of(plain p)
 {
-    return ((p.kind * 4 + p.block) * 4 + p.size) * 16 + p.stream * 4 + p.other;
+    return ((p.kind * 8 + p.block) * 4 + p.size) * 16 + p.stream * 4 + p.other;
 }
 
-/* The smallest of all forms that one sequence can have; 0: it says the same twice. */
+/* A hash of the one form that uses and syncs in all their orders have; 0: it says the same twice.
+ */
 static uint64_t form_of(const plain *given, unsigned length, bool swaps)
 {
-    uint64_t numbers[4], form = 1;
+    uint64_t numbers[LENGTH_MAX], form = 1;
     for (unsigned i = 0; i < length; i++) {
         plain p = given[i];
         p.stream = swaps && p.stream ? 3 - p.stream : p.stream;
@@ -133,75 +168,108 @@ static uint64_t form_of(const plain *given, unsigned length, bool swaps)
         }
     }
     for (unsigned i = 0; i < length; i++) {
-        form = form << 12 | numbers[i];
+        form = (form ^ numbers[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        form ^= form >> 29;
     }
     return form;
 }
 
-/* Every request of the alphabet: 2 streams, at most 4 blocks. */
-static unsigned all_requests(unsigned sizes, unsigned pools, plain *out)
+/* Every request of the alphabet. Of a block that the last request allocates nothing is asked. */
+static unsigned all_requests(const gmd_alphabet *a, plain *out)
 {
     unsigned n = 0;
-    for (unsigned s = 1; s <= 2; s++) {
+    for (unsigned s = 1; s <= a->stream_count; s++) {
         out[n++] = (plain){P_SYNC, 0, 0, s, 0};
-        out[n++] = (plain){P_WAIT, 0, 0, s, 3 - s};
-        for (unsigned i = 0; i < sizes; i++) {
+        if (a->stream_count == 2) {
+            out[n++] = (plain){P_WAIT, 0, 0, s, 3 - s};
+        }
+        for (unsigned i = 0; i < a->size_count; i++) {
             out[n++] = (plain){P_ALLOC, 0, i, s, 0};
         }
-        for (unsigned b = 0; b < 4; b++) {
+        for (unsigned b = 0; b + 1 < LENGTH_MAX; b++) {
             out[n++] = (plain){P_USE, b, 0, s, 0};
             out[n++] = (plain){P_RECORD, b, 0, s, 0};
         }
     }
-    for (unsigned b = 0; b < 4; b++) {
+    for (unsigned b = 0; b + 1 < LENGTH_MAX; b++) {
         out[n++] = (plain){P_FREE, b, 0, 0, 0};
     }
-    for (unsigned p = 0; p < pools; p++) {
-        for (unsigned s = 0; s <= 2; s++) { /* 0: all */
+    for (unsigned p = 0; p < a->pool_count; p++) {
+        for (unsigned s = 0; s <= a->stream_count; s++) { /* 0: all */
             out[n++] = (plain){P_BEGIN, p, 0, s, 0};
         }
         out[n++] = (plain){P_END, p, 0, 0, 0};
         out[n++] = (plain){P_RELEASE, p, 0, 0, 0};
+        for (unsigned s = 1; s <= a->stream_count && a->has_captures; s++) {
+            out[n++] = (plain){P_BEGIN_CAPTURE, p, 0, s, 0};
+            out[n++] = (plain){P_LAUNCH, p, 0, s, 0};
+        }
+        if (a->has_captures) {
+            out[n++] = (plain){P_END_CAPTURE, p, 0, 0, 0};
+        }
     }
     out[n++] = (plain){P_EMPTY, 0, 0, 0, 0};
     return n;
 }
 
+static gmd_request request_of(const gmd_alphabet *a, plain p, unsigned new_block)
+{
+    static const uint8_t ops[] = {GMD_OP_ALLOC,        GMD_OP_FREE,          GMD_OP_USE,
+                                  GMD_OP_RECORD,       GMD_OP_WAIT,          GMD_OP_SYNC,
+                                  GMD_OP_EMPTY_CACHE,  GMD_OP_BEGIN_POOL,    GMD_OP_END_POOL,
+                                  GMD_OP_RELEASE_POOL, GMD_OP_BEGIN_CAPTURE, GMD_OP_END_CAPTURE,
+                                  GMD_OP_LAUNCH};
+    gmd_request r = {.op = ops[p.kind], .stream = p.stream};
+    if (p.kind >= P_BEGIN) {
+        r.pool = p.block;
+        r.stream = p.kind == P_BEGIN && !p.stream ? GMD_ALL_STREAMS : p.stream;
+    } else if (p.kind == P_ALLOC) {
+        r.block = new_block;
+        r.bytes = a->sizes[p.size];
+    } else if (p.kind == P_WAIT) {
+        r.other_stream = p.other;
+    } else if (p.kind <= P_RECORD) {
+        r.block = p.block;
+        r.duration_ns = p.kind == P_USE ? 10000 : 0;
+    }
+    return r;
+}
+
 /* Whether each request on a pool can be made where it stands; if so, each pool's name becomes a
  * number: the how-many'th pool it is that is made. */
-static bool number_pools(plain *q, unsigned length)
+static bool number_pools(const gmd_alphabet *a, plain *q, unsigned length)
 {
-    unsigned holders[2] = {0}, number[2] = {0}, made = 0, open = 0;
+    unsigned number[2] = {0}, made = 0;
+    gmd_pool_book book;
+    memset(&book, 0, sizeof book);
     for (unsigned i = 0; i < length; i++) {
         plain *p = &q[i];
         if (p->kind < P_BEGIN) {
             continue;
         }
-        unsigned name = p->block, is_open = open == name + 1;
-        if (p->kind == P_BEGIN ? open : p->kind == P_END ? !is_open : holders[name] <= is_open) {
+        const gmd_request r = request_of(a, *p, 0);
+        bool is_new = !book.holders[0][p->block];
+        if (gmd_pool_book_note(&book, &r)) {
             return false;
         }
-        if (p->kind == P_BEGIN) {
-            number[name] = holders[name]++ ? number[name] : made++;
-            open = name + 1;
-        } else if (p->kind == P_END) {
-            open = 0;
-        } else {
-            holders[name]--;
-        }
-        p->block = number[name];
+        number[p->block] = is_new ? made++ : number[p->block];
+        p->block = number[p->block];
     }
     return true;
 }
 
+static bool is_of_block(plain p)
+{
+    return p.kind == P_FREE || p.kind == P_USE || p.kind == P_RECORD;
+}
+
 static bool is_valid(const plain *q, unsigned length)
 {
-    unsigned owners[4] = {0}, blocks = 0, used = 0;
+    unsigned owners[LENGTH_MAX] = {0}, blocks = 0, used = 0;
     for (unsigned i = 0; i < length; i++) {
         plain p = q[i];
-        bool is_of_block = p.kind == P_FREE || p.kind == P_USE || p.kind == P_RECORD;
         unsigned seen = p.kind == P_WAIT ? p.other : p.stream;
-        if ((is_of_block && (p.block >= blocks || !owners[p.block])) ||
+        if ((is_of_block(p) && (p.block >= blocks || !owners[p.block])) ||
             ((p.kind == P_WAIT || p.kind == P_SYNC) && !(used >> seen & 1)) ||
             (p.kind == P_RECORD && owners[p.block] == p.stream)) {
             return false;
@@ -216,48 +284,259 @@ static bool is_valid(const plain *q, unsigned length)
     return true;
 }
 
-static void keep_form(list *forms, plain *q, unsigned length)
+/* --- what a capture leaves out, as docs/trace-format.md has it ----------------------------------
+ */
+
+typedef struct capture {
+    bool is_under_way, has_failed;
+    bool has[3];                /* the stream is captured */
+    bool is_graphs[LENGTH_MAX]; /* the block was allocated for the graph under way */
+    bool waits[LENGTH_MAX];     /* its free waits for the other stream, which nobody recorded */
+    bool told[LENGTH_MAX];
+    unsigned owners[LENGTH_MAX], blocks;
+    bool is_empty[LENGTH_MAX]; /* the pool's latest graph is that of a capture that failed */
+} capture;
+
+static bool is_use_without_effect(const capture *c, plain p)
 {
-    if (is_valid(q, length) && number_pools(q, length)) {
-        uint64_t one = form_of(q, length, false), other = form_of(q, length, true);
-        if (one) {
-            assert_true(forms->count < LIST_MAX);
-            forms->keys[forms->count++] = one < other ? one : other;
-        }
+    bool is_captured = c->has[p.stream];
+    if (is_captured) {
+        return c->has_failed || !c->is_graphs[p.block];
+    }
+    return c->is_graphs[p.block] || c->has[c->owners[p.block]];
+}
+
+static bool is_without_effect(const capture *c, plain p)
+{
+    if (!c->is_under_way) {
+        return p.kind == P_LAUNCH && c->is_empty[p.block];
+    }
+    switch (p.kind) {
+    case P_ALLOC:
+        return !c->has[p.stream];
+    case P_SYNC:
+        return !c->has[p.stream] || c->has_failed;
+    case P_EMPTY:
+        return true;
+    case P_WAIT:
+        return (c->has[p.stream] && !c->has[p.other]) || (c->has[p.other] && c->has_failed);
+    case P_USE:
+        return is_use_without_effect(c, p);
+    case P_FREE:
+        return c->waits[p.block] && !(c->is_graphs[p.block] && c->has[1] && c->has[2]);
+    default:
+        return false;
     }
 }
 
-static void expect_one_of_each_class(unsigned sizes, unsigned pools, unsigned length)
+static void note_effect(capture *c, plain p)
 {
-    plain requests[64], q[4];
-    unsigned n = all_requests(sizes, pools, requests), sequences = 1;
-    list forms = {.keys = calloc(LIST_MAX, sizeof *forms.keys)};
-    assert_non_null(forms.keys);
+    unsigned b = p.block;
+    if (p.kind == P_ALLOC) {
+        c->is_graphs[c->blocks] = c->is_under_way;
+        c->owners[c->blocks++] = p.stream;
+    } else if (p.kind == P_USE) {
+        c->waits[b] = c->waits[b] || (p.stream != c->owners[b] && !c->told[b]);
+    } else if (p.kind == P_RECORD) {
+        c->told[b] = true;
+        c->waits[b] = false;
+    } else if (p.kind == P_WAIT && c->has[p.other]) {
+        c->has[p.stream] = true;
+    } else if (p.kind == P_SYNC) {
+        c->has_failed = c->is_under_way;
+    } else if (p.kind == P_BEGIN_CAPTURE) {
+        c->is_under_way = c->has[p.stream] = true;
+    } else if (p.kind == P_END_CAPTURE) {
+        c->is_empty[b] = c->has_failed;
+        c->is_under_way = c->has_failed = c->has[1] = c->has[2] = false;
+        memset(c->is_graphs, 0, sizeof c->is_graphs);
+    }
+}
+
+/* The first request that does nothing; `length`: each does something. Pools have numbers. */
+static unsigned find_without_effect(const plain *q, unsigned length)
+{
+    capture c = {0};
     for (unsigned i = 0; i < length; i++) {
-        sequences *= n;
-    }
-    for (unsigned at = 0; at < sequences; at++) {
-        for (unsigned i = 0, rest = at; i < length; i++, rest /= n) {
-            q[i] = requests[rest % n];
+        if (is_without_effect(&c, q[i])) {
+            return i;
         }
-        keep_form(&forms, q, length);
+        note_effect(&c, q[i]);
     }
-    const gmd_alphabet a = alphabet_of(sizes, 2, pools);
-    assert_int_equal(count_of(&a, length), count_different(&forms));
-    free(forms.keys);
+    return length;
+}
+
+/* --- all sequences -------------------------------------------------------------------------- */
+
+typedef struct brute {
+    gmd_alphabet alphabet;
+    plain requests[64], q[LENGTH_MAX];
+    unsigned request_count, length;
+    void (*visit)(void *context, const plain *named, const plain *numbered, unsigned length);
+    void *context;
+} brute;
+
+static void extend(brute *all, unsigned length)
+{
+    plain numbered[LENGTH_MAX];
+    memcpy(numbered, all->q, sizeof numbered);
+    if (!is_valid(all->q, length) || !number_pools(&all->alphabet, numbered, length)) {
+        return;
+    }
+    if (length == all->length) {
+        all->visit(all->context, all->q, numbered, length);
+        return;
+    }
+    for (unsigned i = 0; i < all->request_count; i++) {
+        all->q[length] = all->requests[i];
+        extend(all, length + 1);
+    }
+}
+
+static void visit_all(const gmd_alphabet *a, unsigned length,
+                      void (*visit)(void *, const plain *, const plain *, unsigned), void *context)
+{
+    brute all = {.alphabet = *a, .length = length, .visit = visit, .context = context};
+    all.request_count = all_requests(a, all.requests);
+    extend(&all, 0);
+}
+
+typedef struct classes {
+    list forms;
+    uint64_t sequences;
+} classes;
+
+static void keep_form(void *context, const plain *named, const plain *numbered, unsigned length)
+{
+    classes *c = context;
+    (void)named;
+    c->sequences++;
+    if (find_without_effect(numbered, length) < length) {
+        return;
+    }
+    uint64_t one = form_of(numbered, length, false), other = form_of(numbered, length, true);
+    if (one) {
+        assert_true(c->forms.count < LIST_MAX);
+        c->forms.keys[c->forms.count++] = one < other ? one : other;
+    }
+}
+
+static void expect_one_of_each_class(gmd_alphabet a, unsigned length)
+{
+    classes c = {.forms = {.keys = calloc(LIST_MAX, sizeof(uint64_t))}};
+    assert_non_null(c.forms.keys);
+    visit_all(&a, length, keep_form, &c);
+    assert_int_equal(count_of(&a, length), count_different(&c.forms));
+    free(c.forms.keys);
 }
 
 static void the_list_has_one_of_each_class_of_all_sequences(void **state)
 {
     (void)state;
-    expect_one_of_each_class(2, 0, 3);
+    expect_one_of_each_class(alphabet_of(2, 2, 0), 3);
 }
 
 /* Of four requests, so that a pool can be gone and its name be another's. */
 static void with_pools_the_list_has_one_of_each_class_too(void **state)
 {
     (void)state;
-    expect_one_of_each_class(1, 2, 4);
+    expect_one_of_each_class(alphabet_of(1, 2, 2), 4);
+}
+
+/* Of five requests, so that a graph's block can be used on a stream that has come to the capture;
+ * of six, so that a capture can fail and the next one be launched. */
+static void so_it_has_with_captures_where_each_request_does_something(void **state)
+{
+    (void)state;
+    expect_one_of_each_class(with_captures(alphabet_of(1, 2, 2)), 4);
+#ifndef GMD_TEST_SANITIZED
+    expect_one_of_each_class(with_captures(alphabet_of(1, 2, 1)), 5);
+    expect_one_of_each_class(with_captures(alphabet_of(1, 1, 1)), 6);
+#endif
+}
+
+/* --- what is not listed does nothing ------------------------------------------------------------
+ */
+
+typedef struct comparison {
+    gmd_alphabet alphabet;
+    gmd_runner runner;
+    gmd_scout_trace pair[2]; /* with the request that does nothing, and without */
+    uint64_t compared;
+} comparison;
+
+/* Without q[left_out], and without what is asked for its block. */
+static void set_requests(const comparison *c, gmd_trace *t, const plain *q, unsigned length,
+                         unsigned left_out)
+{
+    unsigned blocks = 0, gone = LENGTH_MAX;
+    t->count = 0;
+    for (unsigned i = 0; i < length; i++) {
+        if (i == left_out && q[i].kind == P_ALLOC) {
+            gone = blocks;
+        }
+        if (i != left_out && !(is_of_block(q[i]) && q[i].block == gone)) {
+            t->requests[t->count++] = request_of(&c->alphabet, q[i], blocks);
+        }
+        blocks += q[i].kind == P_ALLOC;
+    }
+}
+
+static void compare_states(void *context, const plain *named, const plain *numbered,
+                           unsigned length)
+{
+    comparison *c = context;
+    gmd_scouted scouted;
+    gmd_error error = {""};
+    unsigned at = find_without_effect(numbered, length);
+    if (at == length || form_of(numbered, length, false) > form_of(numbered, length, true)) {
+        return;
+    }
+    set_requests(c, &c->pair[0].trace, named, length, LENGTH_MAX);
+    set_requests(c, &c->pair[1].trace, named, length, at);
+    demand_ok(gmd_runner_scout(&c->runner, c->pair, 2, &scouted, &error), &error);
+    assert_int_equal(scouted.passed, 2);
+    assert_true(scouted.states[0] && scouted.states[0] == scouted.states[1]);
+    c->compared++;
+}
+
+static void prepare_trace(gmd_trace *t)
+{
+    gmd_error error = {""};
+    uint32_t index;
+    gmd_trace_init(t);
+    t->device_count = 1;
+    t->capacity_bytes = 32 * GMD_MIB;
+    for (unsigned i = 0; i < LENGTH_MAX; i++) {
+        const gmd_request none = {.op = GMD_OP_EMPTY_CACHE};
+        demand_ok(gmd_trace_append(t, &none, &error), &error);
+        demand_ok(gmd_names_add(&t->blocks, NULL, &index, &error), &error);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        demand_ok(gmd_names_add(&t->streams, NULL, &index, &error), &error);
+        demand_ok(gmd_names_add(&t->pools, NULL, &index, &error), &error);
+    }
+}
+
+/* The allocator comes to the same state, and nothing is found in either. */
+static void what_is_not_listed_for_a_capture_does_nothing(void **state)
+{
+    (void)state;
+#ifdef GMD_TEST_SANITIZED
+    const unsigned length = 4, least = 500;
+#else
+    const unsigned length = 5, least = 10000;
+#endif
+    gmd_run_options run = options_for(GMD_TEST_CACHING_POOL);
+    comparison c = {.alphabet = with_captures(alphabet_of(1, 2, 1))};
+    gmd_runner_init(&c.runner, &run);
+    prepare_trace(&c.pair[0].trace);
+    prepare_trace(&c.pair[1].trace);
+    visit_all(&c.alphabet, length, compare_states, &c);
+    assert_true(c.compared >= least);
+    gmd_trace_free(&c.pair[0].trace);
+    gmd_trace_free(&c.pair[1].trace);
+    gmd_runner_close(&c.runner);
 }
 
 /* --- what is found ------------------------------------------------------------------------------
@@ -267,7 +546,9 @@ static void with_pools_the_list_has_one_of_each_class_too(void **state)
 typedef struct scope {
     const char *conf;
     uint32_t depth;
-    bool with_pools, is_eager; /* under that schedule only */
+    bool with_pools, with_captures;
+    bool is_eager;           /* under that schedule only */
+    uint64_t capacity_bytes; /* 0: 32 MiB */
 } scope;
 
 static gmd_exhaustive_result look(const char *allocator, scope in, gmd_findings *findings)
@@ -276,11 +557,13 @@ static gmd_exhaustive_result look(const char *allocator, scope in, gmd_findings 
     gmd_run_options run = options_for(allocator);
     gmd_exhaustive_result result;
     gmd_error error = {""};
-    run.capacity_bytes = 32 * GMD_MIB;
+    run.capacity_bytes = in.capacity_bytes ? in.capacity_bytes : 32 * GMD_MIB;
     run.conf = in.conf;
     run.schedule = in.is_eager ? &eager : NULL;
-    const gmd_exhaustive_options options = {
-        .run = &run, .depth = in.depth, .with_pools = in.with_pools};
+    const gmd_exhaustive_options options = {.run = &run,
+                                            .depth = in.depth,
+                                            .with_pools = in.with_pools,
+                                            .with_captures = in.with_captures};
     demand_ok(gmd_exhaustive(&options, findings, &result, &error), &error);
     assert_true(result.is_complete);
     return result;
@@ -320,13 +603,99 @@ static void a_defect_of_private_pools_is_found_likewise(void **state)
 #endif
 }
 
-static void expect_nothing_in_the_reference(bool with_pools)
+/* Segments go back only if they are larger than 32 MiB. */
+static void a_defect_of_captures_is_found_likewise(void **state)
+{
+    (void)state;
+    const scope left = {
+        .conf = "defect:mode_left", .depth = 1, .with_pools = true, .with_captures = true};
+    const scope held = {
+        .conf = "defect:pytorch190348", .depth = 3, .with_pools = true, .with_captures = true};
+    expect_needs(GMD_TEST_CACHING_POOL, left, "device_state");
+    expect_needs(GMD_TEST_CACHING_POOL, held, "leak");
+#ifndef GMD_TEST_SANITIZED
+    const scope given_back = {.conf = "defect:pytorch159594",
+                              .depth = 4,
+                              .with_pools = true,
+                              .with_captures = true,
+                              .is_eager = true,
+                              .capacity_bytes = 64 * GMD_MIB};
+    expect_needs(GMD_TEST_CACHING_POOL, given_back, "api_misuse");
+#endif
+}
+
+/* Two defects need seven requests, of which there are too many to run them all: here that these are
+ * among them, and show the defect. */
+typedef struct wanted {
+    gmd_alphabet alphabet;
+    gmd_trace trace;
+    unsigned found;
+} wanted;
+
+static bool is_beginning(void *context, const gmd_sequence *sequence)
+{
+    const wanted *w = context;
+    gmd_request made[GMD_SEQUENCE_MAX];
+    gmd_sequence_requests(&w->alphabet, sequence, made);
+    for (uint32_t i = 0; i < sequence->length; i++) {
+        const gmd_request *a = &made[i], *b = &w->trace.requests[i];
+        if (a->op != b->op || a->block != b->block || a->bytes != b->bytes ||
+            a->stream != b->stream || a->other_stream != b->other_stream || a->pool != b->pool) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool count_wanted(void *context, const gmd_sequence *sequence)
+{
+    ((wanted *)context)->found += is_beginning(context, sequence);
+    return true;
+}
+
+static void expect_shown_by_one_of_seven(const char *requests, const char *conf, const char *oracle)
+{
+    char text[512];
+    snprintf(text, sizeof text, "gmd-trace 1\ncapacity 32MiB\nstreams s0 s1 s2\n%s", requests);
+    wanted w = {.trace = parse_or_fail(text)};
+    gmd_alphabet_for(&w.alphabet, w.trace.capacity_bytes);
+    w.alphabet.pool_count = GMD_ALPHABET_POOLS;
+    w.alphabet.has_captures = true;
+    const gmd_sequence_visitor visitor = {
+        .visit = count_wanted, .enter = is_beginning, .context = &w};
+    assert_true(gmd_sequences_each(&w.alphabet, 7, &visitor));
+    assert_int_equal(w.found, 1);
+    gmd_run_options run = options_for(GMD_TEST_CACHING_POOL);
+    const gmd_outcome *outcome;
+    gmd_runner runner;
+    gmd_error error = {""};
+    run.conf = conf;
+    gmd_runner_init(&runner, &run);
+    demand_ok(gmd_runner_run(&runner, &w.trace, &outcome, &error), &error);
+    assert_true(outcome->violation_count > 0);
+    assert_string_equal(outcome->violations[0].oracle, oracle);
+    gmd_runner_close(&runner);
+    gmd_trace_free(&w.trace);
+}
+
+static void what_shows_other_defects_of_captures_is_among_the_longer_sequences(void **state)
+{
+    (void)state;
+    expect_shown_by_one_of_seven("begin_capture p0 s1\nalloc a 512 s1\nuse a s1\nfree a\n"
+                                 "end_capture p0\nempty_cache\nlaunch p0 s1\n",
+                                 "defect:llamacpp26771", "backing");
+    expect_shown_by_one_of_seven("begin_capture p0 s1\nalloc a 512 s1\nwait s2 s1\nuse a s2\n"
+                                 "record a s2\nfree a\nalloc b 512 s1\n",
+                                 "defect:capture_ignores_record", "stream_order");
+}
+
+static void expect_nothing_in_the_reference(bool with_pools, bool with_captures)
 {
     gmd_findings findings = {0};
 #ifdef GMD_TEST_SANITIZED
-    const scope in = {.depth = 3, .with_pools = with_pools};
+    const scope in = {.depth = 3, .with_pools = with_pools, .with_captures = with_captures};
 #else
-    const scope in = {.depth = 4, .with_pools = with_pools};
+    const scope in = {.depth = 4, .with_pools = with_pools, .with_captures = with_captures};
 #endif
     gmd_exhaustive_result result = look("reference", in, &findings);
     assert_int_equal(findings.count, 0);
@@ -344,20 +713,27 @@ static void expect_nothing_in_the_reference(bool with_pools)
 static void in_the_reference_there_is_nothing_to_a_depth_of_four(void **state)
 {
     (void)state;
-    expect_nothing_in_the_reference(false);
+    expect_nothing_in_the_reference(false, false);
 }
 
 static void nor_with_private_pools(void **state)
 {
     (void)state;
-    expect_nothing_in_the_reference(true);
+    expect_nothing_in_the_reference(true, false);
+}
+
+static void nor_with_captures(void **state)
+{
+    (void)state;
+    expect_nothing_in_the_reference(true, true);
 }
 
 static void an_allocator_without_pools_gets_the_alphabet_without_them(void **state)
 {
     (void)state;
     gmd_findings findings = {0};
-    const scope with = {.depth = 1, .with_pools = true}, without = {.depth = 1};
+    const scope with = {.depth = 1, .with_pools = true, .with_captures = true};
+    const scope without = {.depth = 1};
     assert_int_equal(look("cudamalloc", with, &findings).runs,
                      look("cudamalloc", without, &findings).runs);
 }
@@ -367,13 +743,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_lengths_are_as_counted_by_hand),
         cmocka_unit_test(the_first_lengths_with_pools_are_as_counted_by_hand),
+        cmocka_unit_test(the_first_lengths_with_captures_are_as_counted_by_hand),
         cmocka_unit_test(nothing_is_listed_twice),
         cmocka_unit_test(the_list_has_one_of_each_class_of_all_sequences),
         cmocka_unit_test(with_pools_the_list_has_one_of_each_class_too),
+        cmocka_unit_test(so_it_has_with_captures_where_each_request_does_something),
+        cmocka_unit_test(what_is_not_listed_for_a_capture_does_nothing),
         cmocka_unit_test(a_defect_is_found_at_the_length_that_it_needs_and_not_below),
         cmocka_unit_test(a_defect_of_private_pools_is_found_likewise),
+        cmocka_unit_test(a_defect_of_captures_is_found_likewise),
+        cmocka_unit_test(what_shows_other_defects_of_captures_is_among_the_longer_sequences),
         cmocka_unit_test(in_the_reference_there_is_nothing_to_a_depth_of_four),
         cmocka_unit_test(nor_with_private_pools),
+        cmocka_unit_test(nor_with_captures),
         cmocka_unit_test(an_allocator_without_pools_gets_the_alphabet_without_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
