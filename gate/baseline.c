@@ -342,7 +342,7 @@ void gmd_baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before)
     double more = 1 + tolerance_of(figure);
     const gmd_gate_span *now = &figure->now, *then = &before->now;
     figure->before = *then;
-    figure->excess = (now->value - then->value) / (then->value > 0 ? then->value : 1);
+    figure->excess = gmd_gate_excess(*now, *then);
     figure->change = now->low > then->high * more   ? GMD_GATE_WORSE
                      : now->high * more < then->low ? GMD_GATE_BETTER
                                                     : GMD_GATE_SAME;
