@@ -5,6 +5,7 @@
 #include "gmd_oracle.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 #include "gzip_stream.h"
 #include "store.h"
 #include "version.h"
@@ -155,12 +156,6 @@ void cli_results_add_error(cli_results *results, const char *name, const char *k
 
 typedef gmd_status report_writer(const gmd_report *report, FILE *out, gmd_error *error);
 
-static bool ends_with(const char *path, const char *ending)
-{
-    size_t length = strlen(path), tail = strlen(ending);
-    return length > tail && strcmp(path + length - tail, ending) == 0;
-}
-
 static gmd_status write_to(const char *path, const gmd_report *report, report_writer *writer,
                            gmd_error *error)
 {
@@ -172,7 +167,7 @@ static gmd_status write_to(const char *path, const gmd_report *report, report_wr
     if (status != GMD_OK) {
         return status;
     }
-    if (ends_with(path, ".gz")) {
+    if (gmd_text_ends_with(path, ".gz")) {
         out.stream = gmd_gzip_stream(out.stream);
     }
     status = out.stream ? writer(report, out.stream, error)
