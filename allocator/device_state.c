@@ -2,6 +2,8 @@
 
 #include "walk.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 
 typedef struct copier {
@@ -10,28 +12,10 @@ typedef struct copier {
     bool is_short; /* of host memory */
 } copier;
 
-/* Room for one more item. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t item_size)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    size_t more = *capacity ? *capacity * 2 : 256;
-    void *larger = realloc(items, more * item_size);
-    if (larger) {
-        *capacity = more;
-    }
-    return larger;
-}
-
 static bool reserve(device_state *s)
 {
-    segment_state *segments =
-        grow(s->segments, s->segment_count, &s->segment_capacity, sizeof *segments);
-    s->segments = segments ? segments : s->segments;
-    block_state *blocks = grow(s->blocks, s->block_count, &s->block_capacity, sizeof *blocks);
-    s->blocks = blocks ? blocks : s->blocks;
-    return segments && blocks;
+    return GMD_GROW(&s->segments, &s->segment_capacity, s->segment_count + 1) &&
+           GMD_GROW(&s->blocks, &s->block_capacity, s->block_count + 1);
 }
 
 static segment_state *add_segment(copier *c, const gmd_block_info *info)

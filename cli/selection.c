@@ -1,5 +1,6 @@
 #include "selection.h"
 
+#include "gmd_grow.h"
 #include "gmd_text.h"
 
 #include <stdio.h>
@@ -11,14 +12,8 @@
 static gmd_status add(cli_selection *selection, const char *name, bool is_of_group,
                       gmd_error *error)
 {
-    if (selection->count == selection->capacity) {
-        size_t capacity = selection->capacity ? 2 * selection->capacity : 16;
-        cli_selected *larger = realloc(selection->items, capacity * sizeof *larger);
-        if (!larger) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of scenarios");
-        }
-        selection->items = larger;
-        selection->capacity = capacity;
+    if (!GMD_GROW(&selection->items, &selection->capacity, selection->count + 1)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of scenarios");
     }
     char *copy = strdup(name);
     if (!copy) {
