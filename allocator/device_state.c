@@ -43,10 +43,8 @@ static void copy_block(void *context, const block *b, const gmd_block_info *info
         c->is_short = true;
         return;
     }
-    segment_state *in = s->segment_count ? &s->segments[s->segment_count - 1] : NULL;
-    if (!in || info->address == info->segment_address) {
-        in = add_segment(c, info);
-    }
+    bool is_first = !s->segment_count || info->address == info->segment_address;
+    segment_state *in = is_first ? add_segment(c, info) : &s->segments[s->segment_count - 1];
     bool is_active = info->state != 0;
     in->allocated_size += info->state == 1 ? info->size : 0;
     in->active_size += is_active ? info->size : 0;
