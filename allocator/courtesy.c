@@ -8,6 +8,8 @@
 #include "transfer.h"
 #include "virtual_memory.h"
 
+#include "gmd_grow.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -28,15 +30,9 @@ struct loan {
 
 static void add_range(range_list *list, uint64_t address, uint64_t size, uint64_t offset)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 256;
-        image_range *larger = realloc(list->ranges, capacity * sizeof *larger);
-        if (!larger) {
-            list->is_short = true;
-            return;
-        }
-        list->ranges = larger;
-        list->capacity = capacity;
+    if (!GMD_GROW(&list->ranges, &list->capacity, list->count + 1)) {
+        list->is_short = true;
+        return;
     }
     list->ranges[list->count++] = (image_range){.address = address, .size = size, .offset = offset};
 }

@@ -2,6 +2,8 @@
 
 #include "walk.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 
 typedef struct copier {
@@ -10,28 +12,10 @@ typedef struct copier {
     bool is_short; /* of host memory */
 } copier;
 
-/* Room for one more item. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t item_size)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    size_t more = *capacity ? *capacity * 2 : 256;
-    void *larger = realloc(items, more * item_size);
-    if (larger) {
-        *capacity = more;
-    }
-    return larger;
-}
-
 static bool reserve(device_state *s)
 {
-    segment_state *segments =
-        grow(s->segments, s->segment_count, &s->segment_capacity, sizeof *segments);
-    s->segments = segments ? segments : s->segments;
-    block_state *blocks = grow(s->blocks, s->block_count, &s->block_capacity, sizeof *blocks);
-    s->blocks = blocks ? blocks : s->blocks;
-    return segments && blocks;
+    return GMD_GROW(&s->segments, &s->segment_capacity, s->segment_count + 1) &&
+           GMD_GROW(&s->blocks, &s->block_capacity, s->block_count + 1);
 }
 
 static segment_state *add_segment(copier *c, const gmd_block_info *info)
@@ -59,10 +43,8 @@ static void copy_block(void *context, const block *b, const gmd_block_info *info
         c->is_short = true;
         return;
     }
-    segment_state *in = s->segment_count ? &s->segments[s->segment_count - 1] : NULL;
-    if (!in || info->address == info->segment_address) {
-        in = add_segment(c, info);
-    }
+    bool is_first = !s->segment_count || info->address == info->segment_address;
+    segment_state *in = is_first ? add_segment(c, info) : &s->segments[s->segment_count - 1];
     bool is_active = info->state != 0;
     in->allocated_size += info->state == 1 ? info->size : 0;
     in->active_size += is_active ? info->size : 0;

@@ -2,6 +2,8 @@
 
 #include "device_allocator.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -273,17 +275,7 @@ bool history_collect(const device_allocator *d, history_event **events, size_t *
 
 static bool reserve_past(history *past, size_t more)
 {
-    size_t needed = past->past_count + more;
-    if (needed <= past->past_capacity) {
-        return true;
-    }
-    needed = needed < past->past_capacity * 2 ? past->past_capacity * 2 : needed;
-    history_event *larger = realloc(past->past, needed * sizeof *larger);
-    if (larger) {
-        past->past = larger;
-        past->past_capacity = needed;
-    }
-    return larger;
+    return GMD_GROW(&past->past, &past->past_capacity, past->past_count + more);
 }
 
 /* Without host memory the heap's events are lost. */

@@ -5,6 +5,8 @@
 #include "device_allocator.h"
 #include "history.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 
 struct pending_event {
@@ -32,15 +34,9 @@ static cudaEvent_t take_event(pending *p)
 
 static void give_event(pending *p, cudaEvent_t event)
 {
-    if (p->spare_events == p->event_capacity) {
-        size_t capacity = p->event_capacity ? p->event_capacity * 2 : 32;
-        cudaEvent_t *larger = realloc(p->events, capacity * sizeof *larger);
-        if (!larger) {
-            cuda_succeeded(cudaEventDestroy(event));
-            return;
-        }
-        p->events = larger;
-        p->event_capacity = capacity;
+    if (!GMD_GROW(&p->events, &p->event_capacity, p->spare_events + 1)) {
+        cuda_succeeded(cudaEventDestroy(event));
+        return;
     }
     p->events[p->spare_events++] = event;
 }

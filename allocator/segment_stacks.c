@@ -1,5 +1,7 @@
 #include "segment_stacks.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,14 +22,8 @@ static size_t count_below(const segment_stacks *all, uint64_t address)
 
 void segment_stacks_add(segment_stacks *all, uint64_t address, uint32_t stack)
 {
-    if (all->count == all->capacity) {
-        size_t capacity = all->capacity ? all->capacity * 2 : 64;
-        segment_stack *larger = realloc(all->items, capacity * sizeof *larger);
-        if (!larger) {
-            return;
-        }
-        all->items = larger;
-        all->capacity = capacity;
+    if (!GMD_GROW(&all->items, &all->capacity, all->count + 1)) {
+        return;
     }
     size_t at = count_below(all, address);
     memmove(&all->items[at + 1], &all->items[at], (all->count - at) * sizeof *all->items);

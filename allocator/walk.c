@@ -1,5 +1,7 @@
 #include "walk.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 
 typedef struct head_list { /* the first block of every mapped range, maybe more than once */
@@ -14,15 +16,9 @@ static void add_head(void *context, block *b)
     if (b->previous && !block_is_unmapped(b->previous)) {
         return;
     }
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 256;
-        const block **larger = realloc(list->heads, capacity * sizeof *larger);
-        if (!larger) {
-            list->is_short = true;
-            return;
-        }
-        list->heads = larger;
-        list->capacity = capacity;
+    if (!GMD_GROW(&list->heads, &list->capacity, list->count + 1)) {
+        list->is_short = true;
+        return;
     }
     list->heads[list->count++] = b;
 }

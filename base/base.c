@@ -166,3 +166,9 @@ char *gmd_text_copy(const char *text, size_t length)
     }
     return copy;
 }
+
+bool gmd_text_ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}

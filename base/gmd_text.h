@@ -2,10 +2,14 @@
 #ifndef GMD_TEXT_H
 #define GMD_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A terminated copy of `length` bytes, for the caller to free; NULL: no host memory. Unlike strndup
  * it reads exactly these bytes, so the source may end with its buffer. */
 char *gmd_text_copy(const char *text, size_t length);
+
+/* Of a file's name: there is something before the ending. */
+bool gmd_text_ends_with(const char *text, const char *ending);
 
 #endif

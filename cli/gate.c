@@ -241,22 +241,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     if (!outcome) {
         return status;
     }
-    outcome->verdict = gmd_gate_verdict(result);
-    if (outcome->verdict == GMD_ERROR) {
-        outcome->error_status = GMD_FAILED;
-        snprintf(outcome->error, sizeof outcome->error, "%s: what is left was not judged",
-                 result->ended_early);
-    }
-    outcome->seconds = result->seconds;
-    outcome->seed = result->seed;
-    for (size_t i = 0; i < result->part_count; i++) {
-        outcome->requests += gmd_gate_part_requests(&result->parts[i]);
-    }
-    outcome->oracle_count = result->oracle_count;
-    memcpy(outcome->oracles, result->oracles, sizeof result->oracles);
-    for (size_t i = 0; i < result->finding_count && i < GMD_VIOLATION_MAX; i++) {
-        outcome->violations[outcome->violation_count++] = result->findings[i].violation;
-    }
+    gmd_gate_outcome(result, outcome);
     results->gate = result;
     return GMD_OK;
 }

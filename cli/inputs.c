@@ -1,6 +1,7 @@
 #include "inputs.h"
 
 #include "gmd_file.h"
+#include "gmd_text.h"
 
 #include <stdlib.h>
 
@@ -38,4 +39,19 @@ gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options 
         options->conf = trace->conf;
     }
     return GMD_OK;
+}
+
+bool cli_is_result(const char *input)
+{
+    return gmd_text_ends_with(input, ".json") || gmd_text_ends_with(input, ".json.gz");
+}
+
+void cli_refuse_result(struct argp_state *state, const char *input)
+{
+    if (cli_is_result(input)) {
+        argp_error(state,
+                   "%s: cannot be run; a result that --json wrote is read by 'gmd report %s -o "
+                   "FILE'",
+                   input, input);
+    }
 }

@@ -10,4 +10,9 @@
 gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options *given,
                           gmd_run_options *options, gmd_error *error);
 
+/* Whether it is called as what --json wrote. */
+bool cli_is_result(const char *input);
+/* Where such a file is no input. */
+void cli_refuse_result(struct argp_state *state, const char *input);
+
 #endif

@@ -93,6 +93,7 @@ static error_t parse_minimize(int key, char *text, struct argp_state *state)
         if (a->input) {
             argp_error(state, "expected one case, found '%s' as well", text);
         }
+        cli_refuse_result(state, text);
         a->input = text;
         return 0;
     case ARGP_KEY_END:

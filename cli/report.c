@@ -1,6 +1,7 @@
 /* report.c - gmd report INPUT -o FILE: a run in the form that FILE's ending names, a case as a
  * program that needs no gmd, or how the figures of stored runs changed. */
 #include "commands.h"
+#include "inputs.h"
 #include "play_inputs.h"
 #include "probe.h"
 #include "reproduce.h"
@@ -10,6 +11,7 @@
 #include "gmd_known.h"
 #include "gmd_result_file.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 #include "store.h"
 
 #include <stddef.h>
@@ -74,30 +76,19 @@ static const struct argp_option report_options[] = {
 
 /* --- arguments ----------------------------------------------------------------------------- */
 
-static bool ends_with(const char *path, const char *ending)
-{
-    size_t length = strlen(path), tail = strlen(ending);
-    return length > tail && strcmp(path + length - tail, ending) == 0;
-}
-
-/* What --json wrote. */
-static bool is_result(const char *input)
-{
-    return ends_with(input, ".json") || ends_with(input, ".json.gz");
-}
-
 /* A file of any name, and not what `gmd run` takes: a scenario has no '/' in its name. */
 static bool is_snapshot(const char *input)
 {
-    bool is_file = strchr(input, '/') || ends_with(input, ".pickle") ||
-                   ends_with(input, ".pickle.gz") || ends_with(input, ".pkl");
-    return is_file && !ends_with(input, ".gmd") && !ends_with(input, ".lua") && !is_result(input);
+    bool is_file = strchr(input, '/') || gmd_text_ends_with(input, ".pickle") ||
+                   gmd_text_ends_with(input, ".pickle.gz") || gmd_text_ends_with(input, ".pkl");
+    return is_file && !gmd_text_ends_with(input, ".gmd") && !gmd_text_ends_with(input, ".lua") &&
+           !cli_is_result(input);
 }
 
 static const format *format_of(const char *path)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (ends_with(path, formats[i].ending)) {
+        if (gmd_text_ends_with(path, formats[i].ending)) {
             return &formats[i];
         }
     }
@@ -117,7 +108,7 @@ static void refuse_ending(const char *path, struct argp_state *state)
                    "-o -: the name says the format: expected FILE with one of the endings "
                    "%s (--json - writes to standard output)",
                    list);
-    } else if (ends_with(path, ".html") || ends_with(path, ".htm")) {
+    } else if (gmd_text_ends_with(path, ".html") || gmd_text_ends_with(path, ".htm")) {
         argp_error(state,
                    "-o %s: there is no HTML page yet; -o FILE.pickle opens at "
                    "pytorch.org/memory_viz, -o FILE.pftrace at ui.perfetto.dev",
@@ -172,15 +163,15 @@ static void place_output(report_arguments *a, size_t index, struct argp_state *s
         argp_error(state, "-o %s", error.text);
     }
     if (f->reproduce) {
-        if (!ends_with(a->input, ".gmd")) {
+        if (!gmd_text_ends_with(a->input, ".gmd")) {
             argp_error(state, "-o %s: a program is made of a .gmd case, and %s is none", path,
                        a->input);
         }
         return;
     }
-    if (is_result(a->input) && f->slot == offsetof(cli_options, json_path)) {
+    if (cli_is_result(a->input) && f->slot == offsetof(cli_options, json_path)) {
         argp_error(state, "-o %s: %s is the JSON result already", path, a->input);
-    } else if (is_result(a->input) && !f->of_results) {
+    } else if (cli_is_result(a->input) && !f->of_results) {
         argp_error(state,
                    "-o %s: is made of the run's events, which no JSON result has: give the case, "
                    "the snapshot or the scenario itself",
@@ -217,14 +208,14 @@ static void check_arguments(report_arguments *a, struct argp_state *state)
         gmd_oracle_names(names, sizeof names);
         argp_error(state, "--oracle %s: there is no such oracle; there are %s", a->oracle, names);
     }
-    if (is_result(a->input) &&
+    if (cli_is_result(a->input) &&
         (a->param_count || a->common.has_allocator || a->common.store_path)) {
         argp_error(state, "%s: is a result, and nothing is run: it has no %s", a->input,
                    a->param_count            ? "parameters"
                    : a->common.has_allocator ? "other allocator"
                                              : "conditions for --store");
     }
-    if (is_result(a->input) &&
+    if (cli_is_result(a->input) &&
         (a->common.perfetto_path || a->common.snapshot_path || a->common.json_path)) {
         argp_error(state,
                    "%s: --json, --perfetto and --snapshot are of a run, and of a result nothing is "
@@ -353,7 +344,7 @@ static int report(report_arguments *a)
     if (a->common.runs_nothing) {
         return GMD_EXIT_OK;
     }
-    return is_result(a->input) ? render_result(a) : run_input(a);
+    return cli_is_result(a->input) ? render_result(a) : run_input(a);
 }
 
 int cli_report(int argc, char **argv)

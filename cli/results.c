@@ -2,9 +2,11 @@
 
 #include "distinct.h"
 
+#include "gmd_grow.h"
 #include "gmd_oracle.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
+#include "gmd_text.h"
 #include "gzip_stream.h"
 #include "store.h"
 #include "version.h"
@@ -20,34 +22,19 @@ void cli_results_open(cli_results *results, const cli_options *options)
                              .keeps_journal = options->snapshot_path != NULL};
 }
 
+/* Room for one more in each of the lists. */
+static bool reserve(cli_results *r)
+{
+    size_t needed = r->count + 1, inspections = r->capacity, timelines = r->capacity,
+           journals = r->capacity; /* of one size, as long as none was refused */
+    return GMD_GROW(&r->inspections, &inspections, needed) &&
+           GMD_GROW(&r->timelines, &timelines, needed) &&
+           GMD_GROW(&r->journals, &journals, needed) && GMD_GROW(&r->items, &r->capacity, needed);
+}
+
 static gmd_outcome *add_outcome(cli_results *results)
 {
-    if (results->count == results->capacity) {
-        size_t capacity = results->capacity ? results->capacity * 2 : 8;
-        gmd_outcome **items = realloc(results->items, capacity * sizeof(gmd_outcome *));
-        if (!items) {
-            return NULL;
-        }
-        results->items = items;
-        gmd_inspection **inspections =
-            realloc(results->inspections, capacity * sizeof(gmd_inspection *));
-        if (!inspections) {
-            return NULL;
-        }
-        results->inspections = inspections;
-        gmd_timeline **timelines = realloc(results->timelines, capacity * sizeof(gmd_timeline *));
-        if (!timelines) {
-            return NULL;
-        }
-        results->timelines = timelines;
-        gmd_journal **journals = realloc(results->journals, capacity * sizeof(gmd_journal *));
-        if (!journals) {
-            return NULL;
-        }
-        results->journals = journals;
-        results->capacity = capacity;
-    }
-    gmd_outcome *outcome = calloc(1, sizeof *outcome);
+    gmd_outcome *outcome = reserve(results) ? calloc(1, sizeof *outcome) : NULL;
     if (outcome) {
         results->inspections[results->count] = NULL;
         results->timelines[results->count] = NULL;
@@ -155,12 +142,6 @@ void cli_results_add_error(cli_results *results, const char *name, const char *k
 
 typedef gmd_status report_writer(const gmd_report *report, FILE *out, gmd_error *error);
 
-static bool ends_with(const char *path, const char *ending)
-{
-    size_t length = strlen(path), tail = strlen(ending);
-    return length > tail && strcmp(path + length - tail, ending) == 0;
-}
-
 static gmd_status write_to(const char *path, const gmd_report *report, report_writer *writer,
                            gmd_error *error)
 {
@@ -172,7 +153,7 @@ static gmd_status write_to(const char *path, const gmd_report *report, report_wr
     if (status != GMD_OK) {
         return status;
     }
-    if (ends_with(path, ".gz")) {
+    if (gmd_text_ends_with(path, ".gz")) {
         out.stream = gmd_gzip_stream(out.stream);
     }
     status = out.stream ? writer(report, out.stream, error)

@@ -100,6 +100,7 @@ static void add_input(run_arguments *a, const char *text, struct argp_state *sta
     if (a->input_count == INPUT_MAX) {
         argp_error(state, "more than %d scenarios and traces", INPUT_MAX);
     }
+    cli_refuse_result(state, text);
     a->inputs[a->input_count++] = text;
 }
 

@@ -1,35 +1,26 @@
 #include "selection.h"
 
+#include "gmd_grow.h"
+#include "gmd_text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TAG_PREFIX "tag:"
 
-static bool has_suffix(const char *text, const char *suffix)
-{
-    size_t length = strlen(text), tail = strlen(suffix);
-    return length >= tail && strcmp(text + length - tail, suffix) == 0;
-}
-
 static gmd_status add(cli_selection *selection, const char *name, bool is_of_group,
                       gmd_error *error)
 {
-    if (selection->count == selection->capacity) {
-        size_t capacity = selection->capacity ? 2 * selection->capacity : 16;
-        cli_selected *larger = realloc(selection->items, capacity * sizeof *larger);
-        if (!larger) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of scenarios");
-        }
-        selection->items = larger;
-        selection->capacity = capacity;
+    if (!GMD_GROW(&selection->items, &selection->capacity, selection->count + 1)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of scenarios");
     }
     char *copy = strdup(name);
     if (!copy) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the list of scenarios");
     }
     selection->items[selection->count++] =
-        (cli_selected){copy, has_suffix(name, ".gmd"), is_of_group};
+        (cli_selected){copy, gmd_text_ends_with(name, ".gmd"), is_of_group};
     return GMD_OK;
 }
 
@@ -111,7 +102,7 @@ static gmd_status add_group(cli_selection *selection, const char *tag, const cha
 static gmd_status add_named(cli_selection *selection, const char *name, const char *directory,
                             gmd_error *error)
 {
-    if (!has_suffix(name, ".gmd")) {
+    if (!gmd_text_ends_with(name, ".gmd")) {
         gmd_scenario *scenario = NULL;
         gmd_status status = gmd_scenario_open(&scenario, name, directory, error);
         gmd_scenario_close(scenario);

@@ -1,6 +1,8 @@
 /* The state in which a history ends: what each device holds, recorded and walked. */
 #include "checker.h"
 
+#include "gmd_grow.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,15 +25,9 @@ typedef struct end_state {
 
 static void add_end_block(end_state *e, const end_block *b)
 {
-    if (e->count == e->capacity) {
-        size_t capacity = e->capacity ? e->capacity * 2 : 256;
-        end_block *blocks = realloc(e->blocks, capacity * sizeof *blocks);
-        if (!blocks) {
-            e->is_out_of_memory = true;
-            return;
-        }
-        e->blocks = blocks;
-        e->capacity = capacity;
+    if (!GMD_GROW(&e->blocks, &e->capacity, e->count + 1)) {
+        e->is_out_of_memory = true;
+        return;
     }
     e->blocks[e->count++] = *b;
 }

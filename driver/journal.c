@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "journal.h"
 
+#include "gmd_grow.h"
 #include "gmd_journal.h"
 #include "names.h"
 
@@ -293,14 +294,8 @@ void gmd_book_free(gmd_session *s, const gmd_live_block *b)
     e.stream = stream_of(s, b->stream);
     name_block(s, b->id, &e);
     add(book->journal, &e);
-    if (book->pending_count == book->pending_capacity) {
-        size_t capacity = book->pending_capacity ? 2 * book->pending_capacity : 64;
-        pending_free *larger = realloc(book->pending, capacity * sizeof *larger);
-        if (!larger) {
-            return; /* then it is never seen to be completed */
-        }
-        book->pending = larger;
-        book->pending_capacity = capacity;
+    if (!GMD_GROW(&book->pending, &book->pending_capacity, book->pending_count + 1)) {
+        return; /* then it is never seen to be completed */
     }
     book->pending[book->pending_count++] = (pending_free){.requested = e};
 }

@@ -4,6 +4,8 @@
  * that nothing may be waited for anywhere. */
 #include "session_internal.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,14 +105,8 @@ static gmd_session_graph *graph_under_way(gmd_session *s)
 static bool note_access(gmd_session *s, const gmd_graph_access *access)
 {
     gmd_session_graph *g = graph_under_way(s);
-    if (g->count == g->capacity) {
-        size_t capacity = g->capacity ? g->capacity * 2 : 8;
-        gmd_graph_access *larger = realloc(g->accesses, capacity * sizeof *larger);
-        if (!larger) {
-            return false;
-        }
-        g->accesses = larger;
-        g->capacity = capacity;
+    if (!GMD_GROW(&g->accesses, &g->capacity, g->count + 1)) {
+        return false;
     }
     if (g->count < GMD_ORDERED_ACCESSES) {
         s->captures.after[access->stream][g->count / 64] |= (uint64_t)1 << g->count % 64;
@@ -272,14 +268,8 @@ const gmd_graph_access *gmd_session_capture_clash(const gmd_session *s, const gm
 
 static gmd_session_graph *new_graph(gmd_session_captures *c)
 {
-    if (c->count == c->capacity) {
-        size_t capacity = c->capacity ? c->capacity * 2 : 8;
-        gmd_session_graph *larger = realloc(c->graphs, capacity * sizeof *larger);
-        if (!larger) {
-            return NULL;
-        }
-        c->graphs = larger;
-        c->capacity = capacity;
+    if (!GMD_GROW(&c->graphs, &c->capacity, c->count + 1)) {
+        return NULL;
     }
     gmd_session_graph *g = &c->graphs[c->count++];
     *g = (gmd_session_graph){0};

@@ -6,9 +6,10 @@
 #include "journal.h"
 #include "scheduler.h"
 
+#include "gmd_grow.h"
+
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static void note_memory(gmd_session *s, const gmd_sim_call *call)
 {
@@ -17,14 +18,8 @@ static void note_memory(gmd_session *s, const gmd_sim_call *call)
     if (s->interleaving) {
         return; /* whose request's they are cannot be told */
     }
-    if (s->call_count == s->call_capacity) {
-        size_t capacity = s->call_capacity ? s->call_capacity * 2 : 64;
-        gmd_device_call *calls = realloc(s->calls, capacity * sizeof *calls);
-        if (!calls) {
-            return;
-        }
-        s->calls = calls;
-        s->call_capacity = capacity;
+    if (!GMD_GROW(&s->calls, &s->call_capacity, s->call_count + 1)) {
+        return;
     }
     bool is_unmapped = call->kind == GMD_SIM_CALL_UNMAP;
     s->calls[s->call_count++] =

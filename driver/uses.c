@@ -1,5 +1,7 @@
 #include "uses.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 
 static uint32_t take_node(gmd_uses *uses)
@@ -42,14 +44,8 @@ bool gmd_uses_take(gmd_uses *uses, uint32_t *head, const gmd_use **taken, size_t
 {
     *count = 0;
     for (uint32_t at = *head, next; at; at = next) {
-        if (*count == uses->taken_capacity) {
-            size_t capacity = uses->taken_capacity ? uses->taken_capacity * 2 : 16;
-            gmd_use *grown = realloc(uses->taken, capacity * sizeof *grown);
-            if (!grown) {
-                return false;
-            }
-            uses->taken = grown;
-            uses->taken_capacity = capacity;
+        if (!GMD_GROW(&uses->taken, &uses->taken_capacity, *count + 1)) {
+            return false;
         }
         next = uses->nodes[at].next;
         uses->taken[(*count)++] = uses->nodes[at].use;

@@ -1,5 +1,6 @@
 #include "corpus.h"
 
+#include "gmd_grow.h"
 #include "gmd_output.h"
 #include "input.h"
 
@@ -107,14 +108,8 @@ static gmd_status save(gmd_corpus *c, uint64_t hash, const char *text, size_t si
 /* NOLINTNEXTLINE(readability-non-const-parameter): they are the corpus's to free from now on */
 static gmd_status keep(gmd_corpus *c, uint8_t *bytes, size_t size, uint32_t fresh, gmd_error *error)
 {
-    if (c->count == c->capacity) {
-        size_t capacity = c->capacity ? c->capacity * 2 : 256;
-        gmd_corpus_entry *entries = realloc(c->entries, capacity * sizeof *entries);
-        if (!entries) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the corpus");
-        }
-        c->entries = entries;
-        c->capacity = capacity;
+    if (!GMD_GROW(&c->entries, &c->capacity, c->count + 1)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the corpus");
     }
     c->entries[c->count++] = (gmd_corpus_entry){.bytes = bytes, .size = size, .fresh = fresh};
     return GMD_OK;

@@ -1,6 +1,7 @@
 #include "findings.h"
 
 #include "gmd_clock.h"
+#include "gmd_grow.h"
 #include "gmd_output.h"
 #include "reproducer.h"
 
@@ -33,14 +34,8 @@ bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation)
 
 static gmd_finding *add(gmd_findings *findings)
 {
-    if (findings->count == findings->capacity) {
-        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
-        gmd_finding *items = realloc(findings->items, capacity * sizeof *items);
-        if (!items) {
-            return NULL;
-        }
-        findings->items = items;
-        findings->capacity = capacity;
+    if (!GMD_GROW(&findings->items, &findings->capacity, findings->count + 1)) {
+        return NULL;
     }
     gmd_finding *finding = findings->items ? &findings->items[findings->count++] : NULL;
     if (finding) {

@@ -1,5 +1,5 @@
-/* Any bytes are a JSON result, or an error that names its place; what is accepted has
- * its texts and counts within their bounds, and is written again by every writer. */
+/* Any bytes are a JSON result, of runs or of a gate, or an error that names its place; what is
+ * accepted has its texts and counts within their bounds, and is written again by every writer. */
 #include "fuzz.h"
 
 #include "gmd_report.h"
@@ -24,6 +24,56 @@ static void require_sound(const gmd_outcome *o)
     FUZZ_REQUIRE(o->bound_count <= GMD_BOUND_MAX);
     FUZZ_REQUIRE(o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR);
     FUZZ_REQUIRE(o->seconds >= 0);
+}
+
+static void require_sound_parts(const gmd_gate_result *gate)
+{
+    for (size_t i = 0; i < gate->part_count; i++) {
+        const gmd_gate_part *p = &gate->parts[i];
+        FUZZ_REQUIRE(p->name && p->category);
+        FUZZ_REQUIRE_ENDED(p->reason);
+        for (size_t k = 0; k < p->item_count; k++) {
+            const gmd_gate_item *item = &p->items[k];
+            FUZZ_REQUIRE_ENDED(item->name);
+            FUZZ_REQUIRE_ENDED(item->detail);
+            FUZZ_REQUIRE(item->fate >= GMD_GATE_PASSED && item->fate <= GMD_GATE_SKIPPED);
+            FUZZ_REQUIRE(item->seconds >= 0);
+        }
+    }
+}
+
+static void require_sound_figures(const gmd_gate_result *gate)
+{
+    for (size_t i = 0; i < gate->figure_count; i++) {
+        const gmd_gate_figure *f = &gate->figures[i];
+        FUZZ_REQUIRE_ENDED(f->category);
+        FUZZ_REQUIRE_ENDED(f->item);
+        FUZZ_REQUIRE_ENDED(f->name);
+        FUZZ_REQUIRE_ENDED(f->unit);
+        FUZZ_REQUIRE_ENDED(f->detail);
+        FUZZ_REQUIRE(f->change >= GMD_GATE_UNJUDGED && f->change <= GMD_GATE_LOST);
+        FUZZ_REQUIRE(f->now.low >= 0 && f->now.low <= f->now.value && f->now.value <= f->now.high);
+        FUZZ_REQUIRE(f->before.low >= 0 && f->before.high <= 0x1p63);
+    }
+}
+
+/* The gate is one run, and both say the same of it. */
+static void require_sound_gate(const gmd_report *report)
+{
+    const gmd_gate_result *gate = report->gate;
+    FUZZ_REQUIRE(report->outcome_count == 1);
+    FUZZ_REQUIRE(report->outcomes[0]->verdict == (int)gmd_gate_verdict(gate));
+    FUZZ_REQUIRE(gate->oracle_count <= GMD_ORACLE_MAX);
+    FUZZ_REQUIRE(gate->baseline.note_count <= GMD_GATE_NOTE_MAX);
+    FUZZ_REQUIRE_ENDED(gate->ended_early);
+    FUZZ_REQUIRE_ENDED(gate->baseline.commands);
+    require_sound_parts(gate);
+    require_sound_figures(gate);
+    for (size_t i = 0; i < gate->finding_count; i++) {
+        FUZZ_REQUIRE_ENDED(gate->findings[i].violation.message);
+        FUZZ_REQUIRE_ENDED(gate->findings[i].item);
+        FUZZ_REQUIRE_ENDED(gate->findings[i].replay);
+    }
 }
 
 static void require_written(const gmd_report *report)
@@ -62,6 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gmd_report report = gmd_result_file_report(result);
     for (size_t i = 0; i < report.outcome_count; i++) {
         require_sound(report.outcomes[i]);
+    }
+    if (report.gate) {
+        require_sound_gate(&report);
     }
     require_written(&report);
     gmd_result_file_free(result);

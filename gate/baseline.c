@@ -1,6 +1,7 @@
 #include "baseline.h"
 
 #include "gmd_file.h"
+#include "gmd_grow.h"
 
 #include <errno.h>
 #include <math.h>
@@ -97,14 +98,8 @@ static bool read_figure(const char *line, gmd_gate_figure *f)
 
 static gmd_status append(gmd_baseline *b, const gmd_gate_figure *figure, gmd_error *error)
 {
-    if (b->count == b->capacity) {
-        size_t capacity = b->capacity ? b->capacity * 2 : 256;
-        gmd_gate_figure *figures = realloc(b->figures, capacity * sizeof *figures);
-        if (!figures) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a baseline");
-        }
-        b->figures = figures;
-        b->capacity = capacity;
+    if (!GMD_GROW(&b->figures, &b->capacity, b->count + 1)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a baseline");
     }
     b->figures[b->count++] = *figure;
     return GMD_OK;
@@ -342,7 +337,7 @@ void gmd_baseline_judge(gmd_gate_figure *figure, const gmd_gate_figure *before)
     double more = 1 + tolerance_of(figure);
     const gmd_gate_span *now = &figure->now, *then = &before->now;
     figure->before = *then;
-    figure->excess = (now->value - then->value) / (then->value > 0 ? then->value : 1);
+    figure->excess = gmd_gate_excess(*now, *then);
     figure->change = now->low > then->high * more   ? GMD_GATE_WORSE
                      : now->high * more < then->low ? GMD_GATE_BETTER
                                                     : GMD_GATE_SAME;

@@ -3,6 +3,7 @@
 #include "plan.h"
 #include "search.h"
 
+#include "gmd_grow.h"
 #include "gmd_text.h"
 
 #include <inttypes.h>
@@ -84,17 +85,10 @@ void gmd_gate_tell(gmd_gate *gate, const char *doing)
 static gmd_gate_item *add_item(gmd_gate *gate, const char *name)
 {
     gmd_gate_part *p = gate->part;
-    if (p->item_count == p->item_capacity) {
-        size_t capacity = p->item_capacity ? p->item_capacity * 2 : 32;
-        gmd_gate_item *items = realloc(p->items, capacity * sizeof *items);
-        if (!items) {
-            gmd_error error;
-            gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for results"),
-                          &error);
-            return NULL;
-        }
-        p->items = items;
-        p->item_capacity = capacity;
+    if (!GMD_GROW(&p->items, &p->item_capacity, p->item_count + 1)) {
+        gmd_error error;
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for results"), &error);
+        return NULL;
     }
     gmd_gate_item *item = &p->items[p->item_count++];
     *item = (gmd_gate_item){.fate = GMD_GATE_PASSED};

@@ -109,6 +109,8 @@ const char *gmd_gate_category(size_t index);
 gmd_verdict gmd_gate_category_verdict(const gmd_gate_result *result, const char *category,
                                       bool *was_run);
 bool gmd_gate_is_regression(const gmd_gate_figure *figure);
+/* The share of `before` that there is more of now; where that was 0, how much there is. */
+double gmd_gate_excess(gmd_gate_span now, gmd_gate_span before);
 /* Figures of the category with that change; of the part's item, too, where `item` is not NULL. */
 size_t gmd_gate_figures(const gmd_gate_result *result, const char *category, const char *item,
                         gmd_gate_change change);
@@ -128,6 +130,9 @@ double gmd_gate_part_seconds(const gmd_gate_part *part);
 size_t gmd_gate_part_skipped(const gmd_gate_part *part);
 /* Findings that the part came upon first. */
 size_t gmd_gate_part_findings(const gmd_gate_result *result, const gmd_gate_part *part);
+
+/* The gate as one run, as those reports show it that know of runs only. `outcome` is empty. */
+void gmd_gate_outcome(const gmd_gate_result *result, gmd_outcome *outcome);
 
 void gmd_gate_result_free(gmd_gate_result *result);
 

@@ -2,6 +2,7 @@
 #include "gate.h"
 
 #include "gmd_command.h"
+#include "gmd_grow.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -236,17 +237,10 @@ gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error)
 static gmd_gate_figure *add_figure(gmd_gate *gate)
 {
     gmd_gate_result *r = gate->result;
-    if (r->figure_count == r->figure_capacity) {
-        size_t capacity = r->figure_capacity ? r->figure_capacity * 2 : 256;
-        gmd_gate_figure *figures = realloc(r->figures, capacity * sizeof *figures);
-        if (!figures) {
-            gmd_error error;
-            gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for figures"),
-                          &error);
-            return NULL;
-        }
-        r->figures = figures;
-        r->figure_capacity = capacity;
+    if (!GMD_GROW(&r->figures, &r->figure_capacity, r->figure_count + 1)) {
+        gmd_error error;
+        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for figures"), &error);
+        return NULL;
     }
     gmd_gate_figure *f = &r->figures[r->figure_count++];
     *f = (gmd_gate_figure){.change = GMD_GATE_UNJUDGED};

@@ -1,5 +1,6 @@
 #include "gmd_gate_result.h"
 
+#include "gmd_error.h"
 #include "gmd_size.h"
 
 #include <stdio.h>
@@ -52,6 +53,11 @@ gmd_verdict gmd_gate_category_verdict(const gmd_gate_result *result, const char 
 bool gmd_gate_is_regression(const gmd_gate_figure *figure)
 {
     return figure->change == GMD_GATE_WORSE || figure->change == GMD_GATE_LOST;
+}
+
+double gmd_gate_excess(gmd_gate_span now, gmd_gate_span before)
+{
+    return (now.value - before.value) / (before.value > 0 ? before.value : 1);
 }
 
 size_t gmd_gate_figures(const gmd_gate_result *result, const char *category, const char *item,
@@ -161,6 +167,30 @@ size_t gmd_gate_part_findings(const gmd_gate_result *result, const gmd_gate_part
         sum += strcmp(result->findings[i].part, part->name) == 0;
     }
     return sum;
+}
+
+/* --- the whole --------------------------------------------------------------------------- */
+
+void gmd_gate_outcome(const gmd_gate_result *result, gmd_outcome *outcome)
+{
+    snprintf(outcome->name, sizeof outcome->name, "gate");
+    snprintf(outcome->kind, sizeof outcome->kind, "gate");
+    outcome->verdict = gmd_gate_verdict(result);
+    if (outcome->verdict == GMD_ERROR) {
+        outcome->error_status = GMD_FAILED;
+        snprintf(outcome->error, sizeof outcome->error, "%s: what is left was not judged",
+                 result->ended_early);
+    }
+    outcome->seconds = result->seconds;
+    outcome->seed = result->seed;
+    for (size_t i = 0; i < result->part_count; i++) {
+        outcome->requests += gmd_gate_part_requests(&result->parts[i]);
+    }
+    outcome->oracle_count = result->oracle_count;
+    memcpy(outcome->oracles, result->oracles, sizeof result->oracles);
+    for (size_t i = 0; i < result->finding_count && i < GMD_VIOLATION_MAX; i++) {
+        outcome->violations[outcome->violation_count++] = result->findings[i].violation;
+    }
 }
 
 void gmd_gate_result_free(gmd_gate_result *result)

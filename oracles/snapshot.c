@@ -7,6 +7,8 @@
  * number of requests, so that a run can be repeated. */
 #include "list.h"
 
+#include "gmd_grow.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,15 +65,9 @@ static const char *blind_spot(const gmd_view *view)
 static void keep(void *context, const gmd_block_info *block)
 {
     looks *l = context;
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity ? l->capacity * 2 : 256;
-        gmd_block_info *larger = realloc(l->blocks, capacity * sizeof *larger);
-        if (!larger) {
-            l->has_no_memory = true;
-            return;
-        }
-        l->blocks = larger;
-        l->capacity = capacity;
+    if (!GMD_GROW(&l->blocks, &l->capacity, l->count + 1)) {
+        l->has_no_memory = true;
+        return;
     }
     l->blocks[l->count++] = *block;
 }

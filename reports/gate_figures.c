@@ -16,10 +16,13 @@ static const char *category_verdict(const gmd_gate_result *gate, const char *cat
     return was_run || verdict == GMD_FAIL ? gmd_verdict_name(verdict) : "not run";
 }
 
-static const gmd_gate_figure *worst_of(const gmd_gate_result *gate, const char *category)
+/* The category's next figure that is worse, from number `*at` on, which is then the one after it:
+ * they are in this order. NULL: there are no more. */
+static const gmd_gate_figure *next_worse(const gmd_gate_result *gate, const char *category,
+                                         size_t *at)
 {
-    for (size_t i = 0; i < gate->figure_count; i++) { /* they are in this order */
-        const gmd_gate_figure *f = &gate->figures[i];
+    while (*at < gate->figure_count) {
+        const gmd_gate_figure *f = &gate->figures[(*at)++];
         if (strcmp(f->category, category) == 0 && gmd_gate_is_regression(f)) {
             return f;
         }
@@ -95,14 +98,14 @@ static void put_regressions(const gmd_gate_result *gate, const char *category, F
                             gmd_terminal terminal)
 {
     char command[GMD_GATE_COMMAND_MAX];
-    size_t count = gmd_gate_regressions(gate, category, NULL), shown = 0;
-    const gmd_gate_figure *worst = worst_of(gate, category);
+    size_t count = gmd_gate_regressions(gate, category, NULL), shown = 0, at = 0;
+    const gmd_gate_figure *worst = next_worse(gate, category, &at), *f = worst;
     if (!worst) {
         return;
     }
     fprintf(out, "%s%s%s: ", terminal.color ? "\033[31m" : "", category,
             terminal.color ? "\033[0m" : "");
-    for (const gmd_gate_figure *f = worst; shown < count && shown < SHOWN_MAX; f++) {
+    for (; f && shown < SHOWN_MAX; f = next_worse(gate, category, &at)) {
         fputs(shown++ ? "   " : "", out);
         put_figure(f, out);
     }
@@ -150,13 +153,13 @@ void gmd_gate_categories_terminal(const gmd_gate_result *gate, FILE *out)
 static void put_regressions_markdown(const gmd_gate_result *gate, const char *category, FILE *out)
 {
     char text[1300];
-    size_t count = gmd_gate_regressions(gate, category, NULL), shown = 0;
-    const gmd_gate_figure *worst = worst_of(gate, category);
+    size_t count = gmd_gate_regressions(gate, category, NULL), shown = 0, at = 0;
+    const gmd_gate_figure *worst = next_worse(gate, category, &at), *f = worst;
     if (!worst) {
         return;
     }
     fprintf(out, "\n**%s**\n\n", category);
-    for (const gmd_gate_figure *f = worst; shown < count && shown < SHOWN_MAX; f++, shown++) {
+    for (; f && shown < SHOWN_MAX; f = next_worse(gate, category, &at), shown++) {
         fputs("- ", out);
         gmd_put_markdown(f->item, out);
         fputs(": ", out);
@@ -197,25 +200,26 @@ void gmd_gate_categories_markdown(const gmd_gate_result *gate, FILE *out)
 
 /* --- JSON -------------------------------------------------------------------------------- */
 
+const char *const gmd_gate_changes[] = {"unjudged", "same", "better", "worse", "lost", NULL};
+
 static void write_span(gmd_json *json, const char *key, const char *interval,
                        const gmd_gate_span *s)
 {
     if (s->value == floor(s->value) && s->value < 0x1p53) { /* bytes, calls */
         gmd_json_u64(json, key, (uint64_t)s->value);
     } else {
-        gmd_json_double(json, key, s->value);
+        gmd_json_exact(json, key, s->value);
     }
     if (s->low < s->high) {
         gmd_json_array(json, interval);
-        gmd_json_double(json, NULL, s->low);
-        gmd_json_double(json, NULL, s->high);
+        gmd_json_exact(json, NULL, s->low);
+        gmd_json_exact(json, NULL, s->high);
         gmd_json_end(json);
     }
 }
 
 static void write_figure(gmd_json *json, const gmd_gate_result *gate, const gmd_gate_figure *f)
 {
-    static const char *const changes[] = {"unjudged", "same", "better", "worse", "lost"};
     char command[GMD_GATE_COMMAND_MAX];
     gmd_json_row(json, NULL);
     gmd_json_string(json, "category", f->category);
@@ -228,7 +232,10 @@ static void write_figure(gmd_json *json, const gmd_gate_result *gate, const gmd_
     if (f->change != GMD_GATE_UNJUDGED) {
         write_span(json, "before", "before_interval", &f->before);
     }
-    gmd_json_string(json, "change", changes[f->change]);
+    gmd_json_string(json, "change", gmd_gate_changes[f->change]);
+    if (f->change == GMD_GATE_LOST) {
+        gmd_json_string(json, "reason", f->detail);
+    }
     if (gmd_gate_is_regression(f)) {
         gmd_json_string(json, "replay", gmd_gate_figure_command(gate, f, command, sizeof command));
     }
@@ -251,6 +258,7 @@ void gmd_gate_figures_json(gmd_json *json, const gmd_gate_result *gate)
     if (gate->baseline.path[0]) {
         gmd_json_object(json, "baseline");
         gmd_json_string(json, "path", gate->baseline.path);
+        gmd_json_string(json, "command", gate->baseline.commands);
         gmd_json_bool(json, "written", gate->baseline.was_written);
         gmd_json_array(json, "notes");
         for (size_t i = 0; i < gate->baseline.note_count; i++) {

@@ -16,6 +16,9 @@ void gmd_gate_categories_markdown(const gmd_gate_result *gate, FILE *out);
 /* The keys "categories", "baseline" and "figures" of an open object. */
 void gmd_gate_figures_json(gmd_json *json, const gmd_gate_result *gate);
 
+/* The values of a figure's key "change", by gmd_gate_change; NULL is the end. */
+extern const char *const gmd_gate_changes[];
+
 /* <failure> and <system-out> of a test case whose figures are worse. */
 void gmd_gate_figures_junit(const gmd_gate_result *gate, const gmd_gate_part *part,
                             const gmd_gate_item *item, FILE *out);

@@ -74,13 +74,15 @@ gmd_status gmd_report_perfetto(const gmd_report *report, FILE *out, gmd_error *e
 gmd_status gmd_report_snapshot(const gmd_report *report, FILE *out, gmd_error *error);
 
 typedef struct gmd_terminal {
-    bool color; /* ANSI colours */
-    bool utf8;  /* block characters for the sparkline */
-    bool quiet; /* say nothing of what passed */
+    bool color;  /* ANSI colours */
+    bool utf8;   /* block characters for the sparkline */
+    bool quiet;  /* say nothing of what passed */
+    int columns; /* lists are wrapped there; 0: each is one line */
 } gmd_terminal;
 
 /* What suits `out`: colour on a terminal unless NO_COLOR is set (https://no-color.org) or TERM is
- * "dumb"; UTF-8 when the user's locale has it. Reads the environment; changes no global state. */
+ * "dumb"; lists wrapped on a terminal, and lines as they are where programs look for them; UTF-8
+ * when the user's locale has it. Reads the environment; changes no global state. */
 gmd_terminal gmd_terminal_for(FILE *out, bool quiet);
 
 /* What a person sees at the end of `gmd run` and `gmd replay`. Write errors are left in

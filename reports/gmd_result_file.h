@@ -1,4 +1,4 @@
-/* gmd_result_file.h - what `gmd run`, `gmd replay` or `gmd fuzz` wrote with --json, as the report
+/* gmd_result_file.h - what `gmd run`, `replay`, `fuzz` or `gate` wrote with --json, as the report
  * that it was made of: the other writers make of it what they made of the run.
  *
  * What only JSON and the terminal tell (inspections) and what comes of a run's events (timelines,

@@ -3,6 +3,7 @@
 #define GMD_REPORTS_OUTCOME_H
 
 #include "gmd_report.h"
+#include "json.h"
 
 uint64_t gmd_report_requests(const gmd_report *report);
 double gmd_report_seconds(const gmd_report *report);
@@ -17,6 +18,9 @@ const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[
 
 /* "pass", "fail" or "skipped", of a gmd_oracle_fate. */
 const char *gmd_oracle_fate_name(int fate);
+
+/* What each oracle said, as the key "oracles" of an open object (write_json.c). */
+void gmd_oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count);
 
 /* The run could not be carried out; also for a verdict that is none. */
 bool gmd_is_error(const gmd_outcome *outcome);

@@ -2,6 +2,7 @@
 #include "gmd_result_file.h"
 
 #include "outcome.h"
+#include "result_gate.h"
 #include "result_values.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@ struct gmd_result_file {
     gmd_report report;
     gmd_outcome **outcomes;
     gmd_repeat *repeats;
+    gmd_gate_result gate; /* of a gate's report */
 };
 
 static const char *const verdicts[] = {"pass", "fail", "error", NULL}; /* gmd_verdict */
@@ -53,28 +55,6 @@ static void read_violations(gmd_result_reader *r, const json_t *run, gmd_outcome
         gmd_result_text(r, v, "message", violation->message, sizeof violation->message);
         gmd_result_copy(r, gmd_result_member(r, v, "case", GMD_RESULT_STRING, false),
                         violation->case_path, sizeof violation->case_path);
-    }
-}
-
-static void read_oracles(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
-{
-    static const char *const fates[] = {"pass", "fail", "skipped", NULL}; /* gmd_oracle_fate */
-    if (!json_object_get(run, "oracles")) {
-        gmd_result_refuse(
-            r, run,
-            "the key \"oracles\" is missing: an earlier gmd wrote this, without what each "
-            "oracle said; give what was run instead");
-        return;
-    }
-    const json_t *all = gmd_result_array(r, run, "oracles", GMD_RESULT_OBJECT, GMD_ORACLE_MAX);
-    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
-        const json_t *v = json_array_get(all, i);
-        gmd_oracle_result *result = &o->oracles[o->oracle_count++];
-        gmd_result_text(r, v, "name", result->name, sizeof result->name);
-        result->fate = gmd_result_word(r, v, "verdict", fates);
-        if (result->fate == GMD_ORACLE_SKIPPED) {
-            gmd_result_text(r, v, "reason", result->reason, sizeof result->reason);
-        }
     }
 }
 
@@ -203,7 +183,7 @@ static void read_run(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
     gmd_result_text(r, run, "variant", o->variant, sizeof o->variant);
     gmd_result_copy(r, gmd_result_member(r, run, "path", GMD_RESULT_STRING, false), o->path,
                     sizeof o->path);
-    read_oracles(r, run, o);
+    gmd_result_oracles(r, run, o->oracles, &o->oracle_count);
     o->verdict = gmd_result_word(r, run, "verdict", verdicts);
     if (o->verdict == GMD_ERROR) {
         gmd_result_text(r, run, "error", o->error, sizeof o->error);
@@ -225,9 +205,25 @@ static void read_run(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
     read_notes(r, run, o);
 }
 
-static gmd_status fail_memory(gmd_result_reader *r)
+/* The next outcome, an empty one. */
+static gmd_outcome *add_outcome(gmd_result_reader *r, gmd_result_file *result)
 {
-    return gmd_fail(r->error, GMD_NO_MEMORY, "%.200s: no host memory to read it", r->name);
+    gmd_outcome *o = calloc(1, sizeof *o);
+    if (o) {
+        result->outcomes[result->report.outcome_count++] = o;
+    } else {
+        gmd_result_fail_memory(r);
+    }
+    return o;
+}
+
+static bool make_outcomes(gmd_result_reader *r, gmd_result_file *result, size_t count)
+{
+    result->outcomes = calloc(count + 1, sizeof(gmd_outcome *));
+    if (!result->outcomes) {
+        gmd_result_fail_memory(r);
+    }
+    return result->outcomes && r->status == GMD_OK;
 }
 
 static void read_runs(gmd_result_reader *r, const json_t *root, const char *key,
@@ -235,17 +231,25 @@ static void read_runs(gmd_result_reader *r, const json_t *root, const char *key,
 {
     const json_t *all = gmd_result_array(r, root, key, GMD_RESULT_OBJECT, UINT32_MAX);
     size_t count = json_array_size(all);
-    result->outcomes = calloc(count + 1, sizeof(gmd_outcome *));
-    for (size_t i = 0; result->outcomes && i < count && r->status == GMD_OK; i++) {
-        gmd_outcome *o = calloc(1, sizeof *o);
-        if (!o) {
-            break;
-        }
-        result->outcomes[result->report.outcome_count++] = o;
-        read_run(r, json_array_get(all, i), o);
+    if (!make_outcomes(r, result, count)) {
+        return;
     }
-    if (r->status == GMD_OK && (!result->outcomes || result->report.outcome_count < count)) {
-        r->status = fail_memory(r);
+    for (size_t i = 0; i < count && r->status == GMD_OK; i++) {
+        gmd_outcome *o = add_outcome(r, result);
+        if (o) {
+            read_run(r, json_array_get(all, i), o);
+        }
+    }
+}
+
+/* The gate is one run. One that could not begin has no parts: it is told as any other run. */
+static void read_gate(gmd_result_reader *r, const json_t *root, gmd_result_file *result)
+{
+    gmd_result_gate(r, root, &result->gate);
+    gmd_outcome *o = make_outcomes(r, result, 1) ? add_outcome(r, result) : NULL;
+    if (o) {
+        gmd_gate_outcome(&result->gate, o);
+        result->report.gate = &result->gate;
     }
 }
 
@@ -258,7 +262,7 @@ static void read_repeats(gmd_result_reader *r, const json_t *root, gmd_result_fi
     const json_t *all = gmd_result_array(r, root, "repeats", GMD_RESULT_OBJECT, UINT32_MAX);
     result->repeats = calloc(json_array_size(all) + 1, sizeof *result->repeats);
     if (!result->repeats) {
-        r->status = r->status == GMD_OK ? fail_memory(r) : r->status;
+        gmd_result_fail_memory(r);
         return;
     }
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
@@ -299,18 +303,18 @@ static void read_report(gmd_result_reader *r, gmd_result_file *result)
     }
     report->version = gmd_result_string(r, root, "gmd");
     report->command = commands[gmd_result_word(r, root, "command", commands)];
-    if (strcmp(report->command, "gate") == 0) {
-        gmd_result_refuse(
-            r, root,
-            "the result of a gate is not read back: let the gate itself write the other "
-            "reports (--junit, --markdown, --sarif, --openmetrics)");
-    }
     const json_t *line = gmd_result_member(r, root, "command_line", GMD_RESULT_STRING, false);
     report->command_line = json_string_value(line);
     report->allocator = gmd_result_string(r, root, "allocator");
     report->device = devices[gmd_result_word(r, root, "device", devices)];
     report->seed = gmd_result_number(r, root, "seed", UINT64_MAX);
-    read_runs(r, root, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios", result);
+    bool is_gate = strcmp(report->command, "gate") == 0;
+    if (is_gate && !json_object_get(root, "scenarios")) {
+        read_gate(r, root, result);
+    } else {
+        read_runs(r, root, strcmp(report->command, "replay") == 0 ? "replays" : "scenarios",
+                  result);
+    }
     read_repeats(r, root, result);
     report->outcomes = (const gmd_outcome *const *)result->outcomes;
     report->repeats = result->repeats;
@@ -333,7 +337,8 @@ gmd_status gmd_result_file_parse(gmd_result_file **result, const char *text, siz
     gmd_result_reader r = {.name = name, .error = error};
     *result = calloc(1, sizeof **result);
     if (!*result) {
-        return fail_memory(&r);
+        gmd_result_fail_memory(&r);
+        return r.status;
     }
     r.status = load(&(*result)->root, text, size, name, error);
     if (r.status == GMD_OK) {
@@ -357,6 +362,7 @@ void gmd_result_file_free(gmd_result_file *result)
     }
     free(result->outcomes);
     free(result->repeats);
+    gmd_gate_result_free(&result->gate);
     json_decref(result->root);
     free(result);
 }

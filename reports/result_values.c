@@ -195,6 +195,17 @@ double gmd_result_seconds(gmd_result_reader *r, const json_t *object, const char
     return seconds;
 }
 
+double gmd_result_quantity(gmd_result_reader *r, const json_t *object, const char *key)
+{
+    const json_t *value = gmd_result_member(r, object, key, GMD_RESULT_NUMBER, true);
+    double quantity = json_number_value(value);
+    if (value && !(quantity >= 0 && quantity <= GMD_RESULT_QUANTITY_MAX)) {
+        gmd_result_refuse(r, object, "\"%.60s\": expected a number from 0 to 2^63", key);
+        return 0;
+    }
+    return quantity;
+}
+
 int gmd_result_word(gmd_result_reader *r, const json_t *object, const char *key,
                     const char *const *words)
 {
@@ -229,4 +240,36 @@ const json_t *gmd_result_array(gmd_result_reader *r, const json_t *object, const
         }
     }
     return array;
+}
+
+/* --- of several values ------------------------------------------------------------------- */
+
+void gmd_result_oracles(gmd_result_reader *r, const json_t *object, gmd_oracle_result *oracles,
+                        uint32_t *count)
+{
+    static const char *const fates[] = {"pass", "fail", "skipped", NULL}; /* gmd_oracle_fate */
+    if (object && !json_object_get(object, "oracles")) {
+        gmd_result_refuse(
+            r, object,
+            "the key \"oracles\" is missing: an earlier gmd wrote this, without what each "
+            "oracle said; give what was run instead");
+        return;
+    }
+    const json_t *all = gmd_result_array(r, object, "oracles", GMD_RESULT_OBJECT, GMD_ORACLE_MAX);
+    for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
+        const json_t *v = json_array_get(all, i);
+        gmd_oracle_result *result = &oracles[(*count)++];
+        gmd_result_text(r, v, "name", result->name, sizeof result->name);
+        result->fate = gmd_result_word(r, v, "verdict", fates);
+        if (result->fate == GMD_ORACLE_SKIPPED) {
+            gmd_result_text(r, v, "reason", result->reason, sizeof result->reason);
+        }
+    }
+}
+
+void gmd_result_fail_memory(gmd_result_reader *r)
+{
+    if (r->status == GMD_OK) {
+        r->status = gmd_fail(r->error, GMD_NO_MEMORY, "%.200s: no host memory to read it", r->name);
+    }
 }

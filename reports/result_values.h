@@ -7,6 +7,7 @@
 #define GMD_REPORTS_RESULT_VALUES_H
 
 #include "gmd_error.h"
+#include "gmd_outcome.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -55,6 +56,11 @@ bool gmd_result_bool(gmd_result_reader *r, const json_t *object, const char *key
 /* A needed number of seconds, from 0. */
 double gmd_result_seconds(gmd_result_reader *r, const json_t *object, const char *key);
 
+/* A needed figure of whatever unit, from 0 to GMD_RESULT_QUANTITY_MAX, with or without a fraction.
+ */
+#define GMD_RESULT_QUANTITY_MAX 0x1p63
+double gmd_result_quantity(gmd_result_reader *r, const json_t *object, const char *key);
+
 /* The index of a needed string among the words, of which the last is followed by NULL; 0: failed.
  */
 int gmd_result_word(gmd_result_reader *r, const json_t *object, const char *key,
@@ -63,5 +69,12 @@ int gmd_result_word(gmd_result_reader *r, const json_t *object, const char *key,
 /* A needed array of up to `most` values of the type. NULL, which has no values: failed. */
 const json_t *gmd_result_array(gmd_result_reader *r, const json_t *object, const char *key,
                                gmd_result_type type, size_t most);
+
+/* What each oracle said, of the needed key "oracles", into a list of GMD_ORACLE_MAX. */
+void gmd_result_oracles(gmd_result_reader *r, const json_t *object, gmd_oracle_result *oracles,
+                        uint32_t *count);
+
+/* Keeps the failure that there is no host memory, if it is the first. */
+void gmd_result_fail_memory(gmd_result_reader *r);
 
 #endif

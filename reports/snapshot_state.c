@@ -2,6 +2,7 @@
 
 #include "address_table.h"
 
+#include "gmd_grow.h"
 #include "gmd_intervals.h"
 
 #include <stdlib.h>
@@ -28,14 +29,8 @@ static gmd_action action_of(const gmd_journal_event *e)
 
 static snapshot_state_segment *add_segment(snapshot_state *s, const snapshot_file_segment *segment)
 {
-    if (s->segment_count == s->segment_capacity) {
-        size_t capacity = s->segment_capacity ? 2 * s->segment_capacity : 256;
-        snapshot_state_segment *larger = realloc(s->segments, capacity * sizeof *larger);
-        if (!larger) {
-            return NULL;
-        }
-        s->segments = larger;
-        s->segment_capacity = capacity;
+    if (!GMD_GROW(&s->segments, &s->segment_capacity, s->segment_count + 1)) {
+        return NULL;
     }
     s->segments[s->segment_count] =
         (snapshot_state_segment){.segment = *segment, .first_block = s->block_count};
@@ -45,14 +40,8 @@ static snapshot_state_segment *add_segment(snapshot_state *s, const snapshot_fil
 /* To the segment that was added last. */
 static bool add_block(snapshot_state *s, snapshot_state_segment *to, const snapshot_file_block *b)
 {
-    if (s->block_count == s->block_capacity) {
-        size_t capacity = s->block_capacity ? 2 * s->block_capacity : 1024;
-        snapshot_file_block *larger = realloc(s->blocks, capacity * sizeof *larger);
-        if (!larger) {
-            return false;
-        }
-        s->blocks = larger;
-        s->block_capacity = capacity;
+    if (!GMD_GROW(&s->blocks, &s->block_capacity, s->block_count + 1)) {
+        return false;
     }
     s->blocks[s->block_count++] = *b;
     to->block_count++;

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE /* asprintf */
 #include "inspect.h"
 
+#include "gmd_grow.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,13 +115,8 @@ gmd_way *gmd_ways_of_holding(const gmd_inspection *inspection, bool by_shape, si
     qsort(rows, row_count, sizeof *rows, by_key);
     for (uint32_t i = 0; i < row_count; i++) {
         bool is_new = i == 0 || strcmp(rows[i].key, rows[i - 1].key) != 0;
-        if (is_new && *count == capacity) {
-            capacity = capacity ? 2 * capacity : 64;
-            gmd_way *larger = realloc(ways, capacity * sizeof *larger);
-            if (!larger) {
-                break;
-            }
-            ways = larger;
+        if (is_new && !GMD_GROW(&ways, &capacity, *count + 1)) {
+            break;
         }
         if (is_new) {
             ways[(*count)++] = (gmd_way){.tensors = 0};

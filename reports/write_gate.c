@@ -140,6 +140,7 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
 
 /* --- JSON -------------------------------------------------------------------------------- */
 
+/* `index`: among all items of the part, in the order in which they were come to. */
 static void write_skipped(gmd_json *json, const gmd_gate_part *part)
 {
     gmd_json_array(json, "skipped");
@@ -148,6 +149,10 @@ static void write_skipped(gmd_json *json, const gmd_gate_part *part)
             gmd_json_row(json, NULL);
             gmd_json_string(json, "name", part->items[i].name);
             gmd_json_string(json, "reason", part->items[i].detail);
+            gmd_json_u64(json, "index", i);
+            gmd_json_u64(json, "runs", part->items[i].runs);
+            gmd_json_u64(json, "requests", part->items[i].requests);
+            gmd_json_exact(json, "seconds", part->items[i].seconds);
             gmd_json_end(json);
         }
     }
@@ -167,7 +172,8 @@ static void write_items(gmd_json *json, const gmd_gate_part *part)
         gmd_json_string(json, "verdict", item->fate == GMD_GATE_FAILED ? "fail" : "pass");
         gmd_json_u64(json, "runs", item->runs);
         gmd_json_u64(json, "requests", item->requests);
-        gmd_json_double(json, "seconds", item->seconds);
+        gmd_json_u64(json, "hits", item->hits);
+        gmd_json_exact(json, "seconds", item->seconds);
         gmd_json_string(json, "note", item->detail[0] ? item->detail : NULL);
         gmd_json_end(json);
     }
@@ -180,6 +186,7 @@ static void write_part(gmd_json *json, const gmd_gate_result *gate, const gmd_ga
     gmd_json_string(json, "name", part->name);
     gmd_json_string(json, "category", part->category);
     gmd_json_string(json, "verdict", part_verdict(part));
+    gmd_json_string(json, "reason", part->reason[0] ? part->reason : NULL);
     gmd_json_u64(json, "runs", gmd_gate_part_runs(part));
     gmd_json_u64(json, "requests", gmd_gate_part_requests(part));
     gmd_json_u64(json, "findings", gmd_gate_part_findings(gate, part));
@@ -195,13 +202,14 @@ static void write_finding(gmd_json *json, const gmd_gate_finding *f)
     gmd_json_string(json, "oracle", f->violation.oracle);
     gmd_json_string(json, "cause", f->cause);
     gmd_json_string(json, "message", f->violation.message);
+    gmd_json_u64(json, "request", f->violation.request);
     gmd_json_string(json, "part", f->part);
     gmd_json_string(json, "item", f->item);
     gmd_json_string(json, "case", f->violation.case_path[0] ? f->violation.case_path : NULL);
     gmd_json_u64(json, "case_requests", f->case_requests);
     gmd_json_string(json, "replay", f->replay);
     gmd_json_u64(json, "times", f->hits);
-    gmd_json_double(json, "seconds", f->seconds);
+    gmd_json_exact(json, "seconds", f->seconds);
     gmd_json_end(json);
 }
 
@@ -210,6 +218,8 @@ void gmd_gate_json(gmd_json *json, const gmd_gate_result *gate)
     gmd_json_object(json, "gate");
     gmd_json_bool(json, "quick", gate->is_quick);
     gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
+    gmd_json_exact(json, "seconds", gate->seconds);
+    gmd_oracles_json(json, gate->oracles, gate->oracle_count);
     gmd_gate_figures_json(json, gate);
     gmd_json_array(json, "parts");
     for (size_t i = 0; i < gate->part_count; i++) {

@@ -98,7 +98,9 @@ static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
 static void put_item(const gmd_gate_result *gate, const gmd_gate_part *part,
                      const gmd_gate_item *item, FILE *out)
 {
-    fprintf(out, "    <testcase classname=\"gmd.gate.%s\"", part->name);
+    fputs("    <testcase classname=\"gmd.gate.", out);
+    gmd_put_xml(part->name, out);
+    putc('"', out);
     gmd_put_attribute("name", item->name, out);
     fprintf(out, " time=\"%.6f\">\n", item->seconds);
     if (item->fate == GMD_GATE_SKIPPED) {
@@ -117,7 +119,9 @@ static void put_item(const gmd_gate_result *gate, const gmd_gate_part *part,
 
 static void put_part(const gmd_gate_result *gate, const gmd_gate_part *part, FILE *out)
 {
-    fprintf(out, "  <testsuite name=\"gate %s\"", part->name);
+    fputs("  <testsuite name=\"gate ", out);
+    gmd_put_xml(part->name, out);
+    putc('"', out);
     tally t = tally_of(part);
     put_tally(t, gmd_gate_part_seconds(part), out);
     fprintf(out, " skipped=\"%zu\">\n", t.skipped);

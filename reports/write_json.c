@@ -113,12 +113,12 @@ static void write_oracles(gmd_json *json, const gmd_report *report)
     gmd_json_end(json);
 }
 
-/* What each oracle said of this run: it is what other reports tell, and are made of again. */
-static void write_own_oracles(gmd_json *json, const gmd_outcome *outcome)
+/* It is what other reports tell, and are made of again. */
+void gmd_oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count)
 {
     gmd_json_array(json, "oracles");
-    for (uint32_t i = 0; i < outcome->oracle_count; i++) {
-        const gmd_oracle_result *result = &outcome->oracles[i];
+    for (uint32_t i = 0; i < count; i++) {
+        const gmd_oracle_result *result = &oracles[i];
         gmd_json_row(json, NULL);
         gmd_json_string(json, "name", result->name);
         gmd_json_string(json, "verdict", gmd_oracle_fate_name(result->fate));
@@ -254,7 +254,7 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
     gmd_json_array(json, "violations");
     write_outcome_violations(json, outcome);
     gmd_json_end(json);
-    write_own_oracles(json, outcome);
+    gmd_oracles_json(json, outcome->oracles, outcome->oracle_count);
     if (outcome->check.present) {
         write_check(json, &outcome->check);
     }

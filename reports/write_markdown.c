@@ -261,7 +261,9 @@ static void put_gate(const gmd_gate_result *gate, FILE *out)
           out);
     for (size_t i = 0; i < gate->part_count; i++) {
         const gmd_gate_part *p = &gate->parts[i];
-        fprintf(out, "| %s | %s | %" PRIu64 " | %" PRIu64 " | %zu | %zu | %.1f |\n", p->name,
+        fputs("| ", out);
+        gmd_put_markdown(p->name, out);
+        fprintf(out, " | %s | %" PRIu64 " | %" PRIu64 " | %zu | %zu | %.1f |\n",
                 p->was_run ? verdict_mark(gmd_gate_part_verdict(p)) : "not run",
                 gmd_gate_part_runs(p), gmd_gate_part_requests(p), gmd_gate_part_findings(gate, p),
                 gmd_gate_part_skipped(p), gmd_gate_part_seconds(p));

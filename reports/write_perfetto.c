@@ -13,6 +13,7 @@
 #include "protobuf.h"
 #include "text.h"
 
+#include "gmd_grow.h"
 #include "gmd_size.h"
 #include "gmd_timeline.h"
 #include "gmd_trace.h"
@@ -70,7 +71,8 @@ typedef struct writer {
     counter counters[GMD_MAX_DEVICES][2]; /* allocated, reserved */
     lane *lanes;
     row *rows;
-    uint32_t lane_count, lane_capacity, row_count;
+    uint32_t lane_count, row_count;
+    size_t lane_capacity;
     uint32_t *lane_of; /* by block: index + 1 of its lane while it is alive */
     uint32_t block_count;
     bool no_memory;
@@ -151,14 +153,8 @@ static uint32_t row_of(writer *w, const gmd_timeline_entry *e)
 static uint32_t add_lane(writer *w, uint32_t row_index)
 {
     char name[64];
-    if (w->lane_count == w->lane_capacity) {
-        uint32_t capacity = w->lane_capacity ? 2 * w->lane_capacity : 64;
-        lane *larger = realloc(w->lanes, capacity * sizeof *larger);
-        if (!larger) {
-            return 0;
-        }
-        w->lanes = larger;
-        w->lane_capacity = capacity;
+    if (!GMD_GROW(&w->lanes, &w->lane_capacity, (size_t)w->lane_count + 1)) {
+        return 0;
     }
     snprintf(name, sizeof name, "device %u, stream %" PRIu32, w->rows[row_index].device,
              w->rows[row_index].stream);

@@ -5,6 +5,7 @@
 #include "snapshot_state.h"
 #include "text.h"
 
+#include "gmd_text.h"
 #include "gmd_trace.h"
 
 #include <stdio.h>
@@ -59,9 +60,8 @@ static uint32_t framed(const writer *w, uint32_t stack)
 
 static void name_source(writer *w, const gmd_outcome *o)
 {
-    size_t length = strlen(o->name);
     bool is_script = strcmp(o->kind, "scenario") == 0;
-    bool has_ending = length > 4 && strcmp(o->name + length - 4, ".lua") == 0;
+    bool has_ending = gmd_text_ends_with(o->name, ".lua");
     snprintf(w->source, sizeof w->source, "%s%s", o->name, is_script && !has_ending ? ".lua" : "");
     w->workload = o->name;
 }

@@ -15,7 +15,7 @@
 
 static const char *const bold = "\033[1m", *const red = "\033[31m", *const green = "\033[32m";
 
-enum { sparkline_cells = 64 };
+enum { sparkline_cells = 64, TERMINAL_COLUMNS = 80 };
 
 typedef struct screen {
     FILE *out;
@@ -37,8 +37,11 @@ gmd_terminal gmd_terminal_for(FILE *out, bool quiet)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     bool wants_color = !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
-    return (gmd_terminal){
-        .color = wants_color && isatty(fileno(out)), .utf8 = user_has_utf8(), .quiet = quiet};
+    bool is_terminal = isatty(fileno(out));
+    return (gmd_terminal){.color = wants_color && is_terminal,
+                          .utf8 = user_has_utf8(),
+                          .quiet = quiet,
+                          .columns = is_terminal ? TERMINAL_COLUMNS : 0};
 }
 
 static void begin_color(const screen *on, const char *color)
@@ -179,27 +182,65 @@ static void put_bounds(const screen *on, const gmd_outcome *outcome)
     }
 }
 
+/* A list whose lines after the first begin below its first word. */
+typedef struct flow {
+    const screen *on;
+    int indent, at; /* columns */
+} flow;
+
+/* The text goes on; at a space whose next word does not fit a new line begins. */
+static void put_flowing(flow *f, const char *text)
+{
+    char word[sizeof((gmd_oracle_result *)NULL)->reason + 8];
+    for (;;) {
+        size_t length = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        gmd_put_line_text(word, f->on->out);
+        f->at += width_of(word);
+        text += length;
+        if (!*text) {
+            return;
+        }
+        text++;
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(text, " "), text);
+        if (f->on->terminal.columns && f->at + 1 + width_of(word) > f->on->terminal.columns) {
+            fprintf(f->on->out, "\n%*s", f->indent, "");
+            f->at = f->indent;
+        } else {
+            putc(' ', f->on->out);
+            f->at++;
+        }
+    }
+}
+
+/* The next oracle with that fate, from number `at` on; the count: there are no more. */
+static uint32_t next_of_fate(const gmd_outcome *outcome, uint32_t at, gmd_oracle_fate fate)
+{
+    while (at < outcome->oracle_count && outcome->oracles[at].fate != (int)fate) {
+        at++;
+    }
+    return at;
+}
+
 static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle_fate fate,
                         const char *heading)
 {
-    const char *separator = heading;
-    for (uint32_t i = 0; i < outcome->oracle_count; i++) {
+    char text[sizeof *outcome->oracles + 8];
+    flow f = {.on = on, .indent = width_of(heading) + 1, .at = width_of(heading)};
+    uint32_t i = next_of_fate(outcome, 0, fate);
+    if (i == outcome->oracle_count) {
+        return;
+    }
+    fputs(heading, on->out);
+    while (i < outcome->oracle_count) {
         const gmd_oracle_result *result = &outcome->oracles[i];
-        if (result->fate != (int)fate) {
-            continue;
-        }
-        fputs(separator, on->out);
-        gmd_put_line_text(result->name, on->out);
-        if (*result->reason) {
-            fputs(" (", on->out);
-            gmd_put_line_text(result->reason, on->out);
-            putc(')', on->out);
-        }
-        separator = ", ";
+        i = next_of_fate(outcome, i + 1, fate);
+        bool has_reason = *result->reason;
+        snprintf(text, sizeof text, " %s%s%s%s%s", result->name, has_reason ? " (" : "",
+                 result->reason, has_reason ? ")" : "", i < outcome->oracle_count ? "," : "");
+        put_flowing(&f, text);
     }
-    if (separator != heading) {
-        putc('\n', on->out);
-    }
+    putc('\n', on->out);
 }
 
 static void put_violations(const screen *on, const gmd_outcome *outcome)
@@ -348,8 +389,8 @@ static void put_outcome(const screen *on, const gmd_outcome *outcome,
         put_phases(on, outcome);
         gmd_inspection_terminal(inspection, on->out, on->terminal);
         put_bounds(on, outcome);
-        put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed: ");
-        put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped: ");
+        put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed:");
+        put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped:");
         for (uint32_t i = 0; i < outcome->note_count; i++) {
             fputs("  note: ", on->out);
             gmd_put_line_text(outcome->notes[i], on->out);

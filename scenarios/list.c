@@ -1,6 +1,8 @@
 /* list.c - the scenarios of a folder, and opening one by its name. */
 #include "script.h"
 
+#include "gmd_text.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,15 +14,9 @@
 
 #define MAX_SOURCE ((off_t)1 << 20)
 
-static bool ends_with_lua(const char *name)
-{
-    size_t length = strlen(name);
-    return length > 4 && strcmp(name + length - 4, ".lua") == 0;
-}
-
 static int is_scenario(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && ends_with_lua(entry->d_name);
+    return entry->d_name[0] != '.' && gmd_text_ends_with(entry->d_name, ".lua");
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -139,7 +135,7 @@ gmd_status gmd_scenario_open(gmd_scenario **scenario, const char *name, const ch
 {
     char path[4096], file[256];
     *scenario = NULL;
-    if (ends_with_lua(name)) {
+    if (gmd_text_ends_with(name, ".lua")) {
         return open_file(scenario, name, name, error);
     }
     bool is_plain = name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) < 200;

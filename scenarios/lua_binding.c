@@ -7,8 +7,9 @@
 #include "optimizer.h"
 #include "stream.h"
 
+#include "gmd_grow.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A handle is the one Lua value that stands for a thing while the thing lives; a hold is another
@@ -52,17 +53,10 @@ static void remove_temporary(gmd_binding *binding, size_t i)
 
 static void add_temporary(gmd_binding *binding, gmd_thing *thing, int depth)
 {
-    if (binding->count == binding->capacity) {
-        size_t capacity = binding->capacity ? 2 * binding->capacity : 32;
-        gmd_temporary *larger =
-            realloc(binding->temporaries, capacity * sizeof *binding->temporaries);
-        if (!larger) {
-            binding->no_memory = true;
-            gmd_raise_fatal(binding->lua, "the host is out of memory");
-            return;
-        }
-        binding->temporaries = larger;
-        binding->capacity = capacity;
+    if (!GMD_GROW(&binding->temporaries, &binding->capacity, binding->count + 1)) {
+        binding->no_memory = true;
+        gmd_raise_fatal(binding->lua, "the host is out of memory");
+        return;
     }
     binding->temporaries[binding->count++] = (gmd_temporary){.thing = thing, .depth = depth};
 }

@@ -2,6 +2,8 @@
 
 #include "inspector.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 
 void gmd_timeline_made(gmd_timeline *timeline, gmd_seen *block)
@@ -21,15 +23,9 @@ void gmd_timeline_gone(gmd_timeline *timeline, const gmd_seen *block, gmd_inspec
     if (block->born > timeline->peak_clock) {
         return;
     }
-    if (timeline->dead_count == timeline->dead_capacity) {
-        size_t capacity = timeline->dead_capacity ? 2 * timeline->dead_capacity : 256;
-        gmd_dead *larger = realloc(timeline->dead, capacity * sizeof *larger);
-        if (!larger) {
-            out->no_memory = true;
-            return;
-        }
-        timeline->dead = larger;
-        timeline->dead_capacity = capacity;
+    if (!GMD_GROW(&timeline->dead, &timeline->dead_capacity, timeline->dead_count + 1)) {
+        out->no_memory = true;
+        return;
     }
     timeline->dead[timeline->dead_count++] = (gmd_dead){block->used, block->storage->category};
 }

@@ -1,5 +1,7 @@
 #include "expandable.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 
 /* A page right after the last one belongs to the same segment: reservations are far larger than
@@ -34,14 +36,8 @@ expandable_answer expandable_map(expandable_segments *s, const gmd_snapshot_even
         found->mapped += e->size;
         return EXPANDABLE_OLD;
     }
-    if (s->count == s->capacity) {
-        size_t capacity = s->capacity ? s->capacity * 2 : 16;
-        expandable_segment *items = realloc(s->items, capacity * sizeof *items);
-        if (!items) {
-            return EXPANDABLE_NO_MEMORY;
-        }
-        s->items = items;
-        s->capacity = capacity;
+    if (!GMD_GROW(&s->items, &s->capacity, s->count + 1)) {
+        return EXPANDABLE_NO_MEMORY;
     }
     note_distances(s, e->address);
     s->items[s->count++] = (expandable_segment){.begin = e->address,

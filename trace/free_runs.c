@@ -3,6 +3,8 @@
 #include "memory_limit.h"
 #include "recorded_cache.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,14 +249,8 @@ static bool survey_run(walk *w, free_run *run)
 
 static free_run *add_run(free_runs *runs)
 {
-    if (runs->count == runs->capacity) {
-        size_t capacity = runs->capacity ? runs->capacity * 2 : 64;
-        free_run *items = realloc(runs->items, capacity * sizeof *items);
-        if (!items) {
-            return NULL;
-        }
-        runs->items = items;
-        runs->capacity = capacity;
+    if (!GMD_GROW(&runs->items, &runs->capacity, runs->count + 1)) {
+        return NULL;
     }
     return &runs->items[runs->count];
 }

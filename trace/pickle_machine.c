@@ -2,9 +2,10 @@
 
 #include "quote.h"
 
+#include "gmd_grow.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef gmd_pickle_value value;
@@ -49,17 +50,7 @@ void *gmd_pm_take_memory(gmd_pickle_machine *m, size_t size)
 
 bool gmd_pm_grow(gmd_pickle_machine *m, value **values, size_t *capacity, size_t needed)
 {
-    size_t larger = *capacity ? *capacity : 256;
-    while (larger < needed) {
-        larger *= 2;
-    }
-    value *grown = realloc(*values, larger * sizeof *grown);
-    if (!grown) {
-        return gmd_pm_fail_memory(m);
-    }
-    *values = grown;
-    *capacity = larger;
-    return true;
+    return GMD_GROW(values, capacity, needed) || gmd_pm_fail_memory(m);
 }
 
 bool gmd_pm_items_append(gmd_pickle_machine *m, gmd_pickle_items *items, const value *values,

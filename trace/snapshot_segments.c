@@ -1,6 +1,7 @@
 /* snapshot_segments.c - segments and the blocks in them. */
 #include "snapshot_fields.h"
 
+#include "gmd_grow.h"
 #include "gmd_trace.h"
 #include "quote.h"
 
@@ -76,18 +77,8 @@ static bool check_block(gmd_snapshot_reader *c, const gmd_pickle_value *record,
 static bool reserve_blocks(gmd_snapshot_reader *c, size_t count)
 {
     gmd_snapshot *s = c->snapshot;
-    size_t needed = s->block_count + count;
-    if (needed <= c->block_capacity) {
-        return true;
-    }
-    size_t capacity = needed < c->block_capacity * 2 ? c->block_capacity * 2 : needed;
-    gmd_snapshot_block *blocks = realloc(s->blocks, capacity * sizeof *blocks);
-    if (!blocks) {
-        return gmd_snapshot_no_memory(c);
-    }
-    s->blocks = blocks;
-    c->block_capacity = capacity;
-    return true;
+    return GMD_GROW(&s->blocks, &c->block_capacity, s->block_count + count) ||
+           gmd_snapshot_no_memory(c);
 }
 
 static bool read_blocks(gmd_snapshot_reader *c, const gmd_snapshot_field *f,

@@ -1,12 +1,12 @@
 /* text_parser.c - messages, words and names of a text trace. */
 #include "text_parser.h"
 
+#include "gmd_grow.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
 #include "quote.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- messages ---------------------------------------------------------------------------- */
@@ -159,14 +159,11 @@ static bool reserve_states(gmd_parser *p)
     if (needed <= p->state_capacity) {
         return true;
     }
-    size_t capacity = p->state_capacity ? p->state_capacity * 2 : 64;
-    gmd_block_state *states = realloc(p->states, capacity * sizeof *states);
-    if (!states) {
+    size_t before = p->state_capacity;
+    if (!GMD_GROW(&p->states, &p->state_capacity, needed)) {
         return gmd_text_fail_memory(p);
     }
-    memset(states + p->state_capacity, 0, (capacity - p->state_capacity) * sizeof *states);
-    p->states = states;
-    p->state_capacity = capacity;
+    memset(p->states + before, 0, (p->state_capacity - before) * sizeof *p->states);
     return true;
 }
 

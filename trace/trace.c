@@ -2,6 +2,8 @@
 
 #include "names.h"
 
+#include "gmd_grow.h"
+
 #include <stdlib.h>
 
 /* Where memory for the two entries is wanting, the lists stay empty and the first append says so.
@@ -35,14 +37,10 @@ static gmd_status grow(gmd_trace *trace, gmd_error *error)
         return gmd_fail(error, GMD_BAD_INPUT, "a trace has at most %zu requests",
                         GMD_MAX_TRACE_LEN);
     }
-    size_t capacity = trace->capacity ? trace->capacity * 2 : 64;
-    gmd_request *requests = realloc(trace->requests, capacity * sizeof *requests);
-    if (!requests) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu requests", capacity);
-    }
-    trace->requests = requests;
-    trace->capacity = capacity;
-    return GMD_OK;
+    return GMD_GROW(&trace->requests, &trace->capacity, trace->count + 1)
+               ? GMD_OK
+               : gmd_fail(error, GMD_NO_MEMORY, "no host memory for more than %zu requests",
+                          trace->count);
 }
 
 gmd_status gmd_trace_append(gmd_trace *trace, const gmd_request *request, gmd_error *error)

@@ -37,6 +37,7 @@ def parse(arguments):
                    help="the build whose flags and gmd are used (build/release)")
     p.add_argument("--minutes", type=float, default=0, help="start no further mutant after that; a later "
                    "run goes on where this one stopped")
+    p.add_argument("--check-options", action="store_true", help="end here if they can be meant")
     p.add_argument("--json", help="the results as JSON into this file; -: to standard output, alone")
     return p.parse_args(arguments)
 
@@ -208,6 +209,8 @@ def print_report(options, entries, equivalents, gone):
 
 def main(arguments):
     options = parse(arguments)
+    if options.check_options:
+        return 0
     options.out, options.build = os.path.abspath(options.out), os.path.abspath(options.build)
     options.dev_build = os.path.join(ROOT, "build", "dev")
     os.makedirs(options.out, exist_ok=True)

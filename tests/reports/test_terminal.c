@@ -37,6 +37,54 @@ static void a_scenario_shows_its_phases_in_columns_and_what_was_checked(void **s
         "  pass: 2,000 requests in 0.250 s (8,000 requests/s), seed 7\n");
 }
 
+static void add_oracle(const char *name, gmd_oracle_fate fate, const char *reason)
+{
+    gmd_oracle_result *o = &sample_passing.oracles[sample_passing.oracle_count++];
+    o->fate = fate;
+    snprintf(o->name, sizeof o->name, "%s", name);
+    snprintf(o->reason, sizeof o->reason, "%s", reason);
+}
+
+static void on_a_terminal_lists_are_wrapped_below_their_first_word(void **state)
+{
+    (void)state;
+    sample_passing.oracle_count = 0;
+    for (int i = 0; i < 3; i++) {
+        add_oracle("stream_order", GMD_ORACLE_PASSED, "");
+        add_oracle("leak", GMD_ORACLE_SKIPPED, "no empty_cache");
+    }
+    assert_contains(show((gmd_terminal){.columns = 40}, &sample_passing, NULL),
+                    "\n  passed: stream_order, stream_order,\n"
+                    "          stream_order\n"
+                    "  skipped: leak (no empty_cache), leak\n"
+                    "           (no empty_cache), leak (no\n"
+                    "           empty_cache)\n  pass: ");
+}
+
+static void a_list_that_just_fits_is_one_line(void **state)
+{
+    (void)state;
+    sample_passing.oracle_count = 0;
+    add_oracle("stream_order", GMD_ORACLE_PASSED, "");
+    add_oracle("leak", GMD_ORACLE_PASSED, "");
+    const char *line = "  passed: stream_order, leak";
+    assert_contains(show((gmd_terminal){.columns = (int)strlen(line)}, &sample_passing, NULL),
+                    "\n  passed: stream_order, leak\n");
+    sample_teardown(state);
+    assert_contains(show((gmd_terminal){.columns = (int)strlen(line) - 1}, &sample_passing, NULL),
+                    "\n  passed: stream_order,\n          leak\n");
+}
+
+static void elsewhere_a_list_is_one_line(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        add_oracle("stream_order", GMD_ORACLE_PASSED, "");
+    }
+    assert_contains(show(plain, &sample_passing, NULL),
+                    "stream_order, stream_order\n  skipped: leak (no device figures)\n");
+}
+
 static const char *show_bound(gmd_stated_bound bound)
 {
     sample_passing.bounds[sample_passing.bound_count++] = bound;
@@ -225,6 +273,9 @@ int main(void)
         CLAIM(colour_is_there_only_when_asked_for),
         CLAIM(the_sparkline_rises_with_the_allocated_bytes),
         CLAIM(a_long_table_shows_both_ends_and_counts_the_rest),
+        CLAIM(on_a_terminal_lists_are_wrapped_below_their_first_word),
+        CLAIM(a_list_that_just_fits_is_one_line),
+        CLAIM(elsewhere_a_list_is_one_line),
         CLAIM(quiet_says_nothing_of_what_passed),
         CLAIM(quiet_still_shows_what_failed),
         CLAIM(several_runs_end_in_a_table_of_all_and_one_line_for_the_whole),

@@ -1,0 +1,26 @@
+#include "gmd_grow.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 16 };
+
+bool gmd_grow_items(void *items, size_t *capacity, size_t needed, size_t item_bytes)
+{
+    void *old, *larger;
+    size_t twice = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : needed;
+    size_t room = twice > FIRST_CAPACITY ? twice : FIRST_CAPACITY;
+    room = room > needed ? room : needed;
+    if (room > SIZE_MAX / item_bytes) {
+        return false;
+    }
+    memcpy(&old, items, sizeof old); /* whatever type it points to */
+    larger = realloc(old, room * item_bytes);
+    if (!larger) {
+        return false;
+    }
+    memcpy(items, &larger, sizeof larger);
+    *capacity = room;
+    return true;
+}
