@@ -170,17 +170,32 @@ static bool are_met(const gmd_scene *scene, const char *conditions)
 
 /* --- reading ----------------------------------------------------------------------------- */
 
+/* Behind every bar something stands: what was forgotten there would hide too much. */
+static bool has_gap(const char *conditions)
+{
+    for (const char *at = conditions; at; at = strchr(at, '|')) {
+        at += at != conditions;
+        size_t blanks = strspn(at, " \t\r");
+        if (at[blanks] == '|' || !at[blanks]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NULL: there are none. */
 static gmd_status check_conditions(const char *conditions, const char *path, size_t number,
                                    gmd_error *error)
 {
-    char words[WORDS_MAX];
-    while (next_condition(&conditions, words)) {
-        if (!is_condition(words)) {
+    char words[WORDS_MAX] = "";
+    bool is_wrong = conditions && has_gap(conditions);
+    while (conditions && (is_wrong || next_condition(&conditions, words))) {
+        if (is_wrong || !is_condition(words)) {
             return gmd_fail(error, GMD_BAD_INPUT,
                             "%s:%zu: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', "
                             "'begin_pool', 'begin_capture' or 'end' behind "
                             "'|', found '%s'",
-                            path, number, words);
+                            path, number, is_wrong ? "" : words);
         }
     }
     return GMD_OK;
@@ -195,7 +210,7 @@ static gmd_status read_line(gmd_known *known, char *line, const char *path, size
         return GMD_OK;
     }
     char *bar = strchr(oracle, '|');
-    const char *conditions = bar ? bar + 1 : "";
+    const char *conditions = bar ? bar + 1 : NULL;
     if (bar) {
         *bar = '\0';
         oracle = trim(oracle);
@@ -213,7 +228,9 @@ static gmd_status read_line(gmd_known *known, char *line, const char *path, size
             number, oracle);
     }
     gmd_status status = check_conditions(conditions, path, number, error);
-    return status == GMD_OK ? gmd_known_add(known, oracle, cause, conditions, error) : status;
+    return status == GMD_OK
+               ? gmd_known_add(known, oracle, cause, conditions ? conditions : "", error)
+               : status;
 }
 
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)

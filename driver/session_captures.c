@@ -157,8 +157,14 @@ gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session
                                .bytes = b->live.bytes,
                                .request = s->request_index,
                                .stream = r->stream};
+    gmd_status status = GMD_OK;
     int previous;
-    gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    if (s->canaries) { /* a caller's duty: it comes after what the block's own stream put there */
+        status = gmd_session_capture_wait(s, b->live.device, r->stream, b->live.stream, error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    }
     if (status != GMD_OK) {
         return status;
     }
@@ -424,6 +430,12 @@ static uint32_t count_graphs(const gmd_session_captures *c, int device, uint32_t
         count += c->graphs[i].device == device && c->graphs[i].pool == pool;
     }
     return count;
+}
+
+bool gmd_session_has_graphs(const gmd_session *s, int device, uint32_t serial)
+{
+    return serial && s->captures.count &&
+           count_graphs(&s->captures, device, gmd_pool_number(serial)) > 0;
 }
 
 gmd_status gmd_session_destroy_graphs(gmd_session *s, int device, uint32_t pool, uint32_t kept,

@@ -232,6 +232,8 @@ gmd_status gmd_session_launch(gmd_session *session, const gmd_request *request, 
 /* The oldest graphs of the pool, until `kept` are left; their work is waited for. */
 gmd_status gmd_session_destroy_graphs(gmd_session *session, int device, uint32_t pool,
                                       uint32_t kept, gmd_error *error);
+/* Whether graphs work in that pool; 0: the default one, where none does. */
+bool gmd_session_has_graphs(const gmd_session *session, int device, uint32_t pool_serial);
 void gmd_session_forget_graphs(gmd_session *session); /* the device was reset, or is about to be */
 
 /* Ends the device's open pool, and begins it again. False: none is open; the allocator refused. */

@@ -82,7 +82,7 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
                                   .stream = r->stream,
                                   .device = r->device,
                                   .pool = pool},
-                         .is_for_graph = pool && s->captures.count};
+                         .is_for_graph = gmd_session_has_graphs(s, r->device, pool)};
     s->live_count[r->device]++;
     s->live_bytes[r->device] += r->bytes;
     if (r->device == 0 && s->live_bytes[0] > s->peak_allocated) {
@@ -341,7 +341,8 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
 {
     tell_of_destroy(s, r);
     gmd_status status = GMD_OK;
-    if (is_stream_in_use(s, r)) {
+    bool may_run_graphs = s->canaries && s->captures.count; /* a later one comes after them */
+    if (is_stream_in_use(s, r) || may_run_graphs) {
         status = gmd_session_sync(s, r->device, r->stream, error);
     }
     if (status == GMD_OK) {

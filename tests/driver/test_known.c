@@ -117,6 +117,17 @@ static void a_condition_that_is_none_is_refused_with_its_line(void **state)
     assert_int_equal(known.count, 0);
 }
 
+static void a_bar_with_nothing_behind_it_is_refused(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"leak |\n", "leak | # later\n", "leak: a | end |\n",
+                                        "leak || end\n"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        assert_int_equal(read_list(lists[i]), GMD_BAD_INPUT);
+        assert_non_null(strstr(error.text, ":1: expected 'fault FUNCTION'"));
+    }
+}
+
 #define fresh(test) cmocka_unit_test_setup_teardown(test, reset, release)
 
 int main(void)
@@ -129,6 +140,7 @@ int main(void)
         fresh(another_device_must_have_been_asked),
         fresh(an_entry_can_end_the_judging_of_the_run),
         fresh(a_condition_that_is_none_is_refused_with_its_line),
+        fresh(a_bar_with_nothing_behind_it_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
