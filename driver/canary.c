@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define REPORT_CAPACITY 1024
+#define TOLD_TICKETS    1024
 #define LARGE_BYTES     ((uint64_t)64 << 20) /* from here on only every LARGE_STEPth word */
 #define LARGE_STEP      64
 #define THREADS         256
@@ -23,6 +24,7 @@ typedef struct canary_entry {
 typedef struct canary_report {
     _Atomic uint32_t count;
     uint32_t capacity;
+    uint64_t told[TOLD_TICKETS]; /* the device's own */
     canary_entry entries[REPORT_CAPACITY];
 } canary_report;
 
@@ -35,7 +37,8 @@ typedef struct canary_reports {
     } dropped;
 } canary_reports;
 
-_Static_assert(offsetof(canary_report, entries) == 8 && sizeof(canary_entry) == 32,
+_Static_assert(offsetof(canary_report, entries) == 8 + 8 * TOLD_TICKETS &&
+                   sizeof(canary_entry) == 32,
                "canary.cu has the same structure");
 
 /* Of the driver API; https://docs.nvidia.com/cuda/cuda-driver-api, "Library Management". */
@@ -226,6 +229,22 @@ bool gmd_canary_next(gmd_canaries *c, gmd_canary_finding *finding)
     c->read++;
     *finding = (gmd_canary_finding){.ticket = e->ticket, .offset = e->word * 8, .found = e->found};
     return true;
+}
+
+bool gmd_canaries_are_full(const gmd_canaries *c)
+{
+    return atomic_load(&c->reports->kept.count) > REPORT_CAPACITY;
+}
+
+void gmd_canaries_forget(gmd_canaries *c)
+{
+    canary_report *kept = &c->reports->kept;
+    uint32_t count = atomic_load(&kept->count);
+    for (uint32_t i = 0; i < count && i < REPORT_CAPACITY; i++) {
+        atomic_store(&kept->entries[i].is_complete, 0);
+    }
+    atomic_store(&kept->count, 0);
+    c->read = 0;
 }
 
 uint64_t gmd_canary_mark_of(uint64_t word)

@@ -48,7 +48,12 @@ cudaError_t gmd_canary_verify(gmd_canaries *canaries, cudaStream_t stream, uint6
 cudaError_t gmd_canary_read(gmd_canaries *canaries, cudaStream_t stream, uint64_t address,
                             uint64_t bytes);
 
-/* The next finding of work that has run by now; false: none. */
+/* The next finding of work that has run by now; false: none. A verification tells once, however
+ * often it runs (in a graph), and of 1024 that found something the first ones are kept. */
 bool gmd_canary_next(gmd_canaries *canaries, gmd_canary_finding *finding);
+bool gmd_canaries_are_full(const gmd_canaries *canaries); /* there were more */
+
+/* What was found, read or not; no work may be pending. */
+void gmd_canaries_forget(gmd_canaries *canaries);
 
 #endif

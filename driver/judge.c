@@ -89,6 +89,7 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
     gmd_hook_fn *const hooks[GMD_HOOK_COUNT] = {
         [GMD_HOOK_AFTER_ALLOC] = oracle->after_alloc,
         [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
+        [GMD_HOOK_ON_SIGHT] = oracle->on_sight,
         [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
         [GMD_HOOK_AFTER_REFUSAL] = oracle->after_refusal,
         [GMD_HOOK_AFTER_WRONG_FREE] = oracle->after_wrong_free,

@@ -36,7 +36,6 @@ struct gmd_canary_book {
     uint64_t last_mark, last_ticket;
     owner owners[REMEMBERED];           /* by mark */
     verification verifying[REMEMBERED]; /* by ticket */
-    gmd_canary_sight sight;             /* for the view */
 };
 
 gmd_status gmd_session_open_canaries(gmd_session *s, gmd_error *error)
@@ -180,34 +179,53 @@ gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaS
 
 /* --- what it showed ----------------------------------------------------------------------- */
 
-void gmd_session_look_at_canaries(gmd_session *s)
+static gmd_canary_sight sight_of(const gmd_canary_book *book, const gmd_canary_finding *f)
 {
-    gmd_canary_book *book = s->canaries;
-    gmd_canary_finding f;
-    s->view.sight = NULL;
-    if (!book || !gmd_canary_next(book->kernels, &f)) {
-        return;
-    }
-    const verification *v = &book->verifying[f.ticket % REMEMBERED];
-    bool is_remembered = v->ticket == f.ticket;
-    uint64_t mark = gmd_canary_mark_of(f.found);
+    const verification *v = &book->verifying[f->ticket % REMEMBERED];
+    bool is_remembered = v->ticket == f->ticket;
+    uint64_t mark = gmd_canary_mark_of(f->found);
     const owner *other = &book->owners[mark % REMEMBERED];
     bool is_known = is_remembered && mark && mark <= book->last_mark &&
                     mark + REMEMBERED > book->last_mark &&
-                    gmd_canary_is_written_at(f.found, v->block.address + f.offset,
+                    gmd_canary_is_written_at(f->found, v->block.address + f->offset,
                                              other->block.address, other->block.bytes);
-    book->sight = (gmd_canary_sight){.offset = f.offset, .found = f.found, .has_other = is_known};
+    gmd_canary_sight sight = {.offset = f->offset, .found = f->found, .has_other = is_known};
     if (is_remembered) {
-        book->sight.block = v->block;
-        book->sight.use =
-            (gmd_use){.request = v->request, .ticket = v->ticket, .stream = v->stream};
-        book->sight.is_captured = v->is_captured;
+        sight.block = v->block;
+        sight.use = (gmd_use){.request = v->request, .ticket = v->ticket, .stream = v->stream};
+        sight.is_captured = v->is_captured;
     }
     if (is_known) {
-        book->sight.other = other->block;
-        book->sight.other_is_captured = other->is_captured;
+        sight.other = other->block;
+        sight.other_is_captured = other->is_captured;
     }
-    s->view.sight = &book->sight;
+    return sight;
+}
+
+/* One that is no known defect is enough: what else is found may be its consequence. */
+void gmd_session_judge_sights(gmd_session *s)
+{
+    gmd_canary_finding found;
+    while (s->canaries && !s->shared->outcome.violation_count &&
+           gmd_canary_next(s->canaries->kernels, &found)) {
+        gmd_canary_sight sight = sight_of(s->canaries, &found);
+        s->view.sight = &sight;
+        gmd_judge_ask(&s->judge, GMD_HOOK_ON_SIGHT, &s->view);
+        s->view.sight = NULL;
+    }
+}
+
+/* The device is idle. */
+void gmd_session_forget_sights(gmd_session *s)
+{
+    if (!s->canaries) {
+        return;
+    }
+    if (gmd_canaries_are_full(s->canaries->kernels)) {
+        gmd_session_note(s, "kernels found more blocks with wrong contents than gmd keeps: the "
+                            "first ones were judged");
+    }
+    gmd_canaries_forget(s->canaries->kernels);
 }
 
 /* Work that touches memory which is not there ends the use of the device for the process. */

@@ -204,6 +204,7 @@ void gmd_session_finish(gmd_session *session)
     }
     if (!session->is_over) {
         judge_the_end(session);
+        gmd_session_forget_sights(session);
         note_free_memory(session);
     }
     if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */

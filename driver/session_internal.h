@@ -284,8 +284,10 @@ cudaError_t gmd_session_work_filled(gmd_session *session, const session_block *b
                                     uint32_t stream_index, cudaStream_t stream);
 gmd_status gmd_session_verify_last(gmd_session *session, const session_block *block,
                                    cudaStream_t stream, gmd_error *error);
-/* Puts the next sight, or none, into the view. */
-void gmd_session_look_at_canaries(gmd_session *session);
+/* Asks the oracles about all that kernels have found by now; and begins anew at the end of a run,
+ * with nothing pending. */
+void gmd_session_judge_sights(gmd_session *session);
+void gmd_session_forget_sights(gmd_session *session);
 bool gmd_session_device_is_lost(const gmd_session *session);
 
 /* session_rounds.c: the workload is over and nothing was found: once more, many times. */

@@ -286,7 +286,7 @@ void gmd_session_judge(gmd_session *s)
     show_calls(s);
     s->view.misuses = s->misuses;
     s->view.misuse_count = s->misuse_count;
-    gmd_session_look_at_canaries(s);
+    gmd_session_judge_sights(s);
     gmd_judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
     s->misuse_count = 0;
     if (s->runtime.sim && s->thread_after.last_error && s->view.thread_after) {

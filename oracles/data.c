@@ -43,11 +43,11 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 /* On a real device. What another block's work has written is stream_order's to judge. */
-static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
+static void on_sight(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
     const gmd_canary_sight *sight = view->sight;
-    if (sight && !sight->has_other) {
+    if (!sight->has_other) {
         const gmd_live_block *b = &sight->block;
         gmd_violation_add(judge,
                           "the work that request %" PRIu64 " queued on stream %" PRIu32
@@ -64,6 +64,5 @@ const gmd_oracle gmd_oracle_data = {
     .holds_when = "what was written to a block is what is read from it until it is freed",
     .blind_spot = blind_spot,
     .before_free = before_free,
-    .after_request = after_request,
-    .at_end = after_request,
+    .on_sight = on_sight,
 };

@@ -192,8 +192,8 @@ typedef struct gmd_view {
      * blocks' are). NULL where the device's memory cannot be written and read. */
     bool (*read_contents)(const void *device_context, const gmd_live_block *block,
                           gmd_contents *contents);
-    /* Real device: kernels verify what blocks hold (after_request, at_end: `sight`, one at a time,
-     * or NULL); or why they do not ("": nobody asked). */
+    /* Real device: kernels verify what blocks hold (on_sight: `sight`, else NULL); or why they do
+     * not ("": nobody asked). */
     bool has_canaries;
     const char *no_canaries;
     const gmd_canary_sight *sight;
@@ -268,6 +268,8 @@ typedef struct gmd_oracle {
     /* Any may be NULL. before_free is called while the block is still live. */
     void (*after_alloc)(void *state, const gmd_view *view, gmd_judge *judge);
     void (*before_free)(void *state, const gmd_view *view, gmd_judge *judge);
+    /* Real device: work found something else in a block than had been written there (`sight`). */
+    void (*on_sight)(void *state, const gmd_view *view, gmd_judge *judge);
     void (*after_request)(void *state, const gmd_view *view, gmd_judge *judge);
     /* An ALLOC was refused and the allocator was asked again; not after each one (docs/oracles.md).
      */

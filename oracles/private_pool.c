@@ -161,9 +161,14 @@ static void check_launch(const pools *p, const gmd_view *view, gmd_judge *judge)
 }
 
 /* On a real device a graph writes its blocks whenever it is launched, and reads them then. */
-static void judge_sight(const gmd_canary_sight *sight, gmd_judge *judge)
+static void on_sight(void *state, const gmd_view *view, gmd_judge *judge)
 {
+    (void)state;
+    const gmd_canary_sight *sight = view->sight;
     const gmd_live_block *b = &sight->block, *other = &sight->other;
+    if (!gmd_canary_is_about_graphs(sight)) {
+        return;
+    }
     gmd_violation_add(
         judge,
         "%s that request %" PRIu64 " %s on stream %" PRIu32 " found, %" PRIu64
@@ -180,9 +185,6 @@ static void judge_sight(const gmd_canary_sight *sight, gmd_judge *judge)
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pools *p = state;
-    if (view->sight && gmd_canary_is_about_graphs(view->sight)) {
-        judge_sight(view->sight, judge);
-    }
     if (view->pool_failure && !view->faults_hit) {
         gmd_violation_add(judge, "private pool %" PRIu32 " of device %d: %s", view->request->pool,
                           view->device, view->pool_failure);
@@ -199,14 +201,6 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
 }
 
-static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
-{
-    (void)state;
-    if (view->sight && gmd_canary_is_about_graphs(view->sight)) {
-        judge_sight(view->sight, judge);
-    }
-}
-
 const gmd_oracle gmd_oracle_private_pool = {
     .name = "private_pool",
     .holds_when = "memory of a private pool serves nobody else while the pool is held",
@@ -215,6 +209,6 @@ const gmd_oracle gmd_oracle_private_pool = {
     .create = create,
     .destroy = destroy,
     .after_alloc = after_alloc,
+    .on_sight = on_sight,
     .after_request = after_request,
-    .at_end = at_end,
 };

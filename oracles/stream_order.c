@@ -321,9 +321,14 @@ static void check_given_back(pending *p, const gmd_view *view, const gmd_device_
 }
 
 /* On a real device: the memory had a new owner before the work of the earlier one had run. */
-static void judge_sight(const gmd_canary_sight *sight, gmd_judge *judge)
+static void on_sight(void *state, const gmd_view *view, gmd_judge *judge)
 {
+    (void)state;
+    const gmd_canary_sight *sight = view->sight;
     const gmd_live_block *b = &sight->block, *other = &sight->other;
+    if (!sight->has_other || gmd_canary_is_about_graphs(sight)) {
+        return;
+    }
     gmd_violation_add(judge,
                       "the work that request %" PRIu64 " queued on stream %" PRIu32
                       " found, %" PRIu64 " B into its block of %" PRIu64 " B at 0x%" PRIx64
@@ -337,9 +342,6 @@ static void judge_sight(const gmd_canary_sight *sight, gmd_judge *judge)
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pending *p = state;
-    if (view->sight && view->sight->has_other && !gmd_canary_is_about_graphs(view->sight)) {
-        judge_sight(view->sight, judge);
-    }
     for (size_t i = 0; i < view->call_count; i++) {
         if (view->calls[i].is_free && p->ranges.count) {
             check_given_back(p, view, &view->calls[i], judge);
@@ -363,6 +365,7 @@ const gmd_oracle gmd_oracle_stream_order = {
     .destroy = destroy,
     .after_alloc = after_alloc,
     .before_free = before_free,
+    .on_sight = on_sight,
     .after_request = after_request,
     .at_end = at_end,
 };

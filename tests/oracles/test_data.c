@@ -87,7 +87,7 @@ static void what_work_on_a_real_device_found_in_its_block_is_told(void **state)
     gmd_canary_sight sight = {
         .block = s.block, .use = {.request = 7, .stream = 2}, .offset = 64, .found = 0xdead};
     s.view.sight = &sight;
-    gmd_oracle_data.after_request(NULL, &s.view, &s.judge);
+    gmd_oracle_data.on_sight(NULL, &s.view, &s.judge);
     assert_int_equal(s.judge.count, 1);
     assert_non_null(strstr(s.judge.first, "request 7 queued on stream 2 found 0xdead, 64 B into"));
 }
@@ -97,7 +97,7 @@ static void what_another_block_s_work_wrote_is_the_order_s_affair(void **state)
     SCENE;
     gmd_canary_sight sight = {.block = s.block, .has_other = true, .other = s.other};
     s.view.sight = &sight;
-    gmd_oracle_data.after_request(NULL, &s.view, &s.judge);
+    gmd_oracle_data.on_sight(NULL, &s.view, &s.judge);
     assert_int_equal(s.judge.count, 0);
 }
 

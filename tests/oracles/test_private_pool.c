@@ -270,7 +270,7 @@ static void see(bench *b, const gmd_canary_sight *sight)
     b->view.has_canaries = true;
     b->view.sight = sight;
     assert_null(gmd_oracle_private_pool.blind_spot(&b->view));
-    gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
+    gmd_oracle_private_pool.on_sight(b->oracle, &b->view, &b->judge);
 }
 
 static void on_a_real_device_a_block_finds_what_a_graph_wrote(void **state)
@@ -296,17 +296,6 @@ static void on_a_real_device_a_graph_finds_what_a_block_wrote(void **state)
     sight.other_is_captured = false;
     see(&b, &sight);
     expect_said(&b, "the graph's work that request 5 captured on stream 1 found");
-}
-
-static void what_is_found_last_counts_too(void **state)
-{
-    (void)state;
-    bench b;
-    open_bench(&b);
-    gmd_canary_sight sight = of_a_graph();
-    b.view.sight = &sight;
-    gmd_oracle_private_pool.at_end(b.oracle, &b.view, &b.judge);
-    expect_said(&b, "was handed on while a graph works in it");
 }
 
 /* Within one pool memory goes from block to block, in the order of work. */
@@ -361,7 +350,6 @@ int main(void)
         cmocka_unit_test(nothing_is_said_where_calls_are_not_seen),
         cmocka_unit_test(on_a_real_device_a_block_finds_what_a_graph_wrote),
         cmocka_unit_test(on_a_real_device_a_graph_finds_what_a_block_wrote),
-        cmocka_unit_test(what_is_found_last_counts_too),
         cmocka_unit_test(what_blocks_of_one_pool_find_is_a_matter_of_order),
         cmocka_unit_test(what_no_graph_has_to_do_with_is_a_matter_of_order),
         cmocka_unit_test(without_kernels_a_real_device_is_a_blind_spot),

@@ -292,7 +292,7 @@ static void on_a_real_device_the_other_block_s_mark_gives_it_away(void **state)
                               .other = {.address = 0x1000, .bytes = 256, .born = 4, .stream = 3}};
     gmd_view view = {.has_canaries = true, .sight = &sight};
     assert_null(gmd_oracle_stream_order.blind_spot(&view));
-    gmd_oracle_stream_order.after_request(b.oracle, &view, &b.judge);
+    gmd_oracle_stream_order.on_sight(b.oracle, &view, &b.judge);
     assert_int_equal(b.judge.count, 1);
     assert_non_null(strstr(b.judge.first, "the work that request 2 queued on stream 1 found"));
     gmd_oracle_stream_order.destroy(b.oracle);
@@ -308,8 +308,8 @@ static void what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_ord
                               .has_other = true,
                               .other = {.address = 0x1000, .bytes = 256, .pool = 1},
                               .other_is_captured = true};
-    gmd_oracle_stream_order.after_request(
-        b.oracle, &(gmd_view){.has_canaries = true, .sight = &sight}, &b.judge);
+    gmd_oracle_stream_order.on_sight(b.oracle, &(gmd_view){.has_canaries = true, .sight = &sight},
+                                     &b.judge);
     assert_int_equal(b.judge.count, 0);
     gmd_oracle_stream_order.destroy(b.oracle);
 }
