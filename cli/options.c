@@ -389,7 +389,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         o->promises = text;
         return 0;
     case KEY_SEED:
-        need_number(state, "--seed", text, 0, UINT64_MAX, &o->run.seed);
+        need_number(state, "--seed", text, 0, INT64_MAX, &o->run.seed); /* what JSON readers take */
         return 0;
     case KEY_SCHEDULE:
         need_schedule(state, text, o);
