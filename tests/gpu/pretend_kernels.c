@@ -17,6 +17,7 @@
 #include "gmd_cuda.h"
 #include "gmd_grow.h"
 #include "gmd_intervals.h"
+#include "hold.h"
 #include "preloaded.h"
 #include "random.h"
 
@@ -67,6 +68,7 @@ static gmd_random order;
 
 static struct {
     __typeof__(cudaLaunchHostFunc) *cudaLaunchHostFunc;
+    gmd_hold_wait_fn *gmd_sim_cuStreamWaitValue32_v2;
     __typeof__(cudaStreamGetCaptureInfo) *cudaStreamGetCaptureInfo;
     __typeof__(cudaGetDriverEntryPointByVersion) *cudaGetDriverEntryPointByVersion;
 } runtime;
@@ -242,11 +244,10 @@ static kernel *new_kernel(const kernel *like, const capture *c)
 }
 
 /* After its launch it is what the stream's next node depends on. */
-static cudaError_t join_graph(kernel *k, cudaStream_t stream)
+static void join_graph(kernel *k, cudaStream_t stream)
 {
     capture now;
-    cudaError_t result = look_at_capture(stream, &now);
-    if (result != cudaSuccess || now.count != 1) {
+    if (look_at_capture(stream, &now) != cudaSuccess || now.count != 1) {
         give_up("no node for a captured kernel");
     }
     pthread_mutex_lock(&lock);
@@ -257,7 +258,6 @@ static cudaError_t join_graph(kernel *k, cudaStream_t stream)
     k->node = now.nodes[0];
     g->kernels[g->count++] = k;
     pthread_mutex_unlock(&lock);
-    return result;
 }
 
 static cudaError_t queue(const kernel *like, cudaStream_t stream)
@@ -274,10 +274,13 @@ static cudaError_t queue(const kernel *like, cudaStream_t stream)
         free(k);
         return result;
     }
-    return is_captured ? join_graph(k, stream) : result;
+    if (is_captured) {
+        join_graph(k, stream);
+    }
+    return result;
 }
 
-/* --- the driver's functions that canary.c asks for ---------------------------------------- */
+/* --- the driver's functions that canary.c and hold.c ask for ------------------------------ */
 
 static char fill_kernel, verify_kernel; /* handles */
 
@@ -340,7 +343,8 @@ static cudaError_t entry_point(const char *symbol, void **function, unsigned int
     } ours[] = {{"cuLaunchKernel", &launches},
                 {"cuLibraryLoadData", &loads},
                 {"cuLibraryUnload", &unloads},
-                {"cuLibraryGetKernel", &gets}};
+                {"cuLibraryGetKernel", &gets},
+                {"cuStreamWaitValue32", &runtime.gmd_sim_cuStreamWaitValue32_v2}};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         if (strcmp(symbol, ours[i].name) == 0) {
             memcpy(function, ours[i].address_of_pointer, sizeof *function);
@@ -371,6 +375,7 @@ static void begin(void)
     }
     order.state = seed ? strtoull(seed, NULL, 10) : 0;
     find(library, "cudaLaunchHostFunc", &runtime.cudaLaunchHostFunc);
+    find(library, "gmd_sim_cuStreamWaitValue32_v2", &runtime.gmd_sim_cuStreamWaitValue32_v2);
     find(library, "cudaStreamGetCaptureInfo", &runtime.cudaStreamGetCaptureInfo);
     find(library, "cudaGetDriverEntryPointByVersion", &runtime.cudaGetDriverEntryPointByVersion);
 }
