@@ -172,7 +172,10 @@ static void run_graph(graph *g)
                 chosen = g->kernels[i];
             }
         }
-        run(chosen); /* a kernel depends on earlier ones: one is ready */
+        if (!chosen) {
+            give_up("kernels of a graph wait for one another");
+        }
+        run(chosen);
     }
 }
 
