@@ -45,17 +45,21 @@ static char *trim(char *text)
 
 enum { WORDS_MAX = 200 };
 
-/* The next one of "A | B" into `words`, without the spaces around it; false: there is none. */
+/* The next one of "A | B" into `words`, without the spaces around it; "" where nothing stands.
+ * False: there is none, and `*at` is NULL then. */
 static bool next_condition(const char **at, char words[WORDS_MAX])
 {
-    *at += strspn(*at, " \t|");
-    size_t length = strcspn(*at, "|");
-    snprintf(words, WORDS_MAX, "%.*s", (int)length, *at);
-    *at += length;
-    for (size_t end = strlen(words); end && strchr(" \t", words[end - 1]); end--) {
+    if (!*at) {
+        return false;
+    }
+    const char *from = *at + strspn(*at, " \t");
+    size_t length = strcspn(from, "|");
+    *at = from[length] ? from + length + 1 : NULL;
+    snprintf(words, WORDS_MAX, "%.*s", (int)length, from);
+    for (size_t end = strlen(words); end && strchr(" \t\r", words[end - 1]); end--) {
         words[end - 1] = '\0';
     }
-    return *words != '\0';
+    return true;
 }
 
 static bool has_condition(const char *conditions, const char *wanted)
@@ -160,6 +164,7 @@ static bool is_met(const gmd_scene *scene, const char *words)
 static bool are_met(const gmd_scene *scene, const char *conditions)
 {
     char words[WORDS_MAX];
+    conditions = *conditions ? conditions : NULL;
     while (next_condition(&conditions, words)) {
         if (!scene || !is_met(scene, words)) {
             return false;
@@ -170,32 +175,19 @@ static bool are_met(const gmd_scene *scene, const char *conditions)
 
 /* --- reading ----------------------------------------------------------------------------- */
 
-/* Behind every bar something stands: what was forgotten there would hide too much. */
-static bool has_gap(const char *conditions)
-{
-    for (const char *at = conditions; at; at = strchr(at, '|')) {
-        at += at != conditions;
-        size_t blanks = strspn(at, " \t\r");
-        if (at[blanks] == '|' || !at[blanks]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* NULL: there are none. */
+/* Behind every bar something stands: what was forgotten there would hide too much.
+ * NULL: there are none. */
 static gmd_status check_conditions(const char *conditions, const char *path, size_t number,
                                    gmd_error *error)
 {
-    char words[WORDS_MAX] = "";
-    bool is_wrong = conditions && has_gap(conditions);
-    while (conditions && (is_wrong || next_condition(&conditions, words))) {
-        if (is_wrong || !is_condition(words)) {
+    char words[WORDS_MAX];
+    while (next_condition(&conditions, words)) {
+        if (!is_condition(words)) {
             return gmd_fail(error, GMD_BAD_INPUT,
                             "%s:%zu: expected 'fault FUNCTION', 'conf TEXT', 'destroy', 'device', "
                             "'begin_pool', 'begin_capture' or 'end' behind "
                             "'|', found '%s'",
-                            path, number, is_wrong ? "" : words);
+                            path, number, words);
         }
     }
     return GMD_OK;
