@@ -1,8 +1,8 @@
 #include "json.h"
 
+#include "gmd_assert.h"
 #include "text.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -36,7 +36,8 @@ static void new_line(gmd_json *json)
 /* Everything that stands before a value: the comma after the previous member, the line, the key. */
 static void begin_member(gmd_json *json, const char *key)
 {
-    assert(json->depth == 0 ? !key : json->levels[json->depth - 1].is_object == (key != NULL));
+    GMD_ASSERT(json->depth == 0 ? !key : json->levels[json->depth - 1].is_object == (key != NULL),
+               "members of objects, and they alone, have a key");
     if (json->depth > 0) {
         bool one_line = json->levels[json->depth - 1].one_line;
         if (json->levels[json->depth - 1].has_members) {
@@ -56,7 +57,7 @@ static void begin_member(gmd_json *json, const char *key)
 static void open_level(gmd_json *json, const char *key, bool is_object, bool one_line)
 {
     begin_member(json, key);
-    assert(json->depth < GMD_JSON_DEPTH_MAX);
+    GMD_ASSERT(json->depth < GMD_JSON_DEPTH_MAX, "there is a level left");
     bool inherited = json->depth > 0 && json->levels[json->depth - 1].one_line;
     json->levels[json->depth].is_object = is_object;
     json->levels[json->depth].one_line = one_line || inherited;
@@ -72,7 +73,7 @@ void gmd_json_start(gmd_json *json, FILE *out)
 
 void gmd_json_finish(gmd_json *json)
 {
-    assert(json->depth == 0);
+    GMD_ASSERT(json->depth == 0, "every object and list was ended");
     putc('\n', json->out);
 }
 
@@ -93,7 +94,7 @@ void gmd_json_row(gmd_json *json, const char *key)
 
 void gmd_json_end(gmd_json *json)
 {
-    assert(json->depth > 0);
+    GMD_ASSERT(json->depth > 0, "what is ended was begun");
     json->depth--;
     if (json->levels[json->depth].has_members && !json->levels[json->depth].one_line) {
         new_line(json);
