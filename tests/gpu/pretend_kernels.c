@@ -1,5 +1,5 @@
 /* pretend_kernels.so - preloaded, it makes of gmd's simulated libcudart ($GMD_CUDART) a device that
- * is taken for a real one, as hide_control.so does, and that runs the kernels of driver/canary.cu:
+ * is taken for a real one, as hide_control.so does, and that runs the kernels of driver/gpu/canary.cu:
  * what gmd learns from what blocks hold is tested where there is no GPU.
  *
  * A kernel is a host function of its stream. What memory holds is a set of ranges, each of one

@@ -12,7 +12,9 @@
 #ifndef GMD_NURSERY_H
 #define GMD_NURSERY_H
 
+#include "gmd_call_log.h"
 #include "gmd_driver.h"
+#include "gmd_probe.h"
 
 #define GMD_NURSERY_REQUEST_MAX ((size_t)1 << 22) /* of one input */
 
@@ -28,24 +30,11 @@ gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *option
 gmd_status gmd_nursery_run(gmd_nursery *nursery, const gmd_trace *trace,
                            const gmd_outcome **outcome, gmd_error *error);
 
-/* One call of the allocator under test to the device, in a run with the log on. */
-typedef struct gmd_logged_call {
-    char function[48];
-    uint32_t request; /* during which it was made; the number of requests: in the clean-up */
-    uint32_t ordinal; /* from 1: among all calls of the function in that request, the driver's own
-                         too */
-} gmd_logged_call;
-
 /* The same, and keeps a list of the calls that the allocator makes. The list is valid until the
  * next call. `is_complete` is false where there were more than fit (about a million). */
 gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
                            const gmd_outcome **outcome, const gmd_logged_call **calls,
                            size_t *call_count, bool *is_complete, gmd_error *error);
-
-#define GMD_LAST_REQUEST UINT64_MAX /* as a probed_refusal: where the last request is refused */
-/* As a probed_refusal: of those that may be false, since what was asked for would fit beside what
- * is live, the n-th. */
-#define GMD_DOUBTFUL_REFUSAL(n) (UINT64_C(1) << 32 | (uint64_t)(n))
 
 /* One of many inputs for a process. Of its header lines an `interleave` by a seed counts, and where
  * the nursery follows headers (gmd_nursery_follow), all of them. */

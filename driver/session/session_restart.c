@@ -65,5 +65,5 @@ gmd_status gmd_session_restart(gmd_session *s, gmd_error *error)
         s->runtime.sim->gmd_sim_restart_schedule();
     }
     gmd_session_view_open(s);
-    return gmd_judge_open(&s->judge, &s->shared->outcome, &s->view, s->options, error);
+    return gmd_session_open_judge(s, error);
 }

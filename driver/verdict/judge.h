@@ -2,7 +2,7 @@
 #ifndef GMD_JUDGE_H
 #define GMD_JUDGE_H
 
-#include "gmd_driver.h"
+#include "gmd_known.h"
 #include "gmd_oracle.h"
 #include "gmd_outcome.h"
 
@@ -39,10 +39,17 @@ struct gmd_judge {
     uint32_t listener_count[GMD_HOOK_COUNT];
 };
 
+typedef struct gmd_judge_options {
+    const gmd_known *known; /* NULL: nothing is known */
+    const char *conf;       /* the allocator's settings; NULL: none */
+    const char *left_out;   /* an oracle that is off; NULL: none */
+    bool oracles_off;       /* all of them are */
+} gmd_judge_options;
+
 /* Asks every oracle that the options leave on whether it can see what it needs; GMD_NO_MEMORY when
  * one's state cannot be made. */
 gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
-                          const gmd_run_options *options, gmd_error *error);
+                          const gmd_judge_options *options, gmd_error *error);
 void gmd_judge_close(gmd_judge *judge);
 
 void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view);

@@ -167,6 +167,13 @@ void gmd_session_view_open(gmd_session *s)
     s->device_calls = 0; /* what it did while it was loaded is not part of the run */
 }
 
+gmd_status gmd_session_open_judge(gmd_session *s, gmd_error *error)
+{
+    const gmd_run_options *o = s->options;
+    gmd_judge_options options = {o->known, o->conf, o->left_out, o->oracles_off};
+    return gmd_judge_open(&s->judge, &s->shared->outcome, &s->view, &options, error);
+}
+
 void gmd_session_begin(gmd_session *s)
 {
     s->call_count = 0;

@@ -7,9 +7,9 @@
 #ifndef GMD_SESSION_H
 #define GMD_SESSION_H
 
-#include "gmd_driver.h"
 #include "gmd_oracle.h"
 #include "gmd_outcome.h"
+#include "gmd_run_options.h"
 #include "gmd_runtime.h"
 #include "gmd_scenario.h"
 #include "gmd_trace.h"

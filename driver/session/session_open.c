@@ -286,7 +286,7 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
         return status;
     }
     gmd_session_view_open(session);
-    return gmd_judge_open(&session->judge, &shared->outcome, &session->view, options, error);
+    return gmd_session_open_judge(session, error);
 }
 
 /* While the allocator gives everything back to the device that goes: nobody judges that. */
@@ -323,5 +323,5 @@ gmd_status gmd_session_renew(gmd_session *s, const gmd_run_options *options, gmd
         return status;
     }
     gmd_session_view_open(s);
-    return gmd_judge_open(&s->judge, &s->shared->outcome, &s->view, options, error);
+    return gmd_session_open_judge(s, error);
 }

@@ -9,8 +9,8 @@
  * The parent watches the child's beats meanwhile and kills one that hangs. */
 #include "gmd_nursery.h"
 
-#include "call_log.h"
 #include "child.h"
+#include "gmd_call_log.h"
 #include "scout.h"
 #include "trace_header.h"
 

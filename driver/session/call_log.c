@@ -1,4 +1,4 @@
-#include "call_log.h"
+#include "gmd_call_log.h"
 
 #include <stdio.h>
 

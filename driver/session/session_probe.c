@@ -4,7 +4,7 @@
  * only what a refusal must leave without effect. */
 #include "journal.h"
 
-#include "gmd_nursery.h"
+#include "gmd_probe.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,9 +1,7 @@
-/* call_log.h - which calls the allocator under test makes to the device, so that each can be made
- * to fail in a run of its own. */
+/* gmd_call_log.h - which calls the allocator under test makes to the device, so that each can be
+ * made to fail in a run of its own. */
 #ifndef GMD_CALL_LOG_H
 #define GMD_CALL_LOG_H
-
-#include "gmd_nursery.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +9,14 @@
 
 #define GMD_LOGGED_CALL_MAX     ((size_t)1 << 20)
 #define GMD_LOGGED_FUNCTION_MAX 256
+
+/* One call of the allocator under test to the device, in a run with the log on. */
+typedef struct gmd_logged_call {
+    char function[48];
+    uint32_t request; /* during which it was made; the number of requests: in the clean-up */
+    uint32_t ordinal; /* from 1: among all calls of the function in that request, the driver's own
+                         too */
+} gmd_logged_call;
 
 typedef struct gmd_call_log { /* in memory that the parent sees; taken as used */
     size_t count;

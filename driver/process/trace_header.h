@@ -3,7 +3,7 @@
 #ifndef GMD_TRACE_HEADER_H
 #define GMD_TRACE_HEADER_H
 
-#include "gmd_driver.h"
+#include "gmd_run_options.h"
 
 /* The header lines only; `to` need not be initialised. */
 gmd_status gmd_trace_copy_header(gmd_trace *to, const gmd_trace *from, gmd_error *error);

@@ -3,8 +3,8 @@
 #define GMD_SESSION_INTERNAL_H
 
 #include "alone.h"
-#include "call_log.h"
 #include "faults.h"
+#include "gmd_call_log.h"
 #include "gmd_clock.h"
 #include "gmd_pool_book.h"
 #include "gmd_session.h"
@@ -300,6 +300,8 @@ void gmd_session_misuse(gmd_session *session, const gmd_live_block *freed);
  */
 void gmd_session_view_untouched(gmd_session *session);
 void gmd_session_view_open(gmd_session *session);
+/* Then: the oracles that can see what they need. */
+gmd_status gmd_session_open_judge(gmd_session *session, gmd_error *error);
 /* Nothing has happened yet in the request. */
 void gmd_session_begin(gmd_session *session);
 /* Makes `device` the one that the oracles look at, with its statistics from before the request. */

@@ -106,7 +106,7 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
 }
 
 gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
-                          const gmd_run_options *options, gmd_error *error)
+                          const gmd_judge_options *options, gmd_error *error)
 {
     *judge = (gmd_judge){.outcome = outcome, .known = options->known};
     outcome->scene = (gmd_scene){.fault_count = 0};
