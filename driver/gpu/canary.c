@@ -1,4 +1,4 @@
-#include "canary.h"
+#include "gmd_canary.h"
 
 #include "canary_image.h"
 #include "entry_point.h"

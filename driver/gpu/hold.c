@@ -3,7 +3,7 @@
  * Operations"). Words only ever grow, cyclically: whoever is late writes nothing, so the driver's
  * thread and the watchdog need no lock between them, and whether a hold is still held is to be seen
  * from its word alone. */
-#include "hold.h"
+#include "gmd_hold.h"
 
 #include "entry_point.h"
 

@@ -3,7 +3,7 @@
 #define GMD_CASE_H
 
 #include "gmd_driver.h"
-#include "shared.h"
+#include "gmd_shared.h"
 
 /* The requests up to the first violation, with what they need beside them: devices, capacity,
  * settings, limit. The caller frees `cut`, after failures too. */

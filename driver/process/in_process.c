@@ -2,8 +2,8 @@
 #include "gmd_in_process.h"
 
 #include "child.h"
+#include "gmd_trace_header.h"
 #include "scout.h"
-#include "trace_header.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
                           p->given->allocator);
     }
     p->session.is_scouting = p->session.is_in_process = true;
-    p->session.is_hushed = gmd_hush_is_needless();
+    p->session.is_muted = gmd_mute_is_needless();
     p->opening_notes = p->shared->outcome.note_count;
     return status;
 }

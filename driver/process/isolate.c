@@ -1,8 +1,8 @@
 /* isolate.c - the child process that makes the requests, and the parent that watches it. */
 #include "case.h"
 #include "child.h"
+#include "gmd_one_core.h"
 #include "interleave.h"
-#include "one_core.h"
 #include "second_opinion.h"
 #include "second_run.h"
 

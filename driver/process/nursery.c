@@ -11,8 +11,8 @@
 
 #include "child.h"
 #include "gmd_call_log.h"
+#include "gmd_trace_header.h"
 #include "scout.h"
-#include "trace_header.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -174,7 +174,7 @@ static bool open_late(gmd_session *session, nursery_shared *shared)
     if (status != GMD_OK) {
         gmd_outcome_error(&shared->run.outcome, status, &error);
     }
-    session->is_hushed = true;
+    session->is_muted = true;
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
     return status == GMD_OK;
 }
@@ -263,7 +263,7 @@ static void live(const gmd_run_options *options, nursery_shared *shared, int cha
         gmd_outcome_error(&shared->run.outcome, status, &error);
     }
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
-    session.is_hushed = true;
+    session.is_muted = true;
     shared->can_restart = !shared->is_real && session.subject.restart != NULL;
     int how = 0;
     if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {

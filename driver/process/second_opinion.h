@@ -4,7 +4,7 @@
 #define GMD_SECOND_OPINION_H
 
 #include "gmd_driver.h"
-#include "shared.h"
+#include "gmd_shared.h"
 
 /* Where a run on a real device ended with a violation of what memory holds or of the order of work,
  * the same case runs on the simulated device, and a note in the outcome says how that ended. Call

@@ -3,9 +3,9 @@
 #ifndef GMD_SECOND_RUN_H
 #define GMD_SECOND_RUN_H
 
-#include "answers.h"
+#include "gmd_answers.h"
 #include "gmd_driver.h"
-#include "shared.h"
+#include "gmd_shared.h"
 
 /* Why these requests cannot be run a second time and held against the first; NULL: they can. */
 const char *gmd_second_run_obstacle(const gmd_run_options *options, const gmd_workload *workload);

@@ -1,4 +1,4 @@
-#include "trace_header.h"
+#include "gmd_trace_header.h"
 
 #include "gmd_text.h"
 

@@ -1,4 +1,4 @@
-#include "answers.h"
+#include "gmd_answers.h"
 
 #include "session_internal.h"
 

@@ -1,4 +1,4 @@
-#include "faults.h"
+#include "gmd_faults.h"
 
 #include <inttypes.h>
 #include <string.h>

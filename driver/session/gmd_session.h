@@ -12,8 +12,8 @@
 #include "gmd_run_options.h"
 #include "gmd_runtime.h"
 #include "gmd_scenario.h"
+#include "gmd_subject.h"
 #include "gmd_trace.h"
-#include "subject.h"
 
 typedef struct gmd_session gmd_session;
 

@@ -1,7 +1,7 @@
 #include "interleave.h"
 
-#include "interpose.h"
-#include "scheduler.h"
+#include "gmd_interpose.h"
+#include "gmd_scheduler.h"
 
 #include <inttypes.h>
 #include <pthread.h>

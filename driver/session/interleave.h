@@ -1,5 +1,5 @@
 /* interleave.h - a trace's threads carried out at the same time, in an interleaving that a seed or
- * explicit choices decide (scheduler.h).
+ * explicit choices decide (gmd_scheduler.h).
  *
  * The order of a thread's own requests is kept, and so is the order of the requests on one block,
  * whichever threads make them: a program passes a block on only once it has it. What concerns all

@@ -110,7 +110,7 @@ static uint64_t place_of(const gmd_session *s, int device, uint64_t address)
     }
     gmd_session_enter_alone(s);
     uint64_t place = s->subject.place_of(device, address);
-    gmd_alone_leave();
+    gmd_self_deadlock_leave();
     return place ? place : address;
 }
 
@@ -260,7 +260,7 @@ static void settle_by_walk(gmd_session *s, int device)
     qsort(walk.places, walk.count, sizeof *walk.places, compare_places);
     gmd_session_enter_alone(s);
     int result = s->subject.walk(device, keep_pending, &walk);
-    gmd_alone_leave();
+    gmd_self_deadlock_leave();
     if (result == 0) {
         complete_marked(s);
     }
@@ -477,7 +477,7 @@ void gmd_book_end(gmd_session *s)
             block_walk walk = {.session = s, .journal = s->book->journal, .device = device};
             gmd_session_enter_alone(s);
             is_whole = s->subject.walk(device, note_block, &walk) == 0 && !walk.is_full;
-            gmd_alone_leave();
+            gmd_self_deadlock_leave();
         }
         s->book->journal->is_walked = is_whole;
     }

@@ -1,5 +1,5 @@
 /* session.c - one request after the other, each on its thread; and what others ask of a session. */
-#include "answers.h"
+#include "gmd_answers.h"
 #include "session_internal.h"
 #include "timeline.h"
 

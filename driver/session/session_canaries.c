@@ -2,7 +2,7 @@
  * `stream_order`.
  *
  * A block is filled with its mark on its own stream as soon as it is handed out. Its work verifies
- * the mark and writes it again; work that is held (hold.h) does so late, when an allocator that
+ * the mark and writes it again; work that is held (gmd_hold.h) does so late, when an allocator that
  * does not wait for it may have given the memory to somebody else, whose mark is then found. A free
  * is preceded by a last verification on the block's own stream.
  *
@@ -11,7 +11,7 @@
  * of its pool only reads. */
 #include "session_internal.h"
 
-#include "canary.h"
+#include "gmd_canary.h"
 
 #include <stdio.h>
 #include <stdlib.h>

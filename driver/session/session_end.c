@@ -245,7 +245,7 @@ void gmd_session_close(gmd_session *session)
     gmd_streams_close(&session->streams);
     free(session->blocks);
     gmd_uses_free(&session->uses);
-    gmd_hush_close(&session->hush);
+    gmd_mute_close(&session->mute);
     free(session->calls);
     session->blocks = NULL;
     session->calls = NULL;

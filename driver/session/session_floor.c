@@ -1,10 +1,10 @@
 /* session_floor.c - who has the floor: while it is the allocator, its calls of the CUDA API are
  * noted for the oracles, and what it does to the thread is seen. The driver's own calls are the
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
-#include "alone.h"
+#include "gmd_scheduler.h"
+#include "gmd_self_deadlock.h"
 #include "interleave.h"
 #include "journal.h"
-#include "scheduler.h"
 
 #include "gmd_grow.h"
 
@@ -113,13 +113,13 @@ static void stuck(void *context, const char *what)
 void gmd_session_enter_alone(const gmd_session *s)
 {
     if (!gmd_interleave_others_inside(s)) {
-        gmd_alone_enter(&s->alone);
+        gmd_self_deadlock_enter(&s->alone);
     }
 }
 
 void gmd_session_watch_calls(gmd_session *s)
 {
-    s->alone = (gmd_alone){.context = s, .own_threads = own_threads, .stuck = stuck};
+    s->alone = (gmd_self_deadlock){.context = s, .own_threads = own_threads, .stuck = stuck};
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(true);
         s->runtime.sim->gmd_sim_observe(note_call, s);
@@ -163,7 +163,7 @@ void gmd_session_give_floor(gmd_session *s, gmd_call_frame *frame)
         s->runtime.sim->gmd_sim_harness(false);
     }
     if (!s->interleaving) { /* else the scheduler sees who waits for whom */
-        gmd_alone_enter(&s->alone);
+        gmd_self_deadlock_enter(&s->alone);
     }
 }
 
@@ -180,7 +180,7 @@ void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)
     s->view.thread_before = &s->thread_before;
     s->view.thread_after = &s->thread_after;
     const char *said = s->subject.last_error ? s->subject.last_error() : NULL;
-    gmd_alone_leave();
+    gmd_self_deadlock_leave();
     if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
         snprintf(s->error_text, sizeof s->error_text, "%s", said);
     }

@@ -2,19 +2,19 @@
 #ifndef GMD_SESSION_INTERNAL_H
 #define GMD_SESSION_INTERNAL_H
 
-#include "alone.h"
-#include "faults.h"
 #include "gmd_call_log.h"
 #include "gmd_clock.h"
+#include "gmd_faults.h"
+#include "gmd_hold.h"
+#include "gmd_judge.h"
 #include "gmd_pool_book.h"
+#include "gmd_self_deadlock.h"
 #include "gmd_session.h"
-#include "hold.h"
-#include "hush.h"
-#include "judge.h"
-#include "shared.h"
-#include "state_features.h"
+#include "gmd_shared.h"
+#include "gmd_state_features.h"
+#include "gmd_threads.h"
+#include "mute_stderr.h"
 #include "streams.h"
-#include "threads.h"
 #include "uses.h"
 
 #define GMD_MISUSE_MAX 8 /* noted of one request */
@@ -88,8 +88,8 @@ struct gmd_session {
     struct gmd_canary_book *canaries; /* real device: what blocks hold; NULL: it is not seen */
     char no_canaries[160];            /* why */
     gmd_threads threads;
-    gmd_alone alone; /* of the call under way, where requests run one after the other */
-    double start_s;  /* of the run, on gmd_clock_s */
+    gmd_self_deadlock alone; /* of the call under way, where requests run one after the other */
+    double start_s;          /* of the run, on gmd_clock_s */
     gmd_uses uses;
 
     gmd_view view;
@@ -129,8 +129,8 @@ struct gmd_session {
     gmd_misuses_made wrong_frees;
     uint64_t last_mark;     /* of all in this process: marks of an earlier input mean nothing */
     uint64_t marking_count; /* allocations asked whether their contents are to be followed */
-    bool is_hushed;         /* standard error leads nowhere */
-    gmd_hush hush;
+    bool is_muted;          /* standard error leads nowhere */
+    gmd_mute mute;
     uint64_t request_index;
     uint64_t moment; /* grows with each request carried out: the order in which it happened, which
                         is not that of the indexes where threads are interleaved */
@@ -142,7 +142,7 @@ struct gmd_session {
     uint64_t scouted_refusal;
     uint64_t state_hash; /* of what is seen after the last request (gmd_scouted) */
     bool is_in_process;  /* the process is the caller's (gmd_in_process.h) */
-    bool expects_lapses; /* of the scheduler (scheduler.h) */
+    bool expects_lapses; /* of the scheduler (gmd_scheduler.h) */
     unsigned lapses;     /* of its latest run */
     bool is_over;
     uint32_t pool_count; /* that were made so far, in all runs of this process */
@@ -247,12 +247,12 @@ void gmd_session_release_pools(gmd_session *session);
 void gmd_session_watch_calls(gmd_session *session);
 /* Around every call of the allocator under test. */
 void gmd_session_give_floor(gmd_session *session, gmd_call_frame *frame);
-/* A question to it that is no request: until gmd_alone_leave. */
+/* A question to it that is no request: until gmd_self_deadlock_leave. */
 void gmd_session_enter_alone(const gmd_session *session);
 void gmd_session_take_floor(gmd_session *session, const gmd_call_frame *frame);
 
 /* The host waits for the stream, or with GMD_ALL_STREAMS for the device, and for nothing that is
- * held elsewhere (hold.h). */
+ * held elsewhere (gmd_hold.h). */
 gmd_status gmd_session_sync(gmd_session *session, int device, uint32_t stream, gmd_error *error);
 
 /* Adds a function to a list of those that a planted fault answered, each once. */

@@ -67,13 +67,13 @@ static void make(gmd_session *s, const gmd_live_block *freed, const gmd_wrong_fr
     gmd_streams_find(&s->streams, freed->device, freed->stream, &stream);
     s->shared->wrong_free = *f;
     atomic_store(&s->shared->is_freeing_wrongly, 1);
-    bool is_silent = !s->is_hushed && gmd_hush_begin(&s->hush);
+    bool is_silent = !s->is_muted && gmd_mute_begin(&s->mute);
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
     s->subject.free((void *)(uintptr_t)f->address, (size_t)f->bytes, freed->device, stream);
     gmd_session_take_floor(s, &frame);
     if (is_silent) {
-        gmd_hush_end(&s->hush);
+        gmd_mute_end(&s->mute);
     }
     atomic_store(&s->shared->is_freeing_wrongly, 0);
 }

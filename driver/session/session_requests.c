@@ -64,7 +64,7 @@ static gmd_status do_alloc(gmd_session *s, const gmd_request *r, gmd_served *ser
         s->view.device_request = s->subject.device_request
                                      ? s->subject.device_request((size_t)r->bytes)
                                      : GMD_STAT_UNKNOWN;
-        gmd_alone_leave();
+        gmd_self_deadlock_leave();
     }
     check_expectation(s, r, *served == GMD_SERVED);
     if (!memory) {

@@ -33,7 +33,7 @@ static bool read_stats(gmd_session *s, int device)
     stats->struct_size = sizeof *stats;
     gmd_session_enter_alone(s);
     bool is_told = s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
-    gmd_alone_leave();
+    gmd_self_deadlock_leave();
     return is_told;
 }
 
@@ -84,7 +84,7 @@ static int walk(const void *session, int device, gmd_walk_fn *visit, void *conte
 {
     gmd_session_enter_alone(session);
     int result = ((const gmd_session *)session)->subject.walk(device, visit, context);
-    gmd_alone_leave();
+    gmd_self_deadlock_leave();
     return result;
 }
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* dl_iterate_phdr */
-#include "subject.h"
+#include "gmd_subject.h"
 
 #include "elf_file.h"
 #include "gmd_torch.h"

@@ -1,56 +1,20 @@
 /* deadlock.c - who waits for whom, when nobody can go on. */
-#include "alone.h"
-#include "turns.h"
+#include "deadlock.h"
 
-#include <dirent.h>
+#include "gmd_self_deadlock.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SENTENCE_BYTES 560
-
-const gmd_turns_thread *gmd_turns_holder(const void *object)
-{
-    for (unsigned i = 0; i < gmd_turns.config.thread_count; i++) {
-        for (unsigned k = 0; k < gmd_turns.threads[i].held_count; k++) {
-            if (gmd_turns.threads[i].held[k] == object) {
-                return &gmd_turns.threads[i];
-            }
-        }
-    }
-    return NULL;
-}
-
-static bool is_known_task(pid_t id)
-{
-    for (unsigned i = 0; i < gmd_turns.config.thread_count; i++) {
-        if (gmd_turns.threads[i].id == id) {
-            return true;
-        }
-    }
-    return gmd_turns.watchdog_id == id;
-}
-
-bool gmd_scheduler_has_foreign_threads(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    bool found = !tasks;
-    for (struct dirent *entry; tasks && !found && (entry = readdir(tasks));) {
-        found = entry->d_name[0] != '.' && !is_known_task((pid_t)strtol(entry->d_name, NULL, 10));
-    }
-    if (tasks) {
-        closedir(tasks);
-    }
-    return found;
-}
 
 bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t)
 {
     switch (t->reason) {
     case GMD_FOR_LOCK:
-        return !gmd_turns_holder(t->object) && gmd_scheduler_has_foreign_threads();
+        return !gmd_turns_holder(t->object) && gmd_turns_has_foreign_threads();
     case GMD_FOR_SIGNAL:
-        return gmd_scheduler_has_foreign_threads();
+        return gmd_turns_has_foreign_threads();
     default:
         return false;
     }

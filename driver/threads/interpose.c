@@ -3,10 +3,11 @@
  * runs they are yield points, and blocking gives the turn away; any other thread gets the C
  * library's function, for the price of a look at a thread-local variable. */
 #define _GNU_SOURCE /* dlvsym, RTLD_NEXT */
-#include "interpose.h"
+#include "gmd_interpose.h"
 
-#include "alone.h"
-#include "scheduler.h"
+#include "gmd_scheduler.h"
+#include "gmd_self_deadlock.h"
+#include "locks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -115,12 +116,12 @@ static int lock_alone(pthread_mutex_t *mutex)
     if (result != EBUSY) {
         return result;
     }
-    struct timespec until = gmd_alone_patience();
+    struct timespec until = gmd_self_deadlock_patience();
     result = REAL(pthread_mutex_clocklock)(mutex, CLOCK_MONOTONIC, &until);
     if (result != ETIMEDOUT) {
         return result;
     }
-    gmd_alone_waits("the lock", WHY_LOCKED, mutex);
+    gmd_self_deadlock_waits("the lock", WHY_LOCKED, mutex);
     return REAL(pthread_mutex_lock)(mutex);
 }
 
@@ -129,7 +130,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     if (gmd_scheduler_is_active()) {
         return gmd_scheduler_lock(mutex, try_mutex, false);
     }
-    return gmd_alone_is_inside() ? lock_alone(mutex) : REAL(pthread_mutex_lock)(mutex);
+    return gmd_self_deadlock_is_inside() ? lock_alone(mutex) : REAL(pthread_mutex_lock)(mutex);
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -178,10 +179,10 @@ static int read_alone(pthread_rwlock_t *rwlock)
 {
     int result = try_to_read(rwlock);
     if (result == EBUSY) {
-        struct timespec until = gmd_alone_patience();
+        struct timespec until = gmd_self_deadlock_patience();
         result = REAL(pthread_rwlock_clockrdlock)(rwlock, CLOCK_MONOTONIC, &until);
         if (result == ETIMEDOUT) {
-            gmd_alone_waits("the lock", WHY_LOCKED, rwlock);
+            gmd_self_deadlock_waits("the lock", WHY_LOCKED, rwlock);
             result = REAL(pthread_rwlock_rdlock)(rwlock);
         }
     }
@@ -192,10 +193,10 @@ static int write_alone(pthread_rwlock_t *rwlock)
 {
     int result = try_to_write(rwlock);
     if (result == EBUSY) {
-        struct timespec until = gmd_alone_patience();
+        struct timespec until = gmd_self_deadlock_patience();
         result = REAL(pthread_rwlock_clockwrlock)(rwlock, CLOCK_MONOTONIC, &until);
         if (result == ETIMEDOUT) {
-            gmd_alone_waits("the lock", WHY_LOCKED, rwlock);
+            gmd_self_deadlock_waits("the lock", WHY_LOCKED, rwlock);
             result = REAL(pthread_rwlock_wrlock)(rwlock);
         }
     }
@@ -207,7 +208,7 @@ EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
     if (gmd_scheduler_is_active()) {
         return gmd_scheduler_lock(rwlock, try_to_read, false);
     }
-    return gmd_alone_is_inside() ? read_alone(rwlock) : REAL(pthread_rwlock_rdlock)(rwlock);
+    return gmd_self_deadlock_is_inside() ? read_alone(rwlock) : REAL(pthread_rwlock_rdlock)(rwlock);
 }
 
 EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
@@ -221,7 +222,8 @@ EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *rwlock)
     if (gmd_scheduler_is_active()) {
         return gmd_scheduler_lock(rwlock, try_to_write, false);
     }
-    return gmd_alone_is_inside() ? write_alone(rwlock) : REAL(pthread_rwlock_wrlock)(rwlock);
+    return gmd_self_deadlock_is_inside() ? write_alone(rwlock)
+                                         : REAL(pthread_rwlock_wrlock)(rwlock);
 }
 
 EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *rwlock)
@@ -245,12 +247,12 @@ static int wait_signal(pthread_cond_t *condition, pthread_mutex_t *mutex, bool i
 
 static int wait_alone(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
-    struct timespec until = gmd_alone_patience();
+    struct timespec until = gmd_self_deadlock_patience();
     int result = REAL(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &until);
     if (result != ETIMEDOUT) {
         return result;
     }
-    gmd_alone_waits("a signal of the condition variable", "", condition);
+    gmd_self_deadlock_waits("a signal of the condition variable", "", condition);
     return REAL(pthread_cond_wait)(condition, mutex);
 }
 
@@ -259,8 +261,8 @@ EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
     if (gmd_scheduler_is_active()) {
         return wait_signal(condition, mutex, false);
     }
-    return gmd_alone_is_inside() ? wait_alone(condition, mutex)
-                                 : REAL(pthread_cond_wait)(condition, mutex);
+    return gmd_self_deadlock_is_inside() ? wait_alone(condition, mutex)
+                                         : REAL(pthread_cond_wait)(condition, mutex);
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,

@@ -1,4 +1,5 @@
-/* locks.c - the yield points of locks, condition variables and waiting by asking again. */
+#include "locks.h"
+
 #include "turns.h"
 
 #include <errno.h>

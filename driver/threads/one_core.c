@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
-#include "one_core.h"
+#include "gmd_one_core.h"
 
 void gmd_one_core_begin(gmd_one_core *core)
 {

@@ -1,7 +1,8 @@
 #define _GNU_SOURCE /* syscall */
-#include "scheduler.h"
+#include "gmd_scheduler.h"
 
 #include "turns.h"
+#include "watchdog.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -148,4 +149,9 @@ void gmd_scheduler_at_call(void *context, const char *function, bool is_before)
 unsigned gmd_scheduler_lapses(void)
 {
     return gmd_turns.lapses;
+}
+
+bool gmd_scheduler_has_foreign_threads(void)
+{
+    return gmd_turns_has_foreign_threads();
 }

@@ -1,4 +1,4 @@
-#include "threads.h"
+#include "gmd_threads.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,26 +1,7 @@
 /* turns.c - who has the turn. */
 #include "turns.h"
 
-#include <errno.h>
-
-struct gmd_turns gmd_turns;
-_Thread_local gmd_turns_thread *gmd_turns_me;
-
-void gmd_turns_wait_for(sem_t *semaphore)
-{
-    while (sem_wait(semaphore) != 0 && errno == EINTR) {
-    }
-}
-
-void gmd_turns_lock(void)
-{
-    gmd_turns_wait_for(&gmd_turns.lock);
-}
-
-void gmd_turns_unlock(void)
-{
-    sem_post(&gmd_turns.lock);
-}
+#include "deadlock.h"
 
 static uint64_t next_random(void) /* splitmix64 */
 {

@@ -1,5 +1,6 @@
-/* watchdog.c - takes the turn from a thread that blocks or spins out of the scheduler's sight. */
 #define _GNU_SOURCE /* syscall */
+#include "watchdog.h"
+
 #include "turns.h"
 
 #include <stdio.h>

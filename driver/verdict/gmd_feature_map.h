@@ -1,4 +1,4 @@
-/* gmd_feature_map.h - which features of an allocator's state were ever seen (state_features.h).
+/* gmd_feature_map.h - which features of an allocator's state were ever seen (gmd_state_features.h).
  * Plain memory that processes may share; zero-initialised: none. */
 #ifndef GMD_FEATURE_MAP_H
 #define GMD_FEATURE_MAP_H

@@ -1,6 +1,6 @@
-#include "judge.h"
+#include "gmd_judge.h"
 
-#include "state_features.h"
+#include "gmd_state_features.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

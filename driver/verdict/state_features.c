@@ -1,4 +1,4 @@
-#include "state_features.h"
+#include "gmd_state_features.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* faults.h - the `fault` requests of a trace: whether they can be carried out, and whether they hit
- * anything. */
+/* gmd_faults.h - the `fault` requests of a trace: whether they can be carried out, and whether they
+ * hit anything. */
 #ifndef GMD_FAULTS_H
 #define GMD_FAULTS_H
 

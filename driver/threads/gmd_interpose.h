@@ -1,4 +1,5 @@
-/* interpose.h - the C library's own locks, for code of gmd that must not come to a yield point. */
+/* gmd_interpose.h - the C library's own locks, for code of gmd that must not come to a yield point.
+ */
 #ifndef GMD_INTERPOSE_H
 #define GMD_INTERPOSE_H
 

@@ -1,5 +1,5 @@
-/* threads.h - the host threads that a trace names: each request runs on its thread, one at a time,
- * in the order of the trace. (CUDA's current device and last error belong to a thread.) */
+/* gmd_threads.h - the host threads that a trace names: each request runs on its thread, one at a
+ * time, in the order of the trace. (CUDA's current device and last error belong to a thread.) */
 #ifndef GMD_THREADS_H
 #define GMD_THREADS_H
 

@@ -1,4 +1,4 @@
-/* shared.h - the memory that the child, which makes the requests, shares with its parent, which
+/* gmd_shared.h - the memory that the child, which makes the requests, shares with its parent, which
  * watches: all that must survive the child's death. */
 #ifndef GMD_SHARED_H
 #define GMD_SHARED_H

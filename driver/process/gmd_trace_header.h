@@ -1,5 +1,5 @@
-/* trace_header.h - what a trace's header says of the run (devices, capacity, settings, schedule),
- * as options, and whether two traces say the same. Thread safety: none is needed. */
+/* gmd_trace_header.h - what a trace's header says of the run (devices, capacity, settings,
+ * schedule), as options, and whether two traces say the same. Thread safety: none is needed. */
 #ifndef GMD_TRACE_HEADER_H
 #define GMD_TRACE_HEADER_H
 

@@ -1,4 +1,4 @@
-/* one_core.h - threads of which one runs at a time stay on one core: each wake-up then costs a
+/* gmd_one_core.h - threads of which one runs at a time stay on one core: each wake-up then costs a
  * switch there, and no interrupt to another core (on a virtual machine ten times as much). */
 #ifndef GMD_ONE_CORE_H
 #define GMD_ONE_CORE_H

@@ -1,4 +1,4 @@
-/* judge.h - runs the oracles and keeps their verdicts. */
+/* gmd_judge.h - runs the oracles and keeps their verdicts. */
 #ifndef GMD_JUDGE_H
 #define GMD_JUDGE_H
 

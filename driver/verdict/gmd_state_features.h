@@ -1,6 +1,6 @@
-/* state_features.h - state coverage: what a request made of the allocator, boiled down to numbers
- * that are new or not. They guide a search where no instrumentation does: all of them are seen from
- * outside.
+/* gmd_state_features.h - state coverage: what a request made of the allocator, boiled down to
+ * numbers that are new or not. They guide a search where no instrumentation does: all of them are
+ * seen from outside.
  *
  * A feature is a class of situations, never an exact figure: which calls a request made the
  * allocator make and how they ended (the stages of its retry ladder), and after which others; how

@@ -1,4 +1,4 @@
-/* hold.h - work on a real device that stays pending for as long as a trace says.
+/* gmd_hold.h - work on a real device that stays pending for as long as a trace says.
  *
  * How long a real kernel takes is the device's affair, so a use of a block is put behind a wait of
  * its stream for a number in pinned host memory (cuStreamWaitValue32). The host writes that number

@@ -1,5 +1,5 @@
-/* answers.h - what an allocator answered to each request, so that another run of the same requests
- * can be held against it. */
+/* gmd_answers.h - what an allocator answered to each request, so that another run of the same
+ * requests can be held against it. */
 #ifndef GMD_ANSWERS_H
 #define GMD_ANSWERS_H
 

@@ -1,5 +1,5 @@
-/* subject.h - the allocator under test: a shared library found by its SPEC and bound by name to the
- * ABI of gmd_abi.h. */
+/* gmd_subject.h - the allocator under test: a shared library found by its SPEC and bound by name to
+ * the ABI of gmd_abi.h. */
 #ifndef GMD_SUBJECT_H
 #define GMD_SUBJECT_H
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "alone.h"
-#include "interpose.h"
+#include "gmd_interpose.h"
+#include "gmd_self_deadlock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,17 +31,17 @@ static void stuck(void *context, const char *what)
     longjmp(back, 1);
 }
 
-static const gmd_alone alone = {.own_threads = one_thread, .stuck = stuck};
+static const gmd_self_deadlock watch = {.own_threads = one_thread, .stuck = stuck};
 
 /* What is said of the wait, or "" where it ended. */
 static const char *what_is_told_of(void (*wait)(void))
 {
     told[0] = '\0';
     if (setjmp(back) == 0) {
-        gmd_alone_enter(&alone);
+        gmd_self_deadlock_enter(&watch);
         wait();
     }
-    gmd_alone_leave();
+    gmd_self_deadlock_leave();
     return told;
 }
 
@@ -145,5 +145,5 @@ int main(void)
     if (!gmd_interpose_is_on()) { /* under ThreadSanitizer the clock tells */
         return 0;
     }
-    return cmocka_run_group_tests_name("alone", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("self_deadlock", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* dladdr */
-#include "alone.h"
+#include "gmd_self_deadlock.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -9,24 +9,24 @@
 #define PATIENCE_NS   200000000
 #define NS_PER_SECOND 1000000000
 
-static _Thread_local const gmd_alone *inside;
+static _Thread_local const gmd_self_deadlock *inside;
 
-void gmd_alone_enter(const gmd_alone *alone)
+void gmd_self_deadlock_enter(const gmd_self_deadlock *watch)
 {
-    inside = alone;
+    inside = watch;
 }
 
-void gmd_alone_leave(void)
+void gmd_self_deadlock_leave(void)
 {
     inside = NULL;
 }
 
-bool gmd_alone_is_inside(void)
+bool gmd_self_deadlock_is_inside(void)
 {
     return inside != NULL;
 }
 
-struct timespec gmd_alone_patience(void)
+struct timespec gmd_self_deadlock_patience(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -66,14 +66,14 @@ void gmd_name_object(const char *what, const void *object, char *text, size_t si
     }
 }
 
-void gmd_alone_waits(const char *what, const char *why, const void *object)
+void gmd_self_deadlock_waits(const char *what, const char *why, const void *object)
 {
-    const gmd_alone *alone = inside;
+    const gmd_self_deadlock *watch = inside;
     char name[160], text[240];
-    if (alone && count_threads() <= alone->own_threads(alone->context)) {
+    if (watch && count_threads() <= watch->own_threads(watch->context)) {
         inside = NULL;
         gmd_name_object(what, object, name, sizeof name);
         snprintf(text, sizeof text, "%s%s", name, why);
-        alone->stuck(alone->context, text);
+        watch->stuck(watch->context, text);
     }
 }

@@ -1,4 +1,4 @@
-/* canary.h - what blocks hold on a real device: kernels fill a block with its mark, and verify,
+/* gmd_canary.h - what blocks hold on a real device: kernels fill a block with its mark, and verify,
  * behind whatever was queued before on the stream that uses it, that the mark is still there. A new
  * owner of the memory that does not wait for such work writes its own mark too early, and is known
  * by it.
