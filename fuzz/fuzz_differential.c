@@ -15,10 +15,10 @@
 #include "gmd_pool_book.h"
 #include "gmd_runtime.h"
 #include "gmd_size.h"
+#include "gmd_subject.h"
 #include "gmd_torch.h"
 #include "input.h"
 #include "naive_model.h"
-#include "subject.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* input_decode.c - from bytes to a trace. It is on the path of every input that an engine tries:
  * one pass, and no memory is asked for once the trace's arrays are large enough. */
 #include "fault_sweep.h"
-#include "faults.h"
+#include "gmd_faults.h"
 #include "gmd_text.h"
 #include "input_format.h"
 #include "input_live.h"

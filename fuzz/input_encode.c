@@ -1,6 +1,6 @@
 /* input_encode.c - from a trace to bytes, and files of either form. */
 #include "fault_sweep.h"
-#include "faults.h"
+#include "gmd_faults.h"
 #include "input_format.h"
 #include "input_live.h"
 #include "input_pools.h"

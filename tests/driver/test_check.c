@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "gmd_check.h"
+#include "gmd_driver.h"
 #include "gmd_quirks.h"
 #include "gmd_size.h"
 

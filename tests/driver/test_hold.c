@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "hold.h"
+#include "gmd_hold.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "interpose.h"
-#include "scheduler.h"
+#include "gmd_interpose.h"
+#include "gmd_scheduler.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -12,8 +12,8 @@
 
 #include "gmd_driver.h"
 #include "gmd_file.h"
+#include "gmd_interpose.h"
 #include "gmd_size.h"
-#include "interpose.h"
 
 #include <stdio.h>
 #include <stdlib.h>

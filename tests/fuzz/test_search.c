@@ -2,7 +2,7 @@
  * and is the same from the same seed. */
 #include "fuzz_test.h"
 
-#include "interpose.h"
+#include "gmd_interpose.h"
 #include "search.h"
 
 #include <unistd.h>

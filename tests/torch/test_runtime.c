@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "gmd_runtime.h"
+#include "gmd_subject.h"
 #include "gmd_torch.h"
-#include "subject.h"
 
 #include <stdio.h>
 #include <stdlib.h>
