@@ -9,8 +9,8 @@
 #ifndef GMD_INSPECTION_H
 #define GMD_INSPECTION_H
 
+#include "gmd_category.h"
 #include "gmd_error.h"
-#include "gmd_observer.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,32 @@
-#include "inspector.h"
+/* inspector.c - looks on while a scenario runs and writes down what it sees: a gmd_inspection.
+ *
+ * It stands between the engine and the sink, hears of every storage as an observer, and asks
+ * nothing of either but the sink's figures: the requests are the same with it as without. */
+#include "category_timeline.h"
+#include "gmd_observer.h"
+#include "gmd_scenario_inspect.h"
+#include "gmd_script.h"
+#include "line_profile.h"
+#include "survivors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+typedef struct gmd_inspector {
+    gmd_inspection *out;
+    const gmd_scenario *scenario;
+    const gmd_sink *inner;
+    gmd_sink sink;
+    gmd_observer observer;
+    gmd_binding *binding;
+    gmd_sink_memory memory; /* after the latest request */
+    uint64_t growth;        /* of allocated bytes by the latest request */
+    gmd_seen *blocks;       /* all that are alive */
+    gmd_line_profile *lines;
+    gmd_timeline timeline;
+    bool requested; /* something, since the latest phase */
+} gmd_inspector;
 
 /* --- what the allocator does ------------------------------------------------------------- */
 
@@ -30,6 +54,15 @@ static gmd_served on_request(void *context, const gmd_request *request)
     return served;
 }
 
+static void write_survivors(gmd_inspector *i, const char *phase)
+{
+    gmd_inspection *out = i->out;
+    snprintf(out->taken_at, sizeof out->taken_at, "%s", phase);
+    out->allocated = i->memory.allocated;
+    out->reserved = i->memory.reserved;
+    gmd_survivors(i->binding, i->blocks, out);
+}
+
 static void on_phase(void *context, const char *label)
 {
     gmd_inspector *i = context;
@@ -43,7 +76,7 @@ static void on_phase(void *context, const char *label)
     if (*out->at && strcmp(out->at, label) == 0 &&
         (out->wanted & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION)) && !out->was_reached) {
         out->was_reached = true;
-        gmd_survivors(i, label);
+        write_survivors(i, label);
     }
     i->requested = false;
 }
@@ -133,11 +166,63 @@ static void on_shaped(void *context, const gmd_tensor *tensor)
 
 /* --- life -------------------------------------------------------------------------------- */
 
-gmd_inspector *gmd_inspector_open(const gmd_scenario *scenario, const gmd_sink *sink)
+static void close_inspector(void *context)
 {
+    gmd_inspector *inspector = context;
+    while (inspector->blocks) {
+        gmd_seen *next = inspector->blocks->next;
+        free(inspector->blocks);
+        inspector->blocks = next;
+    }
+    gmd_line_profile_close(inspector->lines);
+    gmd_timeline_free(&inspector->timeline);
+    free(inspector);
+}
+
+static void attach(void *context, gmd_binding *binding)
+{
+    gmd_inspector *inspector = context;
+    inspector->binding = binding;
+    read_memory(inspector);
+    inspector->out->uses_are_known = inspector->memory.active != UINT64_MAX;
+    if (inspector->out->wanted & ~(uint32_t)GMD_INSPECT_LINES) {
+        binding->engine->observer = &inspector->observer;
+    }
+}
+
+static void begin(void *context)
+{
+    gmd_inspector *inspector = context;
+    if (inspector->lines) {
+        gmd_line_profile_begin(inspector->lines, inspector->binding->lua);
+    }
+}
+
+static void end(void *context)
+{
+    gmd_inspector *inspector = context;
+    gmd_inspection *out = inspector->out;
+    if (inspector->lines) {
+        gmd_line_profile_write(inspector->lines, inspector->scenario->source,
+                               inspector->scenario->length, out);
+    }
+    if ((out->wanted & GMD_INSPECT_TIMELINE) && inspector->requested) {
+        gmd_timeline_phase(&inspector->timeline, "(end)", inspector->blocks, out);
+    }
+    if ((out->wanted & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION)) && !*out->at) {
+        write_survivors(inspector, "");
+    }
+    out->is_complete = true;
+}
+
+static bool open_inspector(const gmd_scenario *scenario, const gmd_sink *sink, run_watch *watch)
+{
+    if (scenario->inspection->is_complete) {
+        return true;
+    }
     gmd_inspector *i = calloc(1, sizeof *i);
     if (!i) {
-        return NULL;
+        return false;
     }
     i->scenario = scenario;
     i->out = scenario->inspection;
@@ -155,57 +240,17 @@ gmd_inspector *gmd_inspector_open(const gmd_scenario *scenario, const gmd_sink *
         i->lines = gmd_line_profile_open();
         i->out->no_memory |= !i->lines;
     }
-    return i;
+    *watch = (run_watch){.context = i,
+                         .sink = &i->sink,
+                         .attach = attach,
+                         .begin = begin,
+                         .end = end,
+                         .close = close_inspector};
+    return true;
 }
 
-void gmd_inspector_close(gmd_inspector *inspector)
+void gmd_scenario_inspect(gmd_scenario *scenario, gmd_inspection *inspection)
 {
-    if (!inspector) {
-        return;
-    }
-    while (inspector->blocks) {
-        gmd_seen *next = inspector->blocks->next;
-        free(inspector->blocks);
-        inspector->blocks = next;
-    }
-    gmd_line_profile_close(inspector->lines);
-    gmd_timeline_free(&inspector->timeline);
-    free(inspector);
-}
-
-void gmd_inspector_attach(gmd_inspector *inspector, gmd_binding *binding)
-{
-    inspector->binding = binding;
-    binding->inspector = inspector;
-    read_memory(inspector);
-    inspector->out->uses_are_known = inspector->memory.active != UINT64_MAX;
-    if (inspector->out->wanted & ~(uint32_t)GMD_INSPECT_LINES) {
-        binding->engine->observer = &inspector->observer;
-    }
-}
-
-void gmd_inspector_begin(gmd_inspector *inspector)
-{
-    if (inspector && inspector->lines) {
-        gmd_line_profile_begin(inspector->lines, inspector->binding->lua);
-    }
-}
-
-void gmd_inspector_end(gmd_inspector *inspector)
-{
-    if (!inspector) {
-        return;
-    }
-    gmd_inspection *out = inspector->out;
-    if (inspector->lines) {
-        gmd_line_profile_write(inspector->lines, inspector->scenario->source,
-                               inspector->scenario->length, out);
-    }
-    if ((out->wanted & GMD_INSPECT_TIMELINE) && inspector->requested) {
-        gmd_timeline_phase(&inspector->timeline, "(end)", inspector->blocks, out);
-    }
-    if ((out->wanted & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION)) && !*out->at) {
-        gmd_survivors(inspector, "");
-    }
-    out->is_complete = true;
+    scenario->inspection = inspection;
+    scenario->open_watch = inspection ? open_inspector : NULL;
 }

@@ -129,18 +129,6 @@ void gmd_line_profile_note(gmd_line_profile *profile, uint64_t active, uint64_t 
     }
 }
 
-uint32_t gmd_line_running(lua_State *lua)
-{
-    lua_Debug frame;
-    for (int level = 0; lua_getstack(lua, level, &frame); level++) {
-        lua_getinfo(lua, "Sl", &frame);
-        if (frame.currentline > 0 && frame.what[0] != 'C') {
-            return (uint32_t)frame.currentline;
-        }
-    }
-    return 0;
-}
-
 /* --- the report -------------------------------------------------------------------------- */
 
 static void write_row(const gmd_line_profile *p, uint32_t number, const char *code, size_t length,

@@ -26,7 +26,4 @@ void gmd_line_profile_note(gmd_line_profile *profile, uint64_t active, uint64_t 
 void gmd_line_profile_write(gmd_line_profile *profile, const char *source, size_t length,
                             gmd_inspection *out);
 
-/* The line of the script that is running; 0: none. */
-uint32_t gmd_line_running(lua_State *lua);
-
 #endif

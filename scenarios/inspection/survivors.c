@@ -1,6 +1,7 @@
 /* survivors.c - the tensors that are alive and who holds them: rows out of a walk of the heap. */
-#include "heap.h"
-#include "inspector.h"
+#include "survivors.h"
+
+#include "heap_graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,19 +240,15 @@ static void add_row(survey *s, const entry *each)
     s->out->tensors[s->out->tensor_count++] = row;
 }
 
-void gmd_survivors(gmd_inspector *inspector, const char *phase)
+void gmd_survivors(gmd_binding *binding, gmd_seen *blocks, gmd_inspection *out)
 {
-    gmd_inspection *out = inspector->out;
-    gmd_heap *heap = gmd_heap_walk(inspector->binding);
+    gmd_heap *heap = gmd_heap_walk(binding);
     survey s = {.out = out, .heap = heap};
     out->no_memory |= !heap || heap->no_memory;
     if (!heap) {
         return;
     }
-    snprintf(out->taken_at, sizeof out->taken_at, "%s", phase);
-    out->allocated = inspector->memory.allocated;
-    out->reserved = inspector->memory.reserved;
-    collect(&s, inspector->blocks);
+    collect(&s, blocks);
     s.places = calloc(s.count ? s.count : 1, sizeof *s.places);
     if (s.places && s.count > 0) {
         qsort(s.entries, s.count, sizeof *s.entries, by_block);

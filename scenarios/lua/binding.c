@@ -1,11 +1,6 @@
 #include "gmd_lua_binding.h"
 
 #include "gmd_collector.h"
-#include "gmd_module.h"
-#include "gmd_object.h"
-#include "gmd_optimizer.h"
-#include "line_profile.h"
-#include "stream.h"
 
 #include "gmd_grow.h"
 
@@ -271,6 +266,13 @@ int gmd_raise_fatal(lua_State *lua, const char *message)
     return luaL_error(lua, "%s", message);
 }
 
+int gmd_lua_call_block(lua_State *lua, int index)
+{
+    luaL_checktype(lua, index, LUA_TFUNCTION);
+    lua_pushvalue(lua, index);
+    return lua_pcall(lua, 0, 0, 0);
+}
+
 /* Before a statement's own call: what is not passed to it is left over from the statement before.
  */
 static void end_previous(lua_State *lua, int arguments)
@@ -390,7 +392,7 @@ static int bind(lua_State *lua)
 static int set_index(lua_State *lua)
 {
     gmd_binding *binding = gmd_binding_of(lua);
-    gmd_lua_set_index(lua);
+    binding->library->set_index(lua);
     gmd_thing *value = gmd_thing_at(lua, 3);
     if (value) {
         consume(binding, value, binding->count);
@@ -419,17 +421,10 @@ static int get_index(lua_State *lua)
         lua_settop(lua, 2);
     }
     settle(gmd_binding_of(lua));
-    return gmd_lua_index(lua);
+    return gmd_binding_of(lua)->library->index(lua);
 }
 
 /* --- setting up -------------------------------------------------------------------------- */
-
-static void prepare_methods(lua_State *lua, const gmd_thing_class *class)
-{
-    lua_newtable(lua);
-    gmd_binding_functions(lua, gmd_methods_of(class));
-    lua_rawsetp(lua, -2, class);
-}
 
 static void add_raw(lua_State *lua, const char *name, lua_CFunction function)
 {
@@ -450,34 +445,55 @@ static void new_registry_table(lua_State *lua, const void *key)
     lua_rawsetp(lua, LUA_REGISTRYINDEX, key);
 }
 
+uint32_t gmd_line_running(lua_State *lua)
+{
+    lua_Debug frame;
+    for (int level = 0; lua_getstack(lua, level, &frame); level++) {
+        lua_getinfo(lua, "Sl", &frame);
+        if (frame.currentline > 0 && frame.what[0] != 'C') {
+            return (uint32_t)frame.currentline;
+        }
+    }
+    return 0;
+}
+
 static uint32_t running_line(void *context)
 {
     return gmd_line_running(((const gmd_binding *)context)->lua);
 }
 
-void gmd_binding_prepare(gmd_binding *binding)
+/* The table of methods by class, into the registry. */
+static void prepare_methods(lua_State *lua, const gmd_class_methods *each)
+{
+    lua_newtable(lua);
+    for (; each->class; each++) {
+        if (lua_rawgetp(lua, -1, each->class) == LUA_TNIL) {
+            lua_pop(lua, 1);
+            lua_newtable(lua);
+            lua_pushvalue(lua, -1);
+            lua_rawsetp(lua, -3, each->class);
+        }
+        gmd_binding_functions(lua, each->methods);
+        lua_pop(lua, 1);
+    }
+    lua_rawsetp(lua, LUA_REGISTRYINDEX, &methods_key);
+}
+
+void gmd_binding_prepare(gmd_binding *binding, const gmd_library *library)
 {
     lua_State *lua = binding->lua;
+    binding->library = library;
     new_registry_table(lua, &handles_key);
     new_registry_table(lua, &globals_key);
     new_registry_table(lua, &order_key);
     luaL_newmetatable(lua, HANDLE_TYPE);
-    gmd_binding_functions(lua, gmd_metamethods);
+    gmd_binding_functions(lua, library->operators);
     add_raw(lua, "__index", get_index);
     add_raw(lua, "__newindex", set_index);
     add_raw(lua, "__tostring", describe);
     add_raw(lua, "__close", close_hold);
     lua_pop(lua, 1);
-    lua_newtable(lua);
-    prepare_methods(lua, &gmd_tensor_class);
-    prepare_methods(lua, &gmd_module_class);
-    prepare_methods(lua, &gmd_optimizer_class);
-    prepare_methods(lua, &gmd_list_class);
-    prepare_methods(lua, &gmd_stream_class);
-    lua_rawgetp(lua, -1, &gmd_tensor_class);
-    gmd_binding_functions(lua, gmd_tensor_operations);
-    lua_pop(lua, 1);
-    lua_rawsetp(lua, LUA_REGISTRYINDEX, &methods_key);
+    prepare_methods(lua, library->classes);
     binding->engine->hooks = (gmd_engine_hooks){.context = binding,
                                                 .no_memory = no_host_memory,
                                                 .gone = forget_handle,

@@ -5,13 +5,9 @@
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
 #include "gmd_sandbox.h"
+#include "library.h"
 
 #define MAX_FEATURES ((lua_Integer)1 << 24)
-
-static gmd_engine *engine_of(lua_State *lua)
-{
-    return gmd_binding_of(lua)->engine;
-}
 
 static int give(lua_State *lua, gmd_tensor *tensor)
 {
@@ -559,7 +555,7 @@ static void library(lua_State *lua, const char *name, const gmd_function *functi
     lua_setfield(lua, -2, name);
 }
 
-void gmd_lua_engine_functions(lua_State *lua)
+void engine_functions(lua_State *lua)
 {
     gmd_binding_functions(lua, tensor_functions);
     gmd_binding_functions(lua, object_functions);
@@ -567,6 +563,4 @@ void gmd_lua_engine_functions(lua_State *lua)
     library(lua, "optim", optim_functions);
     library(lua, "gc", gc_functions);
     library(lua, "cudnn", cudnn_functions);
-    gmd_lua_operation_functions(lua);
-    gmd_lua_run_functions(lua);
 }

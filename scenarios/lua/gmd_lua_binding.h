@@ -31,13 +31,14 @@ typedef struct gmd_binding {
     uint64_t budget;       /* instructions */
     uint64_t instructions; /* executed */
     size_t lua_bytes;
-    bool fatal;                      /* the error under way must not be caught by the script */
-    bool ran_out;                    /* out of memory was raised */
-    bool is_silent;                  /* print() does nothing */
-    bool no_memory;                  /* of the host */
-    char message[256];               /* that out of memory was raised with */
-    struct gmd_inspector *inspector; /* NULL: nobody looks inside */
-    struct gmd_line_profile *lines;  /* likewise */
+    bool fatal;                        /* the error under way must not be caught by the script */
+    bool ran_out;                      /* out of memory was raised */
+    bool is_silent;                    /* print() does nothing */
+    bool no_memory;                    /* of the host */
+    char message[256];                 /* that out of memory was raised with */
+    const struct gmd_library *library; /* what scripts find */
+    const struct run_watch *watch;     /* borrowed; NULL while only the declaration is read */
+    struct gmd_line_profile *lines;    /* of a watch that has taken over the hook; NULL: none */
 } gmd_binding;
 
 /* A function of the engine as scripts see it. */
@@ -55,10 +56,28 @@ static inline gmd_binding *gmd_binding_of(lua_State *lua)
 {
     return *(gmd_binding **)lua_getextraspace(lua);
 }
+static inline gmd_engine *engine_of(lua_State *lua)
+{
+    return gmd_binding_of(lua)->engine;
+}
+
+/* What the binding finds methods, operators and attributes in. Lists of functions end with a NULL
+ * name. */
+typedef struct gmd_class_methods {
+    const gmd_thing_class *class;
+    const gmd_function *methods;
+} gmd_class_methods;
+
+typedef struct gmd_library {
+    const gmd_class_methods *classes; /* a class may come several times; ends with a NULL class */
+    const gmd_function *operators;    /* "__add" ... */
+    lua_CFunction index;              /* attribute of an object, item of a list, .grad ... */
+    lua_CFunction set_index;
+} gmd_library;
 
 /* Creates the handles' metatable and the tables behind it, for a state whose extra space holds the
- * binding. `functions` ends with a NULL name. */
-void gmd_binding_prepare(gmd_binding *binding);
+ * binding. `library` is borrowed. */
+void gmd_binding_prepare(gmd_binding *binding, const gmd_library *library);
 
 /* Leaves an environment on the stack: reads find globals, then the functions, then what the table
  * at `base` holds; writes bind. Pops the table at the top, which is `base`. */
@@ -101,21 +120,10 @@ int gmd_raise_fatal(lua_State *lua, const char *message);
 /* hold(x): see docs/scenarios.md. */
 int gmd_lua_hold(lua_State *lua);
 
-/* Methods by class, and what indexing, calling and arithmetic do (methods.c). */
-const gmd_function *gmd_methods_of(const gmd_thing_class *class);
-int gmd_lua_index(lua_State *lua); /* attribute of an object, item of a list, .grad ... */
-int gmd_lua_set_index(lua_State *lua);
-extern const gmd_function gmd_metamethods[];
-extern const gmd_function gmd_tensor_operations[]; /* more methods of tensors (operations.c) */
-extern const gmd_function gmd_stream_methods[];    /* streams.c */
-
-/* Everything that is not a method (functions.c). */
-void gmd_lua_engine_functions(lua_State *lua);    /* into the table at the top */
-void gmd_lua_run_functions(lua_State *lua);       /* run_functions.c; the same */
-void gmd_lua_operation_functions(lua_State *lua); /* operations.c; the same */
-void gmd_lua_stream_functions(lua_State *lua);    /* streams.c; into cuda's table */
-
 /* Calls the function at `index` without arguments and gives its status; the error is at the top. */
 int gmd_lua_call_block(lua_State *lua, int index);
+
+/* The line of the script that is running; 0: none. */
+uint32_t gmd_line_running(lua_State *lua);
 
 #endif

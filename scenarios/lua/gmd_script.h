@@ -16,6 +16,22 @@ typedef struct gmd_declared {
 
 #define GMD_TAGS_MAX 8
 
+struct gmd_binding;
+
+/* Whoever looks inside a run (inspection/inspector.c). The requests are the same with it as
+ * without. */
+typedef struct run_watch {
+    void *context;        /* NULL: nobody looks inside this run */
+    const gmd_sink *sink; /* that the engine is given instead of the run's own */
+    void (*attach)(void *context, struct gmd_binding *binding); /* before the script is run */
+    void (*begin)(void *context); /* the script is behind its declaration */
+    void (*end)(void *context);   /* the script is over; nothing of its own is freed yet */
+    void (*close)(void *context);
+} run_watch;
+
+/* Fills in `watch` for a run of `scenario` whose requests go to `sink`; false: no memory. */
+typedef bool watch_opener(const gmd_scenario *scenario, const gmd_sink *sink, run_watch *watch);
+
 struct gmd_scenario {
     char *name, *summary, *source;
     char *tags[GMD_TAGS_MAX];
@@ -25,7 +41,8 @@ struct gmd_scenario {
     bool is_muted;
     gmd_declared *params;
     size_t param_count;
-    gmd_inspection *inspection; /* borrowed; NULL: nobody looks inside */
+    watch_opener *open_watch;          /* NULL: nobody looks inside */
+    struct gmd_inspection *inspection; /* for open_watch; borrowed */
 };
 
 /* Adds a parameter; NULL when there is no memory. Strings are copied. */

@@ -182,11 +182,6 @@ const char *gmd_scenario_summary(const gmd_scenario *scenario)
     return scenario->summary;
 }
 
-void gmd_scenario_inspect(gmd_scenario *scenario, gmd_inspection *inspection)
-{
-    scenario->inspection = inspection;
-}
-
 const char *gmd_scenario_tag_at(const gmd_scenario *scenario, size_t index)
 {
     return index < scenario->tag_count ? scenario->tags[index] : NULL;

@@ -4,14 +4,9 @@
 #include "gmd_grad_fn.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
-#include "stream.h"
+#include "library.h"
 
 #include <string.h>
-
-static gmd_engine *engine_of(lua_State *lua)
-{
-    return gmd_binding_of(lua)->engine;
-}
 
 static int give_tensor(lua_State *lua, gmd_tensor *tensor)
 {
@@ -132,7 +127,7 @@ static int tensor_nbytes(lua_State *lua)
     return 1;
 }
 
-static const gmd_function tensor_methods[] = {
+const gmd_function tensor_methods[] = {
     {"backward", tensor_backward, GMD_STATEMENT},
     {"detach", tensor_detach, GMD_CALL},
     {"clone", tensor_clone, GMD_CALL},
@@ -229,7 +224,7 @@ static int module_append(lua_State *lua)
     return 0;
 }
 
-static const gmd_function module_methods[] = {
+const gmd_function module_methods[] = {
     {"append", module_append, GMD_STATEMENT},    {"nbytes", module_nbytes, GMD_QUERY},
     {"train", module_train, GMD_CALL},           {"eval", module_eval, GMD_CALL},
     {"parameters", module_parameters, GMD_CALL}, {NULL, NULL, GMD_CALL},
@@ -262,7 +257,7 @@ static int optimizer_nbytes(lua_State *lua)
     return 1;
 }
 
-static const gmd_function optimizer_methods[] = {
+const gmd_function optimizer_methods[] = {
     {"nbytes", optimizer_nbytes, GMD_QUERY},
     {"step", optimizer_step, GMD_STATEMENT},
     {"zero_grad", optimizer_zero_grad, GMD_STATEMENT},
@@ -309,21 +304,12 @@ static int list_length(lua_State *lua)
     return 1;
 }
 
-static const gmd_function list_methods[] = {
+const gmd_function list_methods[] = {
     {"append", list_append, GMD_STATEMENT},
     {"pop", list_pop, GMD_CALL},
     {"clear", list_clear, GMD_STATEMENT},
     {NULL, NULL, GMD_CALL},
 };
-
-const gmd_function *gmd_methods_of(const gmd_thing_class *class)
-{
-    return class == &gmd_tensor_class      ? tensor_methods
-           : class == &gmd_module_class    ? module_methods
-           : class == &gmd_optimizer_class ? optimizer_methods
-           : class == &gmd_stream_class    ? gmd_stream_methods
-                                           : list_methods;
-}
 
 /* --- attributes and items ---------------------------------------------------------------- */
 
@@ -369,7 +355,7 @@ static int list_item(lua_State *lua, gmd_list *list)
     return gmd_push_result(lua, gmd_thing_keep(gmd_list_at(list, (size_t)i - 1)));
 }
 
-int gmd_lua_index(lua_State *lua)
+int script_index(lua_State *lua)
 {
     gmd_thing *thing = gmd_thing_at(lua, 1);
     if (thing->class == &gmd_tensor_class) {
@@ -408,7 +394,7 @@ static void set_plain(lua_State *lua, gmd_object *object, const char *name, bool
     lua_pop(lua, 2);
 }
 
-int gmd_lua_set_index(lua_State *lua)
+int script_set_index(lua_State *lua)
 {
     gmd_engine *engine = engine_of(lua);
     gmd_thing *thing = gmd_thing_at(lua, 1), *value = gmd_thing_at(lua, 3);
@@ -472,7 +458,7 @@ static int operator_negate(lua_State *lua)
     return give_tensor(lua, gmd_op_scale(engine_of(lua), gmd_check_tensor(lua, 1)));
 }
 
-const gmd_function gmd_metamethods[] = {
+const gmd_function script_operators[] = {
     {"__call", module_call, GMD_CALL},      {"__len", list_length, GMD_QUERY},
     {"__add", operator_add, GMD_CALL},      {"__sub", operator_add, GMD_CALL},
     {"__mul", operator_multiply, GMD_CALL}, {"__div", operator_divide, GMD_CALL},

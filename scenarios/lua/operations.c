@@ -5,14 +5,10 @@
 #include "gmd_checkpoint.h"
 #include "gmd_object.h"
 #include "gmd_operations.h"
+#include "library.h"
 #include "stream.h"
 
 #define MAX_JOINED 65536
-
-static gmd_engine *engine_of(lua_State *lua)
-{
-    return gmd_binding_of(lua)->engine;
-}
 
 static int give(lua_State *lua, gmd_tensor *tensor)
 {
@@ -309,7 +305,7 @@ static int use(lua_State *lua)
     return on_block(lua, GMD_OP_USE, engine_of(lua)->stream, (uint64_t)duration_ns);
 }
 
-const gmd_function gmd_tensor_operations[] = {
+const gmd_function tensor_operations[] = {
     {"tanh", tanh_of, GMD_CALL},        {"sigmoid", sigmoid_of, GMD_CALL},
     {"exp", exp_of, GMD_CALL},          {"softmax", softmax_of, GMD_CALL},
     {"narrow", narrow, GMD_CALL},       {"select", select_one, GMD_CALL},
@@ -356,7 +352,7 @@ static const gmd_function functions[] = {
     {NULL, NULL, GMD_CALL},
 };
 
-void gmd_lua_operation_functions(lua_State *lua)
+void operation_functions(lua_State *lua)
 {
     gmd_binding_functions(lua, functions);
 }

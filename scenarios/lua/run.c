@@ -4,7 +4,7 @@
 #include "gmd_operations.h"
 #include "gmd_sandbox.h"
 #include "gmd_script.h"
-#include "inspector.h"
+#include "library.h"
 
 #include <lauxlib.h>
 
@@ -68,7 +68,10 @@ static void set_params(lua_State *lua, job *run)
 
 static int declared_already(lua_State *lua)
 {
-    gmd_inspector_begin(gmd_binding_of(lua)->inspector);
+    const run_watch *watch = gmd_binding_of(lua)->watch;
+    if (watch->context) {
+        watch->begin(watch->context);
+    }
     return 0;
 }
 
@@ -76,12 +79,12 @@ static int run_script(lua_State *lua)
 {
     job *run = lua_touserdata(lua, 1);
     const gmd_scenario *scenario = run->scenario;
-    gmd_binding_prepare(run->binding);
+    gmd_binding_prepare(run->binding, &script_library);
     if (gmd_sandbox_load(lua, scenario->source, scenario->length, scenario->chunk) != LUA_OK) {
         return lua_error(lua); /* read well when it was opened, so this is want of memory */
     }
     gmd_sandbox_functions(lua);
-    gmd_lua_engine_functions(lua);
+    library_functions(lua);
     lua_pushcfunction(lua, declared_already);
     lua_setfield(lua, -2, "scenario");
     set_params(lua, run);
@@ -134,8 +137,8 @@ static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)
     int result = lua_pcall(lua, 1, 0, -3);
     gmd_status status = judge(run, result, out_of_memory);
     /* after a failure of the host the engine was left in the middle of something */
-    if (!binding->no_memory) {
-        gmd_inspector_end(binding->inspector);
+    if (!binding->no_memory && binding->watch->context) {
+        binding->watch->end(binding->watch->context);
     }
     if (!binding->no_memory && binding->engine->state != GMD_WAS_ENDED) {
         gmd_engine_clear(binding->engine);
@@ -144,15 +147,15 @@ static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)
     return status;
 }
 
-static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, gmd_inspector *inspector,
-                         bool *out_of_memory)
+static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, bool *out_of_memory)
 {
     gmd_binding *binding = run->binding;
     gmd_engine_hooks no_hooks = {.context = NULL};
-    binding->engine = gmd_engine_open(sink, &no_hooks, seed);
+    binding->engine =
+        gmd_engine_open(binding->watch->context ? binding->watch->sink : sink, &no_hooks, seed);
     lua_State *lua = binding->engine ? gmd_sandbox_open(binding) : NULL;
-    if (lua && inspector) {
-        gmd_inspector_attach(inspector, binding);
+    if (lua && binding->watch->context) {
+        binding->watch->attach(binding->watch->context, binding);
     }
     gmd_status status = lua ? run_in(run, lua, out_of_memory)
                             : gmd_fail(run->error, GMD_NO_MEMORY,
@@ -190,23 +193,22 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error)
 {
-    gmd_binding binding = {.budget = UINT64_MAX, .is_silent = scenario->is_muted};
+    run_watch watch = {.context = NULL};
+    gmd_binding binding = {.budget = UINT64_MAX, .is_silent = scenario->is_muted, .watch = &watch};
     job run = {scenario, params, param_count, &binding, error, false};
-    gmd_inspector *inspector = NULL;
     *out_of_memory = false;
     gmd_status status = check_names(&run);
     if (status != GMD_OK) {
         return status;
     }
-    if (scenario->inspection && !scenario->inspection->is_complete) {
-        inspector = gmd_inspector_open(scenario, sink);
-        if (!inspector) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no memory to look inside the scenario %s",
-                            scenario->name);
-        }
+    if (scenario->open_watch && !scenario->open_watch(scenario, sink, &watch)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no memory to look inside the scenario %s",
+                        scenario->name);
     }
-    status = run_on(&run, seed, inspector ? &inspector->sink : sink, inspector, out_of_memory);
-    gmd_inspector_close(inspector);
+    status = run_on(&run, seed, sink, out_of_memory);
+    if (watch.context) {
+        watch.close(watch.context);
+    }
     return status;
 }
 

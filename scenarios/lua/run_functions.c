@@ -1,11 +1,7 @@
 /* run_functions.c - what scripts say of the run itself and ask of the device: phases, bounds,
  * numbers from the seed, cuda.*. */
 #include "arguments.h"
-
-static gmd_engine *engine_of(lua_State *lua)
-{
-    return gmd_binding_of(lua)->engine;
-}
+#include "library.h"
 
 /* --- cuda -------------------------------------------------------------------------------- */
 
@@ -139,7 +135,7 @@ static int choice(lua_State *lua)
     return 1;
 }
 
-static const gmd_function run_functions[] = {
+static const gmd_function functions[] = {
     {"phase", phase, GMD_STATEMENT},
     {"bound", bound, GMD_STATEMENT},
     {"random", random_integer, GMD_QUERY},
@@ -147,11 +143,11 @@ static const gmd_function run_functions[] = {
     {NULL, NULL, GMD_CALL},
 };
 
-void gmd_lua_run_functions(lua_State *lua)
+void run_functions(lua_State *lua)
 {
-    gmd_binding_functions(lua, run_functions);
+    gmd_binding_functions(lua, functions);
     lua_newtable(lua);
     gmd_binding_functions(lua, cuda_functions);
-    gmd_lua_stream_functions(lua);
+    stream_functions(lua);
     lua_setfield(lua, -2, "cuda");
 }

@@ -1,6 +1,6 @@
 /* streams.c - streams in scripts: cuda.Stream(), cuda.stream(s, function() ... end),
  * t:record_stream(s). */
-#include "arguments.h"
+#include "library.h"
 #include "stream.h"
 
 static void destroy_stream(gmd_engine *engine, gmd_thing *thing)
@@ -10,11 +10,6 @@ static void destroy_stream(gmd_engine *engine, gmd_thing *thing)
 }
 
 const gmd_thing_class gmd_stream_class = {.name = "stream", .destroy = destroy_stream};
-
-static gmd_engine *engine_of(lua_State *lua)
-{
-    return gmd_binding_of(lua)->engine;
-}
 
 static gmd_stream *check_stream(lua_State *lua, int index)
 {
@@ -40,13 +35,6 @@ static int new_stream(lua_State *lua)
 static int current_stream(lua_State *lua)
 {
     return give_stream(lua, engine_of(lua)->stream);
-}
-
-int gmd_lua_call_block(lua_State *lua, int index)
-{
-    luaL_checktype(lua, index, LUA_TFUNCTION);
-    lua_pushvalue(lua, index);
-    return lua_pcall(lua, 0, 0, 0);
 }
 
 /* What the function allocates belongs to the stream. */
@@ -78,7 +66,7 @@ static int synchronize(lua_State *lua)
     return 0;
 }
 
-const gmd_function gmd_stream_methods[] = {
+const gmd_function stream_methods[] = {
     {"wait_stream", wait_stream, GMD_STATEMENT},
     {"synchronize", synchronize, GMD_STATEMENT},
     {NULL, NULL, GMD_CALL},
@@ -91,7 +79,7 @@ static const gmd_function functions[] = {
     {NULL, NULL, GMD_CALL},
 };
 
-void gmd_lua_stream_functions(lua_State *lua)
+void stream_functions(lua_State *lua)
 {
     gmd_binding_functions(lua, functions);
 }

@@ -1,58 +1,9 @@
 #include "gmd_collector.h"
 
-#include <stdlib.h>
+#include "generations.h"
 
 /* Fitted to the recordings simple_cycle_leak and simple_cycle_fixed. */
-#define REFILLS_AT_START   3
 #define REFILLS_AFTER_FULL 4
-
-/* gc_refs of all that the collection under way, if any, does not look at. */
-#define NOT_COLLECTED SIZE_MAX
-
-typedef struct generation {
-    gmd_thing head; /* of a ring */
-    uint64_t count; /* youngest: allocations less deallocations; others: collections below */
-    uint64_t threshold;
-    uint64_t background; /* containers of other code that have come to this generation */
-} generation;
-
-struct gmd_collector {
-    generation generations[GMD_GENERATIONS];
-    uint64_t long_lived_total, long_lived_pending;
-    int refills; /* calls of background() for which the free lists are not full yet */
-    bool enabled, collecting;
-};
-
-static void ring_init(gmd_thing *head)
-{
-    head->prev = head->next = head;
-}
-
-static void ring_add(gmd_thing *head, gmd_thing *thing)
-{
-    thing->prev = head->prev;
-    thing->next = head;
-    head->prev->next = thing;
-    head->prev = thing;
-}
-
-static void ring_remove(gmd_thing *thing)
-{
-    thing->prev->next = thing->next;
-    thing->next->prev = thing->prev;
-    thing->prev = thing->next = NULL;
-}
-
-static void ring_merge(gmd_thing *from, gmd_thing *to)
-{
-    if (from->next != from) {
-        from->next->prev = to->prev;
-        from->prev->next = to;
-        to->prev->next = from->next;
-        to->prev = from->prev;
-        ring_init(from);
-    }
-}
 
 /* Ends the collection for the things of a ring; how many they are. */
 static uint64_t release_ring(gmd_thing *head)
@@ -63,43 +14,6 @@ static uint64_t release_ring(gmd_thing *head)
         size++;
     }
     return size;
-}
-
-gmd_collector *gmd_collector_open(void)
-{
-    static const uint64_t thresholds[GMD_GENERATIONS] = {700, 10, 10};
-    gmd_collector *collector = calloc(1, sizeof *collector);
-    if (collector) {
-        collector->enabled = true;
-        collector->refills = REFILLS_AT_START;
-        for (int i = 0; i < GMD_GENERATIONS; i++) {
-            ring_init(&collector->generations[i].head);
-            collector->generations[i].threshold = thresholds[i];
-        }
-    }
-    return collector;
-}
-
-void gmd_collector_close(gmd_collector *collector)
-{
-    free(collector);
-}
-
-void gmd_collector_track(gmd_engine *engine, gmd_thing *thing)
-{
-    generation *youngest = &engine->collector->generations[0];
-    thing->gc_refs = NOT_COLLECTED;
-    ring_add(&youngest->head, thing);
-    youngest->count++;
-}
-
-void gmd_collector_untrack(gmd_engine *engine, gmd_thing *thing)
-{
-    generation *youngest = &engine->collector->generations[0];
-    ring_remove(thing);
-    if (youngest->count > 0) {
-        youngest->count--;
-    }
 }
 
 /* The interpreter looks at the counts all the time, so a collection falls where the count passes

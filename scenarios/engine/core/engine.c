@@ -1,7 +1,5 @@
-/* engine.c - life and death of an engine, its host memory, its requests and its random numbers. */
+/* engine.c - the state of an engine, its host memory, its requests and its random numbers. */
 #include "gmd_engine.h"
-
-#include "gmd_collector.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,38 +13,6 @@ typedef struct host_block {
     size_t bytes;
     max_align_t memory[];
 } host_block;
-
-gmd_engine *gmd_engine_open(const gmd_sink *sink, const gmd_engine_hooks *hooks, uint64_t seed)
-{
-    gmd_engine *engine = calloc(1, sizeof *engine);
-    if (!engine) {
-        return NULL;
-    }
-    engine->sink = sink;
-    engine->hooks = *hooks;
-    engine->random_state = seed;
-    engine->grad_enabled = true;
-    engine->collector = gmd_collector_open();
-    if (!engine->collector) {
-        free(engine);
-        return NULL;
-    }
-    return engine;
-}
-
-void gmd_engine_close(gmd_engine *engine)
-{
-    if (!engine) {
-        return;
-    }
-    while (engine->host) {
-        host_block *next = engine->host->next;
-        free(engine->host);
-        engine->host = next;
-    }
-    gmd_collector_close(engine->collector);
-    free(engine);
-}
 
 void gmd_engine_clear(gmd_engine *engine)
 {
@@ -132,6 +98,16 @@ void gmd_give(gmd_engine *engine, void *memory)
     }
 }
 
+void gmd_give_all(gmd_engine *engine)
+{
+    while (engine->host) {
+        host_block *next = engine->host->next;
+        free(engine->host);
+        engine->host = next;
+    }
+    engine->host_bytes = 0;
+}
+
 bool gmd_ask(gmd_engine *engine, const gmd_request *request)
 {
     bool is_free = request->op == GMD_OP_FREE;
@@ -164,55 +140,4 @@ uint64_t gmd_random(gmd_engine *engine, uint64_t limit)
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     z ^= z >> 31;
     return z % limit; /* limits are small: the bias is far below what a workload can show */
-}
-
-void gmd_thing_init(gmd_engine *engine, gmd_thing *thing, const gmd_thing_class *class)
-{
-    thing->class = class;
-    thing->refs = 1;
-    if (class->traverse) {
-        gmd_collector_track(engine, thing);
-    }
-}
-
-gmd_thing *gmd_thing_keep(gmd_thing *thing)
-{
-    if (thing) {
-        thing->refs++;
-    }
-    return thing;
-}
-
-static void destroy(gmd_engine *engine, gmd_thing *thing)
-{
-    engine->destroying++;
-    thing->class->destroy(engine, thing);
-    engine->destroying--;
-    gmd_give(engine, thing);
-}
-
-/* A list of a million linked objects must not recurse a million deep: beyond some depth the dead
- * queue up. */
-void gmd_thing_drop(gmd_engine *engine, gmd_thing *thing)
-{
-    if (!thing || --thing->refs > 0) {
-        return;
-    }
-    if (thing->handle) {
-        engine->hooks.gone(engine->hooks.context, thing);
-    }
-    if (thing->class->traverse) {
-        gmd_collector_untrack(engine, thing);
-    }
-    if (engine->destroying >= 100) {
-        thing->next = engine->doomed;
-        engine->doomed = thing;
-        return;
-    }
-    destroy(engine, thing);
-    while (engine->destroying == 0 && engine->doomed) {
-        gmd_thing *first = engine->doomed;
-        engine->doomed = first->next;
-        destroy(engine, first);
-    }
 }

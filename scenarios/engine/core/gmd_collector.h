@@ -8,14 +8,6 @@
 
 #include "gmd_engine.h"
 
-#define GMD_GENERATIONS 3
-
-gmd_collector *gmd_collector_open(void); /* NULL: no memory */
-void gmd_collector_close(gmd_collector *collector);
-
-void gmd_collector_track(gmd_engine *engine, gmd_thing *thing);   /* counts as an allocation */
-void gmd_collector_untrack(gmd_engine *engine, gmd_thing *thing); /* counts as a deallocation */
-
 /* `count` containers that other Python code made and keeps. While the interpreter's free lists are
  * not full (the first calls, and those after each full collection, which empties them) a call
  * counts `refill` more: what is later reused from the lists is still allocated. Ends early when

@@ -12,11 +12,18 @@
 #ifndef GMD_ENGINE_H
 #define GMD_ENGINE_H
 
-#include "gmd_scenario.h"
+#include "gmd_error.h"
+#include "gmd_sink.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct gmd_engine gmd_engine;
 typedef struct gmd_thing gmd_thing;
 typedef struct gmd_collector gmd_collector;
+
+#define GMD_GENERATIONS 3 /* of the collector */
 
 typedef enum gmd_engine_state {
     GMD_RUNNING,
@@ -83,7 +90,7 @@ struct gmd_engine {
     size_t host_bytes;
 };
 
-/* `sink` and `hooks` are borrowed. NULL: no memory. */
+/* Both are in open.c. `sink` and `hooks` are borrowed. NULL: no memory. */
 gmd_engine *gmd_engine_open(const gmd_sink *sink, const gmd_engine_hooks *hooks, uint64_t seed);
 /* Frees the host memory of everything that is left; asks nothing of the sink. NULL is fine. */
 void gmd_engine_close(gmd_engine *engine);
@@ -101,6 +108,7 @@ __attribute__((format(printf, 2, 3))) void gmd_misuse(gmd_engine *engine, const 
 void *gmd_take(gmd_engine *engine, size_t bytes);
 void *gmd_take_more(gmd_engine *engine, void *memory, size_t bytes); /* keeps the contents */
 void gmd_give(gmd_engine *engine, void *memory);
+void gmd_give_all(gmd_engine *engine); /* all that was taken and not given back */
 
 /* One request to the sink; false when it was not served (and the state says why). */
 bool gmd_ask(gmd_engine *engine, const gmd_request *request);
@@ -108,7 +116,7 @@ bool gmd_ask(gmd_engine *engine, const gmd_request *request);
 /* A number in 0..limit-1 (limit > 0), from the seed. */
 uint64_t gmd_random(gmd_engine *engine, uint64_t limit);
 
-/* --- things ------------------------------------------------------------------------------ */
+/* --- things (thing.c) --------------------------------------------------------------------- */
 void gmd_thing_init(gmd_engine *engine, gmd_thing *thing, const gmd_thing_class *class);
 gmd_thing *gmd_thing_keep(gmd_thing *thing);               /* one more reference; NULL is fine */
 void gmd_thing_drop(gmd_engine *engine, gmd_thing *thing); /* one less; NULL is fine */

@@ -40,6 +40,8 @@ gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *input);
 gmd_tensor *gmd_op_bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b); /* any batch dimensions */
 /* input [rows, in] by the transpose of weight [out, in] */
 gmd_tensor *gmd_op_product(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight);
+
+/* conversions (cast.c) */
 gmd_tensor *gmd_op_cast(gmd_engine *engine, gmd_tensor *a, gmd_dtype dtype);
 
 /* parts and joins (shape.c); dimensions count from 0. The first four are views. */
@@ -104,8 +106,8 @@ gmd_tensor *gmd_op_self_attention(gmd_engine *engine, gmd_tensor *packed, int64_
 /* The same with the batch first, as views of `packed` (borrowed): [batch, length, 3 * features]. */
 gmd_tensor *gmd_op_split_attention(gmd_engine *engine, gmd_tensor *packed, int64_t heads);
 
-/* The memory that cuBLAS keeps for a (thread, stream) from its first product on; `with_bias`: also
- * that of cuBLASLt, which fuses the bias. */
+/* cublas.c: the memory that cuBLAS keeps for a (thread, stream) from its first product on;
+ * `with_bias`: also that of cuBLASLt, which fuses the bias. */
 void gmd_cublas_workspace(gmd_engine *engine, bool with_bias);
 void gmd_cublas_release(gmd_engine *engine); /* at the end of the process */
 

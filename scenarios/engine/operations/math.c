@@ -1,4 +1,4 @@
-/* math.c - activations, softmax, products of batches of matrices, and conversions. */
+/* math.c - activations, softmax, and products of batches of matrices. */
 #include "gmd_autocast.h"
 #include "gmd_operations.h"
 
@@ -157,26 +157,4 @@ gmd_tensor *gmd_op_product(gmd_engine *engine, gmd_tensor *input, gmd_tensor *we
     }
     shape.size[1] = weight->shape.size[0];
     return product(engine, "MmBackward", weight_product_backward, input, weight, &shape);
-}
-
-/* --- conversions ------------------------------------------------------------------------- */
-
-static void cast_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                          gmd_tensor **results)
-{
-    (void)grads;
-    results[0] = like_input(engine, node, 0);
-}
-
-gmd_tensor *gmd_op_cast(gmd_engine *engine, gmd_tensor *a, gmd_dtype dtype)
-{
-    if (!a || a->dtype == dtype) {
-        return gmd_tensor_keep(a);
-    }
-    gmd_tensor *result = gmd_tensor_new(engine, &a->shape, dtype);
-    result->transposed = a->transposed; /* conversions preserve the layout */
-    if (gmd_dtype_is_floating(dtype)) { /* whole numbers have no gradient */
-        gmd_node_drop(engine, gmd_node_over(engine, "ToCopyBackward", cast_backward, a, result));
-    }
-    return result;
 }

@@ -1,10 +1,11 @@
-/* heap.h - everything that can be reached in a running scenario, with the shortest path to it.
+/* heap_graph.h - everything that can be reached in a running scenario, with the shortest path to
+ * it.
  *
  * Walked from the variables; then from what only reference cycles keep alive. The engine must not
  * run while a heap is looked at. Host memory is the C heap's: a walk that has too little of it ends
  * early and says so. */
-#ifndef GMD_HEAP_H
-#define GMD_HEAP_H
+#ifndef GMD_HEAP_GRAPH_H
+#define GMD_HEAP_GRAPH_H
 
 #include "gmd_lua_binding.h"
 #include "references.h"

@@ -1,6 +1,6 @@
-#include "timeline.h"
+#include "category_timeline.h"
 
-#include "inspector.h"
+#include "live_block.h"
 
 #include "gmd_grow.h"
 

@@ -1,10 +1,10 @@
-/* timeline.h - bytes by category at the end of each phase and at its peak.
+/* category_timeline.h - bytes by category at the end of each phase and at its peak.
  *
  * What a block is for is often known only later: a gradient is no .grad yet when it is allocated.
  * So the peak of a phase is taken apart at the phase's end, from the blocks that were alive then.
  */
-#ifndef GMD_TIMELINE_H
-#define GMD_TIMELINE_H
+#ifndef GMD_CATEGORY_TIMELINE_H
+#define GMD_CATEGORY_TIMELINE_H
 
 #include "gmd_inspection.h"
 

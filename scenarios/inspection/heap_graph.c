@@ -1,4 +1,4 @@
-#include "heap.h"
+#include "heap_graph.h"
 
 #include "gmd_collector.h"
 
