@@ -6,10 +6,10 @@
 #include "gmd_json.h"
 #include "gmd_report.h"
 
-void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
+void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
 /* The whole document. */
-void gmd_gate_junit(const gmd_report *report, FILE *out);
+void gate_junit(const gmd_report *report, FILE *out);
 /* The key "gate" of an open object. */
-void gmd_gate_json(gmd_json *json, const gmd_gate_result *gate);
+void gate_json(gmd_json *json, const gmd_gate_result *gate);
 
 #endif

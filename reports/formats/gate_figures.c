@@ -119,7 +119,7 @@ static void put_regressions(const gmd_gate_result *gate, const char *category, F
     fputs(" --update-baseline\n\n", out);
 }
 
-void gmd_gate_regressions_terminal(const gmd_gate_result *gate, FILE *out, gmd_terminal terminal)
+void gate_regressions_terminal(const gmd_gate_result *gate, FILE *out, gmd_terminal terminal)
 {
     const char *category;
     for (size_t i = 0; (category = gmd_gate_category(i)) != NULL; i++) {
@@ -127,7 +127,7 @@ void gmd_gate_regressions_terminal(const gmd_gate_result *gate, FILE *out, gmd_t
     }
 }
 
-void gmd_gate_categories_terminal(const gmd_gate_result *gate, FILE *out)
+void gate_categories_terminal(const gmd_gate_result *gate, FILE *out)
 {
     char text[400];
     const char *category;
@@ -176,7 +176,7 @@ static void put_regressions_markdown(const gmd_gate_result *gate, const char *ca
     fputs(" --update-baseline\n", out);
 }
 
-void gmd_gate_categories_markdown(const gmd_gate_result *gate, FILE *out)
+void gate_categories_markdown(const gmd_gate_result *gate, FILE *out)
 {
     char text[400];
     const char *category;
@@ -200,7 +200,7 @@ void gmd_gate_categories_markdown(const gmd_gate_result *gate, FILE *out)
 
 /* --- JSON -------------------------------------------------------------------------------- */
 
-const char *const gmd_gate_changes[] = {"unjudged", "same", "better", "worse", "lost", NULL};
+const char *const gate_changes[] = {"unjudged", "same", "better", "worse", "lost", NULL};
 
 static void write_span(gmd_json *json, const char *key, const char *interval,
                        const gmd_gate_span *s)
@@ -232,7 +232,7 @@ static void write_figure(gmd_json *json, const gmd_gate_result *gate, const gmd_
     if (f->change != GMD_GATE_UNJUDGED) {
         write_span(json, "before", "before_interval", &f->before);
     }
-    gmd_json_string(json, "change", gmd_gate_changes[f->change]);
+    gmd_json_string(json, "change", gate_changes[f->change]);
     if (f->change == GMD_GATE_LOST) {
         gmd_json_string(json, "reason", f->detail);
     }
@@ -242,7 +242,7 @@ static void write_figure(gmd_json *json, const gmd_gate_result *gate, const gmd_
     gmd_json_end(json);
 }
 
-void gmd_gate_figures_json(gmd_json *json, const gmd_gate_result *gate)
+void gate_figures_json(gmd_json *json, const gmd_gate_result *gate)
 {
     char text[400];
     const char *category;
@@ -276,8 +276,8 @@ void gmd_gate_figures_json(gmd_json *json, const gmd_gate_result *gate)
 
 /* --- JUnit ------------------------------------------------------------------------------- */
 
-void gmd_gate_figures_junit(const gmd_gate_result *gate, const gmd_gate_part *part,
-                            const gmd_gate_item *item, FILE *out)
+void gate_figures_junit(const gmd_gate_result *gate, const gmd_gate_part *part,
+                        const gmd_gate_item *item, FILE *out)
 {
     char text[1300];
     bool is_first = true;

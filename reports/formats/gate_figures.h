@@ -7,20 +7,20 @@
 #include "gmd_report.h"
 
 /* Figures that are worse, with the commands that measure the first again and accept all. */
-void gmd_gate_regressions_terminal(const gmd_gate_result *gate, FILE *out, gmd_terminal terminal);
+void gate_regressions_terminal(const gmd_gate_result *gate, FILE *out, gmd_terminal terminal);
 /* A line for each category, and what there is to say of the baseline. */
-void gmd_gate_categories_terminal(const gmd_gate_result *gate, FILE *out);
+void gate_categories_terminal(const gmd_gate_result *gate, FILE *out);
 
-void gmd_gate_categories_markdown(const gmd_gate_result *gate, FILE *out);
+void gate_categories_markdown(const gmd_gate_result *gate, FILE *out);
 
 /* The keys "categories", "baseline" and "figures" of an open object. */
-void gmd_gate_figures_json(gmd_json *json, const gmd_gate_result *gate);
+void gate_figures_json(gmd_json *json, const gmd_gate_result *gate);
 
 /* The values of a figure's key "change", by gmd_gate_change; NULL is the end. */
-extern const char *const gmd_gate_changes[];
+extern const char *const gate_changes[];
 
 /* <failure> and <system-out> of a test case whose figures are worse. */
-void gmd_gate_figures_junit(const gmd_gate_result *gate, const gmd_gate_part *part,
-                            const gmd_gate_item *item, FILE *out);
+void gate_figures_junit(const gmd_gate_result *gate, const gmd_gate_part *part,
+                        const gmd_gate_item *item, FILE *out);
 
 #endif

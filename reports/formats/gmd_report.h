@@ -61,6 +61,11 @@ gmd_verdict gmd_report_verdict(const gmd_report *report);
 /* "pass", "fail" or "error". */
 const char *gmd_verdict_name(int verdict);
 
+/* What tells outcome number `index` from the others of the report, "growth leak=true seed 8": its
+ * name, what it was run with, and where that is not enough which of those that are alike it is. */
+enum { GMD_TITLE_TEXT = 448 };
+const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT]);
+
 /* Each writes the whole report to `out` and flushes it. GMD_FAILED: a write failed (a full disk);
  * part of the report may then be there. */
 gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error);

@@ -15,7 +15,7 @@ const char *gmd_verdict_name(int verdict)
     }
 }
 
-const char *gmd_oracle_fate_name(int fate)
+const char *oracle_fate_name(int fate)
 {
     switch (fate) {
     case GMD_ORACLE_PASSED:
@@ -34,7 +34,7 @@ gmd_verdict gmd_report_verdict(const gmd_report *report)
     }
     gmd_verdict worst = GMD_PASS;
     for (size_t i = 0; i < report->outcome_count; i++) {
-        if (gmd_is_error(report->outcomes[i])) {
+        if (is_error(report->outcomes[i])) {
             return GMD_ERROR;
         }
         worst = report->outcomes[i]->verdict == GMD_FAIL ? GMD_FAIL : worst;
@@ -42,7 +42,7 @@ gmd_verdict gmd_report_verdict(const gmd_report *report)
     return worst;
 }
 
-uint64_t gmd_report_requests(const gmd_report *report)
+uint64_t report_requests(const gmd_report *report)
 {
     uint64_t requests = 0;
     for (size_t i = 0; i < report->outcome_count; i++) {
@@ -51,7 +51,7 @@ uint64_t gmd_report_requests(const gmd_report *report)
     return requests;
 }
 
-double gmd_report_seconds(const gmd_report *report)
+double report_seconds(const gmd_report *report)
 {
     double seconds = 0;
     for (size_t i = 0; i < report->outcome_count; i++) {
@@ -60,7 +60,7 @@ double gmd_report_seconds(const gmd_report *report)
     return seconds;
 }
 
-double gmd_requests_per_second(const gmd_outcome *outcome)
+double requests_per_second(const gmd_outcome *outcome)
 {
     return outcome->seconds > 0 ? (double)outcome->requests / outcome->seconds : 0;
 }
@@ -91,12 +91,12 @@ const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[
     return text;
 }
 
-bool gmd_is_error(const gmd_outcome *outcome)
+bool is_error(const gmd_outcome *outcome)
 {
     return outcome->verdict != GMD_PASS && outcome->verdict != GMD_FAIL;
 }
 
-bool gmd_is_unexplained_failure(const gmd_outcome *outcome)
+bool is_unexplained_failure(const gmd_outcome *outcome)
 {
     if (outcome->verdict != GMD_FAIL) {
         return false;

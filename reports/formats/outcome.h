@@ -5,32 +5,27 @@
 #include "gmd_json.h"
 #include "gmd_report.h"
 
-uint64_t gmd_report_requests(const gmd_report *report);
-double gmd_report_seconds(const gmd_report *report);
+uint64_t report_requests(const gmd_report *report);
+double report_seconds(const gmd_report *report);
 
 /* Requests for each second; 0 where no time was measured. */
-double gmd_requests_per_second(const gmd_outcome *outcome);
-
-/* What tells outcome number `index` from the others of the report, "growth leak=true seed 8": its
- * name, what it was run with, and where that is not enough which of those that are alike it is. */
-enum { GMD_TITLE_TEXT = 448 };
-const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT]);
+double requests_per_second(const gmd_outcome *outcome);
 
 /* "pass", "fail" or "skipped", of a gmd_oracle_fate. */
-const char *gmd_oracle_fate_name(int fate);
+const char *oracle_fate_name(int fate);
 
 /* What each oracle said, as the key "oracles" of an open object (write_json.c). */
-void gmd_oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count);
+void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count);
 
 /* The run could not be carried out; also for a verdict that is none. */
-bool gmd_is_error(const gmd_outcome *outcome);
+bool is_error(const gmd_outcome *outcome);
 
 /* The run failed, but no oracle is marked as failed and no check differs: nothing else in a report
  * would show it. */
-bool gmd_is_unexplained_failure(const gmd_outcome *outcome);
+bool is_unexplained_failure(const gmd_outcome *outcome);
 
 /* Bound number `index` of the outcome and whether it was held, for people (bounds.c). */
-enum { GMD_BOUND_TEXT = 256 };
-const char *gmd_bound_text(const gmd_outcome *outcome, uint32_t index, char text[GMD_BOUND_TEXT]);
+enum { BOUND_TEXT = 256 };
+const char *bound_text(const gmd_outcome *outcome, uint32_t index, char text[BOUND_TEXT]);
 
 #endif

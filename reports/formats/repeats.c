@@ -79,7 +79,7 @@ static spread spread_of(const gmd_report *report, const gmd_repeat *repeat, int 
     bool all_known = values != NULL;
     for (size_t i = 0; all_known && i < repeat->count; i++) {
         const gmd_outcome *outcome = report->outcomes[repeat->first + i];
-        if (!gmd_is_error(outcome)) {
+        if (!is_error(outcome)) {
             values[count++] = figures[figure].of(outcome);
             all_known = values[count - 1] != GMD_STAT_UNKNOWN;
         }
@@ -102,7 +102,7 @@ static size_t passed(const gmd_report *report, const gmd_repeat *repeat)
     return count;
 }
 
-bool gmd_is_repeated(const gmd_report *report, size_t outcome)
+bool is_repeated(const gmd_report *report, size_t outcome)
 {
     for (size_t i = 0; i < report->repeat_count; i++) {
         const gmd_repeat *repeat = &report->repeats[i];
@@ -128,7 +128,7 @@ static void write_spread(gmd_json *json, const char *key, spread s)
     gmd_json_end(json);
 }
 
-void gmd_repeats_json(gmd_json *json, const gmd_report *report)
+void repeats_json(gmd_json *json, const gmd_report *report)
 {
     if (report->repeat_count == 0) {
         return;
@@ -181,7 +181,7 @@ static void put_spread(const char *heading, spread s, bool is_bytes, FILE *out)
     putc('\n', out);
 }
 
-void gmd_repeats_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
+void repeats_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
 {
     const char *bold = terminal.color ? "\033[1m" : "", *plain = terminal.color ? "\033[0m" : "";
     for (size_t i = 0; i < report->repeat_count; i++) {

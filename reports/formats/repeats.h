@@ -6,13 +6,13 @@
 #include "gmd_report.h"
 
 /* The array "repeats" of an open object; nothing where nothing was repeated. */
-void gmd_repeats_json(gmd_json *json, const gmd_report *report);
+void repeats_json(gmd_json *json, const gmd_report *report);
 
 /* Whether the outcome is one of several runs and has no finding of its own: the statistics stand
  * for it. */
-bool gmd_is_repeated(const gmd_report *report, size_t outcome);
+bool is_repeated(const gmd_report *report, size_t outcome);
 
 /* A table for each workload: least, median and most. */
-void gmd_repeats_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
+void repeats_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
 
 #endif

@@ -20,184 +20,179 @@ static const char *const verdicts[] = {"pass", "fail", "error", NULL}; /* gmd_ve
 
 /* --- parts of a run ---------------------------------------------------------------------- */
 
-static void read_stats(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
+static void read_stats(result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    const json_t *stats = gmd_result_member(r, run, "stats", GMD_RESULT_OBJECT, false);
+    const json_t *stats = result_member(r, run, "stats", RESULT_OBJECT, false);
     if (!stats) {
         return;
     }
     o->has_stats = true;
-    o->stats =
-        (gmd_stats){.struct_size = sizeof o->stats,
-                    .allocated_bytes = gmd_result_figure(r, stats, "allocated_bytes"),
-                    .allocated_bytes_peak = gmd_result_figure(r, stats, "allocated_bytes_peak"),
-                    .reserved_bytes = gmd_result_figure(r, stats, "reserved_bytes"),
-                    .reserved_bytes_peak = gmd_result_figure(r, stats, "reserved_bytes_peak"),
-                    .active_bytes = gmd_result_figure(r, stats, "active_bytes"),
-                    .active_bytes_peak = gmd_result_figure(r, stats, "active_bytes_peak"),
-                    .inactive_split_bytes = gmd_result_figure(r, stats, "inactive_split_bytes"),
-                    .requested_bytes = gmd_result_figure(r, stats, "requested_bytes"),
-                    .allocation_count = gmd_result_figure(r, stats, "allocation_count"),
-                    .segment_count = gmd_result_figure(r, stats, "segment_count"),
-                    .num_alloc_retries = gmd_result_figure(r, stats, "num_alloc_retries"),
-                    .num_ooms = gmd_result_figure(r, stats, "num_ooms")};
+    o->stats = (gmd_stats){.struct_size = sizeof o->stats,
+                           .allocated_bytes = result_figure(r, stats, "allocated_bytes"),
+                           .allocated_bytes_peak = result_figure(r, stats, "allocated_bytes_peak"),
+                           .reserved_bytes = result_figure(r, stats, "reserved_bytes"),
+                           .reserved_bytes_peak = result_figure(r, stats, "reserved_bytes_peak"),
+                           .active_bytes = result_figure(r, stats, "active_bytes"),
+                           .active_bytes_peak = result_figure(r, stats, "active_bytes_peak"),
+                           .inactive_split_bytes = result_figure(r, stats, "inactive_split_bytes"),
+                           .requested_bytes = result_figure(r, stats, "requested_bytes"),
+                           .allocation_count = result_figure(r, stats, "allocation_count"),
+                           .segment_count = result_figure(r, stats, "segment_count"),
+                           .num_alloc_retries = result_figure(r, stats, "num_alloc_retries"),
+                           .num_ooms = result_figure(r, stats, "num_ooms")};
 }
 
-static void read_violations(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
+static void read_violations(result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    const json_t *all =
-        gmd_result_array(r, run, "violations", GMD_RESULT_OBJECT, GMD_VIOLATION_MAX);
+    const json_t *all = result_array(r, run, "violations", RESULT_OBJECT, GMD_VIOLATION_MAX);
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
         gmd_violation *violation = &o->violations[o->violation_count++];
-        gmd_result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
-        violation->request = gmd_result_number(r, v, "request", UINT64_MAX);
-        gmd_result_text(r, v, "message", violation->message, sizeof violation->message);
-        gmd_result_copy(r, gmd_result_member(r, v, "case", GMD_RESULT_STRING, false),
-                        violation->case_path, sizeof violation->case_path);
+        result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
+        violation->request = result_number(r, v, "request", UINT64_MAX);
+        result_text(r, v, "message", violation->message, sizeof violation->message);
+        result_copy(r, result_member(r, v, "case", RESULT_STRING, false), violation->case_path,
+                    sizeof violation->case_path);
     }
 }
 
-static void read_phases(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
+static void read_phases(result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    const json_t *all = gmd_result_array(r, run, "phases", GMD_RESULT_OBJECT, GMD_PHASE_MAX);
+    const json_t *all = result_array(r, run, "phases", RESULT_OBJECT, GMD_PHASE_MAX);
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
         gmd_phase *phase = &o->phases[o->phase_count++];
-        gmd_result_text(r, v, "label", phase->label, sizeof phase->label);
-        phase->allocated = gmd_result_figure(r, v, "allocated");
-        phase->max_allocated = gmd_result_figure(r, v, "max_allocated");
-        phase->reserved = gmd_result_figure(r, v, "reserved");
-        phase->max_reserved = gmd_result_figure(r, v, "max_reserved");
+        result_text(r, v, "label", phase->label, sizeof phase->label);
+        phase->allocated = result_figure(r, v, "allocated");
+        phase->max_allocated = result_figure(r, v, "max_allocated");
+        phase->reserved = result_figure(r, v, "reserved");
+        phase->max_reserved = result_figure(r, v, "max_reserved");
     }
-    if (gmd_result_member(r, run, "phases_dropped", GMD_RESULT_NUMBER, false)) {
-        o->phases_dropped = (uint32_t)gmd_result_number(r, run, "phases_dropped", INT32_MAX);
+    if (result_member(r, run, "phases_dropped", RESULT_NUMBER, false)) {
+        o->phases_dropped = (uint32_t)result_number(r, run, "phases_dropped", INT32_MAX);
     }
 }
 
-static void read_bounds(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
+static void read_bounds(result_reader *r, const json_t *run, gmd_outcome *o)
 {
     static const char *const figures[] = {"allocated", "reserved", NULL};
-    if (!gmd_result_member(r, run, "bounds", GMD_RESULT_ARRAY, false)) {
+    if (!result_member(r, run, "bounds", RESULT_ARRAY, false)) {
         return;
     }
-    const json_t *all = gmd_result_array(r, run, "bounds", GMD_RESULT_OBJECT, GMD_BOUND_MAX);
+    const json_t *all = result_array(r, run, "bounds", RESULT_OBJECT, GMD_BOUND_MAX);
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
         gmd_stated_bound *bound = &o->bounds[o->bound_count++];
-        bound->is_reserved = gmd_result_word(r, v, "figure", figures) == 1;
-        bound->bytes = gmd_result_number(r, v, "bytes", UINT64_MAX);
-        bound->peak = gmd_result_figure(r, v, "peak");
-        bound->leaks = gmd_result_bool(r, v, "leaks");
+        bound->is_reserved = result_word(r, v, "figure", figures) == 1;
+        bound->bytes = result_number(r, v, "bytes", UINT64_MAX);
+        bound->peak = result_figure(r, v, "peak");
+        bound->leaks = result_bool(r, v, "leaks");
         if (gmd_stated_bound_is_passed(bound)) {
-            bound->passed_phase = (uint32_t)gmd_result_number(r, v, "passed_phase", UINT32_MAX);
+            bound->passed_phase = (uint32_t)result_number(r, v, "passed_phase", UINT32_MAX);
         }
     }
 }
 
-static void read_notes(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
+static void read_notes(result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    const json_t *all = gmd_result_array(r, run, "notes", GMD_RESULT_STRING, GMD_NOTE_MAX);
+    const json_t *all = result_array(r, run, "notes", RESULT_STRING, GMD_NOTE_MAX);
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
-        gmd_result_copy(r, v, o->notes[o->note_count], sizeof *o->notes);
+        result_copy(r, v, o->notes[o->note_count], sizeof *o->notes);
         o->note_count++;
     }
 }
 
 /* --- what replay --check found ----------------------------------------------------------- */
 
-static void read_difference(gmd_result_reader *r, const json_t *from, gmd_check *check)
+static void read_difference(result_reader *r, const json_t *from, gmd_check *check)
 {
-    const json_t *d = gmd_result_member(r, from, "first_difference", GMD_RESULT_OBJECT, false);
+    const json_t *d = result_member(r, from, "first_difference", RESULT_OBJECT, false);
     if (!d) {
         return;
     }
     check->first_difference.present = true;
-    check->first_difference.request = gmd_result_number(r, d, "request", UINT64_MAX);
-    gmd_result_text(r, d, "what", check->first_difference.what,
-                    sizeof check->first_difference.what);
-    gmd_result_text(r, d, "expected", check->first_difference.expected,
-                    sizeof check->first_difference.expected);
-    gmd_result_text(r, d, "got", check->first_difference.got, sizeof check->first_difference.got);
-    gmd_result_text(r, d, "text", check->first_difference.text,
-                    sizeof check->first_difference.text);
+    check->first_difference.request = result_number(r, d, "request", UINT64_MAX);
+    result_text(r, d, "what", check->first_difference.what, sizeof check->first_difference.what);
+    result_text(r, d, "expected", check->first_difference.expected,
+                sizeof check->first_difference.expected);
+    result_text(r, d, "got", check->first_difference.got, sizeof check->first_difference.got);
+    result_text(r, d, "text", check->first_difference.text, sizeof check->first_difference.text);
 }
 
-static void read_requests(gmd_result_reader *r, const json_t *from, gmd_check_quirk *quirk)
+static void read_requests(result_reader *r, const json_t *from, gmd_check_quirk *quirk)
 {
     enum { REQUESTS = sizeof quirk->requests / sizeof *quirk->requests };
-    const json_t *all = gmd_result_array(r, from, "requests", GMD_RESULT_NUMBER, REQUESTS);
+    const json_t *all = result_array(r, from, "requests", RESULT_NUMBER, REQUESTS);
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *request = json_array_get(all, i);
         if (!json_is_integer(request) || json_integer_value(request) < 0) {
-            gmd_result_refuse(r, all, "[%zu]: expected a whole number from 0", i);
+            result_refuse(r, all, "[%zu]: expected a whole number from 0", i);
         }
         quirk->requests[i] = (uint64_t)json_integer_value(request);
     }
 }
 
-static void read_quirks(gmd_result_reader *r, const json_t *from, gmd_check *check)
+static void read_quirks(result_reader *r, const json_t *from, gmd_check *check)
 {
     enum { QUIRKS = sizeof check->quirks / sizeof *check->quirks };
-    const json_t *all = gmd_result_array(r, from, "quirks", GMD_RESULT_OBJECT, QUIRKS);
+    const json_t *all = result_array(r, from, "quirks", RESULT_OBJECT, QUIRKS);
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
         gmd_check_quirk *quirk = &check->quirks[check->quirk_count++];
-        gmd_result_text(r, v, "name", quirk->name, sizeof quirk->name);
-        quirk->count = gmd_result_number(r, v, "count", UINT64_MAX);
+        result_text(r, v, "name", quirk->name, sizeof quirk->name);
+        quirk->count = result_number(r, v, "count", UINT64_MAX);
         read_requests(r, v, quirk);
     }
 }
 
-static void read_check(gmd_result_reader *r, const json_t *run, gmd_check *check)
+static void read_check(result_reader *r, const json_t *run, gmd_check *check)
 {
-    const json_t *c = gmd_result_member(r, run, "check", GMD_RESULT_OBJECT, false);
+    const json_t *c = result_member(r, run, "check", RESULT_OBJECT, false);
     if (!c) {
         return;
     }
     check->present = true;
-    check->requests = gmd_result_number(r, c, "requests", UINT64_MAX);
-    check->matched = gmd_result_number(r, c, "matched", UINT64_MAX);
-    check->exact = gmd_result_bool(r, c, "exact");
-    check->is_cut_off = gmd_result_bool(r, c, "stopped_by_violation");
-    check->cut_off_at = check->is_cut_off ? gmd_result_number(r, c, "cut_off_at", UINT64_MAX) : 0;
+    check->requests = result_number(r, c, "requests", UINT64_MAX);
+    check->matched = result_number(r, c, "matched", UINT64_MAX);
+    check->exact = result_bool(r, c, "exact");
+    check->is_cut_off = result_bool(r, c, "stopped_by_violation");
+    check->cut_off_at = check->is_cut_off ? result_number(r, c, "cut_off_at", UINT64_MAX) : 0;
     read_difference(r, c, check);
     read_quirks(r, c, check);
-    check->device_events = gmd_result_number(r, c, "device_events", UINT64_MAX);
-    check->end_state_checked = gmd_result_bool(r, c, "end_state_checked");
-    check->statistics_checked = gmd_result_bool(r, c, "statistics_checked");
-    check->blocks_compared = gmd_result_number(r, c, "blocks_compared", UINT64_MAX);
-    check->figures_compared = gmd_result_number(r, c, "figures_compared", UINT64_MAX);
-    uint64_t limit = gmd_result_figure(r, c, "limit");
+    check->device_events = result_number(r, c, "device_events", UINT64_MAX);
+    check->end_state_checked = result_bool(r, c, "end_state_checked");
+    check->statistics_checked = result_bool(r, c, "statistics_checked");
+    check->blocks_compared = result_number(r, c, "blocks_compared", UINT64_MAX);
+    check->figures_compared = result_number(r, c, "figures_compared", UINT64_MAX);
+    uint64_t limit = result_figure(r, c, "limit");
     check->limit_bytes = limit == GMD_STAT_UNKNOWN ? 0 : limit;
-    check->limit_inferred = gmd_result_bool(r, c, "limit_inferred");
+    check->limit_inferred = result_bool(r, c, "limit_inferred");
 }
 
 /* --- runs -------------------------------------------------------------------------------- */
 
-static void read_run(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
+static void read_run(result_reader *r, const json_t *run, gmd_outcome *o)
 {
-    gmd_result_text(r, run, "name", o->name, sizeof o->name);
-    gmd_result_text(r, run, "kind", o->kind, sizeof o->kind);
-    gmd_result_text(r, run, "variant", o->variant, sizeof o->variant);
-    gmd_result_copy(r, gmd_result_member(r, run, "path", GMD_RESULT_STRING, false), o->path,
-                    sizeof o->path);
-    gmd_result_oracles(r, run, o->oracles, &o->oracle_count);
-    o->verdict = gmd_result_word(r, run, "verdict", verdicts);
+    result_text(r, run, "name", o->name, sizeof o->name);
+    result_text(r, run, "kind", o->kind, sizeof o->kind);
+    result_text(r, run, "variant", o->variant, sizeof o->variant);
+    result_copy(r, result_member(r, run, "path", RESULT_STRING, false), o->path, sizeof o->path);
+    result_oracles(r, run, o->oracles, &o->oracle_count);
+    o->verdict = result_word(r, run, "verdict", verdicts);
     if (o->verdict == GMD_ERROR) {
-        gmd_result_text(r, run, "error", o->error, sizeof o->error);
-        o->error_status = gmd_result_bool(r, run, "bad_input") ? GMD_BAD_INPUT : GMD_FAILED;
+        result_text(r, run, "error", o->error, sizeof o->error);
+        o->error_status = result_bool(r, run, "bad_input") ? GMD_BAD_INPUT : GMD_FAILED;
     }
-    o->seed = gmd_result_number(r, run, "seed", UINT64_MAX);
-    o->requests = gmd_result_number(r, run, "requests", UINT64_MAX);
-    o->device_calls = gmd_result_number(r, run, "device_calls", UINT64_MAX);
-    o->known_count = gmd_result_number(r, run, "known_violations", UINT64_MAX);
-    o->seconds = gmd_result_seconds(r, run, "seconds");
+    o->seed = result_number(r, run, "seed", UINT64_MAX);
+    o->requests = result_number(r, run, "requests", UINT64_MAX);
+    o->device_calls = result_number(r, run, "device_calls", UINT64_MAX);
+    o->known_count = result_number(r, run, "known_violations", UINT64_MAX);
+    o->seconds = result_seconds(r, run, "seconds");
     read_phases(r, run, o);
     read_bounds(r, run, o);
-    if (gmd_result_member(r, run, "smallest_limit", GMD_RESULT_NUMBER, false)) {
-        o->smallest_limit_bytes = gmd_result_number(r, run, "smallest_limit", UINT64_MAX);
+    if (result_member(r, run, "smallest_limit", RESULT_NUMBER, false)) {
+        o->smallest_limit_bytes = result_number(r, run, "smallest_limit", UINT64_MAX);
     }
     read_stats(r, run, o);
     read_violations(r, run, o);
@@ -206,30 +201,30 @@ static void read_run(gmd_result_reader *r, const json_t *run, gmd_outcome *o)
 }
 
 /* The next outcome, an empty one. */
-static gmd_outcome *add_outcome(gmd_result_reader *r, gmd_result_file *result)
+static gmd_outcome *add_outcome(result_reader *r, gmd_result_file *result)
 {
     gmd_outcome *o = calloc(1, sizeof *o);
     if (o) {
         result->outcomes[result->report.outcome_count++] = o;
     } else {
-        gmd_result_fail_memory(r);
+        result_fail_memory(r);
     }
     return o;
 }
 
-static bool make_outcomes(gmd_result_reader *r, gmd_result_file *result, size_t count)
+static bool make_outcomes(result_reader *r, gmd_result_file *result, size_t count)
 {
     result->outcomes = calloc(count + 1, sizeof(gmd_outcome *));
     if (!result->outcomes) {
-        gmd_result_fail_memory(r);
+        result_fail_memory(r);
     }
     return result->outcomes && r->status == GMD_OK;
 }
 
-static void read_runs(gmd_result_reader *r, const json_t *root, const char *key,
+static void read_runs(result_reader *r, const json_t *root, const char *key,
                       gmd_result_file *result)
 {
-    const json_t *all = gmd_result_array(r, root, key, GMD_RESULT_OBJECT, UINT32_MAX);
+    const json_t *all = result_array(r, root, key, RESULT_OBJECT, UINT32_MAX);
     size_t count = json_array_size(all);
     if (!make_outcomes(r, result, count)) {
         return;
@@ -243,9 +238,9 @@ static void read_runs(gmd_result_reader *r, const json_t *root, const char *key,
 }
 
 /* The gate is one run. One that could not begin has no parts: it is told as any other run. */
-static void read_gate(gmd_result_reader *r, const json_t *root, gmd_result_file *result)
+static void read_gate(result_reader *r, const json_t *root, gmd_result_file *result)
 {
-    gmd_result_gate(r, root, &result->gate);
+    result_gate(r, root, &result->gate);
     gmd_outcome *o = make_outcomes(r, result, 1) ? add_outcome(r, result) : NULL;
     if (o) {
         gmd_gate_outcome(&result->gate, o);
@@ -253,27 +248,27 @@ static void read_gate(gmd_result_reader *r, const json_t *root, gmd_result_file 
     }
 }
 
-static void read_repeats(gmd_result_reader *r, const json_t *root, gmd_result_file *result)
+static void read_repeats(result_reader *r, const json_t *root, gmd_result_file *result)
 {
     gmd_report *report = &result->report;
-    if (!gmd_result_member(r, root, "repeats", GMD_RESULT_ARRAY, false)) {
+    if (!result_member(r, root, "repeats", RESULT_ARRAY, false)) {
         return;
     }
-    const json_t *all = gmd_result_array(r, root, "repeats", GMD_RESULT_OBJECT, UINT32_MAX);
+    const json_t *all = result_array(r, root, "repeats", RESULT_OBJECT, UINT32_MAX);
     result->repeats = calloc(json_array_size(all) + 1, sizeof *result->repeats);
     if (!result->repeats) {
-        gmd_result_fail_memory(r);
+        result_fail_memory(r);
         return;
     }
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
         gmd_repeat *repeat = &result->repeats[report->repeat_count++];
-        repeat->first = gmd_result_number(r, v, "first_run", SIZE_MAX);
-        repeat->count = gmd_result_number(r, v, "runs", SIZE_MAX);
+        repeat->first = result_number(r, v, "first_run", SIZE_MAX);
+        repeat->count = result_number(r, v, "runs", SIZE_MAX);
         bool is_there = repeat->first < report->outcome_count && repeat->count > 0 &&
                         repeat->count <= report->outcome_count - repeat->first;
         if (!is_there) {
-            gmd_result_refuse(r, v, "these runs are not there");
+            result_refuse(r, v, "these runs are not there");
         }
     }
 }
@@ -281,33 +276,33 @@ static void read_repeats(gmd_result_reader *r, const json_t *root, gmd_result_fi
 /* --- the whole --------------------------------------------------------------------------- */
 
 /* What says that it failed never looks like a pass, whatever its runs say, nor the other way. */
-static void check_verdict(gmd_result_reader *r, const json_t *root, const gmd_report *report)
+static void check_verdict(result_reader *r, const json_t *root, const gmd_report *report)
 {
-    int stated = gmd_result_word(r, root, "verdict", verdicts);
+    int stated = result_word(r, root, "verdict", verdicts);
     int runs = gmd_report_verdict(report);
     if (r->status == GMD_OK && stated != runs) {
-        gmd_result_refuse(r, root, "\"verdict\" is \"%s\", and that of the runs together \"%s\"",
-                          gmd_verdict_name(stated), gmd_verdict_name(runs));
+        result_refuse(r, root, "\"verdict\" is \"%s\", and that of the runs together \"%s\"",
+                      gmd_verdict_name(stated), gmd_verdict_name(runs));
     }
 }
 
-static void read_report(gmd_result_reader *r, gmd_result_file *result)
+static void read_report(result_reader *r, gmd_result_file *result)
 {
     static const char *const commands[] = {"run", "replay", "fuzz", "gate", NULL};
     static const char *const devices[] = {"sim", "cuda", NULL};
     const json_t *root = r->root;
     gmd_report *report = &result->report;
     if (!json_object_get(root, "gmd")) {
-        gmd_result_refuse(r, root,
-                          "expected what gmd writes with --json: an object with the key \"gmd\"");
+        result_refuse(r, root,
+                      "expected what gmd writes with --json: an object with the key \"gmd\"");
     }
-    report->version = gmd_result_string(r, root, "gmd");
-    report->command = commands[gmd_result_word(r, root, "command", commands)];
-    const json_t *line = gmd_result_member(r, root, "command_line", GMD_RESULT_STRING, false);
+    report->version = result_string(r, root, "gmd");
+    report->command = commands[result_word(r, root, "command", commands)];
+    const json_t *line = result_member(r, root, "command_line", RESULT_STRING, false);
     report->command_line = json_string_value(line);
-    report->allocator = gmd_result_string(r, root, "allocator");
-    report->device = devices[gmd_result_word(r, root, "device", devices)];
-    report->seed = gmd_result_number(r, root, "seed", UINT64_MAX);
+    report->allocator = result_string(r, root, "allocator");
+    report->device = devices[result_word(r, root, "device", devices)];
+    report->seed = result_number(r, root, "seed", UINT64_MAX);
     bool is_gate = strcmp(report->command, "gate") == 0;
     if (is_gate && !json_object_get(root, "scenarios")) {
         read_gate(r, root, result);
@@ -334,10 +329,10 @@ static gmd_status load(json_t **root, const char *text, size_t size, const char 
 gmd_status gmd_result_file_parse(gmd_result_file **result, const char *text, size_t size,
                                  const char *name, gmd_error *error)
 {
-    gmd_result_reader r = {.name = name, .error = error};
+    result_reader r = {.name = name, .error = error};
     *result = calloc(1, sizeof **result);
     if (!*result) {
-        gmd_result_fail_memory(&r);
+        result_fail_memory(&r);
         return r.status;
     }
     r.status = load(&(*result)->root, text, size, name, error);

@@ -57,7 +57,7 @@ static bool find(const json_t *in, const json_t *target, place *p)
     return false;
 }
 
-void gmd_result_refuse(gmd_result_reader *r, const json_t *at, const char *format, ...)
+void result_refuse(result_reader *r, const json_t *at, const char *format, ...)
 {
     char message[400];
     place where = {0};
@@ -75,23 +75,23 @@ void gmd_result_refuse(gmd_result_reader *r, const json_t *at, const char *forma
 
 /* --- values ------------------------------------------------------------------------------ */
 
-static const char *name_of_type(gmd_result_type type)
+static const char *name_of_type(result_type type)
 {
     static const char *const names[] = {"true or false", "a number", "a string", "an array",
                                         "an object"};
     return names[type];
 }
 
-static bool is_of_type(const json_t *value, gmd_result_type type)
+static bool is_of_type(const json_t *value, result_type type)
 {
     switch (type) {
-    case GMD_RESULT_BOOL:
+    case RESULT_BOOL:
         return json_is_boolean(value);
-    case GMD_RESULT_NUMBER:
+    case RESULT_NUMBER:
         return json_is_number(value);
-    case GMD_RESULT_STRING:
+    case RESULT_STRING:
         return json_is_string(value);
-    case GMD_RESULT_ARRAY:
+    case RESULT_ARRAY:
         return json_is_array(value);
     default:
         return json_is_object(value);
@@ -100,7 +100,7 @@ static bool is_of_type(const json_t *value, gmd_result_type type)
 
 static const char *name_of(const json_t *value)
 {
-    for (gmd_result_type type = GMD_RESULT_BOOL; type <= GMD_RESULT_OBJECT; type++) {
+    for (result_type type = RESULT_BOOL; type <= RESULT_OBJECT; type++) {
         if (is_of_type(value, type)) {
             return name_of_type(type);
         }
@@ -108,23 +108,23 @@ static const char *name_of(const json_t *value)
     return "null";
 }
 
-const json_t *gmd_result_member(gmd_result_reader *r, const json_t *object, const char *key,
-                                gmd_result_type type, bool needed)
+const json_t *result_member(result_reader *r, const json_t *object, const char *key,
+                            result_type type, bool needed)
 {
     if (r->status != GMD_OK || !object) {
         return NULL;
     }
     const json_t *value = json_object_get(object, key);
     if (!value && needed) {
-        gmd_result_refuse(r, object, "the key \"%.60s\" is missing", key);
+        result_refuse(r, object, "the key \"%.60s\" is missing", key);
     } else if (value && !is_of_type(value, type) && (needed || !json_is_null(value))) {
-        gmd_result_refuse(r, object, "\"%.60s\": expected %s, found %s", key, name_of_type(type),
-                          name_of(value));
+        result_refuse(r, object, "\"%.60s\": expected %s, found %s", key, name_of_type(type),
+                      name_of(value));
     }
     return r->status == GMD_OK && value && is_of_type(value, type) ? value : NULL;
 }
 
-void gmd_result_copy(gmd_result_reader *r, const json_t *string, char *text, size_t size)
+void result_copy(result_reader *r, const json_t *string, char *text, size_t size)
 {
     if (r->status != GMD_OK || !string) {
         return;
@@ -141,77 +141,74 @@ void gmd_result_copy(gmd_result_reader *r, const json_t *string, char *text, siz
     text[length] = '\0';
 }
 
-void gmd_result_text(gmd_result_reader *r, const json_t *object, const char *key, char *text,
-                     size_t size)
+void result_text(result_reader *r, const json_t *object, const char *key, char *text, size_t size)
 {
-    gmd_result_copy(r, gmd_result_member(r, object, key, GMD_RESULT_STRING, true), text, size);
+    result_copy(r, result_member(r, object, key, RESULT_STRING, true), text, size);
 }
 
-const char *gmd_result_string(gmd_result_reader *r, const json_t *object, const char *key)
+const char *result_string(result_reader *r, const json_t *object, const char *key)
 {
-    const json_t *value = gmd_result_member(r, object, key, GMD_RESULT_STRING, true);
+    const json_t *value = result_member(r, object, key, RESULT_STRING, true);
     return value ? json_string_value(value) : "";
 }
 
-static uint64_t to_number(gmd_result_reader *r, const json_t *object, const json_t *value,
+static uint64_t to_number(result_reader *r, const json_t *object, const json_t *value,
                           const char *key, uint64_t most)
 {
     if (value && (!json_is_integer(value) || json_integer_value(value) < 0 ||
                   (uint64_t)json_integer_value(value) > most)) {
-        gmd_result_refuse(r, object, "\"%.60s\": expected a whole number from 0 to %" PRIu64, key,
-                          most);
+        result_refuse(r, object, "\"%.60s\": expected a whole number from 0 to %" PRIu64, key,
+                      most);
         return 0;
     }
     return (uint64_t)json_integer_value(value);
 }
 
-uint64_t gmd_result_number(gmd_result_reader *r, const json_t *object, const char *key,
-                           uint64_t most)
+uint64_t result_number(result_reader *r, const json_t *object, const char *key, uint64_t most)
 {
-    const json_t *value = gmd_result_member(r, object, key, GMD_RESULT_NUMBER, true);
+    const json_t *value = result_member(r, object, key, RESULT_NUMBER, true);
     return to_number(r, object, value, key, most);
 }
 
-uint64_t gmd_result_figure(gmd_result_reader *r, const json_t *object, const char *key)
+uint64_t result_figure(result_reader *r, const json_t *object, const char *key)
 {
     bool is_needed = !json_is_null(json_object_get(object, key));
-    const json_t *value = gmd_result_member(r, object, key, GMD_RESULT_NUMBER, is_needed);
+    const json_t *value = result_member(r, object, key, RESULT_NUMBER, is_needed);
     return value ? to_number(r, object, value, key, UINT64_MAX) : GMD_STAT_UNKNOWN;
 }
 
-bool gmd_result_bool(gmd_result_reader *r, const json_t *object, const char *key)
+bool result_bool(result_reader *r, const json_t *object, const char *key)
 {
-    return json_is_true(gmd_result_member(r, object, key, GMD_RESULT_BOOL, true));
+    return json_is_true(result_member(r, object, key, RESULT_BOOL, true));
 }
 
-double gmd_result_seconds(gmd_result_reader *r, const json_t *object, const char *key)
+double result_seconds(result_reader *r, const json_t *object, const char *key)
 {
-    const json_t *value = gmd_result_member(r, object, key, GMD_RESULT_NUMBER, true);
+    const json_t *value = result_member(r, object, key, RESULT_NUMBER, true);
     double seconds = json_number_value(value);
     if (value && !(seconds >= 0 && seconds <= 1e12)) {
-        gmd_result_refuse(r, object, "\"%.60s\": expected a number of seconds", key);
+        result_refuse(r, object, "\"%.60s\": expected a number of seconds", key);
         return 0;
     }
     return seconds;
 }
 
-double gmd_result_quantity(gmd_result_reader *r, const json_t *object, const char *key)
+double result_quantity(result_reader *r, const json_t *object, const char *key)
 {
-    const json_t *value = gmd_result_member(r, object, key, GMD_RESULT_NUMBER, true);
+    const json_t *value = result_member(r, object, key, RESULT_NUMBER, true);
     double quantity = json_number_value(value);
-    if (value && !(quantity >= 0 && quantity <= GMD_RESULT_QUANTITY_MAX)) {
-        gmd_result_refuse(r, object, "\"%.60s\": expected a number from 0 to 2^63", key);
+    if (value && !(quantity >= 0 && quantity <= RESULT_QUANTITY_MAX)) {
+        result_refuse(r, object, "\"%.60s\": expected a number from 0 to 2^63", key);
         return 0;
     }
     return quantity;
 }
 
-int gmd_result_word(gmd_result_reader *r, const json_t *object, const char *key,
-                    const char *const *words)
+int result_word(result_reader *r, const json_t *object, const char *key, const char *const *words)
 {
     char list[120] = "";
     size_t used = 0;
-    const char *word = gmd_result_string(r, object, key);
+    const char *word = result_string(r, object, key);
     for (int i = 0; r->status == GMD_OK && words[i]; i++) {
         if (strcmp(word, words[i]) == 0) {
             return i;
@@ -219,23 +216,23 @@ int gmd_result_word(gmd_result_reader *r, const json_t *object, const char *key,
         used +=
             (size_t)snprintf(list + used, sizeof list - used, "%s\"%s\"", i ? ", " : "", words[i]);
     }
-    gmd_result_refuse(r, object, "\"%.60s\": expected one of %s, found \"%.60s\"", key, list, word);
+    result_refuse(r, object, "\"%.60s\": expected one of %s, found \"%.60s\"", key, list, word);
     return 0;
 }
 
-const json_t *gmd_result_array(gmd_result_reader *r, const json_t *object, const char *key,
-                               gmd_result_type type, size_t most)
+const json_t *result_array(result_reader *r, const json_t *object, const char *key,
+                           result_type type, size_t most)
 {
-    const json_t *array = gmd_result_member(r, object, key, GMD_RESULT_ARRAY, true);
+    const json_t *array = result_member(r, object, key, RESULT_ARRAY, true);
     if (json_array_size(array) > most) {
-        gmd_result_refuse(r, array, "%zu values, expected up to %zu", json_array_size(array), most);
+        result_refuse(r, array, "%zu values, expected up to %zu", json_array_size(array), most);
         return NULL;
     }
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *value = json_array_get(array, i);
         if (!is_of_type(value, type)) {
-            gmd_result_refuse(r, array, "[%zu]: expected %s, found %s", i, name_of_type(type),
-                              name_of(value));
+            result_refuse(r, array, "[%zu]: expected %s, found %s", i, name_of_type(type),
+                          name_of(value));
             return NULL;
         }
     }
@@ -244,30 +241,30 @@ const json_t *gmd_result_array(gmd_result_reader *r, const json_t *object, const
 
 /* --- of several values ------------------------------------------------------------------- */
 
-void gmd_result_oracles(gmd_result_reader *r, const json_t *object, gmd_oracle_result *oracles,
-                        uint32_t *count)
+void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *oracles,
+                    uint32_t *count)
 {
     static const char *const fates[] = {"pass", "fail", "skipped", NULL}; /* gmd_oracle_fate */
     if (object && !json_object_get(object, "oracles")) {
-        gmd_result_refuse(
+        result_refuse(
             r, object,
             "the key \"oracles\" is missing: an earlier gmd wrote this, without what each "
             "oracle said; give what was run instead");
         return;
     }
-    const json_t *all = gmd_result_array(r, object, "oracles", GMD_RESULT_OBJECT, GMD_ORACLE_MAX);
+    const json_t *all = result_array(r, object, "oracles", RESULT_OBJECT, GMD_ORACLE_MAX);
     for (size_t i = 0; i < json_array_size(all) && r->status == GMD_OK; i++) {
         const json_t *v = json_array_get(all, i);
         gmd_oracle_result *result = &oracles[(*count)++];
-        gmd_result_text(r, v, "name", result->name, sizeof result->name);
-        result->fate = gmd_result_word(r, v, "verdict", fates);
+        result_text(r, v, "name", result->name, sizeof result->name);
+        result->fate = result_word(r, v, "verdict", fates);
         if (result->fate == GMD_ORACLE_SKIPPED) {
-            gmd_result_text(r, v, "reason", result->reason, sizeof result->reason);
+            result_text(r, v, "reason", result->reason, sizeof result->reason);
         }
     }
 }
 
-void gmd_result_fail_memory(gmd_result_reader *r)
+void result_fail_memory(result_reader *r)
 {
     if (r->status == GMD_OK) {
         r->status = gmd_fail(r->error, GMD_NO_MEMORY, "%.200s: no host memory to read it", r->name);

@@ -15,24 +15,24 @@ static const char *or_null(const char *text)
     return *text ? text : NULL;
 }
 
-static void visit_gate(const gmd_report *report, gmd_sarif_visit *visit, void *context)
+static void visit_gate(const gmd_report *report, sarif_visit *visit, void *context)
 {
     for (size_t i = 0; i < report->gate->finding_count; i++) {
         const gmd_gate_finding *f = &report->gate->findings[i];
         char place[sizeof f->part + sizeof f->item];
         snprintf(place, sizeof place, "%s/%s", f->part, f->item);
-        gmd_sarif_result result = {.rule = f->violation.oracle,
-                                   .message = f->violation.message,
-                                   .outcome = report->outcomes[0],
-                                   .place = place,
-                                   .case_path = or_null(f->violation.case_path),
-                                   .replay = or_null(f->replay),
-                                   .request = f->violation.request};
+        sarif_result result = {.rule = f->violation.oracle,
+                               .message = f->violation.message,
+                               .outcome = report->outcomes[0],
+                               .place = place,
+                               .case_path = or_null(f->violation.case_path),
+                               .replay = or_null(f->replay),
+                               .request = f->violation.request};
         visit(context, &result);
     }
 }
 
-static void visit_check(const gmd_outcome *outcome, gmd_sarif_visit *visit, void *context)
+static void visit_check(const gmd_outcome *outcome, sarif_visit *visit, void *context)
 {
     const gmd_check *check = &outcome->check;
     char message[sizeof check->first_difference + 160];
@@ -48,7 +48,7 @@ static void visit_check(const gmd_outcome *outcome, gmd_sarif_visit *visit, void
                  check->first_difference.what, check->first_difference.expected,
                  check->first_difference.got);
     }
-    gmd_sarif_result result = {
+    sarif_result result = {
         .rule = "exact",
         .message = message,
         .outcome = outcome,
@@ -56,28 +56,28 @@ static void visit_check(const gmd_outcome *outcome, gmd_sarif_visit *visit, void
     visit(context, &result);
 }
 
-static void visit_outcome(const gmd_outcome *outcome, gmd_sarif_visit *visit, void *context)
+static void visit_outcome(const gmd_outcome *outcome, sarif_visit *visit, void *context)
 {
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
-        gmd_sarif_result result = {.rule = violation->oracle,
-                                   .message = violation->message,
-                                   .outcome = outcome,
-                                   .case_path = or_null(violation->case_path),
-                                   .request = violation->request};
+        sarif_result result = {.rule = violation->oracle,
+                               .message = violation->message,
+                               .outcome = outcome,
+                               .case_path = or_null(violation->case_path),
+                               .request = violation->request};
         visit(context, &result);
     }
     visit_check(outcome, visit, context);
-    if (outcome->violation_count == 0 && gmd_is_unexplained_failure(outcome)) {
-        gmd_sarif_result result = {.rule = "run",
-                                   .message = "failed without a message",
-                                   .outcome = outcome,
-                                   .request = UINT64_MAX};
+    if (outcome->violation_count == 0 && is_unexplained_failure(outcome)) {
+        sarif_result result = {.rule = "run",
+                               .message = "failed without a message",
+                               .outcome = outcome,
+                               .request = UINT64_MAX};
         visit(context, &result);
     }
 }
 
-void gmd_sarif_each(const gmd_report *report, gmd_sarif_visit *visit, void *context)
+void sarif_each(const gmd_report *report, sarif_visit *visit, void *context)
 {
     if (report->gate && report->outcome_count) {
         visit_gate(report, visit, context);
@@ -129,14 +129,14 @@ static void write_physical(gmd_json *json, const char *path)
 }
 
 /* Of a scenario the case that was written; of a file that file. */
-static const char *file_of(const gmd_sarif_result *result)
+static const char *file_of(const sarif_result *result)
 {
     const gmd_outcome *o = result->outcome;
     bool is_file = strcmp(o->kind, "trace") == 0 || strcmp(o->kind, "history") == 0;
     return !is_file ? result->case_path : *o->path ? o->path : o->name;
 }
 
-static void qualified_name(const gmd_sarif_result *result, char *text, size_t size)
+static void qualified_name(const sarif_result *result, char *text, size_t size)
 {
     const gmd_outcome *o = result->outcome;
     if (result->place) {
@@ -148,7 +148,7 @@ static void qualified_name(const gmd_sarif_result *result, char *text, size_t si
 
 enum { NAME_LENGTH_MAX = 512 };
 
-void gmd_sarif_locations(gmd_json *json, const gmd_sarif_result *result)
+void sarif_locations(gmd_json *json, const sarif_result *result)
 {
     char name[NAME_LENGTH_MAX];
     const char *file = file_of(result);
@@ -204,7 +204,7 @@ static uint64_t hash(uint64_t sum, const char *text)
     return (sum ^ 0xFF) * 0x100000001B3u;
 }
 
-void gmd_sarif_fingerprint(gmd_json *json, const gmd_sarif_result *result)
+void sarif_fingerprint(gmd_json *json, const sarif_result *result)
 {
     char text[24], name[NAME_LENGTH_MAX];
     qualified_name(result, name, sizeof name);

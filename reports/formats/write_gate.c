@@ -97,7 +97,7 @@ static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
     }
 }
 
-void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
+void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
 {
     const gmd_gate_result *gate = report->gate;
     char requests[32];
@@ -105,7 +105,7 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
         put_finding(out, terminal, i + 1, &gate->findings[i]);
     }
     fputs(gate->finding_count ? "\n" : "", out);
-    gmd_gate_regressions_terminal(gate, out, terminal);
+    gate_regressions_terminal(gate, out, terminal);
     if (!terminal.quiet) {
         put_table(out, terminal, gate);
         put_blind_oracles(out, gate);
@@ -116,7 +116,7 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
     }
     if (!terminal.quiet) {
         putc('\n', out);
-        gmd_gate_categories_terminal(gate, out);
+        gate_categories_terminal(gate, out);
     }
     if (gate->ended_early[0]) {
         fputs("ended early: ", out);
@@ -133,7 +133,7 @@ void gmd_gate_terminal(const gmd_report *report, FILE *out, gmd_terminal termina
     }
     fprintf(out, ", %zu finding%s, %s requests in %.1f s, seed %" PRIu64 "%s\n",
             gate->finding_count, gate->finding_count == 1 ? "" : "s",
-            gmd_format_count(gmd_report_requests(report), requests), gate->seconds, gate->seed,
+            gmd_format_count(report_requests(report), requests), gate->seconds, gate->seed,
             gate->is_quick ? ", quick" : "");
     fflush(out);
 }
@@ -213,14 +213,14 @@ static void write_finding(gmd_json *json, const gmd_gate_finding *f)
     gmd_json_end(json);
 }
 
-void gmd_gate_json(gmd_json *json, const gmd_gate_result *gate)
+void gate_json(gmd_json *json, const gmd_gate_result *gate)
 {
     gmd_json_object(json, "gate");
     gmd_json_bool(json, "quick", gate->is_quick);
     gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
     gmd_json_exact(json, "seconds", gate->seconds);
-    gmd_oracles_json(json, gate->oracles, gate->oracle_count);
-    gmd_gate_figures_json(json, gate);
+    oracles_json(json, gate->oracles, gate->oracle_count);
+    gate_figures_json(json, gate);
     gmd_json_array(json, "parts");
     for (size_t i = 0; i < gate->part_count; i++) {
         write_part(json, gate, &gate->parts[i]);

@@ -52,7 +52,7 @@ static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
                         const gmd_gate_item *item, FILE *out)
 {
     if (gmd_gate_regressions(gate, part->category, item->name)) {
-        gmd_gate_figures_junit(gate, part, item, out);
+        gate_figures_junit(gate, part, item, out);
         return;
     }
     if (strcmp(part->category, "correctness") != 0) { /* it says why */
@@ -150,7 +150,7 @@ static void put_end(const gmd_gate_result *gate, FILE *out)
     fputs("/>\n    </testcase>\n  </testsuite>\n", out);
 }
 
-void gmd_gate_junit(const gmd_report *report, FILE *out)
+void gate_junit(const gmd_report *report, FILE *out)
 {
     const gmd_gate_result *gate = report->gate;
     bool has_error = gmd_gate_verdict(gate) == GMD_ERROR;

@@ -114,14 +114,14 @@ static void write_oracles(gmd_json *json, const gmd_report *report)
 }
 
 /* It is what other reports tell, and are made of again. */
-void gmd_oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count)
+void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count)
 {
     gmd_json_array(json, "oracles");
     for (uint32_t i = 0; i < count; i++) {
         const gmd_oracle_result *result = &oracles[i];
         gmd_json_row(json, NULL);
         gmd_json_string(json, "name", result->name);
-        gmd_json_string(json, "verdict", gmd_oracle_fate_name(result->fate));
+        gmd_json_string(json, "verdict", oracle_fate_name(result->fate));
         if (result->fate == GMD_ORACLE_SKIPPED) {
             gmd_json_string(json, "reason", result->reason);
         }
@@ -234,7 +234,7 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
         gmd_json_string(json, "path", outcome->path);
     }
     gmd_json_string(json, "verdict", gmd_verdict_name(outcome->verdict));
-    if (gmd_is_error(outcome)) {
+    if (is_error(outcome)) {
         gmd_json_string(json, "error", outcome->error);
         gmd_json_bool(json, "bad_input", outcome->error_status == GMD_BAD_INPUT);
     }
@@ -254,7 +254,7 @@ static void write_outcome(gmd_json *json, const gmd_outcome *outcome,
     gmd_json_array(json, "violations");
     write_outcome_violations(json, outcome);
     gmd_json_end(json);
-    gmd_oracles_json(json, outcome->oracles, outcome->oracle_count);
+    oracles_json(json, outcome->oracles, outcome->oracle_count);
     if (outcome->check.present) {
         write_check(json, &outcome->check);
     }
@@ -283,7 +283,7 @@ static const gmd_check *telling_check(const gmd_report *report)
 static void write_error(gmd_json *json, const gmd_report *report)
 {
     for (size_t i = 0; i < report->outcome_count; i++) {
-        if (gmd_is_error(report->outcomes[i])) {
+        if (is_error(report->outcomes[i])) {
             gmd_json_string(json, "error", report->outcomes[i]->error);
             return;
         }
@@ -321,8 +321,8 @@ static void write_summary(gmd_json *json, const gmd_report *report)
     if (gmd_report_verdict(report) == GMD_ERROR) {
         write_error(json, report);
     }
-    gmd_json_u64(json, "requests", gmd_report_requests(report));
-    gmd_json_double(json, "seconds", gmd_report_seconds(report));
+    gmd_json_u64(json, "requests", report_requests(report));
+    gmd_json_double(json, "seconds", report_seconds(report));
     gmd_json_array(json, "violations");
     for (size_t i = 0; i < report->outcome_count; i++) {
         write_outcome_violations(json, report->outcomes[i]);
@@ -357,9 +357,9 @@ gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error
     if (check) {
         write_check(&json, check);
     }
-    gmd_repeats_json(&json, report);
+    repeats_json(&json, report);
     if (report->gate) {
-        gmd_gate_json(&json, report->gate);
+        gate_json(&json, report->gate);
     } else {
         write_outcomes(&json, report);
     }

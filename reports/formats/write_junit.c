@@ -29,8 +29,8 @@ static tally tally_of(const gmd_outcome *outcome)
         sum.skipped += outcome->oracles[i].fate == GMD_ORACLE_SKIPPED;
     }
     sum.failures += outcome->check.present && !outcome->check.exact;
-    sum.failures += gmd_is_unexplained_failure(outcome);
-    sum.errors = gmd_is_error(outcome);
+    sum.failures += is_unexplained_failure(outcome);
+    sum.errors = is_error(outcome);
     return sum;
 }
 
@@ -155,9 +155,9 @@ static void put_run_case(const suite *s, FILE *out)
 {
     const gmd_outcome *outcome = s->outcome;
     begin_case(s, "run", outcome->seconds, out);
-    if (gmd_is_unexplained_failure(outcome)) {
+    if (is_unexplained_failure(outcome)) {
         put_failure(outcome, NULL, out);
-    } else if (gmd_is_error(outcome)) {
+    } else if (is_error(outcome)) {
         fputs("      <error", out);
         gmd_put_attribute("message", outcome->error, out);
         gmd_put_attribute("type", "error", out);
@@ -226,9 +226,9 @@ static void put_suite(const suite *s, FILE *out)
 
 gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *error)
 {
-    double seconds = gmd_report_seconds(report);
+    double seconds = report_seconds(report);
     if (report->gate) {
-        gmd_gate_junit(report, out);
+        gate_junit(report, out);
         return gmd_finish_writing(out, "the JUnit report", error);
     }
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"gmd\"", out);

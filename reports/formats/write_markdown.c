@@ -80,7 +80,7 @@ static void put_summary_row(const gmd_outcome *outcome, FILE *out)
     fprintf(out, " | %s | ", verdict_mark(outcome->verdict));
     put_count(outcome->requests, out);
     fputs(" | ", out);
-    put_count((uint64_t)gmd_requests_per_second(outcome), out);
+    put_count((uint64_t)requests_per_second(outcome), out);
     fputs(" | ", out);
     put_peak(outcome->has_stats ? outcome->stats.allocated_bytes_peak : GMD_STAT_UNKNOWN, out);
     fputs(" | ", out);
@@ -154,14 +154,14 @@ static void put_trouble(const gmd_outcome *outcome, FILE *out)
     fputs("\n#### ", out);
     put_title(outcome, out);
     fputs("\n\n", out);
-    if (gmd_is_error(outcome)) {
+    if (is_error(outcome)) {
         fputs("- **error**: ", out);
         gmd_put_markdown(outcome->error, out);
         putc('\n', out);
     }
     put_violations(outcome, out);
     put_difference(&outcome->check, out);
-    if (gmd_is_unexplained_failure(outcome) && outcome->violation_count == 0) {
+    if (is_unexplained_failure(outcome) && outcome->violation_count == 0) {
         fputs("- the run failed without a message\n", out);
     }
 }
@@ -187,10 +187,10 @@ static void put_phase_rows(const gmd_outcome *outcome, FILE *out)
 
 static void put_bounds(const gmd_outcome *outcome, FILE *out)
 {
-    char text[GMD_BOUND_TEXT];
+    char text[BOUND_TEXT];
     for (uint32_t i = 0; i < outcome->bound_count; i++) {
         fputs("\nBound: ", out);
-        gmd_put_markdown(gmd_bound_text(outcome, i, text), out);
+        gmd_put_markdown(bound_text(outcome, i, text), out);
         putc('\n', out);
     }
 }
@@ -255,7 +255,7 @@ static void put_heading(const gmd_report *report, FILE *out)
 
 static void put_gate(const gmd_gate_result *gate, FILE *out)
 {
-    gmd_gate_categories_markdown(gate, out);
+    gate_categories_markdown(gate, out);
     fputs("| part | verdict | runs | requests | findings | skipped | seconds |\n"
           "| :-- | :-- | --: | --: | --: | --: | --: |\n",
           out);

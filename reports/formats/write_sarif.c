@@ -41,7 +41,7 @@ static void add_rule(rules *r, const char *id, const char *description)
 }
 
 /* A rule that no oracle stands for; its id outlives the visit, for it is text of the report. */
-static void add_rule_of(void *context, const gmd_sarif_result *result)
+static void add_rule_of(void *context, const sarif_result *result)
 {
     add_rule(context, result->rule, "a check of the run itself");
 }
@@ -54,7 +54,7 @@ static void collect_rules(rules *r, const gmd_report *report)
     add_rule(r, "exact", "the allocator does what was recorded");
     add_rule(r, "expect", "each request is answered as the workload expects");
     add_rule(r, "run", "the run ends without a failure");
-    gmd_sarif_each(report, add_rule_of, r);
+    sarif_each(report, add_rule_of, r);
 }
 
 static void write_message(gmd_json *json, const char *key, const char *text)
@@ -100,7 +100,7 @@ static void write_notification(gmd_json *json, const char *level, const char *ru
 static void write_notifications(gmd_json *json, const gmd_outcome *o)
 {
     char text[sizeof o->name + sizeof o->error + sizeof o->variant + 64];
-    if (gmd_is_error(o)) {
+    if (is_error(o)) {
         snprintf(text, sizeof text, "%s%s%s: %s", o->name, *o->variant ? " " : "", o->variant,
                  o->error);
         write_notification(json, "error", NULL, text);
@@ -140,7 +140,7 @@ static void write_invocation(gmd_json *json, const gmd_report *report)
     gmd_json_end(json);
 }
 
-static void write_result(void *context, const gmd_sarif_result *result)
+static void write_result(void *context, const sarif_result *result)
 {
     sarif *s = context;
     gmd_json *json = &s->json;
@@ -152,8 +152,8 @@ static void write_result(void *context, const gmd_sarif_result *result)
     }
     gmd_json_string(json, "level", "error");
     write_message(json, "message", *result->message ? result->message : "no message");
-    gmd_sarif_locations(json, result);
-    gmd_sarif_fingerprint(json, result);
+    sarif_locations(json, result);
+    sarif_fingerprint(json, result);
     gmd_json_object(json, "properties");
     if (result->request != UINT64_MAX) {
         gmd_json_u64(json, "request", result->request);
@@ -178,7 +178,7 @@ gmd_status gmd_report_sarif(const gmd_report *report, FILE *out, gmd_error *erro
     write_tool(&s, report);
     write_invocation(&s.json, report);
     gmd_json_array(&s.json, "results");
-    gmd_sarif_each(report, write_result, &s);
+    sarif_each(report, write_result, &s);
     gmd_json_end(&s.json);
     gmd_json_end(&s.json);
     gmd_json_end(&s.json);

@@ -152,10 +152,10 @@ static void put_phases(const screen *on, const gmd_outcome *outcome)
 /* "  bound: allocated at most 120.0 MiB: held, with a peak of 112.5 MiB" */
 static void put_bounds(const screen *on, const gmd_outcome *outcome)
 {
-    char text[GMD_BOUND_TEXT];
+    char text[BOUND_TEXT];
     for (uint32_t i = 0; i < outcome->bound_count; i++) {
         fputs("  bound: ", on->out);
-        gmd_put_line_text(gmd_bound_text(outcome, i, text), on->out);
+        gmd_put_line_text(bound_text(outcome, i, text), on->out);
         putc('\n', on->out);
     }
 }
@@ -337,12 +337,12 @@ static void put_verdict(const screen *on, const gmd_outcome *outcome)
     put_colored(on, outcome->verdict == GMD_PASS ? green : red, gmd_verdict_name(outcome->verdict));
     fprintf(on->out, ": %s requests in %.3f s", gmd_format_count(outcome->requests, requests),
             outcome->seconds);
-    if (gmd_requests_per_second(outcome) > 0) {
+    if (requests_per_second(outcome) > 0) {
         fprintf(on->out, " (%s requests/s)",
-                gmd_format_count((uint64_t)gmd_requests_per_second(outcome), rate));
+                gmd_format_count((uint64_t)requests_per_second(outcome), rate));
     }
     fprintf(on->out, ", seed %" PRIu64, outcome->seed);
-    if (gmd_is_error(outcome)) {
+    if (is_error(outcome)) {
         fputs("\n  ", on->out);
         put_colored(on, red, outcome->error);
     }
@@ -434,7 +434,7 @@ static void put_total(const screen *on, const gmd_report *report)
     char requests[32];
     put_colored(on, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
     fprintf(on->out, ": %zu runs, %s requests in %.3f s\n", report->outcome_count,
-            gmd_format_count(gmd_report_requests(report), requests), gmd_report_seconds(report));
+            gmd_format_count(report_requests(report), requests), report_seconds(report));
 }
 
 void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
@@ -442,12 +442,12 @@ void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal termi
     const screen on = {out, terminal};
     bool needs_gap = false;
     if (report->gate) {
-        gmd_gate_terminal(report, out, terminal);
+        gate_terminal(report, out, terminal);
         return;
     }
     for (size_t i = 0; i < report->outcome_count; i++) {
         bool passed_quietly = terminal.quiet && report->outcomes[i]->verdict == GMD_PASS;
-        if (passed_quietly || gmd_is_repeated(report, i)) {
+        if (passed_quietly || is_repeated(report, i)) {
             continue;
         }
         fputs(needs_gap ? "\n" : "", out);
@@ -457,7 +457,7 @@ void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal termi
     if (report->outcome_count > 1 && !terminal.quiet) {
         fputs(needs_gap ? "\n" : "", out);
         if (report->repeat_count) {
-            gmd_repeats_terminal(report, out, terminal);
+            repeats_terminal(report, out, terminal);
         } else {
             put_overview(&on, report);
         }

@@ -156,22 +156,22 @@ static void write_retention(gmd_json *json, const gmd_inspection *inspection)
 {
     size_t count;
     char path[512];
-    gmd_way *ways = gmd_ways_of_holding(inspection, false, &count);
+    retention_group *groups = retention_groups_of(inspection, false, &count);
     gmd_json_array(json, "retention");
     for (size_t i = 0; i < count; i++) {
-        const gmd_tensor_row *row = gmd_inspection_tensor(inspection, ways[i].row);
+        const gmd_tensor_row *row = gmd_inspection_tensor(inspection, groups[i].row);
         gmd_json_row(json, NULL);
-        gmd_json_string(json, "pattern", ways[i].pattern);
+        gmd_json_string(json, "pattern", groups[i].pattern);
         gmd_json_string(json, "example",
                         row ? gmd_inspection_path(inspection, row, false, path, sizeof path)
                             : NULL);
-        gmd_json_string(json, "held_by", gmd_holder_name(ways[i].holder));
-        gmd_json_u64(json, "tensors", ways[i].tensors);
-        gmd_json_u64(json, "used", ways[i].used);
+        gmd_json_string(json, "held_by", gmd_holder_name(groups[i].holder));
+        gmd_json_u64(json, "tensors", groups[i].tensors);
+        gmd_json_u64(json, "used", groups[i].used);
         gmd_json_end(json);
     }
     gmd_json_end(json);
-    free(ways);
+    free(groups);
 }
 
 void gmd_inspection_json(gmd_json *json, const gmd_inspection *inspection)

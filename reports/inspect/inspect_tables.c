@@ -27,10 +27,9 @@ static void put_line(const gmd_inspection *inspection, const gmd_line_row *row, 
         uint64_t size = row->change < 0 ? 0 - (uint64_t)row->change : (uint64_t)row->change;
         const char *sign = row->change < 0 ? "-" : row->change > 0 ? "+" : "";
         snprintf(signed_change, sizeof signed_change, "%s%s", sign,
-                 gmd_format_short_size(size, change));
-        fprintf(out, "  %12s  %14s  %12s  %6" PRIu64,
-                gmd_format_short_size(row->active_peak, active),
-                gmd_format_short_size(row->reserved_peak, reserved), signed_change, row->times);
+                 format_short_size(size, change));
+        fprintf(out, "  %12s  %14s  %12s  %6" PRIu64, format_short_size(row->active_peak, active),
+                format_short_size(row->reserved_peak, reserved), signed_change, row->times);
     }
     fprintf(out, "  %4u  ", row->line);
     gmd_put_line_text(gmd_inspection_text(inspection, row->code), out);

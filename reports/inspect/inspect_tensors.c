@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_TENSORS = 40, SHOWN_WAYS = 25, NAME_MOST = 60 };
+enum { SHOWN_TENSORS = 40, SHOWN_GROUPS = 25, NAME_MOST = 60 };
 
 static const char *bold(gmd_terminal terminal)
 {
@@ -45,11 +45,12 @@ static void shorten(char *text)
 }
 
 /* "weight_hh_l0(->weight_ih_l0)", as pytorch_memlab writes a shared storage. */
-static void name_of(const gmd_inspection *inspection, const gmd_way *way, char *text, size_t size)
+static void name_of(const gmd_inspection *inspection, const retention_group *group, char *text,
+                    size_t size)
 {
     char owner[160];
-    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, way->row), *shared = NULL;
-    gmd_way_name(inspection, way, text, size);
+    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, group->row), *shared = NULL;
+    retention_group_name(inspection, group, text, size);
     if (row && row->shares != GMD_INSPECT_NONE) {
         shared = gmd_inspection_tensor(inspection, row->shares);
     }
@@ -61,30 +62,31 @@ static void name_of(const gmd_inspection *inspection, const gmd_way *way, char *
     shorten(text);
 }
 
-static int name_width(const gmd_inspection *inspection, const gmd_way *ways, size_t count)
+static int name_width(const gmd_inspection *inspection, const retention_group *groups, size_t count)
 {
     int width = (int)strlen("Element type");
     for (size_t i = 0; i < count; i++) {
         char name[700];
-        name_of(inspection, &ways[i], name, sizeof name);
+        name_of(inspection, &groups[i], name, sizeof name);
         width = strlen(name) > (size_t)width ? (int)strlen(name) : width;
     }
     return width;
 }
 
-static void put_tensor(const gmd_inspection *inspection, const gmd_way *way, int width, FILE *out)
+static void put_tensor(const gmd_inspection *inspection, const retention_group *group, int width,
+                       FILE *out)
 {
     char name[700], count[32] = "", used[24], more[24] = "", line[16] = "";
-    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, way->row);
+    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, group->row);
     if (!row) {
         return;
     }
-    name_of(inspection, way, name, sizeof name);
-    if (way->line) {
-        snprintf(line, sizeof line, "%u", way->line);
+    name_of(inspection, group, name, sizeof name);
+    if (group->line) {
+        snprintf(line, sizeof line, "%u", group->line);
     }
-    if (way->rounding) {
-        gmd_format_short_size(way->rounding, more);
+    if (group->rounding) {
+        format_short_size(group->rounding, more);
     }
     fputs("  ", out);
     gmd_put_line_text(name, out);
@@ -92,15 +94,15 @@ static void put_tensor(const gmd_inspection *inspection, const gmd_way *way, int
     fprintf(out, "%*s  %20s  %8s  %5s  %10s  %9s  %4s  %s\n", missing > 0 ? missing : 0, "",
             gmd_inspection_text(inspection, row->shape),
             gmd_inspection_text(inspection, row->dtype),
-            way->tensors > 1 ? gmd_format_count(way->tensors, count) : "",
-            gmd_format_short_size(way->used, used), more, line, gmd_category_name(row->category));
+            group->tensors > 1 ? gmd_format_count(group->tensors, count) : "",
+            format_short_size(group->used, used), more, line, gmd_category_name(row->category));
 }
 
 static void put_held(const gmd_held *held, const char *words, FILE *out)
 {
     char used[24], count[32];
     if (held->blocks) {
-        fprintf(out, "  %10s  %7s %-6s  %s\n", gmd_format_short_size(held->used, used),
+        fprintf(out, "  %10s  %7s %-6s  %s\n", format_short_size(held->used, used),
                 gmd_format_count(held->blocks, count), held->blocks == 1 ? "block" : "blocks",
                 words);
     }
@@ -123,11 +125,10 @@ static void put_sums(const gmd_inspection *inspection, FILE *out)
         asked_sum += inspection->held[i].asked;
     }
     fprintf(out, "  Allocated: %s, %s of it asked for; reserved: %s\n",
-            gmd_format_short_size(inspection->allocated, allocated),
-            gmd_format_short_size(asked_sum, asked),
-            gmd_format_short_size(inspection->reserved, reserved));
+            format_short_size(inspection->allocated, allocated),
+            format_short_size(asked_sum, asked), format_short_size(inspection->reserved, reserved));
     for (uint32_t i = 0; i < GMD_HOLDERS; i++) {
-        put_held(&inspection->held[i], gmd_holder_words(i), out);
+        put_held(&inspection->held[i], holder_words(i), out);
     }
     if (!inspection->uses_are_known) {
         fputs("  The allocator keeps no statistics: what it uses beyond what is asked for is not "
@@ -139,7 +140,7 @@ static void put_sums(const gmd_inspection *inspection, FILE *out)
         bool is_less = used_sum < inspection->allocated;
         uint64_t difference =
             is_less ? inspection->allocated - used_sum : used_sum - inspection->allocated;
-        fprintf(out, "  %10s  %s\n", gmd_format_short_size(difference, rest),
+        fprintf(out, "  %10s  %s\n", format_short_size(difference, rest),
                 is_less ? "allocated otherwise" : "of these are not counted as allocated");
     }
     fputs(inspection->small.blocks || inspection->large.blocks
@@ -150,26 +151,27 @@ static void put_sums(const gmd_inspection *inspection, FILE *out)
     put_rounding(&inspection->large, "of 512 B and more each: blocks that were not split", out);
 }
 
-static void put_rest(const gmd_inspection *inspection, const gmd_way *ways, size_t count, FILE *out)
+static void put_rest(const gmd_inspection *inspection, const retention_group *groups, size_t count,
+                     FILE *out)
 {
     uint64_t left = inspection->tensors_dropped, bytes = 0;
     char number[32], size[24];
     for (size_t i = SHOWN_TENSORS; i < count; i++) {
-        left += ways[i].tensors;
-        bytes += ways[i].used;
+        left += groups[i].tensors;
+        bytes += groups[i].used;
     }
     if (left) {
         fprintf(out, "  ... %s smaller ones with %s; --json has them ...\n",
-                gmd_format_count(left, number), gmd_format_short_size(bytes, size));
+                gmd_format_count(left, number), format_short_size(bytes, size));
     }
 }
 
 void gmd_inspect_tensors(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
 {
     size_t count;
-    gmd_way *ways = gmd_ways_of_holding(inspection, true, &count);
+    retention_group *groups = retention_groups_of(inspection, true, &count);
     size_t shown = count < SHOWN_TENSORS ? count : SHOWN_TENSORS;
-    int width = name_width(inspection, ways, shown);
+    int width = name_width(inspection, groups, shown);
     fprintf(out, "  %sTensors ", bold(terminal));
     put_moment(inspection, out);
     fprintf(out, "%s\n", plain(terminal));
@@ -177,56 +179,56 @@ void gmd_inspect_tensors(const gmd_inspection *inspection, FILE *out, gmd_termin
             "Element type", "Size", "dtype", "count", "Used MEM", "rounding", "line", "category",
             plain(terminal));
     for (size_t i = 0; i < shown; i++) {
-        put_tensor(inspection, &ways[i], width, out);
+        put_tensor(inspection, &groups[i], width, out);
     }
-    put_rest(inspection, ways, count, out);
+    put_rest(inspection, groups, count, out);
     put_sums(inspection, out);
-    free(ways);
+    free(groups);
 }
 
 /* --- retention --------------------------------------------------------------------------- */
 
-static void put_way(const gmd_inspection *inspection, const gmd_way *way, FILE *out)
+static void put_group(const gmd_inspection *inspection, const retention_group *group, FILE *out)
 {
     char used[24], count[32], line[16] = "", name[512];
-    if (way->line) {
-        snprintf(line, sizeof line, "%u", way->line);
+    if (group->line) {
+        snprintf(line, sizeof line, "%u", group->line);
     }
-    fprintf(out, "  %10s  %7s  %4s  ", gmd_format_short_size(way->used, used),
-            gmd_format_count(way->tensors, count), line);
-    gmd_put_line_text(gmd_way_name(inspection, way, name, sizeof name), out);
+    fprintf(out, "  %10s  %7s  %4s  ", format_short_size(group->used, used),
+            gmd_format_count(group->tensors, count), line);
+    gmd_put_line_text(retention_group_name(inspection, group, name, sizeof name), out);
     putc('\n', out);
 }
 
 void gmd_inspect_retention(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
 {
     size_t count;
-    gmd_way *ways = gmd_ways_of_holding(inspection, false, &count);
+    retention_group *groups = retention_groups_of(inspection, false, &count);
     fprintf(out, "  %sWho holds what is alive ", bold(terminal));
     put_moment(inspection, out);
     fprintf(out, "%s\n  %s%10s  %7s  %4s  held by%s\n", plain(terminal), bold(terminal), "Used MEM",
             "tensors", "line", plain(terminal));
     uint64_t left_ways = 0, left_tensors = 0, left_bytes = 0, sharing = 0;
     for (size_t i = 0; i < count; i++) {
-        if (ways[i].used == 0) {
-            sharing += ways[i].tensors;
-        } else if (i < SHOWN_WAYS) {
-            put_way(inspection, &ways[i], out);
+        if (groups[i].used == 0) {
+            sharing += groups[i].tensors;
+        } else if (i < SHOWN_GROUPS) {
+            put_group(inspection, &groups[i], out);
         } else {
             left_ways++;
-            left_tensors += ways[i].tensors;
-            left_bytes += ways[i].used;
+            left_tensors += groups[i].tensors;
+            left_bytes += groups[i].used;
         }
     }
     char tensors[32], size[24];
     if (left_ways) {
-        fprintf(out, "  ... %" PRIu64 " more ways: %s tensors, %s; --json has them ...\n",
+        fprintf(out, "  ... %" PRIu64 " more groups: %s tensors, %s; --json has them ...\n",
                 left_ways, gmd_format_count(left_tensors, tensors),
-                gmd_format_short_size(left_bytes, size));
+                format_short_size(left_bytes, size));
     }
     if (sharing) {
         fprintf(out, "  %10s  %7s        share the blocks of these\n", "",
                 gmd_format_count(sharing, tensors));
     }
-    free(ways);
+    free(groups);
 }

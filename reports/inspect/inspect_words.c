@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-const char *gmd_format_short_size(uint64_t bytes, char text[24])
+const char *format_short_size(uint64_t bytes, char text[24])
 {
     static const char units[] = "BKMGT";
     double value = (double)bytes;
@@ -17,7 +17,7 @@ const char *gmd_format_short_size(uint64_t bytes, char text[24])
     return text;
 }
 
-const char *gmd_holder_words(uint32_t holder)
+const char *holder_words(uint32_t holder)
 {
     static const char *const words[GMD_HOLDERS] = {
         [GMD_HELD_BY_NAME] = "tensors that a name leads to",

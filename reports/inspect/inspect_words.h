@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /* "40.00K", "2.00M", "0.00B": sizes as pytorch_memlab writes them. */
-const char *gmd_format_short_size(uint64_t bytes, char text[24]);
+const char *format_short_size(uint64_t bytes, char text[24]);
 
 /* What the bytes of a holder are, for people. */
-const char *gmd_holder_words(uint32_t holder);
+const char *holder_words(uint32_t holder);
 
 #endif

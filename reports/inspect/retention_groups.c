@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct held_row {
-    char *key; /* equal for those of one way */
+    char *key; /* equal for those held alike */
     uint32_t row;
 } held_row;
 
@@ -22,29 +22,29 @@ static int by_key(const void *a, const void *b)
 
 static int by_size(const void *a, const void *b)
 {
-    const gmd_way *left = a, *right = b;
+    const retention_group *left = a, *right = b;
     if (left->used != right->used) {
         return left->used < right->used ? 1 : -1;
     }
     return (left->row > right->row) - (left->row < right->row);
 }
 
-static bool add_row(gmd_way *way, const gmd_inspection *inspection, uint32_t index)
+static bool add_row(retention_group *group, const gmd_inspection *inspection, uint32_t index)
 {
     const gmd_tensor_row *row = gmd_inspection_tensor(inspection, index);
     if (!row) {
         return false;
     }
-    if (way->tensors++ == 0) {
-        gmd_inspection_path(inspection, row, true, way->pattern, sizeof way->pattern);
-        way->row = index;
-        way->holder = row->holder;
-        way->line = row->line;
+    if (group->tensors++ == 0) {
+        gmd_inspection_path(inspection, row, true, group->pattern, sizeof group->pattern);
+        group->row = index;
+        group->holder = row->holder;
+        group->line = row->line;
     }
-    way->line = way->line == row->line ? way->line : 0;
+    group->line = group->line == row->line ? group->line : 0;
     if (row->shares == GMD_INSPECT_NONE) { /* each block once */
-        way->used += row->used;
-        way->rounding += row->used > row->asked ? row->used - row->asked : 0;
+        group->used += row->used;
+        group->rounding += row->used > row->asked ? row->used - row->asked : 0;
     }
     return true;
 }
@@ -59,7 +59,7 @@ static void free_rows(held_row *rows, uint32_t count)
 
 static char *key_of(const gmd_inspection *inspection, const gmd_tensor_row *row, bool by_shape)
 {
-    char pattern[sizeof((gmd_way *)0)->pattern], owner[sizeof pattern] = "", *key = NULL;
+    char pattern[sizeof((retention_group *)0)->pattern], owner[sizeof pattern] = "", *key = NULL;
     gmd_inspection_path(inspection, row, true, pattern, sizeof pattern);
     if (!by_shape) {
         return strdup(pattern);
@@ -90,22 +90,22 @@ static held_row *keys_of(const gmd_inspection *inspection, bool by_shape, uint32
     return rows;
 }
 
-const char *gmd_way_name(const gmd_inspection *inspection, const gmd_way *way, char *text,
-                         size_t size)
+const char *retention_group_name(const gmd_inspection *inspection, const retention_group *group,
+                                 char *text, size_t size)
 {
-    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, way->row);
-    if (way->tensors == 1 && row) {
+    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, group->row);
+    if (group->tensors == 1 && row) {
         return gmd_inspection_path(inspection, row, false, text, size);
     }
-    snprintf(text, size, "%s", way->pattern);
+    snprintf(text, size, "%s", group->pattern);
     return text;
 }
 
-gmd_way *gmd_ways_of_holding(const gmd_inspection *inspection, bool by_shape, size_t *count)
+retention_group *retention_groups_of(const gmd_inspection *inspection, bool by_shape, size_t *count)
 {
     uint32_t row_count;
     held_row *rows = keys_of(inspection, by_shape, &row_count);
-    gmd_way *ways = NULL;
+    retention_group *groups = NULL;
     size_t capacity = 0;
     *count = 0;
     if (!rows || row_count == 0) {
@@ -115,17 +115,17 @@ gmd_way *gmd_ways_of_holding(const gmd_inspection *inspection, bool by_shape, si
     qsort(rows, row_count, sizeof *rows, by_key);
     for (uint32_t i = 0; i < row_count; i++) {
         bool is_new = i == 0 || strcmp(rows[i].key, rows[i - 1].key) != 0;
-        if (is_new && !GMD_GROW(&ways, &capacity, *count + 1)) {
+        if (is_new && !GMD_GROW(&groups, &capacity, *count + 1)) {
             break;
         }
         if (is_new) {
-            ways[(*count)++] = (gmd_way){.tensors = 0};
+            groups[(*count)++] = (retention_group){.tensors = 0};
         }
-        add_row(&ways[*count - 1], inspection, rows[i].row);
+        add_row(&groups[*count - 1], inspection, rows[i].row);
     }
     free_rows(rows, row_count);
     if (*count > 0) {
-        qsort(ways, *count, sizeof *ways, by_size);
+        qsort(groups, *count, sizeof *groups, by_size);
     }
-    return ways;
+    return groups;
 }

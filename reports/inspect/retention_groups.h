@@ -5,22 +5,23 @@
 #include "gmd_inspection.h"
 
 /* Tensors that are held in the same way. */
-typedef struct gmd_way {
+typedef struct retention_group {
     char pattern[512]; /* "losses[*] -> MulBackward -> saved[*]" */
     uint32_t row;      /* the first of them */
     uint32_t holder;   /* gmd_holder */
     uint32_t line; /* of the script, where all of them were allocated; 0: at several, or unknown */
     uint64_t tensors, used;
     uint64_t rounding; /* of `used`: beyond what was asked for */
-} gmd_way;
+} retention_group;
 
-/* The ways, the largest first, for the caller to free; *count 0 and NULL: there are none, or no
+/* The groups, the largest first, for the caller to free; *count 0 and NULL: there are none, or no
  * host memory. `by_shape`: tensors of different shapes and types, or over the blocks of others, are
  * apart. */
-gmd_way *gmd_ways_of_holding(const gmd_inspection *inspection, bool by_shape, size_t *count);
+retention_group *retention_groups_of(const gmd_inspection *inspection, bool by_shape,
+                                     size_t *count);
 
 /* "losses[*]", or the path itself where it is a single tensor. */
-const char *gmd_way_name(const gmd_inspection *inspection, const gmd_way *way, char *text,
-                         size_t size);
+const char *retention_group_name(const gmd_inspection *inspection, const retention_group *group,
+                                 char *text, size_t size);
 
 #endif

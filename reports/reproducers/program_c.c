@@ -80,26 +80,26 @@ static void put_how_to_run(const gmd_reproducer *r, FILE *out)
 static gmd_status put_comment(const gmd_reproducer *r, FILE *out, gmd_error *error)
 {
     fprintf(out, "/* ");
-    gmd_put_comment_text(r->name, out);
+    put_comment_text(r->name, out);
     fprintf(out, " - shows a defect of a GPU memory allocator, by itself.\n *\n");
     if (r->oracle) {
         fprintf(out, " * %s: ", r->oracle);
-        gmd_put_comment_text(r->message, out);
+        put_comment_text(r->message, out);
         fprintf(out, "\n");
     }
     if (r->allocator || r->origin) {
         fprintf(out, " * ");
-        gmd_put_comment_text(r->origin ? r->origin : "", out);
+        put_comment_text(r->origin ? r->origin : "", out);
         if (r->allocator) {
             fprintf(out, "%sallocator: ", r->origin ? "; " : "");
-            gmd_put_comment_text(r->allocator, out);
+            put_comment_text(r->allocator, out);
         }
         fprintf(out, "\n");
     }
     fprintf(out, " *\n");
     put_how_to_run(r, out);
     fprintf(out, " *\n * The case, as gmd runs it (gmd run CASE.gmd):\n");
-    gmd_status status = gmd_put_case_lines(r->trace, " *     ", out, error);
+    gmd_status status = put_case_lines(r->trace, " *     ", out, error);
     fprintf(out, " */\n");
     return status;
 }

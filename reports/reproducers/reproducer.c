@@ -7,7 +7,7 @@
 
 /* --- comments ---------------------------------------------------------------------------- */
 
-void gmd_put_comment_text(const char *text, FILE *out)
+void put_comment_text(const char *text, FILE *out)
 {
     for (const char *c = text; *c; c++) {
         bool ends_comment = c[0] == '*' && c[1] == '/';
@@ -18,8 +18,7 @@ void gmd_put_comment_text(const char *text, FILE *out)
     }
 }
 
-gmd_status gmd_put_case_lines(const gmd_trace *trace, const char *indent, FILE *out,
-                              gmd_error *error)
+gmd_status put_case_lines(const gmd_trace *trace, const char *indent, FILE *out, gmd_error *error)
 {
     char *text = NULL, *rest;
     size_t size = 0;
@@ -32,7 +31,7 @@ gmd_status gmd_put_case_lines(const gmd_trace *trace, const char *indent, FILE *
     for (char *line = status == GMD_OK ? strtok_r(text, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest)) {
         fputs(indent, out);
-        gmd_put_comment_text(line, out);
+        put_comment_text(line, out);
         fputc('\n', out);
     }
     free(text);

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 
 /* Text of any origin within a comment: it cannot end the comment. */
-void gmd_put_comment_text(const char *text, FILE *out);
+void put_comment_text(const char *text, FILE *out);
 
 /* The case in the text format, each line behind `indent`. */
-gmd_status gmd_put_case_lines(const gmd_trace *trace, const char *indent, FILE *out,
-                              gmd_error *error);
+gmd_status put_case_lines(const gmd_trace *trace, const char *indent, FILE *out, gmd_error *error);
 
 #endif

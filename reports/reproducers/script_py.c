@@ -238,12 +238,12 @@ static gmd_status put_comment(const gmd_reproducer *r, FILE *out, gmd_error *err
     fprintf(out, "# Shows a defect of PyTorch's CUDA caching allocator, by itself.\n#\n");
     if (r->oracle) {
         fprintf(out, "# %s: ", r->oracle);
-        gmd_put_comment_text(r->message, out);
+        put_comment_text(r->message, out);
         fprintf(out, "\n");
     }
     if (r->origin) {
         fprintf(out, "# ");
-        gmd_put_comment_text(r->origin, out);
+        put_comment_text(r->origin, out);
         fprintf(out, "\n");
     }
     fprintf(out,
@@ -252,7 +252,7 @@ static gmd_status put_comment(const gmd_reproducer *r, FILE *out, gmd_error *err
             "# A crash (an exit status above 128) shows it, too.\n"
             "#\n# The case, as gmd runs it (gmd run --allocator torch CASE.gmd):\n",
             r->name);
-    return gmd_put_case_lines(r->trace, "#     ", out, error);
+    return put_case_lines(r->trace, "#     ", out, error);
 }
 
 static bool has_captures(const gmd_trace *t)

@@ -23,7 +23,7 @@ static const char tables[] =
 /* To stores of before, where a workload with other settings was the same one. */
 static const char added_later[] = "ALTER TABLE run ADD COLUMN conditions TEXT NOT NULL DEFAULT '';";
 
-gmd_status gmd_database_fail(sqlite3 *database, const char *path, gmd_error *error)
+gmd_status database_fail(sqlite3 *database, const char *path, gmd_error *error)
 {
     int code = sqlite3_errcode(database);
     gmd_status status = code == SQLITE_NOMEM ? GMD_NO_MEMORY
@@ -45,7 +45,7 @@ static bool read_number(sqlite3 *database, const char *query, sqlite3_int64 *num
     return is_read;
 }
 
-bool gmd_database_has_conditions(sqlite3 *database)
+bool database_has_conditions(sqlite3 *database)
 {
     sqlite3_int64 count;
     return read_number(database,
@@ -60,15 +60,15 @@ static gmd_status check(sqlite3 *database, const char *path, bool creates, gmd_e
     sqlite3_int64 id, objects;
     if (!read_number(database, "PRAGMA application_id", &id) ||
         !read_number(database, "SELECT count(*) FROM sqlite_master", &objects)) {
-        return gmd_database_fail(database, path, error);
+        return database_fail(database, path, error);
     }
-    if (id == APPLICATION_ID && (!creates || gmd_database_has_conditions(database))) {
+    if (id == APPLICATION_ID && (!creates || database_has_conditions(database))) {
         return GMD_OK;
     }
     if (id == APPLICATION_ID) {
         return sqlite3_exec(database, added_later, NULL, NULL, NULL) == SQLITE_OK
                    ? GMD_OK
-                   : gmd_database_fail(database, path, error);
+                   : database_fail(database, path, error);
     }
     if (objects > 0 || id != 0 || !creates) {
         return gmd_fail(error, GMD_BAD_INPUT,
@@ -76,10 +76,10 @@ static gmd_status check(sqlite3 *database, const char *path, bool creates, gmd_e
     }
     return sqlite3_exec(database, tables, NULL, NULL, NULL) == SQLITE_OK
                ? GMD_OK
-               : gmd_database_fail(database, path, error);
+               : database_fail(database, path, error);
 }
 
-gmd_status gmd_database_open(sqlite3 **database, const char *path, bool creates, gmd_error *error)
+gmd_status database_open(sqlite3 **database, const char *path, bool creates, gmd_error *error)
 {
     int flags = creates ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     gmd_status status = GMD_OK;
@@ -90,12 +90,12 @@ gmd_status gmd_database_open(sqlite3 **database, const char *path, bool creates,
                         path);
     }
     if (sqlite3_open_v2(path, database, flags, NULL) != SQLITE_OK) {
-        status = gmd_database_fail(*database, path, error);
+        status = database_fail(*database, path, error);
     }
     sqlite3_busy_timeout(*database, 10000);
     if (status == GMD_OK && creates &&
         sqlite3_exec(*database, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK) {
-        status = gmd_database_fail(*database, path, error);
+        status = database_fail(*database, path, error);
     }
     if (status == GMD_OK) {
         status = check(*database, path, creates, error);

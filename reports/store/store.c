@@ -1,7 +1,6 @@
 #include "gmd_store.h"
 
 #include "database.h"
-#include "outcome.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -116,7 +115,7 @@ gmd_status gmd_store_check(const char *path, gmd_error *error)
     if (stat(path, &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0)) {
         return GMD_OK;
     }
-    gmd_status status = gmd_database_open(&database, path, false, error);
+    gmd_status status = database_open(&database, path, false, error);
     if (status == GMD_OK) {
         sqlite3_close(database);
     }
@@ -126,7 +125,7 @@ gmd_status gmd_store_check(const char *path, gmd_error *error)
 gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when, gmd_error *error)
 {
     sqlite3 *database;
-    gmd_status status = gmd_database_open(&database, path, true, error);
+    gmd_status status = database_open(&database, path, true, error);
     if (status != GMD_OK) {
         return status;
     }
@@ -138,7 +137,7 @@ gmd_status gmd_store_add(const char *path, const gmd_report *report, time_t when
                    add_outcome(database, run, report, i);
     }
     if (!is_added || sqlite3_exec(database, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
-        status = gmd_database_fail(database, path, error);
+        status = database_fail(database, path, error);
     }
     sqlite3_close(database); /* what was not committed is taken back */
     return status;

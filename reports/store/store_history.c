@@ -131,12 +131,12 @@ gmd_status gmd_store_history(const char *path, size_t most, FILE *out, gmd_error
     sqlite3 *database;
     sqlite3_stmt *rows = NULL;
     history h = {.out = out};
-    gmd_status status = gmd_database_open(&database, path, false, error);
+    gmd_status status = database_open(&database, path, false, error);
     if (status != GMD_OK) {
         return status;
     }
     int step = SQLITE_ERROR;
-    const char *sql = gmd_database_has_conditions(database) ? query : query_of_old_store;
+    const char *sql = database_has_conditions(database) ? query : query_of_old_store;
     if (sqlite3_prepare_v2(database, sql, -1, &rows, NULL) == SQLITE_OK &&
         sqlite3_bind_int64(rows, 1, (sqlite3_int64)most) == SQLITE_OK) {
         while ((step = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -144,7 +144,7 @@ gmd_status gmd_store_history(const char *path, size_t most, FILE *out, gmd_error
         }
     }
     if (step != SQLITE_DONE) {
-        status = gmd_database_fail(database, path, error);
+        status = database_fail(database, path, error);
     } else if (h.groups == 0) {
         fputs("no runs yet\n", out);
     }
