@@ -64,6 +64,26 @@ void gmd_put_line_text(const char *text, FILE *out)
     }
 }
 
+void gmd_put_markdown(const char *text, FILE *out)
+{
+    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
+        if (c < 0x20 || c == 0x7F) {
+            putc(' ', out);
+        } else if (c == '&') {
+            fputs("&amp;", out);
+        } else if (c == '<') {
+            fputs("&lt;", out);
+        } else if (c == '>') {
+            fputs("&gt;", out);
+        } else {
+            if (c < 0x80 && strchr("\\`*_{}[]|#~$@", (int)c)) {
+                putc('\\', out);
+            }
+            gmd_utf8_put(c, out);
+        }
+    }
+}
+
 /* Puts a comma before each group of three of the digits that `text` starts with. */
 static void group_digits(char *text, size_t size)
 {

@@ -108,3 +108,19 @@ bool is_unexplained_failure(const gmd_outcome *outcome)
     }
     return !outcome->check.present || outcome->check.exact;
 }
+
+void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count)
+{
+    gmd_json_array(json, "oracles");
+    for (uint32_t i = 0; i < count; i++) {
+        const gmd_oracle_result *result = &oracles[i];
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "name", result->name);
+        gmd_json_string(json, "verdict", oracle_fate_name(result->fate));
+        if (result->fate == GMD_ORACLE_SKIPPED) {
+            gmd_json_string(json, "reason", result->reason);
+        }
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}

@@ -14,7 +14,7 @@ double requests_per_second(const gmd_outcome *outcome);
 /* "pass", "fail" or "skipped", of a gmd_oracle_fate. */
 const char *oracle_fate_name(int fate);
 
-/* What each oracle said, as the key "oracles" of an open object (write_json.c). */
+/* What each oracle said, as the key "oracles" of an open object. */
 void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count);
 
 /* The run could not be carried out; also for a verdict that is none. */

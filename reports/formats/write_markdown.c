@@ -10,26 +10,6 @@
 /* A longer phase table is folded away. */
 enum { unfolded_phases = 12 };
 
-void gmd_put_markdown(const char *text, FILE *out)
-{
-    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
-        if (c < 0x20 || c == 0x7F) {
-            putc(' ', out);
-        } else if (c == '&') {
-            fputs("&amp;", out);
-        } else if (c == '<') {
-            fputs("&lt;", out);
-        } else if (c == '>') {
-            fputs("&gt;", out);
-        } else {
-            if (c < 0x80 && strchr("\\`*_{}[]|#~$@", (int)c)) {
-                putc('\\', out);
-            }
-            gmd_utf8_put(c, out);
-        }
-    }
-}
-
 static void put_count(uint64_t count, FILE *out)
 {
     char text[32];
