@@ -17,9 +17,9 @@
 #include "gmd_cuda.h"
 #include "gmd_grow.h"
 #include "gmd_intervals.h"
+#include "gmd_random.h"
 #include "hold.h"
 #include "preloaded.h"
-#include "random.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
