@@ -1,16 +1,16 @@
 /* mutate_cross.c - inputs of two others. */
-#include "mutate_internal.h"
+#include "mutant.h"
 
 #include <string.h>
 
 enum { TURN_MAX = 16 };
 
-static size_t below(gmd_mutant *m, size_t bound)
+static size_t below(mutant *m, size_t bound)
 {
     return (size_t)gmd_random_below(&m->random, bound);
 }
 
-static bool chance(gmd_mutant *m, unsigned percent)
+static bool chance(mutant *m, unsigned percent)
 {
     return gmd_random_chance(&m->random, percent);
 }
@@ -28,19 +28,19 @@ static run_of records_of(const uint8_t *data, size_t size)
 }
 
 /* Puts records `from` to `end` behind what is there, as many as there is room for. */
-static void append(gmd_mutant *m, run_of source, size_t from, size_t end)
+static void append(mutant *m, run_of source, size_t from, size_t end)
 {
     size_t count = end - from, room = m->most - m->count;
     count = count < room ? count : room;
     if (count) {
-        memcpy(gmd_record_at(m, m->count), source.records + from * GMD_INPUT_RECORD,
+        memcpy(record_at(m, m->count), source.records + from * GMD_INPUT_RECORD,
                count * GMD_INPUT_RECORD);
         m->count += count;
     }
 }
 
 /* Runs of both by turns: what two programs on one device would do. */
-static void interleave(gmd_mutant *m, run_of a, run_of b)
+static void interleave(mutant *m, run_of a, run_of b)
 {
     size_t next_a = 0, next_b = 0;
     while ((next_a < a.count || next_b < b.count) && m->count < m->most) {
@@ -55,7 +55,7 @@ static void interleave(gmd_mutant *m, run_of a, run_of b)
 }
 
 /* A run of `a` gives way to one of `b`; of no length: comes before it. */
-static void replace(gmd_mutant *m, run_of a, run_of b)
+static void replace(mutant *m, run_of a, run_of b)
 {
     size_t from = below(m, a.count + 1), end = from;
     if (chance(m, 50)) {
@@ -70,8 +70,8 @@ static void replace(gmd_mutant *m, run_of a, run_of b)
 size_t gmd_cross(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out,
                  size_t max_size, uint64_t seed)
 {
-    gmd_mutant m;
-    if (!gmd_mutant_open(&m, out, 0, max_size, seed)) {
+    mutant m;
+    if (!mutant_open(&m, out, 0, max_size, seed)) {
         return 0;
     }
     run_of first = records_of(a, a_size), second = records_of(b, b_size);
@@ -96,5 +96,5 @@ size_t gmd_cross(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_siz
     } else {
         interleave(&m, first, second);
     }
-    return gmd_mutant_size(&m);
+    return mutant_size(&m);
 }

@@ -1,15 +1,15 @@
 /* mutate_draw.c - new records: kinds, sizes and places as a campaign draws them (generate.c). */
 #include "gmd_input_pools.h"
-#include "mutate_internal.h"
+#include "mutant.h"
 
 #include <string.h>
 
-static uint32_t below(gmd_mutant *m, uint32_t bound)
+static uint32_t below(mutant *m, uint32_t bound)
 {
     return (uint32_t)gmd_random_below(&m->random, bound);
 }
 
-static bool chance(gmd_mutant *m, unsigned percent)
+static bool chance(mutant *m, unsigned percent)
 {
     return gmd_random_chance(&m->random, percent);
 }
@@ -17,12 +17,12 @@ static bool chance(gmd_mutant *m, unsigned percent)
 /* --- fields ------------------------------------------------------------------------------ */
 
 /* The value of an allocation that is there; false: none was come upon. */
-static bool size_from_here(gmd_mutant *m, uint32_t *size)
+static bool size_from_here(mutant *m, uint32_t *size)
 {
     for (int attempt = 0; attempt < 4 && m->count; attempt++) {
         size_t i = below(m, (uint32_t)m->count);
-        if (gmd_record_op(m, i) == GMD_OP_ALLOC) {
-            *size = gmd_input_get32(gmd_record_at(m, i) + 4);
+        if (record_op(m, i) == GMD_OP_ALLOC) {
+            *size = gmd_input_get32(record_at(m, i) + 4);
             return true;
         }
     }
@@ -30,13 +30,13 @@ static bool size_from_here(gmd_mutant *m, uint32_t *size)
 }
 
 /* One of the sizes of this kind, and a step beside it. */
-static uint32_t beside(gmd_mutant *m, gmd_input_boundary what)
+static uint32_t beside(mutant *m, gmd_input_boundary what)
 {
     uint32_t step = below(m, 16);
     return gmd_input_boundary_code(what, step, below(m, 64));
 }
 
-static uint32_t boundary(gmd_mutant *m)
+static uint32_t boundary(mutant *m)
 {
     /* With the same steps from the same few sizes, requests meet; the rest is for variety. */
     static const uint8_t whats[] = {GMD_BOUNDARY_USUAL, GMD_BOUNDARY_USUAL,  GMD_BOUNDARY_USUAL,
@@ -50,7 +50,7 @@ static uint32_t boundary(gmd_mutant *m)
     return beside(m, what);
 }
 
-uint32_t gmd_draw_size(gmd_mutant *m)
+uint32_t mutant_draw_size(mutant *m)
 {
     uint32_t size;
     if (chance(m, 40) && size_from_here(m, &size)) {
@@ -68,31 +68,31 @@ uint32_t gmd_draw_size(gmd_mutant *m)
     }
 }
 
-static uint32_t draw_duration(gmd_mutant *m)
+static uint32_t draw_duration(mutant *m)
 {
     static const uint32_t durations[] = {1000, 10000, 100000, 1000000000};
     return durations[below(m, 4)];
 }
 
 /* Few streams and one device, so that requests meet; the header says how many there are. */
-static uint8_t draw_place(gmd_mutant *m)
+static uint8_t draw_place(mutant *m)
 {
     uint32_t stream = chance(m, 60) ? below(m, 2) : below(m, 4);
     uint32_t device = chance(m, 75) ? 0 : below(m, 4);
     return (uint8_t)(stream | device << 5);
 }
 
-static uint32_t draw_target(gmd_mutant *m)
+static uint32_t draw_target(mutant *m)
 {
     return chance(m, 60) ? below(m, 3) : below(m, 16);
 }
 
-static uint8_t with_thread(gmd_mutant *m, uint8_t op)
+static uint8_t with_thread(mutant *m, uint8_t op)
 {
     return (uint8_t)(op | (chance(m, 70) ? 0 : below(m, 4)) << 4);
 }
 
-static void put(gmd_mutant *m, uint8_t *record, uint8_t op, uint8_t place, uint32_t target,
+static void put(mutant *m, uint8_t *record, uint8_t op, uint8_t place, uint32_t target,
                 uint32_t value)
 {
     record[0] = with_thread(m, op);
@@ -103,7 +103,7 @@ static void put(gmd_mutant *m, uint8_t *record, uint8_t op, uint8_t place, uint3
 
 /* --- records ----------------------------------------------------------------------------- */
 
-void gmd_draw_fault(gmd_mutant *m, uint8_t *record)
+void mutant_draw_fault(mutant *m, uint8_t *record)
 {
     enum { OFTEN = 8 };
     uint32_t function = chance(m, 60)   ? below(m, OFTEN)
@@ -113,16 +113,16 @@ void gmd_draw_fault(gmd_mutant *m, uint8_t *record)
     put(m, record, GMD_OP_FAULT, chance(m, 15), function, count);
 }
 
-static uint32_t draw_budget(gmd_mutant *m)
+static uint32_t draw_budget(mutant *m)
 {
     return chance(m, 40) ? GMD_INPUT_NO_BUDGET : below(m, 64) * 2 * (uint32_t)GMD_MIB;
 }
 
-static uint32_t draw_value(gmd_mutant *m, uint8_t op)
+static uint32_t draw_value(mutant *m, uint8_t op)
 {
     switch ((gmd_op)op) {
     case GMD_OP_ALLOC:
-        return gmd_draw_size(m);
+        return mutant_draw_size(m);
     case GMD_OP_USE:
     case GMD_OP_ADVANCE:
         return draw_duration(m);
@@ -136,19 +136,19 @@ static uint32_t draw_value(gmd_mutant *m, uint8_t op)
 }
 
 /* Of one or two pools, so that requests meet. */
-static void draw_on_pool(gmd_mutant *m, uint8_t *record, gmd_input_pool_act act)
+static void draw_on_pool(mutant *m, uint8_t *record, gmd_input_pool_act act)
 {
     uint8_t place = draw_place(m);
     uint32_t pool = chance(m, 70) ? 0 : below(m, 4);
     put(m, record, GMD_RECORD_POOL, place, pool, (uint32_t)act);
 }
 
-static bool has_pools(const gmd_mutant *m)
+static bool has_pools(const mutant *m)
 {
     return m->data[GMD_INPUT_AT_POOLS] != 0;
 }
 
-void gmd_draw_record(gmd_mutant *m, uint8_t *record)
+void mutant_draw_record(mutant *m, uint8_t *record)
 {
     static const uint16_t weights[GMD_OP_BUDGET + 1] = {
         [GMD_OP_ALLOC] = 400,  [GMD_OP_FREE] = 280,       [GMD_OP_USE] = 110,
@@ -166,7 +166,7 @@ void gmd_draw_record(gmd_mutant *m, uint8_t *record)
         at -= weights[op++];
     }
     if (op == GMD_OP_FAULT) {
-        gmd_draw_fault(m, record);
+        mutant_draw_fault(m, record);
     } else {
         uint8_t place = draw_place(m);
         uint32_t target = draw_target(m);
@@ -176,16 +176,16 @@ void gmd_draw_record(gmd_mutant *m, uint8_t *record)
 
 /* An allocation of any size. (Choices are made one after the other, not among the arguments of a
  * call, whose order is the compiler's: the same seed, the same input everywhere.) */
-static void put_alloc(gmd_mutant *m, uint8_t *record)
+static void put_alloc(mutant *m, uint8_t *record)
 {
     uint8_t place = draw_place(m);
-    uint32_t size = gmd_draw_size(m);
+    uint32_t size = mutant_draw_size(m);
     put(m, record, GMD_OP_ALLOC, place, 0, size);
 }
 
 /* --- requests that go together ----------------------------------------------------------- */
 
-static size_t ask_again(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+static size_t ask_again(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
     uint32_t target = draw_target(m);
     uint8_t place = draw_place(m);
@@ -198,7 +198,7 @@ static size_t ask_again(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
     return 2;
 }
 
-static size_t use_elsewhere(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+static size_t use_elsewhere(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
     uint32_t target = draw_target(m);
     uint8_t place = draw_place(m);
@@ -215,7 +215,7 @@ static size_t use_elsewhere(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 }
 
 /* Full up to the limit, or nearly; then something must give way. */
-static size_t fill_up(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+static size_t fill_up(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
     size_t count = 0;
     uint8_t place = draw_place(m);
@@ -231,9 +231,9 @@ static size_t fill_up(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
     return count;
 }
 
-static size_t fail_a_request(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+static size_t fail_a_request(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
-    gmd_draw_fault(m, r[0]);
+    mutant_draw_fault(m, r[0]);
     put_alloc(m, r[1]);
     put(m, r[2], GMD_OP_FREE, 0, draw_target(m), 0);
     if (chance(m, 50)) {
@@ -245,10 +245,10 @@ static size_t fail_a_request(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 
 /* A row of blocks alike, and every other one of them freed: neighbours that can and cannot merge.
  */
-static size_t make_holes(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+static size_t make_holes(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
     uint8_t place = draw_place(m);
-    uint32_t size = gmd_draw_size(m);
+    uint32_t size = mutant_draw_size(m);
     for (size_t i = 0; i < 4; i++) {
         put(m, r[i], GMD_OP_ALLOC, place, 0, size);
     }
@@ -258,7 +258,7 @@ static size_t make_holes(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 }
 
 /* A block of a pool, freed there or after it, and one alike that may or may not get its memory. */
-static size_t work_in_a_pool(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+static size_t work_in_a_pool(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
     size_t count = 0;
     draw_on_pool(m, r[count++], chance(m, 50) ? GMD_POOL_BEGIN : GMD_POOL_BEGIN_ON);
@@ -279,7 +279,7 @@ static size_t work_in_a_pool(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 
 /* What is captured works on a block, maybe on another stream, too; then the graph is launched, and
  * a block alike asked for. Or the capture fails, since the host waits for its stream. */
-static size_t capture_work(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+static size_t capture_work(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
     size_t count = 0;
     draw_on_pool(m, r[count++], GMD_POOL_CAPTURE);
@@ -302,7 +302,7 @@ static size_t capture_work(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 }
 
 /* A block of the captured stream is used on another one, which the allocator is told of or not. */
-static size_t fork_in_capture(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
+static size_t fork_in_capture(mutant *m, uint8_t r[][GMD_INPUT_RECORD])
 {
     size_t count = 0;
     uint8_t origin = draw_place(m), other = draw_place(m);
@@ -324,12 +324,12 @@ static size_t fork_in_capture(gmd_mutant *m, uint8_t r[][GMD_INPUT_RECORD])
     return count;
 }
 
-size_t gmd_draw_idiom(gmd_mutant *m, uint8_t records[GMD_IDIOM_MAX][GMD_INPUT_RECORD])
+size_t mutant_draw_idiom(mutant *m, uint8_t records[IDIOM_MAX][GMD_INPUT_RECORD])
 {
-    static size_t (*const idioms[])(gmd_mutant *, uint8_t[][GMD_INPUT_RECORD]) = {
+    static size_t (*const idioms[])(mutant *, uint8_t[][GMD_INPUT_RECORD]) = {
         ask_again, use_elsewhere, use_elsewhere, fill_up, fail_a_request, make_holes};
     if (has_pools(m) && chance(m, 45)) {
-        static size_t (*const of_pools[])(gmd_mutant *, uint8_t[][GMD_INPUT_RECORD]) = {
+        static size_t (*const of_pools[])(mutant *, uint8_t[][GMD_INPUT_RECORD]) = {
             work_in_a_pool, work_in_a_pool, capture_work, fork_in_capture};
         return of_pools[below(m, sizeof of_pools / sizeof *of_pools)](m, records);
     }
@@ -338,12 +338,12 @@ size_t gmd_draw_idiom(gmd_mutant *m, uint8_t records[GMD_IDIOM_MAX][GMD_INPUT_RE
 
 /* --- header ------------------------------------------------------------------------------ */
 
-static uint8_t few(gmd_mutant *m, unsigned percent_of_one, uint32_t most)
+static uint8_t few(mutant *m, unsigned percent_of_one, uint32_t most)
 {
     return (uint8_t)(chance(m, percent_of_one) ? 1 : 1 + below(m, most));
 }
 
-static void draw_field(gmd_mutant *m, size_t at)
+static void draw_field(mutant *m, size_t at)
 {
     static const uint8_t schedules[] = {GMD_SCHEDULE_TIMED, GMD_SCHEDULE_TIMED,
                                         GMD_SCHEDULE_LAZY,  GMD_SCHEDULE_LAZY,
@@ -387,12 +387,12 @@ static const uint8_t fields[] = {GMD_INPUT_AT_DEVICES,         GMD_INPUT_AT_CAPA
                                  GMD_INPUT_AT_STREAMS,         GMD_INPUT_AT_THREADS,
                                  GMD_INPUT_AT_INTERLEAVE_SEED, GMD_INPUT_AT_POOLS};
 
-void gmd_redraw_header_field(gmd_mutant *m)
+void mutant_redraw_header_field(mutant *m)
 {
     draw_field(m, fields[below(m, sizeof fields)]);
 }
 
-void gmd_draw_header(gmd_mutant *m)
+void mutant_draw_header(mutant *m)
 {
     memset(m->data, 0, GMD_INPUT_HEADER);
     for (size_t i = 0; i < sizeof fields; i++) {

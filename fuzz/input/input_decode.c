@@ -31,7 +31,7 @@ typedef struct decoder {
     uint8_t thread_index[GMD_MAX_THREADS];
     size_t conf_length;
     char conf[GMD_INPUT_CONF_MAX + 1];
-    gmd_input_live live;
+    input_live live;
     gmd_input_pools pools;
 } decoder;
 
@@ -250,7 +250,7 @@ static uint64_t alike(const decoder *d, uint32_t pick)
     if (!d->live.count) {
         return usual_size(pick);
     }
-    uint32_t block = gmd_input_live_at(&d->live, pick % d->live.count);
+    uint32_t block = input_live_at(&d->live, pick % d->live.count);
     return d->trace->requests[d->live.request[block]].bytes;
 }
 
@@ -331,7 +331,7 @@ static uint32_t target_of(const decoder *d, const uint8_t *record)
 static void make_alloc(decoder *d, gmd_request *r, uint32_t value)
 {
     r->bytes = size_of(d, value, r->device);
-    r->block = gmd_input_live_add(&d->live, d->trace->count);
+    r->block = input_live_add(&d->live, d->trace->count);
     d->live_bytes[r->device] += r->bytes <= d->limit[r->device] ? r->bytes : 0;
 }
 
@@ -341,7 +341,7 @@ static bool find_block(const decoder *d, gmd_request *r, const uint8_t *record)
     if (!d->live.count) {
         return false;
     }
-    r->block = gmd_input_live_at(&d->live, target_of(d, record) % d->live.count);
+    r->block = input_live_at(&d->live, target_of(d, record) % d->live.count);
     r->device = d->trace->requests[d->live.request[r->block]].device;
     return true;
 }
@@ -351,7 +351,7 @@ static void forget_block(decoder *d, const gmd_request *r)
     uint64_t bytes = d->trace->requests[d->live.request[r->block]].bytes;
     uint64_t *held = &d->live_bytes[r->device];
     *held -= bytes < *held ? bytes : *held;
-    gmd_input_live_remove(&d->live, r->block);
+    input_live_remove(&d->live, r->block);
 }
 
 static bool make_fraction(decoder *d, gmd_request *r, uint32_t value)
@@ -579,11 +579,11 @@ gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, 
     }
     trace->count = 0;
     gmd_status status = reserve_requests(trace, most, error);
-    if (status != GMD_OK || !gmd_input_live_open(&d.live, most)) {
+    if (status != GMD_OK || !input_live_open(&d.live, most)) {
         return status != GMD_OK ? status : no_memory(error);
     }
     read_header(&d, header);
     status = decode_records(&d, data, size);
-    gmd_input_live_close(&d.live);
+    input_live_close(&d.live);
     return status;
 }

@@ -13,7 +13,7 @@ typedef struct encoder {
     const gmd_trace *trace;
     uint8_t *data;
     size_t size, room;
-    gmd_input_live live;
+    input_live live;
     uint32_t *index; /* of each of the trace's blocks: which allocation it is; NO_BLOCK: not live */
     gmd_pool_book pools;
     uint32_t fault_count;
@@ -208,7 +208,7 @@ static void find_block(encoder *e, size_t i, const gmd_request *r, fields *f)
 {
     bool is_live = r->block < e->trace->blocks.count && e->index[r->block] != NO_BLOCK;
     if (is_there(e, i, is_live)) {
-        f->target = gmd_input_live_age(&e->live, e->index[r->block]);
+        f->target = input_live_age(&e->live, e->index[r->block]);
     }
 }
 
@@ -268,7 +268,7 @@ static void put_alloc(encoder *e, size_t i, const gmd_request *r, fields *f)
 {
     if (is_there(e, i, r->block < e->trace->blocks.count)) {
         put_bytes(f, r->bytes);
-        e->index[r->block] = gmd_input_live_add(&e->live, i);
+        e->index[r->block] = input_live_add(&e->live, i);
     }
 }
 
@@ -276,7 +276,7 @@ static void put_free(encoder *e, size_t i, const gmd_request *r, fields *f)
 {
     find_block(e, i, r, f);
     if (e->status == GMD_OK) {
-        gmd_input_live_remove(&e->live, e->index[r->block]);
+        input_live_remove(&e->live, e->index[r->block]);
         e->index[r->block] = NO_BLOCK;
     }
 }
@@ -401,7 +401,7 @@ static gmd_status open_encoder(encoder *e)
     }
     size_t blocks = e->trace->blocks.count;
     e->index = malloc((blocks + 1) * sizeof *e->index);
-    if (!e->index || !gmd_input_live_open(&e->live, e->trace->count)) {
+    if (!e->index || !input_live_open(&e->live, e->trace->count)) {
         free(e->index);
         e->index = NULL;
         return gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
@@ -423,7 +423,7 @@ gmd_status gmd_input_encode(const gmd_trace *trace, uint8_t **data, size_t *size
     for (size_t i = 0; i < trace->count && e.status == GMD_OK; i++) {
         encode_request(&e, i);
     }
-    gmd_input_live_close(&e.live);
+    input_live_close(&e.live);
     free(e.index);
     if (e.status != GMD_OK) {
         free(e.data);

@@ -9,26 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GMD_INPUT_LIVE_SMALL = 512 }; /* allocations for which no memory is asked */
+enum { INPUT_LIVE_SMALL = 512 }; /* allocations for which no memory is asked */
 
-typedef struct gmd_input_live {
+typedef struct input_live {
     uint32_t *tree;    /* 1-based: live blocks below each node */
     uint32_t *request; /* of each block: the one that allocates it */
     uint32_t size;     /* a power of two */
     uint32_t made;     /* allocations so far */
     uint32_t count;    /* of them live */
-    uint32_t small[2 * GMD_INPUT_LIVE_SMALL + 1];
-} gmd_input_live;
+    uint32_t small[2 * INPUT_LIVE_SMALL + 1];
+} input_live;
 
 /* For up to `most` allocations. False: no host memory. */
-static inline bool gmd_input_live_open(gmd_input_live *l, size_t most)
+static inline bool input_live_open(input_live *l, size_t most)
 {
     l->size = 1;
     l->made = l->count = 0;
     while (l->size < most) {
         l->size *= 2;
     }
-    if (l->size <= GMD_INPUT_LIVE_SMALL) {
+    if (l->size <= INPUT_LIVE_SMALL) {
         l->tree = l->small;
         memset(l->small, 0, (l->size + 1) * sizeof *l->small);
     } else {
@@ -38,7 +38,7 @@ static inline bool gmd_input_live_open(gmd_input_live *l, size_t most)
     return l->tree;
 }
 
-static inline void gmd_input_live_close(gmd_input_live *l)
+static inline void input_live_close(input_live *l)
 {
     if (l->tree != l->small) {
         free(l->tree);
@@ -46,7 +46,7 @@ static inline void gmd_input_live_close(gmd_input_live *l)
 }
 
 /* One more block, the youngest; its index. */
-static inline uint32_t gmd_input_live_add(gmd_input_live *l, size_t request)
+static inline uint32_t input_live_add(input_live *l, size_t request)
 {
     uint32_t index = l->made++;
     l->request[index] = (uint32_t)request;
@@ -57,7 +57,7 @@ static inline uint32_t gmd_input_live_add(gmd_input_live *l, size_t request)
     return index;
 }
 
-static inline void gmd_input_live_remove(gmd_input_live *l, uint32_t index)
+static inline void input_live_remove(input_live *l, uint32_t index)
 {
     for (uint32_t i = index + 1; i <= l->size; i += i & -i) {
         l->tree[i]--;
@@ -66,7 +66,7 @@ static inline void gmd_input_live_remove(gmd_input_live *l, uint32_t index)
 }
 
 /* The index of the k-th youngest, k below the count. */
-static inline uint32_t gmd_input_live_at(const gmd_input_live *l, uint32_t k)
+static inline uint32_t input_live_at(const input_live *l, uint32_t k)
 {
     uint32_t older = l->count - 1 - k, at = 0;
     for (uint32_t step = l->size; step; step /= 2) {
@@ -79,7 +79,7 @@ static inline uint32_t gmd_input_live_at(const gmd_input_live *l, uint32_t k)
 }
 
 /* How many live ones are younger than a live one. */
-static inline uint32_t gmd_input_live_age(const gmd_input_live *l, uint32_t index)
+static inline uint32_t input_live_age(const input_live *l, uint32_t index)
 {
     uint32_t not_younger = 0;
     for (uint32_t i = index + 1; i; i -= i & -i) {

@@ -1,4 +1,4 @@
-#include "minimize_internal.h"
+#include "minimizer.h"
 
 #include "gmd_clock.h"
 #include "gmd_pool_book.h"
@@ -7,125 +7,6 @@
 #include <string.h>
 
 #define ROUND_MAX 12
-
-void gmd_minimizer_begin(gmd_minimizer *m)
-{
-    memcpy(m->spare, m->best->requests, m->best->count * sizeof *m->spare);
-}
-
-static bool is_at_limit(const gmd_minimizer *m)
-{
-    const gmd_minimize_limits *l = m->limits;
-    return (l->tries && m->result->tries >= l->tries) ||
-           (l->seconds > 0 && gmd_clock_s() - m->start >= l->seconds);
-}
-
-/* What comes after the violation cannot matter, except where threads are interleaved: there it may
- * have been before. */
-static void accept(gmd_minimizer *m, size_t count, const gmd_violation *violation)
-{
-    m->result->violation = *violation;
-    bool is_interleaved = m->best->interleave.kind != GMD_SCHEDULE_UNSTATED;
-    if (!is_interleaved && violation->request + 1 < count) {
-        count = (size_t)violation->request + 1;
-    }
-    memcpy(m->best->requests, m->spare, count * sizeof *m->spare);
-    m->best->count = count;
-    if (m->limits->progress) {
-        m->limits->progress(m->limits->context, count, m->result->tries);
-    }
-}
-
-static gmd_status take_over_header(gmd_trace *to, const gmd_trace *header, gmd_error *error)
-{
-    gmd_trace copy;
-    gmd_status status = gmd_trace_copy_header(&copy, header, error);
-    if (status == GMD_OK) {
-        free(to->conf);
-        gmd_schedule_free(&to->schedule);
-        gmd_schedule_free(&to->interleave);
-        to->conf = copy.conf;
-        to->schedule = copy.schedule;
-        to->interleave = copy.interleave;
-        to->device_count = copy.device_count;
-        to->capacity_bytes = copy.capacity_bytes;
-    }
-    return status;
-}
-
-/* A candidate that the device or the allocator refuses is only a bad candidate. */
-static const gmd_violation *run_candidate(gmd_minimizer *m, const gmd_trace *candidate)
-{
-    const gmd_outcome *outcome;
-    gmd_error error;
-    m->result->tries++;
-    gmd_status status = gmd_runner_run(m->runner, candidate, &outcome, &error);
-    if (status != GMD_OK && status != GMD_BAD_INPUT) {
-        m->is_over = true;
-        m->status = gmd_fail(m->error, status, "%s", error.text);
-    }
-    return status == GMD_OK ? gmd_cause_find(outcome, m->cause) : NULL;
-}
-
-static gmd_trace make_candidate(const gmd_minimizer *m, size_t count, const gmd_trace *header)
-{
-    gmd_trace candidate = header ? *header : *m->best; /* borrows all of it */
-    candidate.blocks = m->best->blocks;
-    candidate.streams = m->best->streams;
-    candidate.threads = m->best->threads;
-    candidate.functions = m->best->functions;
-    candidate.pools = m->best->pools;
-    candidate.requests = m->spare;
-    candidate.count = count;
-    candidate.threads.count = 1; /* those that a reader of the file would know */
-    for (size_t i = 0; i < count; i++) {
-        if (m->spare[i].thread >= candidate.threads.count) {
-            candidate.threads.count = m->spare[i].thread + 1u;
-        }
-    }
-    return candidate;
-}
-
-/* A reader of the file would refuse what no pool allows where it stands. */
-static bool is_in_order(const gmd_minimizer *m, size_t count)
-{
-    gmd_pool_book pools;
-    memset(&pools, 0, m->best->pools.count ? sizeof pools : 0);
-    for (size_t i = 0; i < count && m->best->pools.count; i++) {
-        if (gmd_op_is_on_pool(m->spare[i].op) && gmd_pool_book_note(&pools, &m->spare[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool gmd_minimizer_try(gmd_minimizer *m, size_t count, const gmd_trace *header)
-{
-    if (!is_in_order(m, count)) {
-        return false;
-    }
-    if (m->is_over || is_at_limit(m)) {
-        m->is_over = true;
-        return false;
-    }
-    gmd_trace candidate = make_candidate(m, count, header);
-    const gmd_violation *found = run_candidate(m, &candidate);
-    bool is_first = m->result->tries == 1; /* of the case as it is */
-    uint64_t seed;
-    if (!found && !m->is_over && !is_first && gmd_minimizer_find_seed(m, &candidate, &seed)) {
-        candidate.interleave.seed = seed;
-        found = run_candidate(m, &candidate);
-    }
-    if (!found) {
-        return false;
-    }
-    accept(m, count, found);
-    if (header || m->best->interleave.seed != candidate.interleave.seed) {
-        m->status = take_over_header(m->best, &candidate, m->error);
-        m->is_over = m->status != GMD_OK;
-    }
-    return true;
-}
 
 /* A block's name may be used again after its free: each lifetime gets an entry of its own, so that
  * one can be dropped without the other. */
@@ -250,13 +131,13 @@ static void rename_blocks(gmd_trace *trace)
     free(as);
 }
 
-static void reduce(gmd_minimizer *m)
+static void reduce(minimizer *m)
 {
     bool has_changed = true;
     for (int round = 0; has_changed && round < ROUND_MAX && !m->is_over; round++) {
-        has_changed = gmd_minimizer_untangle(m);
-        has_changed = gmd_minimizer_drop(m) || has_changed;
-        has_changed = gmd_minimizer_simplify(m) || has_changed;
+        has_changed = minimizer_untangle(m);
+        has_changed = minimizer_drop(m) || has_changed;
+        has_changed = minimizer_simplify(m) || has_changed;
     }
 }
 
@@ -264,21 +145,21 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *c
                         const gmd_minimize_limits *limits, gmd_minimized *result, gmd_error *error)
 {
     *result = (gmd_minimized){0};
-    gmd_minimizer m = {.best = trace,
-                       .runner = runner,
-                       .cause = cause,
-                       .limits = limits,
-                       .result = result,
-                       .start = gmd_clock_s(),
-                       .error = error};
+    minimizer m = {.best = trace,
+                   .runner = runner,
+                   .cause = cause,
+                   .limits = limits,
+                   .result = result,
+                   .start = gmd_clock_s(),
+                   .error = error};
     gmd_status status = separate_lifetimes(trace, error);
     m.spare = malloc((trace->count + 1) * sizeof *m.spare);
     if (status != GMD_OK || !m.spare) {
         free(m.spare);
         return status != GMD_OK ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
     }
-    gmd_minimizer_begin(&m);
-    if (!gmd_minimizer_try(&m, trace->count, NULL)) {
+    minimizer_begin(&m);
+    if (!minimizer_try(&m, trace->count, NULL)) {
         free(m.spare);
         return m.status != GMD_OK ? m.status
                                   : gmd_fail(error, GMD_BAD_INPUT,

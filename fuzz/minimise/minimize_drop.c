@@ -1,6 +1,6 @@
 /* minimize_drop.c - fewer blocks, fewer requests. */
 #include "gmd_pool_book.h"
-#include "minimize_internal.h"
+#include "minimizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void list_blocks(selection *s, const gmd_trace *t)
 /* An allocation takes all requests on its block with it, and a begin what its pool no longer
  * allows.
  */
-static bool try_selection(gmd_minimizer *m, selection *s)
+static bool try_selection(minimizer *m, selection *s)
 {
     const gmd_trace *t = m->best;
     gmd_pool_book pools;
@@ -65,11 +65,11 @@ static bool try_selection(gmd_minimizer *m, selection *s)
             m->spare[kept++] = *r;
         }
     }
-    return kept < t->count && gmd_minimizer_try(m, kept, NULL);
+    return kept < t->count && minimizer_try(m, kept, NULL);
 }
 
 /* From the end, so that what builds up the state goes last. True: something went. */
-static bool drop_blocks(gmd_minimizer *m, selection *s, size_t chunk)
+static bool drop_blocks(minimizer *m, selection *s, size_t chunk)
 {
     bool has_changed = false;
     list_blocks(s, m->best);
@@ -89,7 +89,7 @@ static bool drop_blocks(gmd_minimizer *m, selection *s, size_t chunk)
     return has_changed;
 }
 
-static bool drop_requests(gmd_minimizer *m, selection *s, size_t chunk)
+static bool drop_requests(minimizer *m, selection *s, size_t chunk)
 {
     bool has_changed = false;
     for (size_t end = m->best->count; end > 0 && !m->is_over;) {
@@ -107,10 +107,10 @@ static bool drop_requests(gmd_minimizer *m, selection *s, size_t chunk)
     return has_changed;
 }
 
-typedef bool dropper(gmd_minimizer *m, selection *s, size_t chunk);
+typedef bool dropper(minimizer *m, selection *s, size_t chunk);
 
 /* Halves, quarters and so on, down to single ones. */
-static bool drop_all_chunks(gmd_minimizer *m, selection *s, dropper *drop, size_t count)
+static bool drop_all_chunks(minimizer *m, selection *s, dropper *drop, size_t count)
 {
     bool has_changed = false;
     for (size_t chunk = count; chunk > 0 && !m->is_over; chunk /= 2) {
@@ -120,7 +120,7 @@ static bool drop_all_chunks(gmd_minimizer *m, selection *s, dropper *drop, size_
 }
 
 /* Two blocks often matter only together: one fills the room that the other leaves. */
-static bool drop_pairs(gmd_minimizer *m, selection *s)
+static bool drop_pairs(minimizer *m, selection *s)
 {
     for (size_t i = 0; i < m->best->count && m->best->count <= 24; i++) {
         for (size_t j = i + 1; j < m->best->count && !m->is_over; j++) {
@@ -135,7 +135,7 @@ static bool drop_pairs(gmd_minimizer *m, selection *s)
 }
 
 /* All pools at once; then each by itself. A case that needs none says more without them. */
-static bool drop_pools(gmd_minimizer *m, selection *s)
+static bool drop_pools(minimizer *m, selection *s)
 {
     bool has_changed = false;
     for (uint32_t k = 0; k <= m->best->pools.count && m->best->pools.count && !m->is_over; k++) {
@@ -149,7 +149,7 @@ static bool drop_pools(gmd_minimizer *m, selection *s)
     return has_changed;
 }
 
-bool gmd_minimizer_drop(gmd_minimizer *m)
+bool minimizer_drop(minimizer *m)
 {
     selection s;
     bool has_changed = false;

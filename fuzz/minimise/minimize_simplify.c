@@ -1,5 +1,5 @@
 /* minimize_simplify.c - what is left after dropping, made easier to read. */
-#include "minimize_internal.h"
+#include "minimizer.h"
 
 #include "gmd_pool_book.h"
 #include "gmd_size.h"
@@ -10,10 +10,10 @@
 
 /* --- the header -------------------------------------------------------------------------- */
 
-static bool try_header(gmd_minimizer *m, const gmd_trace *header)
+static bool try_header(minimizer *m, const gmd_trace *header)
 {
-    gmd_minimizer_begin(m);
-    return gmd_minimizer_try(m, m->best->count, header);
+    minimizer_begin(m);
+    return minimizer_try(m, m->best->count, header);
 }
 
 /* Without the `index`-th of the settings that commas separate; false: there are not so many. */
@@ -39,7 +39,7 @@ static bool cut_setting(const char *conf, size_t index, char *out, size_t size)
     return true;
 }
 
-static bool simplify_conf(gmd_minimizer *m)
+static bool simplify_conf(minimizer *m)
 {
     char text[4200];
     bool has_changed = false;
@@ -58,7 +58,7 @@ static bool simplify_conf(gmd_minimizer *m)
     return has_changed;
 }
 
-static bool simplify_schedule(gmd_minimizer *m)
+static bool simplify_schedule(minimizer *m)
 {
     static const gmd_schedule_kind simpler[] = {GMD_SCHEDULE_UNSTATED, GMD_SCHEDULE_LAZY,
                                                 GMD_SCHEDULE_EAGER};
@@ -79,7 +79,7 @@ static bool simplify_schedule(gmd_minimizer *m)
 #define SEED_MAX 64 /* interleavings that are tried for a small seed */
 
 /* What `spare` holds, under interleavings by small seeds. */
-static bool try_seeds(gmd_minimizer *m)
+static bool try_seeds(minimizer *m)
 {
     gmd_request *wanted = malloc((m->best->count + 1) * sizeof *wanted);
     bool has_changed = false;
@@ -90,18 +90,18 @@ static bool try_seeds(gmd_minimizer *m)
             memcpy(wanted, m->spare, m->best->count * sizeof *wanted);
         }
         memcpy(m->spare, wanted, m->best->count * sizeof *wanted);
-        has_changed = gmd_minimizer_try(m, m->best->count, &header);
+        has_changed = minimizer_try(m, m->best->count, &header);
     }
     free(wanted);
     return has_changed;
 }
 
 /* Threads in the order in which they are named, as a reader of the text numbers them. */
-static bool order_threads(gmd_minimizer *m)
+static bool order_threads(minimizer *m)
 {
     uint8_t as[GMD_MAX_THREADS] = {0}, next = 1;
     bool is_in_order = true;
-    gmd_minimizer_begin(m);
+    minimizer_begin(m);
     for (size_t i = 0; i < m->best->count; i++) {
         uint8_t *thread = &m->spare[i].thread;
         if (*thread && !as[*thread]) {
@@ -110,11 +110,11 @@ static bool order_threads(gmd_minimizer *m)
         is_in_order = is_in_order && as[*thread] == *thread;
         *thread = as[*thread];
     }
-    return !is_in_order && (gmd_minimizer_try(m, m->best->count, NULL) ||
-                            (m->best->interleave.kind && try_seeds(m)));
+    return !is_in_order &&
+           (minimizer_try(m, m->best->count, NULL) || (m->best->interleave.kind && try_seeds(m)));
 }
 
-static bool simplify_interleave(gmd_minimizer *m)
+static bool simplify_interleave(minimizer *m)
 {
     const gmd_schedule *now = &m->best->interleave;
     if (now->kind == GMD_SCHEDULE_UNSTATED) {
@@ -126,11 +126,11 @@ static bool simplify_interleave(gmd_minimizer *m)
         return true;
     }
     bool is_simple = now->kind == GMD_SCHEDULE_SEEDED && now->seed < SEED_MAX;
-    gmd_minimizer_begin(m);
+    minimizer_begin(m);
     return !is_simple && try_seeds(m);
 }
 
-static bool simplify_devices(gmd_minimizer *m)
+static bool simplify_devices(minimizer *m)
 {
     uint32_t count = 1;
     for (size_t i = 0; i < m->best->count; i++) {
@@ -145,7 +145,7 @@ static bool simplify_devices(gmd_minimizer *m)
     return try_header(m, &header);
 }
 
-static bool simplify_capacity(gmd_minimizer *m)
+static bool simplify_capacity(minimizer *m)
 {
     static const uint64_t sizes[] = {16, 20, 32, 40, 64, 100, 128, 256, 512, 1024};
     uint64_t now = m->best->capacity_bytes;
@@ -167,10 +167,10 @@ static bool simplify_capacity(gmd_minimizer *m)
 /* --- streams, threads, devices ----------------------------------------------------------- */
 
 /* Stream `from` becomes `to`, and `to` becomes `from` where `swaps`. */
-static bool try_stream(gmd_minimizer *m, uint32_t from, uint32_t to, bool swaps)
+static bool try_stream(minimizer *m, uint32_t from, uint32_t to, bool swaps)
 {
     bool has_any = false;
-    gmd_minimizer_begin(m);
+    minimizer_begin(m);
     for (size_t i = 0; i < m->best->count; i++) {
         gmd_request *r = &m->spare[i];
         uint32_t *streams[] = {gmd_request_names_stream(r) ? &r->stream : NULL,
@@ -187,11 +187,11 @@ static bool try_stream(gmd_minimizer *m, uint32_t from, uint32_t to, bool swaps)
             return false;
         }
     }
-    return has_any && gmd_minimizer_try(m, m->best->count, NULL);
+    return has_any && minimizer_try(m, m->best->count, NULL);
 }
 
 /* Fewer, and the lowest: s1 before s2, and s0, which waits for all others, last. */
-static bool merge_streams(gmd_minimizer *m)
+static bool merge_streams(minimizer *m)
 {
     bool has_changed = false;
     uint32_t count = m->best->streams.count;
@@ -220,7 +220,7 @@ static void find_streams(const gmd_trace *t, bool used[GMD_MAX_STREAMS])
 }
 
 /* s1, s2, s3 without gaps. */
-static bool close_gaps(gmd_minimizer *m)
+static bool close_gaps(minimizer *m)
 {
     bool used[GMD_MAX_STREAMS], has_changed = false;
     find_streams(m->best, used);
@@ -235,7 +235,7 @@ static bool close_gaps(gmd_minimizer *m)
 }
 
 /* The first stream that is named is s1. */
-static bool put_in_order(gmd_minimizer *m)
+static bool put_in_order(minimizer *m)
 {
     bool seen[GMD_MAX_STREAMS] = {true}, has_changed = false;
     uint32_t next = 1;
@@ -259,35 +259,35 @@ static bool put_in_order(gmd_minimizer *m)
     return has_changed;
 }
 
-static bool merge_threads(gmd_minimizer *m)
+static bool merge_threads(minimizer *m)
 {
     bool has_changed = false;
     for (uint32_t from = m->best->threads.count; from-- > 1 && !m->is_over;) {
         bool has_any = false;
-        gmd_minimizer_begin(m);
+        minimizer_begin(m);
         for (size_t i = 0; i < m->best->count; i++) {
             has_any = has_any || m->spare[i].thread == from;
             m->spare[i].thread = m->spare[i].thread == from ? 0 : m->spare[i].thread;
         }
         if (has_any) {
-            has_changed = gmd_minimizer_try(m, m->best->count, NULL) || has_changed;
+            has_changed = minimizer_try(m, m->best->count, NULL) || has_changed;
         }
     }
     return has_changed;
 }
 
-static bool merge_devices(gmd_minimizer *m)
+static bool merge_devices(minimizer *m)
 {
     bool has_changed = false;
     for (uint32_t from = GMD_MAX_DEVICES; from-- > 1 && !m->is_over;) {
         for (uint32_t to = 0; to < from; to++) {
             bool has_any = false;
-            gmd_minimizer_begin(m);
+            minimizer_begin(m);
             for (size_t i = 0; i < m->best->count; i++) {
                 has_any = has_any || m->spare[i].device == from;
                 m->spare[i].device = m->spare[i].device == from ? (uint8_t)to : m->spare[i].device;
             }
-            if (has_any && gmd_minimizer_try(m, m->best->count, NULL)) {
+            if (has_any && minimizer_try(m, m->best->count, NULL)) {
                 has_changed = true;
                 break;
             }
@@ -307,19 +307,19 @@ static bool is_simpler_size(uint64_t a, uint64_t b)
 }
 
 /* Allocations of `from` bytes, or only request `single` (SIZE_MAX: all), become `to` bytes. */
-static bool try_size(gmd_minimizer *m, uint64_t from, uint64_t to, size_t single)
+static bool try_size(minimizer *m, uint64_t from, uint64_t to, size_t single)
 {
-    gmd_minimizer_begin(m);
+    minimizer_begin(m);
     for (size_t i = 0; i < m->best->count; i++) {
         gmd_request *r = &m->spare[i];
         if (r->op == GMD_OP_ALLOC && r->bytes == from && (single == SIZE_MAX || i == single)) {
             r->bytes = to;
         }
     }
-    return gmd_minimizer_try(m, m->best->count, NULL);
+    return minimizer_try(m, m->best->count, NULL);
 }
 
-static bool simplify_size(gmd_minimizer *m, size_t index, bool is_alone)
+static bool simplify_size(minimizer *m, size_t index, bool is_alone)
 {
     static const uint64_t grains[] = {32 * GMD_MIB, 10 * GMD_MIB, 2 * GMD_MIB, GMD_MIB,
                                       GMD_MIB / 16, 4096,         512};
@@ -340,7 +340,7 @@ static bool simplify_size(gmd_minimizer *m, size_t index, bool is_alone)
     return false;
 }
 
-static bool simplify_sizes(gmd_minimizer *m)
+static bool simplify_sizes(minimizer *m)
 {
     bool has_changed = false;
     for (int is_alone = 0; is_alone < 2; is_alone++) {
@@ -354,14 +354,14 @@ static bool simplify_sizes(gmd_minimizer *m)
 }
 
 /* One request becomes `changed`. */
-static bool try_request(gmd_minimizer *m, size_t index, const gmd_request *changed)
+static bool try_request(minimizer *m, size_t index, const gmd_request *changed)
 {
-    gmd_minimizer_begin(m);
+    minimizer_begin(m);
     m->spare[index] = *changed;
-    return gmd_minimizer_try(m, m->best->count, NULL);
+    return minimizer_try(m, m->best->count, NULL);
 }
 
-static bool simplify_duration(gmd_minimizer *m, size_t index)
+static bool simplify_duration(minimizer *m, size_t index)
 {
     static const uint64_t durations[] = {10000, 1000000, 1000000000};
     gmd_request r = m->best->requests[index];
@@ -375,7 +375,7 @@ static bool simplify_duration(gmd_minimizer *m, size_t index)
     return false;
 }
 
-static bool simplify_fault(gmd_minimizer *m, size_t index)
+static bool simplify_fault(minimizer *m, size_t index)
 {
     gmd_request r = m->best->requests[index];
     uint32_t counts[] = {1, r.count / 2, r.count - 1};
@@ -391,7 +391,7 @@ static bool simplify_fault(gmd_minimizer *m, size_t index)
     return r.every_later && try_request(m, index, &once);
 }
 
-static bool simplify_fraction(gmd_minimizer *m, size_t index)
+static bool simplify_fraction(minimizer *m, size_t index)
 {
     static const double fractions[] = {0.5, 0.25, 0.75, 0.1};
     gmd_request r = m->best->requests[index];
@@ -405,7 +405,7 @@ static bool simplify_fraction(gmd_minimizer *m, size_t index)
     return false;
 }
 
-static bool simplify_expectation(gmd_minimizer *m, size_t index)
+static bool simplify_expectation(minimizer *m, size_t index)
 {
     gmd_request changed = m->best->requests[index];
     bool has_one = changed.expect != GMD_EXPECT_ANY;
@@ -414,7 +414,7 @@ static bool simplify_expectation(gmd_minimizer *m, size_t index)
 }
 
 /* A pool for all streams is simpler than one for some. */
-static bool simplify_begin(gmd_minimizer *m, size_t index)
+static bool simplify_begin(minimizer *m, size_t index)
 {
     gmd_request changed = m->best->requests[index];
     bool is_for_one = changed.stream != GMD_ALL_STREAMS;
@@ -423,7 +423,7 @@ static bool simplify_begin(gmd_minimizer *m, size_t index)
 }
 
 /* A pool by itself is simpler than one that a stream is captured into: its launches go. */
-static bool simplify_capture(gmd_minimizer *m, size_t index)
+static bool simplify_capture(minimizer *m, size_t index)
 {
     gmd_pool_book pools;
     memset(&pools, 0, sizeof pools);
@@ -442,10 +442,10 @@ static bool simplify_capture(gmd_minimizer *m, size_t index)
             m->spare[kept++] = r;
         }
     }
-    return gmd_minimizer_try(m, kept, NULL);
+    return minimizer_try(m, kept, NULL);
 }
 
-static bool simplify_requests(gmd_minimizer *m)
+static bool simplify_requests(minimizer *m)
 {
     bool has_changed = false;
     for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
@@ -476,9 +476,9 @@ static bool simplify_requests(gmd_minimizer *m)
     return has_changed;
 }
 
-bool gmd_minimizer_simplify(gmd_minimizer *m)
+bool minimizer_simplify(minimizer *m)
 {
-    static bool (*const steps[])(gmd_minimizer *) = {
+    static bool (*const steps[])(minimizer *) = {
         simplify_conf,     simplify_schedule, simplify_interleave, merge_threads, order_threads,
         merge_devices,     simplify_devices,  merge_streams,       close_gaps,    put_in_order,
         simplify_requests, simplify_sizes,    simplify_capacity,

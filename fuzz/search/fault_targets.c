@@ -74,7 +74,7 @@ static gmd_status look(gmd_profile_space *space, gmd_runner *runner, const char 
     return status;
 }
 
-gmd_status gmd_fault_targets_find(gmd_profile_space *space, gmd_runner *runner, gmd_error *error)
+gmd_status fault_targets_find(gmd_profile_space *space, gmd_runner *runner, gmd_error *error)
 {
     gmd_status status = GMD_OK;
     if (!space->conf_is_fixed) {

@@ -8,6 +8,6 @@
 
 /* Runs a few requests with each of the space's settings, and adds the functions that the allocator
  * calls to the space. Settings that are refused add none. */
-gmd_status gmd_fault_targets_find(gmd_profile_space *space, gmd_runner *runner, gmd_error *error);
+gmd_status fault_targets_find(gmd_profile_space *space, gmd_runner *runner, gmd_error *error);
 
 #endif

@@ -13,10 +13,10 @@
 enum { DRAWN_HEADER_PERCENT = 20, CROSS_PERCENT = 30, OTHER_BASE_PERCENT = 25, STACKED_MAX = 4 };
 enum { RANDOM_MAX = 128 }; /* requests */
 
-bool gmd_guide_start(gmd_guide *g, gmd_corpus *corpus, const gmd_profile_space *space,
-                     uint64_t seed, const gmd_trace *drawn)
+bool guide_start(guide *g, gmd_corpus *corpus, const gmd_profile_space *space, uint64_t seed,
+                 const gmd_trace *drawn)
 {
-    *g = (gmd_guide){.corpus = corpus, .space = space, .random = {seed}};
+    *g = (guide){.corpus = corpus, .space = space, .random = {seed}};
     const gmd_corpus_entry *base = gmd_corpus_choose(corpus, &g->random);
     g->bytes = base ? malloc(INPUT_MAX) : NULL;
     if (!g->bytes) {
@@ -36,7 +36,7 @@ bool gmd_guide_start(gmd_guide *g, gmd_corpus *corpus, const gmd_profile_space *
     return status == GMD_OK;
 }
 
-static size_t make_random(gmd_guide *g)
+static size_t make_random(guide *g)
 {
     size_t size =
         GMD_INPUT_HEADER + (1 + gmd_random_below(&g->random, RANDOM_MAX)) * GMD_INPUT_RECORD;
@@ -46,11 +46,11 @@ static size_t make_random(gmd_guide *g)
     return size;
 }
 
-bool gmd_guide_start_random(gmd_guide *g, const gmd_profile_space *space, uint64_t seed)
+bool guide_start_random(guide *g, const gmd_profile_space *space, uint64_t seed)
 {
     gmd_trace first;
     gmd_error error;
-    *g = (gmd_guide){.space = space, .random = {seed}, .bytes = malloc(INPUT_MAX)};
+    *g = (guide){.space = space, .random = {seed}, .bytes = malloc(INPUT_MAX)};
     if (!g->bytes) {
         return false;
     }
@@ -63,7 +63,7 @@ bool gmd_guide_start_random(gmd_guide *g, const gmd_profile_space *space, uint64
 }
 
 /* The base mostly, so that a round stays near it; its own bytes are never changed. */
-static const gmd_corpus_entry *parent_of(gmd_guide *g)
+static const gmd_corpus_entry *parent_of(guide *g)
 {
     return gmd_random_chance(&g->random, OTHER_BASE_PERCENT)
                ? gmd_corpus_choose(g->corpus, &g->random)
@@ -77,7 +77,7 @@ static size_t take_whole(const gmd_corpus_entry *e, uint8_t *to)
     return size;
 }
 
-static size_t make_bytes(gmd_guide *g)
+static size_t make_bytes(guide *g)
 {
     if (!g->corpus) {
         return make_random(g);
@@ -97,7 +97,7 @@ static size_t make_bytes(gmd_guide *g)
     return size;
 }
 
-gmd_status gmd_guide_make(gmd_guide *g, gmd_trace *trace, gmd_error *error)
+gmd_status guide_make(guide *g, gmd_trace *trace, gmd_error *error)
 {
     gmd_trace_init(trace);
     size_t size = make_bytes(g);
@@ -113,9 +113,9 @@ gmd_status gmd_guide_make(gmd_guide *g, gmd_trace *trace, gmd_error *error)
     return status;
 }
 
-void gmd_guide_end(gmd_guide *g)
+void guide_end(guide *g)
 {
     free(g->bytes);
     gmd_trace_free(&g->header);
-    *g = (gmd_guide){0};
+    *g = (guide){0};
 }

@@ -6,27 +6,27 @@
 #include "gmd_corpus.h"
 #include "gmd_generate.h"
 
-typedef struct gmd_guide {
+typedef struct guide {
     gmd_corpus *corpus; /* NULL: random bytes */
     const gmd_profile_space *space;
     gmd_random random;
     gmd_trace header; /* that the inputs of a round share: one process runs them all */
     size_t base;      /* which entry they are made of: the corpus grows meanwhile */
     uint8_t *bytes;   /* an input in the making */
-} gmd_guide;
+} guide;
 
 /* A round begins: chooses what its inputs are made of, and their header. False: the corpus is
  * empty, or there is no host memory. `drawn` is a header by a profile, for a change now and then.
  */
-bool gmd_guide_start(gmd_guide *guide, gmd_corpus *corpus, const gmd_profile_space *space,
-                     uint64_t seed, const gmd_trace *drawn);
+bool guide_start(guide *guide, gmd_corpus *corpus, const gmd_profile_space *space, uint64_t seed,
+                 const gmd_trace *drawn);
 
 /* The same for inputs that are random bytes. False: there is no host memory. */
-bool gmd_guide_start_random(gmd_guide *guide, const gmd_profile_space *space, uint64_t seed);
+bool guide_start_random(guide *guide, const gmd_profile_space *space, uint64_t seed);
 
 /* One input more; `trace` need not be initialised, and is the caller's to free, also on failure. */
-gmd_status gmd_guide_make(gmd_guide *guide, gmd_trace *trace, gmd_error *error);
+gmd_status guide_make(guide *guide, gmd_trace *trace, gmd_error *error);
 
-void gmd_guide_end(gmd_guide *guide);
+void guide_end(guide *guide);
 
 #endif

@@ -16,11 +16,11 @@
 
 /* What was read and waits for others with the same header. */
 typedef struct reading {
-    gmd_campaign *campaign;
+    campaign *campaign;
     gmd_trace *held;
     bool *was_run;
     size_t count, bytes;
-    gmd_batch batch; /* its traces are those that are held */
+    batch batch; /* its traces are those that are held */
 } reading;
 
 static bool has_threads(const gmd_trace *trace)
@@ -31,14 +31,14 @@ static bool has_threads(const gmd_trace *trace)
 /* An input that ends a batch early costs none of the others their turn. */
 static void run_batch(reading *r)
 {
-    gmd_campaign *c = r->campaign;
-    gmd_batch *b = &r->batch;
+    campaign *c = r->campaign;
+    batch *b = &r->batch;
     bool interleaves = b->count && has_threads(&b->traces[0].trace);
-    while (b->next < b->count && !gmd_campaign_is_over(c)) {
+    while (b->next < b->count && !campaign_is_over(c)) {
         size_t before = b->next;
-        gmd_campaign_run_batch(c, interleaves, b);
+        campaign_run_batch(c, interleaves, b);
         b->next += b->next == before;
-        gmd_campaign_tell(c, "reading the corpus");
+        campaign_tell(c, "reading the corpus");
     }
     b->count = b->next = 0;
 }
@@ -54,7 +54,7 @@ static void run_group(reading *r, size_t first)
             r->batch.traces[r->batch.count++] =
                 (gmd_scout_trace){.trace = *t}; /* not cut short by questions */
         }
-        if (r->batch.count == GMD_BATCH) {
+        if (r->batch.count == BATCH) {
             run_batch(r);
         }
     }
@@ -80,7 +80,7 @@ static void run_held(reading *r)
 static gmd_status hold(void *context, gmd_trace *trace)
 {
     reading *r = context;
-    gmd_campaign *c = r->campaign;
+    campaign *c = r->campaign;
     gmd_space_fit(&c->options->space, trace);
     c->status = gmd_space_fit_header(&c->options->space, trace, c->error);
     if (c->status != GMD_OK) {
@@ -95,7 +95,7 @@ static gmd_status hold(void *context, gmd_trace *trace)
     return c->status;
 }
 
-static gmd_status read_all(gmd_campaign *c, size_t *unreadable, gmd_error *error)
+static gmd_status read_all(campaign *c, size_t *unreadable, gmd_error *error)
 {
     reading *r = calloc(1, sizeof *r);
     gmd_trace *held = r ? calloc(HELD_INPUTS, sizeof *held) : NULL;
@@ -115,13 +115,13 @@ static gmd_status read_all(gmd_campaign *c, size_t *unreadable, gmd_error *error
     return status;
 }
 
-void gmd_campaign_read_corpus(gmd_campaign *c)
+void campaign_read_corpus(campaign *c)
 {
     const gmd_corpus *corpus = c->options->corpus;
     bool is_due = corpus && corpus->folder && gmd_clock_s() - c->last_read >= READ_SECONDS;
     gmd_error error = {""};
     size_t unreadable;
-    if (!is_due || gmd_campaign_is_over(c)) {
+    if (!is_due || campaign_is_over(c)) {
         return;
     }
     gmd_status status = read_all(c, &unreadable, &error);

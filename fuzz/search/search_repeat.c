@@ -27,13 +27,13 @@ static void make_repeatable(gmd_profile *profile, const gmd_profile_space *space
 }
 
 /* False: the round is not worth going on with. */
-static bool run_alone(gmd_campaign *c, const gmd_trace *trace)
+static bool run_alone(campaign *c, const gmd_trace *trace)
 {
     const gmd_outcome *outcome;
     gmd_error error;
     gmd_status status = gmd_runner_run(&c->runner, trace, &outcome, &error);
     if (status == GMD_BAD_INPUT || (status == GMD_OK && outcome->verdict == GMD_ERROR)) {
-        gmd_campaign_note_refusal(c, status == GMD_OK ? outcome->error : error.text);
+        campaign_note_refusal(c, status == GMD_OK ? outcome->error : error.text);
         return false;
     }
     if (status != GMD_OK) {
@@ -42,12 +42,12 @@ static bool run_alone(gmd_campaign *c, const gmd_trace *trace)
     }
     c->sequences++;
     if (outcome->violation_count && !gmd_findings_hit(c->findings, &outcome->violations[0])) {
-        gmd_campaign_add_finding(c, trace, &outcome->violations[0]);
+        campaign_add_finding(c, trace, &outcome->violations[0]);
     }
     return true;
 }
 
-bool gmd_campaign_repeat(gmd_campaign *c, gmd_profile *profile, uint64_t seed)
+bool campaign_repeat(campaign *c, gmd_profile *profile, uint64_t seed)
 {
     bool is_limited = c->options->space.fraction > 0; /* by a request of its own, each time */
     if (c->options->run->device != GMD_DEVICE_SIM || is_limited) {
@@ -55,12 +55,12 @@ bool gmd_campaign_repeat(gmd_campaign *c, gmd_profile *profile, uint64_t seed)
     }
     make_repeatable(profile, &c->options->space);
     bool goes_on = true;
-    for (uint64_t i = 0; i < SEQUENCES && goes_on && !gmd_campaign_is_over(c); i++) {
+    for (uint64_t i = 0; i < SEQUENCES && goes_on && !campaign_is_over(c); i++) {
         gmd_trace trace;
-        goes_on = gmd_campaign_generate(c, profile, gmd_random_derive(seed, i), &trace) &&
+        goes_on = campaign_generate(c, profile, gmd_random_derive(seed, i), &trace) &&
                   run_alone(c, &trace);
         gmd_trace_free(&trace);
     }
-    gmd_campaign_tell(c, "searching");
+    campaign_tell(c, "searching");
     return true;
 }

@@ -66,7 +66,7 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
         find_orders(space, run, &runner);
     }
     if (status == GMD_OK && space->has_faults) {
-        status = gmd_fault_targets_find(space, &runner, error);
+        status = fault_targets_find(space, &runner, error);
     }
     gmd_runner_close(&runner);
     return status;

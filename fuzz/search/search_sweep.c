@@ -10,14 +10,14 @@
 
 static bool note_swept(void *context, const gmd_trace *trace, const gmd_violation *violation)
 {
-    gmd_campaign *c = context;
-    gmd_campaign_add_finding(c, trace, violation);
-    return !gmd_campaign_is_over(c);
+    campaign *c = context;
+    campaign_add_finding(c, trace, violation);
+    return !campaign_is_over(c);
 }
 
 static bool was_found(void *context, const gmd_violation *violation)
 {
-    gmd_campaign *c = context;
+    campaign *c = context;
     return gmd_findings_hit(c->findings, violation);
 }
 
@@ -35,31 +35,31 @@ static bool counts_for_nothing(void *context, const gmd_violation *violation)
 
 static void tell_sweeping(void *context, uint64_t done, uint64_t all, const char *what)
 {
-    gmd_campaign *c = context;
+    campaign *c = context;
     c->sequences++;
     (void)all;
     (void)what;
-    if (done % GMD_PROGRESS_RUNS == 0) {
-        gmd_campaign_tell(c, "sweeping");
+    if (done % PROGRESS_RUNS == 0) {
+        campaign_tell(c, "sweeping");
     }
 }
 
-static void sweep(gmd_campaign *c, const gmd_trace *trace, gmd_runner *runner,
+static void sweep(campaign *c, const gmd_trace *trace, gmd_runner *runner,
                   const gmd_sweep_options *options)
 {
     gmd_sweep_result result;
     gmd_error error;
     gmd_status status = gmd_sweep(trace, runner, options, &result, &error);
     if (status == GMD_BAD_INPUT) {
-        gmd_campaign_note_refusal(c, error.text);
+        campaign_note_refusal(c, error.text);
     } else if (status != GMD_OK && c->status == GMD_OK) {
         c->status = gmd_fail(c->error, status, "%s", error.text);
     } else if (status == GMD_OK && result.case_fails && !was_found(c, &result.violation)) {
-        gmd_campaign_add_finding(c, trace, &result.violation);
+        campaign_add_finding(c, trace, &result.violation);
     }
 }
 
-static void sweep_memory(gmd_campaign *c, const gmd_trace *trace)
+static void sweep_memory(campaign *c, const gmd_trace *trace)
 {
     const gmd_sweep_options options = {.memory_only = true,
                                        .scouts = true,
@@ -72,7 +72,7 @@ static void sweep_memory(gmd_campaign *c, const gmd_trace *trace)
     sweep(c, trace, &c->runner, &options);
 }
 
-static void sweep_others(gmd_campaign *c, const gmd_trace *trace)
+static void sweep_others(campaign *c, const gmd_trace *trace)
 {
     const gmd_sweep_options options = {.others_only = true,
                                        .scouts = true,
@@ -91,15 +91,15 @@ static void sweep_others(gmd_campaign *c, const gmd_trace *trace)
     gmd_runner_close(&runner);
 }
 
-void gmd_campaign_sweep(gmd_campaign *c, gmd_profile *profile, uint64_t seed, bool others)
+void campaign_sweep(campaign *c, gmd_profile *profile, uint64_t seed, bool others)
 {
     profile->request_count =
         profile->request_count < SWEEP_REQUESTS ? profile->request_count : SWEEP_REQUESTS;
     profile->weights[GMD_OP_FAULT] = profile->weights[GMD_OP_BUDGET] = 0;
     profile->interleaves = false; /* a call that is to fail is found by its number */
-    for (uint64_t i = 0; i < SWEEPS_A_ROUND && !gmd_campaign_is_over(c); i++) {
+    for (uint64_t i = 0; i < SWEEPS_A_ROUND && !campaign_is_over(c); i++) {
         gmd_trace trace;
-        if (gmd_campaign_generate(c, profile, gmd_random_derive(seed, i), &trace)) {
+        if (campaign_generate(c, profile, gmd_random_derive(seed, i), &trace)) {
             if (others && i + 1 == SWEEPS_A_ROUND) {
                 sweep_others(c, &trace);
             } else {

@@ -98,7 +98,7 @@ static void open_machine(machine *m)
 {
     static char adapter[PATH_MAX];
     gmd_error error = {""};
-    const char *directory = gmd_fuzz_lib_directory(), *spec = getenv("GMD_FUZZ_ALLOCATOR");
+    const char *directory = fuzz_lib_directory(), *spec = getenv("GMD_FUZZ_ALLOCATOR");
     gmd_subject_source source = {.spec = spec && *spec ? spec : "reference",
                                  .lib_directory = directory};
     m->is_torch = strcmp(source.spec, "torch") == 0;

@@ -12,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gmd_error error = {""};
     if (gmd_input_is_text(data, size)) {
         if (gmd_input_read(data, size, "input", &parsed, &error) == GMD_OK) {
-            gmd_fuzz_fit(&parsed);
-            gmd_fuzz_run(&parsed);
+            fuzz_fit(&parsed);
+            fuzz_run(&parsed);
             gmd_trace_free(&parsed);
         }
         return 0;
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     size = size < GMD_INPUT_BYTES_MAX ? size : GMD_INPUT_BYTES_MAX;
     FUZZ_REQUIRE(gmd_input_decode(data, size, &decoded, &error) == GMD_OK);
-    gmd_fuzz_fit(&decoded);
-    gmd_fuzz_run(&decoded);
+    fuzz_fit(&decoded);
+    fuzz_run(&decoded);
     return 0;
 }

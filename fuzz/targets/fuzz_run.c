@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *gmd_fuzz_lib_directory(void)
+const char *fuzz_lib_directory(void)
 {
     static char path[PATH_MAX + 16];
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
@@ -36,7 +36,7 @@ static const gmd_run_options *run_options(void)
     static gmd_run_options options;
     const char *spec = getenv("GMD_FUZZ_ALLOCATOR");
     options = (gmd_run_options){.allocator = spec && *spec ? spec : "reference",
-                                .lib_directory = gmd_fuzz_lib_directory(),
+                                .lib_directory = fuzz_lib_directory(),
                                 .device = GMD_DEVICE_SIM,
                                 .device_count = 1,
                                 .capacity_bytes = GMD_GIB,
@@ -68,7 +68,7 @@ static const gmd_profile_space *space_of_foreign(void)
     return space.device_max ? &space : NULL;
 }
 
-void gmd_fuzz_fit(gmd_trace *trace)
+void fuzz_fit(gmd_trace *trace)
 {
     const gmd_profile_space *space = space_of_foreign();
     if (!space) {
@@ -84,7 +84,7 @@ void gmd_fuzz_fit(gmd_trace *trace)
     gmd_trace_free(&header);
 }
 
-void gmd_fuzz_run(const gmd_trace *trace)
+void fuzz_run(const gmd_trace *trace)
 {
     const gmd_outcome *outcome = NULL;
     gmd_error error = {""};

@@ -72,6 +72,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (trace.threads.count > 1) {
         trace.interleave = explicit_choices(choices + first + 1, count - first + 1);
     }
-    gmd_fuzz_run(&trace);
+    fuzz_run(&trace);
     return 0;
 }
