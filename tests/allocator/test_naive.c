@@ -1,6 +1,6 @@
-/* The reference allocator against a naive model (fuzz/naive_model.h): the same rules on a plain
- * array, searched from end to end. Every address, every device call and the sums must agree over
- * random requests on three streams under a tight limit. */
+/* The reference allocator against a naive model (fuzz/targets/gmd_naive_model.h): the same rules on
+ * a plain array, searched from end to end. Every address, every device call and the sums must agree
+ * over random requests on three streams under a tight limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "gmd_allocator.h"
+#include "gmd_naive_model.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
-#include "naive_model.h"
 
 #define STREAMS   3
 #define BLOCK_MAX 4096

@@ -1,7 +1,7 @@
 /* A cause is a message without what differs from run to run. */
 #include "fuzz_test.h"
 
-#include "cause.h"
+#include "gmd_cause.h"
 
 static void expect_normalised(const char *message, const char *expected)
 {

@@ -1,7 +1,7 @@
 /* The corpus of a campaign: what is taken in, found again, and asked for. */
 #include "fuzz_test.h"
 
-#include "corpus.h"
+#include "gmd_corpus.h"
 
 #include <dirent.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  * length that it needs and not below, and nothing found where there is nothing. */
 #include "fuzz_test.h"
 
-#include "exhaustive.h"
+#include "gmd_exhaustive.h"
 #include "gmd_pool_book.h"
 
 #define LIST_MAX   400000

@@ -1,7 +1,7 @@
 /* Generated sequences: the same from the same seed, valid whatever the seed, and varied. */
 #include "fuzz_test.h"
 
-#include "generate.h"
+#include "gmd_generate.h"
 
 static const gmd_profile_space everything = {.device_max = 4,
                                              .confs = (const char *const[]){"a:1", "b:2"},

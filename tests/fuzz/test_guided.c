@@ -2,7 +2,7 @@
  * processes. */
 #include "fuzz_test.h"
 
-#include "jobs.h"
+#include "gmd_jobs.h"
 
 #include <dirent.h>
 #include <sys/mman.h>

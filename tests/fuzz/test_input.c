@@ -2,13 +2,13 @@
  * comes back from its bytes with all that runs. */
 #include "fuzz_test.h"
 
-#include "generate.h"
 #include "gmd_cuda_lists.h"
 #include "gmd_file.h"
+#include "gmd_generate.h"
 #include "gmd_history.h"
+#include "gmd_input_format.h"
+#include "gmd_input_pools.h"
 #include "gmd_pool_book.h"
-#include "input_format.h"
-#include "input_pools.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,9 +1,9 @@
 /* The minimiser keeps the lines that matter, and nothing else. */
 #include "fuzz_test.h"
 
-#include "minimize.h"
+#include "gmd_minimize.h"
 
-#include "generate.h"
+#include "gmd_generate.h"
 
 static const gmd_minimize_limits no_limits = {0};
 

@@ -2,9 +2,9 @@
  * same seed; and what one kind of change says it does. */
 #include "fuzz_test.h"
 
-#include "input_format.h"
-#include "mutate.h"
-#include "random.h"
+#include "gmd_input_format.h"
+#include "gmd_mutate.h"
+#include "gmd_random.h"
 
 enum { ROOM = 2000 };
 

@@ -2,8 +2,8 @@
  * and an input finds nothing of what the one before it set. */
 #include "fuzz_test.h"
 
-#include "generate.h"
-#include "runner.h"
+#include "gmd_generate.h"
+#include "gmd_runner.h"
 
 #define INPUT_MAX 40
 

@@ -2,8 +2,8 @@
  * and is the same from the same seed. */
 #include "fuzz_test.h"
 
+#include "gmd_search.h"
 #include "gmd_interpose.h"
-#include "search.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* Any sequence is made into one that a campaign allows. */
 #include "fuzz_test.h"
 
-#include "space.h"
+#include "gmd_space.h"
 
 static char *fitted(const gmd_profile_space *space, const char *text)
 {

@@ -1,7 +1,8 @@
 /* The fault sweep fails every call in turn, and tells a clean outcome from an unclean one. */
 #include "fuzz_test.h"
+#include "gmd_fault_error.h"
 
-#include "fault_sweep.h"
+#include "gmd_fault_sweep.h"
 
 typedef struct swept {
     size_t found;
@@ -119,12 +120,12 @@ static void a_case_that_fails_by_itself_is_not_swept(void **state)
 static void calls_for_memory_fail_for_want_of_it_and_others_as_unknown(void **state)
 {
     (void)state;
-    assert_int_equal(gmd_sweep_error_of("cudaMalloc", true), 2);
-    assert_int_equal(gmd_sweep_error_of("cuMemMap", true), 2);
-    assert_int_equal(gmd_sweep_error_of("cudaEventCreateWithFlags", true), 2);
-    assert_int_equal(gmd_sweep_error_of("cudaSetDevice", true), 0);
-    assert_int_equal(gmd_sweep_error_of("cudaSetDevice", false), 999);
-    assert_int_equal(gmd_sweep_error_of("cudaGetLastError", false), 0);
+    assert_int_equal(gmd_fault_error_of("cudaMalloc", true), 2);
+    assert_int_equal(gmd_fault_error_of("cuMemMap", true), 2);
+    assert_int_equal(gmd_fault_error_of("cudaEventCreateWithFlags", true), 2);
+    assert_int_equal(gmd_fault_error_of("cudaSetDevice", true), 0);
+    assert_int_equal(gmd_fault_error_of("cudaSetDevice", false), 999);
+    assert_int_equal(gmd_fault_error_of("cudaGetLastError", false), 0);
 }
 
 int main(void)
