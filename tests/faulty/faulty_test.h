@@ -3,16 +3,10 @@
 #ifndef FAULTY_TEST_H
 #define FAULTY_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_driver.h"
 #include "gmd_file.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 #include "interpose.h"
 
 #include <stdio.h>
