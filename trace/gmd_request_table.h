@@ -159,6 +159,7 @@ extern const gmd_request_row gmd_request_rows[GMD_OP_COUNT];
 #define GMD_STREAM_FIELDS                                                                          \
     (GMD_FIELD_BIT(GMD_FIELD_STREAM) | GMD_FIELD_BIT(GMD_FIELD_OWN_STREAM) |                       \
      GMD_FIELD_BIT(GMD_FIELD_STREAM_OR_ALL))
+#define GMD_BYTES_FIELDS (GMD_FIELD_BIT(GMD_FIELD_BYTES) | GMD_FIELD_BIT(GMD_FIELD_BYTES_OR_NONE))
 #define GMD_DURATION_FIELDS                                                                        \
     (GMD_FIELD_BIT(GMD_FIELD_DURATION) | GMD_FIELD_BIT(GMD_FIELD_WORK_DURATION))
 #define GMD_DEVICE_FIELDS (GMD_FIELD_BIT(GMD_FIELD_DEVICE) | GMD_FIELD_BIT(GMD_FIELD_DEVICE_NUMBER))
