@@ -11,29 +11,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a request says, as its line has it; the comment is how docs/trace-format.md writes it. */
+/* X(FIELD, how docs/trace-format.md writes it): what a request says, as its line has it. */
+#define GMD_FIELD_TABLE(X)                                                                         \
+    X(NONE, "")                                                                                    \
+    X(EXPECT, "")      /* gmd_expect: `expect alloc` or `expect oom` in place of the word */       \
+    X(NEW_BLOCK, "ID") /* of a block that is not allocated */                                      \
+    X(BLOCK, "ID")     /* of one that is; the device is the block's */                             \
+    X(STREAM, "STREAM")                                                                            \
+    X(OWN_STREAM, "STREAM")      /* not the default one */                                         \
+    X(STREAM_OR_ALL, "[STREAM]") /* without it GMD_ALL_STREAMS */                                  \
+    X(OTHER_STREAM, "OTHER")                                                                       \
+    X(POOL, "POOL")                                                                                \
+    X(FUNCTION, "FUNCTION")                                                                        \
+    X(COUNT, "N")     /* from 1 */                                                                 \
+    X(ERROR, "ERROR") /* from 1 */                                                                 \
+    X(EVERY, "[every]")                                                                            \
+    X(BYTES, "SIZE")                                                                               \
+    X(BYTES_OR_NONE, "SIZE\\|none") /* GMD_NO_BUDGET */                                            \
+    X(DURATION, "DURATION")                                                                        \
+    X(WORK_DURATION, "[DURATION]") /* without it GMD_USUAL_WORK_NS */                              \
+    X(FRACTION, "F")               /* from 0 to 1 */                                               \
+    X(DEVICE, "[device N]")                                                                        \
+    X(DEVICE_NUMBER, "N")
+
 typedef enum gmd_field {
-    GMD_FIELD_NONE,
-    GMD_FIELD_EXPECT,        /* gmd_expect: `expect alloc` or `expect oom` in place of the word */
-    GMD_FIELD_NEW_BLOCK,     /* ID, of a block that is not allocated */
-    GMD_FIELD_BLOCK,         /* ID, of one that is; the device is the block's */
-    GMD_FIELD_STREAM,        /* STREAM */
-    GMD_FIELD_OWN_STREAM,    /* STREAM, not the default one */
-    GMD_FIELD_STREAM_OR_ALL, /* [STREAM]; without it GMD_ALL_STREAMS */
-    GMD_FIELD_OTHER_STREAM,  /* OTHER */
-    GMD_FIELD_POOL,          /* POOL */
-    GMD_FIELD_FUNCTION,      /* FUNCTION */
-    GMD_FIELD_COUNT,         /* N, from 1 */
-    GMD_FIELD_ERROR,         /* ERROR, from 1 */
-    GMD_FIELD_EVERY,         /* [every]: gmd_request.every_later */
-    GMD_FIELD_BYTES,         /* SIZE */
-    GMD_FIELD_BYTES_OR_NONE, /* SIZE|none: GMD_NO_BUDGET */
-    GMD_FIELD_DURATION,      /* DURATION */
-    GMD_FIELD_WORK_DURATION, /* [DURATION]; without it GMD_USUAL_WORK_NS */
-    GMD_FIELD_FRACTION,      /* F, from 0 to 1 */
-    GMD_FIELD_DEVICE,        /* [device N] */
-    GMD_FIELD_DEVICE_NUMBER, /* N */
-    GMD_FIELD_KINDS
+#define GMD_FIELD_NAME(field, syntax) GMD_FIELD_##field,
+    GMD_FIELD_TABLE(GMD_FIELD_NAME)
+#undef GMD_FIELD_NAME
+        GMD_FIELD_KINDS
 } gmd_field;
 
 #define GMD_REQUEST_FIELDS 5 /* of one kind, at most */
@@ -61,7 +66,9 @@ enum {
     GMD_IS_COMMUTING = 1u << 3,   /* two in a row may change places, and one twice does no more than
                                      once */
     GMD_IS_IDEMPOTENT = 1u << 4,  /* twice in a row does no more than once */
-    GMD_IS_OPTIONAL = 1u << 5,    /* `gmd fuzz --without WORD` knows it */
+    GMD_IS_PLAIN = 1u << 5,    /* likewise: blocks, streams and pools are as before; one that is not
+                                  needs a function of its own in fuzz/generation/sequences.c */
+    GMD_IS_OPTIONAL = 1u << 6, /* `gmd fuzz --without WORD` knows it */
 };
 
 /* What it does to the private pool that it names (gmd_pool_book.h). */
@@ -99,7 +106,7 @@ typedef enum gmd_pool_step {
     /* the simulated clock moves */                                                                \
     X(ADVANCE, "advance", (DURATION), 0, 0, NONE, (20, 0, 25))                                     \
     X(EMPTY_CACHE, "empty_cache", (NONE), GMD_NEEDS_EMPTY_CACHE,                                   \
-      GMD_IS_IN_ALPHABET | GMD_IS_OPTIONAL, NONE, (10, 0, 20))                                     \
+      GMD_IS_IN_ALPHABET | GMD_IS_PLAIN | GMD_IS_OPTIONAL, NONE, (10, 0, 20))                      \
     X(FRACTION, "fraction", (FRACTION, DEVICE), GMD_NEEDS_FRACTION,                                \
       GMD_IS_FOR_ALL | GMD_IS_OPTIONAL, NONE, (2, 80, 8))                                          \
     /* the count-th call from here fails; with `every`, so do all after it */                      \
