@@ -1,6 +1,6 @@
 /* input_decode.c - from bytes to a trace. It is on the path of every input that an engine tries:
  * one pass, and no memory is asked for once the trace's arrays are large enough. */
-#include "faults.h"
+#include "gmd_faults.h"
 #include "gmd_fault_error.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"

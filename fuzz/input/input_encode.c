@@ -1,5 +1,5 @@
 /* input_encode.c - from a trace to bytes, and files of either form. */
-#include "faults.h"
+#include "gmd_faults.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
 #include "input_live.h"

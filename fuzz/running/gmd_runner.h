@@ -5,7 +5,7 @@
 
 #include "gmd_driver.h"
 #include "gmd_nursery.h"
-#include "trace_header.h"
+#include "gmd_trace_header.h"
 
 typedef struct gmd_runner {
     const gmd_run_options *given; /* for what a trace's header does not state */

@@ -18,8 +18,9 @@
 #include "gmd_pool_book.h"
 #include "gmd_runtime.h"
 #include "gmd_size.h"
+#include "gmd_subject.h"
 #include "gmd_torch.h"
-#include "subject.h"
+
 
 #include <string.h>
 
