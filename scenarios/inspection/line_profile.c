@@ -21,7 +21,7 @@ typedef struct line_figures {
     uint32_t open; /* intervals: a line may be running several times, by recursion */
 } line_figures;
 
-struct gmd_line_profile {
+struct line_profile {
     line_figures lines[GMD_INSPECT_LINE_MAX]; /* by number, from 1 */
     interval open[DEPTH_MAX];
     int open_count;
@@ -29,12 +29,12 @@ struct gmd_line_profile {
     uint64_t active, reserved;
 };
 
-gmd_line_profile *gmd_line_profile_open(void)
+struct line_profile *line_profile_open(void)
 {
-    return calloc(1, sizeof(gmd_line_profile));
+    return calloc(1, sizeof(struct line_profile));
 }
 
-void gmd_line_profile_close(gmd_line_profile *profile)
+void line_profile_close(struct line_profile *profile)
 {
     free(profile);
 }
@@ -44,7 +44,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void close_one(gmd_line_profile *p)
+static void close_one(struct line_profile *p)
 {
     const interval *closed = &p->open[--p->open_count];
     line_figures *line = &p->lines[closed->line];
@@ -62,14 +62,14 @@ static void close_one(gmd_line_profile *p)
     }
 }
 
-static void close_from(gmd_line_profile *p, int depth)
+static void close_from(struct line_profile *p, int depth)
 {
     while (p->open_count > 0 && p->open[p->open_count - 1].depth >= depth) {
         close_one(p);
     }
 }
 
-static void enter_line(gmd_line_profile *p, int depth, uint32_t line)
+static void enter_line(struct line_profile *p, int depth, uint32_t line)
 {
     close_from(p, depth);
     if (line >= GMD_INSPECT_LINE_MAX || p->open_count == DEPTH_MAX) {
@@ -96,7 +96,7 @@ static int depth_of(lua_State *lua)
 
 static void on_event(lua_State *lua, lua_Debug *event)
 {
-    gmd_line_profile *p = gmd_binding_of(lua)->lines;
+    struct line_profile *p = binding_of(lua)->lines;
     switch (event->event) {
     case LUA_HOOKLINE:
         enter_line(p, depth_of(lua), (uint32_t)event->currentline);
@@ -108,17 +108,17 @@ static void on_event(lua_State *lua, lua_Debug *event)
         }
         break;
     default:
-        gmd_sandbox_count(lua, event);
+        sandbox_count(lua, event);
     }
 }
 
-void gmd_line_profile_begin(gmd_line_profile *profile, lua_State *lua)
+void line_profile_begin(struct line_profile *profile, lua_State *lua)
 {
-    gmd_binding_of(lua)->lines = profile;
-    lua_sethook(lua, on_event, LUA_MASKCOUNT | LUA_MASKLINE | LUA_MASKRET, GMD_HOOK_EVERY);
+    binding_of(lua)->lines = profile;
+    lua_sethook(lua, on_event, LUA_MASKCOUNT | LUA_MASKLINE | LUA_MASKRET, SANDBOX_HOOK_EVERY);
 }
 
-void gmd_line_profile_note(gmd_line_profile *profile, uint64_t active, uint64_t reserved)
+void line_profile_note(struct line_profile *profile, uint64_t active, uint64_t reserved)
 {
     profile->active = active;
     profile->reserved = reserved;
@@ -131,8 +131,8 @@ void gmd_line_profile_note(gmd_line_profile *profile, uint64_t active, uint64_t 
 
 /* --- the report -------------------------------------------------------------------------- */
 
-static void write_row(const gmd_line_profile *p, uint32_t number, const char *code, size_t length,
-                      gmd_inspection *out)
+static void write_row(const struct line_profile *p, uint32_t number, const char *code,
+                      size_t length, gmd_inspection *out)
 {
     char text[512];
     const line_figures *line = &p->lines[number];
@@ -152,8 +152,8 @@ static void write_row(const gmd_line_profile *p, uint32_t number, const char *co
                                                    .change = line->change};
 }
 
-void gmd_line_profile_write(gmd_line_profile *profile, const char *source, size_t length,
-                            gmd_inspection *out)
+void line_profile_write(struct line_profile *profile, const char *source, size_t length,
+                        gmd_inspection *out)
 {
     close_from(profile, 0);
     uint32_t number = 1;

@@ -4,17 +4,17 @@
 #ifndef GMD_OBSERVER_H
 #define GMD_OBSERVER_H
 
-struct gmd_storage;
-struct gmd_tensor;
+struct storage;
+struct tensor;
 
-typedef struct gmd_observer {
+struct observer {
     void *context;
     /* A storage got its block; right after the request. */
-    void (*made)(void *context, struct gmd_storage *storage);
+    void (*made)(void *context, struct storage *storage);
     /* Its block is given back; right before the request. */
-    void (*gone)(void *context, struct gmd_storage *storage);
+    void (*gone)(void *context, struct storage *storage);
     /* A tensor over a storage: the first one tells the shape that the memory was meant for. */
-    void (*shaped)(void *context, const struct gmd_tensor *tensor);
-} gmd_observer;
+    void (*shaped)(void *context, const struct tensor *tensor);
+};
 
 #endif

@@ -5,15 +5,15 @@
 
 #include "gmd_operations.h"
 
-void gmd_autocast_begin(gmd_engine *engine, gmd_dtype dtype); /* may be nested */
-void gmd_autocast_end(gmd_engine *engine);
+void autocast_begin(struct engine *engine, enum dtype dtype); /* may be nested */
+void autocast_end(struct engine *engine);
 
 /* The type that products have now; `otherwise` outside of all blocks. */
-gmd_dtype gmd_autocast_dtype(const gmd_engine *engine, gmd_dtype otherwise);
+enum dtype autocast_dtype(const struct engine *engine, enum dtype otherwise);
 
 /* A new reference: the tensor, or its copy in the type that products have now. NULL gives NULL. */
-gmd_tensor *gmd_autocast_input(gmd_engine *engine, gmd_tensor *tensor);
+struct tensor *autocast_input(struct engine *engine, struct tensor *tensor);
 /* The same for operations that are always computed in 32 bits. */
-gmd_tensor *gmd_autocast_wide(gmd_engine *engine, gmd_tensor *tensor);
+struct tensor *autocast_wide(struct engine *engine, struct tensor *tensor);
 
 #endif
