@@ -1,8 +1,8 @@
 /* category_timeline.h - bytes by category at the end of each phase and at its peak.
  *
- * What a block is for is often known only later: a gradient is no .grad yet when it is allocated.
- * So the peak of a phase is taken apart at the phase's end, from the blocks that were alive then.
- */
+ * The category of a block is often known only later: a gradient is not yet a .grad when it is
+ * allocated. So the peak of a phase is split by category at the phase's end, from the blocks that
+ * were alive at the peak. */
 #ifndef GMD_CATEGORY_TIMELINE_H
 #define GMD_CATEGORY_TIMELINE_H
 
@@ -10,7 +10,7 @@
 
 struct live_block;
 
-struct dead_block { /* was alive at the peak, and died since */
+struct dead_block { /* was alive at the peak and has been freed since */
     uint64_t used;
     gmd_category category;
 };

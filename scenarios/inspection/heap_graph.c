@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define COSTS          3                     /* of a reference: 0, 1, 2 */
-#define CYCLE_SEARCHED 4096                  /* objects looked at to find one cycle */
+#define CYCLE_SEARCHED 4096                  /* objects examined to find one cycle */
 #define CYCLE_EFFORT   ((uint64_t)200000000) /* comparisons, to find all of them */
 
 /* --- growing arrays and a table of pointers ---------------------------------------------- */
@@ -38,7 +38,7 @@ typedef struct walk {
     uint32_t *slots; /* open addressing: index + 1 of a vertex by its address */
     uint32_t slot_count;
     numbers queues[COSTS]; /* of distance d, d + 1, d + 2, in turn */
-    uint32_t from;         /* the vertex whose references are looked at */
+    uint32_t from;         /* the vertex whose references are visited */
     numbers order;
     uint64_t effort; /* spent on cycles */
 } walk;
@@ -127,8 +127,7 @@ static void reach(void *context, const struct reference *reference)
     }
 }
 
-/* A vertex may wait in two queues: the nearer one counts. A queue grows while it is gone through.
- */
+/* A vertex may be in two queues; the nearer one counts. A queue grows while it is processed. */
 static void spread(walk *w)
 {
     int idle = 0;
@@ -234,7 +233,7 @@ static void name_cycle(const cycle_search *search, char *name, size_t size)
              reference_text(&search->closing, text));
 }
 
-/* The shortest way from the container back to itself, over what is not reached yet. */
+/* Finds the shortest way from the container back to itself through what is not reached yet. */
 static bool find_cycle(walk *w, struct thing *start, char *name, size_t size)
 {
     cycle_search search = {.known = w, .start = start};
@@ -265,7 +264,7 @@ static void add_cycle(void *context, struct thing *thing)
     }
 }
 
-/* Held by a cycle that was not looked for long enough. */
+/* Held by a cycle that the limited search did not find. */
 static void add_left_over(void *context, struct thing *thing)
 {
     walk *w = context;

@@ -1,9 +1,9 @@
 /* heap_graph.h - everything that can be reached in a running scenario, with the shortest path to
  * it.
  *
- * Walked from the variables; then from what only reference cycles keep alive. The engine must not
- * run while a heap is looked at. Host memory is the C heap's: a walk that has too little of it ends
- * early and says so. */
+ * The walk starts at the variables, then at what only reference cycles keep alive. The engine must
+ * not run while a graph is in use. Host memory comes from malloc(): without enough of it a walk
+ * ends early and sets no_memory. */
 #ifndef GMD_HEAP_GRAPH_H
 #define GMD_HEAP_GRAPH_H
 

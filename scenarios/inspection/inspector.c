@@ -1,7 +1,7 @@
-/* inspector.c - looks on while a scenario runs and writes down what it sees: a gmd_inspection.
+/* inspector.c - observes a run of a scenario and fills in a gmd_inspection.
  *
- * It stands between the engine and the sink, hears of every storage as an observer, and asks
- * nothing of either but the sink's figures: the requests are the same with it as without. */
+ * It stands between the engine and the sink, hears of every storage as an observer, and asks for
+ * nothing but the sink's figures: the requests are the same with it as without it. */
 #include "category_timeline.h"
 #include "gmd_observer.h"
 #include "gmd_scenario_inspect.h"
@@ -25,12 +25,12 @@ struct inspector {
     struct live_block *blocks; /* all that are alive */
     struct line_profile *lines;
     struct category_timeline timeline;
-    bool requested; /* something, since the latest phase */
+    bool requested; /* there was a request since the latest phase */
 };
 
 /* --- what the allocator does ------------------------------------------------------------- */
 
-/* The figures after a request; from outside where the allocator keeps none. */
+/* Reads the figures after a request; they are seen from outside where the allocator keeps none. */
 static void read_memory(struct inspector *i)
 {
     uint64_t before = i->memory.allocated;

@@ -52,7 +52,7 @@ static void close_one(struct line_profile *p)
     line->reserved_peak = larger(line->reserved_peak, closed->reserved_peak);
     line->active = p->active;
     line->reserved = p->reserved;
-    if (--line->open == 0) { /* else the change is part of that of the interval around it */
+    if (--line->open == 0) { /* otherwise the outer interval of the same line counts the change */
         line->change += (int64_t)(p->active - closed->active_before);
     }
     if (p->open_count > 0) {

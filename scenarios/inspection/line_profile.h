@@ -15,8 +15,7 @@ struct line_profile;
 struct line_profile *line_profile_open(void);
 void line_profile_close(struct line_profile *profile); /* NULL is fine */
 
-/* From here on the lines of `lua` are watched; called from C by the script's first line. `profile`
- * is that of the state's inspector. */
+/* Watches the lines of `lua` from here on; the script's first line calls it through C. */
 void line_profile_begin(struct line_profile *profile, lua_State *lua);
 
 /* Bytes now, after a request. */

@@ -130,7 +130,7 @@ static void of_module(const visitor *v, struct module *module)
     }
 }
 
-/* An optimizer also holds the parameters, but a reader looks for them in their module. */
+/* An optimizer holds the parameters as well, but a reader expects them in their module. */
 static void of_optimizer(const visitor *v, const struct optimizer *optimizer)
 {
     struct optimizer_slot slot;

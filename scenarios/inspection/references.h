@@ -1,5 +1,5 @@
-/* references.h - what each thing of the engine holds, with the words for it: the edges of the graph
- * in which retention is looked for. */
+/* references.h - what each thing of the engine holds, and how a path names it: the edges of
+ * heap_graph.h. */
 #ifndef GMD_REFERENCES_H
 #define GMD_REFERENCES_H
 
@@ -9,7 +9,7 @@
 enum vertex_kind { VERTEX_THING, VERTEX_NODE, VERTEX_STORAGE };
 
 enum reference_form {
-    FORM_NONE,    /* "": a tensor and its storage are one for the reader */
+    FORM_NONE,    /* "": for the reader a tensor and its storage are one */
     FORM_TEXT,    /* "NAME" */
     FORM_DOT,     /* ".NAME" */
     FORM_NUMBER,  /* ".3" */
@@ -34,7 +34,7 @@ typedef void visit_reference_fn(void *context, const struct reference *reference
 /* Calls `visit` for each reference that the vertex holds; none of them is NULL. */
 void references_each(enum vertex_kind kind, void *vertex, visit_reference_fn *visit, void *context);
 
-/* The words for it: "[3]"; for a NODE step the operation's name. */
+/* The name in a path: "[3]"; for a NODE step the operation's name. */
 const char *reference_text(const struct reference *reference, char text[96]);
 
 #endif

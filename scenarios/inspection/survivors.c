@@ -49,7 +49,7 @@ static entry *add_entry(survey *s, uint32_t vertex, struct tensor *tensor, struc
     return added;
 }
 
-/* Tensors first, so that a block alone is one that no tensor stands for. */
+/* Tensors come first, so that the blocks that remain are those without a tensor. */
 static void collect(survey *s, struct live_block *blocks)
 {
     for (struct live_block *block = blocks; block; block = block->next) {

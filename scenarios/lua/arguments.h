@@ -8,7 +8,7 @@
 #define MAX_DIMENSION_SIZE ((lua_Integer)1 << 40) /* of one dimension */
 
 /* Field `name` of the table at `index`, or its array item number `position` where the name is
- * absent (0: none). Out of range or of another type: an error that names it. */
+ * absent (0: none). A value out of range or of another type is an error that names the field. */
 lua_Integer field_integer(lua_State *lua, int index, const char *name, int position,
                           lua_Integer least, lua_Integer most);
 lua_Integer field_integer_or(lua_State *lua, int index, const char *name, lua_Integer absent,
@@ -20,8 +20,8 @@ enum dtype field_dtype(lua_State *lua, int index, enum dtype absent);
 /* The array part of the table at `index` as a shape. */
 struct shape shape_at(lua_State *lua, int index);
 
-/* Refuses a named field of the table at `index` that is not one of the words in `names`. What is no
- * table is left to others to refuse. */
+/* Refuses a named field of the table at `index` that is not one of the words in `names`. A value
+ * that is not a table is not checked here. */
 void check_fields(lua_State *lua, int index, const char *names);
 
 #endif

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A handle is the one Lua value that stands for a thing while the thing lives; a hold is another
- * one that has its own reference until its block ends. */
+/* A handle is the one Lua value that stands for a thing while the thing lives. hold() makes another
+ * value that has a reference of its own until its block ends. */
 typedef struct handle {
-    struct thing *thing; /* NULL: it died */
+    struct thing *thing; /* NULL: it was destroyed */
     const char *class_name;
     bool is_hold;
 } handle;
@@ -22,8 +22,8 @@ static const char handles_key, globals_key, order_key, methods_key;
 
 /* --- depth of calls ---------------------------------------------------------------------- */
 
-/* How deep the Lua function that called the running C function is. A tail call has replaced its
- * caller, but that one's temporaries are still in use, so it counts as one more. */
+/* The depth of the Lua function that called the running C function. A tail call counts twice: it
+ * has replaced its caller, whose temporaries are still in use. */
 static int call_depth(lua_State *lua)
 {
     lua_Debug frame;
@@ -68,7 +68,8 @@ static void settle(struct binding *binding)
     }
 }
 
-/* A statement ends at this depth: what its expressions left, there or deeper, is not needed. */
+/* A statement ends at this depth: the temporaries of its expressions, there or deeper, are no
+ * longer needed. */
 static void end_statement(struct binding *binding)
 {
     int depth = binding->count ? call_depth(binding->lua) : 0;
@@ -77,7 +78,7 @@ static void end_statement(struct binding *binding)
     }
 }
 
-/* The reference of the expression that gave `thing` ends here, if there is one. */
+/* Drops the reference of the expression that returned `thing`, if there is one. */
 static void consume(struct binding *binding, struct thing *thing, size_t limit)
 {
     for (size_t i = limit; i-- > 0;) {
@@ -206,8 +207,8 @@ static int describe(lua_State *lua)
 
 /* --- calls ------------------------------------------------------------------------------- */
 
-/* A temporary dies when the call that it was passed to returns, as those of a Python expression do;
- * also one in a table: nn.Sequential { a(), b() }. */
+/* A temporary is dropped when the call that it was passed to returns, as in Python; this includes
+ * items of a table: nn.Sequential { a(), b() }. */
 static void consume_arguments(lua_State *lua, int arguments, size_t limit)
 {
     struct binding *binding = binding_of(lua);
@@ -273,8 +274,8 @@ int binding_call_block(lua_State *lua, int index)
     return lua_pcall(lua, 0, 0, 0);
 }
 
-/* Before a statement's own call: what is not passed to it is left over from the statement before.
- */
+/* Before the call of a statement: temporaries that are not passed to it are left from the statement
+ * before. */
 static void end_previous(lua_State *lua, int arguments)
 {
     struct binding *binding = binding_of(lua);
@@ -329,7 +330,7 @@ void binding_functions(lua_State *lua, const struct script_function *functions)
 
 /* --- variables --------------------------------------------------------------------------- */
 
-/* What a global holds has one reference for the binding. */
+/* A global holds one reference, which the binding counts. NULL: this one holds no thing. */
 static struct thing *bound_thing(lua_State *lua, int globals, int name)
 {
     lua_pushvalue(lua, name);
@@ -353,7 +354,7 @@ static void note_order(lua_State *lua, int name)
     lua_pop(lua, 2);
 }
 
-/* name = value: the new value is there already; then the old one loses its reference. */
+/* name = value: the old value loses its reference when the new one exists already. */
 static int bind(lua_State *lua)
 {
     struct binding *binding = binding_of(lua);
@@ -402,7 +403,7 @@ static int set_index(lua_State *lua)
     return 0;
 }
 
-/* handle.name: a method, or whatever the class makes of it. */
+/* handle.name: a method, or what the library's index function makes of it. */
 static int get_index(lua_State *lua)
 {
     struct thing *thing = thing_at(lua, 1);
@@ -462,7 +463,7 @@ static uint32_t running_line(void *context)
     return binding_line(((const struct binding *)context)->lua);
 }
 
-/* The table of methods by class, into the registry. */
+/* Puts the table of methods by class into the registry. */
 static void prepare_methods(lua_State *lua, const struct class_methods *each)
 {
     lua_newtable(lua);

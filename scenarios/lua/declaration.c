@@ -62,7 +62,8 @@ static enum param_type type_of_default(lua_State *lua, int index, const char *ke
     }
 }
 
-/* Where the script states no limit, a whole number is that of the engine, any other has none. */
+/* A limit that the script does not state is the engine's for whole numbers; other numbers have
+ * none. */
 static double limit(lua_State *lua, const char *name, const struct declared_param *param,
                     double absent)
 {
@@ -75,13 +76,14 @@ static double limit(lua_State *lua, const char *name, const struct declared_para
     bool is_good = param->type == PARAM_INTEGER ? is_finite && value == floor(value)
                                                 : is_finite && param->type == PARAM_NUMBER;
     if (!is_good) {
-        luaL_error(lua, "parameter '%s': %s does not go with its type", param->key, name);
+        luaL_error(lua, "parameter '%s': %s does not fit its type", param->key, name);
     }
     lua_pop(lua, 1);
     return value;
 }
 
-/* A parameter is a variable of the script. It may hide what the engine has under the name. */
+/* A parameter becomes a variable of the script. It may hide a function of the engine with its name.
+ */
 static void check_name(lua_State *lua, const gmd_scenario *scenario, const char *key)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -90,7 +92,7 @@ static void check_name(lua_State *lua, const gmd_scenario *scenario, const char 
         luaL_error(lua, "a parameter needs a name of its own: { name, default, help }");
     }
     if (!*key || !strchr(letters, *key) || key[strspn(key, others)]) {
-        luaL_error(lua, "parameter '%s': its name is no name of a variable", key);
+        luaL_error(lua, "parameter '%s': it is not a valid variable name", key);
     }
     if (strcmp(key, "max_instructions") == 0) {
         luaL_error(lua, "every scenario has the parameter max_instructions already");
@@ -171,14 +173,14 @@ static void read_tags(lua_State *lua, gmd_scenario *scenario)
     lua_pop(lua, 1);
 }
 
-/* scenario { name =, summary =, tags = { ... }, params = { ... } }: takes it in and ends the script
- * here. */
+/* scenario { name =, summary =, tags = { ... }, params = { ... } }: stores the declaration and ends
+ * the script here. */
 static int declare(lua_State *lua)
 {
     gmd_scenario *scenario = lua_touserdata(lua, lua_upvalueindex(1));
     luaL_checktype(lua, 1, LUA_TTABLE);
     if (scenario->name) {
-        return luaL_error(lua, "scenario { } twice");
+        return luaL_error(lua, "scenario { } is called twice");
     }
     check_fields(lua, 1, "name summary tags params");
     scenario->summary = copy(text_field(lua, "summary"));
@@ -202,7 +204,7 @@ static int declare(lua_State *lua)
         budget->least = 1;
     }
     scenario->name = copy(name);
-    binding_of(lua)->fatal = true; /* not to be caught: the rest of the script is for later */
+    binding_of(lua)->fatal = true; /* the script must not catch it: the rest of it runs later */
     return lua_error(lua);
 }
 
@@ -243,7 +245,8 @@ gmd_status script_read_declaration(gmd_scenario *scenario, gmd_error *error)
                               file);
         } else {
             status = gmd_fail(error, GMD_BAD_INPUT, "%s", message);
-            if (!strstr(message, file)) { /* Lua's own words about bytecode, or want of memory */
+            /* Messages of Lua about bytecode or lack of memory name no file. */
+            if (!strstr(message, file)) {
                 gmd_error_prefix(error, file);
             }
         }

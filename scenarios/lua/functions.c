@@ -1,5 +1,4 @@
-/* functions.c - what scripts call that is not a method: tensors, nn.*, optim.*, gc.*.
- */
+/* functions.c - functions of scripts that are not methods: tensors, nn.*, optim.*, gc.*. */
 #include "arguments.h"
 #include "gmd_collector.h"
 #include "gmd_object.h"
@@ -70,7 +69,7 @@ static int dropout(lua_State *lua)
     return give(lua, op_dropout(engine_of(lua), check_tensor(lua, 1)));
 }
 
-/* no_grad(function() ... end): nothing is recorded meanwhile. */
+/* no_grad(function() ... end) records no graph. */
 static int no_grad(lua_State *lua)
 {
     struct engine *engine = engine_of(lua);
@@ -391,7 +390,7 @@ static void add_trainable(lua_State *lua, struct optimizer *optimizer, struct th
         struct list *list = (struct list *)thing;
         for (size_t i = 0; i < list_count(list); i++) {
             struct thing *item = list_at(list, i);
-            luaL_argcheck(lua, item->class != &list_class, 1, "a list of lists");
+            luaL_argcheck(lua, item->class != &list_class, 1, "a list of lists is not accepted");
             add_trainable(lua, optimizer, item);
         }
     } else if (thing && thing->class == &tensor_class) {
@@ -411,7 +410,7 @@ static void add_parameters(lua_State *lua, struct optimizer *optimizer)
     }
 }
 
-/* `adds_decay`: weight decay makes a sum with each gradient. */
+/* `adds_decay`: weight decay is added to each gradient. */
 static int new_optimizer(lua_State *lua, enum optimizer_method method, bool adds_decay)
 {
     check_fields(lua, 1, "lr momentum weight_decay betas eps foreach fused");
@@ -501,7 +500,7 @@ static void check_counts(lua_State *lua, uint64_t counts[COLLECTOR_GENERATIONS])
 {
     for (int i = 0; i < COLLECTOR_GENERATIONS; i++) {
         lua_Integer count = luaL_checkinteger(lua, i + 1);
-        luaL_argcheck(lua, count >= 0, i + 1, "not below 0");
+        luaL_argcheck(lua, count >= 0, i + 1, "must not be negative");
         counts[i] = (uint64_t)count;
     }
 }

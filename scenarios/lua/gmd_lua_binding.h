@@ -19,7 +19,7 @@ struct temporary {
     bool stale; /* its statement is over: it dies before the next call */
 };
 
-/* What a call of the engine, and a request to the allocator, count for in instructions. */
+/* What a call of the engine and a request to the allocator cost of the budget, in instructions. */
 #define CALL_COST    20
 #define REQUEST_COST 50
 
@@ -35,8 +35,8 @@ struct binding {
     bool ran_out;                         /* out of memory was raised */
     bool is_silent;                       /* print() does nothing */
     bool no_memory;                       /* of the host */
-    char message[256];                    /* that out of memory was raised with */
-    const struct script_library *library; /* what scripts find */
+    char message[256];                    /* the text that out of memory was raised with */
+    const struct script_library *library; /* what scripts can call */
     const struct run_watch *watch;        /* borrowed; NULL while only the declaration is read */
     struct line_profile *lines;           /* of a watch that has taken over the hook; NULL: none */
 };
@@ -47,8 +47,8 @@ struct script_function {
     lua_CFunction call; /* pushes its results; leaves its arguments where they are */
     enum {
         FUNCTION_CALL = 0,
-        FUNCTION_STATEMENT = 1, /* what the expression before it left behind dies first */
-        FUNCTION_QUERY = 2,     /* looks at its arguments and does not consume them */
+        FUNCTION_STATEMENT = 1, /* temporaries left by earlier expressions are dropped first */
+        FUNCTION_QUERY = 2,     /* reads its arguments and does not consume them */
     } kind;
 };
 
@@ -61,7 +61,7 @@ static inline struct engine *engine_of(lua_State *lua)
     return binding_of(lua)->engine;
 }
 
-/* What the binding finds methods, operators and attributes in. Lists of functions end with a NULL
+/* Where the binding finds methods, operators and attributes. Lists of functions end with a NULL
  * name. */
 struct class_methods {
     const struct thing_class *class;
@@ -80,8 +80,8 @@ struct script_library {
  * binding. `library` is borrowed. */
 void binding_prepare(struct binding *binding, const struct script_library *library);
 
-/* Leaves an environment on the stack: reads find globals, then the functions, then what the table
- * at `base` holds; writes bind. Pops the table at the top, which is `base`. */
+/* Replaces the table at the top of the stack, the base, by an environment: a read finds globals,
+ * then what the base holds; a write binds a global. */
 void binding_environment(struct binding *binding);
 
 /* Adds functions to the table at the top of the stack. */
@@ -102,7 +102,7 @@ void binding_release(struct binding *binding);
 /* Pushes a thing and takes over the caller's reference, as a temporary. NULL pushes nil. */
 int push_result(lua_State *lua, struct thing *thing);
 
-/* Pushes what stands for a thing; no reference is taken. */
+/* Pushes the handle of a thing; no reference is taken. */
 void push_handle(lua_State *lua, struct thing *thing);
 
 /* The thing at `index`, or NULL when there is something else. A dead handle is an error. */

@@ -18,11 +18,11 @@ struct declared_param {
 
 struct binding;
 
-/* Whoever looks inside a run (inspection/inspector.c). The requests are the same with it as
- * without. */
+/* What looks inside a run (inspection/inspector.c). The requests are the same with it as without
+ * it. */
 struct run_watch {
-    void *context;        /* NULL: nobody looks inside this run */
-    const gmd_sink *sink; /* that the engine is given instead of the run's own */
+    void *context;        /* NULL: this run is not inspected */
+    const gmd_sink *sink; /* what the engine gets in place of the run's own */
     void (*attach)(void *context, struct binding *binding); /* before the script is run */
     void (*begin)(void *context); /* the script is behind its declaration */
     void (*end)(void *context);   /* the script is over; nothing of its own is freed yet */
@@ -42,7 +42,7 @@ struct gmd_scenario {
     bool is_muted;
     struct declared_param *params;
     size_t param_count;
-    open_watch_fn *open_watch;         /* NULL: nobody looks inside */
+    open_watch_fn *open_watch;         /* NULL: runs are not inspected */
     struct gmd_inspection *inspection; /* for open_watch; borrowed */
 };
 

@@ -1,4 +1,4 @@
-/* library.c - everything that scripts find, put together. */
+/* library.c - everything that scripts can call, put together. */
 #include "library.h"
 
 #include "gmd_module.h"

@@ -1,4 +1,4 @@
-/* library.h - what scripts find: methods and operators by class, and functions by name. */
+/* library.h - what scripts can call: methods and operators by class, and functions by name. */
 #ifndef GMD_LIBRARY_H
 #define GMD_LIBRARY_H
 

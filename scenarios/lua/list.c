@@ -69,7 +69,7 @@ static gmd_status unknown(const char *name, const char *directory, gmd_error *er
                     list.length ? list.text : "none");
 }
 
-/* The whole file; NULL with a message otherwise. Not following the size alone: it may change. */
+/* Returns the whole file, or NULL with a message. The size may change while the file is read. */
 static char *read_source(const char *path, size_t *length, gmd_error *error)
 {
     int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

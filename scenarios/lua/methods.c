@@ -18,7 +18,7 @@ static int give_tensor(lua_State *lua, struct tensor *tensor)
 
 /* --- tensors ----------------------------------------------------------------------------- */
 
-/* From a tensor of any shape, whose gradient came from elsewhere. */
+/* backward() from a tensor of any shape, with a gradient that the script gives. */
 static int backward_with(lua_State *lua, struct tensor *tensor, struct tensor *gradient,
                          bool retain)
 {
@@ -97,7 +97,7 @@ static int call_tensor_add_in_place(lua_State *lua)
     return push_result(lua, thing_keep(tensor_thing(a)));
 }
 
-/* Gives the number to the host: nothing is kept on the device. */
+/* The number goes to the host; nothing is allocated on the device. */
 static int call_tensor_item(lua_State *lua)
 {
     check_tensor(lua, 1);
@@ -203,7 +203,7 @@ static int call_module_call(lua_State *lua)
     return made;
 }
 
-/* m:nbytes(): of parameters, of gradients that are there, of buffers. */
+/* m:nbytes(): bytes of parameters, of the gradients that exist, and of buffers. */
 static int call_module_nbytes(lua_State *lua)
 {
     struct thing *thing = check_thing(lua, 1, &module_class);
@@ -378,7 +378,7 @@ int script_index(lua_State *lua)
     return luaL_error(lua, "this %s has no '%s'", thing->class->name, luaL_tolstring(lua, 2, NULL));
 }
 
-/* The value at index 3, or nothing: the name is now taken by a value of the engine. */
+/* Sets the plain value at index 3, or deletes it where the name now holds a value of the engine. */
 static void set_plain(lua_State *lua, struct object *object, const char *name, bool is_plain)
 {
     push_handle(lua, (struct thing *)object);

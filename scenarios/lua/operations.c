@@ -81,7 +81,7 @@ static int narrow(lua_State *lua)
     int dimension = dimension_at(lua, 2, tensor->shape.dims);
     lua_Integer length = luaL_checkinteger(lua, 3);
     luaL_argcheck(lua, length >= 0 && length <= tensor->shape.size[dimension], 3,
-                  "more than there is");
+                  "the dimension is shorter");
     return give(lua, op_narrow(engine_of(lua), tensor, dimension, length));
 }
 
@@ -89,7 +89,7 @@ static int select_one(lua_State *lua)
 {
     struct tensor *tensor = check_tensor(lua, 1);
     int dimension = dimension_at(lua, 2, tensor->shape.dims);
-    luaL_argcheck(lua, tensor->shape.size[dimension] > 0, 2, "there is none to select");
+    luaL_argcheck(lua, tensor->shape.size[dimension] > 0, 2, "the dimension is empty");
     return give(lua, op_select(engine_of(lua), tensor, dimension));
 }
 
@@ -192,7 +192,7 @@ static struct tensor *changeable(lua_State *lua)
     return tensor;
 }
 
-/* The tensor is now what `result` is in the graph; the expression's value is the tensor. */
+/* Gives the tensor the node of `result`; the value of the expression is the tensor. */
 static int changed(lua_State *lua, struct tensor *tensor, struct tensor *result)
 {
     struct engine *engine = engine_of(lua);
@@ -230,7 +230,7 @@ static int fill(lua_State *lua)
     return overwrite(lua);
 }
 
-/* What is copied fits the tensor as it is, or after it was broadcast. */
+/* Whether a shape fits another as it is, or broadcast. */
 static bool can_be_copied(const struct shape *from, const struct shape *to)
 {
     int lead = to->dims - from->dims;
@@ -284,7 +284,7 @@ static int on_block(lua_State *lua, gmd_op op, uint32_t stream, uint64_t duratio
 {
     const struct storage *storage = check_tensor(lua, 1)->storage;
     gmd_request request = {
-        .op = op, .block = storage->block, .stream = stream, .duration_ns = duration_ns};
+        .op = (uint8_t)op, .block = storage->block, .stream = stream, .duration_ns = duration_ns};
     if (storage->has_block) {
         engine_request(engine_of(lua), &request);
     }
@@ -297,7 +297,7 @@ static int record_stream(lua_State *lua)
     return on_block(lua, GMD_OP_RECORD, stream->number, 0);
 }
 
-/* t:use(ns): a kernel on the current stream that reads and writes it for so long. */
+/* t:use(ns): a kernel on the current stream reads and writes the tensor for so long. */
 static int use(lua_State *lua)
 {
     lua_Integer duration_ns = luaL_optinteger(lua, 2, 1000);

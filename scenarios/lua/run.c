@@ -81,7 +81,7 @@ static int run_script(lua_State *lua)
     const gmd_scenario *scenario = run->scenario;
     binding_prepare(run->binding, &script_library);
     if (sandbox_load(lua, scenario->source, scenario->length, scenario->chunk) != LUA_OK) {
-        return lua_error(lua); /* read well when it was opened, so this is want of memory */
+        return lua_error(lua); /* it loaded when it was opened, so this is lack of memory */
     }
     sandbox_functions(lua);
     library_functions(lua);
@@ -94,8 +94,8 @@ static int run_script(lua_State *lua)
     return 0;
 }
 
-/* What Python does when the script is over: its variables go, then what only cycles kept, and at
- * last the library's own workspaces. */
+/* The end of a script, as in Python: its variables are dropped, then what only cycles keep, and
+ * last the workspaces of cuBLAS. */
 static void wind_up(struct binding *binding)
 {
     binding_release(binding);
@@ -136,7 +136,7 @@ static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)
     lua_pushlightuserdata(lua, run);
     int result = lua_pcall(lua, 1, 0, -3);
     gmd_status status = judge(run, result, out_of_memory);
-    /* after a failure of the host the engine was left in the middle of something */
+    /* without host memory an operation of the engine was interrupted */
     if (!binding->no_memory && binding->watch->context) {
         binding->watch->end(binding->watch->context);
     }
@@ -203,7 +203,7 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
         return status;
     }
     if (scenario->open_watch && !scenario->open_watch(scenario, sink, &watch)) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no memory to look inside the scenario %s",
+        return gmd_fail(error, GMD_NO_MEMORY, "no memory to inspect the scenario %s",
                         scenario->name);
     }
     status = run_on(&run, seed, sink, out_of_memory);

@@ -117,7 +117,7 @@ static int random_integer(lua_State *lua)
 {
     lua_Integer low = lua_isnoneornil(lua, 2) ? 1 : luaL_checkinteger(lua, 1);
     lua_Integer high = luaL_checkinteger(lua, lua_isnoneornil(lua, 2) ? 1 : 2);
-    luaL_argcheck(lua, low <= high, 1, "no number between these");
+    luaL_argcheck(lua, low <= high, 1, "the first number must not be above the second");
     uint64_t span = (uint64_t)high - (uint64_t)low + 1;
     uint64_t drawn = span ? engine_random(engine_of(lua), span) : 0;
     uint64_t number = (uint64_t)low + drawn; /* wraps as Lua's own integers do */

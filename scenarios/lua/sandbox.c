@@ -26,13 +26,13 @@ static void *allocate(void *context, void *memory, size_t old_size, size_t new_s
     return fresh;
 }
 
-/* Of the engine, in instructions. */
+/* The work of the engine, in instructions. */
 static uint64_t work_of(const struct engine *engine)
 {
     return engine ? REQUEST_COST * engine->requests + engine->collected : 0;
 }
 
-/* An endless loop ends here, also one inside pcall(). */
+/* An endless loop ends here, even inside pcall(). */
 static void check(lua_State *lua, lua_Debug *frame)
 {
     struct binding *binding = binding_of(lua);
@@ -69,7 +69,7 @@ void sandbox_check(lua_State *lua)
     }
 }
 
-/* pcall(f, ...) that lets pass what a script must not catch. */
+/* pcall(f, ...) that passes on errors that a script must not catch. */
 static int protected_call(lua_State *lua)
 {
     luaL_checkany(lua, 1);
@@ -180,7 +180,7 @@ static void copy_library(lua_State *lua, const char *name, lua_CFunction open,
     lua_setfield(lua, -2, name);
 }
 
-/* Left out is what can be made to run for ages inside one instruction: patterns, and rep(). */
+/* Patterns and rep() are left out: one instruction of theirs can take arbitrarily long. */
 static const char *const string_names[] = {"byte",    "char", "format", "len", "lower",
                                            "reverse", "sub",  "upper",  NULL};
 static const char *const table_names[] = {"concat", "insert", "pack", "remove",
@@ -258,12 +258,12 @@ int sandbox_place_error(lua_State *lua)
 {
     lua_Debug frame;
     if (lua_type(lua, 1) == LUA_TNUMBER) {
-        lua_tostring(lua, 1); /* becomes one in its place */
+        lua_tostring(lua, 1); /* converts it in place */
     }
     if (lua_type(lua, 1) != LUA_TSTRING) {
-        lua_pushliteral(lua, "the script raised an error that is no text");
+        lua_pushliteral(lua, "the script raised an error that is not a string");
     } else if (strcmp(lua_tostring(lua, 1), binding_of(lua)->message) == 0) {
-        return 1; /* out of memory is known by its words */
+        return 1; /* run.c compares this text with what was raised */
     }
     for (int level = 0; lua_getstack(lua, level, &frame); level++) {
         lua_getinfo(lua, "Sl", &frame);
@@ -277,7 +277,7 @@ int sandbox_place_error(lua_State *lua)
 
 typedef struct line_reader {
     const char *at, *end;
-    int lines; /* handed out */
+    int lines; /* handed out so far */
 } line_reader;
 
 static const char *next_line(lua_State *lua, void *context, size_t *size)
@@ -293,7 +293,7 @@ static const char *next_line(lua_State *lua, void *context, size_t *size)
     return line;
 }
 
-/* Line by line, as the parser does not say where it was when its own stack was full. */
+/* Reads line by line, as the parser does not say where it was when its own stack overflowed. */
 int sandbox_load(lua_State *lua, const char *source, size_t length, const char *chunk)
 {
     line_reader reader = {source, source + length, 0};

@@ -25,7 +25,7 @@ static int give_stream(lua_State *lua, uint32_t number)
     return push_result(lua, &stream->thing);
 }
 
-/* As torch: 32 streams, handed out in turn. */
+/* 32 streams, handed out in turn, as in torch. */
 static int new_stream(lua_State *lua)
 {
     struct engine *engine = engine_of(lua);

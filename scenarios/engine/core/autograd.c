@@ -116,7 +116,7 @@ static void count_arrivals(struct engine *engine, struct node *root)
             if (to && to->pass != pass) {
                 to->pass = pass;
                 to->awaited = 0;
-                /* any order will do here: the heap is used as a stack */
+                /* any order will do: the heap serves as a stack */
                 if (stack.count == stack.capacity) {
                     stack.capacity *= 2;
                     stack.items =
@@ -134,8 +134,8 @@ static void count_arrivals(struct engine *engine, struct node *root)
 
 /* --- the pass itself --------------------------------------------------------------------- */
 
-/* Several uses of one tensor: its gradients are summed, in place where nobody else holds the sum.
- */
+/* A tensor that is used several times gets the sum of its gradients; they are added in place where
+ * nobody else holds the sum. */
 static void add_to_buffer(struct engine *engine, struct tensor **buffer, struct tensor *grad)
 {
     struct tensor *old = *buffer;

@@ -5,7 +5,7 @@
 /* Fitted to the recordings simple_cycle_leak and simple_cycle_fixed. */
 #define REFILLS_AFTER_FULL 4
 
-/* Ends the collection for the things of a ring; how many they are. */
+/* Ends the collection for the things of a ring and returns their number. */
 static uint64_t release_ring(struct thing *head)
 {
     uint64_t size = 0;
@@ -16,7 +16,7 @@ static uint64_t release_ring(struct thing *head)
     return size;
 }
 
-/* The interpreter looks at the counts all the time, so a collection falls where the count passes
+/* The interpreter checks the counts all the time, so a collection happens where the count passes
  * the threshold and not at the end of the call. */
 void collector_background(struct engine *engine, uint64_t count, uint64_t refill, uint64_t most)
 {
@@ -54,7 +54,7 @@ static void mark_reachable(struct thing *held, void *context)
     }
 }
 
-/* How many objects there are. */
+/* Returns the number of objects. */
 static uint64_t subtract_internal(struct thing *young)
 {
     uint64_t count = 0;
@@ -82,7 +82,7 @@ static void move_reachable(struct thing *young, struct thing *reachable)
     }
 }
 
-/* As CPython's delete_garbage: one after the other is emptied, and dies of it. */
+/* Empties one object after the other, which destroys it, as CPython's delete_garbage does. */
 static size_t delete_garbage(struct engine *engine, struct thing *garbage)
 {
     size_t found = (size_t)release_ring(garbage);

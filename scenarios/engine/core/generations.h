@@ -1,24 +1,26 @@
-/* generations.h - the containers that exist, in rings by generation, and the figures by which the
- * collector decides. Below gmd_collector.h: what creates and destroys things uses it too. */
+/* generations.h - the containers that exist, in rings by generation, and the counts by which the
+ * collector decides. It lies below gmd_collector.h because creation and destruction of things use
+ * it too. */
 #ifndef GMD_GENERATIONS_H
 #define GMD_GENERATIONS_H
 
 #include "gmd_engine.h"
 
-/* gc_refs of all that the collection under way, if any, does not look at. */
+/* gc_refs of every thing that no collection under way examines. */
 #define NOT_COLLECTED SIZE_MAX
 
 struct generation {
     struct thing head; /* of a ring */
-    uint64_t count;    /* youngest: allocations less deallocations; others: collections below */
+    uint64_t count;    /* youngest: allocations less deallocations; others: collections of the next
+                          younger one */
     uint64_t threshold;
-    uint64_t background; /* containers of other code that have come to this generation */
+    uint64_t background; /* containers of other Python code that have reached this generation */
 };
 
 struct collector {
     struct generation generations[COLLECTOR_GENERATIONS];
     uint64_t long_lived_total, long_lived_pending;
-    int refills; /* calls of background() for which the free lists are not full yet */
+    int refills; /* calls of collector_background() for which the free lists are not full yet */
     bool enabled, collecting;
 };
 
@@ -28,7 +30,7 @@ void collector_close(struct collector *collector);
 void collector_track(struct engine *engine, struct thing *thing);   /* counts as an allocation */
 void collector_untrack(struct engine *engine, struct thing *thing); /* counts as a deallocation */
 
-/* Rings: `head` is no member. A merge leaves `from` empty. */
+/* Rings: `head` is not a member. A merge leaves `from` empty. */
 void ring_init(struct thing *head);
 void ring_add(struct thing *head, struct thing *thing);
 void ring_remove(struct thing *thing);

@@ -21,7 +21,8 @@ void node_result(struct node *node, uint32_t index, struct tensor *tensor);
 struct node *node_over(struct engine *engine, const char *name, backward_fn backward,
                        struct tensor *input, struct tensor *result);
 
-/* In place: `tensor` is now what `result`, a view of it that an operation gave, is in the graph. */
+/* After an operation in place: `tensor` takes the node of `result`, the view of it that the
+ * operation returned. */
 void tensor_rebase(struct engine *engine, struct tensor *tensor, struct tensor *result);
 
 /* From `tensor`, which has a graph, back to the leaves, beginning with its gradient `grad` (taken

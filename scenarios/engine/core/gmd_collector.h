@@ -8,17 +8,17 @@
 
 #include "gmd_engine.h"
 
-/* `count` containers that other Python code made and keeps. While the interpreter's free lists are
- * not full (the first calls, and those after each full collection, which empties them) a call
- * counts `refill` more: what is later reused from the lists is still allocated. Ends early when
- * engine->collected has passed `most`. */
+/* Counts `count` containers that other Python code made and keeps. While the interpreter's free
+ * lists are not full (the first calls, and those after each full collection, which empties them), a
+ * call counts `refill` more: objects that later come from the lists are still allocated then. Ends
+ * early when engine->collected has passed `most`. */
 void collector_background(struct engine *engine, uint64_t count, uint64_t refill, uint64_t most);
 
-/* Collects the oldest generation whose count is over its threshold, if any and if enabled. Called
- * where the interpreter would look: between two operations. */
+/* Collects the oldest generation whose count is over its threshold, if there is one and the
+ * collector is enabled. Called where the interpreter would check: between two operations. */
 void collector_poll(struct engine *engine);
 
-/* Collects generation `collected` (0..2) and the younger ones; the number of objects found
+/* Collects generation `collected` (0..2) and the younger ones. Returns the number of objects found
  * unreachable. */
 size_t collector_collect(struct engine *engine, int collected);
 

@@ -32,7 +32,8 @@ enum engine_state {
     ENGINE_WAS_ENDED, /* the sink said stop: no further requests, ever */
 };
 
-/* What can be seen by a script and is counted: tensors, modules, optimizers, objects, lists. */
+/* A thing is what scripts can hold and what has a reference count: a tensor, a module, an
+ * optimizer, an object, a list. */
 struct thing_class {
     const char *name; /* for messages: "tensor" */
     void (*destroy)(struct engine *engine, struct thing *thing);
@@ -55,7 +56,8 @@ struct engine_hooks {
     void *context;
     void (*no_memory)(void *context);                 /* must not return */
     void (*gone)(void *context, struct thing *thing); /* a thing with a handle is destroyed */
-    uint32_t (*line)(void *context); /* of the script, now; 0: none; NULL: there is no script */
+    /* The script's current line; 0: none. NULL: there is no script. */
+    uint32_t (*line)(void *context);
 };
 
 struct engine {
@@ -63,27 +65,26 @@ struct engine {
     gmd_error error;        /* of ENGINE_MISUSED and ENGINE_RAN_OUT */
     uint64_t refused_bytes; /* of ENGINE_RAN_OUT */
     const gmd_sink *sink;
-    const struct observer *observer; /* NULL: nobody looks on */
+    const struct observer *observer; /* NULL: there is no observer */
     struct engine_hooks hooks;
     uint64_t random_state;
     uint32_t next_block; /* block ids are never used twice */
     uint64_t requests;
     uint64_t walks;                  /* over modules, so far */
     uint64_t live_bytes, peak_bytes; /* asked for and not freed */
-    uint32_t stream;                 /* what is allocated now belongs to it */
+    uint32_t stream;                 /* the current stream: new storages belong to it */
     uint32_t streams;                /* created so far, besides the default one */
     struct autocast *autocast;       /* mixed precision is on; NULL: it is not */
-    uint64_t
-        collected; /* what collections have cost: one each, and one for each object looked at */
+    uint64_t collected; /* what collections have cost: one each, and one for each object examined */
     bool grad_enabled;
     struct tried *tried;    /* convolutions whose algorithms were tried (conv_workspace.c) */
     bool benchmark;         /* cuDNN tries its algorithms at the first use of a convolution */
     bool in_backward;       /* the autograd thread has its own cuBLAS handle */
     uint64_t sequence;      /* of the next graph node */
     uint64_t backward_pass; /* marks the nodes that a pass has seen */
-    struct node *dying;     /* nodes whose last reference is gone, to be taken apart in turn */
+    struct node *dying;     /* nodes whose last reference is gone, to be destroyed in turn */
     bool reaping;
-    struct thing *doomed; /* things whose destruction waits until the stack is shallower */
+    struct thing *doomed; /* things to be destroyed when the stack is shallower */
     unsigned destroying;
     struct storage *workspaces; /* of cuBLAS; they live until the engine closes */
     struct collector *collector;

@@ -8,8 +8,9 @@
 struct grad_fn;
 extern const struct thing_class grad_fn_class;
 
-/* NULL: the tensor is a leaf, or outside any graph. It keeps the node, and so all that was saved on
- * the way to it; the tensor's own memory only where the node saved that. */
+/* Returns NULL where the tensor is a leaf or outside any graph. A grad_fn keeps its node, and so
+ * everything that was saved on the way to it; it keeps the tensor's own memory only where the node
+ * saved that. */
 struct grad_fn *grad_fn_of(struct engine *engine, const struct tensor *tensor);
 
 struct node *grad_fn_node(const struct grad_fn *grad_fn); /* borrowed */

@@ -21,7 +21,7 @@ struct node;
 typedef void (*backward_fn)(struct engine *engine, struct node *node, struct tensor **grads,
                             struct tensor **results);
 
-/* What the derivatives of all operations need to know of their inputs. */
+/* What derivatives need to know about the inputs of their operation. */
 struct recipe {
     struct shape shape[3]; /* usually input, weight, output */
     enum dtype dtype;
@@ -43,11 +43,11 @@ struct node {
     struct recipe recipe;
     struct storage *saved[NODE_MAX_SAVED];
     uint32_t saved_count, edge_count;
-    struct tensor *kept; /* a tensor that is computed with again, until backward; NULL: none */
-    struct thing *owner; /* what it is computed with again; NULL: none */
-    int64_t *sizes;      /* of each input along the dimension that they were joined in; or NULL */
+    struct tensor *kept; /* the input of a checkpoint, for the second forward pass; NULL: none */
+    struct thing *owner; /* the checkpointed module; NULL: none */
+    int64_t *sizes;      /* size of each input along the dimension of a concatenation; or NULL */
     bool was_used;       /* backward went through and freed what was saved */
-    /* of the backward pass under way */
+    /* state of the backward pass under way */
     uint64_t pass;
     uint32_t awaited;
     uint32_t output_count;
@@ -72,7 +72,7 @@ static inline bool node_wants(const struct node *node, uint32_t index)
 /* Keeps the storage until backward has gone through. */
 void node_save(struct node *node, struct tensor *tensor);
 
-/* Lets go of what it keeps for its derivative. */
+/* Drops what the node keeps for its derivative. */
 void node_free_saved(struct engine *engine, struct node *node);
 
 #endif

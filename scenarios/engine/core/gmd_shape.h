@@ -24,7 +24,7 @@ bool dtype_parse(const char *name, enum dtype *dtype);
 uint64_t dtype_bytes(enum dtype dtype);
 bool dtype_is_floating(enum dtype dtype);
 
-/* Of a result of tensors of both types, as torch.promote_types(). */
+/* The type of a result of tensors of both types, as torch.promote_types() gives it. */
 enum dtype dtype_promoted(enum dtype a, enum dtype b);
 
 struct shape {

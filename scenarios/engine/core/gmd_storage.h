@@ -18,7 +18,7 @@ struct storage {
     uint32_t role;         /* workspaces: whose */
 };
 
-/* Says what the memory is for. */
+/* Marks what the memory is for; a lower category than it has changes nothing. */
 static inline void storage_mark(struct storage *storage, gmd_category category)
 {
     if (storage && storage->category < category) {
@@ -30,7 +30,7 @@ struct storage *storage_new(struct engine *engine, uint64_t bytes);
 struct storage *storage_keep(struct storage *storage);
 void storage_drop(struct engine *engine, struct storage *storage); /* NULL is fine */
 
-/* Scratch memory of a kernel: allocated and freed again at once. 0 bytes: nothing is asked. */
+/* Scratch memory of a kernel: allocated and freed again at once. 0 bytes make no request. */
 void storage_scratch(struct engine *engine, uint64_t bytes);
 
 #endif

@@ -53,7 +53,8 @@ static void take_apart(struct engine *engine, struct node *node)
     host_give(engine, node);
 }
 
-/* A chain of a million nodes must not recurse a million deep, so the dying queue up. */
+/* A chain of a million nodes must not recurse a million deep, so nodes to be destroyed are queued.
+ */
 void node_drop(struct engine *engine, struct node *node)
 {
     if (!node || --node->refs > 0) {

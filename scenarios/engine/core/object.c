@@ -21,7 +21,7 @@ struct list {
 
 /* --- objects ----------------------------------------------------------------------------- */
 
-/* Emptied before the values die: what they drop may lead back here. */
+/* The list is emptied before its values are dropped: their destruction may lead back here. */
 static void clear_object(struct engine *engine, struct thing *thing)
 {
     struct object *object = (struct object *)thing;

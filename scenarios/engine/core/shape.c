@@ -40,7 +40,8 @@ bool dtype_is_floating(enum dtype dtype)
            dtype == DTYPE_BFLOAT16;
 }
 
-/* A floating type comes before any other, bool after all; else the wider one. */
+/* A floating type wins over any other type, and any type over bool; otherwise the wider one wins.
+ */
 enum dtype dtype_promoted(enum dtype a, enum dtype b)
 {
     if (dtype_is_floating(a) != dtype_is_floating(b)) {

@@ -26,8 +26,8 @@ static void destroy(struct engine *engine, struct thing *thing)
     host_give(engine, thing);
 }
 
-/* A list of a million linked objects must not recurse a million deep: beyond some depth the dead
- * queue up. */
+/* A chain of a million linked objects must not recurse a million deep: beyond some depth things to
+ * be destroyed are queued. */
 void thing_drop(struct engine *engine, struct thing *thing)
 {
     if (!thing || --thing->refs > 0) {

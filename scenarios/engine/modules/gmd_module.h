@@ -24,12 +24,12 @@ struct module {
     size_t parameter_count, buffer_count, child_count;
     struct storage *flat; /* an LSTM's weights as one block */
     struct conv conv;     /* convolutions and pools */
-    struct rnn rnn;       /* of recurrent networks; the weights are the parameters */
+    struct rnn rnn;       /* recurrent networks; the weights are the parameters */
     int64_t heads;
     enum activation activation;
-    uint64_t walk; /* the last one that came here: a module may be part of another several times */
-    int takes;     /* so many tensors at most */
-    int level;     /* how many modules deep in others it has been: passes recurse */
+    uint64_t walk; /* the last that visited it: it may be part of another several times */
+    int takes;     /* the most tensors that it takes as inputs */
+    int level;     /* how deep it is nested in others, at most; limited because passes recurse */
     bool in_place, training, gelu, norm_first;
 };
 
@@ -74,8 +74,8 @@ struct module *nn_layer_norm(struct engine *engine, int64_t features);
 struct module *nn_embedding(struct engine *engine, int64_t entries, int64_t features);
 struct module *nn_activation(struct engine *engine, enum activation kind);
 struct module *nn_softmax(struct engine *engine);
-/* Recurrent (modules_rnn.c); of `shape` kind, layers, directions, hidden and batch_first are read.
- */
+/* Recurrent networks (modules_rnn.c). They read kind, layers, directions, hidden and batch_first of
+ * `shape`. */
 struct module *nn_rnn(struct engine *engine, const struct rnn *shape, int64_t in);
 struct module *nn_gru_cell(struct engine *engine, int64_t in, int64_t hidden);
 
@@ -96,7 +96,7 @@ struct gpt {
     int64_t vocabulary, features, heads, layers;
     int64_t positions; /* embedded and added to the words; 0: none */
     bool causal;       /* nanoGPT's blocks in place of those over MultiheadAttention */
-    bool checkpoint;   /* of each block only the input is kept for the way back */
+    bool checkpoint;   /* only the input of each block is kept for the backward pass */
 };
 struct module *nn_gpt(struct engine *engine, const struct gpt *shape);
 struct module *nn_checkpointed(struct engine *engine,
@@ -106,11 +106,11 @@ struct module *nn_checkpointed(struct engine *engine,
 struct module *nn_seq2seq(struct engine *engine, int64_t vocabulary, int64_t features,
                           int64_t hidden);
 
-/* For both files. */
+/* For the files that define modules. */
 struct module *module_new(struct engine *engine, const char *name, forward_fn forward);
 struct tensor *module_parameter(struct engine *engine, struct module *module, struct shape shape);
-/* Takes over `child`. One that would make a cycle, or too deep a nesting, is engine_misuse() and
- * left out. */
+/* Takes over `child`. A child that would make a cycle, or nest modules too deep, is engine_misuse()
+ * and is dropped. */
 void module_child(struct engine *engine, struct module *module, struct module *child);
 
 #endif

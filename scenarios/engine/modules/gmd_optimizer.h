@@ -9,7 +9,8 @@ enum optimizer_method { OPTIMIZER_SGD, OPTIMIZER_ADAM };
 struct optimizer;
 extern const struct thing_class optimizer_class;
 
-/* `momentum`: SGD keeps a buffer for each parameter. AdamW differs from Adam in arithmetic only. */
+/* With `momentum` SGD keeps a buffer for each parameter. AdamW differs from Adam in arithmetic
+ * only. */
 struct optimizer *optimizer_new(struct engine *engine, enum optimizer_method method, bool momentum);
 
 /* How a step goes over the parameters: all at once with temporaries of every one (torch's default

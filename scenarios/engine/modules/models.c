@@ -60,8 +60,8 @@ static struct tensor *rectified(struct engine *engine, struct tensor *x)
     return result;
 }
 
-/* `out += identity` happens in place, and so does every ReLU: of each block only what the
- * convolutions and normalisations wrote is left. */
+/* `out += identity` and every ReLU are in place: a block keeps only what its convolutions and
+ * normalisations wrote. */
 static int bottleneck_forward(struct engine *engine, struct module *module, struct tensor **inputs,
                               int count, struct tensor *results[MODULE_MAX_RESULTS])
 {

@@ -58,15 +58,15 @@ static void add_buffer(struct engine *engine, struct module *module, struct shap
     module->buffers[module->buffer_count++] = buffer;
 }
 
-/* What lies below a module, each part as often as a pass reaches it. */
+/* A walk over the parts of a module visits each as often as a pass reaches it. */
 typedef struct parts_walk {
     const struct module *sought;
     int parts, height;
     bool is_found;
 } parts_walk;
 
-/* No deeper than MAX_DEPTH, which module_child() keeps; how often parts are shared, it does not
- * know, so a walk ends at MAX_PARTS. */
+/* module_child() limits the depth to MAX_DEPTH; it does not know how often parts are shared, so a
+ * walk ends after MAX_PARTS. */
 static void walk_parts(parts_walk *walk, const struct module *module, int height)
 {
     walk->is_found |= module == walk->sought;
@@ -91,7 +91,7 @@ static void lower(struct module *module, int level)
     }
 }
 
-/* Passes, sizes and parameters follow the parts down and trust that there is an end. */
+/* Passes, sizes and lists of parameters recurse into the parts and rely on a finite depth. */
 static bool can_be_child(struct engine *engine, const struct module *module,
                          const struct module *child)
 {
@@ -193,7 +193,7 @@ struct tensor *module_apply(struct engine *engine, struct module *module, struct
     }
     int count = module->forward(engine, module, &input, 1, results);
     for (int i = 1; i < count; i++) {
-        tensor_drop(engine, results[i]); /* of an LSTM inside a Sequential: its states */
+        tensor_drop(engine, results[i]); /* the states of an LSTM inside a Sequential */
     }
     return count > 0 ? results[0] : NULL;
 }

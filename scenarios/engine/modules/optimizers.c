@@ -48,7 +48,7 @@ static bool has_parameter(const struct optimizer *optimizer, const struct tensor
     return false;
 }
 
-/* State belongs to the parameter: one that is named twice has it once. */
+/* State belongs to the parameter: a parameter that is listed twice has it once. */
 void optimizer_add(struct engine *engine, struct optimizer *optimizer, struct tensor *parameter)
 {
     if (has_parameter(optimizer, parameter)) {
@@ -72,7 +72,7 @@ void optimizer_add_module(struct engine *engine, struct optimizer *optimizer, st
     module_parameters(engine, module, add_visited, optimizer);
 }
 
-/* The multi-tensor updates compute one thing of all parameters at once. */
+/* The multi-tensor updates compute each intermediate result for all parameters at once. */
 static struct storage **one_for_each(struct engine *engine, const struct optimizer *optimizer)
 {
     struct storage **all = host_take(engine, (optimizer->count + 1) * sizeof(struct storage *));
@@ -93,8 +93,8 @@ static void drop_each(struct engine *engine, const struct optimizer *optimizer,
     host_give(engine, all);
 }
 
-/* grad + weight_decay * parameter, where the method does it so: of all parameters at once, or of
- * the one whose turn it is, until the next one's. */
+/* grad + weight_decay * parameter, for methods that add decay to the gradient: for all parameters
+ * at once, or for one after the other, each kept until the next one's is made. */
 static struct storage **decayed_gradients(struct engine *engine, const struct optimizer *optimizer)
 {
     bool at_once = optimizer->decays && optimizer->implementation == OPTIMIZER_FOREACH;
@@ -111,7 +111,7 @@ static void decay_in_turn(struct engine *engine, const struct optimizer *optimiz
     }
 }
 
-/* The updates are in place; only the state of a parameter whose first gradient this is, is new. */
+/* The updates are in place; only a parameter with its first gradient gets new state. */
 static void step_sgd(struct engine *engine, struct optimizer *optimizer)
 {
     struct storage **decayed = decayed_gradients(engine, optimizer), *variable = NULL;
@@ -146,7 +146,7 @@ static void create_moments(struct engine *engine, struct optimizer *optimizer)
 static void update_at_once(struct engine *engine, struct optimizer *optimizer)
 {
     struct storage **decayed = decayed_gradients(engine, optimizer);
-    struct storage **roots = one_for_each(engine, optimizer); /* of all second moments */
+    struct storage **roots = one_for_each(engine, optimizer); /* roots of all second moments */
     drop_each(engine, optimizer, roots);
     drop_each(engine, optimizer, decayed);
 }
@@ -269,7 +269,8 @@ static void count_gradient(struct engine *engine, struct tensor *parameter, void
     }
 }
 
-/* The norm of each gradient, of those together, and the factor; gradients are scaled in place. */
+/* Allocates the norm of each gradient, the norm of the norms, and the factor; gradients are scaled
+ * in place. */
 void clip_grad_norm(struct engine *engine, struct module *module)
 {
     norms all = {0};

@@ -104,7 +104,7 @@ static void efficient_backward(struct engine *engine, struct node *node, struct 
     storage_drop(engine, workspace);
 }
 
-/* Of merged heads the gradient has to be copied to the kernel's layout. */
+/* The gradient of merged heads has to be copied to the kernel's layout. */
 static void merged_backward(struct engine *engine, struct node *node, struct tensor **grads,
                             struct tensor **results)
 {

@@ -20,8 +20,8 @@ void autocast_begin(struct engine *engine, enum dtype dtype)
     engine->autocast = block;
 }
 
-/* torch empties its cache when the outermost block ends; what is then still needed, the graph has.
- */
+/* torch empties its cache when the outermost block ends; the graph keeps the copies that are still
+ * needed. */
 void autocast_end(struct engine *engine)
 {
     struct autocast *block = engine->autocast;

@@ -103,7 +103,7 @@ struct tensor *op_mean(struct engine *engine, struct tensor *a)
     return result;
 }
 
-/* The gradient of a sum is the same number everywhere: a view of it, no memory. */
+/* The gradient of a sum is one number, expanded to the shape: a view without memory of its own. */
 static void sum_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {

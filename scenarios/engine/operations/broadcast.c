@@ -11,7 +11,7 @@ static int64_t size_from_end(const struct shape *shape, int i)
     return i < shape->dims ? shape->size[shape->dims - 1 - i] : 1;
 }
 
-/* False: no dimensions of 1 make them fit. */
+/* False where the shapes cannot be broadcast. */
 static bool fits(const struct shape *a, const struct shape *b, struct shape *shape)
 {
     shape->dims = a->dims > b->dims ? a->dims : b->dims;
@@ -25,7 +25,8 @@ static bool fits(const struct shape *a, const struct shape *b, struct shape *sha
     return true;
 }
 
-/* Where they do not fit, as many elements will do: a script need not write each view. */
+/* Shapes that do not fit are accepted with equal numbers of elements, so that a script need not
+ * write each view. */
 static bool broadcast(struct engine *engine, const char *what, const struct tensor *a,
                       const struct tensor *b, struct shape *shape)
 {
@@ -42,7 +43,8 @@ static bool broadcast(struct engine *engine, const char *what, const struct tens
     return false;
 }
 
-/* Where one is a single number it does not count, unless the other is of a lesser kind. */
+/* The type of a tensor without dimensions counts only where the other's kind is lower (bool,
+ * integer, floating). */
 static enum dtype type_of_both(const struct tensor *a, const struct tensor *b)
 {
     bool same_kind = dtype_is_floating(a->dtype) == dtype_is_floating(b->dtype);

@@ -29,7 +29,7 @@ static void workspace(struct engine *engine, uint32_t role, uint64_t bytes)
 void cublas_workspace_use(struct engine *engine, bool with_bias)
 {
     workspace(engine, engine->in_backward ? 1 : 0, 32 * MIB);
-    if (with_bias) { /* on the way back, too, where checkpointing computes again */
+    if (with_bias) { /* also in the backward pass, where checkpointing computes again */
         workspace(engine, engine->in_backward ? 3 : 2, 1 * MIB);
     }
 }

@@ -8,12 +8,13 @@
 void autocast_begin(struct engine *engine, enum dtype dtype); /* may be nested */
 void autocast_end(struct engine *engine);
 
-/* The type that products have now; `otherwise` outside of all blocks. */
+/* The type in which products are computed now; `otherwise` outside of all blocks. */
 enum dtype autocast_dtype(const struct engine *engine, enum dtype otherwise);
 
-/* A new reference: the tensor, or its copy in the type that products have now. NULL gives NULL. */
+/* A new reference to the tensor, or to its copy in the type in which products are computed now.
+ * NULL gives NULL. */
 struct tensor *autocast_input(struct engine *engine, struct tensor *tensor);
-/* The same for operations that are always computed in 32 bits. */
+/* The same with 32 bits, for operations that are always computed in them. */
 struct tensor *autocast_wide(struct engine *engine, struct tensor *tensor);
 
 #endif

@@ -32,7 +32,7 @@ static struct tensor *grad_of_weight(struct engine *engine, const struct node *n
     return tensor_new(engine, &node->recipe.shape[1], node->recipe.dtype);
 }
 
-enum { COPIED, HAS_BIAS }; /* of recipe.number; COPIED: the input lay otherwise */
+enum { COPIED, HAS_BIAS }; /* of recipe.number; COPIED: the input was not contiguous */
 
 /* --- Linear ------------------------------------------------------------------------------ */
 
@@ -68,13 +68,15 @@ static void input_backward(struct engine *engine, const struct node *node, struc
 {
     if (node_wants(node, 0)) {
         results[0] = grad_of_input(engine, node);
-        results[0]->is_view = node->recipe.shape[0].dims > 2; /* rows, seen in their dimensions */
+        /* a view of rows with the input's dimensions */
+        results[0]->is_view = node->recipe.shape[0].dims > 2;
         cublas_workspace_use(engine, false);
     }
 }
 
-/* With a bias, and an input that lies in order, it is addmm, whose arguments are mat1, mat2, self.
- * Otherwise it is mm (mat2, self), and the bias is added after: back through that first. */
+/* With a bias and a contiguous input it is addmm, whose arguments are mat1, mat2, self. Otherwise
+ * it is mm (mat2, self) and the bias is added afterwards, so the backward pass goes through that
+ * first. */
 static void linear_backward(struct engine *engine, struct node *node, struct tensor **grads,
                             struct tensor **results)
 {
@@ -257,11 +259,11 @@ static void norm_backward(struct engine *engine, struct node *node, struct tenso
     if (node_wants(node, 0)) {
         results[0] = input;
     } else {
-        tensor_drop(engine, input); /* the kernel computes it all the same */
+        tensor_drop(engine, input); /* the kernel computes it anyway */
     }
 }
 
-/* Normalises; `groups` means and as many inverse deviations are saved for the way back. */
+/* Normalises; `groups` means and as many inverse deviations are saved for the backward pass. */
 static struct tensor *normalise(struct engine *engine, const char *name, struct tensor *input,
                                 struct tensor *weight, struct tensor *bias, int64_t groups)
 {

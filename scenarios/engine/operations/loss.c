@@ -24,8 +24,8 @@ static struct tensor *log_softmax(struct engine *engine, struct tensor *logits)
     return result;
 }
 
-/* -(scores * target).sum() / rows, each step an operation: their results are temporaries of the
- * expression, and the product is saved by nobody. */
+/* -(scores * target).sum() / rows, each step an operation: the results are temporaries of the
+ * expression, and nothing saves the product. */
 static void probability_backward(struct engine *engine, struct node *node, struct tensor **grads,
                                  struct tensor **results)
 {

@@ -41,7 +41,7 @@ struct tensor *op_activation(struct engine *engine, enum activation kind, struct
 
 /* --- softmax ----------------------------------------------------------------------------- */
 
-/* The kernel takes the product of gradient and result, which is computed before. */
+/* The kernel takes the product of gradient and result, which is computed first. */
 static void softmax_backward(struct engine *engine, struct node *node, struct tensor **grads,
                              struct tensor **results)
 {
@@ -133,7 +133,7 @@ struct tensor *op_bmm(struct engine *engine, struct tensor *a, struct tensor *b)
     return result;
 }
 
-/* As product_backward, but the weight was read transposed: its gradient is a view. */
+/* Like product_backward, but the weight was read transposed, so its gradient is a view. */
 static void weight_product_backward(struct engine *engine, struct node *node, struct tensor **grads,
                                     struct tensor **results)
 {

@@ -52,7 +52,7 @@ static uint64_t output_vector(uint64_t inner)
 
 static launch configure(uint64_t outputs, uint64_t inputs, uint64_t inner)
 {
-    bool across = inner == 0; /* neighbours in memory are summed with each other */
+    bool across = inner == 0; /* neighbours in memory are summed */
     launch config = {.vector = across ? 1 : output_vector(inner), .blocks = 1};
     uint64_t dim0 = across ? inputs : outputs / config.vector, dim1 = across ? outputs : inputs;
     if (across && outputs == 1 && dim0 > 128) {

@@ -3,7 +3,7 @@
 #include "gmd_operations.h"
 
 enum { EDGE_INPUT, EDGE_H, EDGE_C, EDGE_WEIGHTS };
-/* of recipe.number; MATRIX_BYTES: of the weights without the biases */
+/* indices of recipe.number; MATRIX_BYTES: the weights without the biases */
 enum { KIND, STEP_BYTES, LAYERS, DIRECTIONS, WEIGHT_BYTES, MATRIX_BYTES, BATCH_FIRST, PACKED };
 
 #define PRODUCT_ROOM ((uint64_t)8 << 20)
@@ -20,11 +20,12 @@ static uint64_t reserve_bytes(const struct recipe *recipe)
     return step * (7 * layers - 1) + 256;
 }
 
-/* The gradients of the gates of one layer and of what it gave, copies of the weights and of the
- * input, and for each layer and direction some steps' states and room for the products; with two
- * directions their outputs and states apart. A GRU of one layer copies its input once more, and one
- * of two directions does with several layers. Packed sequences of two directions need no copy of
- * the input, but one of the output. (The "ops" recording; why is cuDNN's own affair.) */
+/* The workspace holds the gradients of one layer's gates and output, copies of the weights and of
+ * the input, and for each layer and direction the states of some steps and room for the products;
+ * with two directions their outputs and states are separate. A GRU copies its input once more where
+ * it has one layer, or several layers and two directions. Packed sequences in two directions need a
+ * copy of the output and none of the input. The rules are fitted to the "ops" recording; cuDNN does
+ * not document its reasons. */
 static uint64_t workspace_bytes(const struct recipe *recipe)
 {
     const uint64_t *number = recipe->number;
@@ -50,7 +51,7 @@ static struct tensor *by_step(struct engine *engine, const struct node *node, in
     return node->recipe.number[BATCH_FIRST] ? shaped(engine, node, index) : NULL;
 }
 
-/* From a second call: the gradients of all weights in one buffer, of which each is a view. */
+/* A second call gives the gradients of all weights, as views of one buffer. */
 static void weights_backward(struct engine *engine, struct node *node, struct tensor **results)
 {
     struct tensor *input = by_step(engine, node, 0);

@@ -5,11 +5,11 @@
 
 enum { INDICES, TABLE }; /* recipe.shape */
 
-#define SMALL_INDICES  3072 /* up to which one kernel walks over them in order */
+#define SMALL_INDICES  3072 /* up to so many are processed in order by one kernel */
 #define ROWS_PER_BLOCK 10
 
-/* Sorting pairs of 64-bit keys and values takes room for a copy of both and for histograms; sums
- * over prefixes take a fixed little. */
+/* Sorting pairs of 64-bit keys and values takes a copy of both and histograms; prefix sums take a
+ * small fixed amount. */
 #define SORT_FIXED 17919
 #define SCAN_FIXED 1279
 
@@ -99,7 +99,7 @@ struct tensor *op_embedding(struct engine *engine, struct tensor *indices, struc
 
 /* --- packed sequences -------------------------------------------------------------------- */
 
-/* The gradient lies with the length first, the tensor had the batch first. */
+/* The gradient has the length first, the tensor had the batch first. */
 static void pack_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
 {
@@ -124,8 +124,8 @@ struct tensor *op_pack_sequences(struct engine *engine, struct tensor *padded)
     return packed;
 }
 
-/* The packed rows were copied into slices of the padded tensor, in place: its gradient is copied,
- * the slice's taken out and that one's place cleared. */
+/* The packed rows were copied in place into slices of the padded tensor: the backward pass copies
+ * its gradient, takes out the slice's gradient and clears the slice. */
 static void pad_backward(struct engine *engine, struct node *node, struct tensor **grads,
                          struct tensor **results)
 {

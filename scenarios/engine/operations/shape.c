@@ -1,7 +1,7 @@
 /* shape.c - concatenation, and views of parts of a tensor. */
 #include "gmd_operations.h"
 
-/* recipe.shape: of the input; recipe.number: */
+/* recipe.shape: the input's; indices of recipe.number: */
 enum { DIMENSION };
 
 static struct node *new_node(struct engine *engine, const char *name, backward_fn backward,
@@ -39,7 +39,7 @@ static bool has_dimension(struct engine *engine, const char *what, const struct 
 
 /* --- views ------------------------------------------------------------------------------- */
 
-/* Zeros of the whole, into which the part's gradient is written. */
+/* Zeros in the shape of the whole; the part's gradient is written into them. */
 static void part_backward(struct engine *engine, struct node *node, struct tensor **grads,
                           struct tensor **results)
 {
@@ -64,7 +64,7 @@ struct tensor *op_narrow(struct engine *engine, struct tensor *a, int dimension,
         return NULL;
     }
     if (length > a->shape.size[dimension]) {
-        engine_misuse(engine, "narrow: %lld of %lld", (long long)length,
+        engine_misuse(engine, "narrow: a length of %lld, of %lld", (long long)length,
                       (long long)a->shape.size[dimension]);
         return NULL;
     }
@@ -91,7 +91,7 @@ struct tensor *op_select(struct engine *engine, struct tensor *a, int dimension)
     return part(engine, a, &shape, dimension);
 }
 
-/* A view on the way back, too. */
+/* The gradient is a view, too. */
 static void transpose_backward(struct engine *engine, struct node *node, struct tensor **grads,
                                struct tensor **results)
 {
