@@ -11,6 +11,7 @@ static struct node *accumulator_of(struct engine *engine, struct tensor *leaf)
     }
     struct node *node = node_new(engine, "AccumulateGrad", NULL, 0);
     node->variable = tensor_keep(leaf);
+    node->registered = &leaf->accumulator;
     storage_mark(leaf->storage, GMD_PARAMETER);
     leaf->accumulator = node;
     return node;
@@ -26,6 +27,14 @@ void node_connect(struct engine *engine, struct node *node, uint32_t index, stru
         node->edges[index] = (struct edge){input->grad_fn, input->output};
     } else {
         node->edges[index] = (struct edge){accumulator_of(engine, input), 0};
+    }
+}
+
+void node_save(struct node *node, struct tensor *tensor)
+{
+    if (tensor && node->saved_count < NODE_MAX_SAVED) {
+        node->saved[node->saved_count++] = storage_keep(tensor->storage);
+        storage_mark(tensor->storage, GMD_ACTIVATION);
     }
 }
 

@@ -13,6 +13,9 @@
 /* Edge `index` leads to where `input` came from; nothing where it needs no gradient. */
 void node_connect(struct engine *engine, struct node *node, uint32_t index, struct tensor *input);
 
+/* Keeps the storage until backward has gone through. */
+void node_save(struct node *node, struct tensor *tensor);
+
 /* Makes `tensor` output `index` of `node`. */
 void node_result(struct node *node, uint32_t index, struct tensor *tensor);
 

@@ -37,13 +37,15 @@ struct node {
     size_t refs;
     uint64_t sequence; /* later operations run first on the way back */
     const char *name;
-    backward_fn backward; /* NULL: adds into the gradient of `variable` */
-    struct tensor *variable;
-    uint32_t stream; /* backward runs where the operation ran */
+    backward_fn backward;     /* NULL: adds into the gradient of `variable` */
+    struct tensor *variable;  /* a leaf, whose `accumulator` is `registered` */
+    struct node **registered; /* cleared when the node is destroyed */
+    uint32_t stream;          /* backward runs where the operation ran */
     struct recipe recipe;
     struct storage *saved[NODE_MAX_SAVED];
     uint32_t saved_count, edge_count;
-    struct tensor *kept; /* the input of a checkpoint, for the second forward pass; NULL: none */
+    struct thing
+        *kept; /* a tensor: the input of a checkpoint, for the second forward pass; NULL: none */
     struct thing *owner; /* the checkpointed module; NULL: none */
     int64_t *sizes;      /* size of each input along the dimension of a concatenation; or NULL */
     bool was_used;       /* backward went through and freed what was saved */
@@ -68,9 +70,6 @@ static inline bool node_wants(const struct node *node, uint32_t index)
 {
     return node->edges[index].node != NULL;
 }
-
-/* Keeps the storage until backward has gone through. */
-void node_save(struct node *node, struct tensor *tensor);
 
 /* Drops what the node keeps for its derivative. */
 void node_free_saved(struct engine *engine, struct node *node);

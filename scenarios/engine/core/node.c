@@ -1,7 +1,5 @@
 #include "gmd_node.h"
 
-#include "gmd_tensor.h"
-
 struct node *node_new(struct engine *engine, const char *name, backward_fn backward,
                       uint32_t edge_count)
 {
@@ -31,7 +29,7 @@ void node_free_saved(struct engine *engine, struct node *node)
         storage_drop(engine, node->saved[i]);
         node->saved[i] = NULL;
     }
-    tensor_drop(engine, node->kept);
+    thing_drop(engine, node->kept);
     node->kept = NULL;
 }
 
@@ -40,8 +38,8 @@ static void take_apart(struct engine *engine, struct node *node)
     node_free_saved(engine, node);
     thing_drop(engine, node->owner);
     if (node->variable) {
-        node->variable->accumulator = NULL;
-        tensor_drop(engine, node->variable);
+        *node->registered = NULL;
+        thing_drop(engine, (struct thing *)node->variable);
     }
     for (uint32_t i = 0; i < node->edge_count; i++) {
         node_drop(engine, node->edges[i].node);
@@ -72,12 +70,4 @@ void node_drop(struct engine *engine, struct node *node)
         take_apart(engine, first);
     }
     engine->reaping = false;
-}
-
-void node_save(struct node *node, struct tensor *tensor)
-{
-    if (tensor && node->saved_count < NODE_MAX_SAVED) {
-        node->saved[node->saved_count++] = storage_keep(tensor->storage);
-        storage_mark(tensor->storage, GMD_ACTIVATION);
-    }
 }

@@ -9,7 +9,7 @@ static void recompute(struct engine *engine, struct node *node, struct tensor **
 {
     struct module *module = (struct module *)node->owner;
     bool casts = node->recipe.number[0] != 0;
-    struct tensor *input = tensor_alias(engine, node->kept);
+    struct tensor *input = tensor_alias(engine, (struct tensor *)node->kept);
     input->requires_grad = true;
     engine->grad_enabled = true;
     if (casts) {
@@ -63,7 +63,7 @@ struct tensor *checkpoint_apply(struct engine *engine, struct module *module, st
     if (output && tracked) {
         struct node *node = node_new(engine, "CheckpointBackward", recompute, 1);
         node_connect(engine, node, 0, input);
-        node->kept = tensor_alias(engine, input);
+        node->kept = tensor_thing(tensor_alias(engine, input));
         node->owner = thing_keep(&module->thing);
         node->recipe.number[0] = engine->autocast != NULL;
         node->recipe.number[1] = (uint64_t)autocast_dtype(engine, DTYPE_FLOAT32);
