@@ -1,11 +1,10 @@
 /* gmd_inspection.h - what was seen inside a run of a scenario: a line profile, the tensors that are
- * alive, who holds them, and the memory by category at each phase (docs/scenarios.md, "Look inside
- * a run").
+ * alive, who holds them, and the memory by category at each phase (docs/looking-inside.md).
  *
  * It is plain data of fixed size with no pointers in it: the run happens in a child process, with
  * an allocator that may do anything, and writes into memory that it shares with its parent. Readers
  * go through the functions below, which trust no number in it. Lists that are full count what they
- * left out. */
+ * left out. Thread safety: none; read it when the run is over. */
 #ifndef GMD_INSPECTION_H
 #define GMD_INSPECTION_H
 

@@ -51,7 +51,7 @@ static bool encode(pass *run, struct tensor *source)
     return run->state != NULL;
 }
 
-/* What the decoder is told: the target, one word later. */
+/* The input of the decoder: the target, one word later. */
 static struct tensor *shifted(struct engine *engine, struct tensor *target)
 {
     struct shape longer = target->shape;
