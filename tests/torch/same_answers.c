@@ -3,6 +3,7 @@
  * where both must give every block the same address, refuse the same requests, and count the same.
  *
  * Exit status: 0 the same, 1 different (the trace is written), 77 no PyTorch to compare with. */
+#include "gmd_driver.h"
 #include "gmd_quirks.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
