@@ -96,7 +96,7 @@ def page(results, sorted_out, equivalents, seed):
             "- machine: %d cores" % (os.cpu_count() or 0)]
     after = ["%d mutants were sorted out that give the same object code, and %d that do not compile." %
              (sorted_out["same"], sorted_out["broken"])]
-    after += ["- survived: `%s`" % r["name"] for r in survivors(results, equivalents)]
+    after += ["", *("- survived: `%s`" % r["name"] for r in survivors(results, equivalents))]
     parts = ["# Mutation testing of the reference allocator", "\n".join(head), rows,
-             "\n".join(line for text in after for line in textwrap.wrap(text, 100, break_long_words=False))]
+             "\n".join(line for text in after for line in textwrap.wrap(text, 100, break_long_words=False) or [""])]
     return "\n\n".join(parts) + "\n"
