@@ -39,6 +39,7 @@ def parse(arguments):
                    "run goes on where this one stopped")
     p.add_argument("--check-options", action="store_true", help="end here if they can be meant")
     p.add_argument("--json", help="the results as JSON into this file; -: to standard output, alone")
+    p.add_argument("--results", help="the table as a page of Markdown into this file (docs/results/mutants.md)")
     return p.parse_args(arguments)
 
 
@@ -204,6 +205,9 @@ def print_report(options, entries, equivalents, gone):
                 "mutants": results}
         with sys.stdout if options.json == "-" else open(options.json, "w", encoding="utf-8") as stream:
             json.dump(told, stream, indent=1)
+    if options.results:
+        with open(options.results, "w", encoding="utf-8") as stream:
+            stream.write(report.page(results, sorted_out, equivalents, options.seed))
     return 1 if stale or report.survivors(results, equivalents) else 0
 
 

@@ -1,5 +1,10 @@
 """report.py - what a run found: the table of operators and outcomes, the score, and who survived."""
 
+import datetime
+import os
+import subprocess
+import textwrap
+
 import judges
 
 JUDGES = tuple(judges.ALL)
@@ -70,3 +75,28 @@ def text(results, sorted_out, equivalents, stale):
     parts.append("mutation score %s: %d survived, %d are equivalent" %
                  (_percent(all_of["score"]), all_of["survived"], all_of["equivalent"]))
     return "\n\n".join(parts)
+
+
+def _commit():
+    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False,
+                           cwd=os.path.dirname(os.path.abspath(__file__)))
+    return asked.stdout.strip() or "unknown"
+
+
+def page(results, sorted_out, equivalents, seed):
+    """The table as a page of docs/results: columns are short, so that a row fits a line."""
+    short = {"quick gate": "quick", "unit tests": "unit", "whole gate": "whole", "sanitizers": "sanit.",
+             "equivalent": "equiv."}
+    figures = summary(results, equivalents)
+    rows = table(figures, "by_operator", "operator")
+    for name, instead in short.items():
+        rows = rows.replace(" %s |" % name, " %s |" % instead, 1)
+    head = ["- made by: `ci/mutants -n %d --seed %d`" % (len(results), seed),
+            "- date: %s" % datetime.datetime.now(datetime.timezone.utc).date(), "- commit: %s" % _commit(),
+            "- machine: %d cores" % (os.cpu_count() or 0)]
+    after = ["%d mutants were sorted out that give the same object code, and %d that do not compile." %
+             (sorted_out["same"], sorted_out["broken"])]
+    after += ["", *("- survived: `%s`" % r["name"] for r in survivors(results, equivalents))]
+    parts = ["# Mutation testing of the reference allocator", "\n".join(head), rows,
+             "\n".join(line for text in after for line in textwrap.wrap(text, 100, break_long_words=False) or [""])]
+    return "\n\n".join(parts) + "\n"
