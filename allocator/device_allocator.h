@@ -77,6 +77,7 @@ struct device_allocator {
     uint32_t quirks;
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
+    uint64_t unchecked; /* see validity.h */
 };
 
 void device_enter(device_allocator *d);

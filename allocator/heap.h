@@ -33,6 +33,7 @@ struct heap {
     block_map allocated;   /* the allocated blocks, by address */
     history_ring *history; /* NULL: not kept */
     heap_statistics stats;
+    uint64_t unchecked; /* see validity.h */
     free_set sets[POOL_KINDS];
 };
 
@@ -53,6 +54,8 @@ static inline bool heap_try_enter(heap *h)
 
 static inline void heap_leave(heap *h)
 {
+    GMD_ASSERT_INTERNAL(atomic_load_explicit(&h->entry, memory_order_relaxed) != HEAP_OPEN,
+                        "a heap that is left was entered");
     atomic_store_explicit(&h->entry, HEAP_OPEN, memory_order_release);
 }
 

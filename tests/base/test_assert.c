@@ -34,6 +34,11 @@ static void expensive(void *value)
     GMD_ASSERT_EXPENSIVE(evaluate(*(bool *)value), "the expensive one holds");
 }
 
+static void valid(void *value)
+{
+    GMD_ASSERT_VALID(evaluate(*(bool *)value) ? NULL : "parts are sums");
+}
+
 static void expect_from_level(void (*tier)(void *), int level)
 {
     bool wrong = false;
@@ -48,6 +53,7 @@ static void each_tier_ends_the_process_from_its_level_on(void **state)
     expect_from_level(always, 1);
     expect_from_level(internal, 2);
     expect_from_level(expensive, 3);
+    expect_from_level(valid, 3);
 }
 
 static void what_holds_goes_on_silently(void **state)
@@ -57,6 +63,7 @@ static void what_holds_goes_on_silently(void **state)
     assert_true(assertion_test(always, &right).is_silent);
     assert_true(assertion_test(internal, &right).is_silent);
     assert_true(assertion_test(expensive, &right).is_silent);
+    assert_true(assertion_test(valid, &right).is_silent);
 }
 
 static void a_tier_above_the_level_is_not_evaluated(void **state)
@@ -67,7 +74,8 @@ static void a_tier_above_the_level_is_not_evaluated(void **state)
     always(&right);
     internal(&right);
     expensive(&right);
-    assert_int_equal(evaluations, TEST_LEVEL);
+    valid(&right);
+    assert_int_equal(evaluations, TEST_LEVEL == 3 ? 4 : TEST_LEVEL);
 }
 
 static void the_line_names_place_function_condition_and_meaning(void **state)
@@ -84,6 +92,14 @@ static void the_line_names_place_function_condition_and_meaning(void **state)
         at += strlen(parts[i]);
     }
     assert_string_equal(at, ""); /* one line */
+}
+
+static void what_a_walk_found_is_in_the_line(void **state)
+{
+    (void)state;
+    bool wrong = false;
+    assertion_end end = assertion_test(valid, &wrong);
+    assert_int_equal(strstr(end.said, ": parts are sums\n") != NULL, TEST_LEVEL == 3);
 }
 
 static void say_much(void *context)
@@ -110,6 +126,7 @@ int main(void)
         cmocka_unit_test(what_holds_goes_on_silently),
         cmocka_unit_test(a_tier_above_the_level_is_not_evaluated),
         cmocka_unit_test(the_line_names_place_function_condition_and_meaning),
+        cmocka_unit_test(what_a_walk_found_is_in_the_line),
         cmocka_unit_test(a_long_text_is_cut_and_still_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
