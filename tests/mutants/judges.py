@@ -37,7 +37,7 @@ def _limits_of_sanitizers():
 
 
 def run(words, cwd, seconds, environment, sanitized=False):
-    """(exit status or "timeout", the end of what it said). Ends the processes that it started."""
+    """(exit status or "timeout", what it said). Ends the processes that it started."""
     with open(os.path.join(cwd, "said"), "w+b") as said:
         process = subprocess.Popen(words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
                                    start_new_session=True,
@@ -52,8 +52,7 @@ def run(words, cwd, seconds, environment, sanitized=False):
         except ProcessLookupError:
             pass
         process.wait()
-        size = said.seek(0, os.SEEK_END)
-        said.seek(max(0, size - 4000))
+        said.seek(0)
         return status, said.read().decode(errors="replace")
 
 
@@ -64,6 +63,12 @@ def _finding(said):
         if re.search(r"violation|FAIL|fail|expected|\[  ERROR", line):
             return line[:200]
     return lines[-1][:200] if lines else ""
+
+
+def _assertion(said):
+    """What the first assertion that failed (base/gmd_assert.h) says; None: none did."""
+    failed = re.search(r"gmd: assertion failed: (.*)", said)
+    return failed.group(1)[:300] if failed else None
 
 
 class Steps:
@@ -80,7 +85,7 @@ class Steps:
         status, said = run(words, self.cwd, seconds, self.environment, not self.job.shop.sanitized)
         if status == 0:
             return None
-        return {"by": name, "status": status, "said": _finding(said)}
+        return {"by": name, "status": status, "said": _finding(said[-4000:]), "assertion": _assertion(said)}
 
     def gmd(self, name, *arguments, seconds=60):
         return self.kills(name, [self.job.gmd, *arguments], seconds)

@@ -154,6 +154,7 @@ class Campaign:
             self.judged += 1
             killed = entry["killed"]
             says = "%s: %s" % (killed["judge"], killed["by"]) if killed else "SURVIVED"
+            says += " by an assertion: " + killed["assertion"] if killed and killed.get("assertion") else ""
             print("%d/%d %s %s (%.1f s)" % (self.judged, self.wanted, entry["name"], says,
                                             entry.get("seconds", 0)), file=sys.stderr, flush=True)
 
