@@ -189,11 +189,10 @@ static const char *word_violation(tree_check *t, const free_set *set, unsigned w
 const char *free_set_violation(const free_set *set, free_set_visit *visit, void *context)
 {
     tree_check t = {.set = set, .order = BY_SIZE, .visit = visit, .context = context};
-    for (unsigned word = 0; word < FREE_SET_BINS / 64; word++) {
-        if ((set->summary >> word & 1) != (set->bitmap[word] != 0)) {
-            return "the summary marks the words of the bitmap that mark something";
-        }
-        const char *violation = word_violation(&t, set, word);
+    for (uint64_t rest = set->summary; rest; rest &= rest - 1) {
+        unsigned word = (unsigned)__builtin_ctzll(rest);
+        const char *violation = set->bitmap[word] ? word_violation(&t, set, word)
+                                                  : "a marked word of the bitmap marks a bin";
         if (violation) {
             return violation;
         }
@@ -209,7 +208,7 @@ bool free_set_is_valid(const free_set *set)
 {
     for (unsigned bin = 0; bin < FREE_SET_BINS; bin++) {
         bool is_marked = set->bitmap[bin / 64] >> bin % 64 & 1;
-        if (set->bins[bin] && !is_marked) {
+        if ((set->bins[bin] && !is_marked) || (is_marked && !(set->summary >> bin / 64 & 1))) {
             return false;
         }
     }

@@ -53,11 +53,11 @@ void free_set_each(free_set *set, void (*visit)(void *context, block *b), void *
 
 /* What of the structure does not hold (order, heap property, bitmaps, count, and that its blocks
  * are those of a set); NULL: all does. `visit`, which may be NULL, gets each block with memory or
- * without, as long as all holds. Bins that are not marked are not looked into. O(n). */
+ * without, as long as all holds. What is not marked is not looked into. O(n). */
 typedef void free_set_visit(void *context, block *b);
 const char *free_set_violation(const free_set *set, free_set_visit *visit, void *context);
 
-/* Likewise, and that bins that are not marked have no block. For tests. */
+/* Likewise, and that what is not marked has no block. For tests. */
 bool free_set_is_valid(const free_set *set);
 
 #endif

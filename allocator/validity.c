@@ -3,7 +3,7 @@
 #include "virtual_memory.h"
 
 /* Blocks that a walk may come upon for each state that is left. */
-#define STATE_ALLOWANCE 256
+#define STATE_ALLOWANCE 96
 
 typedef struct sums { /* over the blocks of one kind of a heap */
     uint64_t counts[COUNTED_FIGURE_COUNT];
@@ -426,7 +426,7 @@ const char *device_violation(device_allocator *d)
 
 static uint64_t heap_cost(const heap *h)
 {
-    return 64 + h->allocated.mask / 4 + h->sets[POOL_LARGE].block_count +
+    return 16 + h->allocated.mask / 8 + h->sets[POOL_LARGE].block_count +
            h->sets[POOL_SMALL].block_count;
 }
 
@@ -447,7 +447,7 @@ const char *heap_due_violation(heap *h)
 
 const char *device_due_violation(device_allocator *d)
 {
-    uint64_t cost = 0;
+    uint64_t cost = 16;
     for (const heap *h = d->heaps; h; h = h->next_of_device) {
         cost += heap_cost(h) + d->pending.event_count;
     }
