@@ -24,7 +24,8 @@ typedef enum heap_entry { HEAP_OPEN, HEAP_ENTERED, HEAP_CLOSED } heap_entry;
 struct heap {
     _Atomic uint32_t entry; /* heap_entry */
     cudaStream_t stream;
-    bool is_idle; /* its stream was destroyed; until a request names its handle again */
+    bool is_idle;       /* its stream was destroyed; until a request names its handle again */
+    uint32_t unchecked; /* see validity.h */
     device_allocator *device;
     pool *pool;
     heap *next;           /* of the pool, in ascending order of the stream handles */
@@ -33,7 +34,6 @@ struct heap {
     block_map allocated;   /* the allocated blocks, by address */
     history_ring *history; /* NULL: not kept */
     heap_statistics stats;
-    uint64_t unchecked; /* see validity.h */
     free_set sets[POOL_KINDS];
 };
 

@@ -430,10 +430,11 @@ static uint64_t heap_cost(const heap *h)
            h->sets[POOL_SMALL].block_count;
 }
 
-static bool is_due(uint64_t *unchecked, uint64_t cost)
+static bool is_due(uint32_t *unchecked, uint64_t cost)
 {
-    *unchecked += STATE_ALLOWANCE;
-    if (*unchecked < cost) {
+    bool is_full = *unchecked > UINT32_MAX - STATE_ALLOWANCE;
+    *unchecked += is_full ? 0 : STATE_ALLOWANCE;
+    if (*unchecked < cost && !is_full) {
         return false;
     }
     *unchecked = 0;
