@@ -10,6 +10,7 @@ import judges
 JUDGES = tuple(judges.ALL)
 BLACK_BOX = ("replay", "quick gate", "whole gate")
 OUTCOMES = (*JUDGES, "survived", "equivalent")
+ASSERTED = "by an assertion"  # of those that a judge killed: an assertion ended the process
 
 
 def outcome(result, equivalents):
@@ -21,9 +22,10 @@ def outcome(result, equivalents):
 def summary(results, equivalents):
     """The figures: by operator, by file, and in all."""
     def count(of):
-        row = dict.fromkeys(OUTCOMES, 0)
+        row = dict.fromkeys((*OUTCOMES, ASSERTED), 0)
         for r in of:
             row[outcome(r, equivalents)] += 1
+            row[ASSERTED] += bool(r["killed"] and r["killed"].get("assertion"))
         return dict(row, **scores(row))
 
     def by(key):
@@ -46,12 +48,13 @@ def _percent(share):
 
 
 def _row(name, row):
-    cells = [name, row["mutants"], *(row[o] for o in OUTCOMES), _percent(row["score"])]
+    cells = [name, row["mutants"], *(row[o] for o in OUTCOMES), row[ASSERTED], _percent(row["score"])]
     return "| " + " | ".join(str(c) for c in cells) + " |"
 
 
 def table(figures, key, title):
-    lines = ["| %s | mutants | %s | score |" % (title, " | ".join(OUTCOMES)), "|---|" + "---:|" * (len(OUTCOMES) + 2)]
+    columns = (*OUTCOMES, ASSERTED)
+    lines = ["| %s | mutants | %s | score |" % (title, " | ".join(columns)), "|---|" + "---:|" * (len(columns) + 2)]
     lines += [_row(name, row) for name, row in figures[key].items()]
     return "\n".join(lines + [_row("all", figures["all"])])
 
