@@ -41,7 +41,7 @@ gmd_status gmd_gate_find_abilities(gmd_abilities *abilities, const gmd_run_optio
     plain.case_directory = NULL;
     status = gmd_run_isolated(&plain, &workload, outcome, error);
     if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
-        status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+        status = gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
     *abilities = *shared;
     munmap(shared, sizeof *shared);

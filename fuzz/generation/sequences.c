@@ -105,7 +105,7 @@ static gmd_request request_of(const gmd_alphabet *alphabet, uint8_t code, uint32
         r = (gmd_request){.op = GMD_OP_ALLOC,
                           .block = new_block,
                           .bytes = alphabet->sizes[(code - ALLOC) / STREAMS],
-                          .stream = 1 + (code - ALLOC) % STREAMS};
+                          .stream = 1 + (uint32_t)(code - ALLOC) % STREAMS};
     } else if (code < USE) {
         r = (gmd_request){.op = GMD_OP_FREE, .block = (uint32_t)(code - FREE)};
     } else if (code < RECORD) {
