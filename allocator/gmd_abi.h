@@ -4,7 +4,7 @@
  * optional ones, found by name, that let gmd see and check more.
  *
  * GMD_ABI_FUNCTIONS at the end is the list of them all: what each is declared as, what it lets gmd
- * do, and what it means. The declarations below, gmd's binding of a library and the tables in
+ * do, and what it means. The declarations below, gmd's binding of a library and the lists in
  * docs/allocators.md are made from it. A library exports what it has; one that includes this header
  * has the compiler check its definitions. It may also be written without this header, which stands
  * alone: copy it. C11 or later, or C++.
@@ -89,74 +89,72 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
 /* The two that every allocator has. They may have other names: `--allocator PATH.so:MALLOC,FREE`.
  */
 #define GMD_ABI_REQUIRED(X)                                                                        \
-    X(void *, malloc, (size_t size, int device, cudaStream_t stream), "all else",                  \
+    X(void *, malloc, (size_t size, int device, cudaStream_t stream), "",                          \
       "memory of `device` for work on `stream`; null: out of memory")                              \
-    X(void, free, (void *ptr, size_t size, int device, cudaStream_t stream), "all else",           \
+    X(void, free, (void *ptr, size_t size, int device, cudaStream_t stream), "",                   \
       "`size`, `device` and `stream` are those of the allocation")
 
 /* Each may be missing, but for the three of private pools, which come together. */
 #define GMD_ABI_OPTIONAL(X)                                                                        \
-    X(void, init, (int device_count), "-", "called once, before the first request")                \
+    X(void, init, (int device_count), "", "called once, before the first request")                 \
     X(void, empty_cache, (void),                                                                   \
-      "`empty_cache` in traces; `leak`; more of `oom_retry` and `progress`",                       \
+      "`empty_cache` in traces, `leak`, more of `oom_retry` and `progress`",                       \
       "what no block lies in goes back to the device")                                             \
     X(void, record_stream, (void *ptr, cudaStream_t stream),                                       \
-      "the wait for other streams after a free: `stream_order`",                                   \
-      "work on `stream` uses the block, too: after its free it is reused when that work "          \
-      "is over")                                                                                   \
-    X(void, forget_stream, (int device, cudaStream_t stream), "-",                                 \
+      "`record` in traces, and what `stream_order` judges of it",                                  \
+      "work on `stream` uses the block, too: after its free it is reused when that work is over")  \
+    X(void, forget_stream, (int device, cudaStream_t stream), "",                                  \
       "called before a stream is destroyed that blocks were allocated or recorded on")             \
     X(void, set_memory_fraction, (double fraction, int device),                                    \
-      "`--limit`, `fraction` in traces; `peak_bound`",                                             \
+      "`--limit`, `fraction` in traces, and what `peak_bound` judges of them",                     \
       "reserved memory stays below this part of the device's")                                     \
     X(int, get_stats, (int device, gmd_stats *out),                                                \
-      "`accounting`; `size`, `peak_bound` and `leak` on real devices; the figures of "             \
-      "reports",                                                                                   \
-      "0: filled in")                                                                              \
+      "`accounting`, the figures of reports and, on real devices, `size`, `peak_bound` and "       \
+      "`leak`",                                                                                    \
+      "fills in `out`. 0: done")                                                                   \
     X(int, memory_stats, (int device, gmd_stat_fn *emit, void *context),                           \
-      "the final statistics in `gmd replay --check`", "0: all emitted")                            \
+      "the final statistics in `gmd replay --check`", "emits every figure. 0: done")               \
     X(void, reset_peak_stats, (int device), "peaks that begin with the workload",                  \
       "the peaks become the current values")                                                       \
     X(int, configure, (const char *conf, char *message, size_t message_size),                      \
       "`--conf`, `conf` in traces",                                                                \
       "called before the first request. 0: accepted; else a message")                              \
     X(int, restart, (const char *conf, char *message, size_t message_size),                        \
-      "many runs in one process: faster campaigns",                                                \
-      "0: everything went back to the device and is forgotten, and the next call starts "          \
-      "anew with these settings, maybe on another device; else a message, and nothing "            \
-      "is changed. No other thread is in a call")                                                  \
+      "many runs in one process, which makes campaigns faster",                                    \
+      "everything goes back to the device and is forgotten, and the next call starts anew with "   \
+      "these settings, maybe on another device. 0: done; else a message, and nothing is changed. " \
+      "No other thread is in a call meanwhile")                                                    \
     X(int, order_segments, (int device, const uint64_t *given, size_t count),                      \
-      "real devices that choose as the simulated one does",                                        \
-      "with `gmd_place_of`. The order in which segments count as lying, whatever their "           \
-      "addresses: `given` ones ascending, later ones behind them in the order of their "           \
-      "making. 0: accepted")                                                                       \
-    X(uint64_t, place_of, (int device, uint64_t address), "with `gmd_order_segments`",             \
-      "where `gmd_walk` shows the byte at an address; 0: nowhere")                                 \
+      "the same choices on real devices as on the simulated one",                                  \
+      "with `gmd_place_of`: the order that segments are taken to lie in, whatever their "          \
+      "addresses are: first those of `given`, ascending, then later ones as they are made. 0: "    \
+      "accepted")                                                                                  \
+    X(uint64_t, place_of, (int device, uint64_t address), "",                                      \
+      "for `gmd_order_segments`: where `gmd_walk` shows the byte at an address; 0: nowhere")       \
     X(int, walk, (int device, gmd_walk_fn *visit, void *context),                                  \
-      "`snapshot`; segments and blocks in reports", "visits every block. 0: all visited")          \
+      "`snapshot`, segments and blocks in reports", "visits every block. 0: done")                 \
     X(uint64_t, device_request, (size_t size), "more of `oom_retry`",                              \
       "bytes that it asks of the device for a request that no cached block serves")                \
     X(int, set_quirk, (const char *name, int is_on),                                               \
       "`gmd replay --check` of histories from older versions",                                     \
-      "a deviation of a recorded version (docs/reference-allocator.md) is switched on "            \
-      "or off. 0: known")                                                                          \
-    X(int64_t, quirk_count, (const char *name), "with `gmd_set_quirk`",                            \
-      "how often the deviation made a difference; -1: not known")                                  \
+      "a deviation of a recorded version (docs/reference-allocator.md) is switched on or off. 0: " \
+      "known")                                                                                     \
+    X(int64_t, quirk_count, (const char *name), "",                                                \
+      "for `gmd_set_quirk`: how often the deviation made a difference; -1: not known")             \
     X(int, begin_pool,                                                                             \
       (int device, const uint64_t id[2], gmd_stream_filter *accepts, void *context),               \
-      "`begin_pool` and `begin_capture` in traces; `private_pool`",                                \
-      "requests on the streams that `accepts` takes (null: all) go to the pool of that "           \
-      "name from now on, which is held once more. {0, 0} is the default pool. A stream "           \
-      "of the pool may be captured into a graph meanwhile (`cudaStreamIsCapturing`): "             \
-      "what the graph works in must stay where it is, freed or not, for as long as the "           \
-      "pool is held. 0: done")                                                                     \
-    X(int, end_pool, (int device, const uint64_t id[2], void **context), "with `gmd_begin_pool`",  \
-      "they no longer do, and the filter's context is given back. 0: done")                        \
-    X(int, release_pool, (int device, const uint64_t id[2]), "with `gmd_begin_pool`",              \
-      "one hold is taken back; with the last one the name is gone for good. 0: done")              \
+      "`begin_pool` and `begin_capture` in traces, `private_pool`",                                \
+      "requests on the streams that `accepts` takes (null: all) go to the pool of that name from " \
+      "now on, which is held once more. {0, 0} is the default pool. A stream of the pool may be "  \
+      "captured into a graph meanwhile (`cudaStreamIsCapturing`): what the graph works in must "   \
+      "stay where it is, freed or not, for as long as the pool is held. 0: done")                  \
+    X(int, end_pool, (int device, const uint64_t id[2], void **context), "",                       \
+      "requests on those streams no longer go there, and the filter's context is given back. 0: "  \
+      "done")                                                                                      \
+    X(int, release_pool, (int device, const uint64_t id[2]), "",                                   \
+      "one hold on the pool is taken back; with the last one the name is gone for good. 0: done")  \
     X(unsigned, promises, (void),                                                                  \
-      "`misuse`, `determinism`, `reference`; more of `alignment`, `snapshot` and "                 \
-      "`accounting`",                                                                              \
+      "`misuse`, `determinism`, `reference`, more of `alignment`, `snapshot` and `accounting`",    \
       "what it promises beyond this ABI, to be judged by: a set of `gmd_promise`")                 \
     X(const char *, last_error, (void), "the reason in a verdict of `progress`",                   \
       "what went wrong in the thread's last call but being out of memory, or null")
@@ -165,19 +163,18 @@ typedef size_t gmd_stack_source(void *context, char *text, size_t size);
  * Where there is a message, it is filled in when the answer is not 0. */
 #define GMD_ABI_HOSTED(X)                                                                          \
     X(int, record_history, (uint64_t max_entries, int stacks, char *message, size_t message_size), \
-      "snapshots with history",                                                                    \
-      "keeps the latest `max_entries` events (0: none) with the stacks of a "                      \
-      "`gmd_stacks`. 0: done")                                                                     \
-    X(void, set_stack_source, (gmd_stack_source * source, void *context), "stacks in them",        \
-      "who tells a thread's stack; null: nobody")                                                  \
-    X(int, dump_snapshot, (const char *path, char *message, size_t message_size), "snapshots",     \
-      "writes the file that `torch.cuda._memory_viz` reads. 0: done")                              \
-    X(int, yield_memory, (int device, char *message, size_t message_size),                         \
-      "memory lent to another process",                                                            \
-      "live blocks are copied to the host and all memory goes back to the device. 0: "             \
+      "",                                                                                          \
+      "keeps the latest `max_entries` events (0: none) with the stacks of a `gmd_stacks`. 0: "     \
       "done")                                                                                      \
-    X(int, restore_memory, (int device, char *message, size_t message_size),                       \
-      "with `gmd_yield_memory`", "blocks are back, at their addresses. 0: done")
+    X(void, set_stack_source, (gmd_stack_source * source, void *context), "",                      \
+      "who tells a thread's stack, for the history; null: nobody")                                 \
+    X(int, dump_snapshot, (const char *path, char *message, size_t message_size), "",              \
+      "writes the file that `torch.cuda._memory_viz` reads. 0: done")                              \
+    X(int, yield_memory, (int device, char *message, size_t message_size), "",                     \
+      "lends the memory to other processes: live blocks are copied to the host, and all of it "    \
+      "goes back to the device. 0: done")                                                          \
+    X(int, restore_memory, (int device, char *message, size_t message_size), "",                   \
+      "ends the loan: the blocks are back, at their addresses. 0: done")
 
 #define GMD_ABI_FUNCTIONS(X) GMD_ABI_REQUIRED(X) GMD_ABI_OPTIONAL(X) GMD_ABI_HOSTED(X)
 

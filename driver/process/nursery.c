@@ -11,6 +11,7 @@
 
 #include "child.h"
 #include "gmd_call_log.h"
+#include "gmd_min.h"
 #include "gmd_trace_header.h"
 #include "scout.h"
 #include "watch.h"
@@ -83,19 +84,14 @@ static void view_input(nursery_shared *shared, gmd_trace *trace, char *functions
     trace->interleave.choices = shared->choices;
 }
 
-static uint32_t largest(uint32_t a, uint32_t b)
+static uint64_t most_names(const nursery_shared *shared)
 {
-    return a > b ? a : b;
-}
-
-static uint32_t most_names(const nursery_shared *shared)
-{
-    uint32_t most =
-        largest(largest(shared->thread_count, shared->block_count), shared->stream_count);
+    uint64_t most =
+        gmd_max(gmd_max(shared->thread_count, shared->block_count), shared->stream_count);
     for (size_t i = 0; i < shared->scouted.count; i++) {
         const gmd_scout_input *input = &shared->scouted.inputs[i];
-        most = largest(
-            most, largest(largest(input->thread_count, input->block_count), input->stream_count));
+        most = gmd_max(
+            most, gmd_max(gmd_max(input->thread_count, input->block_count), input->stream_count));
     }
     return most;
 }
