@@ -67,6 +67,7 @@ struct device_allocator {
     memory_callback *callbacks;
     uint64_t limit_bytes; /* of reserved memory; UINT64_MAX: none is set */
     bool is_limit_known;  /* the settings' fraction was looked at, or another one was set */
+    uint32_t unchecked;   /* see validity.h */
     segment *segments;    /* the expandable ones */
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
@@ -75,7 +76,6 @@ struct device_allocator {
     struct loan *loan;  /* NULL: the memory is not lent */
     bool is_known_idle; /* nothing is queued on the device: no stream needs to be waited for */
     uint32_t quirks;
-    uint32_t unchecked; /* see validity.h */
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
 };
