@@ -215,8 +215,8 @@ static void come_upon_pending(void *context, block *b)
     }
 }
 
-/* Of one that this walk came upon: so it did upon both neighbours. Then whatever is reached from a
- * block is in a set, in a map or pending. */
+/* The walk came upon the block: it must have come upon both neighbours, too. Then whatever is
+ * reached from a block is in a set, in a map or pending. */
 static void look_back(void *context, block *b)
 {
     walk *w = context;

@@ -12,11 +12,11 @@
 
 #include "device_allocator.h"
 
-/* Of one heap, which the caller has entered, or has with the device. Pending blocks are left out.
- */
+/* Checks one heap, which the caller has entered, or has with the device. Pending blocks are left
+ * out. */
 const char *heap_violation(heap *h);
 
-/* Of all; the device is the caller's alone. */
+/* Checks all; the device is the caller's alone. */
 const char *device_violation(device_allocator *d);
 
 /* Likewise, when a walk is due. */

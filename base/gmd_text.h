@@ -9,7 +9,7 @@
  * it reads exactly these bytes, so the source may end with its buffer. */
 char *gmd_text_copy(const char *text, size_t length);
 
-/* Of a file's name: there is something before the ending. */
+/* For a file's name: there must be something before the ending. */
 bool gmd_text_ends_with(const char *text, const char *ending);
 
 #endif
