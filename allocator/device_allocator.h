@@ -28,7 +28,7 @@ enum {
     ATTEND_PENDING = 1, /* frees wait for other streams: they are looked at by each request */
     ATTEND_ROUTES = 2,  /* some streams' requests go to private pools */
     ATTEND_AGES = 4,    /* lookups are counted, for garbage collection */
-    ATTEND_YIELDED = 8, /* the memory is lent: nothing can be served (courtesy.h) */
+    ATTEND_YIELDED = 8, /* the memory is lent: nothing can be served (loan.h) */
 };
 
 struct pool {
