@@ -3,7 +3,7 @@
 #include "virtual_memory.h"
 
 /* Blocks that a walk may come upon for each state that is left. */
-#define STATE_ALLOWANCE 96
+#define STATE_ALLOWANCE 32
 
 typedef struct sums { /* over the blocks of one kind of a heap */
     uint64_t counts[COUNTED_FIGURE_COUNT];
