@@ -84,9 +84,9 @@ static const directive directives[] = {
 static const directive *find_directive(gmd_token word, gmd_request *request)
 {
     static const directive of_requests = {NULL, parse_request, REQUEST};
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         if (gmd_text_token_is(word, gmd_request_rows[op].word)) {
-            request->op = op;
+            request->op = (uint8_t)op;
             return &of_requests;
         }
     }
