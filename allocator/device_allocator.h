@@ -8,6 +8,7 @@
 #define GMD_DEVICE_ALLOCATOR_H
 
 #include "gmd_allocator.h"
+#include "gmd_hash.h"
 #include "heap.h"
 #include "history.h"
 #include "pending.h"
@@ -75,6 +76,7 @@ struct device_allocator {
     struct loan *loan;  /* NULL: the memory is not lent */
     bool is_known_idle; /* nothing is queued on the device: no stream needs to be waited for */
     uint32_t quirks;
+    uint32_t unchecked; /* see validity.h */
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
 };
@@ -93,7 +95,7 @@ heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream);
 
 static inline uint32_t device_heap_slot(cudaStream_t stream, uint32_t way)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u;
+    uint64_t hash = gmd_hash_pointer(stream);
     return (uint32_t)((hash >> 56) + way) % HEAP_CACHE_SIZE;
 }
 

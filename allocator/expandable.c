@@ -2,9 +2,12 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
+#include "gmd_min.h"
 #include "history.h"
 #include "segments.h"
 #include "virtual_memory.h"
+
+#include "gmd_assert.h"
 
 /* --- finding addresses ------------------------------------------------------------------- */
 
@@ -68,6 +71,7 @@ static block *reserve_addresses(device_allocator *d, free_set *set, uint64_t siz
  * the block is, in no set. */
 static block *split_rest(heap *h, block *b, uint64_t size)
 {
+    GMD_ASSERT_INTERNAL(size && size < b->size, "both parts have bytes");
     block *rest = block_pool_take(&h->blocks);
     rest->address = b->address + size;
     rest->size = b->size - size;
@@ -112,6 +116,8 @@ static uint64_t pages_for(const segment *s, uint64_t size)
 static bool map_front(device_allocator *d, free_set *set, block *b, uint64_t size)
 {
     segment *s = block_detail_of(b)->expandable;
+    GMD_ASSERT(block_is_idle(b) && block_is_unmapped(b), "memory goes where there is none");
+    GMD_ASSERT_INTERNAL((b->address - s->place) % s->page_bytes == 0, "the block begins on a page");
     uint64_t first = (b->address - s->place) / s->page_bytes;
     uint64_t bytes = pages_for(s, size) * s->page_bytes, place = b->address;
     if (!block_pool_reserve(&set->heap->blocks, 2) ||
@@ -128,17 +134,12 @@ static bool map_front(device_allocator *d, free_set *set, block *b, uint64_t siz
     return true;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Memory that has to be mapped so that `size` bytes from b on have some. */
 static uint64_t missing_bytes(const block *b, uint64_t size)
 {
     uint64_t missing = 0;
     for (; size && b; b = b->next) {
-        uint64_t part = lesser(size, b->size);
+        uint64_t part = gmd_min(size, b->size);
         const segment *s = block_detail_seen(b)->expandable;
         missing += block_is_unmapped(b) ? pages_for(s, part) * s->page_bytes : 0;
         size -= part;
@@ -166,11 +167,14 @@ static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
 static void release_addresses(device_allocator *d, segment *s)
 {
     segment **link = &d->segments;
+    GMD_ASSERT(!s->mapped_pages, "addresses that go have no memory");
     while (*link != s) {
         link = &(*link)->next;
     }
     *link = s->next;
     block *b = block_tree_lower_bound(s->set->unmapped, BY_ADDRESS, 0, s->place);
+    GMD_ASSERT(b && b->address == s->place && b->size == s->size,
+               "a segment that goes is one block");
     blocks_remove(b);
     block_pool_give(&s->set->heap->blocks, b);
     places_remove(&d->places, s->place);
@@ -192,7 +196,7 @@ block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
         return NULL;
     }
     b = b ? b : reserve_addresses(d, set, size);
-    if (!b || (block_is_unmapped(b) && !map_front(d, set, b, lesser(b->size, size)))) {
+    if (!b || (block_is_unmapped(b) && !map_front(d, set, b, gmd_min(b->size, size)))) {
         if (b) {
             release_if_empty(d, block_detail_of(b)->expandable);
         }
@@ -200,11 +204,12 @@ block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
     }
     while (b->size < size) { /* what follows is unmapped: free neighbours are merged */
         block *next = b->next;
-        if (!next || !map_front(d, set, next, lesser(next->size, size - b->size))) {
+        if (!next || !map_front(d, set, next, gmd_min(next->size, size - b->size))) {
             return NULL;
         }
         b = next;
     }
+    GMD_ASSERT_INTERNAL(b->size >= size && block_is_idle(b), "the block serves");
     blocks_remove(b);
     return b;
 }
@@ -216,6 +221,7 @@ static void unmap_block(device_allocator *d, free_set *set, block *b)
 {
     segment *s = block_detail_of(b)->expandable;
     heap *h = set->heap;
+    GMD_ASSERT(block_is_idle(b) && !block_is_unmapped(b), "memory goes of what is free");
     uint64_t offset = b->address - s->place;
     uint64_t first = (offset + s->page_bytes - 1) / s->page_bytes;
     uint64_t end = (offset + b->size) / s->page_bytes;

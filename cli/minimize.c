@@ -9,6 +9,7 @@
 #include "gmd_known.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,7 +141,7 @@ static gmd_status find_cause(const minimize_arguments *a, gmd_runner *runner,
         }
     }
     if (o->verdict == GMD_ERROR) {
-        return gmd_fail(error, (gmd_status)o->error_status, "%s", o->error);
+        return gmd_fail(error, o->error_status, "%s", o->error);
     }
     return gmd_fail(error, GMD_BAD_INPUT, "%s: shows no defect%s%s on the allocator %s", a->input,
                     a->oracle ? " that the oracle names: " : "", a->oracle ? a->oracle : "",
@@ -151,8 +152,7 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
                                const gmd_minimized *result, gmd_error *error)
 {
     char path[4200], origin[4300];
-    const char *base = strrchr(a->input, '/');
-    snprintf(origin, sizeof origin, "minimised from %s", base ? base + 1 : a->input);
+    snprintf(origin, sizeof origin, "minimised from %s", gmd_file_name(a->input));
     const char *output = output_of(a, path, sizeof path);
     bool is_stdout = strcmp(output, "-") == 0;
     gmd_status status = is_stdout ? gmd_case_file_write(trace, &result->violation, origin,

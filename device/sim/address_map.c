@@ -1,4 +1,5 @@
 #include "address_map.h"
+#include "gmd_random.h"
 
 #include <stdlib.h>
 
@@ -56,10 +57,7 @@ static uint32_t new_node(void)
 
 static uint32_t priority_of(uint64_t counter)
 {
-    uint64_t z = counter * 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return (uint32_t)(z >> 32);
+    return (uint32_t)(gmd_random_mix(gmd_hash_number(counter)) >> 32);
 }
 
 bool map_init(void)
@@ -271,4 +269,57 @@ allocation *map_next_gap(uint64_t address, uint64_t size)
 {
     uint32_t index = next_gap(map.root, address, size);
     return index ? at(index) : NULL;
+}
+
+typedef struct map_check {
+    uint64_t end;   /* of the node before */
+    uint32_t nodes; /* come upon: no more than there are */
+    map_visit *visit;
+    void *context;
+} map_check;
+
+static const char *node_violation(map_check *c, const allocation *node)
+{
+    if (node->address < c->end || (node->device >= 0 && !node->span)) {
+        return "allocations are in order, have a range, and do not overlap";
+    }
+    if (node->gap != node->address - c->end) {
+        return "an allocation knows the gap below it";
+    }
+    c->end = node->address + node->span;
+    if (c->visit && node->device >= 0) {
+        c->visit(c->context, node);
+    }
+    return NULL;
+}
+
+/* In the order of addresses. */
+static const char *tree_violation(map_check *c, uint32_t index)
+{
+    if (!index) {
+        return NULL;
+    }
+    const allocation *node = at(index);
+    if (index >= map.count || ++c->nodes > map.count ||
+        (node->left && at(node->left)->priority > node->priority) ||
+        (node->right && at(node->right)->priority > node->priority)) {
+        return "a node outranks its children in the map";
+    }
+    const char *violation = tree_violation(c, node->left);
+    violation = violation ? violation : node_violation(c, node);
+    violation = violation ? violation : tree_violation(c, node->right);
+    uint64_t largest = node->gap;
+    uint64_t left = largest_gap(node->left), right = largest_gap(node->right);
+    largest = left > largest ? left : largest;
+    largest = right > largest ? right : largest;
+    bool knows = largest == node->largest_gap;
+    return violation || knows ? violation : "a node knows the largest gap of its subtree";
+}
+
+const char *map_violation(map_visit *visit, void *context)
+{
+    map_check c = {.visit = visit, .context = context};
+    const char *violation = tree_violation(&c, map.root);
+    bool ends = c.end == ADDRESS_SPACE_END;
+    return violation || ends ? violation : "the last node is the end of the address space";
 }

@@ -1,6 +1,7 @@
 /* child.c - what every process does that holds an allocator under test, and what its parent makes
  * of its end. */
 #include "child.h"
+#include "gmd_text.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -114,8 +115,7 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
 static void name_outcome(gmd_outcome *o, const gmd_run_options *options,
                          const gmd_workload *workload)
 {
-    const char *base = strrchr(workload->name, '/');
-    snprintf(o->name, sizeof o->name, "%s", base ? base + 1 : workload->name);
+    snprintf(o->name, sizeof o->name, "%s", gmd_file_name(workload->name));
     snprintf(o->kind, sizeof o->kind, "%s", workload->kind);
     snprintf(o->variant, sizeof o->variant, "%s", workload->variant ? workload->variant : "");
     if (workload->path && strlen(workload->path) < sizeof o->path) {
@@ -141,8 +141,8 @@ static bool is_intact(const gmd_shared *shared)
            o->bound_count <= GMD_BOUND_MAX &&
            o->check.quirk_count <= sizeof o->check.quirks / sizeof *o->check.quirks &&
            o->scene.fault_count <= sizeof o->scene.faults / sizeof *o->scene.faults &&
-           o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR && o->seconds >= 0 &&
-           o->seconds < 1e9 && shared->request_count <= GMD_RECORDED_REQUEST_MAX;
+           (unsigned)o->verdict <= GMD_ERROR && o->seconds >= 0 && o->seconds < 1e9 &&
+           shared->request_count <= GMD_RECORDED_REQUEST_MAX;
 }
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')

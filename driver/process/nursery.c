@@ -11,6 +11,7 @@
 
 #include "child.h"
 #include "gmd_call_log.h"
+#include "gmd_min.h"
 #include "gmd_trace_header.h"
 #include "scout.h"
 #include "watch.h"
@@ -83,19 +84,14 @@ static void view_input(nursery_shared *shared, gmd_trace *trace, char *functions
     trace->interleave.choices = shared->choices;
 }
 
-static uint32_t largest(uint32_t a, uint32_t b)
+static uint64_t most_names(const nursery_shared *shared)
 {
-    return a > b ? a : b;
-}
-
-static uint32_t most_names(const nursery_shared *shared)
-{
-    uint32_t most =
-        largest(largest(shared->thread_count, shared->block_count), shared->stream_count);
+    uint64_t most =
+        gmd_max(gmd_max(shared->thread_count, shared->block_count), shared->stream_count);
     for (size_t i = 0; i < shared->scouted.count; i++) {
         const gmd_scout_input *input = &shared->scouted.inputs[i];
-        most = largest(
-            most, largest(largest(input->thread_count, input->block_count), input->stream_count));
+        most = gmd_max(
+            most, gmd_max(gmd_max(input->thread_count, input->block_count), input->stream_count));
     }
     return most;
 }
@@ -348,8 +344,7 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
         gmd_child_judge_end(n->options, &n->workload, &n->shared->run, NULL, NULL);
         gmd_child_keep_opening(&n->opening, &n->shared->run);
     }
-    return o->verdict == GMD_ERROR ? gmd_fail(error, (gmd_status)o->error_status, "%s", o->error)
-                                   : GMD_OK;
+    return o->verdict == GMD_ERROR ? gmd_fail(error, o->error_status, "%s", o->error) : GMD_OK;
 }
 
 gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *options, gmd_error *error)
@@ -536,7 +531,9 @@ static void hand_over_all(gmd_nursery *n, const gmd_scout_trace *traces, size_t 
     nursery_shared *s = n->shared;
     gmd_scout_list *list = &s->scouted;
     size_t used = 0;
-    list->count = s->function_count = s->request_count = 0;
+    list->count = 0;
+    s->function_count = 0;
+    s->request_count = 0;
     list->requests = list->faults_planted = list->faults_unfired = list->lapses = 0;
     list->has_stopped = false;
     list->expects_lapses = traces[0].expects_lapses;

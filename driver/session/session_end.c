@@ -1,4 +1,5 @@
 /* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
+#include "gmd_hash.h"
 #include "journal.h"
 
 #include <inttypes.h>
@@ -127,7 +128,7 @@ static void empty_all(gmd_session *s)
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = gmd_hash_add(hash, value);
     return hash ^ hash >> 32;
 }
 

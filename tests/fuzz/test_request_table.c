@@ -52,9 +52,9 @@ TEST(the_manual_has_the_line_of_every_request)
     for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         char line[160], row[200];
         line_of(op, words, line, sizeof line);
-        snprintf(row, sizeof row, "\n| `%s` | ", line);
+        snprintf(row, sizeof row, "\n- `%s`: ", line);
         if (!strstr(manual, row)) {
-            fail_msg("docs/trace-format.md has no row for `%s`", line);
+            fail_msg("docs/trace-format.md has no item for `%s`", line);
         }
     }
     free(manual);
