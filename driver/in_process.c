@@ -164,7 +164,8 @@ static void play(gmd_in_process *p, const gmd_trace *trace)
     p->workload.trace = &p->header;
     if (!gmd_child_check_shared(p->shared)) {
         gmd_scout_forget_outcome(o);
-        gmd_outcome_violation(o, p->given->known, "progress", 0,
+        gmd_outcome_violation(o, p->given->known, GMD_KIND(progress, overwrote_gmd), GMD_NO_PARTIES,
+                              0,
                               "the allocator wrote over memory that is gmd's own: nothing that was "
                               "found can be trusted");
         has_passed = false;

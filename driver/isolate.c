@@ -130,7 +130,8 @@ static gmd_status watch_child(const gmd_run_options *options, const gmd_workload
     if (!gmd_child_check_shared(shared)) {
         memset(&shared->outcome, 0, sizeof shared->outcome);
         gmd_child_name_outcome(&shared->outcome, options, workload);
-        gmd_outcome_violation(&shared->outcome, options->known, "progress", 0,
+        gmd_outcome_violation(&shared->outcome, options->known, GMD_KIND(progress, overwrote_gmd),
+                              GMD_NO_PARTIES, 0,
                               "the allocator wrote over memory that is gmd's own: nothing that was "
                               "found can be trusted");
         return GMD_OK;

@@ -467,7 +467,8 @@ static void judge_run(gmd_nursery *n, int how, answer end)
     gmd_shared *run = &n->shared->run;
     if (!gmd_child_check_shared(run)) {
         mend_outcome(n);
-        gmd_outcome_violation(&run->outcome, n->options->known, "progress", 0,
+        gmd_outcome_violation(&run->outcome, n->options->known, GMD_KIND(progress, overwrote_gmd),
+                              GMD_NO_PARTIES, 0,
                               "the allocator wrote over memory that is gmd's own: nothing that was "
                               "found can be trusted");
         return;

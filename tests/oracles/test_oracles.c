@@ -395,7 +395,7 @@ static void names_are_those_of_the_contract_and_unique(void **state)
     for (size_t i = 0; i < count; i++) {
         int found = 0;
         for (size_t k = 0; k < count; k++) {
-            found += strcmp(contract[i], gmd_oracles[k]->name) == 0;
+            found += strcmp(contract[i], gmd_oracles[k]->entry->name) == 0;
         }
         assert_int_equal(found, 1);
     }

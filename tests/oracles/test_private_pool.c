@@ -218,13 +218,16 @@ static void of_graphs_nothing_is_said_where_calls_are_not_seen(void **state)
     expect_clean(&b);
 }
 
+static const gmd_pool_failure refused_end = {"end_refused",
+                                             "gmd_end_pool was refused, and the pool is open"};
+
 static void a_refused_end_is_told(void **state)
 {
     (void)state;
     bench b;
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
-    b.view.pool_failure = "gmd_end_pool was refused, and the pool is open";
+    b.view.pool_failure = &refused_end;
     gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
     expect_said(&b, "private pool 0 of device 0: gmd_end_pool was refused");
 }
@@ -235,7 +238,7 @@ static void a_refusal_that_a_fault_hit_is_the_faults(void **state)
     bench b;
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
-    b.view.pool_failure = "gmd_end_pool was refused, and the pool is open";
+    b.view.pool_failure = &refused_end;
     b.view.faults_hit = 1;
     gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
     expect_clean(&b);
