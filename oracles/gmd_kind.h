@@ -82,7 +82,7 @@ const char *gmd_party_bytes(uint64_t bytes);
 
 /* Ends with one that has no name; NULL: none. What does not fit is cut. */
 void gmd_identity_make(gmd_identity *identity, gmd_kind kind, const gmd_given_party *parties);
-/* Adds one; false: there are GMD_PARTY_MAX. */
+/* Adds one; false: it has one of that name, or GMD_PARTY_MAX of them. */
 bool gmd_identity_add(gmd_identity *identity, const char *name, const char *value);
 
 /* NULL: it has no such party. */
@@ -95,7 +95,7 @@ bool gmd_identity_is(const gmd_identity *identity, gmd_kind kind);
 enum { GMD_IDENTITY_TEXT = 512 };
 void gmd_identity_print(const gmd_identity *identity, char text[GMD_IDENTITY_TEXT]);
 
-/* Makes it well formed, whatever is in it. */
+/* Makes it well formed, whatever is in it: without a kind where that is none. */
 void gmd_identity_mend(gmd_identity *identity);
 
 #endif

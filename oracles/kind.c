@@ -71,14 +71,25 @@ static void copy(char *to, size_t size, const char *from)
     clean(to);
 }
 
+const char *gmd_identity_party(const gmd_identity *identity, const char *name)
+{
+    for (uint32_t i = 0; i < identity->party_count; i++) {
+        if (strcmp(identity->parties[i].name, name) == 0) {
+            return identity->parties[i].value;
+        }
+    }
+    return NULL;
+}
+
 bool gmd_identity_add(gmd_identity *identity, const char *name, const char *value)
 {
-    if (identity->party_count == GMD_PARTY_MAX) {
+    gmd_party party;
+    copy(party.name, sizeof party.name, name);
+    copy(party.value, sizeof party.value, value);
+    if (identity->party_count == GMD_PARTY_MAX || gmd_identity_party(identity, party.name)) {
         return false;
     }
-    gmd_party *party = &identity->parties[identity->party_count++];
-    copy(party->name, sizeof party->name, name);
-    copy(party->value, sizeof party->value, value);
+    identity->parties[identity->party_count++] = party;
     return true;
 }
 
@@ -91,16 +102,6 @@ void gmd_identity_make(gmd_identity *identity, gmd_kind kind, const gmd_given_pa
             gmd_identity_add(identity, parties->name, parties->value);
         }
     }
-}
-
-const char *gmd_identity_party(const gmd_identity *identity, const char *name)
-{
-    for (uint32_t i = 0; i < identity->party_count; i++) {
-        if (strcmp(identity->parties[i].name, name) == 0) {
-            return identity->parties[i].value;
-        }
-    }
-    return NULL;
 }
 
 bool gmd_identity_equal(const gmd_identity *a, const gmd_identity *b)
@@ -138,15 +139,16 @@ void gmd_identity_print(const gmd_identity *identity, char text[GMD_IDENTITY_TEX
 
 void gmd_identity_mend(gmd_identity *identity)
 {
+    gmd_identity whole = {.kind = ""};
     TERMINATE(identity->kind);
-    clean(identity->kind);
-    if (identity->party_count > GMD_PARTY_MAX) {
-        identity->party_count = 0;
+    uint32_t count = identity->party_count;
+    const gmd_kind_entry *kind = gmd_kind_find(identity->kind);
+    copy(whole.kind, sizeof whole.kind, kind ? kind->name : "");
+    for (uint32_t i = 0; kind && count <= GMD_PARTY_MAX && i < count; i++) {
+        gmd_party *party = &identity->parties[i];
+        TERMINATE(party->name);
+        TERMINATE(party->value);
+        gmd_identity_add(&whole, party->name, party->value);
     }
-    for (uint32_t i = 0; i < identity->party_count; i++) {
-        TERMINATE(identity->parties[i].name);
-        TERMINATE(identity->parties[i].value);
-        clean(identity->parties[i].name);
-        clean(identity->parties[i].value);
-    }
+    *identity = whole;
 }

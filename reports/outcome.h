@@ -33,4 +33,14 @@ bool gmd_is_unexplained_failure(const gmd_outcome *outcome);
 enum { GMD_BOUND_TEXT = 256 };
 const char *gmd_bound_text(const gmd_outcome *outcome, uint32_t index, char text[GMD_BOUND_TEXT]);
 
+/* The keys "kind" and "parties" of an open violation. */
+void gmd_identity_json(gmd_json *json, const gmd_identity *identity);
+
+/* What reports name the verdict by: its kind; of an older gmd, which told none, the oracle. */
+const char *gmd_violation_rule(const gmd_violation *violation);
+
+/* "    for --known: leak.streams", the line that a known list would have of it; nothing where the
+ * kind is not told. */
+void gmd_put_known_line(const gmd_identity *identity, const char *indent, FILE *out);
+
 #endif

@@ -51,6 +51,7 @@ static void read_violations(gmd_result_reader *r, const json_t *run, gmd_outcome
         const json_t *v = json_array_get(all, i);
         gmd_violation *violation = &o->violations[o->violation_count++];
         gmd_result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
+        gmd_result_identity(r, v, &violation->identity);
         violation->request = gmd_result_number(r, v, "request", UINT64_MAX);
         gmd_result_text(r, v, "message", violation->message, sizeof violation->message);
         gmd_result_copy(r, gmd_result_member(r, v, "case", GMD_RESULT_STRING, false),

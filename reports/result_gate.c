@@ -108,6 +108,7 @@ static void read_finding(gmd_result_reader *r, const json_t *from, gmd_gate_find
 {
     gmd_violation *v = &f->violation;
     gmd_result_text(r, from, "oracle", v->oracle, sizeof v->oracle);
+    gmd_result_identity(r, from, &v->identity);
     gmd_result_text(r, from, "message", v->message, sizeof v->message);
     v->request = gmd_result_number(r, from, "request", UINT64_MAX);
     read_optional(r, from, "case", v->case_path, sizeof v->case_path);

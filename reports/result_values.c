@@ -267,6 +267,28 @@ void gmd_result_oracles(gmd_result_reader *r, const json_t *object, gmd_oracle_r
     }
 }
 
+void gmd_result_identity(gmd_result_reader *r, const json_t *object, gmd_identity *identity)
+{
+    const json_t *kind = gmd_result_member(r, object, "kind", GMD_RESULT_STRING, false);
+    const json_t *parties = gmd_result_member(r, object, "parties", GMD_RESULT_OBJECT, false);
+    const char *name;
+    json_t *value;
+    gmd_result_copy(r, kind, identity->kind, sizeof identity->kind);
+    if (json_object_size(parties) > GMD_PARTY_MAX) {
+        gmd_result_refuse(r, object, "\"parties\": %zu values, expected up to %d",
+                          json_object_size(parties), GMD_PARTY_MAX);
+        return;
+    }
+    json_object_foreach((json_t *)parties, name, value)
+    {
+        if (!json_is_string(value)) {
+            gmd_result_refuse(r, object, "\"parties\": expected strings");
+            return;
+        }
+        gmd_identity_add(identity, name, json_string_value(value));
+    }
+}
+
 void gmd_result_fail_memory(gmd_result_reader *r)
 {
     if (r->status == GMD_OK) {

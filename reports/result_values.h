@@ -77,4 +77,7 @@ void gmd_result_oracles(gmd_result_reader *r, const json_t *object, gmd_oracle_r
 /* Keeps the failure that there is no host memory, if it is the first. */
 void gmd_result_fail_memory(gmd_result_reader *r);
 
+/* "kind" and "parties" of a violation; an older gmd wrote none. */
+void gmd_result_identity(gmd_result_reader *r, const json_t *object, gmd_identity *identity);
+
 #endif

@@ -15,13 +15,19 @@ static const char *or_null(const char *text)
     return *text ? text : NULL;
 }
 
+static const gmd_identity *identity_of(const gmd_violation *violation)
+{
+    return violation->identity.kind[0] ? &violation->identity : NULL;
+}
+
 static void visit_gate(const gmd_report *report, gmd_sarif_visit *visit, void *context)
 {
     for (size_t i = 0; i < report->gate->finding_count; i++) {
         const gmd_gate_finding *f = &report->gate->findings[i];
         char place[sizeof f->part + sizeof f->item];
         snprintf(place, sizeof place, "%s/%s", f->part, f->item);
-        gmd_sarif_result result = {.rule = f->violation.oracle,
+        gmd_sarif_result result = {.rule = gmd_violation_rule(&f->violation),
+                                   .identity = identity_of(&f->violation),
                                    .message = f->violation.message,
                                    .outcome = report->outcomes[0],
                                    .place = place,
@@ -60,7 +66,8 @@ static void visit_outcome(const gmd_outcome *outcome, gmd_sarif_visit *visit, vo
 {
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
-        gmd_sarif_result result = {.rule = violation->oracle,
+        gmd_sarif_result result = {.rule = gmd_violation_rule(violation),
+                                   .identity = identity_of(violation),
                                    .message = violation->message,
                                    .outcome = outcome,
                                    .case_path = or_null(violation->case_path),
@@ -190,7 +197,7 @@ static uint64_t hash_bytes(uint64_t sum, const char *bytes, size_t count)
 }
 
 /* FNV-1a of the text as reports have it, with U+FFFD for what is no UTF-8; numbers are left out,
- * for they differ from one version to the next while the defect is still the same. */
+ * for in a sentence they differ from one run to the next while the defect is still the same. */
 static uint64_t hash(uint64_t sum, const char *text)
 {
     const char *next = text;
@@ -206,13 +213,16 @@ static uint64_t hash(uint64_t sum, const char *text)
 
 void gmd_sarif_fingerprint(gmd_json *json, const gmd_sarif_result *result)
 {
-    char text[24], name[NAME_LENGTH_MAX];
+    char text[24], name[NAME_LENGTH_MAX], cause[GMD_IDENTITY_TEXT] = "";
     qualified_name(result, name, sizeof name);
     uint64_t sum = hash(0xCBF29CE484222325u, result->rule);
     sum = hash(sum, name);
-    sum = hash(sum, result->message);
+    if (result->identity) {
+        gmd_identity_print(result->identity, cause);
+    }
+    sum = hash(sum, result->identity ? cause : result->message);
     snprintf(text, sizeof text, "%016" PRIx64, sum);
     gmd_json_object(json, "partialFingerprints");
-    gmd_json_string(json, "gmdCause/v1", text);
+    gmd_json_string(json, result->identity ? "gmdCause/v2" : "gmdCause/v1", text);
     gmd_json_end(json);
 }
