@@ -76,13 +76,14 @@ static int leaks(gmd_device_figures now)
     return judge.count;
 }
 
-static void leak_counts_virtual_memory(void **state)
+static void leak_counts_virtual_memory_and_streams(void **state)
 {
     (void)state;
     assert_int_equal(leaks((gmd_device_figures){.capacity_bytes = 1}), 0);
     assert_int_equal(leaks((gmd_device_figures){.mapped_bytes = 1}), 1);
     assert_int_equal(leaks((gmd_device_figures){.handle_count = 1}), 1);
     assert_int_equal(leaks((gmd_device_figures){.reservation_count = 1}), 1);
+    assert_int_equal(leaks((gmd_device_figures){.stream_count = 1}), 1);
 }
 
 static void request_of(void *leak, uint8_t op, uint32_t recorded_count)
@@ -121,7 +122,7 @@ int main(void)
         cmocka_unit_test(each_part_of_the_threads_state_must_stay),
         cmocka_unit_test(a_fault_excuses_only_what_it_made_impossible),
         cmocka_unit_test(a_failure_needs_a_fault_and_an_assertion_has_no_excuse),
-        cmocka_unit_test(leak_counts_virtual_memory),
+        cmocka_unit_test(leak_counts_virtual_memory_and_streams),
         cmocka_unit_test(leak_lets_an_allocator_keep_the_events_that_it_needed_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

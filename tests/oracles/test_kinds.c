@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 static void every_kind_is_of_an_oracle_or_voice_and_named_once(void **state)
@@ -36,6 +37,28 @@ static void every_oracle_and_voice_has_a_kind_and_a_severity_of_its_own(void **s
         }
     }
     assert_int_equal(gmd_severity("nobody"), INT_MAX);
+}
+
+/* docs/oracles.md has a row for each kind, with its meaning, and none for what is no kind. */
+static void the_manual_lists_every_kind_and_no_other(void **state)
+{
+    (void)state;
+    char line[400], row[400];
+    size_t rows = 0;
+    FILE *page = fopen(GMD_TEST_PAGE, "r");
+    assert_non_null(page);
+    while (fgets(line, sizeof line, page)) {
+        char name[GMD_KIND_NAME];
+        if (sscanf(line, "| `%47[a-z_.]` |", name) == 1 && strchr(name, '.')) {
+            const gmd_kind_entry *kind = gmd_kind_find(name);
+            assert_non_null(kind);
+            snprintf(row, sizeof row, "| `%s` | %s |\n", kind->name, kind->meaning);
+            assert_string_equal(line, row);
+            rows++;
+        }
+    }
+    fclose(page);
+    assert_int_equal(rows, GMD_KIND_COUNT);
 }
 
 static void parties_make_another_defect_and_their_absence_does(void **state)
@@ -152,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_is_of_an_oracle_or_voice_and_named_once),
         cmocka_unit_test(every_oracle_and_voice_has_a_kind_and_a_severity_of_its_own),
+        cmocka_unit_test(the_manual_lists_every_kind_and_no_other),
         cmocka_unit_test(parties_make_another_defect_and_their_absence_does),
         cmocka_unit_test(a_party_without_a_value_is_left_out),
         cmocka_unit_test(only_a_size_that_wraps_around_is_a_party),

@@ -317,6 +317,28 @@ static void accounting_finds_a_total_that_moves_without_a_request(void **state)
     assert_true(accounting_violations(&v) > 0);
 }
 
+static void accounting_finds_a_free_that_raises_the_total(void **state)
+{
+    (void)state;
+    books_view v;
+    open_books(&v);
+    v.before = v.stats;
+    v.before.allocated_bytes -= 512;
+    v.request.op = GMD_OP_FREE;
+    assert_true(accounting_violations(&v) > 0);
+}
+
+static void accounting_finds_an_allocation_that_lowers_the_total(void **state)
+{
+    (void)state;
+    books_view v;
+    open_books(&v);
+    v.before = v.stats;
+    v.before.allocated_bytes += 512;
+    v.request.op = GMD_OP_ALLOC;
+    assert_true(accounting_violations(&v) > 0);
+}
+
 /* A request that is not served; the figures are those of before it. */
 static void open_refusal(books_view *v)
 {
@@ -427,6 +449,8 @@ int main(void)
         cmocka_unit_test(accounting_leaves_out_figures_that_are_not_kept),
         cmocka_unit_test(accounting_finds_a_free_that_does_not_lower_the_total),
         cmocka_unit_test(accounting_finds_a_total_that_moves_without_a_request),
+        cmocka_unit_test(accounting_finds_a_free_that_raises_the_total),
+        cmocka_unit_test(accounting_finds_an_allocation_that_lowers_the_total),
         cmocka_unit_test(accounting_finds_a_refusal_that_is_not_counted),
         cmocka_unit_test(accounting_asks_for_no_out_of_memory_where_another_error_is_told),
         cmocka_unit_test(leak_finds_what_the_device_still_holds),

@@ -136,6 +136,30 @@ static void a_hole_between_two_blocks_is_found(void **state)
     expect_said(&s, "do not tile their segment");
 }
 
+static void a_block_in_no_known_state_is_found(void **state)
+{
+    SCENE;
+    s.blocks[1].state = 3;
+    expect_said(&s, "is in the unknown state 3");
+}
+
+static bool is_nowhere(const void *context, uint64_t address, uint64_t size, int device,
+                       uint64_t *bad)
+{
+    (void)context;
+    (void)size;
+    (void)device;
+    *bad = address;
+    return false;
+}
+
+static void a_segment_without_memory_is_found(void **state)
+{
+    SCENE;
+    s.view.is_backed = is_nowhere;
+    expect_said(&s, "the device has handed out no memory at");
+}
+
 static void two_blocks_over_the_same_bytes_are_found(void **state)
 {
     SCENE;
@@ -312,6 +336,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_that_tile_their_segment_are_right),
         cmocka_unit_test(an_allocator_without_blocks_is_right),
+        cmocka_unit_test(a_block_in_no_known_state_is_found),
+        cmocka_unit_test(a_segment_without_memory_is_found),
         cmocka_unit_test(a_hole_between_two_blocks_is_found),
         cmocka_unit_test(two_blocks_over_the_same_bytes_are_found),
         cmocka_unit_test(a_block_beyond_its_segment_is_found),
