@@ -7,8 +7,8 @@
 #define _GNU_SOURCE /* clock.h: RUSAGE_THREAD */
 #include "clock.h"
 #include "gmd_runtime.h"
+#include "gmd_subject.h"
 #include "gmd_torch.h"
-#include "subject.h"
 
 #include <inttypes.h>
 #include <stdio.h>

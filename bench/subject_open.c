@@ -1,6 +1,6 @@
 #include "subject_open.h"
 
-#include "subject.h"
+#include "gmd_subject.h"
 
 #include <dlfcn.h>
 #include <string.h>

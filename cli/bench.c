@@ -6,7 +6,7 @@
 
 #include "gmd_bench.h"
 #include "gmd_output.h"
-#include "subject.h"
+#include "gmd_subject.h"
 
 #include <errno.h>
 #include <stdio.h>

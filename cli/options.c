@@ -4,8 +4,8 @@
 
 #include "gmd_promises.h"
 #include "gmd_size.h"
+#include "gmd_store.h"
 #include "gmd_torch.h"
-#include "store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -62,7 +62,8 @@ static const struct argp_option common_options[] = {
      "misuse, determinism, pytorch, coalescing, alignment512, "
      "prompt",
      10},
-    {"known", KEY_KNOWN, "FILE", 0, "known defects, a line each: ORACLE, or ORACLE.KIND NAME=VALUE...", 10},
+    {"known", KEY_KNOWN, "FILE", 0,
+     "known defects, a line each: ORACLE, or ORACLE.KIND NAME=VALUE...", 10},
     {"seed", KEY_SEED, "N", 0, "of every random choice (0)", 10},
     {"schedule", KEY_SCHEDULE, "SPEC", 0,
      "when the simulated device's work completes: timed (default), eager, lazy, 'seed N', "

@@ -39,19 +39,23 @@ static bool is_known(uint64_t a, uint64_t b)
 typedef struct quantity {
     const char *name, *words;
     uint64_t value;
+    const char *bytes; /* gmd_party_bytes of what is live; NULL: it does not matter */
 } quantity;
 
-#define STATISTIC(s, name) ((quantity){#name, #name, (s)->name})
+#define STATISTIC(s, name) ((quantity){#name, #name, (s)->name, NULL})
+#define REQUESTED(view)                                                                            \
+    ((quantity){"requested_bytes", "requested_bytes", (view)->stats->requested_bytes,              \
+                gmd_party_bytes((view)->live_bytes)})
 
-static const quantity zero = {"nothing_live", "with everything freed it must be", 0};
+static const quantity zero = {"nothing_live", "with everything freed it must be", 0, NULL};
 
 static void tell_order(gmd_judge *judge, const quantity *low, const quantity *high)
 {
-    gmd_violation_add(judge, GMD_KIND(accounting, out_of_order),
-                      GMD_PARTIES({"figure", low->name}, {"above", high->name},
-                                  {"bytes", gmd_party_bytes(low->value)}),
-                      "%s = %" PRIu64 " is more than %s = %" PRIu64, low->words, low->value,
-                      high->words, high->value);
+    gmd_violation_add(
+        judge, GMD_KIND(accounting, out_of_order),
+        GMD_PARTIES({"figure", low->name}, {"above", high->name}, {"bytes", low->bytes}),
+        "%s = %" PRIu64 " is more than %s = %" PRIu64, low->words, low->value, high->words,
+        high->value);
 }
 
 static inline void demand_at_most(gmd_judge *judge, quantity low, quantity high)
@@ -63,11 +67,11 @@ static inline void demand_at_most(gmd_judge *judge, quantity low, quantity high)
 
 static void tell_wrong(gmd_judge *judge, const quantity *found, const quantity *truth)
 {
-    gmd_violation_add(judge, GMD_KIND(accounting, wrong),
-                      GMD_PARTIES({"figure", found->name}, {"truth", truth->name},
-                                  {"bytes", gmd_party_bytes(found->value)}),
-                      "%s = %" PRIu64 ", but %s = %" PRIu64, found->words, found->value,
-                      truth->words, truth->value);
+    gmd_violation_add(
+        judge, GMD_KIND(accounting, wrong),
+        GMD_PARTIES({"figure", found->name}, {"truth", truth->name}, {"bytes", found->bytes}),
+        "%s = %" PRIu64 ", but %s = %" PRIu64, found->words, found->value, truth->words,
+        truth->value);
 }
 
 static inline void demand_equal(gmd_judge *judge, quantity found, quantity truth)
@@ -83,7 +87,7 @@ static void check_order(const gmd_view *view, gmd_judge *judge)
     demand_at_most(judge, STATISTIC(s, allocated_bytes), STATISTIC(s, active_bytes));
     demand_at_most(judge, STATISTIC(s, active_bytes), STATISTIC(s, reserved_bytes));
     demand_at_most(judge, STATISTIC(s, allocated_bytes), STATISTIC(s, reserved_bytes));
-    demand_at_most(judge, STATISTIC(s, requested_bytes), STATISTIC(s, active_bytes));
+    demand_at_most(judge, REQUESTED(view), STATISTIC(s, active_bytes));
     demand_at_most(judge, STATISTIC(s, inactive_split_bytes), STATISTIC(s, reserved_bytes));
     demand_at_most(judge, STATISTIC(s, allocated_bytes_peak), STATISTIC(s, active_bytes_peak));
     demand_at_most(judge, STATISTIC(s, active_bytes_peak), STATISTIC(s, reserved_bytes_peak));
@@ -119,7 +123,7 @@ static void check_counters(const gmd_view *view, gmd_judge *judge)
     }
     demand_at_most(judge,
                    (quantity){"retries_before", "num_alloc_retries before the request",
-                              before->num_alloc_retries},
+                              before->num_alloc_retries, NULL},
                    STATISTIC(now, num_alloc_retries));
 }
 
@@ -128,12 +132,13 @@ static void check_counters(const gmd_view *view, gmd_judge *judge)
 static void check_requested(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *s = view->stats;
-    const quantity truth = {"live_bytes", "what the live blocks asked for", view->live_bytes};
+    const quantity truth = {"live_bytes", "what the live blocks asked for", view->live_bytes,
+                            gmd_party_bytes(view->live_bytes)};
     if (is_known(s->active_bytes, s->allocated_bytes) && s->active_bytes > s->allocated_bytes) {
-        demand_at_most(judge, truth, STATISTIC(s, requested_bytes));
+        demand_at_most(judge, truth, REQUESTED(view));
     } else {
-        demand_equal(judge, STATISTIC(s, requested_bytes), truth);
-        demand_at_most(judge, STATISTIC(s, requested_bytes), STATISTIC(s, allocated_bytes));
+        demand_equal(judge, REQUESTED(view), truth);
+        demand_at_most(judge, REQUESTED(view), STATISTIC(s, allocated_bytes));
     }
 }
 
@@ -141,9 +146,10 @@ static void check_live_set(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *s = view->stats;
     demand_equal(judge, STATISTIC(s, allocation_count),
-                 (quantity){"live_count", "the number of live blocks", view->live_count});
+                 (quantity){"live_count", "the number of live blocks", view->live_count, NULL});
     demand_at_most(judge,
-                   (quantity){"live_bytes", "the bytes asked for by live blocks", view->live_bytes},
+                   (quantity){"live_bytes", "the bytes asked for by live blocks", view->live_bytes,
+                              gmd_party_bytes(view->live_bytes)},
                    STATISTIC(s, allocated_bytes));
     check_requested(view, judge);
 }
@@ -249,8 +255,9 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
     if (view->figures) {
         check_device(view, judge);
-        demand_at_most(judge, STATISTIC(view->stats, reserved_bytes_peak),
-                       (quantity){"device", "the device's memory", view->figures->capacity_bytes});
+        demand_at_most(
+            judge, STATISTIC(view->stats, reserved_bytes_peak),
+            (quantity){"device", "the device's memory", view->figures->capacity_bytes, NULL});
     }
 }
 

@@ -1,6 +1,6 @@
 /* determinism - where the allocator promises it: the same requests on the same device and schedule
  * get the same answers. The driver makes a second run in another process, whose heap lies elsewhere
- * and is not zero, and speaks in this oracle's name (driver/second_run.c). */
+ * and is not zero, and speaks in this oracle's name (driver/process/second_run.c). */
 #include "list.h"
 
 static const char *blind_spot(const gmd_view *view)

@@ -78,7 +78,10 @@ typedef struct gmd_given_party {
 
 /* "near_2^64" of a size that wraps around when it is rounded up; else NULL, which leaves the party
  * out. */
-const char *gmd_party_bytes(uint64_t bytes);
+static inline const char *gmd_party_bytes(uint64_t bytes)
+{
+    return bytes > UINT64_MAX - ((uint64_t)1 << 40) ? "near_2^64" : NULL;
+}
 
 /* Ends with one that has no name; NULL: none. What does not fit is cut. */
 void gmd_identity_make(gmd_identity *identity, gmd_kind kind, const gmd_given_party *parties);

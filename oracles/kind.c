@@ -39,11 +39,6 @@ int gmd_severity(const char *judge)
     return INT_MAX;
 }
 
-const char *gmd_party_bytes(uint64_t bytes)
-{
-    return bytes > UINT64_MAX - ((uint64_t)1 << 40) ? "near_2^64" : NULL;
-}
-
 /* A line of a known list holds it between quotation marks. */
 static void clean(char *text)
 {

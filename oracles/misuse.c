@@ -1,7 +1,8 @@
 /* misuse - where the allocator promises it: a free of what is no live block (freed already, handed
  * out by nobody, inside of one, null) is refused or ignored, and changes nothing. The driver makes
  * such frees now and then. A crash in one is its parent's to see, who speaks in this oracle's name
- * (driver/child.c); what it corrupts unseen shows to the other oracles, which go on judging. */
+ * (driver/process/child.c); what it corrupts unseen shows to the other oracles, which go on
+ * judging. */
 #include "list.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* reference - an allocator that promises PyTorch's algorithm gives the places, the refusals and the
  * statistics of the reference allocator for the same requests. The driver runs them on that one,
- * too, and speaks in this oracle's name (driver/second_run.c). */
+ * too, and speaks in this oracle's name (driver/process/second_run.c). */
 #include "list.h"
 
 static const char *blind_spot(const gmd_view *view)

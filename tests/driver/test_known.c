@@ -1,16 +1,12 @@
 /* gmd_known.h: an entry covers the defect that it names, and no other. */
 #include "gmd_known.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "gmd_test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static gmd_known known;
 static gmd_scene scene;
@@ -30,6 +26,8 @@ static int release(void **state)
     gmd_known_free(&known);
     return 0;
 }
+
+FIXTURE(known, reset, release);
 
 static gmd_status read_list(const char *text)
 {
@@ -62,18 +60,16 @@ static bool has_kind(gmd_kind kind, const gmd_given_party *parties)
     return gmd_known_find(&known, &scene, &identity, "any words") != NULL;
 }
 
-static void an_entry_is_of_its_oracle_and_cause(void **state)
+TEST_F(known, an_entry_is_of_its_oracle_and_cause)
 {
-    (void)state;
     assert_int_equal(read_list("# a comment\nleak: 2 streams are left\n"), GMD_OK);
     assert_true(has("leak", "device 0: 2 streams are left"));
     assert_false(has("leak", "device 0: 3 streams are left"));
     assert_false(has("data", "device 0: 2 streams are left"));
 }
 
-static void a_fault_of_the_function_must_have_been_planted(void **state)
+TEST_F(known, a_fault_of_the_function_must_have_been_planted)
 {
-    (void)state;
     assert_int_equal(read_list("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
     snprintf(scene.faults[scene.fault_count++], sizeof *scene.faults, "cudaMalloc");
@@ -82,9 +78,8 @@ static void a_fault_of_the_function_must_have_been_planted(void **state)
     assert_true(has("stream_order", "nothing makes stream 1 wait"));
 }
 
-static void all_conditions_must_be_met(void **state)
+TEST_F(known, all_conditions_must_be_met)
 {
-    (void)state;
     assert_int_equal(read_list("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
     snprintf(scene.conf, sizeof scene.conf, "max_split_size_mb:20,expandable_segments:True");
     assert_false(has("progress", "any"));
@@ -93,9 +88,8 @@ static void all_conditions_must_be_met(void **state)
 }
 
 /* A capture opens a pool, too; not every pool is a capture's. */
-static void a_capture_must_have_been_begun(void **state)
+TEST_F(known, a_capture_must_have_been_begun)
 {
-    (void)state;
     assert_int_equal(read_list("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
     scene.has_begun_pool = true;
     assert_false(has("progress", "a"));
@@ -104,26 +98,23 @@ static void a_capture_must_have_been_begun(void **state)
     assert_true(has("progress", "a"));
 }
 
-static void another_device_must_have_been_asked(void **state)
+TEST_F(known, another_device_must_have_been_asked)
 {
-    (void)state;
     assert_int_equal(read_list("data | device\n"), GMD_OK);
     assert_false(has("data", "any"));
     scene.has_second_device = true;
     assert_true(has("data", "any"));
 }
 
-static void an_entry_can_end_the_judging_of_the_run(void **state)
+TEST_F(known, an_entry_can_end_the_judging_of_the_run)
 {
-    (void)state;
     assert_int_equal(read_list("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
     assert_true(entry_of("size", "18446744073709551615 B")->spoils);
     assert_false(entry_of("leak", "2 streams are left")->spoils);
 }
 
-static void a_condition_that_is_none_is_refused_with_its_line(void **state)
+TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
 {
-    (void)state;
     assert_int_equal(read_list("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
     assert_non_null(
         strstr(error.text,
@@ -132,9 +123,8 @@ static void a_condition_that_is_none_is_refused_with_its_line(void **state)
     assert_int_equal(known.count, 0);
 }
 
-static void a_bar_with_nothing_behind_it_is_refused(void **state)
+TEST_F(known, a_bar_with_nothing_behind_it_is_refused)
 {
-    (void)state;
     static const char *const lists[] = {"leak |\n", "leak | # later\n", "leak: a | end |\n",
                                         "leak || end\n"};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -143,17 +133,15 @@ static void a_bar_with_nothing_behind_it_is_refused(void **state)
     }
 }
 
-static void an_entry_of_a_kind_covers_the_kind_whatever_the_words(void **state)
+TEST_F(known, an_entry_of_a_kind_covers_the_kind_whatever_the_words)
 {
-    (void)state;
     assert_int_equal(read_list("leak.streams\n"), GMD_OK);
     assert_true(has_kind(GMD_KIND(leak, streams), GMD_NO_PARTIES));
     assert_false(has_kind(GMD_KIND(leak, events), GMD_NO_PARTIES));
 }
 
-static void parties_that_an_entry_names_must_be_these_and_others_may_be_any(void **state)
+TEST_F(known, parties_that_an_entry_names_must_be_these_and_others_may_be_any)
 {
-    (void)state;
     assert_int_equal(read_list("progress.crash signal=SIGSEGV # at: wherever\n"), GMD_OK);
     assert_true(
         has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"}, {"at", "free"})));
@@ -162,9 +150,8 @@ static void parties_that_an_entry_names_must_be_these_and_others_may_be_any(void
     assert_false(has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"at", "free"})));
 }
 
-static void a_party_of_several_words_stands_in_quotation_marks(void **state)
+TEST_F(known, a_party_of_several_words_stands_in_quotation_marks)
 {
-    (void)state;
     assert_int_equal(read_list("progress.failed error=\"a | b # c\" fault=hit | destroy\n"),
                      GMD_OK);
     const gmd_given_party *parties = GMD_PARTIES({"error", "a | b # c"}, {"fault", "hit"});
@@ -173,9 +160,8 @@ static void a_party_of_several_words_stands_in_quotation_marks(void **state)
     assert_true(has_kind(GMD_KIND(progress, failed), parties));
 }
 
-static void an_oracle_can_be_known_by_a_party(void **state)
+TEST_F(known, an_oracle_can_be_known_by_a_party)
 {
-    (void)state;
     assert_int_equal(read_list("peak_bound bound=limit|end"), GMD_OK);
     assert_true(has_kind(GMD_KIND(peak_bound, reserved), GMD_PARTIES({"bound", "limit"})));
     assert_true(has_kind(GMD_KIND(peak_bound, handed_out), GMD_PARTIES({"bound", "limit"})));
@@ -184,9 +170,8 @@ static void an_oracle_can_be_known_by_a_party(void **state)
 }
 
 /* What gmd prints for a violation can be put into a list as it is. */
-static void an_identity_is_printed_as_a_line_that_covers_it(void **state)
+TEST_F(known, an_identity_is_printed_as_a_line_that_covers_it)
 {
-    (void)state;
     gmd_identity identity;
     char line[GMD_IDENTITY_TEXT];
     gmd_identity_make(&identity, GMD_KIND(progress, failed),
@@ -197,16 +182,14 @@ static void an_identity_is_printed_as_a_line_that_covers_it(void **state)
     assert_non_null(gmd_known_find(&known, &scene, &identity, ""));
 }
 
-static void entries_that_go_by_words_are_counted(void **state)
+TEST_F(known, entries_that_go_by_words_are_counted)
 {
-    (void)state;
     assert_int_equal(read_list("leak: streams\nleak\nleak.streams\nsize: : 184 | end\n"), GMD_OK);
     assert_int_equal(gmd_known_count_words(&known), 2);
 }
 
-static void what_is_no_kind_and_no_party_is_refused_with_its_line(void **state)
+TEST_F(known, what_is_no_kind_and_no_party_is_refused_with_its_line)
 {
-    (void)state;
     static const struct {
         const char *list, *message;
     } wrong[] = {{"leak.everything\n", ":1: expected a kind that"},
@@ -223,28 +206,4 @@ static void what_is_no_kind_and_no_party_is_refused_with_its_line(void **state)
         }
         assert_int_equal(known.count, 0);
     }
-}
-
-#define fresh(test) cmocka_unit_test_setup_teardown(test, reset, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(an_entry_is_of_its_oracle_and_cause),
-        fresh(a_fault_of_the_function_must_have_been_planted),
-        fresh(all_conditions_must_be_met),
-        fresh(a_capture_must_have_been_begun),
-        fresh(another_device_must_have_been_asked),
-        fresh(an_entry_can_end_the_judging_of_the_run),
-        fresh(a_condition_that_is_none_is_refused_with_its_line),
-        fresh(a_bar_with_nothing_behind_it_is_refused),
-        fresh(an_entry_of_a_kind_covers_the_kind_whatever_the_words),
-        fresh(parties_that_an_entry_names_must_be_these_and_others_may_be_any),
-        fresh(a_party_of_several_words_stands_in_quotation_marks),
-        fresh(an_oracle_can_be_known_by_a_party),
-        fresh(an_identity_is_printed_as_a_line_that_covers_it),
-        fresh(entries_that_go_by_words_are_counted),
-        fresh(what_is_no_kind_and_no_party_is_refused_with_its_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,18 +3,12 @@
 #ifndef FAULTY_TEST_H
 #define FAULTY_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "../raised.h"
 #include "gmd_driver.h"
 #include "gmd_file.h"
+#include "gmd_interpose.h"
 #include "gmd_size.h"
-#include "interpose.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

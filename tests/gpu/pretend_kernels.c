@@ -1,6 +1,6 @@
 /* pretend_kernels.so - preloaded, it makes of gmd's simulated libcudart ($GMD_CUDART) a device that
- * is taken for a real one, as hide_control.so does, and that runs the kernels of driver/canary.cu:
- * what gmd learns from what blocks hold is tested where there is no GPU.
+ * is taken for a real one, as hide_control.so does, and that runs the kernels of
+ * driver/gpu/canary.cu: what gmd learns from what blocks hold is tested where there is no GPU.
  *
  * A kernel is a host function of its stream. What memory holds is a set of ranges, each of one
  * fill: the words that it wrote, apart from their places, which is what real memory would tell.
@@ -16,10 +16,10 @@
 #define _GNU_SOURCE
 #include "gmd_cuda.h"
 #include "gmd_grow.h"
+#include "gmd_hold.h"
 #include "gmd_intervals.h"
-#include "hold.h"
+#include "gmd_random.h"
 #include "preloaded.h"
-#include "random.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void every_kind_is_of_an_oracle_or_voice_and_named_once(void **state)
+TEST(every_kind_is_of_an_oracle_or_voice_and_named_once)
 {
-    (void)state;
     for (size_t i = 0; i < GMD_KIND_COUNT; i++) {
         const gmd_kind_entry *kind = &gmd_kinds[i];
         size_t length = strlen(kind->oracle);
@@ -23,9 +22,8 @@ static void every_kind_is_of_an_oracle_or_voice_and_named_once(void **state)
     assert_null(gmd_kind_find("leak"));
 }
 
-static void every_oracle_and_voice_has_a_kind_and_a_severity_of_its_own(void **state)
+TEST(every_oracle_and_voice_has_a_kind_and_a_severity_of_its_own)
 {
-    (void)state;
     for (size_t i = 0; i < GMD_JUDGE_COUNT; i++) {
         size_t kinds = 0;
         for (size_t k = 0; k < GMD_KIND_COUNT; k++) {
@@ -40,9 +38,8 @@ static void every_oracle_and_voice_has_a_kind_and_a_severity_of_its_own(void **s
 }
 
 /* docs/oracles.md has a row for each kind, with its meaning, and none for what is no kind. */
-static void the_manual_lists_every_kind_and_no_other(void **state)
+TEST(the_manual_lists_every_kind_and_no_other)
 {
-    (void)state;
     char line[400], row[400];
     size_t rows = 0;
     FILE *page = fopen(GMD_TEST_PAGE, "r");
@@ -61,9 +58,8 @@ static void the_manual_lists_every_kind_and_no_other(void **state)
     assert_int_equal(rows, GMD_KIND_COUNT);
 }
 
-static void parties_make_another_defect_and_their_absence_does(void **state)
+TEST(parties_make_another_defect_and_their_absence_does)
 {
-    (void)state;
     gmd_identity a, b;
     gmd_identity_make(&a, GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"}));
     gmd_identity_make(&b, GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"}));
@@ -76,9 +72,8 @@ static void parties_make_another_defect_and_their_absence_does(void **state)
     assert_false(gmd_identity_equal(&a, &b));
 }
 
-static void a_party_without_a_value_is_left_out(void **state)
+TEST(a_party_without_a_value_is_left_out)
 {
-    (void)state;
     gmd_identity identity;
     gmd_identity_make(&identity, GMD_KIND(size, ends_early),
                       GMD_PARTIES({"bytes", gmd_party_bytes(4096)}, {"at", ""}, {"x", "y"}));
@@ -87,17 +82,15 @@ static void a_party_without_a_value_is_left_out(void **state)
     assert_null(gmd_identity_party(&identity, "bytes"));
 }
 
-static void only_a_size_that_wraps_around_is_a_party(void **state)
+TEST(only_a_size_that_wraps_around_is_a_party)
 {
-    (void)state;
     assert_null(gmd_party_bytes((uint64_t)1 << 63));
     assert_string_equal(gmd_party_bytes(UINT64_MAX - 4095), "near_2^64");
 }
 
 /* The identity may lie in memory that a foreign process has written over. */
-static void whatever_is_in_an_identity_it_can_be_made_well_formed(void **state)
+TEST(whatever_is_in_an_identity_it_can_be_made_well_formed)
 {
-    (void)state;
     gmd_identity identity;
     char text[GMD_IDENTITY_TEXT];
     memset(&identity, '"', sizeof identity);
@@ -121,9 +114,8 @@ static void expect_token(const char *text, const char *expected)
     assert_string_equal(token, expected);
 }
 
-static void of_an_error_the_first_line_counts_without_its_numbers(void **state)
+TEST(of_an_error_the_first_line_counts_without_its_numbers)
 {
-    (void)state;
     expect_token("CUDA error: invalid resource handle\nSearch for `cudaErrorInvalid...",
                  "CUDA error: invalid resource handle");
     expect_token("\nno room for 17 B at 0x7f00, 2.5 MiB left", "no room for * at *, * left");
@@ -131,26 +123,23 @@ static void of_an_error_the_first_line_counts_without_its_numbers(void **state)
     expect_token("libc10_cuda.so: b3x, num_ooms", "libc10_cuda.so: b3x, num_ooms");
 }
 
-static void of_an_assertion_the_condition_counts_and_not_its_place(void **state)
+TEST(of_an_assertion_the_condition_counts_and_not_its_place)
 {
-    (void)state;
     expect_token(
         "!handles_.at(i) INTERNAL ASSERT FAILED at \"/pytorch/c10/cuda/x.cpp\":312, please",
         "!handles_.at(i) INTERNAL ASSERT FAILED");
 }
 
-static void which_symbol_is_missing_does_not_count(void **state)
+TEST(which_symbol_is_missing_does_not_count)
 {
-    (void)state;
     expect_token("Can't find cuMemMap: not found", "Can't find *: not found");
     expect_token("r.cuMemCreate_ INTERNAL ASSERT FAILED at \"y.cpp\":2",
                  "* INTERNAL ASSERT FAILED");
     expect_token("cuMemMap(0x1, 2 B) returned 400", "cuMemMap(*, *) returned *");
 }
 
-static void a_long_error_is_cut(void **state)
+TEST(a_long_error_is_cut)
 {
-    (void)state;
     char text[400], token[GMD_PARTY_VALUE];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
@@ -158,9 +147,8 @@ static void a_long_error_is_cut(void **state)
     assert_int_equal(strlen(token), GMD_PARTY_VALUE - 1);
 }
 
-static void signals_and_requests_have_one_word(void **state)
+TEST(signals_and_requests_have_one_word)
 {
-    (void)state;
     char signal_name[GMD_SIGNAL_TOKEN], request[GMD_REQUEST_TOKEN];
     gmd_signal_token(SIGSEGV, signal_name);
     assert_string_equal(signal_name, "SIGSEGV");
@@ -168,23 +156,4 @@ static void signals_and_requests_have_one_word(void **state)
     assert_string_equal(signal_name, "63");
     gmd_request_token("alloc act 1 s1", request);
     assert_string_equal(request, "alloc");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_is_of_an_oracle_or_voice_and_named_once),
-        cmocka_unit_test(every_oracle_and_voice_has_a_kind_and_a_severity_of_its_own),
-        cmocka_unit_test(the_manual_lists_every_kind_and_no_other),
-        cmocka_unit_test(parties_make_another_defect_and_their_absence_does),
-        cmocka_unit_test(a_party_without_a_value_is_left_out),
-        cmocka_unit_test(only_a_size_that_wraps_around_is_a_party),
-        cmocka_unit_test(whatever_is_in_an_identity_it_can_be_made_well_formed),
-        cmocka_unit_test(of_an_error_the_first_line_counts_without_its_numbers),
-        cmocka_unit_test(of_an_assertion_the_condition_counts_and_not_its_place),
-        cmocka_unit_test(which_symbol_is_missing_does_not_count),
-        cmocka_unit_test(a_long_error_is_cut),
-        cmocka_unit_test(signals_and_requests_have_one_word),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,317 @@
+/* child.c - what every process does that holds an allocator under test, and what its parent makes
+ * of its end. */
+#include "child.h"
+#include "gmd_text.h"
+
+#include "gmd_tokens.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+void gmd_child_play(gmd_session *session)
+{
+    const gmd_workload *workload = session->workload;
+    gmd_shared *shared = session->shared;
+    gmd_error error = {""};
+    atomic_store(&shared->stage, GMD_STAGE_REQUESTS);
+    session->start_s = gmd_clock_s();
+    gmd_status status = workload->body(workload->context, session, &error);
+    shared->outcome.seconds = gmd_clock_s() - session->start_s;
+    if (status != GMD_OK) {
+        gmd_outcome_error(&shared->outcome, status, &error);
+        session->is_over = true;
+    }
+    gmd_session_finish(session);
+}
+
+/* A core file of the allocator under test helps nobody in a campaign, and what it prints must not
+ * mix with gmd's own output. */
+void gmd_child_prepare(void)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM};
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
+        signal(deadly[i], SIG_DFL); /* handlers of the parent's process would hide the crash */
+    }
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) { /* no standard error: nowhere then */
+        int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        dup2(nowhere, STDOUT_FILENO);
+    }
+}
+
+/* In one word: "alloc", or the stage. */
+static void at_token(const gmd_shared *shared, const gmd_workload *workload,
+                     char token[GMD_REQUEST_TOKEN])
+{
+    static const gmd_trace nameless;
+    char request[200] = "between";
+    switch (atomic_load(&shared->stage)) {
+    case GMD_STAGE_LOADING:
+        snprintf(request, sizeof request, "loading");
+        break;
+    case GMD_STAGE_CLEAN_UP:
+        snprintf(request, sizeof request, "clean_up");
+        break;
+    case GMD_STAGE_UNLOADING:
+        snprintf(request, sizeof request, "unloading");
+        break;
+    default:
+        if (atomic_load(&shared->is_in_request)) {
+            gmd_request_text(workload->trace ? workload->trace : &nameless, &shared->current,
+                             request, sizeof request);
+        }
+    }
+    gmd_request_token(request, token);
+}
+
+typedef enum death { DEATH_CRASH, DEATH_EXIT, DEATH_HANG } death;
+
+/* `signal`: of a crash, else NULL. */
+static void raise_death(const gmd_run_options *options, const gmd_workload *workload,
+                        gmd_shared *shared, death how, const char *signal, const char *message)
+{
+    static const gmd_kind own[] = {GMD_KIND(progress, crash), GMD_KIND(progress, exit),
+                                   GMD_KIND(progress, hang)};
+    static const gmd_kind of_misuse[] = {GMD_KIND(misuse, crash), GMD_KIND(misuse, exit),
+                                         GMD_KIND(misuse, hang)};
+    bool is_misuse = atomic_load(&shared->is_freeing_wrongly);
+    bool is_in_request =
+        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && atomic_load(&shared->is_in_request);
+    char at[GMD_REQUEST_TOKEN];
+    at_token(shared, workload, at);
+    const gmd_given_party parties[] = {
+        {"signal", signal},
+        {is_misuse ? "free" : "at", is_misuse ? gmd_wrong_free_token(shared->wrong_free.kind) : at},
+        {NULL, NULL}};
+    gmd_outcome_violation(&shared->outcome, options->known, is_misuse ? of_misuse[how] : own[how],
+                          parties, is_in_request ? shared->current_index : shared->outcome.requests,
+                          message);
+}
+
+static const char *where(const gmd_shared *shared, const gmd_workload *workload, char *text,
+                         size_t size)
+{
+    static const gmd_trace nameless;
+    char request[200];
+    if (atomic_load(&shared->is_freeing_wrongly)) {
+        snprintf(text, size, "in %s at 0x%" PRIx64 ", made on purpose after request %" PRIu64,
+                 gmd_wrong_free_text(shared->wrong_free.kind), shared->wrong_free.address,
+                 shared->current_index);
+        return text;
+    }
+    switch (atomic_load(&shared->stage)) {
+    case GMD_STAGE_LOADING:
+        return "while the allocator was loaded and initialised";
+    case GMD_STAGE_CLEAN_UP:
+        return "while everything was freed and the cache emptied at the end";
+    case GMD_STAGE_UNLOADING:
+        return "while the process ended (destructors of the library)";
+    default:
+        if (!atomic_load(&shared->is_in_request)) {
+            snprintf(text, size, "between two requests, after %" PRIu64, shared->outcome.requests);
+            return text;
+        }
+        gmd_request_text(workload->trace ? workload->trace : &nameless, &shared->current, request,
+                         sizeof request);
+        snprintf(text, size, "in request %" PRIu64 ": %s", shared->current_index, request);
+        return text;
+    }
+}
+
+static void judge_death(const gmd_run_options *options, const gmd_workload *workload,
+                        gmd_shared *shared, int exit_status, bool is_hung)
+{
+    char place[300], message[600];
+    bool is_idle =
+        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && !atomic_load(&shared->is_in_request);
+    if (is_hung && is_idle) {
+        gmd_error error;
+        gmd_fail(&error, GMD_BAD_INPUT,
+                 "%.*sthe workload made no request for %g s after request %" PRIu64,
+                 (int)sizeof shared->place - 1, shared->place, options->call_budget_s,
+                 shared->outcome.requests);
+        gmd_outcome_error(&shared->outcome, GMD_BAD_INPUT, &error);
+        return;
+    }
+    const char *at = where(shared, workload, place, sizeof place);
+    char token[GMD_SIGNAL_TOKEN] = "";
+    if (is_hung) {
+        snprintf(message, sizeof message, "no answer within %g s %s", options->call_budget_s, at);
+    } else if (WIFSIGNALED(exit_status)) {
+        gmd_signal_token(WTERMSIG(exit_status), token);
+        snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),
+                 strsignal(WTERMSIG(exit_status)), at);
+    } else {
+        snprintf(message, sizeof message, "ended the process with status %d %s",
+                 WEXITSTATUS(exit_status), at);
+    }
+    raise_death(options, workload, shared,
+                is_hung  ? DEATH_HANG
+                : *token ? DEATH_CRASH
+                         : DEATH_EXIT,
+                token, message);
+}
+
+static void name_outcome(gmd_outcome *o, const gmd_run_options *options,
+                         const gmd_workload *workload)
+{
+    snprintf(o->name, sizeof o->name, "%s", gmd_file_name(workload->name));
+    snprintf(o->kind, sizeof o->kind, "%s", workload->kind);
+    snprintf(o->variant, sizeof o->variant, "%s", workload->variant ? workload->variant : "");
+    if (workload->path && strlen(workload->path) < sizeof o->path) {
+        snprintf(o->path, sizeof o->path, "%s", workload->path);
+    }
+    o->seed = options->seed;
+}
+
+void gmd_child_set_up_shared(gmd_shared *shared, const gmd_run_options *options,
+                             const gmd_workload *workload)
+{
+    shared->first_guard = shared->last_guard = GMD_SHARED_GUARD;
+    name_outcome(&shared->outcome, options, workload);
+}
+
+/* The child shares this memory with the allocator under test, which may have written anywhere. */
+static bool is_intact(const gmd_shared *shared)
+{
+    const gmd_outcome *o = &shared->outcome;
+    return shared->first_guard == GMD_SHARED_GUARD && shared->last_guard == GMD_SHARED_GUARD &&
+           o->violation_count <= GMD_VIOLATION_MAX && o->oracle_count <= GMD_ORACLE_MAX &&
+           o->phase_count <= GMD_PHASE_MAX && o->note_count <= GMD_NOTE_MAX &&
+           o->bound_count <= GMD_BOUND_MAX &&
+           o->check.quirk_count <= sizeof o->check.quirks / sizeof *o->check.quirks &&
+           o->scene.fault_count <= sizeof o->scene.faults / sizeof *o->scene.faults &&
+           o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR && o->seconds >= 0 &&
+           o->seconds < 1e9 && shared->request_count <= GMD_RECORDED_REQUEST_MAX;
+}
+
+#define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
+
+/* Where only texts were written over, they are at least well formed. */
+static void mend_texts(gmd_outcome *o)
+{
+    TERMINATE(o->error);
+    for (uint32_t i = 0; i < o->violation_count; i++) {
+        TERMINATE(o->violations[i].oracle);
+        gmd_identity_mend(&o->violations[i].identity);
+        TERMINATE(o->violations[i].message);
+        TERMINATE(o->violations[i].case_path);
+    }
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        TERMINATE(o->oracles[i].name);
+        TERMINATE(o->oracles[i].reason);
+    }
+    for (uint32_t i = 0; i < o->phase_count; i++) {
+        TERMINATE(o->phases[i].label);
+    }
+    for (uint32_t i = 0; i < o->note_count; i++) {
+        TERMINATE(o->notes[i]);
+    }
+    TERMINATE(o->check.first_difference.what);
+    TERMINATE(o->check.first_difference.expected);
+    TERMINATE(o->check.first_difference.got);
+    TERMINATE(o->check.first_difference.text);
+}
+
+/* --- the beginning of a run -------------------------------------------------------------- */
+
+#define SECOND_PART offsetof(gmd_outcome, verdict)
+#define THIRD_PART  offsetof(gmd_outcome, violations)
+
+/* All but the names. */
+static void copy_results(gmd_outcome *to, const gmd_outcome *from)
+{
+    memcpy((char *)to + SECOND_PART, (const char *)from + SECOND_PART, THIRD_PART - SECOND_PART);
+    memcpy(to->violations, from->violations, from->violation_count * sizeof *to->violations);
+    memcpy(to->oracles, from->oracles, from->oracle_count * sizeof *to->oracles);
+    memcpy(to->phases, from->phases, from->phase_count * sizeof *to->phases);
+    memcpy(to->bounds, from->bounds, from->bound_count * sizeof *to->bounds);
+    memcpy(to->notes, from->notes, from->note_count * sizeof *to->notes);
+}
+
+void gmd_child_keep_opening(gmd_outcome *opening, const gmd_shared *shared)
+{
+    if (is_intact(shared)) {
+        copy_results(opening, &shared->outcome);
+    }
+}
+
+void gmd_child_begin_run(gmd_shared *shared, const gmd_outcome *opening, gmd_stage stage)
+{
+    const size_t first = offsetof(gmd_shared, stage), end = offsetof(gmd_shared, answers);
+    if (opening) {
+        copy_results(&shared->outcome, opening);
+    } else {
+        memset((char *)&shared->outcome + SECOND_PART, 0, THIRD_PART - SECOND_PART);
+    }
+    memset((char *)shared + first, 0, end - first);
+    atomic_store(&shared->stage, stage);
+}
+
+gmd_shared *gmd_child_map_shared(const gmd_run_options *options, const gmd_workload *workload,
+                                 bool is_private)
+{
+    gmd_shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+             (is_private ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (shared == MAP_FAILED) {
+        return NULL;
+    }
+    gmd_child_set_up_shared(shared, options, workload);
+    return shared;
+}
+
+void gmd_child_unmap_shared(gmd_shared *shared)
+{
+    if (shared) {
+        munmap(shared, sizeof *shared);
+    }
+}
+
+/* --- its end ----------------------------------------------------------------------------- */
+
+/* Nothing that was found can be trusted: it is as if nothing had been. */
+static void distrust(const gmd_run_options *options, const gmd_workload *workload,
+                     gmd_shared *shared, const gmd_outcome *opening)
+{
+    memset(&shared->outcome, 0, sizeof shared->outcome);
+    gmd_child_begin_run(shared, opening, GMD_STAGE_UNLOADING);
+    gmd_child_set_up_shared(shared, options, workload);
+    gmd_outcome_violation(&shared->outcome, options->known, GMD_KIND(progress, overwrote_gmd),
+                          GMD_NO_PARTIES, 0,
+                          "the allocator wrote over memory that is gmd's own: nothing that was "
+                          "found can be trusted");
+}
+
+bool gmd_child_judge_end(const gmd_run_options *options, const gmd_workload *workload,
+                         gmd_shared *shared, const gmd_outcome *opening, const gmd_child_end *end)
+{
+    if (!is_intact(shared)) {
+        distrust(options, workload, shared, opening);
+        return false;
+    }
+    mend_texts(&shared->outcome);
+    name_outcome(&shared->outcome, options, workload);
+    if (!end) {
+        return true;
+    }
+    bool is_clean = !end->is_hung && WIFEXITED(end->wait_status) &&
+                    WEXITSTATUS(end->wait_status) == EXIT_SUCCESS &&
+                    atomic_load(&shared->is_finished);
+    if (!is_clean) {
+        judge_death(options, workload, shared, end->wait_status, end->is_hung);
+    }
+    return true;
+}

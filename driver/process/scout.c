@@ -1,0 +1,115 @@
+#include "scout.h"
+
+#include "child.h"
+
+#include <malloc.h>
+
+static void take_header(gmd_run_options *options, const gmd_run_options *given,
+                        const gmd_scout_input *input)
+{
+    const gmd_scout_header *h = &input->header;
+    *options = *given;
+    if (input->has_header) {
+        options->device_count = h->device_count;
+        options->capacity_bytes = h->capacity_bytes;
+        options->conf = h->conf;
+        options->schedule = &h->schedule;
+    }
+}
+
+static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trace,
+                       gmd_request *requests, char **functions, const gmd_scout_input *input)
+{
+    trace->functions.items = functions + input->first_function;
+    trace->functions.count = input->function_count;
+    trace->requests = requests + input->first;
+    trace->count = input->count;
+    trace->threads.count = input->thread_count;
+    trace->blocks.count = input->block_count;
+    trace->streams.count = input->stream_count;
+    trace->interleave = input->interleave;
+    options->interleave =
+        input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
+    s->is_scouting = true;
+    gmd_holds_hurry(s->holds);
+    gmd_features_start(&s->features, options->features);
+    s->scouted_refusal = input->probed_refusal;
+}
+
+#define LAPSE_MAX                                                                                  \
+    8 /* a third of a second each, at worst: then the parent decides what comes next */
+
+#define KEPT_BYTES   (64 << 20)
+#define UNMAPPED_MAX (32 << 20) /* the most that glibc takes */
+
+void gmd_scout_keep_memory(void)
+{
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_MMAP_THRESHOLD, UNMAPPED_MAX);
+}
+
+bool gmd_scout_play(gmd_session *s)
+{
+    const gmd_outcome *o = &s->shared->outcome;
+    s->lapses = 0;
+    gmd_child_play(s);
+    return !o->violation_count && o->verdict == GMD_PASS;
+}
+
+/* The session as it was before its first input. */
+static gmd_status set_back(gmd_session *s, const gmd_outcome *opening,
+                           const gmd_run_options *options, gmd_error *error)
+{
+    /* A real device cannot be set back: what an allocator made anew forgets, it would keep. */
+    if (s->subject.restart && s->runtime.sim) {
+        gmd_child_begin_run(s->shared, NULL, GMD_STAGE_LOADING);
+        return gmd_session_renew(s, options, error);
+    }
+    gmd_child_begin_run(s->shared, opening, GMD_STAGE_CLEAN_UP);
+    return gmd_session_restart(s, error);
+}
+
+/* False: it shows something, or cannot be run. */
+static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_options *options,
+                      bool is_fresh, gmd_scout_list *list)
+{
+    gmd_outcome *o = &s->shared->outcome;
+    gmd_error error = {""};
+    gmd_status status = is_fresh ? GMD_OK : set_back(s, opening, options, &error);
+    if (status != GMD_OK) {
+        gmd_outcome_error(o, status, &error);
+        return false;
+    }
+    s->judge.features = s->features.map ? &s->features : NULL;
+    s->expects_lapses = list->expects_lapses;
+    if (!gmd_scout_play(s)) {
+        return false;
+    }
+    list->fresh[atomic_load(&list->passed)] = s->features.fresh;
+    list->requests += o->requests;
+    list->faults_planted += o->faults_planted;
+    list->faults_unfired += o->faults_unfired;
+    list->lapses += s->lapses;
+    list->states[atomic_load(&list->passed)] = s->state_hash;
+    atomic_fetch_add(&list->passed, 1);
+    list->has_stopped = !list->expects_lapses && list->lapses >= LAPSE_MAX;
+    return !list->has_stopped;
+}
+
+void gmd_scout_inputs(gmd_session *s, const gmd_outcome *opening, gmd_trace *trace,
+                      gmd_request *requests, gmd_scout_list *list)
+{
+    const gmd_run_options *given = s->options;
+    gmd_run_options options = *given;
+    s->options = &options;
+    char **functions = trace->functions.items;
+    bool goes_on = true;
+    for (size_t i = 0; i < list->count && goes_on; i++) {
+        const gmd_scout_input *input = &list->inputs[i];
+        take_header(&options, given, input);
+        take_input(s, &options, trace, requests, functions, input);
+        bool is_fresh = i == 0 && list->is_fresh && !input->has_header;
+        goes_on = play_next(s, opening, &options, is_fresh, list);
+    }
+    s->options = given;
+}

@@ -1,0 +1,15 @@
+/* second_opinion.h - what a real device has shown, seen by the simulated one: there it is known
+ * which work runs before which, whatever happened this time. */
+#ifndef GMD_SECOND_OPINION_H
+#define GMD_SECOND_OPINION_H
+
+#include "gmd_driver.h"
+#include "gmd_shared.h"
+
+/* Where a run on a real device ended with a violation of what memory holds or of the order of work,
+ * the same case runs on the simulated device, and a note in the outcome says how that ended. Call
+ * it in a process that has loaded no CUDA runtime. */
+void gmd_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
+                        gmd_shared *shared);
+
+#endif

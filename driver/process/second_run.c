@@ -1,0 +1,162 @@
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "second_run.h"
+
+#include "child.h"
+#include "gmd_tokens.h"
+#include "interleave.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+const char *gmd_second_run_obstacle(const gmd_run_options *options, const gmd_workload *workload)
+{
+    if (options->device != GMD_DEVICE_SIM) {
+        return "on a real device addresses differ from run to run";
+    }
+    if (options->is_compared) {
+        return "the run is compared with a recording";
+    }
+    if (gmd_interleaving_of(options, workload->trace)) {
+        return "threads are interleaved: what spins or blocks out of sight may go otherwise";
+    }
+    return NULL;
+}
+
+static void *volatile kept_shifts[2]; /* for the life of the process */
+
+/* Fresh memory of the heap is not zero, and nothing lies where it lay. */
+void gmd_second_run_perturb(void)
+{
+#ifdef M_PERTURB
+    mallopt(M_PERTURB, 0x5b);
+#endif
+    enum { SHIFT = 3 << 20, SMALL_SHIFT = 40000 };
+    kept_shifts[0] = mmap(NULL, SHIFT, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    kept_shifts[1] = malloc(SMALL_SHIFT);
+}
+
+/* --- one comparison ---------------------------------------------------------------------- */
+
+/* What ended the second run before its end; all empty: nothing did. */
+typedef struct ending {
+    char text[400];
+    char kind[GMD_KIND_NAME];
+} ending;
+
+static gmd_status compare(const gmd_run_options *options, const gmd_workload *workload,
+                          const gmd_shared *first, gmd_likeness likeness, gmd_run_once_fn *run_once,
+                          ending *died, gmd_error *error)
+{
+    gmd_answers *answers = first->answers;
+    *died = (ending){.text = ""};
+    answers->compares = true;
+    answers->likeness = likeness;
+    answers->compared = 0;
+    answers->has_ended = answers->is_different = false;
+    gmd_shared *shared = gmd_child_map_shared(options, workload, false);
+    if (!shared) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
+    }
+    shared->answers = answers;
+    gmd_status status = run_once(options, workload, shared, error);
+    const gmd_outcome *o = &shared->outcome;
+    bool is_violated = o->violation_count && !answers->is_different;
+    if (is_violated) {
+        snprintf(died->text, sizeof died->text, "%s: %.300s", o->violations[0].oracle,
+                 o->violations[0].message);
+        memcpy(died->kind, o->violations[0].identity.kind, sizeof died->kind);
+    }
+    gmd_child_unmap_shared(shared);
+    return status;
+}
+
+static void tell(gmd_outcome *outcome, const gmd_run_options *options, const gmd_workload *workload,
+                 const gmd_answers *answers, gmd_kind kind, const char *who)
+{
+    char message[600], difference[200], request[120] = "this request", at[GMD_REQUEST_TOKEN] = "";
+    const gmd_trace *t = workload->trace;
+    if (t && answers->compared < t->count) {
+        gmd_request_text(t, &t->requests[answers->compared], request, sizeof request);
+        gmd_request_token(request, at);
+    }
+    gmd_answers_describe(answers, difference, sizeof difference);
+    snprintf(message, sizeof message, "%s: %s gave %s: %zu requests before were answered alike",
+             request, who, difference, answers->compared);
+    gmd_outcome_violation(outcome, options->known, kind,
+                          GMD_PARTIES({"what", gmd_answers_token(answers)}, {"at", at}),
+                          answers->compared, message);
+}
+
+/* --- the two oracles --------------------------------------------------------------------- */
+
+static bool is_asked(const gmd_outcome *o, const char *oracle)
+{
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        if (strcmp(o->oracles[i].name, oracle) == 0) {
+            return o->oracles[i].fate == GMD_ORACLE_PASSED;
+        }
+    }
+    return false;
+}
+
+static gmd_status run_again(const gmd_run_options *options, const gmd_workload *workload,
+                            gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+{
+    gmd_run_options again = *options;
+    ending died;
+    again.is_second_run = true;
+    gmd_status status = compare(&again, workload, shared, GMD_LIKE_ITSELF, run_once, &died, error);
+    if (status == GMD_OK && shared->answers->is_different) {
+        tell(&shared->outcome, options, workload, shared->answers, GMD_KIND(determinism, differs),
+             "two runs of the same requests on the same device");
+    } else if (status == GMD_OK && died.text[0]) {
+        char message[600];
+        snprintf(message, sizeof message,
+                 "the first run of these requests passed, and the second ended with %s", died.text);
+        gmd_outcome_violation(&shared->outcome, options->known, GMD_KIND(determinism, failed_again),
+                              GMD_PARTIES({"verdict", died.kind}), shared->answers->compared,
+                              message);
+    }
+    return status;
+}
+
+/* A version's known deviations (docs/replay.md) are PyTorch's algorithm, too. */
+static gmd_status run_reference(const gmd_run_options *options, const gmd_workload *workload,
+                                gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+{
+    gmd_run_options reference = *options;
+    ending died;
+    reference.allocator = "reference";
+    reference.torch_adapter = NULL;
+    reference.timeline = NULL; /* they are of the allocator under test */
+    reference.journal = NULL;
+    gmd_status status = GMD_OK;
+    for (int with_quirks = 0; with_quirks < 2; with_quirks++) {
+        reference.has_all_quirks = with_quirks;
+        status = compare(&reference, workload, shared, GMD_LIKE_PYTORCH, run_once, &died, error);
+        if (status != GMD_OK || !shared->answers->is_different) {
+            return status;
+        }
+    }
+    tell(&shared->outcome, options, workload, shared->answers, GMD_KIND(reference, differs),
+         "this allocator and the reference allocator");
+    return status;
+}
+
+gmd_status gmd_second_run(const gmd_run_options *options, const gmd_workload *workload,
+                          gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+{
+    const gmd_outcome *o = &shared->outcome;
+    gmd_status status = GMD_OK;
+    if (o->verdict == GMD_PASS && is_asked(o, "determinism")) {
+        status = run_again(options, workload, shared, run_once, error);
+    }
+    if (status == GMD_OK && o->verdict == GMD_PASS && is_asked(o, "reference")) {
+        status = run_reference(options, workload, shared, run_once, error);
+    }
+    return status;
+}

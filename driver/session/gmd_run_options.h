@@ -1,0 +1,63 @@
+/* gmd_run_options.h - what a run is to be: the allocator, the device, the workload, and what is
+ * kept of it. */
+#ifndef GMD_RUN_OPTIONS_H
+#define GMD_RUN_OPTIONS_H
+
+#include "gmd_error.h"
+#include "gmd_feature_map.h"
+#include "gmd_journal.h"
+#include "gmd_known.h"
+#include "gmd_outcome.h"
+#include "gmd_runtime.h"
+#include "gmd_sim.h"
+#include "gmd_timeline.h"
+#include "gmd_trace.h"
+
+typedef struct gmd_session gmd_session;
+
+typedef struct gmd_run_options {
+    const char *allocator;      /* SPEC of the command line */
+    const char *lib_directory;  /* gmd's own libraries: libgmd_allocator.so, sim/ */
+    const char *case_directory; /* where a failing case is written; NULL: nowhere */
+    uint32_t
+        case_number; /* in its name: of runs that are called alike, this one; 0, 1: not there */
+    const char *torch_adapter; /* for the SPEC torch: the library of gmd_torch_adapter */
+    const char *conf;          /* allocator settings; NULL: none */
+    gmd_device_kind device;
+    uint32_t device_count;   /* simulated device */
+    uint64_t capacity_bytes; /* simulated device; of each */
+    uint64_t limit_bytes;    /* of reserved memory, by the memory fraction; 0: none */
+    bool limit_is_optional;  /* an allocator without a memory fraction goes without */
+    uint64_t seed;
+    double call_budget_s; /* a request that takes longer is a hang */
+    gmd_sim_placement placement;
+    const gmd_schedule *schedule;     /* of the simulated device's work; NULL: timed */
+    const gmd_schedule *interleave;   /* of the trace's threads; NULL: as the trace says */
+    uint64_t interleave_seeds;        /* gmd_run_interleavings: how many to try */
+    const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
+    size_t recorded_count;
+    const uint64_t *recorded_reservations; /* likewise, of addresses */
+    size_t recorded_reservation_count;
+    unsigned promises;      /* by the user, beside those that the allocator makes itself */
+    const gmd_known *known; /* NULL: nothing is known */
+    bool is_compared;    /* with a recording: nothing is asked that would show in the statistics */
+    bool shows_progress; /* on standard error, while it runs */
+    bool is_second_run;  /* of the same requests: what may differ between processes does */
+    bool has_all_quirks; /* the reference allocator with the known deviations of PyTorch's */
+    bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
+    gmd_feature_map *features; /* where inputs that are scouted note their state; NULL: nowhere */
+    gmd_timeline *timeline;    /* where the requests are noted; NULL: nowhere */
+    gmd_journal *journal;      /* likewise, what happened to the memory */
+    const char *left_out;      /* an oracle that is off, to see what it costs; NULL: none */
+} gmd_run_options;
+
+typedef struct gmd_workload {
+    const char *name, *kind, *variant; /* for the report: gmd_outcome */
+    const char *path;                  /* likewise; NULL: it is no file */
+    const gmd_trace *trace;            /* names for messages and cases; NULL: a live scenario */
+    /* Makes the requests, in the child. GMD_BAD_INPUT and GMD_FAILED end the run as an error. */
+    gmd_status (*body)(void *context, gmd_session *session, gmd_error *error);
+    void *context;
+} gmd_workload;
+
+#endif

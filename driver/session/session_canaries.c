@@ -1,0 +1,236 @@
+/* session_canaries.c - what blocks hold on a real device, for the oracles `data` and
+ * `stream_order`.
+ *
+ * A block is filled with its mark on its own stream as soon as it is handed out. Its work verifies
+ * the mark and writes it again; work that is held (gmd_hold.h) does so late, when an allocator that
+ * does not wait for it may have given the memory to somebody else, whose mark is then found. A free
+ * is preceded by a last verification on the block's own stream.
+ *
+ * While a stream is captured all of that becomes part of the graph, and happens at each launch.
+ * What the memory of a graph holds between its launches is the graph's affair: other work in blocks
+ * of its pool only reads. */
+#include "session_internal.h"
+
+#include "gmd_canary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { REMEMBERED = 1 << 14 }; /* blocks and verifications; older ones are told by less */
+
+typedef struct verification {
+    uint64_t ticket;
+    gmd_live_block block;
+    uint64_t request; /* that queued it */
+    uint32_t stream;
+    bool is_captured;
+} verification;
+
+typedef struct owner { /* of a mark */
+    gmd_live_block block;
+    bool is_captured;
+} owner;
+
+struct gmd_canary_book {
+    gmd_canaries *kernels;
+    uint64_t last_mark, last_ticket;
+    owner owners[REMEMBERED];           /* by mark */
+    verification verifying[REMEMBERED]; /* by ticket */
+};
+
+gmd_status gmd_session_open_canaries(gmd_session *s, gmd_error *error)
+{
+    gmd_error reason = {""};
+    if (s->options->oracles_off) {
+        return GMD_OK;
+    }
+    s->canaries = calloc(1, sizeof *s->canaries);
+    if (!s->canaries) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what blocks hold");
+    }
+    gmd_status status =
+        gmd_canaries_open(&s->canaries->kernels, &s->runtime, s->device_count, &reason);
+    if (status != GMD_OK) {
+        free(s->canaries);
+        s->canaries = NULL;
+        snprintf(s->no_canaries, sizeof s->no_canaries, "%.150s", reason.text);
+        s->runtime.cudaGetLastError();
+    }
+    return status == GMD_NO_MEMORY ? gmd_fail(error, status, "%s", reason.text) : GMD_OK;
+}
+
+void gmd_session_close_canaries(gmd_session *s)
+{
+    if (s->canaries) {
+        gmd_canaries_close(s->canaries->kernels);
+        free(s->canaries);
+        s->canaries = NULL;
+    }
+}
+
+/* --- work --------------------------------------------------------------------------------- */
+
+static gmd_status check(gmd_session *s, cudaError_t result, const gmd_live_block *b,
+                        gmd_error *error)
+{
+    return result == cudaSuccess || gmd_session_is_of_failed_capture(s, result)
+               ? GMD_OK
+               : gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", b->id,
+                          gmd_runtime_error_text(&s->runtime, result));
+}
+
+/* Of a graph's block work of the graph alone, of another one work that is not captured. */
+static bool is_followed_on(const gmd_session *s, const session_block *b, uint32_t stream)
+{
+    bool is_captured = gmd_session_is_captured(s, b->live.device, stream);
+    return is_captured ? gmd_session_is_of_graph(s, &b->live) : !b->is_for_graph;
+}
+
+static cudaError_t verify(gmd_session *s, const session_block *b, uint32_t stream_index,
+                          cudaStream_t stream)
+{
+    gmd_canary_book *book = s->canaries;
+    uint64_t ticket = ++book->last_ticket;
+    book->verifying[ticket % REMEMBERED] =
+        (verification){.ticket = ticket,
+                       .block = b->live,
+                       .request = s->request_index,
+                       .stream = stream_index,
+                       .is_captured = gmd_session_is_captured(s, b->live.device, stream_index)};
+    return gmd_canary_verify(book->kernels, stream, b->live.address, b->live.bytes, b->mark,
+                             ticket);
+}
+
+gmd_status gmd_session_fill(gmd_session *s, session_block *b, cudaStream_t stream, gmd_error *error)
+{
+    int previous;
+    if (!s->canaries || !is_followed_on(s, b, b->live.stream)) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    b->mark = ++s->canaries->last_mark;
+    s->canaries->owners[b->mark % REMEMBERED] =
+        (owner){.block = b->live,
+                .is_captured = gmd_session_is_captured(s, b->live.device, b->live.stream)};
+    cudaError_t result =
+        gmd_canary_fill(s->canaries->kernels, stream, b->live.address, b->live.bytes, b->mark);
+    status = gmd_streams_leave(&s->streams, previous, error);
+    return status == GMD_OK ? check(s, result, &b->live, error) : status;
+}
+
+cudaError_t gmd_session_work_filled(gmd_session *s, const session_block *b, uint32_t stream_index,
+                                    cudaStream_t stream)
+{
+    cudaError_t result = verify(s, b, stream_index, stream);
+    return result == cudaSuccess ? gmd_canary_fill(s->canaries->kernels, stream, b->live.address,
+                                                   b->live.bytes, b->mark)
+                                 : result;
+}
+
+/* Work on another stream than the block's comes after what its own stream has put there: that is a
+ * caller's duty. It may come late, on the block's own stream too. */
+gmd_status gmd_session_use_filled(gmd_session *s, const gmd_request *r, session_block *b,
+                                  cudaStream_t stream, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    int previous;
+    if (r->stream != b->live.stream) {
+        status = gmd_streams_wait(&s->streams, b->live.device, r->stream, b->live.stream, s->moment,
+                                  error);
+    }
+    if (status == GMD_OK) {
+        status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    cudaError_t result = gmd_hold(s->holds, b->live.device, stream, r->duration_ns);
+    if (result == cudaSuccess) {
+        result = is_followed_on(s, b, r->stream) ? gmd_session_work_filled(s, b, r->stream, stream)
+                                                 : gmd_canary_read(s->canaries->kernels, stream,
+                                                                   b->live.address, b->live.bytes);
+    }
+    status = gmd_streams_leave(&s->streams, previous, error);
+    return status == GMD_OK ? check(s, result, &b->live, error) : status;
+}
+
+gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaStream_t stream,
+                                   gmd_error *error)
+{
+    int previous;
+    if (!s->canaries || !b->mark || !is_followed_on(s, b, b->live.stream)) {
+        return GMD_OK;
+    }
+    gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    cudaError_t result = verify(s, b, b->live.stream, stream);
+    status = gmd_streams_leave(&s->streams, previous, error);
+    status = status == GMD_OK ? check(s, result, &b->live, error) : status;
+    if (status == GMD_OK && b->is_orphan) { /* queued on a namesake of the block's stream */
+        status = gmd_session_sync(s, b->live.device, b->live.stream, error);
+    }
+    return status;
+}
+
+/* --- what it showed ----------------------------------------------------------------------- */
+
+static gmd_canary_sight sight_of(const gmd_canary_book *book, const gmd_canary_finding *f)
+{
+    const verification *v = &book->verifying[f->ticket % REMEMBERED];
+    bool is_remembered = v->ticket == f->ticket;
+    uint64_t mark = gmd_canary_mark_of(f->found);
+    const owner *other = &book->owners[mark % REMEMBERED];
+    bool is_known = is_remembered && mark && mark <= book->last_mark &&
+                    mark + REMEMBERED > book->last_mark &&
+                    gmd_canary_is_written_at(f->found, v->block.address + f->offset,
+                                             other->block.address, other->block.bytes);
+    gmd_canary_sight sight = {.offset = f->offset, .found = f->found, .has_other = is_known};
+    if (is_remembered) {
+        sight.block = v->block;
+        sight.use = (gmd_use){.request = v->request, .ticket = v->ticket, .stream = v->stream};
+        sight.is_captured = v->is_captured;
+    }
+    if (is_known) {
+        sight.other = other->block;
+        sight.other_is_captured = other->is_captured;
+    }
+    return sight;
+}
+
+/* One that is no known defect is enough: what else is found may be its consequence. */
+void gmd_session_judge_sights(gmd_session *s)
+{
+    gmd_canary_finding found;
+    while (s->canaries && !s->shared->outcome.violation_count &&
+           gmd_canary_next(s->canaries->kernels, &found)) {
+        gmd_canary_sight sight = sight_of(s->canaries, &found);
+        s->view.sight = &sight;
+        gmd_judge_ask(&s->judge, GMD_HOOK_ON_SIGHT, &s->view);
+        s->view.sight = NULL;
+    }
+}
+
+/* The device is idle. */
+void gmd_session_forget_sights(gmd_session *s)
+{
+    if (!s->canaries) {
+        return;
+    }
+    if (gmd_canaries_are_full(s->canaries->kernels)) {
+        gmd_session_note(s, "kernels found more blocks with wrong contents than gmd keeps: the "
+                            "first ones were judged");
+    }
+    gmd_canaries_forget(s->canaries->kernels);
+}
+
+/* Work that touches memory which is not there ends the use of the device for the process. */
+bool gmd_session_device_is_lost(const gmd_session *s)
+{
+    gmd_holds_release(s->holds);
+    return !s->runtime.sim && s->runtime.cudaDeviceSynchronize() == cudaErrorIllegalAddress;
+}

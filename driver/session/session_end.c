@@ -1,0 +1,253 @@
+/* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
+#include "gmd_hash.h"
+#include "journal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void gmd_session_free_everything(gmd_session *s)
+{
+    for (uint32_t id = 0; id < s->block_end && !s->is_over; id++) {
+        if (s->blocks[id].live.address) {
+            gmd_live_block freed;
+            gmd_error error;
+            s->view.request = &(gmd_request){.op = GMD_OP_FREE, .block = id};
+            s->view.request_index = s->request_index;
+            gmd_session_begin(s);
+            gmd_session_look_at(s, s->blocks[id].live.device);
+            gmd_status status = gmd_session_free_block(s, &s->blocks[id], &freed, &error);
+            if (status != GMD_OK) {
+                gmd_session_stop(s, status, &error);
+            } else {
+                gmd_session_judge(s);
+            }
+            atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
+        }
+    }
+    s->view.request = NULL; /* it was this function's */
+}
+
+static void judge_the_end(gmd_session *s)
+{
+    s->view.request = NULL;
+    s->view.request_index = s->request_index;
+    for (int device = 0; device < s->device_count; device++) {
+        gmd_session_look_at(s, device);
+        gmd_session_refresh(s);
+        gmd_session_judge(s);
+    }
+}
+
+enum { NOTED_LOSS = 64 << 20 };
+
+/* Other processes use a real device, too: what is no verdict may still be news. */
+static void note_free_memory(gmd_session *s)
+{
+    size_t now = 0, total;
+    if (!s->runtime.sim && s->runtime.cudaSetDevice(0) == cudaSuccess &&
+        s->runtime.cudaMemGetInfo(&now, &total) == cudaSuccess &&
+        now + NOTED_LOSS <= s->free_at_start) {
+        gmd_session_note(s,
+                         "device 0 has %" PRIu64 " B less free memory than before the allocator "
+                         "was loaded, with everything freed; other processes may have it",
+                         s->free_at_start - now);
+    }
+}
+
+static void judge_what_is_left(gmd_session *s)
+{
+    s->view.request = NULL;
+    s->view.request_index = s->request_index;
+    for (int device = 0; device < s->device_count; device++) {
+        gmd_session_look_at(s, device);
+        gmd_session_refresh(s);
+        gmd_judge_ask(&s->judge, GMD_HOOK_WHEN_OVER, &s->view);
+    }
+    s->is_over = s->is_over || s->shared->outcome.violation_count > 0;
+}
+
+#define UNFIRED_NOTES 3
+
+/* A fault that hits nothing tests nothing: who wrote it should know. */
+static void note_unfired_faults(gmd_session *s)
+{
+    gmd_outcome *o = &s->shared->outcome;
+    o->faults_planted = s->faults.count;
+    o->faults_unfired = 0;
+    for (uint32_t i = 0; i < s->faults.count; i++) {
+        const gmd_planted_fault *f = &s->faults.planted[i];
+        if (!gmd_fault_is_unfired(f, &s->runtime)) {
+            continue;
+        }
+        if (o->faults_unfired++ < UNFIRED_NOTES) {
+            uint64_t calls = s->runtime.sim->gmd_sim_call_count(f->function) - f->calls_then;
+            gmd_session_note(s,
+                             "the fault of request %" PRIu64 " never fired: the allocator called "
+                             "%s %" PRIu64 " times after it, and call %u was to fail",
+                             f->request, f->function, calls, f->nth);
+        }
+    }
+    if (o->faults_unfired > UNFIRED_NOTES) {
+        gmd_session_note(s, "%u faults in all never fired", o->faults_unfired);
+    }
+}
+
+static void empty_cache(gmd_session *s)
+{
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
+    s->subject.empty_cache();
+    gmd_session_take_floor(s, &frame);
+}
+
+static bool holds_more_than_at_start(gmd_session *s)
+{
+    bool holds = false;
+    for (int device = 0; device < s->device_count && !holds; device++) {
+        const gmd_device_figures *now = &s->figures[device], *was = &s->baseline[device];
+        gmd_session_look_at(s, device);
+        gmd_session_refresh(s);
+        holds = gmd_session_held(s, device) > s->held_at_start[device] ||
+                now->event_count > was->event_count || now->stream_count > was->stream_count ||
+                now->handle_count > was->handle_count ||
+                now->reservation_count > was->reservation_count;
+    }
+    return holds;
+}
+
+/* An allocator may give memory back lazily: what the first emptying marks goes with the second. */
+static void empty_all(gmd_session *s)
+{
+    empty_cache(s);
+    if (!s->is_over && holds_more_than_at_start(s)) {
+        empty_cache(s);
+    }
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = gmd_hash_add(hash, value);
+    return hash ^ hash >> 32;
+}
+
+/* Addresses never come again on an ascending device: of a block counts where it lies in its
+ * allocation. */
+static uint64_t hash_blocks(const gmd_session *s, uint64_t hash)
+{
+    for (uint32_t id = 0; id < s->block_end; id++) {
+        const gmd_live_block *b = &s->blocks[id].live;
+        gmd_device_range range = {0};
+        if (b->address && s->view.find_range &&
+            s->view.find_range(s->view.device_context, b->address, &range)) {
+            hash = mix(hash, b->bytes);
+            hash = mix(hash, b->stream);
+            hash = mix(hash, b->address - range.address);
+            hash = mix(hash, range.size);
+        }
+    }
+    return hash;
+}
+
+static uint64_t hash_state(const gmd_session *s)
+{
+    const gmd_stats *f = &s->stats[0];
+    uint64_t hash = hash_blocks(s, 1);
+    if (s->has_stats) {
+        const uint64_t figures[] = {f->allocated_bytes,      f->reserved_bytes,  f->active_bytes,
+                                    f->inactive_split_bytes, f->requested_bytes, f->segment_count};
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+            hash = mix(hash, figures[i]);
+        }
+    }
+    return hash ? hash : 1;
+}
+
+void gmd_session_finish(gmd_session *session)
+{
+    gmd_outcome *o = &session->shared->outcome;
+    if (session->is_scouting) {
+        session->state_hash = session->ends_here ? 0 : hash_state(session);
+    }
+    o->has_stats = session->has_stats;
+    o->has_pools = session->subject.begin_pool != NULL;
+    o->stats = session->stats[0];
+    o->device_calls = session->device_calls;
+    note_unfired_faults(session);
+    gmd_book_end(session);
+    if (session->is_over) {
+        return; /* after a violation the rest would only be its consequences */
+    }
+    gmd_session_begin(session);
+    judge_what_is_left(session);
+    if (session->is_over) {
+        return;
+    }
+    atomic_store(&session->shared->stage, GMD_STAGE_CLEAN_UP);
+    gmd_holds_release(session->holds);
+    if (session->runtime.sim) {
+        session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
+    }
+    gmd_session_end_pools(session); /* as a program leaves a scope before what it made there goes */
+    gmd_session_free_everything(session);
+    gmd_session_release_pools(session);
+    gmd_error error = {""};
+    for (int device = 0; device < session->device_count && !session->is_over; device++) {
+        gmd_status status = gmd_session_sync(session, device, GMD_ALL_STREAMS, &error);
+        if (status != GMD_OK) {
+            gmd_session_stop(session, status, &error);
+        }
+    }
+    gmd_session_begin(session);
+    if (session->subject.empty_cache) {
+        empty_all(session);
+    }
+    if (!session->is_over) {
+        judge_the_end(session);
+        gmd_session_forget_sights(session);
+        note_free_memory(session);
+    }
+    if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */
+        gmd_session_repeat(session);
+    }
+}
+
+void gmd_session_end_process(gmd_session *s)
+{
+    gmd_shared *shared = s->shared;
+    s->is_over = true;
+    shared->outcome.seconds = gmd_clock_s() - s->start_s;
+    gmd_session_finish(s);
+    if (s->is_in_process) {
+        gmd_outcome_tell(&shared->outcome);
+        abort();
+    }
+    atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
+    atomic_store(&shared->is_finished, 1);
+    fflush(NULL);
+    _exit(EXIT_SUCCESS);
+}
+
+void gmd_session_close(gmd_session *session)
+{
+    if (session->runtime.sim) {
+        session->runtime.sim->gmd_sim_observe(NULL, NULL);
+    }
+    gmd_threads_join(&session->threads);
+    gmd_judge_close(&session->judge);
+    gmd_holds_close(session->holds);
+    if (session->canaries) {
+        session->runtime.cudaDeviceSynchronize();
+    }
+    gmd_session_close_canaries(session);
+    gmd_session_close_book(session);
+    gmd_session_forget_graphs(session);
+    gmd_streams_close(&session->streams);
+    free(session->blocks);
+    gmd_uses_free(&session->uses);
+    gmd_mute_close(&session->mute);
+    free(session->calls);
+    session->blocks = NULL;
+    session->calls = NULL;
+}

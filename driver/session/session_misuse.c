@@ -1,0 +1,98 @@
+/* session_misuse.c - frees that a caller must not make, made on purpose: one after each of the
+ * first frees, later ever more rarely, by the number of requests, so that a run can be repeated. */
+#include "session_internal.h"
+
+enum { AT_FIRST = 8, FIRST_INTERVAL = 1024 };
+
+static bool is_due(gmd_session *s)
+{
+    gmd_misuses_made *made = &s->wrong_frees;
+    if (!s->judge.listener_count[GMD_HOOK_AFTER_WRONG_FREE] || s->interleaving ||
+        s->options->is_compared) {
+        return false;
+    }
+    bool is_one_of_the_first = made->count < AT_FIRST;
+    if (!is_one_of_the_first && s->request_index - made->last < made->interval) {
+        return false;
+    }
+    made->interval = is_one_of_the_first ? FIRST_INTERVAL : made->interval + made->interval / 4;
+    made->last = s->request_index;
+    made->count++;
+    return true;
+}
+
+/* A block that has lost its memory already is the business of `backing`, when it is freed. */
+static bool is_backed(const gmd_session *s, const gmd_live_block *b)
+{
+    uint64_t bad = 0;
+    return !s->view.is_backed ||
+           s->view.is_backed(s->view.device_context, b->address, b->bytes, b->device, &bad);
+}
+
+static const gmd_live_block *find_live(const gmd_session *s, int device)
+{
+    for (uint32_t id = 0; id < s->block_end; id++) {
+        const gmd_live_block *b = &s->blocks[id].live;
+        if (b->address && b->device == device && b->bytes > 1 && is_backed(s, b)) {
+            return b;
+        }
+    }
+    return NULL;
+}
+
+static gmd_wrong_free choose(const gmd_session *s, const gmd_live_block *freed)
+{
+    static char nobodys[16];
+    gmd_wrong_free f = {.kind = (gmd_wrong_free_kind)((s->wrong_frees.count - 1) % GMD_FREED_KINDS),
+                        .address = freed->address,
+                        .bytes = freed->bytes};
+    const gmd_live_block *live = find_live(s, freed->device);
+    if (f.kind == GMD_FREED_INSIDE && live) {
+        f.inside = *live;
+        f.address = live->address + (live->bytes > 512 ? 512 : 1);
+        f.bytes = live->bytes;
+    } else if (f.kind == GMD_FREED_FOREIGN) {
+        f.address = (uint64_t)(uintptr_t)nobodys;
+    } else if (f.kind == GMD_FREED_NULL) {
+        f.address = f.bytes = 0;
+    } else {
+        f.kind = GMD_FREED_TWICE;
+    }
+    return f;
+}
+
+static void make(gmd_session *s, const gmd_live_block *freed, const gmd_wrong_free *f)
+{
+    cudaStream_t stream = NULL;
+    gmd_streams_find(&s->streams, freed->device, freed->stream, &stream);
+    s->shared->wrong_free = *f;
+    atomic_store(&s->shared->is_freeing_wrongly, 1);
+    bool is_silent = !s->is_muted && gmd_mute_begin(&s->mute);
+    gmd_call_frame frame;
+    gmd_session_give_floor(s, &frame);
+    s->subject.free((void *)(uintptr_t)f->address, (size_t)f->bytes, freed->device, stream);
+    gmd_session_take_floor(s, &frame);
+    if (is_silent) {
+        gmd_mute_end(&s->mute);
+    }
+    atomic_store(&s->shared->is_freeing_wrongly, 0);
+}
+
+void gmd_session_misuse(gmd_session *s, const gmd_live_block *freed)
+{
+    if (!is_due(s)) {
+        return;
+    }
+    gmd_wrong_free f = choose(s, freed);
+    gmd_session_look_at(s, freed->device);
+    s->call_count = 0;
+    make(s, freed, &f);
+    gmd_session_refresh(s);
+    s->view.error_text = s->view.error_token = NULL; /* it may well complain */
+    s->view.wrong_free = &f;
+    s->view.misuses = s->misuses;
+    s->view.misuse_count = s->misuse_count;
+    gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_WRONG_FREE, &s->view);
+    s->view.wrong_free = NULL;
+    s->misuse_count = 0;
+}

@@ -1,0 +1,303 @@
+/* session_view.c - what the oracles get to see: the statistics, the device's figures and calls. */
+#include "gmd_promises.h"
+#include "interleave.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void read_figures(gmd_session *s, int device)
+{
+    gmd_sim_device_state state;
+    if (!s->runtime.sim || s->runtime.sim->gmd_sim_device(device, &state) != 0) {
+        return;
+    }
+    s->figures[device] = (gmd_device_figures){
+        .capacity_bytes = state.capacity_bytes,
+        .physical_bytes = state.physical_bytes,
+        .allocated_bytes = state.allocated_bytes,
+        .allocation_count = state.allocation_count,
+        .stream_count = state.stream_count - gmd_streams_created(&s->streams, device),
+        .event_count = state.event_count,
+        .mapped_bytes = state.mapped_bytes,
+        .handle_count = state.handle_count,
+        .reservation_count = state.reservation_count,
+        .reservation_bytes = state.reservation_bytes,
+        .pool_bytes = state.pool_bytes,
+    };
+}
+
+static bool read_stats(gmd_session *s, int device)
+{
+    gmd_stats *stats = &s->stats[device];
+    memset(stats, 0xff, sizeof *stats); /* GMD_STAT_UNKNOWN, where the allocator fills nothing in */
+    stats->struct_size = sizeof *stats;
+    gmd_session_enter_alone(s);
+    bool is_told = s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
+    gmd_self_deadlock_leave();
+    return is_told;
+}
+
+/* --- questions to the simulated device --------------------------------------------------- */
+
+static const gmd_sim_api *sim_of(const void *session)
+{
+    return ((const gmd_session *)session)->runtime.sim;
+}
+
+static bool find_range(const void *session, uint64_t address, gmd_device_range *range)
+{
+    gmd_sim_range found;
+    if (sim_of(session)->gmd_sim_find(address, &found) != 0) {
+        return false;
+    }
+    *range = (gmd_device_range){found.address, found.size, found.device};
+    return true;
+}
+
+static bool is_backed(const void *session, uint64_t address, uint64_t size, int device,
+                      uint64_t *bad)
+{
+    return sim_of(session)->gmd_sim_is_backed(address, size, device, bad);
+}
+
+static gmd_sim_point point_of(const gmd_use *use)
+{
+    return (gmd_sim_point){.stream = use->place, .ticket = use->ticket};
+}
+
+static bool is_ordered(const void *session, const gmd_use *use, int device, uint32_t stream)
+{
+    const gmd_session *s = session;
+    cudaStream_t handle = NULL;
+    return gmd_streams_find(&s->streams, device, stream, &handle) &&
+           s->runtime.sim->gmd_sim_is_ordered(point_of(use), device, handle);
+}
+
+static bool is_known(const void *session, const gmd_use *use)
+{
+    return sim_of(session)->gmd_sim_is_known(point_of(use));
+}
+
+/* --- questions to the allocator ----------------------------------------------------------- */
+
+static int walk(const void *session, int device, gmd_walk_fn *visit, void *context)
+{
+    gmd_session_enter_alone(session);
+    int result = ((const gmd_session *)session)->subject.walk(device, visit, context);
+    gmd_self_deadlock_leave();
+    return result;
+}
+
+static void each_live(const void *session, int device, gmd_live_fn *visit, void *context)
+{
+    const gmd_session *s = session;
+    for (uint32_t i = 0; i < s->block_end; i++) {
+        gmd_live_block b = s->blocks[i].live;
+        if (b.address && b.device == device) {
+            b.address = s->is_placed ? s->subject.place_of(device, b.address) : b.address;
+            visit(context, &b);
+        }
+    }
+}
+
+/* --- the view ---------------------------------------------------------------------------- */
+
+void gmd_session_view_untouched(gmd_session *s)
+{
+    for (int device = 0; device < s->device_count; device++) {
+        read_figures(s, device);
+        s->untouched[device] = s->figures[device];
+    }
+}
+
+static bool has_pool_requests(const gmd_session *s)
+{
+    const gmd_trace *t = s->workload->trace;
+    size_t i = 0;
+    while (t && i < t->count && !gmd_op_is_on_pool(t->requests[i].op)) {
+        i++;
+    }
+    return t && i < t->count;
+}
+
+void gmd_session_view_open(gmd_session *s)
+{
+    s->has_stats = s->subject.get_stats != NULL;
+    for (int device = 0; device < s->device_count; device++) {
+        s->has_stats = s->has_stats && read_stats(s, device);
+        read_figures(s, device);
+        s->baseline[device] = s->figures[device];
+        s->reserved_at_start[device] = s->stats[device].reserved_bytes;
+    }
+    for (int device = 0; device < s->device_count; device++) {
+        s->held_at_start[device] = gmd_session_held(s, device);
+        s->limit_at_start[device] = s->limit_bytes[device];
+    }
+    unsigned promises =
+        gmd_promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);
+    s->view = (gmd_view){.promises = promises,
+                         .promised_alignment =
+                             gmd_promised_alignment(promises, s->subject.promised_alignment),
+                         .is_reference = strcmp(s->options->allocator, "reference") == 0,
+                         .no_second_run = s->shared->no_second_run,
+                         .exports_pools = s->subject.begin_pool != NULL,
+                         .knows_requests = s->workload->trace && s->workload->trace->count,
+                         .has_pool_requests = has_pool_requests(s),
+                         .walk = s->subject.walk ? walk : NULL,
+                         .each_live = each_live,
+                         .can_empty_cache = s->subject.empty_cache != NULL,
+                         .device_context = s,
+                         .stats = s->has_stats ? &s->stats[0] : NULL,
+                         .stats_before = s->has_stats ? &s->stats_before : NULL,
+                         .stats_failed = s->subject.get_stats && !s->has_stats,
+                         .has_canaries = s->canaries != NULL,
+                         .no_canaries = s->no_canaries,
+                         .limit_bytes = s->limit_bytes[0],
+                         .device_bytes = s->total_bytes[0]};
+    if (s->runtime.sim) {
+        s->view.figures = &s->figures[0];
+        s->view.untouched = &s->untouched[0];
+        s->view.baseline = &s->baseline[0];
+        s->view.find_range = find_range;
+        s->view.is_backed = is_backed;
+        s->view.is_ordered = is_ordered;
+        s->view.is_known = is_known;
+        s->view.read_contents = gmd_session_read_contents;
+    }
+    s->device_calls = 0; /* what it did while it was loaded is not part of the run */
+}
+
+gmd_status gmd_session_open_judge(gmd_session *s, gmd_error *error)
+{
+    const gmd_run_options *o = s->options;
+    gmd_judge_options options = {o->known, o->conf, o->left_out, o->oracles_off};
+    return gmd_judge_open(&s->judge, &s->shared->outcome, &s->view, &options, error);
+}
+
+void gmd_session_begin(gmd_session *s)
+{
+    s->call_count = 0;
+    s->view.faults_hit = 0;
+    memset(s->view.faulted, 0, sizeof s->view.faulted);
+    s->view.thread_before = NULL;
+    s->view.thread_after = NULL;
+    s->view.error_text = s->view.error_token = NULL;
+    s->view.refusal = NULL;
+    s->view.pool_failure = NULL;
+    s->view.pool_is_let_go = false;
+    s->view.clash = NULL;
+    s->view.accesses = NULL;
+    s->view.access_count = 0;
+    s->view.device_request = GMD_STAT_UNKNOWN;
+    s->view.room = GMD_STAT_UNKNOWN;
+}
+
+void gmd_session_look_at(gmd_session *s, int device)
+{
+    s->view.device = device;
+    s->view.is_busy = gmd_interleave_others_inside(s) > 0;
+    s->view.live_count = s->live_count[device];
+    s->view.live_bytes = s->live_bytes[device];
+    s->view.block = NULL;
+    s->view.out_of_memory = false;
+    s->view.uses = NULL;
+    s->view.use_count = 0;
+    s->view.recorded_count = 0;
+    s->view.recorded_streams = 0;
+    s->view.is_capturing = s->is_capturing;
+    s->view.limit_bytes = s->limit_bytes[device];
+    s->view.device_bytes = s->total_bytes[device];
+    if (s->has_stats) {
+        s->stats_before = s->stats[device];
+        s->view.stats = &s->stats[device];
+        s->view.reserved_at_start = s->reserved_at_start[device];
+    }
+    if (s->runtime.sim) {
+        s->view.figures = &s->figures[device];
+        s->view.untouched = &s->untouched[device];
+        s->view.baseline = &s->baseline[device];
+    }
+}
+
+static void read_device(gmd_session *s, int device)
+{
+    if (s->has_stats && !read_stats(s, device)) {
+        gmd_outcome_violation(&s->shared->outcome, s->options->known,
+                              GMD_KIND(accounting, no_statistics), GMD_NO_PARTIES, s->request_index,
+                              "gmd_get_stats failed after it had worked before");
+        s->is_over = true;
+    }
+    read_figures(s, device);
+}
+
+static void show_calls(gmd_session *s)
+{
+    s->view.calls = s->calls;
+    s->view.call_count = s->call_count;
+    s->view.sees_calls = s->runtime.sim && !s->interleaving;
+}
+
+void gmd_session_refresh(gmd_session *s)
+{
+    show_calls(s);
+    int device = s->view.device;
+    s->view.live_count = s->live_count[device];
+    s->view.live_bytes = s->live_bytes[device];
+    s->view.is_busy = gmd_interleave_others_inside(s) > 0;
+    if (s->view.is_busy) {
+        return; /* the allocator may be in the middle of a change, and hold its lock */
+    }
+    /* Requests on other devices have ended while it was busy; emptying the cache is about all. */
+    const gmd_request *r = s->view.request;
+    bool concerns_all = s->view.is_overlapped || (r && r->op == GMD_OP_EMPTY_CACHE);
+    for (int d = 0; concerns_all && d < s->device_count; d++) {
+        if (d != device) {
+            read_device(s, d);
+        }
+    }
+    read_device(s, device);
+    if (device == 0 && s->figures[0].physical_bytes > s->peak_reserved) {
+        s->peak_reserved = s->figures[0].physical_bytes;
+    }
+    gmd_session_follow_bounds(s);
+}
+
+uint64_t gmd_session_held(const gmd_session *s, int device)
+{
+    const gmd_device_figures *now = &s->figures[device], *was = &s->untouched[device];
+    if (s->has_stats && s->stats[device].reserved_bytes != GMD_STAT_UNKNOWN) {
+        return s->stats[device].reserved_bytes;
+    }
+    return now->allocated_bytes + now->mapped_bytes - was->allocated_bytes - was->mapped_bytes;
+}
+
+static uint64_t left_of(uint64_t bound, uint64_t taken)
+{
+    return bound > taken ? bound - taken : 0;
+}
+
+uint64_t gmd_session_room(const gmd_session *s, int device)
+{
+    if (!s->runtime.sim || s->limit_is_unknown[device]) {
+        return GMD_STAT_UNKNOWN;
+    }
+    const gmd_device_figures *now = &s->figures[device];
+    uint64_t memory = now->capacity_bytes < s->budget_bytes[device] ? now->capacity_bytes
+                                                                    : s->budget_bytes[device];
+    uint64_t by_device = left_of(memory, now->physical_bytes);
+    uint64_t by_limit = left_of(s->limit_bytes[device], gmd_session_held(s, device));
+    return by_limit < by_device ? by_limit : by_device;
+}
+
+void gmd_session_judge(gmd_session *s)
+{
+    show_calls(s);
+    s->view.misuses = s->misuses;
+    s->view.misuse_count = s->misuse_count;
+    gmd_session_judge_sights(s);
+    gmd_judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
+    s->misuse_count = 0;
+    if (s->runtime.sim && s->thread_after.last_error && s->view.thread_after) {
+        s->runtime.cudaGetLastError(); /* an excused one: the next request begins without it */
+    }
+}

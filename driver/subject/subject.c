@@ -1,0 +1,272 @@
+#define _GNU_SOURCE /* dl_iterate_phdr */
+#include "gmd_subject.h"
+
+#include "elf_file.h"
+#include "gmd_torch.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PYTORCH_ALIGNMENT 512
+#define CUDA_ALIGNMENT    256 /* what cudaMalloc promises */
+#define NAME_BYTES        128
+
+/* The allocators that gmd brings along. */
+typedef struct builtin {
+    const char *spec, *file; /* file NULL: compiled on this machine (gmd_torch.h) */
+    uint64_t alignment;
+} builtin;
+
+static const builtin builtins[] = {
+    {"reference", "libgmd_allocator.so", PYTORCH_ALIGNMENT},
+    {"cudamalloc", "libgmd_cudamalloc.so", CUDA_ALIGNMENT},
+    {"cudamallocasync", "libgmd_cudamallocasync.so", CUDA_ALIGNMENT},
+    {"torch", NULL, PYTORCH_ALIGNMENT},
+};
+
+typedef struct subject_spec {
+    char path[4096];
+    char malloc_name[NAME_BYTES], free_name[NAME_BYTES]; /* empty: try the usual ones */
+    const builtin *builtin;                              /* NULL: somebody else's */
+} subject_spec;
+
+static bool is_torch(const subject_spec *spec)
+{
+    return spec->builtin && !spec->builtin->file;
+}
+
+static gmd_status split_names(const char *names, subject_spec *out, const char *spec,
+                              gmd_error *error)
+{
+    const char *comma = strchr(names, ',');
+    if (!comma || comma == names || !comma[1] || strchr(comma + 1, ',') ||
+        comma - names >= NAME_BYTES || strlen(comma + 1) >= NAME_BYTES) {
+        return gmd_fail(
+            error, GMD_BAD_INPUT,
+            "--allocator %s: expected PATH.so:MALLOC,FREE with the names of two functions", spec);
+    }
+    memcpy(out->malloc_name, names, (size_t)(comma - names));
+    snprintf(out->free_name, NAME_BYTES, "%s", comma + 1);
+    return GMD_OK;
+}
+
+static gmd_status name_builtin(const gmd_subject_source *source, subject_spec *out,
+                               gmd_error *error)
+{
+    if (!is_torch(out)) {
+        snprintf(out->path, sizeof out->path, "%s/%s", source->lib_directory, out->builtin->file);
+        return GMD_OK;
+    }
+    if (!source->torch_adapter) {
+        return gmd_fail(error, GMD_FAILED, "--allocator torch: no adapter was built");
+    }
+    snprintf(out->path, sizeof out->path, "%s", source->torch_adapter);
+    return GMD_OK;
+}
+
+static gmd_status parse_spec(const gmd_subject_source *source, subject_spec *out, gmd_error *error)
+{
+    const char *spec = source->spec;
+    *out = (subject_spec){0};
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
+        if (strcmp(spec, builtins[i].spec) == 0) {
+            out->builtin = &builtins[i];
+            return name_builtin(source, out, error);
+        }
+    }
+    const char *end = strstr(spec, ".so");
+    for (const char *later; end && (later = strstr(end + 3, ".so")) != NULL;) {
+        end = later;
+    }
+    const char *colon = end ? strchr(end, ':') : NULL;
+    size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
+    if (!end || length >= sizeof out->path - 2) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator %s: expected reference, cudamalloc, cudamallocasync, torch, "
+                        "PATH.so or PATH.so:MALLOC,FREE",
+                        spec);
+    }
+    /* dlopen looks for a name without a slash in the system's folders: the user means this one. */
+    snprintf(out->path, sizeof out->path, "%s%.*s", memchr(spec, '/', length) ? "" : "./",
+             (int)length, spec);
+    return colon ? split_names(colon + 1, out, spec, error) : GMD_OK;
+}
+
+gmd_status gmd_subject_check(const gmd_subject_source *source, gmd_error *error)
+{
+    subject_spec parsed;
+    gmd_status status = parse_spec(source, &parsed, error);
+    if (status == GMD_OK && access(parsed.path, R_OK) != 0) {
+        status = gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot read %s", source->spec,
+                          parsed.path);
+    }
+    return status;
+}
+
+/* --- the CUDA libraries of the process ---------------------------------------------------- */
+
+typedef struct runtimes {
+    const char *lib_directory;
+    bool has_simulated;
+    uint32_t real_count;
+    char real[512]; /* the last one */
+} runtimes;
+
+static int note_runtime(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)size;
+    runtimes *r = context;
+    const char *slash = strrchr(object->dlpi_name, '/');
+    const char *base = slash ? slash + 1 : object->dlpi_name;
+    if (strncmp(base, "libcudart.so", 12) != 0) {
+        return 0;
+    }
+    size_t length = strlen(r->lib_directory);
+    if (strncmp(object->dlpi_name, r->lib_directory, length) == 0 &&
+        strncmp(object->dlpi_name + length, "/sim/", 5) == 0) {
+        r->has_simulated = true;
+    } else {
+        r->real_count++;
+        snprintf(r->real, sizeof r->real, "%s", object->dlpi_name);
+    }
+    return 0;
+}
+
+/* An allocator built to look for its own CUDA libraries first (DT_RPATH) still gets the ones that
+ * are loaded already, which have the same soname; of another major version it would get its own,
+ * and would work past the simulated device. PyTorch's streams and gmd's must be of one runtime,
+ * too.
+ */
+static gmd_status check_runtimes(const gmd_subject_source *source, const subject_spec *spec,
+                                 gmd_error *error)
+{
+    runtimes r = {.lib_directory = source->lib_directory};
+    dl_iterate_phdr(note_runtime, &r);
+    if (r.has_simulated && r.real_count) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator %s: brings a CUDA runtime of its own, %s, past the simulated "
+                        "device: gmd simulates libcudart.so.12 and .13",
+                        source->spec, r.real);
+    }
+    if (is_torch(spec) && r.real_count > 1) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator torch: uses another CUDA runtime (%s) than the one that was "
+                        "found for --device cuda; set GMD_CUDART to PyTorch's",
+                        r.real);
+    }
+    return GMD_OK;
+}
+
+/* --- binding ------------------------------------------------------------------------------ */
+
+/* A function pointer from dlsym, without the cast that ISO C does not have. */
+static void bind(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof symbol);
+}
+
+static bool bind_pair(gmd_subject *s, const char *malloc_name, const char *free_name)
+{
+    bind(s->library, malloc_name, &s->malloc);
+    bind(s->library, free_name, &s->free);
+    return s->malloc && s->free;
+}
+
+static bool bind_usual_pair(gmd_subject *s)
+{
+    static const char *const pairs[][2] = {
+        {"gmd_malloc", "gmd_free"}, {"my_malloc", "my_free"},   {"alloc_fn", "free_fn"},
+        {"alloc_fn", "dealloc_fn"}, {"my_alloc", "my_free"},    {"my_allocate", "my_deallocate"},
+        {"rmm_alloc", "rmm_free"},  {"allocate", "deallocate"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (bind_pair(s, pairs[i][0], pairs[i][1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All three or none. */
+static void bind_pools(gmd_subject *s)
+{
+    bind(s->library, "gmd_begin_pool", &s->begin_pool);
+    bind(s->library, "gmd_end_pool", &s->end_pool);
+    bind(s->library, "gmd_release_pool", &s->release_pool);
+    if (!s->end_pool || !s->release_pool) {
+        s->begin_pool = NULL;
+    }
+}
+
+static void bind_optional(gmd_subject *s)
+{
+    bind(s->library, "gmd_init", &s->init);
+    bind(s->library, "gmd_empty_cache", &s->empty_cache);
+    bind(s->library, "gmd_record_stream", &s->record_stream);
+    bind(s->library, "gmd_forget_stream", &s->forget_stream);
+    bind(s->library, "gmd_set_memory_fraction", &s->set_memory_fraction);
+    bind(s->library, "gmd_get_stats", &s->get_stats);
+    bind(s->library, "gmd_memory_stats", &s->memory_stats);
+    bind(s->library, "gmd_walk", &s->walk);
+    bind(s->library, "gmd_configure", &s->configure);
+    bind(s->library, "gmd_restart", &s->restart);
+    bind(s->library, "gmd_reset_peak_stats", &s->reset_peak_stats);
+    bind(s->library, "gmd_order_segments", &s->order_segments);
+    bind(s->library, "gmd_place_of", &s->place_of);
+    bind(s->library, "gmd_device_request", &s->device_request);
+    bind(s->library, "gmd_set_quirk", &s->set_quirk);
+    bind(s->library, "gmd_quirk_count", &s->quirk_count);
+    bind_pools(s);
+    bind(s->library, "gmd_promises", &s->promises);
+    bind(s->library, "gmd_last_error", &s->last_error);
+}
+
+static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,
+                       const subject_spec *spec, gmd_error *error)
+{
+    gmd_status status = is_torch(spec) ? gmd_torch_prepare(source->conf, error) : GMD_OK;
+    if (status != GMD_OK) {
+        return status;
+    }
+    snprintf(subject->path, sizeof subject->path, "%s", spec->path);
+    if (!gmd_elf_file_is_whole(spec->path)) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator %s: cannot be loaded: the file is cut short", source->spec);
+    }
+    subject->library = dlopen(spec->path, RTLD_NOW | RTLD_LOCAL);
+    return subject->library ? check_runtimes(source, spec, error)
+                            : gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot be loaded: %s",
+                                       source->spec, dlerror());
+}
+
+gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *source,
+                            gmd_error *error)
+{
+    subject_spec parsed;
+    gmd_status status = parse_spec(source, &parsed, error);
+    *subject = (gmd_subject){.promised_alignment =
+                                 parsed.builtin ? parsed.builtin->alignment : CUDA_ALIGNMENT};
+    if (status == GMD_OK) {
+        status = load(subject, source, &parsed, error);
+    }
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (parsed.malloc_name[0] && !bind_pair(subject, parsed.malloc_name, parsed.free_name)) {
+        return gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: the library has no function %s",
+                        source->spec, subject->malloc ? parsed.free_name : parsed.malloc_name);
+    }
+    if (!parsed.malloc_name[0] && !bind_usual_pair(subject)) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "--allocator %s: the library has neither gmd_malloc and gmd_free nor "
+                        "another pair that gmd tries; name them: %s:MALLOC,FREE",
+                        source->spec, parsed.path);
+    }
+    bind_optional(subject);
+    return GMD_OK;
+}

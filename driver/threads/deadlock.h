@@ -1,0 +1,12 @@
+/* deadlock.h - who waits for whom, when nobody can go on. With the state's lock held. */
+#ifndef GMD_DEADLOCK_H
+#define GMD_DEADLOCK_H
+
+#include "schedule_state.h"
+
+/* The allocator has threads of its own that could end the wait. */
+bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t);
+/* Does not return. */
+void gmd_turns_report_deadlock(void);
+
+#endif

@@ -1,0 +1,79 @@
+/* schedule_state.h - the state of the scheduler (gmd_scheduler.h), which its files share:
+ * scheduler.c, as threads come and go; turns.c, who has the turn; locks.c, what interpose.c asks
+ * for; deadlock.c, who waits for whom; watchdog.c, threads that block or spin outside the
+ * scheduler's control. */
+#ifndef GMD_SCHEDULE_STATE_H
+#define GMD_SCHEDULE_STATE_H
+
+#include "gmd_random.h"
+#include "gmd_scheduler_config.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define GMD_NOBODY   UINT32_MAX
+#define GMD_HELD_MAX 64
+
+typedef enum gmd_thread_state {
+    GMD_THREAD_ABSENT,
+    GMD_THREAD_READY,   /* could run */
+    GMD_THREAD_RUNNING, /* has the turn */
+    GMD_THREAD_BLOCKED,
+    GMD_THREAD_ASTRAY, /* lost its turn to the watchdog: runs, or is blocked, out of our hands */
+    GMD_THREAD_DONE,
+} gmd_thread_state;
+
+typedef enum gmd_wait_reason { GMD_FOR_LOCK, GMD_FOR_SIGNAL, GMD_FOR_REQUEST } gmd_wait_reason;
+
+typedef struct gmd_turns_thread {
+    gmd_thread_state state;
+    gmd_wait_reason reason; /* BLOCKED */
+    const void *object;     /* BLOCKED for a lock or a signal */
+    bool is_timed, has_timed_out;
+    bool is_in_subject;
+    unsigned calls; /* of CUDA under way: a host function's are within another */
+    sem_t turn;
+    pid_t id;
+    clockid_t clock;                /* of its processor time */
+    const void *held[GMD_HELD_MAX]; /* locks, the latest last; beyond that many, none is named */
+    unsigned held_count;
+} gmd_turns_thread;
+
+/* Everything is under `lock`, a semaphore since the functions of mutexes are our callers. */
+struct gmd_turns {
+    gmd_scheduler_config config;
+    gmd_turns_thread threads[GMD_MAX_THREADS];
+    sem_t lock;
+    unsigned current, last, joined; /* current: who has the turn, or GMD_NOBODY */
+    gmd_random random;
+    uint64_t
+        keep_below; /* of 2^64: the thread that has the turn goes on for random numbers below */
+    size_t next_choice;
+    unsigned lapses;
+    atomic_uint_fast64_t operations; /* moves whenever the turn's holder comes by */
+    pthread_t watchdog;
+    pid_t watchdog_id;
+    sem_t ending; /* posted once: the watchdog is to end */
+};
+
+extern struct gmd_turns gmd_turns;
+extern _Thread_local gmd_turns_thread *gmd_turns_me; /* NULL: not a scheduled thread */
+
+static inline unsigned gmd_turns_index(const gmd_turns_thread *t)
+{
+    return (unsigned)(t - gmd_turns.threads);
+}
+
+void gmd_turns_wait_for(sem_t *semaphore);
+void gmd_turns_lock(void);
+void gmd_turns_unlock(void);
+
+/* With the lock held: the scheduled thread that holds a lock; NULL: none does. */
+const gmd_turns_thread *gmd_turns_holder(const void *object);
+/* The process has threads that are neither scheduled nor the watchdog. */
+bool gmd_turns_has_foreign_threads(void);
+
+#endif

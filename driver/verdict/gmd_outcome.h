@@ -1,0 +1,131 @@
+/* gmd_outcome.h - what one run found: the result model that the driver fills in and every report
+ * writer reads. One outcome is one scenario, trace or history run once on one allocator.
+ *
+ * It is plain data of fixed size: the driver's child process writes it into memory shared with its
+ * parent, so that what was found before a crash survives the crash. */
+#ifndef GMD_OUTCOME_H
+#define GMD_OUTCOME_H
+
+#include "gmd_abi.h"
+#include "gmd_kind.h"
+#include "gmd_stated_bound.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GMD_VIOLATION_MAX 32
+#define GMD_PHASE_MAX     2048
+#define GMD_ORACLE_MAX    32
+#define GMD_NOTE_MAX      16
+#define GMD_BOUND_MAX     8
+
+typedef enum gmd_verdict {
+    GMD_PASS,  /* nothing wrong found */
+    GMD_FAIL,  /* a violation, an unmet expectation, or a history that was not reproduced */
+    GMD_ERROR, /* the run could not be carried out; `error` says why */
+} gmd_verdict;
+
+typedef struct gmd_violation {
+    char oracle[24];
+    gmd_identity identity; /* what makes it the same defect as another one */
+    uint64_t request; /* index from 0 of the request after which it showed; the count: at the end */
+    char message[600];   /* for people */
+    char case_path[256]; /* a .gmd file that replays it; empty when none was written */
+} gmd_violation;
+
+typedef enum gmd_oracle_fate {
+    GMD_ORACLE_PASSED,
+    GMD_ORACLE_FAILED,
+    GMD_ORACLE_SKIPPED
+} gmd_oracle_fate;
+
+typedef struct gmd_oracle_result {
+    char name[24];
+    int fate;         /* gmd_oracle_fate */
+    char reason[160]; /* SKIPPED: what it could not see */
+} gmd_oracle_result;
+
+/* A named point of a scenario or history; bytes, as memory_allocated() and its kin give them. */
+typedef struct gmd_phase {
+    char label[64];
+    uint64_t allocated, max_allocated, reserved, max_reserved;
+} gmd_phase;
+
+/* A deviation of the recorded version that the allocator kept to, and where it mattered. */
+typedef struct gmd_check_quirk {
+    char name[24];
+    uint64_t count;        /* requests */
+    uint64_t requests[16]; /* indices of the first ones */
+} gmd_check_quirk;
+
+/* replay --check: the allocator against what was recorded. */
+typedef struct gmd_check {
+    bool present;
+    bool exact; /* every request, device event, the end state, and the statistics that were there */
+    uint64_t requests, matched;
+    bool is_cut_off; /* not exact only because a violation ended it, with no difference so far */
+    uint64_t cut_off_at; /* then: the request that the violation came with */
+    struct {
+        bool present;
+        uint64_t request; /* index from 0; `requests`: at the end */
+        char what[32];    /* "address", "segment_alloc", "segment_free", "oom", "statistics",
+                             "end_state" */
+        char expected[200], got[200];
+        char text[120]; /* the request as a line of .gmd */
+    } first_difference;
+    bool end_state_checked, statistics_checked;
+    uint64_t device_events;    /* segment_alloc, segment_free and oom events compared */
+    uint64_t blocks_compared;  /* of the final snapshot */
+    uint64_t figures_compared; /* statistics: figures of NAME.json, or of the operations file */
+    uint64_t limit_bytes;      /* the memory limit that was set; 0: none */
+    bool limit_inferred;
+    gmd_check_quirk quirks[8]; /* those that mattered */
+    uint32_t quirk_count;
+} gmd_check;
+
+/* What the run has had until now: a known defect may show after that only (gmd_known.h). */
+typedef struct gmd_scene {
+    char conf[160];     /* the allocator's settings */
+    char faults[8][40]; /* functions of the device that were made to fail; the first ones */
+    uint32_t fault_count;
+    bool has_destroyed;     /* a stream */
+    bool has_second_device; /* a request on, or for, another device than the first */
+    bool has_begun_pool;    /* or has_captured, which opens one */
+    bool has_captured;
+    bool is_spoilt; /* by a known defect: what follows may be its consequence */
+} gmd_scene;
+
+/* In three parts: whose outcome it is, what the run found as single values, and tables, of which a
+ * run writes only what it counts. Each run begins with the second part as it was before the first
+ * request: what is added there is set back without a line about it (gmd_child_begin_run). */
+typedef struct gmd_outcome {
+    char name[256];    /* scenario name or file name */
+    char path[512];    /* the file that was run, as it was given; empty: none, or it is longer */
+    char kind[16];     /* "scenario", "trace", "history" */
+    char variant[128]; /* the parameters, "leak=true"; may be empty */
+    uint64_t seed;
+
+    int verdict;      /* gmd_verdict; the first of the second part */
+    int error_status; /* gmd_status, GMD_ERROR only: whose fault it is */
+    char error[768];  /* GMD_ERROR only */
+    uint64_t requests;
+    uint64_t device_calls; /* cudaMalloc and cudaFree together; 0 where not seen */
+    double seconds;        /* wall time of the requests, without start-up and reading the input */
+    uint32_t faults_planted, faults_unfired; /* `fault` requests carried out; that hit no call */
+    uint64_t known_count;          /* violations that are known (--known): not among the below */
+    bool has_stats, has_pools;     /* the allocator exports them */
+    gmd_stats stats;               /* before the final clean-up */
+    uint64_t smallest_limit_bytes; /* that it runs in; 0: it was not looked for */
+    gmd_check check;
+    gmd_scene scene;
+    uint32_t violation_count, oracle_count, phase_count, bound_count, note_count;
+    uint32_t phases_dropped; /* beyond GMD_PHASE_MAX */
+
+    gmd_violation violations[GMD_VIOLATION_MAX]; /* the first of the third part */
+    gmd_oracle_result oracles[GMD_ORACLE_MAX];
+    gmd_phase phases[GMD_PHASE_MAX];
+    gmd_stated_bound bounds[GMD_BOUND_MAX];
+    char notes[GMD_NOTE_MAX][640]; /* what a reader should know: "limit inferred: 2560 MiB" */
+} gmd_outcome;
+
+#endif

@@ -1,0 +1,165 @@
+#include "gmd_judge.h"
+
+#include "gmd_state_features.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static gmd_oracle_result *result_of(gmd_outcome *outcome, const char *oracle)
+{
+    for (uint32_t i = 0; i < outcome->oracle_count; i++) {
+        if (strcmp(outcome->oracles[i].name, oracle) == 0) {
+            return &outcome->oracles[i];
+        }
+    }
+    if (outcome->oracle_count == GMD_ORACLE_MAX) {
+        return NULL;
+    }
+    gmd_oracle_result *result = &outcome->oracles[outcome->oracle_count++];
+    snprintf(result->name, sizeof result->name, "%s", oracle);
+    return result;
+}
+
+void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                           const gmd_given_party *parties, uint64_t request, const char *message)
+{
+    const char *oracle = gmd_kinds[kind].oracle;
+    gmd_identity identity;
+    gmd_identity_make(&identity, kind, parties);
+    const gmd_known_entry *entry = gmd_known_find(known, &outcome->scene, &identity, message);
+    if (entry || outcome->scene.is_spoilt) {
+        outcome->scene.is_spoilt |= entry && entry->spoils;
+        outcome->known_count++;
+        return;
+    }
+    outcome->verdict = outcome->verdict == GMD_ERROR ? GMD_ERROR : GMD_FAIL;
+    gmd_oracle_result *result = result_of(outcome, oracle);
+    if (result) {
+        result->fate = GMD_ORACLE_FAILED;
+    }
+    if (outcome->violation_count == GMD_VIOLATION_MAX) {
+        return;
+    }
+    gmd_violation *v = &outcome->violations[outcome->violation_count++];
+    *v = (gmd_violation){.identity = identity, .request = request};
+    snprintf(v->oracle, sizeof v->oracle, "%s", oracle);
+    snprintf(v->message, sizeof v->message, "%s", message);
+}
+
+void gmd_outcome_tell(const gmd_outcome *o)
+{
+    for (uint32_t i = 0; i < o->violation_count; i++) {
+        const gmd_violation *v = &o->violations[i];
+        fprintf(stderr, "gmd: %s, request %" PRIu64 ": %s\n", v->oracle, v->request, v->message);
+    }
+    if (o->verdict == GMD_ERROR) {
+        fprintf(stderr, "gmd: %s\n", o->error);
+    }
+}
+
+void gmd_outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error)
+{
+    outcome->verdict = GMD_ERROR;
+    outcome->error_status = status;
+    snprintf(outcome->error, sizeof outcome->error, "%s", error->text);
+}
+
+void gmd_violation_add(gmd_judge *judge, gmd_kind kind, const gmd_given_party *parties,
+                       const char *format, ...)
+{
+    char message[sizeof((gmd_violation *)0)->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    gmd_outcome_violation(judge->outcome, judge->known, kind, parties, judge->request_index,
+                          message);
+}
+
+void gmd_precondition_met(gmd_judge *judge, unsigned which)
+{
+    if (judge->features) {
+        const char *name = judge->speaking->entry->name;
+        uint32_t family = (uint32_t)(unsigned char)name[0] ^ (uint32_t)(unsigned char)name[1] << 3;
+        gmd_features_add(judge->features, family & 0xff, which);
+    }
+}
+
+/* Puts the hooks of an oracle that can see into the lists. */
+static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
+{
+    gmd_hook_fn *const hooks[GMD_HOOK_COUNT] = {
+        [GMD_HOOK_AFTER_ALLOC] = oracle->after_alloc,
+        [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
+        [GMD_HOOK_ON_SIGHT] = oracle->on_sight,
+        [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
+        [GMD_HOOK_AFTER_REFUSAL] = oracle->after_refusal,
+        [GMD_HOOK_AFTER_WRONG_FREE] = oracle->after_wrong_free,
+        [GMD_HOOK_AFTER_PEAK_RESET] = oracle->after_peak_reset,
+        [GMD_HOOK_WHEN_OVER] = oracle->when_over,
+        [GMD_HOOK_AT_END] = oracle->at_end,
+    };
+    for (int hook = 0; hook < GMD_HOOK_COUNT; hook++) {
+        if (hooks[hook]) {
+            judge->listeners[hook][judge->listener_count[hook]++] =
+                (gmd_listener){hooks[hook], state, oracle};
+        }
+    }
+}
+
+gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
+                          const gmd_judge_options *options, gmd_error *error)
+{
+    *judge = (gmd_judge){.outcome = outcome, .known = options->known};
+    outcome->scene = (gmd_scene){.fault_count = 0};
+    snprintf(outcome->scene.conf, sizeof outcome->scene.conf, "%s",
+             options->conf ? options->conf : "");
+    for (size_t i = 0; gmd_oracles[i]; i++) {
+        const gmd_oracle *oracle = gmd_oracles[i];
+        const char *reason = oracle->blind_spot ? oracle->blind_spot(view) : NULL;
+        bool is_off = options->oracles_off ||
+                      (options->left_out && strcmp(options->left_out, oracle->entry->name) == 0);
+        reason = is_off ? "switched off" : reason;
+        gmd_oracle_result *result = result_of(outcome, oracle->entry->name);
+        result->fate = reason ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED;
+        result->reason[0] = '\0';
+        if (reason) {
+            snprintf(result->reason, sizeof result->reason, "%s", reason);
+        }
+        bool is_idle = oracle->needs_pools && view->knows_requests && !view->has_pool_requests;
+        bool is_asked = !reason && !is_idle;
+        if (is_asked && oracle->create && !(judge->states[i] = oracle->create())) {
+            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s",
+                            oracle->entry->name);
+        }
+        if (is_asked) {
+            listen(judge, oracle, judge->states[i]);
+        }
+    }
+    return GMD_OK;
+}
+
+void gmd_judge_close(gmd_judge *judge)
+{
+    for (size_t i = 0; gmd_oracles[i]; i++) {
+        if (gmd_oracles[i]->destroy && judge->states[i]) {
+            gmd_oracles[i]->destroy(judge->states[i]);
+        }
+        judge->states[i] = NULL;
+    }
+}
+
+void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view)
+{
+    judge->request_index = view->request_index;
+    for (uint32_t i = 0; i < judge->listener_count[hook]; i++) {
+        const gmd_listener *l = &judge->listeners[hook][i];
+        if (view->is_busy && l->oracle->needs_quiet) {
+            continue;
+        }
+        judge->speaking = l->oracle;
+        l->hook(l->state, view, judge);
+    }
+}

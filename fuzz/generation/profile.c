@@ -1,0 +1,231 @@
+/* profile.c - what kinds of sequences a campaign makes. */
+#include "gmd_generate.h"
+
+#include "gmd_size.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const gmd_profile_confs[] = {
+    "expandable_segments:True",
+    "max_split_size_mb:20",
+    "garbage_collection_threshold:0.6",
+    "roundup_power2_divisions:4",
+    "max_split_size_mb:32,garbage_collection_threshold:0.8",
+    "expandable_segments:True,max_split_size_mb:20",
+    "expandable_segments:True,garbage_collection_threshold:0.6",
+};
+const size_t gmd_profile_conf_count = sizeof gmd_profile_confs / sizeof *gmd_profile_confs;
+
+/* Sizes at which caching allocators change their ways: rounding, small and large pools, segment
+ * sizes, pages. */
+static const uint64_t boundaries[] = {512, 1 * GMD_MIB, 2 * GMD_MIB, 10 * GMD_MIB, 20 * GMD_MIB};
+
+static uint64_t draw_size(gmd_random *r, uint64_t capacity)
+{
+    static const int64_t steps[] = {-512, -1, 0, 0, 0, 1, 512};
+    switch (gmd_random_below(r, 4)) {
+    case 0:
+        return 512 * (1 + gmd_random_below(r, 16));
+    case 1:
+        return (1 + gmd_random_below(r, 40)) * GMD_MIB;
+    case 2: /* a part of the memory */
+        return capacity / (1 + gmd_random_below(r, 8));
+    default:
+        return boundaries[gmd_random_below(r, sizeof boundaries / sizeof *boundaries)] +
+               (uint64_t)steps[gmd_random_below(r, sizeof steps / sizeof *steps)];
+    }
+}
+
+static void draw_memory(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
+{
+    static const uint64_t capacities[] = {16, 32, 40, 64, 64, 100, 128, 256, 1024};
+    static const double fractions[] = {0.25, 0.5, 0.5, 0.75, 0.9};
+    size_t count = sizeof capacities / sizeof *capacities;
+    p->capacity_bytes = space->capacity_bytes ? space->capacity_bytes
+                                              : capacities[gmd_random_below(r, count)] * GMD_MIB;
+    bool has_fraction = space->has_fraction && gmd_random_chance(r, 50);
+    double fraction = fractions[gmd_random_below(r, sizeof fractions / sizeof *fractions)];
+    p->fraction = has_fraction ? fraction : 1;
+    if (space->fraction > 0) {
+        p->fraction = space->fraction;
+    }
+    p->palette_count = 1 + (uint32_t)gmd_random_below(r, GMD_PALETTE_MAX);
+    for (uint32_t i = 0; i < p->palette_count; i++) {
+        p->palette[i] = draw_size(r, (uint64_t)(p->fraction * (double)p->capacity_bytes));
+    }
+    p->palette_percent = (uint8_t)(30 + gmd_random_below(r, 60));
+    p->cap_percent = (uint8_t)gmd_random_below(r, 40);
+    p->has_huge_sizes = gmd_random_chance(r, 10);
+}
+
+static gmd_schedule_kind draw_schedule(const gmd_profile_space *space, gmd_random *r)
+{
+    uint64_t choice = gmd_random_below(r, space->has_seeded_schedules ? 10 : 7);
+    if (space->schedule && space->schedule->kind != GMD_SCHEDULE_UNSTATED) {
+        return space->schedule->kind;
+    }
+    return choice < 3   ? GMD_SCHEDULE_TIMED
+           : choice < 6 ? GMD_SCHEDULE_LAZY
+           : choice < 7 ? GMD_SCHEDULE_EAGER
+                        : GMD_SCHEDULE_SEEDED;
+}
+
+uint32_t gmd_profile_needs_met(const gmd_profile *p, const gmd_profile_space *space)
+{
+    bool has_captures = space->has_pools && space->has_captures && !p->interleaves;
+    return GMD_NEEDS_EMPTY_CACHE | (space->has_record_stream ? GMD_NEEDS_RECORD_STREAM : 0) |
+           (space->has_fraction ? GMD_NEEDS_FRACTION : 0) |
+           (space->has_pools ? GMD_NEEDS_POOLS : 0) | (has_captures ? GMD_NEEDS_CAPTURES : 0) |
+           (space->fault_target_count ? GMD_NEEDS_FAULTS : 0) |
+           (space->has_budgets ? GMD_NEEDS_BUDGETS : 0) |
+           (p->stream_count > 1 ? GMD_NEEDS_STREAMS : 0) |
+           (p->device_count > 1 ? GMD_NEEDS_DEVICES : 0);
+}
+
+/* Most sequences leave out most kinds of requests: those that are left come close together. What
+ * needs pools has a draw of its own. */
+static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
+{
+    uint32_t missing = ~gmd_profile_needs_met(p, space);
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        const gmd_request_row *row = &gmd_request_rows[op];
+        bool is_basic = gmd_op_has(op, GMD_FIELD_NEW_BLOCK) || gmd_op_is(op, GMD_IS_FREE);
+        if (!gmd_op_is_on_pool(op)) {
+            p->weights[op] = is_basic || gmd_random_chance(r, 60) ? row->weight : 0;
+        }
+    }
+    /* First what the allocator or the device may not have, for which nothing is then drawn. */
+    const uint32_t abilities = GMD_NEEDS_FRACTION | GMD_NEEDS_FAULTS | GMD_NEEDS_BUDGETS;
+    for (int is_of_program = 0; is_of_program < 2; is_of_program++) {
+        for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+            const gmd_request_row *row = &gmd_request_rows[op];
+            bool is_next = !(row->needs & abilities) == is_of_program && !gmd_op_is_on_pool(op);
+            bool cannot_be = row->needs & missing;
+            bool is_drawn = row->rarity && (is_of_program || !cannot_be);
+            if (is_next && ((is_drawn && gmd_random_chance(r, row->rarity)) || cannot_be)) {
+                p->weights[op] = 0;
+            }
+        }
+    }
+}
+
+/* The kinds that name a pool, those of captures or the others. Who captures releases pools, too. */
+static void take_weights(gmd_profile *p, bool of_captures)
+{
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        const gmd_request_row *row = &gmd_request_rows[op];
+        bool is_release = row->pool_step == GMD_POOL_STEP_RELEASE;
+        if (gmd_op_is_on_pool(op) && (gmd_op_is_of_capture(op) == of_captures || is_release)) {
+            p->weights[op] = row->weight;
+        }
+    }
+}
+
+/* An allocator without pools gets the sequences that it got before there were any. */
+static void draw_pools(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
+{
+    if (space->has_pools && gmd_random_chance(r, 40)) {
+        take_weights(p, false);
+    }
+}
+
+/* Likewise; and so do sequences without captures. Ends are rarer than begins would need: a capture
+ * is to have some requests in it. */
+static void draw_captures(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
+{
+    const uint32_t needs = GMD_NEEDS_CAPTURES | GMD_NEEDS_STREAMS;
+    if (!(needs & ~gmd_profile_needs_met(p, space)) && gmd_random_chance(r, 30)) {
+        take_weights(p, true);
+    }
+}
+
+/* After all choices: what is left out changes none of the others. */
+static void leave_out(gmd_profile *p, const gmd_profile_space *space)
+{
+    for (int op = 0; op < GMD_OP_COUNT; op++) {
+        p->weights[op] = space->without_ops >> op & 1 ? 0 : p->weights[op];
+    }
+    p->has_huge_sizes = p->has_huge_sizes && !space->has_no_huge_sizes;
+}
+
+void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t seed)
+{
+    static const uint32_t lengths[] = {20, 50, 100, 200, 400};
+    gmd_random r = {seed};
+    *p = (gmd_profile){.schedule_seed = gmd_random_below(&r, 1000000)};
+    p->request_count = lengths[gmd_random_below(&r, sizeof lengths / sizeof *lengths)];
+    bool has_devices =
+        space->device_max > 1 && (gmd_random_chance(&r, 25) || space->has_devices_only);
+    p->device_count = has_devices ? 2 + (uint32_t)gmd_random_below(&r, space->device_max - 1) : 1;
+    p->stream_count = 1 + (uint32_t)gmd_random_below(&r, 4);
+    bool has_threads =
+        (!gmd_random_chance(&r, 75) || space->has_threads_only) && !space->has_one_thread;
+    p->thread_count = has_threads ? 2 + (uint32_t)gmd_random_below(&r, 2) : 1;
+    p->interleaves = space->has_interleaving && has_threads &&
+                     (gmd_random_chance(&r, 70) || space->has_threads_only);
+    p->live_max = 2 + (uint32_t)gmd_random_below(&r, gmd_random_chance(&r, 70) ? 12 : 50);
+    draw_memory(p, space, &r);
+    p->schedule = draw_schedule(space, &r);
+    size_t conf = gmd_random_below(&r, space->conf_count + 2);
+    conf = space->conf_is_fixed ? 0 : conf;
+    if (conf < space->conf_count) {
+        snprintf(p->conf, sizeof p->conf, "%s", space->confs[conf]);
+    }
+    draw_weights(p, space, &r);
+    draw_pools(p, space, &r);
+    draw_captures(p, space, &r);
+    leave_out(p, space);
+}
+
+/* --- leaving out ------------------------------------------------------------------------- */
+
+const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait, sync, "
+                                          "empty_cache, destroy, pools, captures, threads, "
+                                          "devices, settings, huge";
+
+/* False: it is no kind of request that can be left out. */
+static bool leave_out_op(gmd_profile_space *space, const char *word)
+{
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        if (gmd_op_is(op, GMD_IS_OPTIONAL) && strcmp(word, gmd_request_rows[op].word) == 0) {
+            space->without_ops |= 1u << op;
+            space->has_fraction = space->has_fraction && !gmd_op_needs(op, GMD_NEEDS_FRACTION);
+            space->has_record_stream =
+                space->has_record_stream && !gmd_op_needs(op, GMD_NEEDS_RECORD_STREAM);
+            space->has_faults = space->has_faults && !gmd_op_needs(op, GMD_NEEDS_FAULTS);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool leave_out_one(gmd_profile_space *space, const char *name)
+{
+    if (leave_out_op(space, name)) {
+        return true;
+    }
+    bool is_huge = strcmp(name, "huge") == 0, is_threads = strcmp(name, "threads") == 0;
+    bool is_pools = strcmp(name, "pools") == 0, is_captures = strcmp(name, "captures") == 0;
+    space->has_pools = space->has_pools && !is_pools;
+    space->has_captures = space->has_captures && !is_captures;
+    bool is_devices = strcmp(name, "devices") == 0, is_settings = strcmp(name, "settings") == 0;
+    space->has_no_huge_sizes = space->has_no_huge_sizes || is_huge;
+    space->has_one_thread = space->has_one_thread || is_threads;
+    space->device_max = is_devices ? 1 : space->device_max;
+    space->conf_count = is_settings && !space->conf_is_fixed ? 0 : space->conf_count;
+    return is_pools || is_captures || is_huge || is_threads || is_devices || is_settings;
+}
+
+bool gmd_profile_leave_out(gmd_profile_space *space, const char *list, char unknown[32])
+{
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        snprintf(unknown, 32, "%.*s", (int)length, list);
+        if (!leave_out_one(space, unknown)) {
+            return false;
+        }
+        list += length + (list[length] == ',');
+    }
+    return true;
+}

@@ -1,0 +1,36 @@
+/* gmd_storage.h - storages: the memory of tensors, one allocator block each. */
+#ifndef GMD_STORAGE_H
+#define GMD_STORAGE_H
+
+#include "gmd_category.h"
+#include "gmd_engine.h"
+
+/* One block. When its last reference goes, the block is freed at once. */
+struct storage {
+    size_t refs;
+    uint64_t bytes;
+    uint32_t block;
+    uint32_t stream;
+    bool has_block;        /* false: 0 bytes, or made while the engine had failed */
+    gmd_category category; /* for observers */
+    void *seen;            /* an observer's own */
+    struct storage *next;  /* of the engine's workspaces */
+    uint32_t role;         /* workspaces: whose */
+};
+
+/* Marks what the memory is for; a lower category than it has changes nothing. */
+static inline void storage_mark(struct storage *storage, gmd_category category)
+{
+    if (storage && storage->category < category) {
+        storage->category = category;
+    }
+}
+
+struct storage *storage_new(struct engine *engine, uint64_t bytes);
+struct storage *storage_keep(struct storage *storage);
+void storage_drop(struct engine *engine, struct storage *storage); /* NULL is fine */
+
+/* Scratch memory of a kernel: allocated and freed again at once. 0 bytes make no request. */
+void storage_scratch(struct engine *engine, uint64_t bytes);
+
+#endif

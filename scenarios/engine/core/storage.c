@@ -1,0 +1,58 @@
+#include "gmd_storage.h"
+
+#include "gmd_observer.h"
+
+struct storage *storage_new(struct engine *engine, uint64_t bytes)
+{
+    struct storage *storage = host_take(engine, sizeof *storage);
+    storage->refs = 1;
+    storage->bytes = bytes;
+    storage->stream = engine->stream;
+    if (bytes > 0 && !engine_failed(engine)) {
+        gmd_request request = {.op = GMD_OP_ALLOC,
+                               .block = engine->next_block,
+                               .stream = engine->stream,
+                               .bytes = bytes};
+        storage->block = engine->next_block++;
+        storage->has_block = engine_request(engine, &request);
+        if (engine->observer && storage->has_block) {
+            engine->observer->made(engine->observer->context, storage);
+        }
+        engine->live_bytes += storage->has_block ? bytes : 0;
+        engine->peak_bytes =
+            engine->live_bytes > engine->peak_bytes ? engine->live_bytes : engine->peak_bytes;
+    }
+    return storage;
+}
+
+struct storage *storage_keep(struct storage *storage)
+{
+    if (storage) {
+        storage->refs++;
+    }
+    return storage;
+}
+
+void storage_drop(struct engine *engine, struct storage *storage)
+{
+    if (!storage || --storage->refs > 0) {
+        return;
+    }
+    if (engine->observer && storage->has_block) {
+        engine->observer->gone(engine->observer->context, storage);
+    }
+    if (storage->has_block) {
+        gmd_request request = {
+            .op = GMD_OP_FREE, .block = storage->block, .stream = storage->stream};
+        engine->live_bytes -= storage->bytes;
+        engine_request(engine, &request);
+    }
+    host_give(engine, storage);
+}
+
+void storage_scratch(struct engine *engine, uint64_t bytes)
+{
+    if (bytes > 0) {
+        storage_drop(engine, storage_new(engine, bytes));
+    }
+}
