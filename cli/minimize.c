@@ -141,7 +141,7 @@ static gmd_status find_cause(const minimize_arguments *a, gmd_runner *runner,
         }
     }
     if (o->verdict == GMD_ERROR) {
-        return gmd_fail(error, (gmd_status)o->error_status, "%s", o->error);
+        return gmd_fail(error, o->error_status, "%s", o->error);
     }
     return gmd_fail(error, GMD_BAD_INPUT, "%s: shows no defect%s%s on the allocator %s", a->input,
                     a->oracle ? " that the oracle names: " : "", a->oracle ? a->oracle : "",

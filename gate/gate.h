@@ -23,7 +23,7 @@ typedef struct gmd_gate {
     const gmd_gate_options *options;
     gmd_gate_result *result;
     gmd_run_options run;                  /* for every run; what a trace states comes before it */
-    gmd_gate_abilities abilities;         /* of the allocator */
+    gmd_abilities abilities;              /* of the allocator */
     gmd_profile_space space;              /* what can be asked of it and of the device */
     const char *confs[GMD_GATE_CONF_MAX]; /* settings that it takes, beside none */
     size_t conf_count;

@@ -56,9 +56,9 @@ typedef struct gmd_gate_figure {
     char name[24];             /* "peak_reserved" */
     char unit[16];             /* "B", "ppm", "calls", "instructions", "ratio" */
     gmd_gate_span now, before; /* before: of the baseline; 0 for UNJUDGED */
-    int change;                /* gmd_gate_change */
-    double excess;             /* share of `before` that there is more of now; below 0: less */
-    char detail[120];          /* LOST: why */
+    gmd_gate_change change;
+    double excess;    /* share of `before` that there is more of now; below 0: less */
+    char detail[120]; /* LOST: why */
 } gmd_gate_figure;
 
 #define GMD_GATE_NOTE_MAX    8

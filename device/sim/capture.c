@@ -517,12 +517,12 @@ static int update(sim_call *call, cudaStream_t handle, const cudaGraphNode_t *no
     return set_nodes(call, s, nodes, count);
 }
 
-static int exchange_mode(sim_call *call, int *mode)
+static int exchange_mode(sim_call *call, enum cudaStreamCaptureMode *mode)
 {
-    if (!mode || (unsigned)*mode > cudaStreamCaptureModeRelaxed) {
+    if (!mode || *mode > cudaStreamCaptureModeRelaxed) {
         return call_misuse(call, cudaErrorInvalidValue, "an unknown mode of capture");
     }
-    int before = call->thread->capture_mode;
+    enum cudaStreamCaptureMode before = call->thread->capture_mode;
     call->thread->capture_mode = *mode;
     *mode = before;
     return cudaSuccess;
@@ -567,7 +567,7 @@ cudaError_t gmd_sim_cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cud
 }
 
 SIM_CALL(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),
-         exchange_mode(&call, (int *)mode))
+         exchange_mode(&call, mode))
 
 /* --- the driver's forms ------------------------------------------------------------------ */
 
@@ -578,7 +578,7 @@ CUresult gmd_sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     sim_call call;
     if (call_enter(&call, CALL_cuThreadExchangeStreamCaptureMode)) {
-        call.record.result = exchange_mode(&call, (int *)mode);
+        call.record.result = exchange_mode(&call, (enum cudaStreamCaptureMode *)mode);
     }
     return (CUresult)call_leave(&call);
 }

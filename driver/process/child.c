@@ -193,8 +193,8 @@ static bool is_intact(const gmd_shared *shared)
            o->bound_count <= GMD_BOUND_MAX &&
            o->check.quirk_count <= sizeof o->check.quirks / sizeof *o->check.quirks &&
            o->scene.fault_count <= sizeof o->scene.faults / sizeof *o->scene.faults &&
-           o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR && o->seconds >= 0 &&
-           o->seconds < 1e9 && shared->request_count <= GMD_RECORDED_REQUEST_MAX;
+           (unsigned)o->verdict <= GMD_ERROR && o->seconds >= 0 && o->seconds < 1e9 &&
+           shared->request_count <= GMD_RECORDED_REQUEST_MAX;
 }
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')

@@ -344,8 +344,7 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
         gmd_child_judge_end(n->options, &n->workload, &n->shared->run, NULL, NULL);
         gmd_child_keep_opening(&n->opening, &n->shared->run);
     }
-    return o->verdict == GMD_ERROR ? gmd_fail(error, (gmd_status)o->error_status, "%s", o->error)
-                                   : GMD_OK;
+    return o->verdict == GMD_ERROR ? gmd_fail(error, o->error_status, "%s", o->error) : GMD_OK;
 }
 
 gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *options, gmd_error *error)
@@ -532,7 +531,9 @@ static void hand_over_all(gmd_nursery *n, const gmd_scout_trace *traces, size_t 
     nursery_shared *s = n->shared;
     gmd_scout_list *list = &s->scouted;
     size_t used = 0;
-    list->count = s->function_count = s->request_count = 0;
+    list->count = 0;
+    s->function_count = 0;
+    s->request_count = 0;
     list->requests = list->faults_planted = list->faults_unfired = list->lapses = 0;
     list->has_stopped = false;
     list->expects_lapses = traces[0].expects_lapses;

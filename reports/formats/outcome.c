@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *gmd_verdict_name(int verdict)
+const char *gmd_verdict_name(gmd_verdict verdict)
 {
     switch (verdict) {
     case GMD_PASS:
@@ -17,7 +17,7 @@ const char *gmd_verdict_name(int verdict)
     }
 }
 
-const char *oracle_fate_name(int fate)
+const char *oracle_fate_name(gmd_oracle_fate fate)
 {
     switch (fate) {
     case GMD_ORACLE_PASSED:

@@ -12,7 +12,7 @@ double report_seconds(const gmd_report *report);
 double requests_per_second(const gmd_outcome *outcome);
 
 /* "pass", "fail" or "skipped", of a gmd_oracle_fate. */
-const char *oracle_fate_name(int fate);
+const char *oracle_fate_name(gmd_oracle_fate fate);
 
 /* What each oracle said, as the key "oracles" of an open object. */
 void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count);

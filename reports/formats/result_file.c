@@ -279,8 +279,8 @@ static void read_repeats(result_reader *r, const json_t *root, gmd_result_file *
 /* What says that it failed never looks like a pass, whatever its runs say, nor the other way. */
 static void check_verdict(result_reader *r, const json_t *root, const gmd_report *report)
 {
-    int stated = result_word(r, root, "verdict", verdicts);
-    int runs = gmd_report_verdict(report);
+    gmd_verdict stated = result_word(r, root, "verdict", verdicts);
+    gmd_verdict runs = gmd_report_verdict(report);
     if (r->status == GMD_OK && stated != runs) {
         result_refuse(r, root, "\"verdict\" is \"%s\", and that of the runs together \"%s\"",
                       gmd_verdict_name(stated), gmd_verdict_name(runs));

@@ -204,12 +204,13 @@ double result_quantity(result_reader *r, const json_t *object, const char *key)
     return quantity;
 }
 
-int result_word(result_reader *r, const json_t *object, const char *key, const char *const *words)
+unsigned result_word(result_reader *r, const json_t *object, const char *key,
+                     const char *const *words)
 {
     char list[120] = "";
     size_t used = 0;
     const char *word = result_string(r, object, key);
-    for (int i = 0; r->status == GMD_OK && words[i]; i++) {
+    for (unsigned i = 0; r->status == GMD_OK && words[i]; i++) {
         if (strcmp(word, words[i]) == 0) {
             return i;
         }

@@ -61,7 +61,8 @@ double result_quantity(result_reader *r, const json_t *object, const char *key);
 
 /* The index of a needed string among the words, of which the last is followed by NULL; 0: failed.
  */
-int result_word(result_reader *r, const json_t *object, const char *key, const char *const *words);
+unsigned result_word(result_reader *r, const json_t *object, const char *key,
+                     const char *const *words);
 
 /* A needed array of up to `most` values of the type. NULL, which has no values: failed. */
 const json_t *result_array(result_reader *r, const json_t *object, const char *key,

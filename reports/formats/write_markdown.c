@@ -25,7 +25,7 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
     }
 }
 
-static const char *verdict_mark(int verdict)
+static const char *verdict_mark(gmd_verdict verdict)
 {
     return verdict == GMD_PASS ? "✅ pass" : verdict == GMD_FAIL ? "❌ fail" : "⚠️ error";
 }

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 MIB = 1 << 20
-ROW = re.compile(r"^\| `(\w+)` \|.* \| ([\d,]+) (allocated|reserved) \| ([\d,]+) \|(?: ([\d,]+) \|)?$")
+ROW = re.compile(r"^\| `(\w+)` \| ([\d,]+) (allocated|reserved) \| ([\d,]+) \|(?: ([\d,]+) \|)?$")
 
 
 def play(gmd, arguments, folder="."):
