@@ -321,7 +321,8 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%s, first in sequence %" PRIu64 " after %.3f s and %" PRIu64
                  " times in all: %zu requests, minimised in %.2f s",
-                 f->cause.oracle, f->run, f->seconds, f->hits, f->requests, f->minimize_seconds);
+                 f->violation.oracle, f->run, f->seconds, f->hits, f->requests,
+                 f->minimize_seconds);
     }
 }
 
