@@ -1,12 +1,6 @@
 /* The parts of a generated program are those that it needs, and no others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "fragments.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 
@@ -32,6 +26,8 @@ static int forget(void **state)
     return 0;
 }
 
+FIXTURE(fragments, NULL, forget);
+
 static const char *parts_for(const char *body, const char *flag)
 {
     size_t size;
@@ -45,39 +41,24 @@ static const char *parts_for(const char *body, const char *flag)
     return text;
 }
 
-static void a_part_comes_with_what_it_needs_itself(void **state)
+TEST_F(fragments, a_part_comes_with_what_it_needs_itself)
 {
-    (void)state;
     assert_string_equal(parts_for("return second;", "none"),
                         "int first;\n\nint second = first + 7;\nint off;\n");
 }
 
-static void a_part_that_nobody_names_is_left_out(void **state)
+TEST_F(fragments, a_part_that_nobody_names_is_left_out)
 {
-    (void)state;
     assert_string_equal(parts_for("return third + seconds;", "none"), "\nint third;\n");
 }
 
-static void names_in_comments_and_strings_need_nothing(void **state)
+TEST_F(fragments, names_in_comments_and_strings_need_nothing)
 {
-    (void)state;
     assert_string_equal(parts_for("/* first */ puts(\"second \\\" third\");", "none"), "");
 }
 
-static void lines_are_there_where_their_flags_hold(void **state)
+TEST_F(fragments, lines_are_there_where_their_flags_hold)
 {
-    (void)state;
     assert_string_equal(parts_for("second", "flag"),
                         "int first;\n\nint second = first + 7;\nint on;\nint either;\nint both;\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_part_comes_with_what_it_needs_itself, forget),
-        cmocka_unit_test_teardown(a_part_that_nobody_names_is_left_out, forget),
-        cmocka_unit_test_teardown(names_in_comments_and_strings_need_nothing, forget),
-        cmocka_unit_test_teardown(lines_are_there_where_their_flags_hold, forget),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
