@@ -68,7 +68,7 @@ size_t gmd_gate_figures(const gmd_gate_result *result, const char *category, con
         const gmd_gate_figure *f = &result->figures[i];
         bool is_of = (!category || strcmp(f->category, category) == 0) &&
                      (!item || strcmp(f->item, item) == 0);
-        sum += is_of && f->change == (int)change;
+        sum += is_of && f->change == change;
     }
     return sum;
 }

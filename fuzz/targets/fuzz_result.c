@@ -62,7 +62,7 @@ static void require_sound_gate(const gmd_report *report)
 {
     const gmd_gate_result *gate = report->gate;
     FUZZ_REQUIRE(report->outcome_count == 1);
-    FUZZ_REQUIRE(report->outcomes[0]->verdict == (int)gmd_gate_verdict(gate));
+    FUZZ_REQUIRE(report->outcomes[0]->verdict == gmd_gate_verdict(gate));
     FUZZ_REQUIRE(gate->oracle_count <= GMD_ORACLE_MAX);
     FUZZ_REQUIRE(gate->baseline.note_count <= GMD_GATE_NOTE_MAX);
     FUZZ_REQUIRE_ENDED(gate->ended_early);
