@@ -1,6 +1,7 @@
 /* session_floor.c - who has the floor: while it is the allocator, its calls of the CUDA API are
  * noted for the oracles, and what it does to the thread is seen. The driver's own calls are the
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
+#include "gmd_log.h"
 #include "gmd_scheduler.h"
 #include "gmd_self_deadlock.h"
 #include "interleave.h"
@@ -8,6 +9,7 @@
 
 #include "gmd_grow.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -57,6 +59,10 @@ static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
     s->api_calls++;
+    GMD_LOG(DEVICE, "%s: result %d%s%s%s; address 0x%" PRIx64 ", %" PRIu64 " B, device %d",
+            call->function, call->result, call->failed_by_fault ? " by a planted fault" : "",
+            call->misuse ? ", misuse: " : "", call->misuse ? call->misuse : "", call->address,
+            call->size, call->device);
     if (s->call_log) {
         gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
     }
