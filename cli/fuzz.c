@@ -71,11 +71,13 @@ static const struct argp_option fuzz_options[] = {
 /* Of the exhaustive mode's alphabet only private pools and captures can be left out. */
 static bool choose_alphabet(fuzz_arguments *a)
 {
-    const unsigned alphabet =
-        1u << GMD_OP_RECORD | 1u << GMD_OP_WAIT | 1u << GMD_OP_SYNC | 1u << GMD_OP_EMPTY_CACHE;
+    uint32_t alphabet = 0;
     char unknown[32];
     gmd_profile_space space = {.has_pools = true, .has_captures = true};
     gmd_profile_leave_out(&space, a->without ? a->without : "", unknown);
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        alphabet |= (uint32_t)gmd_op_is(op, GMD_IS_IN_ALPHABET) << op;
+    }
     a->exhaustive.with_pools = space.has_pools;
     a->exhaustive.with_captures = space.has_captures;
     return !(space.without_ops & alphabet);

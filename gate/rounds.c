@@ -109,7 +109,7 @@ static void judge(gmd_session *session, const rounds_run *run, uint64_t requests
 static gmd_request renamed(const gmd_request *request, uint32_t round, uint32_t block_count)
 {
     gmd_request r = *request;
-    if (r.op <= GMD_OP_RECORD) {
+    if (gmd_op_has_block(r.op)) {
         r.block += round % 2 * block_count;
     }
     return r;
@@ -223,7 +223,7 @@ static gmd_status unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
     for (uint32_t k = 0; k < count && status == GMD_OK; k++) {
         for (size_t i = 0; i < round->count && status == GMD_OK; i++) {
             gmd_request r = renamed(&round->requests[i], k, blocks);
-            if (r.op <= GMD_OP_RECORD) {
+            if (gmd_op_has_block(r.op)) {
                 is_live[r.block] = r.op != GMD_OP_FREE;
             }
             status = gmd_trace_append(out, &r, error);
@@ -286,7 +286,7 @@ static void keep_without_blocks(gmd_trace *round, const gmd_request *from, size_
     round->count = 0;
     for (size_t i = 0; i < count; i++) {
         bool is_dropped =
-            from[i].op <= GMD_OP_RECORD && from[i].block >= first && from[i].block < last;
+            gmd_op_has_block(from[i].op) && from[i].block >= first && from[i].block < last;
         if (!is_dropped) {
             round->requests[round->count++] = from[i];
         }

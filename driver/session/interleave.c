@@ -48,15 +48,14 @@ const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gm
 
 static bool is_on_block(const gmd_request *r)
 {
-    return r->op <= GMD_OP_RECORD;
+    return gmd_op_has_block(r->op);
 }
 
 /* What changes the world for all: the end of a stream, a limit, a fault that is planted, where
  * requests go. */
 static bool is_barrier(const gmd_request *r)
 {
-    return r->op == GMD_OP_DESTROY || r->op == GMD_OP_FRACTION || r->op == GMD_OP_BUDGET ||
-           r->op == GMD_OP_FAULT || gmd_op_is_on_pool(r->op);
+    return gmd_op_is(r->op, GMD_IS_FOR_ALL);
 }
 
 static gmd_status plan(struct gmd_interleaving *in, gmd_error *error)

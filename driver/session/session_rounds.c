@@ -62,8 +62,7 @@ static bool can_repeat(const gmd_session *s)
     bool has_allocation = false;
     for (size_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
-        if (r->op == GMD_OP_FAULT || r->op == GMD_OP_BUDGET || r->op == GMD_OP_FRACTION ||
-            r->op == GMD_OP_DESTROY || gmd_op_is_on_pool(r->op)) {
+        if (gmd_op_is(r->op, GMD_IS_FOR_ALL)) {
             return false;
         }
         has_allocation = has_allocation || r->op == GMD_OP_ALLOC;

@@ -100,8 +100,7 @@ static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_ran
     for (int is_of_program = 0; is_of_program < 2; is_of_program++) {
         for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
             const gmd_request_row *row = &gmd_request_rows[op];
-            bool is_next =
-                ((row->needs & abilities) == 0) == is_of_program && !gmd_op_is_on_pool(op);
+            bool is_next = is_of_program == !(row->needs & abilities) && !gmd_op_is_on_pool(op);
             bool cannot_be = row->needs & missing;
             bool is_drawn = row->rarity && (is_of_program || !cannot_be);
             if (is_next && ((is_drawn && gmd_random_chance(r, row->rarity)) || cannot_be)) {
