@@ -55,14 +55,24 @@ void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *
     }
 }
 
+static void log_call(const gmd_sim_call *call)
+{
+    char memory[64] = "";
+    if (call->size) {
+        snprintf(memory, sizeof memory, "; %" PRIu64 " B at 0x%" PRIx64, call->size, call->address);
+    }
+    GMD_LOG(DEVICE, "%s: result %d%s%s%s; device %d%s", call->function, call->result,
+            call->failed_by_fault ? " by a planted fault" : "", call->misuse ? ", misuse: " : "",
+            call->misuse ? call->misuse : "", call->device, memory);
+}
+
 static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
     s->api_calls++;
-    GMD_LOG(DEVICE, "%s: result %d%s%s%s; address 0x%" PRIx64 ", %" PRIu64 " B, device %d",
-            call->function, call->result, call->failed_by_fault ? " by a planted fault" : "",
-            call->misuse ? ", misuse: " : "", call->misuse ? call->misuse : "", call->address,
-            call->size, call->device);
+    if (GMD_LOG_IS_ON(DEVICE)) {
+        log_call(call);
+    }
     if (s->call_log) {
         gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
     }
