@@ -220,7 +220,7 @@ int gmd_release_pool(int device, const uint64_t id[2])
     return get() && gmd_allocator_release_pool(instance, device, id) ? 0 : -1;
 }
 
-/* --- history, courtesy ------------------------------------------------------------------- */
+/* --- history, lending -------------------------------------------------------------------- */
 
 static int report(gmd_status status, const gmd_error *error, char *message, size_t message_size)
 {

@@ -89,7 +89,7 @@ gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error);
 __attribute__((format(printf, 2, 3))) void gmd_gate_note_baseline(gmd_gate *gate, const char *text,
                                                                   ...);
 
-/* told.c: the findings into the result. */
+/* findings.c: the findings into the result. */
 void gmd_gate_tell_findings(gmd_gate *gate);
 
 /* The number of runs that the plan has for this gate. */

@@ -156,7 +156,7 @@ static void draw_profile(const gmd_gate *gate, uint64_t seed, gmd_profile *p,
     gmd_profile_draw(p, space, seed);
     p->request_count = 20 + (uint32_t)(seed % 5) * 15;
     p->has_huge_sizes = false;
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         p->weights[op] = gmd_op_is(op, GMD_IS_FOR_ALL) ? 0 : p->weights[op];
     }
     if (seed % 2) { /* nothing is refused */

@@ -28,6 +28,8 @@ typedef enum held_kind {
     HELD_KINDS
 } held_kind;
 
+static const char *const held_tokens[HELD_KINDS] = {"memory",    "allocations", "handles",
+                                                    "addresses", "events",      "streams"};
 static const char *const held_names[HELD_KINDS] = {
     "bytes of memory", "allocations", "physical handles", "bytes of reserved addresses",
     "events",          "streams"};
@@ -99,7 +101,8 @@ static void judge(gmd_session *session, const rounds_run *run, uint64_t requests
                                    w ? ", " : "", run->most[w][kind],
                                    run->count >> (WINDOWS - 1 - w));
         }
-        gmd_session_fail(session, "progress", requests, text);
+        gmd_session_fail(session, GMD_KIND(progress, growth),
+                         GMD_PARTIES({"held", held_tokens[kind]}), requests, text);
         return;
     }
 }
@@ -199,7 +202,7 @@ gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
 
 bool gmd_rounds_is_growth(const gmd_violation *violation)
 {
-    return strncmp(violation->message, growth, sizeof growth - 1) == 0;
+    return gmd_identity_is(&violation->identity, GMD_KIND(progress, growth));
 }
 
 /* --- as one trace ------------------------------------------------------------------------ */

@@ -74,8 +74,8 @@ int capture_check_unsafe(sim_call *call)
     for (capture *c = captures.list; c; c = c->next) {
         if (forbids(c, call->thread)) {
             c->is_invalid = true;
-            result = call_misuse(call, cudaErrorStreamCaptureUnsupported,
-                                 "a call that may synchronise, while a stream captures");
+            result = call_misuse_of(call, cudaErrorStreamCaptureUnsupported, "unsafe_in_capture",
+                                    "a call that may synchronise, while a stream captures");
         }
     }
     return result;
@@ -84,8 +84,8 @@ int capture_check_unsafe(sim_call *call)
 int capture_check_device(sim_call *call)
 {
     return capture_stop(call->thread->device)
-               ? call_misuse(call, cudaErrorStreamCaptureUnsupported,
-                             "the device is synchronised while a stream of its captures")
+               ? call_misuse_of(call, cudaErrorStreamCaptureUnsupported, "synchronised_in_capture",
+                                "the device is synchronised while a stream of its captures")
                : 0;
 }
 

@@ -42,6 +42,8 @@ bool gmd_answers_note(gmd_answers *answers, const struct gmd_session *session,
                       const gmd_request *request, bool is_refused);
 
 /* What differs between the two: "the address 0x200 of ..."; for the message of a verdict. */
+/* In one word: "refusal", "place" or a statistic. */
+const char *gmd_answers_token(const gmd_answers *answers);
 void gmd_answers_describe(const gmd_answers *answers, char *text, size_t size);
 
 #endif

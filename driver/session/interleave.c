@@ -159,12 +159,16 @@ static void describe(void *context, unsigned thread, char *text, size_t size)
              thread_name(in->trace, thread, name, sizeof name), i, request);
 }
 
-static void deadlocked(void *context, unsigned thread, const char *sentence)
+static void deadlocked(void *context, unsigned thread, const gmd_deadlock *d)
 {
     struct gmd_interleaving *in = context;
     gmd_session *s = in->session;
     uint64_t index = in->under_way[thread] == NONE ? s->request_index : in->under_way[thread];
-    gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", index, sentence);
+    gmd_outcome_violation(&s->shared->outcome, s->options->known, GMD_KIND(progress, deadlock),
+                          GMD_PARTIES({"lock", d->locks[0]}, {"lock2", d->locks[1]},
+                                      {"lock3", d->locks[2]}, {"lock4", d->locks[3]},
+                                      {"wait", d->waits}),
+                          index, d->sentence);
     end_process(in);
 }
 

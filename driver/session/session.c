@@ -15,7 +15,7 @@ void gmd_session_stop(gmd_session *s, gmd_status status, const gmd_error *error)
     const gmd_request *r = s->view.request;
     if (status == GMD_FAILED && gmd_session_device_is_lost(s)) {
         gmd_session_fail(
-            s, "backing", s->request_index,
+            s, GMD_KIND(backing, device_lost), GMD_NO_PARTIES, s->request_index,
             "work that was queued by now touched memory that is not there any more, or "
             "never was (cudaErrorIllegalAddress): the device is lost to the process");
         return;
@@ -208,11 +208,11 @@ gmd_outcome *gmd_session_outcome(gmd_session *session)
     return &session->shared->outcome;
 }
 
-void gmd_session_fail(gmd_session *session, const char *oracle, uint64_t request,
-                      const char *message)
+void gmd_session_fail(gmd_session *session, gmd_kind kind, const gmd_given_party *parties,
+                      uint64_t request, const char *message)
 {
-    gmd_outcome_violation(&session->shared->outcome, session->options->known, oracle, request,
-                          message);
+    gmd_outcome_violation(&session->shared->outcome, session->options->known, kind, parties,
+                          request, message);
     session->is_over = true;
 }
 

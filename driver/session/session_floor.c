@@ -4,6 +4,7 @@
 #include "gmd_log.h"
 #include "gmd_scheduler.h"
 #include "gmd_self_deadlock.h"
+#include "gmd_tokens.h"
 #include "interleave.h"
 #include "journal.h"
 
@@ -38,6 +39,7 @@ static void note_misuse(gmd_session *s, const gmd_sim_call *call)
     if (s->misuse_count < GMD_MISUSE_MAX) {
         s->misuses[s->misuse_count++] = (gmd_misuse){.function = call->function,
                                                      .sentence = call->misuse,
+                                                     .rule = call->misuse_rule,
                                                      .address = call->address,
                                                      .size = call->size,
                                                      .result = call->result};
@@ -109,7 +111,7 @@ static unsigned own_threads(void *context)
 }
 
 /* The thread is in the middle of the allocator under test, and cannot be brought out of it. */
-static void stuck(void *context, const char *what)
+static void stuck(void *context, const char *what, const char *lock)
 {
     gmd_session *s = context;
     char sentence[400], request[100] = "";
@@ -120,8 +122,9 @@ static void stuck(void *context, const char *what)
     snprintf(sentence, sizeof sentence,
              "deadlock: %s waits for %s, and no other thread is there that could end the wait",
              *request ? request : "a call", what);
-    gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
-                          sentence);
+    gmd_outcome_violation(&s->shared->outcome, s->options->known, GMD_KIND(progress, deadlock),
+                          GMD_PARTIES({"lock", lock}, {"wait", *lock ? NULL : "alone"}),
+                          s->request_index, sentence);
     gmd_session_end_process(s);
 }
 
@@ -199,6 +202,8 @@ void gmd_session_take_floor(gmd_session *s, const gmd_call_frame *frame)
     gmd_self_deadlock_leave();
     if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
         snprintf(s->error_text, sizeof s->error_text, "%s", said);
+        gmd_error_token(said, s->error_token);
     }
     s->view.error_text = said ? s->error_text : NULL;
+    s->view.error_token = said ? s->error_token : NULL;
 }

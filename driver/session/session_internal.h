@@ -112,6 +112,7 @@ struct gmd_session {
     gmd_misuse misuses[GMD_MISUSE_MAX]; /* not judged yet */
     size_t misuse_count;
     gmd_thread_state thread_before, thread_after; /* around the allocator's latest call */
+    char error_token[GMD_PARTY_VALUE];            /* what stays of it from run to run */
     char error_text[500];                         /* what it said went wrong there */
 
     gmd_faults faults;

@@ -88,7 +88,7 @@ void gmd_session_misuse(gmd_session *s, const gmd_live_block *freed)
     s->call_count = 0;
     make(s, freed, &f);
     gmd_session_refresh(s);
-    s->view.error_text = NULL; /* it may well complain */
+    s->view.error_text = s->view.error_token = NULL; /* it may well complain */
     s->view.wrong_free = &f;
     s->view.misuses = s->misuses;
     s->view.misuse_count = s->misuse_count;

@@ -41,7 +41,14 @@ static bool begin(gmd_session *s, int device, uint32_t pool)
 }
 
 /* NULL: done; else what was wrong with the answer. */
-static const char *end(gmd_session *s, int device, uint32_t pool)
+static const gmd_pool_failure end_refused = {"end_refused",
+                                             "gmd_end_pool was refused, and the pool is open"};
+static const gmd_pool_failure context_lost = {
+    "context_lost", "gmd_end_pool did not give back the context of gmd_begin_pool"};
+static const gmd_pool_failure release_refused = {
+    "release_refused", "gmd_release_pool was refused, and the pool is held"};
+
+static const gmd_pool_failure *end(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
     void *context = NULL;
@@ -49,20 +56,19 @@ static const char *end(gmd_session *s, int device, uint32_t pool)
     gmd_session_give_floor(s, &frame);
     int result = s->subject.end_pool(device, id.words, &context);
     gmd_session_take_floor(s, &frame);
-    return result != 0 ? "gmd_end_pool was refused, and the pool is open"
-           : context != &s->pools.accepted[device]
-               ? "gmd_end_pool did not give back the context of gmd_begin_pool"
-               : NULL;
+    return result != 0                             ? &end_refused
+           : context != &s->pools.accepted[device] ? &context_lost
+                                                   : NULL;
 }
 
-static const char *release(gmd_session *s, int device, uint32_t pool)
+static const gmd_pool_failure *release(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
     gmd_call_frame frame;
     gmd_session_give_floor(s, &frame);
     int result = s->subject.release_pool(device, id.words);
     gmd_session_take_floor(s, &frame);
-    return result != 0 ? "gmd_release_pool was refused, and the pool is held" : NULL;
+    return result != 0 ? &release_refused : NULL;
 }
 
 /* An allocator may refuse to make a pool: requests then go where they went before. */
@@ -92,7 +98,7 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
 {
     const gmd_pool_book *book = &s->pools.book;
     gmd_status status = GMD_OK;
-    const char *failure;
+    const gmd_pool_failure *failure;
     s->view.pool = s->pools.serials[r->device][r->pool];
     switch (r->op) {
     case GMD_OP_BEGIN_POOL:

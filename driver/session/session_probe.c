@@ -38,6 +38,7 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     gmd_session_take_floor(s, &frame);
     if (s->view.error_text) {
         snprintf(out->error, sizeof out->error, "%s", s->view.error_text);
+        snprintf(out->error_token, sizeof out->error_token, "%s", s->view.error_token);
     }
     if (memory) {
         s->subject.free(memory, (size_t)r->bytes, r->device, stream);
@@ -246,10 +247,11 @@ void gmd_session_probe(gmd_session *s, const gmd_request *r)
     s->probes++;
     s->last_probe = s->request_index;
     gmd_refusal refusal;
-    const char *said = s->view.error_text;
+    const char *said = s->view.error_text, *token = s->view.error_token;
     bool is_answered =
         s->runtime.sim ? ask_in_a_child(s, r, frees_all, &refusal) : ask_in_place(s, r, &refusal);
     s->view.error_text = said;
+    s->view.error_token = token;
     if (is_answered) {
         s->view.refusal = &refusal;
         gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);

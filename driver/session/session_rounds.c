@@ -5,6 +5,7 @@
  * were served, with more memory at hand than several rounds take, all waited for and its cache
  * emptied: what it holds then is lost. */
 #define _GNU_SOURCE
+#include "gmd_tokens.h"
 #include "session_internal.h"
 
 #include <errno.h>
@@ -211,8 +212,8 @@ static void tell(gmd_session *s, const gmd_lost_memory *lost)
              " B, more after every round, and then refused '%s', which it had served before; at "
              "most %" PRIu64 " B were ever live: freed blocks are not used again",
              t->count, lost->rounds, lost->held_first, lost->held_last, request, lost->live);
-    gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", lost->request,
-                          message);
+    gmd_outcome_violation(&s->shared->outcome, s->options->known, GMD_KIND(progress, not_reused),
+                          GMD_NO_PARTIES, lost->request, message);
 }
 
 void gmd_session_repeat(gmd_session *s)
@@ -232,13 +233,15 @@ void gmd_session_repeat(gmd_session *s)
     if (s->shared->lost.is_found && s->shared->lost.request < s->workload->trace->count) {
         tell(s, &s->shared->lost);
     } else if (number && number != SIGALRM && number != SIGKILL) {
-        char message[200];
+        char message[200], token[GMD_SIGNAL_TOKEN];
+        gmd_signal_token(number, token);
         snprintf(message, sizeof message,
                  "crashed with signal %d (%s) when the same requests were made again, from where "
                  "everything was freed and waited for",
                  number, strsignal(number));
-        gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
-                              message);
+        gmd_outcome_violation(&s->shared->outcome, s->options->known,
+                              GMD_KIND(progress, crash_in_repetition),
+                              GMD_PARTIES({"signal", token}), s->request_index, message);
     }
     s->is_over = s->is_over || s->shared->outcome.violation_count > 0;
 }

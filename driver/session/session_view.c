@@ -181,7 +181,7 @@ void gmd_session_begin(gmd_session *s)
     memset(s->view.faulted, 0, sizeof s->view.faulted);
     s->view.thread_before = NULL;
     s->view.thread_after = NULL;
-    s->view.error_text = NULL;
+    s->view.error_text = s->view.error_token = NULL;
     s->view.refusal = NULL;
     s->view.pool_failure = NULL;
     s->view.pool_is_let_go = false;
@@ -222,8 +222,9 @@ void gmd_session_look_at(gmd_session *s, int device)
 static void read_device(gmd_session *s, int device)
 {
     if (s->has_stats && !read_stats(s, device)) {
-        gmd_outcome_violation(&s->shared->outcome, s->options->known, "accounting",
-                              s->request_index, "gmd_get_stats failed after it had worked before");
+        gmd_outcome_violation(&s->shared->outcome, s->options->known,
+                              GMD_KIND(accounting, no_statistics), GMD_NO_PARTIES, s->request_index,
+                              "gmd_get_stats failed after it had worked before");
         s->is_over = true;
     }
     read_figures(s, device);

@@ -8,6 +8,7 @@
 
 #include "gmd_abi.h"
 #include "gmd_error.h"
+#include "gmd_kind.h"
 #include "gmd_stated_bound.h"
 
 #include <stdbool.h>
@@ -27,8 +28,9 @@ typedef enum gmd_verdict {
 
 typedef struct gmd_violation {
     char oracle[24];
+    gmd_identity identity; /* what makes it the same defect as another one */
     uint64_t request; /* index from 0 of the request after which it showed; the count: at the end */
-    char message[600];
+    char message[600];   /* for people */
     char case_path[256]; /* a .gmd file that replays it; empty when none was written */
 } gmd_violation;
 

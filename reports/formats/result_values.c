@@ -265,6 +265,28 @@ void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *o
     }
 }
 
+void result_identity(result_reader *r, const json_t *object, gmd_identity *identity)
+{
+    const json_t *kind = result_member(r, object, "kind", RESULT_STRING, false);
+    const json_t *parties = result_member(r, object, "parties", RESULT_OBJECT, false);
+    const char *name;
+    json_t *value;
+    result_copy(r, kind, identity->kind, sizeof identity->kind);
+    if (json_object_size(parties) > GMD_PARTY_MAX) {
+        result_refuse(r, object, "\"parties\": %zu values, expected up to %d",
+                      json_object_size(parties), GMD_PARTY_MAX);
+        return;
+    }
+    json_object_foreach((json_t *)parties, name, value)
+    {
+        if (!json_is_string(value)) {
+            result_refuse(r, object, "\"parties\": expected strings");
+            return;
+        }
+        gmd_identity_add(identity, name, json_string_value(value));
+    }
+}
+
 void result_fail_memory(result_reader *r)
 {
     if (r->status == GMD_OK) {

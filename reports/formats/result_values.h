@@ -75,4 +75,7 @@ void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *o
 /* Keeps the failure that there is no host memory, if it is the first. */
 void result_fail_memory(result_reader *r);
 
+/* "kind" and "parties" of a violation; an older gmd wrote none. */
+void result_identity(result_reader *r, const json_t *object, gmd_identity *identity);
+
 #endif

@@ -44,7 +44,7 @@ plant() {
             exit 1
         fi
     fi
-    ${CC:-cc} -std=gnu17 -O2 -w -fPIC -fvisibility=hidden -shared -I"$work/$1" -I"$source/device" \
+    ${CC:-cc} -std=gnu17 -O2 -w -DGMD_ASSERT_LEVEL=1 -fPIC -fvisibility=hidden -shared -I"$work/$1" -I"$source/device" \
         -I"$source/base" -o "$work/$1/libgmd_allocator.so" "$work/$1"/*.c "$build/base/libgmd_base.a" \
         "$build/lib/gmd/sim/libcudart.so.13"
 }
