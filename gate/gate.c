@@ -1,4 +1,5 @@
 #include "gate.h"
+#include "gmd_log.h"
 
 #include "gmd_search.h"
 #include "plan.h"
@@ -453,8 +454,10 @@ static void run_parts(gmd_gate *gate)
 {
     for (size_t i = 0; i < gmd_gate_plan_part_count && !gmd_gate_is_over(gate); i++) {
         gate->part = &gate->result->parts[i];
+        GMD_LOG(GATE, "part %s begins", gate->part->name);
         gmd_gate_plan_parts[i].run(gate);
         gmd_gate_end(gate);
+        GMD_LOG(GATE, "part %s ends: %zu items", gate->part->name, gate->part->item_count);
         demand_items(gate);
     }
     gate->part = gmd_gate_part_named(gate, "random");

@@ -6,6 +6,7 @@
  * to be over. Whether a use runs before what the new owner queues is the device's to say, for every
  * schedule and not only the one at hand. A use is forgotten when the host knows of its end, or when
  * a later owner's work, which was found to run after it, takes its place. */
+#include "gmd_grow.h"
 #include "gmd_intervals.h"
 #include "list.h"
 
@@ -64,15 +65,9 @@ static uint32_t push(pending *p, const mark *m, uint32_t list)
     if (at) {
         p->spare = p->marks[at].next;
     } else {
-        if (p->used + 1 >= p->capacity) {
-            uint32_t capacity = p->capacity ? p->capacity * 2 : 1024;
-            mark *marks = realloc(p->marks, capacity * sizeof *marks);
-            if (!marks) {
-                p->lacks_memory = true;
-                return 0;
-            }
-            p->marks = marks;
-            p->capacity = capacity;
+        if (!GMD_GROW(&p->marks, &p->capacity, p->used + 2)) {
+            p->lacks_memory = true;
+            return 0;
         }
         at = ++p->used;
     }

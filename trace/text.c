@@ -1,4 +1,5 @@
 /* Reads the text format; docs/trace-format.md describes it. */
+#include "gmd_log.h"
 #include "quote.h"
 #include "text_parser.h"
 
@@ -191,5 +192,7 @@ gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, co
     if (p.status != GMD_OK) {
         gmd_trace_free(trace);
     }
+    GMD_LOG(TRACE, "%s: %zu bytes, %zu requests%s", file, length, trace->count,
+            p.status == GMD_OK ? "" : ", refused");
     return p.status;
 }

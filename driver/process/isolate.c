@@ -7,6 +7,7 @@
 #include "second_run.h"
 #include "watch.h"
 
+#include "gmd_log.h"
 #include "gmd_status_line.h"
 
 #include <errno.h>
@@ -105,9 +106,15 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
                              .context = run};
     end.is_hung = !gmd_watch_process(&watch);
     if (end.is_hung) {
+        GMD_LOG(PROCESS, "kills %ld: no answer within %g s", (long)child,
+                run->options->call_budget_s);
         kill(child, SIGKILL);
     }
     reap(child, &end.wait_status);
+    GMD_LOG(PROCESS, "%ld ended with %s %d", (long)child,
+            WIFSIGNALED(end.wait_status) ? "signal" : "status",
+            WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status)
+                                         : WEXITSTATUS(end.wait_status));
     close(process);
     kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
     clear_progress(run->options);
@@ -128,6 +135,7 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
         run_child(options, workload, shared);
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
+    GMD_LOG(PROCESS, "forked %ld for %s", (long)child, workload->name);
     watched_run run = {options, workload, shared};
     return watch_child(&run, child, error);
 }

@@ -11,6 +11,7 @@
 
 #include "child.h"
 #include "gmd_call_log.h"
+#include "gmd_log.h"
 #include "gmd_min.h"
 #include "gmd_trace_header.h"
 #include "scout.h"
@@ -225,12 +226,14 @@ static void serve(gmd_session *session, gmd_outcome *opening, nursery_shared *sh
             be_the_child(session, opening, shared, trace, channel);
         }
         atomic_store(&shared->child, child);
+        GMD_LOG(PROCESS, "the fork server forked %ld", (long)child);
         while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR) {
         }
         if (child > 0) {
             kill(-child, SIGKILL); /* helpers that the allocator may have forked */
         }
         how = child > 0 ? how : -1;
+        GMD_LOG(PROCESS, "%ld ended with wait status 0x%x", (long)child, (unsigned)how);
         if (!shared->has_order_left && write(channel, &how, sizeof how) != (ssize_t)sizeof how) {
             break;
         }
@@ -282,6 +285,8 @@ static answer await(const gmd_nursery *n, int *how)
     bool was_killed = false;
     while (!gmd_watch_process(&watch)) {
         int child = atomic_load(&n->shared->child);
+        GMD_LOG(PROCESS, "kills %ld: no answer within %g s",
+                child > 0 ? (long)child : (long)n->process, n->options->call_budget_s);
         kill(child > 0 ? child : n->process, SIGKILL);
         was_killed = true;
     }
@@ -296,6 +301,8 @@ static void bury(gmd_nursery *n, int *how)
     kill(-n->process, SIGKILL);
     while (waitpid(n->process, how, 0) < 0 && errno == EINTR) {
     }
+    GMD_LOG(PROCESS, "the fork server %ld ended with wait status 0x%x", (long)n->process,
+            (unsigned)*how);
     n->process = 0;
 }
 
@@ -330,6 +337,7 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
     }
     close(ends[1]);
     n->channel = ends[0];
+    GMD_LOG(PROCESS, "forked the fork server %ld", (long)n->process);
     if (n->process < 0) {
         n->process = 0;
         return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));

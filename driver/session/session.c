@@ -1,8 +1,10 @@
 /* session.c - one request after the other, each on its thread; and what others ask of a session. */
 #include "gmd_answers.h"
+#include "gmd_log.h"
 #include "session_internal.h"
 #include "timeline.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +70,18 @@ static gmd_served serve_on_its_thread(gmd_session *s, const gmd_request *r)
     return e.served;
 }
 
+static void log_request(const gmd_session *s, const gmd_request *r, gmd_served served)
+{
+    static const gmd_trace nameless;
+    char text[200];
+    const gmd_trace *trace = s->workload->trace;
+    gmd_request_text(trace ? trace : &nameless, r, text, sizeof text);
+    GMD_LOG(SESSION, "request %" PRIu64 ": %s: %s", s->request_index, text,
+            s->is_over                    ? "the run is over"
+            : served == GMD_OUT_OF_MEMORY ? "out of memory"
+                                          : "served");
+}
+
 gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
 {
     if (session->is_over || session->ends_here) {
@@ -79,6 +93,9 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
     session->view.request_index = session->request_index;
     atomic_store_explicit(&session->shared->is_in_request, 1, memory_order_relaxed);
     gmd_served served = serve_on_its_thread(session, request);
+    if (GMD_LOG_IS_ON(SESSION)) {
+        log_request(session, request, served);
+    }
     atomic_store_explicit(&session->shared->is_in_request, 0, memory_order_relaxed);
     if (session->shared->answers && !session->is_over &&
         !gmd_answers_note(session->shared->answers, session, request,

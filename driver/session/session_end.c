@@ -1,5 +1,6 @@
 /* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
 #include "gmd_hash.h"
+#include "gmd_log.h"
 #include "journal.h"
 
 #include <inttypes.h>
@@ -231,6 +232,7 @@ void gmd_session_end_process(gmd_session *s)
 
 void gmd_session_close(gmd_session *session)
 {
+    GMD_LOG(SESSION, "closed after %" PRIu64 " requests", session->request_index);
     if (session->runtime.sim) {
         session->runtime.sim->gmd_sim_observe(NULL, NULL);
     }

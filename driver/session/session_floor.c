@@ -1,6 +1,7 @@
 /* session_floor.c - who has the floor: while it is the allocator, its calls of the CUDA API are
  * noted for the oracles, and what it does to the thread is seen. The driver's own calls are the
  * harness's: no planted fault hits them, and nobody takes them for the allocator's. */
+#include "gmd_log.h"
 #include "gmd_scheduler.h"
 #include "gmd_self_deadlock.h"
 #include "gmd_tokens.h"
@@ -9,6 +10,7 @@
 
 #include "gmd_grow.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -55,10 +57,24 @@ void gmd_session_list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *
     }
 }
 
+static void log_call(const gmd_sim_call *call)
+{
+    char memory[64] = "";
+    if (call->size) {
+        snprintf(memory, sizeof memory, "; %" PRIu64 " B at 0x%" PRIx64, call->size, call->address);
+    }
+    GMD_LOG(DEVICE, "%s: result %d%s%s%s; device %d%s", call->function, call->result,
+            call->failed_by_fault ? " by a planted fault" : "", call->misuse ? ", misuse: " : "",
+            call->misuse ? call->misuse : "", call->device, memory);
+}
+
 static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
     s->api_calls++;
+    if (GMD_LOG_IS_ON(DEVICE)) {
+        log_call(call);
+    }
     if (s->call_log) {
         gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
     }

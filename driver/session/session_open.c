@@ -1,4 +1,5 @@
 /* session_open.c - the start of a run: the device, the allocator under test, its settings. */
+#include "gmd_log.h"
 #include "gmd_quirks.h"
 #include "journal.h"
 
@@ -286,6 +287,9 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
         return status;
     }
     gmd_session_view_open(session);
+    GMD_LOG(SESSION, "opened: %s on %s, device %s, settings '%s'", workload->name,
+            options->allocator, session->runtime.sim ? "simulated" : "real",
+            options->conf ? options->conf : "");
     return gmd_session_open_judge(session, error);
 }
 
@@ -323,5 +327,6 @@ gmd_status gmd_session_renew(gmd_session *s, const gmd_run_options *options, gmd
         return status;
     }
     gmd_session_view_open(s);
+    GMD_LOG(SESSION, "renewed: settings '%s'", conf);
     return gmd_session_open_judge(s, error);
 }

@@ -11,16 +11,7 @@ static uint32_t take_node(gmd_uses *uses)
         uses->spare = uses->nodes[at].next;
         return at;
     }
-    if (uses->used + 1 >= uses->capacity) {
-        uint32_t capacity = uses->capacity ? uses->capacity * 2 : 1024;
-        gmd_use_node *nodes = realloc(uses->nodes, capacity * sizeof *nodes);
-        if (!nodes) {
-            return 0;
-        }
-        uses->nodes = nodes;
-        uses->capacity = capacity;
-    }
-    return ++uses->used;
+    return GMD_GROW(&uses->nodes, &uses->capacity, uses->used + 2) ? ++uses->used : 0;
 }
 
 bool gmd_uses_note(gmd_uses *uses, uint32_t *head, const gmd_use *use)

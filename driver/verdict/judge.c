@@ -1,5 +1,6 @@
 #include "gmd_judge.h"
 
+#include "gmd_log.h"
 #include "gmd_state_features.h"
 
 #include <inttypes.h>
@@ -30,10 +31,12 @@ void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kin
     gmd_identity_make(&identity, kind, parties);
     const gmd_known_entry *entry = gmd_known_find(known, &outcome->scene, &identity, message);
     if (entry || outcome->scene.is_spoilt) {
+        GMD_LOG(VERDICT, "known: %s, request %" PRIu64 ": %s", oracle, request, message);
         outcome->scene.is_spoilt |= entry && entry->spoils;
         outcome->known_count++;
         return;
     }
+    GMD_LOG(VERDICT, "%s, request %" PRIu64 ": %s", oracle, request, message);
     outcome->verdict = outcome->verdict == GMD_ERROR ? GMD_ERROR : GMD_FAIL;
     gmd_oracle_result *result = result_of(outcome, oracle);
     if (result) {

@@ -1,7 +1,8 @@
 /* input_decode.c - from bytes to a trace. It is on the path of every input that an engine tries:
  * one pass, and no memory is asked for once the trace's arrays are large enough. */
-#include "gmd_faults.h"
 #include "gmd_fault_error.h"
+#include "gmd_faults.h"
+#include "gmd_grow.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
 #include "gmd_text.h"
@@ -44,28 +45,14 @@ static gmd_status no_memory(gmd_error *error)
 
 static gmd_status reserve_requests(gmd_trace *trace, size_t count, gmd_error *error)
 {
-    if (count <= trace->capacity) {
-        return GMD_OK;
-    }
-    gmd_request *requests = realloc(trace->requests, count * sizeof *requests);
-    if (!requests) {
-        return no_memory(error);
-    }
-    trace->requests = requests;
-    trace->capacity = count;
-    return GMD_OK;
+    return GMD_GROW(&trace->requests, &trace->capacity, count) ? GMD_OK : no_memory(error);
 }
 
 /* A list of `count` entries, all without a name but those that it has already. */
 static gmd_status set_nameless(gmd_names *names, uint32_t count, gmd_error *error)
 {
-    if (count > names->capacity) {
-        char **items = realloc(names->items, count * sizeof *items);
-        if (!items) {
-            return no_memory(error);
-        }
-        names->items = items;
-        names->capacity = count;
+    if (!GMD_GROW(&names->items, &names->capacity, count)) {
+        return no_memory(error);
     }
     for (uint32_t i = names->count; i < count; i++) {
         names->items[i] = NULL;

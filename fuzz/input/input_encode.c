@@ -1,5 +1,6 @@
 /* input_encode.c - from a trace to bytes, and files of either form. */
 #include "gmd_faults.h"
+#include "gmd_grow.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
 #include "input_live.h"
@@ -26,15 +27,9 @@ typedef struct encoder {
 /* Room for one more record, cleared; NULL: no host memory. */
 static uint8_t *new_record(encoder *e)
 {
-    if (e->size + GMD_INPUT_RECORD > e->room) {
-        size_t room = 2 * (e->room + GMD_INPUT_HEADER + GMD_INPUT_RECORD);
-        uint8_t *data = realloc(e->data, room);
-        if (!data) {
-            e->status = gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
-            return NULL;
-        }
-        e->data = data;
-        e->room = room;
+    if (!GMD_GROW(&e->data, &e->room, e->size + GMD_INPUT_RECORD)) {
+        e->status = gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
+        return NULL;
     }
     uint8_t *record = e->data + e->size;
     memset(record, 0, GMD_INPUT_RECORD);

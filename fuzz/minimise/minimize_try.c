@@ -1,10 +1,12 @@
 /* minimize_try.c - one candidate: whether it shows the cause, too. Since one with fewer requests
  * needs another interleaving, several are tried for each. */
+#include "gmd_log.h"
 #include "minimizer.h"
 
 #include "gmd_clock.h"
 #include "gmd_pool_book.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +68,10 @@ static const gmd_violation *run_candidate(minimizer *m, const gmd_trace *candida
         m->is_over = true;
         m->status = gmd_fail(m->error, status, "%s", error.text);
     }
-    return status == GMD_OK ? gmd_cause_find(outcome, m->cause) : NULL;
+    const gmd_violation *found = status == GMD_OK ? gmd_cause_find(outcome, m->cause) : NULL;
+    GMD_LOG(FUZZ, "minimiser, try %" PRIu64 ": %zu requests, %s", m->result->tries,
+            candidate->count, found ? "the same cause" : "not the cause");
+    return found;
 }
 
 static gmd_trace make_candidate(const minimizer *m, size_t count, const gmd_trace *header)

@@ -1,4 +1,5 @@
 #include "campaign.h"
+#include "gmd_log.h"
 
 #include "gmd_clock.h"
 
@@ -144,6 +145,8 @@ static bool look_again(campaign *c, batch *b, const gmd_outcome *outcome)
 bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
 {
     bool goes_on = true;
+    GMD_LOG(FUZZ, "round: %zu sequences%s", b->count - b->next,
+            interleaves ? ", threads interleaved" : "");
     while (b->next < b->count && goes_on && !campaign_is_over(c)) {
         gmd_scouted scouted;
         gmd_error error;

@@ -1,4 +1,5 @@
 #include "gmd_findings.h"
+#include "gmd_log.h"
 
 #include "gmd_clock.h"
 #include "gmd_grow.h"
@@ -206,6 +207,7 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
     finding->hits = 1;
     finding->run = run;
     finding->seconds = seconds;
+    GMD_LOG(FUZZ, "finding in run %" PRIu64 ": %s: %s", run, violation->oracle, violation->message);
     gmd_status status = make_case(findings, finding, runner, trace, error);
     if (findings->board) {
         gmd_board_publish(findings->board, finding);
