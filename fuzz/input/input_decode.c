@@ -296,7 +296,8 @@ static uint8_t device_of(const decoder *d, const uint8_t *record)
     if (d->wide.has_place) {
         return (uint8_t)(d->wide.device % (count ? count : GMD_MAX_DEVICES));
     }
-    return count ? (uint8_t)((record[1] >> 5) % count) : 0;
+    unsigned which = record[1] >> 5;
+    return count ? (uint8_t)(which % count) : 0;
 }
 
 /* Threads are numbered by their first request, as a text does it. */
