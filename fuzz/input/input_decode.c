@@ -297,7 +297,7 @@ static uint8_t device_of(const decoder *d, const uint8_t *record)
         return (uint8_t)(d->wide.device % (count ? count : GMD_MAX_DEVICES));
     }
     unsigned which = record[1] >> 5;
-    return count ? (uint8_t)(which % count) : 0;
+    return count ? (uint8_t)(which % count & UINT8_MAX) : 0;
 }
 
 /* Threads are numbered by their first request, as a text does it. */
