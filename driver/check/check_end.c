@@ -1,5 +1,4 @@
-/* The state in which a history ends: what each device holds, recorded and walked. */
-#include "checker.h"
+#include "check_end.h"
 
 #include "gmd_grow.h"
 

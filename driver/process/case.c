@@ -2,7 +2,6 @@
 
 #include "gmd_output.h"
 #include "gmd_pool_book.h"
-#include "interleave.h"
 
 #include <errno.h>
 #include <inttypes.h>

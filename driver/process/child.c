@@ -2,6 +2,11 @@
  * of its end. */
 #include "child.h"
 
+#include "gmd_clock.h"
+#include "gmd_end.h"
+#include "gmd_judge.h"
+#include "gmd_session_state.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

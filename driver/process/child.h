@@ -3,7 +3,8 @@
 #ifndef GMD_CHILD_H
 #define GMD_CHILD_H
 
-#include "session_internal.h"
+#include "gmd_run_options.h"
+#include "gmd_shared.h"
 
 /* In the child, before anything is loaded: a process group of its own, no core files, no signal
  * handlers of the parent, nothing on standard output; it dies with its parent. */

@@ -2,6 +2,10 @@
 #include "gmd_in_process.h"
 
 #include "child.h"
+#include "gmd_end.h"
+#include "gmd_open.h"
+#include "gmd_restart.h"
+#include "gmd_session_state.h"
 #include "gmd_trace_header.h"
 #include "scout.h"
 

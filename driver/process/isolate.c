@@ -1,8 +1,13 @@
 /* isolate.c - the child process that makes the requests, and the parent that watches it. */
 #include "case.h"
 #include "child.h"
+#include "gmd_clock.h"
+#include "gmd_end.h"
+#include "gmd_interleave.h"
 #include "gmd_one_core.h"
-#include "interleave.h"
+#include "gmd_open.h"
+#include "gmd_session.h"
+#include "gmd_session_state.h"
 #include "second_opinion.h"
 #include "second_run.h"
 

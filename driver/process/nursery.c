@@ -11,6 +11,10 @@
 
 #include "child.h"
 #include "gmd_call_log.h"
+#include "gmd_clock.h"
+#include "gmd_end.h"
+#include "gmd_open.h"
+#include "gmd_session_state.h"
 #include "gmd_trace_header.h"
 #include "scout.h"
 

@@ -1,6 +1,9 @@
 #include "scout.h"
 
 #include "child.h"
+#include "gmd_open.h"
+#include "gmd_restart.h"
+#include "gmd_session_state.h"
 
 #include <malloc.h>
 

@@ -8,7 +8,7 @@
 #ifndef GMD_SCOUT_H
 #define GMD_SCOUT_H
 
-#include "session_internal.h"
+#include "gmd_run_options.h"
 
 #define GMD_SCOUT_MAX 512
 

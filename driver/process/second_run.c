@@ -1,7 +1,7 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "second_run.h"
 
-#include "interleave.h"
+#include "gmd_judge.h"
 
 #include <inttypes.h>
 #include <malloc.h>

@@ -1,6 +1,6 @@
 #include "gmd_answers.h"
 
-#include "session_internal.h"
+#include "blocks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static gmd_answer answer_of(const gmd_session *s, const gmd_request *r, bool is_
                     .is_refused = is_refused,
                     .has_unmapped = has_unmapped(s)};
     gmd_device_range range;
-    a.address = r->op == GMD_OP_ALLOC ? gmd_session_address(s, r->block) : 0;
+    a.address = r->op == GMD_OP_ALLOC ? block_address(s, r->block) : 0;
     if (a.address && s->view.find_range &&
         s->view.find_range(s->view.device_context, a.address, &range)) {
         a.offset = a.address - range.address;

@@ -10,6 +10,7 @@
 #include "gmd_outcome.h"
 #include "gmd_runtime.h"
 #include "gmd_sim.h"
+#include "gmd_subject.h"
 #include "gmd_timeline.h"
 #include "gmd_trace.h"
 
@@ -59,5 +60,15 @@ typedef struct gmd_workload {
     gmd_status (*body)(void *context, gmd_session *session, gmd_error *error);
     void *context;
 } gmd_workload;
+
+/* The memory fraction whose product with `total`, cut to whole bytes, is `limit` exactly. */
+double gmd_fraction_for(uint64_t limit, uint64_t total);
+
+/* The allocator under test, as the options name it. */
+gmd_subject_source gmd_session_source(const gmd_run_options *options);
+
+/* The interleaving in which the threads of this trace are to run: the options' before the trace's
+ * own. NULL: one request after the other, or there is only one thread. */
+const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace);
 
 #endif

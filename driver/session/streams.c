@@ -1,4 +1,4 @@
-#include "streams.h"
+#include "gmd_streams.h"
 
 #include <stdlib.h>
 #include <string.h>

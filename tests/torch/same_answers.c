@@ -8,7 +8,7 @@
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_torch.h"
-#include "session_internal.h"
+#include "gmd_session_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,32 +1,21 @@
-/* session_end.c - the end of a run: everything is freed, and the oracles judge what is left. */
-#include "journal.h"
+#include "gmd_end.h"
+
+#include "canaries.h"
+#include "clean_up.h"
+#include "frames.h"
+#include "gmd_clock.h"
+#include "graphs.h"
+#include "journal_writer.h"
+#include "notes.h"
+#include "pools.h"
+#include "rounds.h"
+#include "sync.h"
+#include "view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-void gmd_session_free_everything(gmd_session *s)
-{
-    for (uint32_t id = 0; id < s->block_end && !s->is_over; id++) {
-        if (s->blocks[id].live.address) {
-            gmd_live_block freed;
-            gmd_error error;
-            s->view.request = &(gmd_request){.op = GMD_OP_FREE, .block = id};
-            s->view.request_index = s->request_index;
-            gmd_session_begin(s);
-            gmd_session_look_at(s, s->blocks[id].live.device);
-            gmd_status status = gmd_session_free_block(s, &s->blocks[id], &freed, &error);
-            if (status != GMD_OK) {
-                gmd_session_stop(s, status, &error);
-            } else {
-                gmd_session_judge(s);
-            }
-            atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
-        }
-    }
-    s->view.request = NULL; /* it was this function's */
-}
 
 static void judge_the_end(gmd_session *s)
 {
@@ -48,10 +37,10 @@ static void note_free_memory(gmd_session *s)
     if (!s->runtime.sim && s->runtime.cudaSetDevice(0) == cudaSuccess &&
         s->runtime.cudaMemGetInfo(&now, &total) == cudaSuccess &&
         now + NOTED_LOSS <= s->free_at_start) {
-        gmd_session_note(s,
-                         "device 0 has %" PRIu64 " B less free memory than before the allocator "
-                         "was loaded, with everything freed; other processes may have it",
-                         s->free_at_start - now);
+        session_note(s,
+                     "device 0 has %" PRIu64 " B less free memory than before the allocator "
+                     "was loaded, with everything freed; other processes may have it",
+                     s->free_at_start - now);
     }
 }
 
@@ -82,23 +71,23 @@ static void note_unfired_faults(gmd_session *s)
         }
         if (o->faults_unfired++ < UNFIRED_NOTES) {
             uint64_t calls = s->runtime.sim->gmd_sim_call_count(f->function) - f->calls_then;
-            gmd_session_note(s,
-                             "the fault of request %" PRIu64 " never fired: the allocator called "
-                             "%s %" PRIu64 " times after it, and call %u was to fail",
-                             f->request, f->function, calls, f->nth);
+            session_note(s,
+                         "the fault of request %" PRIu64 " never fired: the allocator called "
+                         "%s %" PRIu64 " times after it, and call %u was to fail",
+                         f->request, f->function, calls, f->nth);
         }
     }
     if (o->faults_unfired > UNFIRED_NOTES) {
-        gmd_session_note(s, "%u faults in all never fired", o->faults_unfired);
+        session_note(s, "%u faults in all never fired", o->faults_unfired);
     }
 }
 
 static void empty_cache(gmd_session *s)
 {
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     s->subject.empty_cache();
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
 }
 
 static bool holds_more_than_at_start(gmd_session *s)
@@ -189,13 +178,13 @@ void gmd_session_finish(gmd_session *session)
         session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
     }
     gmd_session_end_pools(session); /* as a program leaves a scope before what it made there goes */
-    gmd_session_free_everything(session);
+    free_everything(session);
     gmd_session_release_pools(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
-        gmd_status status = gmd_session_sync(session, device, GMD_ALL_STREAMS, &error);
+        gmd_status status = session_sync(session, device, GMD_ALL_STREAMS, &error);
         if (status != GMD_OK) {
-            gmd_session_stop(session, status, &error);
+            session_stop(session, status, &error);
         }
     }
     gmd_session_begin(session);
@@ -208,7 +197,7 @@ void gmd_session_finish(gmd_session *session)
         note_free_memory(session);
     }
     if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */
-        gmd_session_repeat(session);
+        session_repeat(session);
     }
 }
 
@@ -226,6 +215,23 @@ void gmd_session_end_process(gmd_session *s)
     atomic_store(&shared->is_finished, 1);
     fflush(NULL);
     _exit(EXIT_SUCCESS);
+}
+
+/* The thread is in the middle of the allocator under test, and cannot be brought out of it. */
+void gmd_session_end_stuck(void *context, const char *what)
+{
+    gmd_session *s = context;
+    char sentence[400], request[100] = "";
+    const gmd_trace *trace = s->workload->trace;
+    if (trace && s->view.request) {
+        gmd_request_text(trace, s->view.request, request, sizeof request);
+    }
+    snprintf(sentence, sizeof sentence,
+             "deadlock: %s waits for %s, and no other thread is there that could end the wait",
+             *request ? request : "a call", what);
+    gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
+                          sentence);
+    gmd_session_end_process(s);
 }
 
 void gmd_session_close(gmd_session *session)

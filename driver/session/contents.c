@@ -1,11 +1,4 @@
-/* session_contents.c - what is written to blocks and read from them, for the oracle `data`.
- *
- * The work of a block that is followed leaves the block's mark in every byte of it. Where nothing
- * is pending on its stream, the mark is there as soon as the block is handed out: whoever had the
- * memory before is done with it then, or `stream_order` has something to say. All of the first
- * blocks are followed, and later a stretch of them now and then, by the number of allocations: two
- * that are live together over the same memory are best found when both are. */
-#include "session_internal.h"
+#include "contents.h"
 
 enum { FOLLOWED_AT_FIRST = 4096, STRETCH_EVERY = 4096, STRETCH = 128 };
 

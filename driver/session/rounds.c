@@ -1,11 +1,10 @@
-/* session_rounds.c - for the oracle `progress`: freed blocks become reusable. The same requests
- * are made again and again, in a child of fork, each round from where everything is freed and all
- * streams are idle. What an allocator holds may grow in the first rounds, and for longer where it
- * gives memory back late; but not in every round until a request is refused that earlier rounds
- * were served, with more memory at hand than several rounds take, all waited for and its cache
- * emptied: what it holds then is lost. */
 #define _GNU_SOURCE
-#include "session_internal.h"
+#include "rounds.h"
+
+#include "clean_up.h"
+#include "notes.h"
+#include "requests.h"
+#include "view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -112,7 +111,7 @@ static bool make_request(rounds *r, size_t index)
     gmd_session_begin(s);
     s->view.request = &request;
     s->view.request_index = index;
-    if (gmd_session_carry_out(s, &request, &served, &error) != GMD_OK) {
+    if (carry_out_request(s, &request, &served, &error) != GMD_OK) {
         _exit(EXIT_SUCCESS); /* nothing was learnt */
     }
     if (request.op != GMD_OP_ALLOC) {
@@ -159,7 +158,7 @@ static void limit_devices(const rounds *r)
 /* False: there is nothing more to see. */
 static bool end_round(rounds *r)
 {
-    gmd_session_free_everything(r->session);
+    free_everything(r->session);
     make_idle(r->session);
     r->held[r->round] = held(r->session);
     bool has_grown = r->round > 0 && r->held[r->round] > r->held[r->round - 1];
@@ -187,7 +186,7 @@ static _Noreturn void be_the_child(gmd_session *s)
     limit_time(s->options->call_budget_s / 2);
     memset(s->judge.listener_count, 0, sizeof s->judge.listener_count);
     s->runtime.sim->gmd_sim_clear_faults();
-    gmd_session_free_everything(s);
+    free_everything(s);
     make_idle(s);
     for (bool goes_on = true; goes_on && r.round < ROUND_MAX; r.round++) {
         for (size_t i = 0; i < r.trace->count; i++) {
@@ -216,7 +215,7 @@ static void tell(gmd_session *s, const gmd_lost_memory *lost)
                           message);
 }
 
-void gmd_session_repeat(gmd_session *s)
+void session_repeat(gmd_session *s)
 {
     if (!can_repeat(s)) {
         return;

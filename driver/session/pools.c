@@ -1,5 +1,9 @@
-/* session_pools.c - private pools: which requests go there, and for how long they are held. */
-#include "session_internal.h"
+#include "pools.h"
+
+#include "captures.h"
+#include "frames.h"
+#include "graphs.h"
+#include "notes.h"
 
 #include <string.h>
 
@@ -33,10 +37,10 @@ static bool begin(gmd_session *s, int device, uint32_t pool)
     const pool_id id = id_of(s, device, pool);
     gmd_session_accepted *accepted = &s->pools.accepted[device];
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     int result =
         s->subject.begin_pool(device, id.words, accepted->takes_all ? NULL : is_accepted, accepted);
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
     return result == 0;
 }
 
@@ -46,9 +50,9 @@ static const char *end(gmd_session *s, int device, uint32_t pool)
     const pool_id id = id_of(s, device, pool);
     void *context = NULL;
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     int result = s->subject.end_pool(device, id.words, &context);
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
     return result != 0 ? "gmd_end_pool was refused, and the pool is open"
            : context != &s->pools.accepted[device]
                ? "gmd_end_pool did not give back the context of gmd_begin_pool"
@@ -59,9 +63,9 @@ static const char *release(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     int result = s->subject.release_pool(device, id.words);
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
     return result != 0 ? "gmd_release_pool was refused, and the pool is held" : NULL;
 }
 
@@ -80,7 +84,7 @@ static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
     book->holders[r->device][r->pool]--;
     book->capturing = r->op == GMD_OP_BEGIN_CAPTURE ? 0 : book->capturing;
     if (!s->view.faults_hit) {
-        gmd_session_note(s, "the allocator refused a private pool on device %d", r->device);
+        session_note(s, "the allocator refused a private pool on device %d", r->device);
     }
     return false;
 }
@@ -124,16 +128,15 @@ static bool can_carry_out(gmd_session *s, const gmd_request *r)
 {
     bool has_pools = s->subject.begin_pool != NULL;
     if (!has_pools && !s->pools.is_used) {
-        gmd_session_note(s, "private pools are left out: the allocator exports no gmd_begin_pool, "
-                            "gmd_end_pool and gmd_release_pool");
+        session_note(s, "private pools are left out: the allocator exports no gmd_begin_pool, "
+                        "gmd_end_pool and gmd_release_pool");
     }
     s->pools.is_used = true;
-    bool can_capture = s->runtime.cudaStreamBeginCapture && !s->interleaving;
+    bool can_capture = s->runtime.cudaStreamBeginCapture && !s->overlap;
     if (has_pools && !can_capture && r->op == GMD_OP_BEGIN_CAPTURE) {
-        gmd_session_note(s, s->interleaving
-                                ? "captures are left out: threads are interleaved"
-                                : "captures are left out: this CUDA runtime lacks functions for "
-                                  "them");
+        session_note(s, s->overlap ? "captures are left out: threads are interleaved"
+                                   : "captures are left out: this CUDA runtime lacks functions for "
+                                     "them");
     }
     return has_pools && (can_capture || r->op != GMD_OP_BEGIN_CAPTURE);
 }

@@ -1,9 +1,16 @@
-/* session_open.c - the start of a run: the device, the allocator under test, its settings. */
+#include "gmd_open.h"
+
+#include "canaries.h"
+#include "frames.h"
+#include "gmd_end.h"
 #include "gmd_quirks.h"
-#include "journal.h"
+#include "gmd_restart.h"
+#include "journal_writer.h"
+#include "notes.h"
+#include "view.h"
+#include "watch.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,15 +106,6 @@ static gmd_status measure_devices(gmd_session *s, gmd_error *error)
     return GMD_OK;
 }
 
-double gmd_fraction_for(uint64_t limit, uint64_t total)
-{
-    double fraction = (double)limit / (double)total;
-    while (fraction < 1 && (uint64_t)(fraction * (double)total) < limit) {
-        fraction = nextafter(fraction, 1);
-    }
-    return fraction;
-}
-
 static gmd_status set_limit(gmd_session *s, gmd_error *error)
 {
     uint64_t limit = s->options->limit_bytes;
@@ -115,10 +113,10 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
         return GMD_OK;
     }
     if (!s->subject.set_memory_fraction && s->options->limit_is_optional) {
-        gmd_session_note(s,
-                         "the limit of %" PRIu64 " B is not in force: the allocator exports no "
-                         "gmd_set_memory_fraction",
-                         limit);
+        session_note(s,
+                     "the limit of %" PRIu64 " B is not in force: the allocator exports no "
+                     "gmd_set_memory_fraction",
+                     limit);
         return GMD_OK;
     }
     if (!s->subject.set_memory_fraction) {
@@ -202,20 +200,13 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     return is_accepted ? GMD_OK : gmd_fail(error, GMD_FAILED, "gmd_order_segments was refused");
 }
 
-gmd_subject_source gmd_session_source(const gmd_run_options *options)
-{
-    return (gmd_subject_source){.spec = options->allocator,
-                                .lib_directory = options->lib_directory,
-                                .torch_adapter = options->torch_adapter,
-                                .conf = options->conf};
-}
-
 /* The device as it is before the allocator is loaded. */
 static gmd_status prepare_device(gmd_session *s, gmd_error *error)
 {
     gmd_status status = s->runtime.sim ? reset_device(s, error) : GMD_OK;
     if (status == GMD_OK) {
-        gmd_session_watch_calls(s);
+        frames_watch_waits(s, gmd_session_end_stuck);
+        watch_allocator(s);
         status = count_devices(s, error);
     }
     if (status == GMD_OK) {
@@ -253,7 +244,7 @@ static gmd_status start_allocator(gmd_session *s, gmd_error *error)
 static gmd_status open_allocator(gmd_session *s, gmd_error *error)
 {
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     const gmd_subject_source source = gmd_session_source(s->options);
     gmd_status status = gmd_subject_open(&s->subject, &source, error);
     if (status == GMD_OK) {
@@ -262,7 +253,7 @@ static gmd_status open_allocator(gmd_session *s, gmd_error *error)
     if (status == GMD_OK) {
         status = start_allocator(s, error);
     }
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
     return status;
 }
 
@@ -316,9 +307,9 @@ gmd_status gmd_session_renew(gmd_session *s, const gmd_run_options *options, gmd
     }
     note_limit_of_settings(s, conf);
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     status = start_allocator(s, error);
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
     if (status != GMD_OK) {
         return status;
     }

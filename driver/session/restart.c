@@ -1,6 +1,8 @@
-/* session_restart.c - the same process for one input after the other: what an input leaves that is
- * no defect is taken back. */
-#include "session_internal.h"
+#include "gmd_restart.h"
+
+#include "frames.h"
+#include "graphs.h"
+#include "view.h"
 
 #include <string.h>
 
@@ -15,9 +17,9 @@ static void restore_device(gmd_session *s, int device)
     if (was_set && s->subject.set_memory_fraction) {
         double fraction = limit == UINT64_MAX ? 1 : gmd_fraction_for(limit, s->total_bytes[device]);
         gmd_call_frame frame;
-        gmd_session_give_floor(s, &frame);
+        enter_allocator(s, &frame);
         s->subject.set_memory_fraction(fraction, device);
-        gmd_session_take_floor(s, &frame);
+        leave_allocator(s, &frame);
     }
     s->limit_bytes[device] = limit;
     if (s->subject.reset_peak_stats) {

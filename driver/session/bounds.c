@@ -1,10 +1,30 @@
-/* session_bounds.c - the bounds that a scenario states of its own memory, on the first device. */
-#include "session_internal.h"
+#include "bounds.h"
+
+#include "notes.h"
+
+bool session_memory(gmd_session *session, gmd_sink_memory *memory)
+{
+    const gmd_stats *stats = &session->stats[0];
+    if (session->has_stats) {
+        *memory = (gmd_sink_memory){stats->allocated_bytes, stats->allocated_bytes_peak,
+                                    stats->reserved_bytes, stats->reserved_bytes_peak,
+                                    stats->active_bytes};
+        return true;
+    }
+    *memory = (gmd_sink_memory){.allocated = session->live_bytes[0],
+                                .max_allocated = session->peak_allocated,
+                                .active = GMD_STAT_UNKNOWN};
+    if (session->runtime.sim) {
+        memory->reserved = session->figures[0].physical_bytes;
+        memory->max_reserved = session->peak_reserved;
+    }
+    return true;
+}
 
 static uint64_t figure_of(gmd_session *s, const gmd_stated_bound *bound)
 {
     gmd_sink_memory memory;
-    gmd_session_memory(s, &memory);
+    session_memory(s, &memory);
     if (!bound->is_reserved) {
         return memory.allocated == GMD_STAT_UNKNOWN ? s->live_bytes[0] : memory.allocated;
     }
@@ -25,12 +45,12 @@ static void follow(gmd_session *s, gmd_stated_bound *bound)
     }
 }
 
-void gmd_session_bound(gmd_session *session, const gmd_bound *bound)
+void bounds_add(gmd_session *session, const gmd_bound *bound)
 {
     gmd_outcome *o = &session->shared->outcome;
     if (o->bound_count == GMD_BOUND_MAX) {
-        gmd_session_note(session, "of the bounds that the scenario states the first %d are checked",
-                         GMD_BOUND_MAX);
+        session_note(session, "of the bounds that the scenario states the first %d are checked",
+                     GMD_BOUND_MAX);
         return;
     }
     gmd_stated_bound *added = &o->bounds[o->bound_count++];
@@ -41,7 +61,7 @@ void gmd_session_bound(gmd_session *session, const gmd_bound *bound)
     follow(session, added);
 }
 
-void gmd_session_follow_bounds(gmd_session *session)
+void bounds_follow(gmd_session *session)
 {
     gmd_outcome *o = &session->shared->outcome;
     for (uint32_t i = 0; i < o->bound_count; i++) {

@@ -1,17 +1,9 @@
-/* session_canaries.c - what blocks hold on a real device, for the oracles `data` and
- * `stream_order`.
- *
- * A block is filled with its mark on its own stream as soon as it is handed out. Its work verifies
- * the mark and writes it again; work that is held (gmd_hold.h) does so late, when an allocator that
- * does not wait for it may have given the memory to somebody else, whose mark is then found. A free
- * is preceded by a last verification on the block's own stream.
- *
- * While a stream is captured all of that becomes part of the graph, and happens at each launch.
- * What the memory of a graph holds between its launches is the graph's affair: other work in blocks
- * of its pool only reads. */
-#include "session_internal.h"
+#include "canaries.h"
 
+#include "captures.h"
 #include "gmd_canary.h"
+#include "notes.h"
+#include "sync.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +164,7 @@ gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaS
     status = gmd_streams_leave(&s->streams, previous, error);
     status = status == GMD_OK ? check(s, result, &b->live, error) : status;
     if (status == GMD_OK && b->is_orphan) { /* queued on a namesake of the block's stream */
-        status = gmd_session_sync(s, b->live.device, b->live.stream, error);
+        status = session_sync(s, b->live.device, b->live.stream, error);
     }
     return status;
 }
@@ -222,15 +214,8 @@ void gmd_session_forget_sights(gmd_session *s)
         return;
     }
     if (gmd_canaries_are_full(s->canaries->kernels)) {
-        gmd_session_note(s, "kernels found more blocks with wrong contents than gmd keeps: the "
-                            "first ones were judged");
+        session_note(s, "kernels found more blocks with wrong contents than gmd keeps: the "
+                        "first ones were judged");
     }
     gmd_canaries_forget(s->canaries->kernels);
-}
-
-/* Work that touches memory which is not there ends the use of the device for the process. */
-bool gmd_session_device_is_lost(const gmd_session *s)
-{
-    gmd_holds_release(s->holds);
-    return !s->runtime.sim && s->runtime.cudaDeviceSynchronize() == cudaErrorIllegalAddress;
 }

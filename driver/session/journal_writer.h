@@ -1,13 +1,13 @@
-/* journal.h - how a session keeps its journal (gmd_journal.h). All of these do nothing where none
- * is kept.
+/* journal_writer.h - how a session keeps its journal (gmd_journal.h). All of these do nothing where
+ * none is kept.
  *
  * When a freed block that was recorded on other streams is the allocator's again is not told by any
  * call. It is seen where the allocator exports statistics and gmd_walk; else it is known at the
  * latest when its memory is handed out again or goes back to the device. */
-#ifndef GMD_DRIVER_JOURNAL_H
-#define GMD_DRIVER_JOURNAL_H
+#ifndef GMD_JOURNAL_WRITER_H
+#define GMD_JOURNAL_WRITER_H
 
-#include "session_internal.h"
+#include "gmd_session_state.h"
 
 /* Before the allocator is loaded. */
 gmd_status gmd_session_open_book(gmd_session *s, gmd_error *error);

@@ -1,8 +1,12 @@
-/* session_view.c - what the oracles get to see: the statistics, the device's figures and calls. */
-#include "gmd_promises.h"
-#include "interleave.h"
+#include "view.h"
 
-#include <stdlib.h>
+#include "bounds.h"
+#include "canaries.h"
+#include "contents.h"
+#include "frames.h"
+#include "gmd_promises.h"
+#include "notes.h"
+
 #include <string.h>
 
 static void read_figures(gmd_session *s, int device)
@@ -31,9 +35,9 @@ static bool read_stats(gmd_session *s, int device)
     gmd_stats *stats = &s->stats[device];
     memset(stats, 0xff, sizeof *stats); /* GMD_STAT_UNKNOWN, where the allocator fills nothing in */
     stats->struct_size = sizeof *stats;
-    gmd_session_enter_alone(s);
+    enter_for_question(s);
     bool is_told = s->subject.get_stats && s->subject.get_stats(device, stats) == 0;
-    gmd_self_deadlock_leave();
+    leave_question();
     return is_told;
 }
 
@@ -82,9 +86,9 @@ static bool is_known(const void *session, const gmd_use *use)
 
 static int walk(const void *session, int device, gmd_walk_fn *visit, void *context)
 {
-    gmd_session_enter_alone(session);
+    enter_for_question(session);
     int result = ((const gmd_session *)session)->subject.walk(device, visit, context);
-    gmd_self_deadlock_leave();
+    leave_question();
     return result;
 }
 
@@ -195,7 +199,7 @@ void gmd_session_begin(gmd_session *s)
 void gmd_session_look_at(gmd_session *s, int device)
 {
     s->view.device = device;
-    s->view.is_busy = gmd_interleave_others_inside(s) > 0;
+    s->view.is_busy = overlap_others_inside(s) > 0;
     s->view.live_count = s->live_count[device];
     s->view.live_bytes = s->live_bytes[device];
     s->view.block = NULL;
@@ -233,7 +237,7 @@ static void show_calls(gmd_session *s)
 {
     s->view.calls = s->calls;
     s->view.call_count = s->call_count;
-    s->view.sees_calls = s->runtime.sim && !s->interleaving;
+    s->view.sees_calls = s->runtime.sim && !s->overlap;
 }
 
 void gmd_session_refresh(gmd_session *s)
@@ -242,7 +246,7 @@ void gmd_session_refresh(gmd_session *s)
     int device = s->view.device;
     s->view.live_count = s->live_count[device];
     s->view.live_bytes = s->live_bytes[device];
-    s->view.is_busy = gmd_interleave_others_inside(s) > 0;
+    s->view.is_busy = overlap_others_inside(s) > 0;
     if (s->view.is_busy) {
         return; /* the allocator may be in the middle of a change, and hold its lock */
     }
@@ -258,7 +262,7 @@ void gmd_session_refresh(gmd_session *s)
     if (device == 0 && s->figures[0].physical_bytes > s->peak_reserved) {
         s->peak_reserved = s->figures[0].physical_bytes;
     }
-    gmd_session_follow_bounds(s);
+    bounds_follow(s);
 }
 
 uint64_t gmd_session_held(const gmd_session *s, int device)

@@ -1,10 +1,11 @@
-/* session_probe.c - after a refusal: is it true? The allocator is asked again, in a child of fork
- * where the device is simulated: the device's state is memory of this process, so the child can ask
- * what would be if, and the run goes on undisturbed. On a real device it is asked in place, and
- * only what a refusal must leave without effect. */
-#include "journal.h"
+#include "probe.h"
 
+#include "clean_up.h"
+#include "frames.h"
 #include "gmd_probe.h"
+#include "journal_writer.h"
+#include "pools.h"
+#include "view.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -33,9 +34,9 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     cudaStream_t stream = NULL;
     gmd_streams_find(&s->streams, r->device, r->stream, &stream);
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
     if (s->view.error_text) {
         snprintf(out->error, sizeof out->error, "%s", s->view.error_text);
     }
@@ -48,9 +49,9 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 static void empty_cache(gmd_session *s)
 {
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     s->subject.empty_cache();
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
 }
 
 static void make_idle(gmd_session *s)
@@ -78,7 +79,7 @@ static void free_all(gmd_session *s)
 {
     if (s->is_scouting) { /* nobody forks: the run's own blocks are freed, and the oracles know */
         refresh_all(s);
-        gmd_session_free_everything(s);
+        free_everything(s);
         return;
     }
     for (uint32_t id = 0; id < s->block_end; id++) {
@@ -144,7 +145,7 @@ static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool fr
 {
     limit_time(s->options->call_budget_s / 2); /* the parent's own time runs */
     gmd_session_close_book(s);                 /* what is asked here is no part of the run */
-    s->interleaving = NULL;                    /* the other threads did not come along */
+    s->overlap = NULL;                         /* the other threads did not come along */
     s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     s->runtime.sim->gmd_sim_clear_faults();
     ask_all(s, r, frees_all, &s->shared->refusal);
@@ -229,11 +230,11 @@ static bool is_scouted(gmd_session *s, const gmd_request *r)
            (is_doubtful(s, r) && s->scouted_refusal == GMD_DOUBTFUL_REFUSAL(s->doubtful_refusals));
 }
 
-void gmd_session_probe(gmd_session *s, const gmd_request *r)
+void session_probe(gmd_session *s, const gmd_request *r)
 {
     bool is_alone = !s->view.is_busy && !s->view.is_overlapped; /* no thread frees in between */
     if (s->is_scouting) {
-        bool is_wanted = is_scouted(s, r) && !s->interleaving;
+        bool is_wanted = is_scouted(s, r) && !s->overlap;
         if (is_wanted && !s->is_over && s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL]) {
             scout_refusal(s, r);
         }

@@ -1,13 +1,14 @@
-/* session_misuse.c - frees that a caller must not make, made on purpose: one after each of the
- * first frees, later ever more rarely, by the number of requests, so that a run can be repeated. */
-#include "session_internal.h"
+#include "wrong_frees.h"
+
+#include "frames.h"
+#include "view.h"
 
 enum { AT_FIRST = 8, FIRST_INTERVAL = 1024 };
 
 static bool is_due(gmd_session *s)
 {
     gmd_misuses_made *made = &s->wrong_frees;
-    if (!s->judge.listener_count[GMD_HOOK_AFTER_WRONG_FREE] || s->interleaving ||
+    if (!s->judge.listener_count[GMD_HOOK_AFTER_WRONG_FREE] || s->overlap ||
         s->options->is_compared) {
         return false;
     }
@@ -69,16 +70,16 @@ static void make(gmd_session *s, const gmd_live_block *freed, const gmd_wrong_fr
     atomic_store(&s->shared->is_freeing_wrongly, 1);
     bool is_silent = !s->is_muted && gmd_mute_begin(&s->mute);
     gmd_call_frame frame;
-    gmd_session_give_floor(s, &frame);
+    enter_allocator(s, &frame);
     s->subject.free((void *)(uintptr_t)f->address, (size_t)f->bytes, freed->device, stream);
-    gmd_session_take_floor(s, &frame);
+    leave_allocator(s, &frame);
     if (is_silent) {
         gmd_mute_end(&s->mute);
     }
     atomic_store(&s->shared->is_freeing_wrongly, 0);
 }
 
-void gmd_session_misuse(gmd_session *s, const gmd_live_block *freed)
+void session_free_wrongly(gmd_session *s, const gmd_live_block *freed)
 {
     if (!is_due(s)) {
         return;

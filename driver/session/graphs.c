@@ -1,45 +1,12 @@
-/* session_captures.c - stream captures and the graphs that they make, which work in private pools.
- *
- * What a program may do while a stream is captured is CUDA's to say: captures are global ones, so
- * that nothing may be waited for anywhere. */
-#include "session_internal.h"
+#include "graphs.h"
 
+#include "canaries.h"
+#include "captures.h"
 #include "gmd_grow.h"
+#include "sync.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* --- which streams are captured ----------------------------------------------------------- */
-
-static uint64_t bit_of(uint32_t stream)
-{
-    return stream < GMD_TRACKED_STREAMS ? (uint64_t)1 << stream : 0;
-}
-
-bool gmd_session_has_joined(const gmd_session_captures *c, cudaStream_t stream)
-{
-    for (uint64_t left = c->joined; left; left &= left - 1) {
-        if (c->handles[__builtin_ctzll(left)] == stream) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool gmd_session_is_captured(const gmd_session *s, int device, uint32_t stream)
-{
-    return s->is_capturing && s->captures.device == device && (s->captures.joined & bit_of(stream));
-}
-
-/* A graph works with blocks that were allocated while it was captured, whose memory the pool keeps;
- * other work keeps away from them. */
-bool gmd_session_is_of_graph(const gmd_session *s, const gmd_live_block *b)
-{
-    const gmd_session_captures *c = &s->captures;
-    return s->is_capturing && b->pool && b->device == c->device && b->born > c->began &&
-           s->pools.book.open[b->device] &&
-           b->pool == s->pools.serials[b->device][s->pools.book.open[b->device] - 1];
-}
 
 /* --- what must not be asked for while a capture is under way ------------------------------ */
 
@@ -58,7 +25,7 @@ static bool is_wait_left_out(const gmd_session *s, const gmd_request *r)
 {
     bool waits = gmd_session_is_captured(s, r->device, r->stream);
     bool is_waited_for = gmd_session_is_captured(s, r->device, r->other_stream);
-    return waits ? !is_waited_for : is_waited_for && (r->stream == 0 || !bit_of(r->stream));
+    return waits ? !is_waited_for : is_waited_for && (r->stream == 0 || !stream_bit(r->stream));
 }
 
 /* Streams that used the block with nobody told are waited for first, by its own one: on both sides
@@ -67,7 +34,7 @@ static bool is_free_left_out(const gmd_session *s, const session_block *b)
 {
     const gmd_live_block *live = &b->live;
     uint64_t captured = live->device == s->captures.device ? s->captures.joined : 0;
-    bool is_captured = captured & bit_of(live->stream);
+    bool is_captured = captured & stream_bit(live->stream);
     return b->is_orphan || (b->uses.streams & (is_captured ? ~captured : captured)) ||
            (is_captured && b->uses.streams && !gmd_session_is_of_graph(s, live));
 }
@@ -122,17 +89,7 @@ static gmd_status told(const gmd_session *s, cudaError_t result, const char *wha
                                             gmd_runtime_error_text(&s->runtime, result));
 }
 
-/* A call that was refused because the capture has failed, for which there are good reasons. */
-bool gmd_session_is_of_failed_capture(const gmd_session *s, cudaError_t result)
-{
-    bool is_it = result == cudaErrorStreamCaptureInvalidated;
-    if (is_it) {
-        s->runtime.cudaGetLastError();
-    }
-    return is_it;
-}
-
-/* Work that reads and writes the whole block, as session_requests.c queues it elsewhere. How long
+/* Work that reads and writes the whole block, as block_requests.c queues it elsewhere. How long
  * it takes on a real device is made up for when the graph is launched. */
 static cudaError_t queue_work(gmd_session *s, const gmd_request *r, const session_block *b)
 {
@@ -177,7 +134,7 @@ gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a graph");
     }
     add_duration(graph_under_way(s), r->duration_ns);
-    b->uses.streams |= r->stream == b->live.stream ? 0 : bit_of(r->stream) & ~b->uses.recorded;
+    b->uses.streams |= r->stream == b->live.stream ? 0 : stream_bit(r->stream) & ~b->uses.recorded;
     return told(s, result, "work in a capture", error);
 }
 
@@ -223,7 +180,7 @@ gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter,
     status = queue_wait(s, handle, c->handles[waited], &is_done, error);
     gmd_status left = gmd_streams_leave(&s->streams, previous, status == GMD_OK ? error : NULL);
     if (is_done) {
-        c->joined |= bit_of(waiter);
+        c->joined |= stream_bit(waiter);
         c->handles[waiter] = handle;
         for (size_t i = 0; i < GMD_ORDERED_ACCESSES / 64; i++) {
             c->after[waiter][i] |= c->after[waited][i];
@@ -299,7 +256,7 @@ gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaS
     }
     c->device = r->device;
     c->stream = r->stream;
-    c->joined = bit_of(r->stream);
+    c->joined = stream_bit(r->stream);
     c->handles[r->stream] = stream;
     c->began = s->request_index;
     c->is_spoilt = false;
@@ -316,7 +273,7 @@ static gmd_status join(gmd_session *s, gmd_error *error)
 {
     gmd_session_captures *c = &s->captures;
     gmd_status status = GMD_OK;
-    for (uint64_t left = c->joined & ~bit_of(c->stream); left && status == GMD_OK;
+    for (uint64_t left = c->joined & ~stream_bit(c->stream); left && status == GMD_OK;
          left &= left - 1) {
         status = gmd_session_capture_wait(s, c->device, c->stream, (uint32_t)__builtin_ctzll(left),
                                           error);
@@ -423,30 +380,15 @@ static void destroy_graph(gmd_session *s, size_t i)
     memmove(&c->graphs[i], &c->graphs[i + 1], (c->count - i) * sizeof *c->graphs);
 }
 
-static uint32_t count_graphs(const gmd_session_captures *c, int device, uint32_t pool)
-{
-    uint32_t count = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        count += c->graphs[i].device == device && c->graphs[i].pool == pool;
-    }
-    return count;
-}
-
-bool gmd_session_has_graphs(const gmd_session *s, int device, uint32_t serial)
-{
-    return serial && s->captures.count &&
-           count_graphs(&s->captures, device, gmd_pool_number(serial)) > 0;
-}
-
 gmd_status gmd_session_destroy_graphs(gmd_session *s, int device, uint32_t pool, uint32_t kept,
                                       gmd_error *error)
 {
     gmd_session_captures *c = &s->captures;
-    uint32_t there = count_graphs(c, device, pool);
+    uint32_t there = gmd_session_count_graphs(s, device, pool);
     if (there <= kept) {
         return GMD_OK;
     }
-    gmd_status status = gmd_session_sync(s, device, GMD_ALL_STREAMS, error);
+    gmd_status status = session_sync(s, device, GMD_ALL_STREAMS, error);
     for (size_t i = 0; there > kept && status == GMD_OK;) {
         if (c->graphs[i].device == device && c->graphs[i].pool == pool) {
             destroy_graph(s, i);
