@@ -1,6 +1,5 @@
 #include "snapshot_file.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ enum name { NAMES(NAME_ID) NAME_COUNT };
 
 static const char *const name_texts[NAME_COUNT] = {NAMES(NAME_TEXT)};
 
-static_assert(NAME_COUNT <= SNAPSHOT_FILE_NAMES, "there is room for every name");
+_Static_assert(NAME_COUNT <= SNAPSHOT_FILE_NAMES, "there is room for every name");
 
 /* --- parts -------------------------------------------------------------------------------- */
 

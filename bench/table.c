@@ -1,7 +1,7 @@
 /* table.c - the comparison for people. */
 #include "gmd_bench.h"
 
-#include "text.h"
+#include "gmd_report_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* table_json.c - the comparison for programs. */
 #include "gmd_bench.h"
 
-#include "json.h"
-#include "text.h"
+#include "gmd_json.h"
+#include "gmd_report_text.h"
 
 static void put_interval(gmd_json *json, const char *key, const gmd_bench_interval *i)
 {

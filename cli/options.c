@@ -4,8 +4,8 @@
 
 #include "gmd_promises.h"
 #include "gmd_size.h"
+#include "gmd_store.h"
 #include "gmd_torch.h"
-#include "store.h"
 
 #include <errno.h>
 #include <inttypes.h>

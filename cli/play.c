@@ -2,7 +2,7 @@
 
 #include "smallest.h"
 
-#include "gmd_scenario.h"
+#include "gmd_scenario_inspect.h"
 #include "gmd_session.h"
 
 #include <stdio.h>

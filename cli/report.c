@@ -11,8 +11,8 @@
 #include "gmd_known.h"
 #include "gmd_result_file.h"
 #include "gmd_size.h"
+#include "gmd_store.h"
 #include "gmd_text.h"
-#include "store.h"
 
 #include <stddef.h>
 #include <stdio.h>

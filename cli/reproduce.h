@@ -2,7 +2,7 @@
 #ifndef GMD_CLI_REPRODUCE_H
 #define GMD_CLI_REPRODUCE_H
 
-#include "reproducer.h"
+#include "gmd_reproducer.h"
 
 typedef gmd_status cli_reproduce_fn(const gmd_reproducer *reproducer, FILE *out, gmd_error *error);
 

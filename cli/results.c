@@ -3,12 +3,12 @@
 #include "distinct.h"
 
 #include "gmd_grow.h"
+#include "gmd_gzip_stream.h"
 #include "gmd_oracle.h"
 #include "gmd_output.h"
 #include "gmd_size.h"
+#include "gmd_store.h"
 #include "gmd_text.h"
-#include "gzip_stream.h"
-#include "store.h"
 #include "version.h"
 
 #include <inttypes.h>

@@ -1,6 +1,8 @@
 # Warnings, sanitizers and instrumentation as one interface target that every target of gmd links.
 option(GMD_WERROR "Treat warnings as errors" ON)
 set(GMD_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address,undefined | thread")
+set(GMD_ASSERT_LEVEL 1 CACHE STRING "Assertions: 1 cheap ones, 2 internal ones too, 3 whole walks too (base/gmd_assert.h)")
+set_property(CACHE GMD_ASSERT_LEVEL PROPERTY STRINGS 1 2 3)
 option(GMD_COVERAGE "Instrument for gcov" OFF)
 option(GMD_FUZZ "Instrument for libFuzzer (clang only)" OFF)
 
@@ -9,6 +11,12 @@ add_library(gmd_options INTERFACE)
 target_compile_options(gmd_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wvla
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>
   $<$<BOOL:${GMD_WERROR}>:-Werror>)
+if(NOT GMD_ASSERT_LEVEL MATCHES "^[123]$")
+  message(FATAL_ERROR "GMD_ASSERT_LEVEL is 1, 2 or 3, not '${GMD_ASSERT_LEVEL}'")
+endif()
+# An assertion names its file as it is called in the project, wherever it was built.
+target_compile_definitions(gmd_options INTERFACE GMD_ASSERT_LEVEL=${GMD_ASSERT_LEVEL})
+target_compile_options(gmd_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(GMD_SANITIZE)
   target_compile_options(gmd_options INTERFACE -fsanitize=${GMD_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)

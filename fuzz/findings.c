@@ -3,7 +3,7 @@
 #include "gmd_clock.h"
 #include "gmd_grow.h"
 #include "gmd_output.h"
-#include "reproducer.h"
+#include "gmd_reproducer.h"
 
 #include <inttypes.h>
 #include <stdio.h>

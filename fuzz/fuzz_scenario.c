@@ -2,7 +2,7 @@
  * and requests. What it leaves behind is told block by block by who looks inside. */
 #include "fuzz.h"
 
-#include "gmd_scenario.h"
+#include "gmd_scenario_inspect.h"
 
 #include <string.h>
 #include <unistd.h>

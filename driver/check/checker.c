@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static void blame_quirk(checker *c, const gmd_check_quirk *q, uint64_t request)
 {

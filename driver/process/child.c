@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -82,8 +83,8 @@ static const char *where(const gmd_shared *shared, const gmd_workload *workload,
     }
 }
 
-void gmd_child_judge_death(const gmd_run_options *options, const gmd_workload *workload,
-                           gmd_shared *shared, int exit_status, bool is_hung)
+static void judge_death(const gmd_run_options *options, const gmd_workload *workload,
+                        gmd_shared *shared, int exit_status, bool is_hung)
 {
     char place[300], message[600];
     bool is_idle =
@@ -115,8 +116,8 @@ void gmd_child_judge_death(const gmd_run_options *options, const gmd_workload *w
                           message);
 }
 
-void gmd_child_name_outcome(gmd_outcome *o, const gmd_run_options *options,
-                            const gmd_workload *workload)
+static void name_outcome(gmd_outcome *o, const gmd_run_options *options,
+                         const gmd_workload *workload)
 {
     const char *base = strrchr(workload->name, '/');
     snprintf(o->name, sizeof o->name, "%s", base ? base + 1 : workload->name);
@@ -128,6 +129,13 @@ void gmd_child_name_outcome(gmd_outcome *o, const gmd_run_options *options,
     o->seed = options->seed;
 }
 
+void gmd_child_set_up_shared(gmd_shared *shared, const gmd_run_options *options,
+                             const gmd_workload *workload)
+{
+    shared->first_guard = shared->last_guard = GMD_SHARED_GUARD;
+    name_outcome(&shared->outcome, options, workload);
+}
+
 /* The child shares this memory with the allocator under test, which may have written anywhere. */
 static bool is_intact(const gmd_shared *shared)
 {
@@ -135,6 +143,9 @@ static bool is_intact(const gmd_shared *shared)
     return shared->first_guard == GMD_SHARED_GUARD && shared->last_guard == GMD_SHARED_GUARD &&
            o->violation_count <= GMD_VIOLATION_MAX && o->oracle_count <= GMD_ORACLE_MAX &&
            o->phase_count <= GMD_PHASE_MAX && o->note_count <= GMD_NOTE_MAX &&
+           o->bound_count <= GMD_BOUND_MAX &&
+           o->check.quirk_count <= sizeof o->check.quirks / sizeof *o->check.quirks &&
+           o->scene.fault_count <= sizeof o->scene.faults / sizeof *o->scene.faults &&
            o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR && o->seconds >= 0 &&
            o->seconds < 1e9 && shared->request_count <= GMD_RECORDED_REQUEST_MAX;
 }
@@ -166,11 +177,92 @@ static void mend_texts(gmd_outcome *o)
     TERMINATE(o->check.first_difference.text);
 }
 
-bool gmd_child_check_shared(gmd_shared *shared)
+/* --- the beginning of a run -------------------------------------------------------------- */
+
+#define SECOND_PART offsetof(gmd_outcome, verdict)
+#define THIRD_PART  offsetof(gmd_outcome, violations)
+
+/* All but the names. */
+static void copy_results(gmd_outcome *to, const gmd_outcome *from)
+{
+    memcpy((char *)to + SECOND_PART, (const char *)from + SECOND_PART, THIRD_PART - SECOND_PART);
+    memcpy(to->violations, from->violations, from->violation_count * sizeof *to->violations);
+    memcpy(to->oracles, from->oracles, from->oracle_count * sizeof *to->oracles);
+    memcpy(to->phases, from->phases, from->phase_count * sizeof *to->phases);
+    memcpy(to->bounds, from->bounds, from->bound_count * sizeof *to->bounds);
+    memcpy(to->notes, from->notes, from->note_count * sizeof *to->notes);
+}
+
+void gmd_child_keep_opening(gmd_outcome *opening, const gmd_shared *shared)
+{
+    if (is_intact(shared)) {
+        copy_results(opening, &shared->outcome);
+    }
+}
+
+void gmd_child_begin_run(gmd_shared *shared, const gmd_outcome *opening, gmd_stage stage)
+{
+    const size_t first = offsetof(gmd_shared, stage), end = offsetof(gmd_shared, answers);
+    if (opening) {
+        copy_results(&shared->outcome, opening);
+    } else {
+        memset((char *)&shared->outcome + SECOND_PART, 0, THIRD_PART - SECOND_PART);
+    }
+    memset((char *)shared + first, 0, end - first);
+    atomic_store(&shared->stage, stage);
+}
+
+gmd_shared *gmd_child_map_shared(const gmd_run_options *options, const gmd_workload *workload,
+                                 bool is_private)
+{
+    gmd_shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+             (is_private ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (shared == MAP_FAILED) {
+        return NULL;
+    }
+    gmd_child_set_up_shared(shared, options, workload);
+    return shared;
+}
+
+void gmd_child_unmap_shared(gmd_shared *shared)
+{
+    if (shared) {
+        munmap(shared, sizeof *shared);
+    }
+}
+
+/* --- its end ----------------------------------------------------------------------------- */
+
+/* Nothing that was found can be trusted: it is as if nothing had been. */
+static void distrust(const gmd_run_options *options, const gmd_workload *workload,
+                     gmd_shared *shared, const gmd_outcome *opening)
+{
+    memset(&shared->outcome, 0, sizeof shared->outcome);
+    gmd_child_begin_run(shared, opening, GMD_STAGE_UNLOADING);
+    gmd_child_set_up_shared(shared, options, workload);
+    gmd_outcome_violation(&shared->outcome, options->known, "progress", 0,
+                          "the allocator wrote over memory that is gmd's own: nothing that was "
+                          "found can be trusted");
+}
+
+bool gmd_child_judge_end(const gmd_run_options *options, const gmd_workload *workload,
+                         gmd_shared *shared, const gmd_outcome *opening, const gmd_child_end *end)
 {
     if (!is_intact(shared)) {
+        distrust(options, workload, shared, opening);
         return false;
     }
     mend_texts(&shared->outcome);
+    name_outcome(&shared->outcome, options, workload);
+    if (!end) {
+        return true;
+    }
+    bool is_clean = !end->is_hung && WIFEXITED(end->wait_status) &&
+                    WEXITSTATUS(end->wait_status) == EXIT_SUCCESS &&
+                    atomic_load(&shared->is_finished);
+    if (!is_clean) {
+        judge_death(options, workload, shared, end->wait_status, end->is_hung);
+    }
     return true;
 }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define CHOSEN_BY_LENGTH UINT64_MAX
 
@@ -23,7 +22,7 @@ struct gmd_in_process {
     gmd_workload workload;
     gmd_shared *shared;
     gmd_session session;
-    uint32_t opening_notes;
+    gmd_outcome opening;
     uint64_t asked_refusal;
     bool has_run;
     bool needs_renewal; /* of the session, before anything else */
@@ -57,17 +56,13 @@ static void note_closed(const gmd_subject *subject)
 
 static gmd_status open_session(gmd_in_process *p, gmd_error *error)
 {
-    p->shared = mmap(NULL, sizeof *p->shared, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p->shared == MAP_FAILED) {
-        p->shared = NULL;
+    p->workload = (gmd_workload){
+        .name = "input", .kind = "trace", .trace = &p->header, .body = gmd_play_trace};
+    p->shared = gmd_child_map_shared(p->given, &p->workload, true);
+    if (!p->shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory for what a run leaves");
     }
     p->shared->no_second_run = "many inputs are run here: gmd run of one makes the second run";
-    p->shared->first_guard = p->shared->last_guard = GMD_SHARED_GUARD;
-    p->workload = (gmd_workload){
-        .name = "input", .kind = "trace", .trace = &p->header, .body = gmd_play_trace};
-    gmd_child_name_outcome(&p->shared->outcome, p->given, &p->workload);
     gmd_status status = gmd_session_open(&p->session, &p->options, &p->workload, p->shared, error);
     if (status == GMD_OK && strcmp(p->session.subject.path, closed_library) == 0) {
         status = gmd_fail(error, GMD_BAD_INPUT,
@@ -77,7 +72,7 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
     }
     p->session.is_scouting = p->session.is_in_process = true;
     p->session.is_muted = gmd_mute_is_needless();
-    p->opening_notes = p->shared->outcome.note_count;
+    gmd_child_keep_opening(&p->opening, p->shared);
     return status;
 }
 
@@ -143,9 +138,8 @@ static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error 
     if (!p->has_run && !p->needs_renewal && is_same) {
         return GMD_OK;
     }
-    gmd_scout_forget_outcome(&p->shared->outcome);
-    p->shared->outcome.note_count = p->opening_notes;
     if (p->session.subject.restart) {
+        gmd_child_begin_run(p->shared, NULL, GMD_STAGE_LOADING);
         return renew(p, &header, error);
     }
     if (!is_same) {
@@ -154,6 +148,7 @@ static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error 
                         "other devices, settings or schedules in one process",
                         p->given->allocator);
     }
+    gmd_child_begin_run(p->shared, &p->opening, GMD_STAGE_CLEAN_UP);
     return gmd_session_restart(&p->session, error);
 }
 
@@ -166,11 +161,7 @@ static void play(gmd_in_process *p, const gmd_trace *trace)
     s->scouted_refusal = choose_refusal(p, trace);
     bool has_passed = gmd_scout_play(s);
     p->workload.trace = &p->header;
-    if (!gmd_child_check_shared(p->shared)) {
-        gmd_scout_forget_outcome(o);
-        gmd_outcome_violation(o, p->given->known, "progress", 0,
-                              "the allocator wrote over memory that is gmd's own: nothing that was "
-                              "found can be trusted");
+    if (!gmd_child_judge_end(p->given, &p->workload, p->shared, &p->opening, NULL)) {
         has_passed = false;
     }
     p->is_spent = !has_passed && (!s->subject.restart || o->violation_count);
@@ -201,9 +192,7 @@ void gmd_in_process_close(gmd_in_process *p)
         gmd_session_close(&p->session);
         note_closed(&p->session.subject);
     }
-    if (p->shared) {
-        munmap(p->shared, sizeof *p->shared);
-    }
+    gmd_child_unmap_shared(p->shared);
     gmd_trace_free(&p->header);
     free(p);
 }

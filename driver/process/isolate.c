@@ -10,12 +10,12 @@
 #include "gmd_session_state.h"
 #include "second_opinion.h"
 #include "second_run.h"
+#include "watch.h"
 
 #include "gmd_status_line.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define POLL_MS 50
 
 /* --- the child --------------------------------------------------------------------------- */
 
@@ -52,14 +50,21 @@ static void run_child(const gmd_run_options *options, const gmd_workload *worklo
 
 /* --- the parent -------------------------------------------------------------------------- */
 
-/* Only what takes longer than a glance says how far it is. */
-static void show_progress(const gmd_run_options *options, const gmd_shared *shared, double seconds)
+typedef struct watched_run {
+    const gmd_run_options *options;
+    const gmd_workload *workload;
+    gmd_shared *shared;
+} watched_run;
+
+/* Only what takes longer than a moment says how far it is. */
+static void show_progress(void *context, double seconds)
 {
-    if (options->shows_progress && seconds > 0.5) {
-        uint64_t requests = shared->outcome.requests;
+    const watched_run *run = context;
+    if (run->options->shows_progress && seconds > 0.5) {
+        uint64_t requests = run->shared->outcome.requests;
         fprintf(stderr,
                 GMD_STATUS_BEGIN "%.100s: %" PRIu64 " requests, %.0f/s, %.0f s" GMD_STATUS_END,
-                shared->outcome.name, requests, (double)requests / seconds, seconds);
+                run->shared->outcome.name, requests, (double)requests / seconds, seconds);
     }
 }
 
@@ -70,40 +75,9 @@ static void clear_progress(const gmd_run_options *options)
     }
 }
 
-typedef enum child_end { CHILD_EXITED, CHILD_HUNG } child_end;
-
 static void reap(pid_t child, int *exit_status)
 {
     while (waitpid(child, exit_status, 0) < 0 && errno == EINTR) {
-    }
-}
-
-/* Watches the process itself, which nothing that the allocator does with descriptors can deceive. A
- * request that does not end within the budget is a hang; loading and clean-up get the same time. */
-static child_end watch(pid_t child, int process, const gmd_shared *shared,
-                       const gmd_run_options *options, int *exit_status)
-{
-    uint64_t last_beat = 0;
-    int last_stage = -1;
-    double start = gmd_clock_s(), since = start;
-    for (;;) {
-        struct pollfd waiting = {.fd = process, .events = POLLIN};
-        if (poll(&waiting, 1, POLL_MS) > 0) {
-            reap(child, exit_status);
-            return CHILD_EXITED;
-        }
-        show_progress(options, shared, gmd_clock_s() - start);
-        uint64_t beat = atomic_load(&shared->beats);
-        int stage = atomic_load(&shared->stage);
-        if (beat != last_beat || stage != last_stage) {
-            last_beat = beat;
-            last_stage = stage;
-            since = gmd_clock_s();
-        } else if (gmd_clock_s() - since > options->call_budget_s) {
-            kill(child, SIGKILL);
-            reap(child, exit_status);
-            return CHILD_HUNG;
-        }
     }
 }
 
@@ -117,40 +91,39 @@ static void note_known(gmd_outcome *o)
     }
 }
 
-static gmd_status watch_child(const gmd_run_options *options, const gmd_workload *workload,
-                              gmd_shared *shared, pid_t child, gmd_error *error)
+/* The process itself is watched, which nothing that the allocator does with descriptors can
+ * deceive. */
+static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
 {
-    int exit_status = 0;
+    gmd_child_end end = {.is_hung = false};
     int process = (int)syscall(SYS_pidfd_open, child, 0);
     if (process < 0) {
         gmd_status status = gmd_fail(error, GMD_FAILED, "pidfd_open: %s", strerror(errno));
         kill(-child, SIGKILL);
-        reap(child, &exit_status);
+        reap(child, &end.wait_status);
         return status;
     }
-    child_end end = watch(child, process, shared, options, &exit_status);
+    const gmd_watch watch = {.descriptor = process,
+                             .shared = run->shared,
+                             .budget_s = run->options->call_budget_s,
+                             .show = show_progress,
+                             .context = run};
+    end.is_hung = !gmd_watch_process(&watch);
+    if (end.is_hung) {
+        kill(child, SIGKILL);
+    }
+    reap(child, &end.wait_status);
     close(process);
     kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
-    clear_progress(options);
-    if (!gmd_child_check_shared(shared)) {
-        memset(&shared->outcome, 0, sizeof shared->outcome);
-        gmd_child_name_outcome(&shared->outcome, options, workload);
-        gmd_outcome_violation(&shared->outcome, options->known, "progress", 0,
-                              "the allocator wrote over memory that is gmd's own: nothing that was "
-                              "found can be trusted");
-        return GMD_OK;
-    }
-    gmd_child_name_outcome(&shared->outcome, options, workload);
-    bool is_clean = end == CHILD_EXITED && WIFEXITED(exit_status) && WEXITSTATUS(exit_status) == 0;
-    if (!is_clean || !atomic_load(&shared->is_finished)) {
-        gmd_child_judge_death(options, workload, shared, exit_status, end == CHILD_HUNG);
-    }
+    clear_progress(run->options);
+    gmd_child_judge_end(run->options, run->workload, run->shared, NULL, &end);
     return GMD_OK;
 }
 
 static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
                                  gmd_shared *shared, gmd_error *error)
 {
+    gmd_child_begin_run(shared, NULL, GMD_STAGE_LOADING);
     fflush(NULL); /* or the child would print what is buffered here once more */
     pid_t child = fork();
     if (child < 0) {
@@ -160,7 +133,8 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
         run_child(options, workload, shared);
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
-    return watch_child(options, workload, shared, child, error);
+    watched_run run = {options, workload, shared};
+    return watch_child(&run, child, error);
 }
 
 static void keep_answers(const gmd_run_options *options, const gmd_workload *workload,
@@ -187,15 +161,11 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
     if (status != GMD_OK) {
         return status;
     }
-    gmd_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (shared == MAP_FAILED) {
+    gmd_shared *shared = gmd_child_map_shared(options, workload, false);
+    if (!shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with the child process: %s",
                         strerror(errno));
     }
-    shared->first_guard = GMD_SHARED_GUARD;
-    shared->last_guard = GMD_SHARED_GUARD;
-    gmd_child_name_outcome(&shared->outcome, options, workload);
     keep_answers(options, workload, shared);
     status = fork_and_watch(options, workload, shared, error);
     if (status == GMD_OK && shared->answers) {
@@ -208,7 +178,7 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
         gmd_second_opinion(options, workload, shared);
         *outcome = shared->outcome;
     }
-    munmap(shared, sizeof *shared);
+    gmd_child_unmap_shared(shared);
     return status;
 }
 

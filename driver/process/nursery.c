@@ -17,10 +17,10 @@
 #include "gmd_session_state.h"
 #include "gmd_trace_header.h"
 #include "scout.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define POLL_MS      20
 #define FUNCTION_MAX 64
 #define CHOICE_MAX   4096
 
@@ -57,22 +56,14 @@ typedef struct nursery_shared {
     gmd_call_log log;
 } nursery_shared;
 
-/* Of the outcome before the first request, what is put back after each run: all else of it, tables
- * of hundreds of KB, is as it was made. */
-typedef struct opening {
-    uint32_t oracle_count, note_count;
-    gmd_oracle_result oracles[GMD_ORACLE_MAX];
-    char notes[GMD_NOTE_MAX][sizeof((gmd_outcome *)0)->notes[0]];
-} opening;
-
 struct gmd_nursery {
     const gmd_run_options *options;
     const gmd_run_options *given; /* for what inputs' headers do not state; NULL: not looked at */
     nursery_shared *shared;
     pid_t process;
     int channel;
-    bool is_dead; /* nothing can be run: the outcome tells why */
-    opening opening;
+    bool is_dead;          /* nothing can be run: the outcome tells why */
+    gmd_outcome opening;   /* the outcome before the first request, which each run begins with */
     gmd_workload workload; /* as the parent sees it */
     gmd_trace input;
 };
@@ -128,12 +119,12 @@ static void play_input(gmd_session *session, nursery_shared *shared, gmd_trace *
 
 /* Scouts what was handed over. True: nothing was found, and the process is as good as a fresh one:
  * an allocator that is made anew for each input; or a fresh one costs too much. It may scout on. */
-static bool scout(gmd_session *session, nursery_shared *shared, gmd_trace *trace,
-                  uint64_t *inputs_so_far)
+static bool scout(gmd_session *session, const gmd_outcome *opening, nursery_shared *shared,
+                  gmd_trace *trace, uint64_t *inputs_so_far)
 {
     gmd_scout_list *list = &shared->scouted;
     list->is_fresh = *inputs_so_far == 0;
-    gmd_scout_inputs(session, trace, shared->requests, list);
+    gmd_scout_inputs(session, opening, trace, shared->requests, list);
     *inputs_so_far += list->count;
     return (shared->can_restart || shared->is_real) && !list->has_stopped &&
            atomic_load(&list->passed) == list->count && *inputs_so_far < INPUTS_A_PROCESS;
@@ -183,8 +174,10 @@ static bool open_late(gmd_session *session, nursery_shared *shared)
     return status == GMD_OK;
 }
 
-__attribute__((noreturn)) static void be_the_child(gmd_session *session, nursery_shared *shared,
-                                                   gmd_trace *trace, int channel)
+/* `opening`: on a real device, where the child opens the session, it is filled in here. */
+__attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_outcome *opening,
+                                                   nursery_shared *shared, gmd_trace *trace,
+                                                   int channel)
 {
     char *functions[FUNCTION_MAX];
     char **nameless = NULL;
@@ -194,12 +187,16 @@ __attribute__((noreturn)) static void be_the_child(gmd_session *session, nursery
         atomic_store(&shared->run.is_finished, 1);
         exit(EXIT_SUCCESS);
     }
+    if (shared->is_real) {
+        gmd_child_keep_opening(opening, &shared->run);
+    }
     bool goes_on = true;
     while (goes_on) {
         nameless = name_nothing(shared, nameless);
         view_input(shared, trace, functions, nameless);
         if (shared->scouted.count) {
-            goes_on = scout(session, shared, trace, &scouted) && await_scouting(shared, channel);
+            goes_on =
+                scout(session, opening, shared, trace, &scouted) && await_scouting(shared, channel);
         } else {
             play_input(session, shared, trace);
             goes_on = false;
@@ -224,7 +221,8 @@ static void be_silent(void)
 
 /* One run for each byte that comes; ends when the parent closes its side. A child that scouts
  * answers by itself for as long as it goes on. */
-static void serve(gmd_session *session, nursery_shared *shared, gmd_trace *trace, int channel)
+static void serve(gmd_session *session, gmd_outcome *opening, nursery_shared *shared,
+                  gmd_trace *trace, int channel)
 {
     char order;
     while (shared->has_order_left || read(channel, &order, 1) == 1) {
@@ -232,7 +230,7 @@ static void serve(gmd_session *session, nursery_shared *shared, gmd_trace *trace
         shared->has_order_left = false;
         pid_t child = fork();
         if (child == 0) {
-            be_the_child(session, shared, trace, channel);
+            be_the_child(session, opening, shared, trace, channel);
         }
         atomic_store(&shared->child, child);
         while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR) {
@@ -247,7 +245,10 @@ static void serve(gmd_session *session, nursery_shared *shared, gmd_trace *trace
     }
 }
 
-static void live(const gmd_run_options *options, nursery_shared *shared, int channel)
+/* `opening` is this process's own: the allocator of a run cannot write over what the next begins
+ * with. */
+static void live(const gmd_run_options *options, gmd_outcome *opening, nursery_shared *shared,
+                 int channel)
 {
     gmd_trace trace = {0};
     gmd_workload workload = {
@@ -269,9 +270,10 @@ static void live(const gmd_run_options *options, nursery_shared *shared, int cha
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
     session.is_muted = true;
     shared->can_restart = !shared->is_real && session.subject.restart != NULL;
+    gmd_child_keep_opening(opening, &shared->run);
     int how = 0;
     if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {
-        serve(&session, shared, &trace, channel);
+        serve(&session, opening, shared, &trace, channel);
     }
     _exit(EXIT_SUCCESS);
 }
@@ -283,29 +285,16 @@ typedef enum answer { ANSWERED, HUNG, GONE } answer;
 /* Waits until the nursery says how the run (or the opening) ended. */
 static answer await(const gmd_nursery *n, int *how)
 {
-    const gmd_shared *run = &n->shared->run;
-    uint64_t last_beat = 0;
-    int last_stage = -1;
+    const gmd_watch watch = {
+        .descriptor = n->channel, .shared = &n->shared->run, .budget_s = n->options->call_budget_s};
     bool was_killed = false;
-    double since = gmd_clock_s();
-    for (;;) {
-        struct pollfd waiting = {.fd = n->channel, .events = POLLIN};
-        if (poll(&waiting, 1, POLL_MS) > 0) {
-            ssize_t got = read(n->channel, how, sizeof *how);
-            return got != (ssize_t)sizeof *how ? GONE : was_killed ? HUNG : ANSWERED;
-        }
-        uint64_t beat = atomic_load(&run->beats);
-        int stage = atomic_load(&run->stage);
-        if (beat != last_beat || stage != last_stage) {
-            last_beat = beat;
-            last_stage = stage;
-            since = gmd_clock_s();
-        } else if (!was_killed && gmd_clock_s() - since > n->options->call_budget_s) {
-            int child = atomic_load(&n->shared->child);
-            kill(child > 0 ? child : n->process, SIGKILL);
-            was_killed = true;
-        }
+    while (!gmd_watch_process(&watch)) {
+        int child = atomic_load(&n->shared->child);
+        kill(child > 0 ? child : n->process, SIGKILL);
+        was_killed = true;
     }
+    ssize_t got = read(n->channel, how, sizeof *how);
+    return got != (ssize_t)sizeof *how ? GONE : was_killed ? HUNG : ANSWERED;
 }
 
 static void bury(gmd_nursery *n, int *how)
@@ -318,13 +307,20 @@ static void bury(gmd_nursery *n, int *how)
     n->process = 0;
 }
 
+static void judge_run(gmd_nursery *n, int how, answer end)
+{
+    const gmd_child_end child = {.is_hung = end == HUNG, .wait_status = how};
+    gmd_child_judge_end(n->options, &n->workload, &n->shared->run, &n->opening, &child);
+}
+
 /* The allocator crashed or hung while it was loaded. */
 static void note_still_birth(gmd_nursery *n, answer end)
 {
     int how = 0;
     bury(n, &how);
     atomic_store(&n->shared->run.stage, GMD_STAGE_LOADING);
-    gmd_child_judge_death(n->options, &n->workload, &n->shared->run, how, end == HUNG);
+    atomic_store(&n->shared->run.is_finished, 0);
+    judge_run(n, how, end);
     n->is_dead = true;
 }
 
@@ -338,7 +334,7 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
     n->process = fork();
     if (n->process == 0) {
         close(ends[0]);
-        live(n->options, n->shared, ends[1]);
+        live(n->options, &n->opening, n->shared, ends[1]);
     }
     close(ends[1]);
     n->channel = ends[0];
@@ -352,11 +348,9 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
         note_still_birth(n, end);
     }
     const gmd_outcome *o = &n->shared->run.outcome;
-    if (gmd_child_check_shared(&n->shared->run)) { /* if not, each run tells */
-        n->opening.oracle_count = o->oracle_count;
-        n->opening.note_count = o->note_count;
-        memcpy(n->opening.oracles, o->oracles, o->oracle_count * sizeof o->oracles[0]);
-        memcpy(n->opening.notes, o->notes, o->note_count * sizeof o->notes[0]);
+    if (end == ANSWERED) { /* what the opening shows, each run shows */
+        gmd_child_judge_end(n->options, &n->workload, &n->shared->run, NULL, NULL);
+        gmd_child_keep_opening(&n->opening, &n->shared->run);
     }
     return o->verdict == GMD_ERROR ? gmd_fail(error, (gmd_status)o->error_status, "%s", o->error)
                                    : GMD_OK;
@@ -378,13 +372,12 @@ gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *option
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
     shared->run.no_second_run = "many inputs are run here: gmd run of one makes the second run";
-    shared->run.first_guard = shared->run.last_guard = GMD_SHARED_GUARD;
     n->options = options;
     shared->is_real = options->device != GMD_DEVICE_SIM;
     n->shared = shared;
     n->channel = -1;
     n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};
-    gmd_child_name_outcome(&shared->run.outcome, options, &n->workload);
+    gmd_child_set_up_shared(&shared->run, options, &n->workload);
     status = start(n, error);
     if (status == GMD_OK) {
         *nursery = n;
@@ -437,56 +430,12 @@ static gmd_status hand_over(gmd_nursery *n, const gmd_trace *trace, bool logs, g
     return status;
 }
 
-/* The outcome as it was before the first request. Of its large tables a run writes only what it
- * counts. */
-static void forget_last_run(gmd_nursery *n)
-{
-    gmd_shared *run = &n->shared->run;
-    gmd_outcome *o = &run->outcome;
-    o->verdict = GMD_PASS;
-    o->requests = o->device_calls = o->known_count = 0;
-    o->violation_count = o->phase_count = o->phases_dropped = 0;
-    o->note_count = n->opening.note_count;
-    o->oracle_count = n->opening.oracle_count;
-    memcpy(o->oracles, n->opening.oracles, o->oracle_count * sizeof o->oracles[0]);
-    atomic_store(&run->stage, GMD_STAGE_REQUESTS);
-    atomic_store(&run->is_finished, 0);
-    atomic_store(&run->is_in_request, 0);
-    atomic_store(&run->is_freeing_wrongly, 0);
-    atomic_store(&n->shared->child, 0);
-}
-
-static void mend_outcome(gmd_nursery *n)
-{
-    gmd_shared *run = &n->shared->run;
-    memset(&run->outcome, 0, sizeof run->outcome);
-    gmd_child_name_outcome(&run->outcome, n->options, &n->workload);
-    forget_last_run(n);
-    memcpy(run->outcome.notes, n->opening.notes, sizeof n->opening.notes);
-    run->first_guard = run->last_guard = GMD_SHARED_GUARD;
-}
-
-static void judge_run(gmd_nursery *n, int how, answer end)
-{
-    gmd_shared *run = &n->shared->run;
-    if (!gmd_child_check_shared(run)) {
-        mend_outcome(n);
-        gmd_outcome_violation(&run->outcome, n->options->known, "progress", 0,
-                              "the allocator wrote over memory that is gmd's own: nothing that was "
-                              "found can be trusted");
-        return;
-    }
-    bool is_clean = end == ANSWERED && WIFEXITED(how) && WEXITSTATUS(how) == 0;
-    if (!is_clean || !atomic_load(&run->is_finished)) {
-        gmd_child_judge_death(n->options, &n->workload, run, how, end == HUNG);
-    }
-}
-
 /* Has the nursery run what was handed over. */
 static gmd_status give_order(gmd_nursery *n, int *how, answer *end, gmd_error *error)
 {
     char order = n->shared->scouted.count ? ORDER_SCOUT : ORDER_RUN;
-    forget_last_run(n);
+    gmd_child_begin_run(&n->shared->run, &n->opening, GMD_STAGE_REQUESTS);
+    atomic_store(&n->shared->child, 0);
     *end = write(n->channel, &order, 1) == 1 ? await(n, how) : GONE;
     if (*end == GONE || *how == -1) {
         return gmd_fail(error, GMD_FAILED, "the process that runs the inputs %s",

@@ -39,17 +39,6 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     s->scouted_refusal = input->probed_refusal;
 }
 
-void gmd_scout_forget_outcome(gmd_outcome *o)
-{
-    o->verdict = GMD_PASS;
-    o->requests = o->device_calls = o->known_count = 0;
-    o->violation_count = o->phase_count = o->phases_dropped = o->note_count = 0;
-    o->scene.fault_count = 0;
-    o->scene.has_destroyed = o->scene.has_second_device = false;
-    o->scene.has_begun_pool = o->scene.has_captured = false;
-    o->scene.is_spoilt = false;
-}
-
 #define LAPSE_MAX                                                                                  \
     8 /* a third of a second each, at worst: then the parent decides what comes next */
 
@@ -70,22 +59,29 @@ bool gmd_scout_play(gmd_session *s)
     return !o->violation_count && o->verdict == GMD_PASS;
 }
 
+/* The session as it was before its first input. */
+static gmd_status set_back(gmd_session *s, const gmd_outcome *opening,
+                           const gmd_run_options *options, gmd_error *error)
+{
+    /* A real device cannot be set back: what an allocator made anew forgets, it would keep. */
+    if (s->subject.restart && s->runtime.sim) {
+        gmd_child_begin_run(s->shared, NULL, GMD_STAGE_LOADING);
+        return gmd_session_renew(s, options, error);
+    }
+    gmd_child_begin_run(s->shared, opening, GMD_STAGE_CLEAN_UP);
+    return gmd_session_restart(s, error);
+}
+
 /* False: it shows something, or cannot be run. */
-static bool play_next(gmd_session *s, const gmd_run_options *options, bool is_fresh,
-                      gmd_scout_list *list)
+static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_options *options,
+                      bool is_fresh, gmd_scout_list *list)
 {
     gmd_outcome *o = &s->shared->outcome;
     gmd_error error = {""};
-    if (!is_fresh) {
-        gmd_scout_forget_outcome(o);
-        /* A real device cannot be set back: what an allocator made anew forgets, it would keep. */
-        bool is_renewed = s->subject.restart && s->runtime.sim;
-        gmd_status status =
-            is_renewed ? gmd_session_renew(s, options, &error) : gmd_session_restart(s, &error);
-        if (status != GMD_OK) {
-            gmd_outcome_error(o, status, &error);
-            return false;
-        }
+    gmd_status status = is_fresh ? GMD_OK : set_back(s, opening, options, &error);
+    if (status != GMD_OK) {
+        gmd_outcome_error(o, status, &error);
+        return false;
     }
     s->judge.features = s->features.map ? &s->features : NULL;
     s->expects_lapses = list->expects_lapses;
@@ -103,7 +99,8 @@ static bool play_next(gmd_session *s, const gmd_run_options *options, bool is_fr
     return !list->has_stopped;
 }
 
-void gmd_scout_inputs(gmd_session *s, gmd_trace *trace, gmd_request *requests, gmd_scout_list *list)
+void gmd_scout_inputs(gmd_session *s, const gmd_outcome *opening, gmd_trace *trace,
+                      gmd_request *requests, gmd_scout_list *list)
 {
     const gmd_run_options *given = s->options;
     gmd_run_options options = *given;
@@ -114,7 +111,8 @@ void gmd_scout_inputs(gmd_session *s, gmd_trace *trace, gmd_request *requests, g
         const gmd_scout_input *input = &list->inputs[i];
         take_header(&options, given, input);
         take_input(s, &options, trace, requests, functions, input);
-        goes_on = play_next(s, &options, i == 0 && list->is_fresh && !input->has_header, list);
+        bool is_fresh = i == 0 && list->is_fresh && !input->has_header;
+        goes_on = play_next(s, opening, &options, is_fresh, list);
     }
     s->options = given;
 }

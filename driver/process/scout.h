@@ -50,12 +50,11 @@ void gmd_scout_keep_memory(void);
 
 /* Plays the session's workload as one of many inputs of its process. False: it shows something. */
 bool gmd_scout_play(gmd_session *session);
-/* The outcome as it was before the first request; the oracles' part is the judge's. */
-void gmd_scout_forget_outcome(gmd_outcome *outcome);
 
 /* Plays them up to the first that shows something. `trace` is the session's: its requests, counts
- * of names and interleaving become each input's. Its functions are those of all inputs. */
-void gmd_scout_inputs(gmd_session *session, gmd_trace *trace, gmd_request *requests,
-                      gmd_scout_list *list);
+ * of names and interleaving become each input's. Its functions are those of all inputs. `opening`:
+ * the outcome as the session was opened with; of the first input it is in force already. */
+void gmd_scout_inputs(gmd_session *session, const gmd_outcome *opening, gmd_trace *trace,
+                      gmd_request *requests, gmd_scout_list *list);
 
 #endif

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "second_run.h"
 
+#include "child.h"
 #include "gmd_judge.h"
 
 #include <inttypes.h>
@@ -39,18 +40,6 @@ void gmd_second_run_perturb(void)
 
 /* --- one comparison ---------------------------------------------------------------------- */
 
-static gmd_shared *new_shared(const gmd_shared *first)
-{
-    gmd_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (shared == MAP_FAILED) {
-        return NULL;
-    }
-    shared->first_guard = shared->last_guard = GMD_SHARED_GUARD;
-    shared->answers = first->answers;
-    return shared;
-}
-
 /* `died`: what ended the second run before its end; "": nothing did. */
 static gmd_status compare(const gmd_run_options *options, const gmd_workload *workload,
                           const gmd_shared *first, gmd_likeness likeness, gmd_run_once_fn *run_once,
@@ -62,17 +51,18 @@ static gmd_status compare(const gmd_run_options *options, const gmd_workload *wo
     answers->likeness = likeness;
     answers->compared = 0;
     answers->has_ended = answers->is_different = false;
-    gmd_shared *shared = new_shared(first);
+    gmd_shared *shared = gmd_child_map_shared(options, workload, false);
     if (!shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
+    shared->answers = answers;
     gmd_status status = run_once(options, workload, shared, error);
     const gmd_outcome *o = &shared->outcome;
     bool is_violated = o->violation_count && !answers->is_different;
     if (is_violated) {
         snprintf(died, size, "%s: %.300s", o->violations[0].oracle, o->violations[0].message);
     }
-    munmap(shared, sizeof *shared);
+    gmd_child_unmap_shared(shared);
     return status;
 }
 

@@ -3,7 +3,7 @@
 #ifndef GMD_BOUNDS_H
 #define GMD_BOUNDS_H
 
-#include "gmd_scenario.h"
+#include "gmd_sink.h"
 #include "gmd_session_state.h"
 
 /* The allocator's own figures where it exports them, else what the live set and the device tell. */

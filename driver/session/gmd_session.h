@@ -11,7 +11,7 @@
 #include "gmd_outcome.h"
 #include "gmd_run_options.h"
 #include "gmd_runtime.h"
-#include "gmd_scenario.h"
+#include "gmd_sink.h"
 #include "gmd_subject.h"
 #include "gmd_trace.h"
 

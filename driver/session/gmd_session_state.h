@@ -90,8 +90,9 @@ struct gmd_session {
     struct gmd_canary_book *canaries; /* real device: what blocks hold; NULL: it is not seen */
     char no_canaries[160];            /* why */
     gmd_threads threads;
-    gmd_self_deadlock self_deadlock; /* of the call under way, where requests run one after the other */
-    double start_s;          /* of the run, on gmd_clock_s */
+    gmd_self_deadlock
+        self_deadlock; /* of the call under way, where requests run one after the other */
+    double start_s;    /* of the run, on gmd_clock_s */
     gmd_uses uses;
 
     gmd_view view;

@@ -35,7 +35,9 @@ typedef struct gmd_shared {
     uint64_t first_guard;
     gmd_outcome outcome;
     uint64_t last_guard;
-    _Atomic uint64_t beats;    /* moves with every request: a child that stands still hangs */
+    _Atomic uint64_t beats; /* moves with every request: a child that stands still hangs */
+
+    /* What belongs to one run, from here up to `answers`: gmd_child_begin_run sets it back. */
     _Atomic int stage;         /* gmd_stage */
     _Atomic int is_finished;   /* the outcome is complete */
     _Atomic int is_in_request; /* the allocator has the floor, not the workload */
@@ -46,10 +48,11 @@ typedef struct gmd_shared {
     bool refusal_is_complete;  /* its child has ended as it should */
     gmd_wrong_free wrong_free; /* being made */
     _Atomic int is_freeing_wrongly;
-    gmd_lost_memory lost;        /* what rounds of the same requests have shown */
+    gmd_lost_memory lost; /* what rounds of the same requests have shown */
+    size_t request_count; /* recorded below, when the workload is live */
+
     struct gmd_answers *answers; /* of a run that is held against another; NULL: none are kept */
     const char *no_second_run;   /* why not; a text of gmd's own */
-    size_t request_count;        /* recorded below, when the workload is live */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
 } gmd_shared;
 

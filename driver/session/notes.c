@@ -43,10 +43,9 @@ void session_stop(gmd_session *s, gmd_status status, const gmd_error *error)
     gmd_error placed = *error;
     const gmd_request *r = s->view.request;
     if (status == GMD_FAILED && is_device_lost(s)) {
-        session_fail(
-            s, "backing", s->request_index,
-            "work that was queued by now touched memory that is not there any more, or "
-            "never was (cudaErrorIllegalAddress): the device is lost to the process");
+        session_fail(s, "backing", s->request_index,
+                     "work that was queued by now touched memory that is not there any more, or "
+                     "never was (cudaErrorIllegalAddress): the device is lost to the process");
         return;
     }
     if (r && r->line) { /* of the file that it was read from */

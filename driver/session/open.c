@@ -1,5 +1,6 @@
 #include "gmd_open.h"
 
+#include "allocator_calls.h"
 #include "canaries.h"
 #include "frames.h"
 #include "gmd_end.h"
@@ -8,7 +9,6 @@
 #include "journal_writer.h"
 #include "notes.h"
 #include "view.h"
-#include "watch.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef GMD_REQUESTS_H
 #define GMD_REQUESTS_H
 
-#include "gmd_scenario.h"
+#include "gmd_sink.h"
 #include "gmd_session_state.h"
 
 /* Does what the request says, and asks the oracles. */

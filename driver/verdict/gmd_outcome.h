@@ -93,36 +93,37 @@ typedef struct gmd_scene {
     bool is_spoilt; /* by a known defect: what follows may be its consequence */
 } gmd_scene;
 
+/* In three parts: whose outcome it is, what the run found as single values, and tables, of which a
+ * run writes only what it counts. Each run begins with the second part as it was before the first
+ * request: what is added there is set back without a line about it (gmd_child_begin_run). */
 typedef struct gmd_outcome {
     char name[256];    /* scenario name or file name */
     char path[512];    /* the file that was run, as it was given; empty: none, or it is longer */
     char kind[16];     /* "scenario", "trace", "history" */
     char variant[128]; /* the parameters, "leak=true"; may be empty */
-    int verdict;       /* gmd_verdict */
-    char error[768];   /* GMD_ERROR only */
-    int error_status;  /* gmd_status, GMD_ERROR only: whose fault it is */
+    uint64_t seed;
+
+    int verdict;      /* gmd_verdict; the first of the second part */
+    int error_status; /* gmd_status, GMD_ERROR only: whose fault it is */
+    char error[768];  /* GMD_ERROR only */
     uint64_t requests;
     uint64_t device_calls; /* cudaMalloc and cudaFree together; 0 where not seen */
     double seconds;        /* wall time of the requests, without start-up and reading the input */
-    uint64_t seed;
-    gmd_violation violations[GMD_VIOLATION_MAX];
-    uint32_t violation_count;
     uint32_t faults_planted, faults_unfired; /* `fault` requests carried out; that hit no call */
-    uint64_t known_count; /* violations that are known (--known): not among the above */
-    gmd_oracle_result oracles[GMD_ORACLE_MAX];
-    uint32_t oracle_count;
-    bool has_stats, has_pools; /* the allocator exports them */
-    gmd_stats stats;           /* before the final clean-up */
-    gmd_phase phases[GMD_PHASE_MAX];
-    uint32_t phase_count;
-    uint32_t phases_dropped; /* beyond GMD_PHASE_MAX */
-    gmd_stated_bound bounds[GMD_BOUND_MAX];
-    uint32_t bound_count;
+    uint64_t known_count;          /* violations that are known (--known): not among the below */
+    bool has_stats, has_pools;     /* the allocator exports them */
+    gmd_stats stats;               /* before the final clean-up */
     uint64_t smallest_limit_bytes; /* that it runs in; 0: it was not looked for */
-    char notes[GMD_NOTE_MAX][640]; /* what a reader should know: "limit inferred: 2560 MiB" */
-    uint32_t note_count;
     gmd_check check;
     gmd_scene scene;
+    uint32_t violation_count, oracle_count, phase_count, bound_count, note_count;
+    uint32_t phases_dropped; /* beyond GMD_PHASE_MAX */
+
+    gmd_violation violations[GMD_VIOLATION_MAX]; /* the first of the third part */
+    gmd_oracle_result oracles[GMD_ORACLE_MAX];
+    gmd_phase phases[GMD_PHASE_MAX];
+    gmd_stated_bound bounds[GMD_BOUND_MAX];
+    char notes[GMD_NOTE_MAX][640]; /* what a reader should know: "limit inferred: 2560 MiB" */
 } gmd_outcome;
 
 #endif

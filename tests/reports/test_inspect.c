@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "inspect.h"
+#include "gmd_inspect.h"
 #include "sample.h"
 
 #include <jansson.h>

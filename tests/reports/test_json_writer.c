@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "json.h"
+#include "gmd_json.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "protobuf.h"
+#include "gmd_protobuf.h"
 
 #include <string.h>
 

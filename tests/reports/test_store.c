@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "gmd_store.h"
 #include "sample.h"
-#include "store.h"
 
 #include <stdlib.h>
 #include <string.h>

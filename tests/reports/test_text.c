@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "text.h"
+#include "gmd_report_text.h"
 
 #include <stdlib.h>
 #include <string.h>

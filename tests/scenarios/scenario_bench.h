@@ -2,7 +2,7 @@
 #ifndef SCENARIO_BENCH_H
 #define SCENARIO_BENCH_H
 
-#include "gmd_scenario.h"
+#include "gmd_scenario_inspect.h"
 
 #define BENCH_BLOCKS (1 << 20)
 #define BENCH_PHASES 1024

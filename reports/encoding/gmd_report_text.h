@@ -1,0 +1,49 @@
+/* gmd_report_text.h - what the report writers share: reading text of unknown origin, numbers and
+ * table columns for people. */
+#ifndef GMD_REPORTS_TEXT_H
+#define GMD_REPORTS_TEXT_H
+
+#include "gmd_error.h"
+#include "gmd_outcome.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+#define GMD_REPLACEMENT_CHARACTER 0xFFFDu
+
+/* Decodes the character at **text and moves past it. Each byte that is not part of a well-formed
+ * sequence (overlong forms, surrogates and values over U+10FFFF are not) is U+FFFD of its own. 0:
+ * the end. */
+uint32_t gmd_utf8_next(const char **text);
+void gmd_utf8_put(uint32_t character, FILE *out);
+
+/* Writes one line of text: control characters become a space, so that nothing in it can move the
+ * cursor. */
+void gmd_put_line_text(const char *text, FILE *out);
+
+/* Text of unknown origin on one line, with nothing left in it that Markdown or HTML would act on.
+ */
+void gmd_put_markdown(const char *text, FILE *out);
+
+/* "10,236" */
+const char *gmd_format_count(uint64_t count, char text[32]);
+
+/* The unit that all sizes of one table share, so that its columns compare at a glance. */
+typedef struct gmd_table_unit {
+    const char *name; /* "KiB", "MiB", "GiB" */
+    double bytes;
+    int decimals;
+} gmd_table_unit;
+
+gmd_table_unit gmd_table_unit_for(const gmd_phase *phases, uint32_t count);
+/* "10,236.5"; "-" for GMD_STAT_UNKNOWN. */
+const char *gmd_format_in_unit(uint64_t bytes, gmd_table_unit unit, char text[40]);
+
+/* Long phase tables show both ends: of `count` rows, those with an index in [*first, *resume) are
+ * left out. */
+void gmd_phases_to_leave_out(uint32_t count, uint32_t *first, uint32_t *resume);
+
+/* Flushes, and says whether all that was written to `out` arrived. `what`: "the JSON report". */
+gmd_status gmd_finish_writing(FILE *out, const char *what, gmd_error *error);
+
+#endif

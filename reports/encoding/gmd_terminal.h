@@ -1,0 +1,20 @@
+/* gmd_terminal.h - what a person sees text on. */
+#ifndef GMD_TERMINAL_H
+#define GMD_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct gmd_terminal {
+    bool color;  /* ANSI colours */
+    bool utf8;   /* block characters for the sparkline */
+    bool quiet;  /* say nothing of what passed */
+    int columns; /* lists are wrapped there; 0: each is one line */
+} gmd_terminal;
+
+/* What suits `out`: colour on a terminal unless NO_COLOR is set (https://no-color.org) or TERM is
+ * "dumb"; lists wrapped on a terminal, and lines as they are where programs look for them; UTF-8
+ * when the user's locale has it. Reads the environment; changes no global state. */
+gmd_terminal gmd_terminal_for(FILE *out, bool quiet);
+
+#endif

@@ -1,0 +1,159 @@
+#include "gmd_report_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Phase tables up to this length are shown whole; longer ones keep this many rows at either end. */
+enum { whole_table_rows = 24, kept_rows = 8 };
+
+static const struct {
+    unsigned char mask, lead;
+    int trailing;
+    uint32_t smallest; /* a lower value in this form is overlong */
+} utf8_forms[] = {
+    {0x80, 0x00, 0, 0x00}, {0xE0, 0xC0, 1, 0x80}, {0xF0, 0xE0, 2, 0x800}, {0xF8, 0xF0, 3, 0x10000}};
+
+static bool is_scalar_value(uint32_t character)
+{
+    return character <= 0x10FFFF && (character < 0xD800 || character > 0xDFFF);
+}
+
+uint32_t gmd_utf8_next(const char **text)
+{
+    const unsigned char *at = (const unsigned char *)*text;
+    if (!*at) {
+        return 0;
+    }
+    *text += 1;
+    for (size_t i = 0; i < sizeof utf8_forms / sizeof *utf8_forms; i++) {
+        if ((*at & utf8_forms[i].mask) != utf8_forms[i].lead) {
+            continue;
+        }
+        uint32_t character = *at & (unsigned char)~utf8_forms[i].mask;
+        int trailing = utf8_forms[i].trailing;
+        for (int k = 1; k <= trailing; k++) {
+            if ((at[k] & 0xC0) != 0x80) { /* the terminator ends it here too */
+                return GMD_REPLACEMENT_CHARACTER;
+            }
+            character = character << 6 | (at[k] & 0x3F);
+        }
+        if (character < utf8_forms[i].smallest || !is_scalar_value(character)) {
+            return GMD_REPLACEMENT_CHARACTER;
+        }
+        *text += trailing;
+        return character;
+    }
+    return GMD_REPLACEMENT_CHARACTER;
+}
+
+void gmd_utf8_put(uint32_t character, FILE *out)
+{
+    int trailing = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+    putc((int)(utf8_forms[trailing].lead | character >> (6 * trailing)), out);
+    while (trailing-- > 0) {
+        putc((int)(0x80 | (character >> (6 * trailing) & 0x3F)), out);
+    }
+}
+
+void gmd_put_line_text(const char *text, FILE *out)
+{
+    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
+        bool is_control = c < 0x20 || (c >= 0x7F && c < 0xA0);
+        gmd_utf8_put(is_control ? ' ' : c, out);
+    }
+}
+
+void gmd_put_markdown(const char *text, FILE *out)
+{
+    for (uint32_t c = gmd_utf8_next(&text); c; c = gmd_utf8_next(&text)) {
+        if (c < 0x20 || c == 0x7F) {
+            putc(' ', out);
+        } else if (c == '&') {
+            fputs("&amp;", out);
+        } else if (c == '<') {
+            fputs("&lt;", out);
+        } else if (c == '>') {
+            fputs("&gt;", out);
+        } else {
+            if (c < 0x80 && strchr("\\`*_{}[]|#~$@", (int)c)) {
+                putc('\\', out);
+            }
+            gmd_utf8_put(c, out);
+        }
+    }
+}
+
+/* Puts a comma before each group of three of the digits that `text` starts with. */
+static void group_digits(char *text, size_t size)
+{
+    size_t digits = strspn(text, "0123456789");
+    for (size_t at = digits; at > 3; at -= 3) {
+        size_t rest = strlen(text + at - 3) + 1;
+        if (at - 3 + rest + 1 > size) {
+            return;
+        }
+        memmove(text + at - 2, text + at - 3, rest);
+        text[at - 3] = ',';
+    }
+}
+
+const char *gmd_format_count(uint64_t count, char text[32])
+{
+    snprintf(text, 32, "%" PRIu64, count);
+    group_digits(text, 32);
+    return text;
+}
+
+static uint64_t largest_known(uint64_t largest, uint64_t value)
+{
+    return value != GMD_STAT_UNKNOWN && value > largest ? value : largest;
+}
+
+gmd_table_unit gmd_table_unit_for(const gmd_phase *phases, uint32_t count)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        largest = largest_known(largest, phases[i].max_allocated);
+        largest = largest_known(largest, phases[i].max_reserved);
+        largest = largest_known(largest, phases[i].allocated);
+        largest = largest_known(largest, phases[i].reserved);
+    }
+    const uint64_t mib = (uint64_t)1 << 20;
+    if (largest < mib) {
+        return (gmd_table_unit){"KiB", 1024.0, 1};
+    }
+    if (largest < (uint64_t)100 * 1024 * mib) {
+        return (gmd_table_unit){"MiB", (double)mib, 1};
+    }
+    return (gmd_table_unit){"GiB", 1024.0 * (double)mib, 2};
+}
+
+const char *gmd_format_in_unit(uint64_t bytes, gmd_table_unit unit, char text[40])
+{
+    if (bytes == GMD_STAT_UNKNOWN) {
+        memcpy(text, "-", sizeof "-");
+        return text;
+    }
+    snprintf(text, 40, "%.*f", unit.decimals, (double)bytes / unit.bytes);
+    group_digits(text, 40);
+    return text;
+}
+
+void gmd_phases_to_leave_out(uint32_t count, uint32_t *first, uint32_t *resume)
+{
+    bool is_long = count > whole_table_rows;
+    *first = is_long ? kept_rows : count;
+    *resume = is_long ? count - kept_rows : count;
+}
+
+gmd_status gmd_finish_writing(FILE *out, const char *what, gmd_error *error)
+{
+    errno = 0;
+    bool flushed = fflush(out) == 0;
+    if (!flushed || ferror(out)) {
+        return gmd_fail(error, GMD_FAILED, "cannot write %s: %s", what,
+                        errno ? strerror(errno) : "an earlier write failed");
+    }
+    return GMD_OK;
+}

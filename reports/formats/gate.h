@@ -1,0 +1,15 @@
+/* gate.h - the gate's parts and findings in each format: what the writers of whole reports call
+ * when there is a gate (report->gate). */
+#ifndef GMD_REPORTS_GATE_H
+#define GMD_REPORTS_GATE_H
+
+#include "gmd_json.h"
+#include "gmd_report.h"
+
+void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
+/* The whole document. */
+void gate_junit(const gmd_report *report, FILE *out);
+/* The key "gate" of an open object. */
+void gate_json(gmd_json *json, const gmd_gate_result *gate);
+
+#endif

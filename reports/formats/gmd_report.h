@@ -1,0 +1,86 @@
+/* gmd_report.h - what gmd says at the end of a command, once for each reader: a program (JSON), a
+ * CI server (JUnit XML), a CI job summary (Markdown), a code host (SARIF), a monitoring system
+ * (OpenMetrics) and a person (the terminal).
+ *
+ * The writers only read; they take any outcome, also one cut short by a crash. Text from outside
+ * (file names, messages, labels) is escaped for its format, invalid UTF-8 becomes U+FFFD. Numbers
+ * have '.' as their decimal point in the C locale, which gmd never leaves. Thread safety: pure
+ * functions of their arguments, apart from the stream. */
+#ifndef GMD_REPORT_H
+#define GMD_REPORT_H
+
+#include "gmd_error.h"
+#include "gmd_gate_result.h"
+#include "gmd_inspection.h"
+#include "gmd_journal.h"
+#include "gmd_outcome.h"
+#include "gmd_terminal.h"
+#include "gmd_timeline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Runs of one workload that differ in their seeds: the outcomes from number `first` on. */
+typedef struct gmd_repeat {
+    size_t first, count;
+} gmd_repeat;
+
+/* An oracle and the line that says what it holds. */
+typedef struct gmd_report_rule {
+    const char *name, *holds_when;
+} gmd_report_rule;
+
+typedef struct gmd_report {
+    const char *version; /* of gmd */
+    const char
+        *command; /* "run" adds "scenarios" to the JSON, "replay" adds "replays" and "check" */
+    const char *allocator;  /* SPEC of the command line */
+    const char *device;     /* "sim" or "cuda" */
+    const char *conditions; /* of the command line, that its figures depend on; NULL: none given */
+    uint64_t seed;
+    const gmd_outcome *const *outcomes;
+    size_t outcome_count;
+    /* What was seen inside each outcome's run; NULL: nothing, in any of them. */
+    const gmd_inspection *const *inspections;
+    const gmd_timeline *const *timelines; /* of each outcome's run; NULL: none has one */
+    const gmd_journal *const *journals;   /* likewise */
+    const gmd_report_rule *rules;         /* all oracles, whether they could judge or not */
+    size_t rule_count;
+    const gmd_repeat *repeats; /* statistics of each are shown */
+    size_t repeat_count;
+    const char *command_line;    /* that makes this report again; NULL: not given */
+    const gmd_gate_result *gate; /* "gate": its parts and findings; NULL: another command */
+} gmd_report;
+
+/* The worst verdict of all outcomes: error over fail over pass. No outcome at all is an error, for
+ * nothing was checked. */
+gmd_verdict gmd_report_verdict(const gmd_report *report);
+
+/* "pass", "fail" or "error". */
+const char *gmd_verdict_name(int verdict);
+
+/* What tells outcome number `index` from the others of the report, "growth leak=true seed 8": its
+ * name, what it was run with, and where that is not enough which of those that are alike it is. */
+enum { GMD_TITLE_TEXT = 448 };
+const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT]);
+
+/* Each writes the whole report to `out` and flushes it. GMD_FAILED: a write failed (a full disk);
+ * part of the report may then be there. */
+gmd_status gmd_report_json(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_junit(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_markdown(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_sarif(const gmd_report *report, FILE *out, gmd_error *error);
+gmd_status gmd_report_openmetrics(const gmd_report *report, FILE *out, gmd_error *error);
+/* Only runs that have a timeline are in it. */
+gmd_status gmd_report_perfetto(const gmd_report *report, FILE *out, gmd_error *error);
+/* The first run that has a journal, as torch.cuda.memory._snapshot() would tell of it; where none
+ * has, an empty snapshot. */
+gmd_status gmd_report_snapshot(const gmd_report *report, FILE *out, gmd_error *error);
+
+/* What a person sees at the end of `gmd run` and `gmd replay`. Write errors are left in
+ * ferror(out). */
+void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal);
+
+#endif

@@ -1,0 +1,126 @@
+#include "outcome.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *gmd_verdict_name(int verdict)
+{
+    switch (verdict) {
+    case GMD_PASS:
+        return "pass";
+    case GMD_FAIL:
+        return "fail";
+    default: /* a value that cannot be is not a pass */
+        return "error";
+    }
+}
+
+const char *oracle_fate_name(int fate)
+{
+    switch (fate) {
+    case GMD_ORACLE_PASSED:
+        return "pass";
+    case GMD_ORACLE_SKIPPED:
+        return "skipped";
+    default: /* a fate that cannot be is not a pass */
+        return "fail";
+    }
+}
+
+gmd_verdict gmd_report_verdict(const gmd_report *report)
+{
+    if (report->outcome_count == 0) {
+        return GMD_ERROR;
+    }
+    gmd_verdict worst = GMD_PASS;
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        if (is_error(report->outcomes[i])) {
+            return GMD_ERROR;
+        }
+        worst = report->outcomes[i]->verdict == GMD_FAIL ? GMD_FAIL : worst;
+    }
+    return worst;
+}
+
+uint64_t report_requests(const gmd_report *report)
+{
+    uint64_t requests = 0;
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        requests += report->outcomes[i]->requests;
+    }
+    return requests;
+}
+
+double report_seconds(const gmd_report *report)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        seconds += report->outcomes[i]->seconds;
+    }
+    return seconds;
+}
+
+double requests_per_second(const gmd_outcome *outcome)
+{
+    return outcome->seconds > 0 ? (double)outcome->requests / outcome->seconds : 0;
+}
+
+static bool is_alike(const gmd_report *report, size_t a, size_t b)
+{
+    const gmd_outcome *one = report->outcomes[a], *other = report->outcomes[b];
+    return strcmp(one->name, other->name) == 0 && strcmp(one->kind, other->kind) == 0 &&
+           strcmp(one->variant, other->variant) == 0 &&
+           (!report->repeat_count || one->seed == other->seed);
+}
+
+const char *gmd_outcome_title(const gmd_report *report, size_t index, char text[GMD_TITLE_TEXT])
+{
+    const gmd_outcome *o = report->outcomes[index];
+    unsigned earlier = 0;
+    for (size_t i = 0; i < index; i++) {
+        earlier += is_alike(report, i, index);
+    }
+    int used =
+        snprintf(text, GMD_TITLE_TEXT, "%s%s%s", o->name, *o->variant ? " " : "", o->variant);
+    if (report->repeat_count) {
+        used += snprintf(text + used, GMD_TITLE_TEXT - (size_t)used, " seed %" PRIu64, o->seed);
+    }
+    if (earlier) {
+        snprintf(text + used, GMD_TITLE_TEXT - (size_t)used, " #%u", earlier + 1);
+    }
+    return text;
+}
+
+bool is_error(const gmd_outcome *outcome)
+{
+    return outcome->verdict != GMD_PASS && outcome->verdict != GMD_FAIL;
+}
+
+bool is_unexplained_failure(const gmd_outcome *outcome)
+{
+    if (outcome->verdict != GMD_FAIL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < outcome->oracle_count; i++) {
+        if (outcome->oracles[i].fate == GMD_ORACLE_FAILED) {
+            return false;
+        }
+    }
+    return !outcome->check.present || outcome->check.exact;
+}
+
+void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count)
+{
+    gmd_json_array(json, "oracles");
+    for (uint32_t i = 0; i < count; i++) {
+        const gmd_oracle_result *result = &oracles[i];
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "name", result->name);
+        gmd_json_string(json, "verdict", oracle_fate_name(result->fate));
+        if (result->fate == GMD_ORACLE_SKIPPED) {
+            gmd_json_string(json, "reason", result->reason);
+        }
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}

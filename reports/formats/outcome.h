@@ -1,0 +1,31 @@
+/* outcome.h - questions about outcomes that more than one report writer asks. */
+#ifndef GMD_REPORTS_OUTCOME_H
+#define GMD_REPORTS_OUTCOME_H
+
+#include "gmd_json.h"
+#include "gmd_report.h"
+
+uint64_t report_requests(const gmd_report *report);
+double report_seconds(const gmd_report *report);
+
+/* Requests for each second; 0 where no time was measured. */
+double requests_per_second(const gmd_outcome *outcome);
+
+/* "pass", "fail" or "skipped", of a gmd_oracle_fate. */
+const char *oracle_fate_name(int fate);
+
+/* What each oracle said, as the key "oracles" of an open object. */
+void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count);
+
+/* The run could not be carried out; also for a verdict that is none. */
+bool is_error(const gmd_outcome *outcome);
+
+/* The run failed, but no oracle is marked as failed and no check differs: nothing else in a report
+ * would show it. */
+bool is_unexplained_failure(const gmd_outcome *outcome);
+
+/* Bound number `index` of the outcome and whether it was held, for people (bounds.c). */
+enum { BOUND_TEXT = 256 };
+const char *bound_text(const gmd_outcome *outcome, uint32_t index, char text[BOUND_TEXT]);
+
+#endif

@@ -1,0 +1,204 @@
+#include "repeats.h"
+
+#include "gmd_report_text.h"
+#include "outcome.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t peak_of(const gmd_outcome *outcome, bool reserved)
+{
+    uint64_t peak = GMD_STAT_UNKNOWN;
+    if (outcome->has_stats) {
+        peak = reserved ? outcome->stats.reserved_bytes_peak : outcome->stats.allocated_bytes_peak;
+    }
+    if (peak == GMD_STAT_UNKNOWN && outcome->phase_count > 0) {
+        const gmd_phase *last = &outcome->phases[outcome->phase_count - 1];
+        peak = reserved ? last->max_reserved : last->max_allocated;
+    }
+    return peak;
+}
+
+static uint64_t peak_allocated(const gmd_outcome *outcome)
+{
+    return peak_of(outcome, false);
+}
+
+static uint64_t peak_reserved(const gmd_outcome *outcome)
+{
+    return peak_of(outcome, true);
+}
+
+static uint64_t requests(const gmd_outcome *outcome)
+{
+    return outcome->requests;
+}
+
+static uint64_t device_calls(const gmd_outcome *outcome)
+{
+    return outcome->device_calls;
+}
+
+static uint64_t retries(const gmd_outcome *outcome)
+{
+    return outcome->has_stats ? outcome->stats.num_alloc_retries : GMD_STAT_UNKNOWN;
+}
+
+static const struct {
+    const char *key, *heading;
+    uint64_t (*of)(const gmd_outcome *outcome);
+    bool is_bytes;
+} figures[] = {
+    {"max_allocated", "max allocated", peak_allocated, true},
+    {"max_reserved", "max reserved", peak_reserved, true},
+    {"requests", "requests", requests, false},
+    {"device_calls", "device calls", device_calls, false},
+    {"num_alloc_retries", "retries", retries, false},
+};
+
+enum { FIGURES = sizeof figures / sizeof figures[0] };
+
+typedef struct spread {
+    bool is_known; /* by every run */
+    uint64_t least, median, most;
+} spread;
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Runs that could not be carried out tell nothing. */
+static spread spread_of(const gmd_report *report, const gmd_repeat *repeat, int figure)
+{
+    spread result = {.is_known = false};
+    uint64_t *values = calloc(repeat->count, sizeof *values);
+    size_t count = 0;
+    bool all_known = values != NULL;
+    for (size_t i = 0; all_known && i < repeat->count; i++) {
+        const gmd_outcome *outcome = report->outcomes[repeat->first + i];
+        if (!is_error(outcome)) {
+            values[count++] = figures[figure].of(outcome);
+            all_known = values[count - 1] != GMD_STAT_UNKNOWN;
+        }
+    }
+    if (all_known && count > 0) {
+        qsort(values, count, sizeof *values, by_value);
+        uint64_t low = values[(count - 1) / 2], high = values[count / 2];
+        result = (spread){true, values[0], low + (high - low) / 2, values[count - 1]};
+    }
+    free(values);
+    return result;
+}
+
+static size_t passed(const gmd_report *report, const gmd_repeat *repeat)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < repeat->count; i++) {
+        count += report->outcomes[repeat->first + i]->verdict == GMD_PASS;
+    }
+    return count;
+}
+
+bool is_repeated(const gmd_report *report, size_t outcome)
+{
+    for (size_t i = 0; i < report->repeat_count; i++) {
+        const gmd_repeat *repeat = &report->repeats[i];
+        if (outcome >= repeat->first && outcome - repeat->first < repeat->count) {
+            return report->outcomes[outcome]->verdict == GMD_PASS;
+        }
+    }
+    return false;
+}
+
+/* --- JSON -------------------------------------------------------------------------------- */
+
+static void write_spread(gmd_json *json, const char *key, spread s)
+{
+    if (!s.is_known) {
+        gmd_json_null(json, key);
+        return;
+    }
+    gmd_json_row(json, key);
+    gmd_json_u64(json, "min", s.least);
+    gmd_json_u64(json, "median", s.median);
+    gmd_json_u64(json, "max", s.most);
+    gmd_json_end(json);
+}
+
+void repeats_json(gmd_json *json, const gmd_report *report)
+{
+    if (report->repeat_count == 0) {
+        return;
+    }
+    gmd_json_array(json, "repeats");
+    for (size_t i = 0; i < report->repeat_count; i++) {
+        const gmd_repeat *repeat = &report->repeats[i];
+        const gmd_outcome *first = report->outcomes[repeat->first];
+        gmd_json_object(json, NULL);
+        gmd_json_string(json, "name", first->name);
+        gmd_json_string(json, "variant", first->variant);
+        gmd_json_u64(json, "runs", repeat->count);
+        gmd_json_u64(json, "passed", passed(report, repeat));
+        gmd_json_u64(json, "first_seed", first->seed);
+        gmd_json_u64(json, "first_run", repeat->first);
+        for (int k = 0; k < FIGURES; k++) {
+            write_spread(json, figures[k].key, spread_of(report, repeat, k));
+        }
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+/* --- the terminal ------------------------------------------------------------------------ */
+
+static void put_cell(uint64_t value, bool is_bytes, gmd_table_unit unit, FILE *out)
+{
+    char number[40], cell[48];
+    if (is_bytes) {
+        gmd_format_in_unit(value, unit, number);
+        snprintf(cell, sizeof cell, "%s %s", number, unit.name);
+    } else {
+        snprintf(cell, sizeof cell, "%s", gmd_format_count(value, number));
+    }
+    fprintf(out, "  %15s", cell);
+}
+
+static void put_spread(const char *heading, spread s, bool is_bytes, FILE *out)
+{
+    gmd_phase widest = {.max_allocated = is_bytes && s.is_known ? s.most : 0};
+    gmd_table_unit unit = gmd_table_unit_for(&widest, 1);
+    fprintf(out, "  %-14s", heading);
+    if (s.is_known) {
+        put_cell(s.least, is_bytes, unit, out);
+        put_cell(s.median, is_bytes, unit, out);
+        put_cell(s.most, is_bytes, unit, out);
+    } else {
+        fprintf(out, "  %15s  %15s  %15s", "-", "-", "-");
+    }
+    putc('\n', out);
+}
+
+void repeats_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
+{
+    const char *bold = terminal.color ? "\033[1m" : "", *plain = terminal.color ? "\033[0m" : "";
+    for (size_t i = 0; i < report->repeat_count; i++) {
+        const gmd_repeat *repeat = &report->repeats[i];
+        const gmd_outcome *first = report->outcomes[repeat->first];
+        fputs(i ? "\n" : "", out);
+        fputs(bold, out);
+        gmd_put_line_text(first->name, out);
+        fputs(*first->variant ? "  " : "", out);
+        gmd_put_line_text(first->variant, out);
+        fputs(plain, out);
+        fprintf(out, "\n  %zu of %zu runs pass, seeds %" PRIu64 " to %" PRIu64 "\n",
+                passed(report, repeat), repeat->count, first->seed,
+                first->seed + repeat->count - 1);
+        fprintf(out, "  %s%-14s  %15s  %15s  %15s%s\n", bold, "", "min", "median", "max", plain);
+        for (int k = 0; k < FIGURES; k++) {
+            put_spread(figures[k].heading, spread_of(report, repeat, k), figures[k].is_bytes, out);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+/* write_gate.c - the gate on the terminal and as the JSON key "gate". */
+#include "gate.h"
+#include "gate_figures.h"
+#include "gmd_report_text.h"
+#include "outcome.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const bold = "\033[1m", *const red = "\033[31m", *const green = "\033[32m",
+                         *const plain = "\033[0m";
+
+static const char *part_verdict(const gmd_gate_part *part)
+{
+    if (!part->was_run) {
+        return "not run";
+    }
+    return gmd_verdict_name(gmd_gate_part_verdict(part));
+}
+
+/* --- terminal ---------------------------------------------------------------------------- */
+
+static void put_colored(FILE *out, gmd_terminal terminal, const char *color, const char *text)
+{
+    fputs(terminal.color ? color : "", out);
+    gmd_put_line_text(text, out);
+    fputs(terminal.color ? plain : "", out);
+}
+
+static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const gmd_gate_finding *f)
+{
+    fprintf(out, "%zu. ", number);
+    put_colored(out, terminal, red, f->violation.oracle);
+    fputs(": ", out);
+    gmd_put_line_text(f->violation.message, out);
+    fprintf(out, "\n   found by ");
+    gmd_put_line_text(f->part, out);
+    putc('/', out);
+    gmd_put_line_text(f->item, out);
+    fprintf(out, " after %.1f s, %" PRIu64 " time%s in all; %zu request%s\n   replay: ", f->seconds,
+            f->hits, f->hits == 1 ? "" : "s", f->case_requests, f->case_requests == 1 ? "" : "s");
+    gmd_put_line_text(f->replay, out);
+    putc('\n', out);
+}
+
+static void put_table(FILE *out, gmd_terminal terminal, const gmd_gate_result *gate)
+{
+    char runs[32], requests[32];
+    fprintf(out, "%s%-12s %-8s %6s %8s %12s %9s %8s %8s%s\n", terminal.color ? bold : "", "part",
+            "verdict", "items", "runs", "requests", "findings", "skipped", "seconds",
+            terminal.color ? plain : "");
+    for (size_t i = 0; i < gate->part_count; i++) {
+        const gmd_gate_part *p = &gate->parts[i];
+        fprintf(
+            out, "%-12s %-8s %6zu %8s %12s %9zu %8zu %8.1f\n", p->name, part_verdict(p),
+            p->item_count - gmd_gate_part_skipped(p), gmd_format_count(gmd_gate_part_runs(p), runs),
+            gmd_format_count(gmd_gate_part_requests(p), requests), gmd_gate_part_findings(gate, p),
+            gmd_gate_part_skipped(p), gmd_gate_part_seconds(p));
+    }
+}
+
+/* Items with the same reason or note in one line. */
+static void put_details(FILE *out, const gmd_gate_part *part, int fate_is_skipped)
+{
+    for (size_t i = 0; i < part->item_count; i++) {
+        const gmd_gate_item *item = &part->items[i];
+        bool is_first = item->detail[0] && (item->fate == GMD_GATE_SKIPPED) == fate_is_skipped;
+        size_t same = 0;
+        for (size_t k = 0; k < part->item_count && is_first; k++) {
+            bool is_same = strcmp(part->items[k].detail, item->detail) == 0;
+            is_first = !(is_same && k < i);
+            same += is_same;
+        }
+        if (is_first) {
+            fprintf(out, "%s: %s/", fate_is_skipped ? "skipped" : "note", part->name);
+            gmd_put_line_text(item->name, out);
+            if (same > 1) {
+                fprintf(out, " and %zu more", same - 1);
+            }
+            fputs(": ", out);
+            gmd_put_line_text(item->detail, out);
+            putc('\n', out);
+        }
+    }
+}
+
+static void put_blind_oracles(FILE *out, const gmd_gate_result *gate)
+{
+    for (uint32_t i = 0; i < gate->oracle_count; i++) {
+        if (gate->oracles[i].fate == GMD_ORACLE_SKIPPED) {
+            fputs("skipped: oracle ", out);
+            gmd_put_line_text(gate->oracles[i].name, out);
+            fputs(": ", out);
+            gmd_put_line_text(gate->oracles[i].reason, out);
+            putc('\n', out);
+        }
+    }
+}
+
+void gate_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
+{
+    const gmd_gate_result *gate = report->gate;
+    char requests[32];
+    for (size_t i = 0; i < gate->finding_count; i++) {
+        put_finding(out, terminal, i + 1, &gate->findings[i]);
+    }
+    fputs(gate->finding_count ? "\n" : "", out);
+    gate_regressions_terminal(gate, out, terminal);
+    if (!terminal.quiet) {
+        put_table(out, terminal, gate);
+        put_blind_oracles(out, gate);
+        for (size_t i = 0; i < gate->part_count; i++) {
+            put_details(out, &gate->parts[i], 1);
+            put_details(out, &gate->parts[i], 0);
+        }
+    }
+    if (!terminal.quiet) {
+        putc('\n', out);
+        gate_categories_terminal(gate, out);
+    }
+    if (gate->ended_early[0]) {
+        fputs("ended early: ", out);
+        gmd_put_line_text(gate->ended_early, out);
+        putc('\n', out);
+    }
+    gmd_verdict verdict = gmd_report_verdict(report);
+    put_colored(out, terminal, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
+    fputs(": ", out);
+    gmd_put_line_text(report->allocator, out);
+    size_t worse = gmd_gate_regressions(gate, NULL, NULL);
+    if (worse) {
+        fprintf(out, ", %zu figure%s worse", worse, worse == 1 ? "" : "s");
+    }
+    fprintf(out, ", %zu finding%s, %s requests in %.1f s, seed %" PRIu64 "%s\n",
+            gate->finding_count, gate->finding_count == 1 ? "" : "s",
+            gmd_format_count(report_requests(report), requests), gate->seconds, gate->seed,
+            gate->is_quick ? ", quick" : "");
+    fflush(out);
+}
+
+/* --- JSON -------------------------------------------------------------------------------- */
+
+/* `index`: among all items of the part, in the order in which they were come to. */
+static void write_skipped(gmd_json *json, const gmd_gate_part *part)
+{
+    gmd_json_array(json, "skipped");
+    for (size_t i = 0; i < part->item_count; i++) {
+        if (part->items[i].fate == GMD_GATE_SKIPPED) {
+            gmd_json_row(json, NULL);
+            gmd_json_string(json, "name", part->items[i].name);
+            gmd_json_string(json, "reason", part->items[i].detail);
+            gmd_json_u64(json, "index", i);
+            gmd_json_u64(json, "runs", part->items[i].runs);
+            gmd_json_u64(json, "requests", part->items[i].requests);
+            gmd_json_exact(json, "seconds", part->items[i].seconds);
+            gmd_json_end(json);
+        }
+    }
+    gmd_json_end(json);
+}
+
+static void write_items(gmd_json *json, const gmd_gate_part *part)
+{
+    gmd_json_array(json, "items");
+    for (size_t i = 0; i < part->item_count; i++) {
+        const gmd_gate_item *item = &part->items[i];
+        if (item->fate == GMD_GATE_SKIPPED) {
+            continue;
+        }
+        gmd_json_row(json, NULL);
+        gmd_json_string(json, "name", item->name);
+        gmd_json_string(json, "verdict", item->fate == GMD_GATE_FAILED ? "fail" : "pass");
+        gmd_json_u64(json, "runs", item->runs);
+        gmd_json_u64(json, "requests", item->requests);
+        gmd_json_u64(json, "hits", item->hits);
+        gmd_json_exact(json, "seconds", item->seconds);
+        gmd_json_string(json, "note", item->detail[0] ? item->detail : NULL);
+        gmd_json_end(json);
+    }
+    gmd_json_end(json);
+}
+
+static void write_part(gmd_json *json, const gmd_gate_result *gate, const gmd_gate_part *part)
+{
+    gmd_json_object(json, NULL);
+    gmd_json_string(json, "name", part->name);
+    gmd_json_string(json, "category", part->category);
+    gmd_json_string(json, "verdict", part_verdict(part));
+    gmd_json_string(json, "reason", part->reason[0] ? part->reason : NULL);
+    gmd_json_u64(json, "runs", gmd_gate_part_runs(part));
+    gmd_json_u64(json, "requests", gmd_gate_part_requests(part));
+    gmd_json_u64(json, "findings", gmd_gate_part_findings(gate, part));
+    gmd_json_double(json, "seconds", gmd_gate_part_seconds(part));
+    write_skipped(json, part);
+    write_items(json, part);
+    gmd_json_end(json);
+}
+
+static void write_finding(gmd_json *json, const gmd_gate_finding *f)
+{
+    gmd_json_object(json, NULL);
+    gmd_json_string(json, "oracle", f->violation.oracle);
+    gmd_json_string(json, "cause", f->cause);
+    gmd_json_string(json, "message", f->violation.message);
+    gmd_json_u64(json, "request", f->violation.request);
+    gmd_json_string(json, "part", f->part);
+    gmd_json_string(json, "item", f->item);
+    gmd_json_string(json, "case", f->violation.case_path[0] ? f->violation.case_path : NULL);
+    gmd_json_u64(json, "case_requests", f->case_requests);
+    gmd_json_string(json, "replay", f->replay);
+    gmd_json_u64(json, "times", f->hits);
+    gmd_json_exact(json, "seconds", f->seconds);
+    gmd_json_end(json);
+}
+
+void gate_json(gmd_json *json, const gmd_gate_result *gate)
+{
+    gmd_json_object(json, "gate");
+    gmd_json_bool(json, "quick", gate->is_quick);
+    gmd_json_string(json, "ended_early", gate->ended_early[0] ? gate->ended_early : NULL);
+    gmd_json_exact(json, "seconds", gate->seconds);
+    oracles_json(json, gate->oracles, gate->oracle_count);
+    gate_figures_json(json, gate);
+    gmd_json_array(json, "parts");
+    for (size_t i = 0; i < gate->part_count; i++) {
+        write_part(json, gate, &gate->parts[i]);
+    }
+    gmd_json_end(json);
+    gmd_json_array(json, "findings");
+    for (size_t i = 0; i < gate->finding_count; i++) {
+        write_finding(json, &gate->findings[i]);
+    }
+    gmd_json_end(json);
+    gmd_json_end(json);
+}

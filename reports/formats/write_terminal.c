@@ -1,0 +1,467 @@
+/* write_terminal.c - what a person sees at the end of a command: tables whose columns line up, and
+ * for each run what was checked, what was found, how fast. */
+#include "gate.h"
+#include "gmd_inspect.h"
+#include "gmd_report_text.h"
+#include "outcome.h"
+#include "repeats.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const bold = "\033[1m", *const red = "\033[31m", *const green = "\033[32m";
+
+enum { sparkline_cells = 64 };
+
+typedef struct screen {
+    FILE *out;
+    gmd_terminal terminal;
+} screen;
+
+static void begin_color(const screen *on, const char *color)
+{
+    if (on->terminal.color) {
+        fputs(color, on->out);
+    }
+}
+
+static void end_color(const screen *on)
+{
+    begin_color(on, "\033[0m");
+}
+
+static void put_colored(const screen *on, const char *color, const char *text)
+{
+    begin_color(on, color);
+    gmd_put_line_text(text, on->out);
+    end_color(on);
+}
+
+static int width_of(const char *text)
+{
+    int width = 0;
+    while (gmd_utf8_next(&text)) {
+        width++;
+    }
+    return width;
+}
+
+static void put_padded(const char *text, int width, FILE *out)
+{
+    gmd_put_line_text(text, out);
+    int missing = width - width_of(text);
+    fprintf(out, "%*s", missing > 0 ? missing : 0, "");
+}
+
+/* The columns of a phase table, by one place that says what they are. */
+enum { phase_columns = 4 };
+static const char *const phase_headings[phase_columns] = {"allocated", "max allocated", "reserved",
+                                                          "max reserved"};
+
+static uint64_t phase_figure(const gmd_phase *phase, int column)
+{
+    const uint64_t figures[phase_columns] = {phase->allocated, phase->max_allocated,
+                                             phase->reserved, phase->max_reserved};
+    return figures[column];
+}
+
+static void put_figures(const gmd_phase *phase, gmd_table_unit unit, FILE *out)
+{
+    for (int column = 0; column < phase_columns; column++) {
+        uint64_t bytes = phase_figure(phase, column);
+        char number[40], cell[48];
+        gmd_format_in_unit(bytes, unit, number);
+        snprintf(cell, sizeof cell, "%s %s", number, unit.name);
+        fprintf(out, "  %15s", bytes == GMD_STAT_UNKNOWN ? "-" : cell);
+    }
+    putc('\n', out);
+}
+
+/* One cell shows the highest of the phases that fall into it, lest a peak disappears. */
+static uint64_t highest_allocated(const gmd_outcome *outcome, uint32_t cell, uint32_t cells)
+{
+    uint64_t count = outcome->phase_count, highest = 0;
+    for (uint64_t i = cell * count / cells; i < (cell + 1) * count / cells; i++) {
+        uint64_t allocated = outcome->phases[i].allocated;
+        highest = allocated != GMD_STAT_UNKNOWN && allocated > highest ? allocated : highest;
+    }
+    return highest;
+}
+
+static void put_sparkline(const screen *on, const gmd_outcome *outcome)
+{
+    uint32_t cells =
+        outcome->phase_count < sparkline_cells ? outcome->phase_count : sparkline_cells;
+    uint64_t highest = highest_allocated(outcome, 0, 1);
+    if (!on->terminal.utf8 || cells < 3 || highest == 0) {
+        return;
+    }
+    fputs("  allocated ", on->out);
+    for (uint32_t cell = 0; cell < cells; cell++) {
+        double share = (double)highest_allocated(outcome, cell, cells) / (double)highest;
+        gmd_utf8_put(0x2581 + (uint32_t)(share * 7 + 0.5), on->out);
+    }
+    putc('\n', on->out);
+}
+
+static void put_phase_headings(const screen *on, const char *first, int label_width)
+{
+    fputs("  ", on->out);
+    begin_color(on, bold);
+    put_padded(first, label_width, on->out);
+    for (int column = 0; column < phase_columns; column++) {
+        fprintf(on->out, "  %15s", phase_headings[column]);
+    }
+    end_color(on);
+    putc('\n', on->out);
+}
+
+static void put_phases(const screen *on, const gmd_outcome *outcome)
+{
+    if (outcome->phase_count == 0) {
+        return;
+    }
+    int label_width = width_of("phase");
+    for (uint32_t i = 0; i < outcome->phase_count; i++) {
+        int width = width_of(outcome->phases[i].label);
+        label_width = width > label_width ? width : label_width;
+    }
+    put_phase_headings(on, "phase", label_width);
+    gmd_table_unit unit = gmd_table_unit_for(outcome->phases, outcome->phase_count);
+    uint32_t first, resume;
+    gmd_phases_to_leave_out(outcome->phase_count, &first, &resume);
+    for (uint32_t i = 0; i < outcome->phase_count; i++) {
+        if (i == first) {
+            fprintf(on->out, "  ... %u phases left out ...\n", resume - first);
+            i = resume;
+        }
+        fputs("  ", on->out);
+        put_padded(outcome->phases[i].label, label_width, on->out);
+        put_figures(&outcome->phases[i], unit, on->out);
+    }
+    if (outcome->phases_dropped) {
+        fprintf(on->out, "  ... %u more were not kept ...\n", outcome->phases_dropped);
+    }
+    put_sparkline(on, outcome);
+}
+
+/* "  bound: allocated at most 120.0 MiB: held, with a peak of 112.5 MiB" */
+static void put_bounds(const screen *on, const gmd_outcome *outcome)
+{
+    char text[BOUND_TEXT];
+    for (uint32_t i = 0; i < outcome->bound_count; i++) {
+        fputs("  bound: ", on->out);
+        gmd_put_line_text(bound_text(outcome, i, text), on->out);
+        putc('\n', on->out);
+    }
+}
+
+/* A list whose lines after the first begin below its first word. */
+typedef struct flow {
+    const screen *on;
+    int indent, at; /* columns */
+} flow;
+
+/* The text goes on; at a space whose next word does not fit a new line begins. */
+static void put_flowing(flow *f, const char *text)
+{
+    char word[sizeof((gmd_oracle_result *)NULL)->reason + 8];
+    for (;;) {
+        size_t length = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        gmd_put_line_text(word, f->on->out);
+        f->at += width_of(word);
+        text += length;
+        if (!*text) {
+            return;
+        }
+        text++;
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(text, " "), text);
+        if (f->on->terminal.columns && f->at + 1 + width_of(word) > f->on->terminal.columns) {
+            fprintf(f->on->out, "\n%*s", f->indent, "");
+            f->at = f->indent;
+        } else {
+            putc(' ', f->on->out);
+            f->at++;
+        }
+    }
+}
+
+/* The next oracle with that fate, from number `at` on; the count: there are no more. */
+static uint32_t next_of_fate(const gmd_outcome *outcome, uint32_t at, gmd_oracle_fate fate)
+{
+    while (at < outcome->oracle_count && outcome->oracles[at].fate != (int)fate) {
+        at++;
+    }
+    return at;
+}
+
+static void put_oracles(const screen *on, const gmd_outcome *outcome, gmd_oracle_fate fate,
+                        const char *heading)
+{
+    char text[sizeof *outcome->oracles + 8];
+    flow f = {.on = on, .indent = width_of(heading) + 1, .at = width_of(heading)};
+    uint32_t i = next_of_fate(outcome, 0, fate);
+    if (i == outcome->oracle_count) {
+        return;
+    }
+    fputs(heading, on->out);
+    while (i < outcome->oracle_count) {
+        const gmd_oracle_result *result = &outcome->oracles[i];
+        i = next_of_fate(outcome, i + 1, fate);
+        bool has_reason = *result->reason;
+        snprintf(text, sizeof text, " %s%s%s%s%s", result->name, has_reason ? " (" : "",
+                 result->reason, has_reason ? ")" : "", i < outcome->oracle_count ? "," : "");
+        put_flowing(&f, text);
+    }
+    putc('\n', on->out);
+}
+
+static void put_violations(const screen *on, const gmd_outcome *outcome)
+{
+    for (uint32_t i = 0; i < outcome->violation_count; i++) {
+        const gmd_violation *violation = &outcome->violations[i];
+        fputs("  ", on->out);
+        begin_color(on, red);
+        gmd_put_line_text(violation->oracle, on->out);
+        fprintf(on->out, ", request %" PRIu64 ": ", violation->request);
+        gmd_put_line_text(violation->message, on->out);
+        end_color(on);
+        putc('\n', on->out);
+        if (*violation->case_path) {
+            fputs("    case: ", on->out);
+            gmd_put_line_text(violation->case_path, on->out);
+            putc('\n', on->out);
+        }
+    }
+}
+
+static void put_exact(const screen *on, const gmd_check *check)
+{
+    char matched[32], requests[32], events[32], blocks[32], figures[32];
+    fputs("  ", on->out);
+    put_colored(on, green, "exact");
+    fprintf(on->out, ": %s of %s requests, %s device events",
+            gmd_format_count(check->matched, matched), gmd_format_count(check->requests, requests),
+            gmd_format_count(check->device_events, events));
+    if (check->end_state_checked) {
+        fprintf(on->out, ", %s blocks at the end",
+                gmd_format_count(check->blocks_compared, blocks));
+    }
+    if (check->statistics_checked) {
+        fprintf(on->out, ", %s statistics", gmd_format_count(check->figures_compared, figures));
+    }
+    putc('\n', on->out);
+}
+
+static void put_labelled(const screen *on, const char *label, const char *text)
+{
+    fprintf(on->out, "    %-9s ", label);
+    gmd_put_line_text(text, on->out);
+    putc('\n', on->out);
+}
+
+static void put_difference(const screen *on, const gmd_check *check)
+{
+    char matched[32], requests[32];
+    fputs("  ", on->out);
+    put_colored(on, red, "not exact");
+    fprintf(on->out, ": %s of %s requests matched\n", gmd_format_count(check->matched, matched),
+            gmd_format_count(check->requests, requests));
+    if (!check->first_difference.present) {
+        return;
+    }
+    if (check->first_difference.request >= check->requests) {
+        fputs("  first difference at the end: ", on->out);
+    } else {
+        fprintf(on->out, "  first difference at request %" PRIu64 ": ",
+                check->first_difference.request);
+    }
+    gmd_put_line_text(check->first_difference.what, on->out);
+    putc('\n', on->out);
+    if (*check->first_difference.text) {
+        put_labelled(on, "request", check->first_difference.text);
+    }
+    put_labelled(on, "expected", check->first_difference.expected);
+    put_labelled(on, "got", check->first_difference.got);
+}
+
+/* "spurious_oom mattered in 3 requests: 11502, 16002, 16003" */
+static void put_quirks(const screen *on, const gmd_check *check)
+{
+    for (uint32_t i = 0; i < check->quirk_count; i++) {
+        const gmd_check_quirk *q = &check->quirks[i];
+        uint64_t shown = sizeof q->requests / sizeof *q->requests;
+        char count[32];
+        fputs("  quirk ", on->out);
+        gmd_put_line_text(q->name, on->out);
+        fprintf(on->out, " mattered in %s request%s:", gmd_format_count(q->count, count),
+                q->count == 1 ? "" : "s");
+        for (uint64_t k = 0; k < q->count && k < shown; k++) {
+            fprintf(on->out, "%s %" PRIu64, k ? "," : "", q->requests[k]);
+        }
+        fputs(q->count > shown ? ", ...\n" : "\n", on->out);
+    }
+}
+
+static void put_cut_off(const screen *on, const gmd_check *check)
+{
+    char matched[32], requests[32];
+    fputs("  ", on->out);
+    put_colored(on, red, "stopped by a violation");
+    fprintf(on->out, " at request %" PRIu64 ": no difference in the %s of %s requests before it\n",
+            check->cut_off_at, gmd_format_count(check->matched, matched),
+            gmd_format_count(check->requests, requests));
+}
+
+static void put_check(const screen *on, const gmd_check *check)
+{
+    put_quirks(on, check);
+    if (check->present && check->exact) {
+        put_exact(on, check);
+    } else if (check->present && check->is_cut_off) {
+        put_cut_off(on, check);
+    } else if (check->present) {
+        put_difference(on, check);
+    }
+}
+
+static void put_verdict(const screen *on, const gmd_outcome *outcome)
+{
+    char requests[32], rate[32];
+    fputs("  ", on->out);
+    put_colored(on, outcome->verdict == GMD_PASS ? green : red, gmd_verdict_name(outcome->verdict));
+    fprintf(on->out, ": %s requests in %.3f s", gmd_format_count(outcome->requests, requests),
+            outcome->seconds);
+    if (requests_per_second(outcome) > 0) {
+        fprintf(on->out, " (%s requests/s)",
+                gmd_format_count((uint64_t)requests_per_second(outcome), rate));
+    }
+    fprintf(on->out, ", seed %" PRIu64, outcome->seed);
+    if (is_error(outcome)) {
+        fputs("\n  ", on->out);
+        put_colored(on, red, outcome->error);
+    }
+    putc('\n', on->out);
+}
+
+static void put_title(const gmd_outcome *outcome, FILE *out)
+{
+    gmd_put_line_text(outcome->name, out);
+    fputs(*outcome->variant ? "  " : "", out);
+    gmd_put_line_text(outcome->variant, out);
+}
+
+static void put_outcome(const screen *on, const gmd_outcome *outcome,
+                        const gmd_inspection *inspection)
+{
+    begin_color(on, bold);
+    put_title(outcome, on->out);
+    end_color(on);
+    putc('\n', on->out);
+    if (!on->terminal.quiet) {
+        put_phases(on, outcome);
+        gmd_inspection_terminal(inspection, on->out, on->terminal);
+        put_bounds(on, outcome);
+        put_oracles(on, outcome, GMD_ORACLE_PASSED, "  passed:");
+        put_oracles(on, outcome, GMD_ORACLE_SKIPPED, "  skipped:");
+        for (uint32_t i = 0; i < outcome->note_count; i++) {
+            fputs("  note: ", on->out);
+            gmd_put_line_text(outcome->notes[i], on->out);
+            putc('\n', on->out);
+        }
+    }
+    put_violations(on, outcome);
+    put_check(on, &outcome->check);
+    put_verdict(on, outcome);
+}
+
+/* What a run came to: the figures of its last phase, or its statistics where it has no phases. */
+static gmd_phase final_figures(const gmd_outcome *outcome)
+{
+    gmd_phase figures = {.allocated = GMD_STAT_UNKNOWN,
+                         .max_allocated = GMD_STAT_UNKNOWN,
+                         .reserved = GMD_STAT_UNKNOWN,
+                         .max_reserved = GMD_STAT_UNKNOWN};
+    if (outcome->has_stats) {
+        figures.allocated = outcome->stats.allocated_bytes;
+        figures.max_allocated = outcome->stats.allocated_bytes_peak;
+        figures.reserved = outcome->stats.reserved_bytes;
+        figures.max_reserved = outcome->stats.reserved_bytes_peak;
+    }
+    if (outcome->phase_count > 0) {
+        const gmd_phase *last = &outcome->phases[outcome->phase_count - 1];
+        figures.allocated = last->allocated;
+        figures.reserved = last->reserved;
+    }
+    return figures;
+}
+
+static int title_width(const gmd_outcome *outcome)
+{
+    return width_of(outcome->name) + (*outcome->variant ? 2 + width_of(outcome->variant) : 0);
+}
+
+/* After several runs: all of them side by side, and one line for the whole. */
+static void put_overview(const screen *on, const gmd_report *report)
+{
+    int label_width = 0;
+    gmd_table_unit unit = {"KiB", 0, 0};
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        const gmd_phase figures = final_figures(report->outcomes[i]);
+        const gmd_table_unit wanted = gmd_table_unit_for(&figures, 1);
+        int width = title_width(report->outcomes[i]);
+        label_width = width > label_width ? width : label_width;
+        unit = wanted.bytes > unit.bytes ? wanted : unit;
+    }
+    put_phase_headings(on, "run", label_width);
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        const gmd_phase figures = final_figures(report->outcomes[i]);
+        fputs("  ", on->out);
+        put_title(report->outcomes[i], on->out);
+        fprintf(on->out, "%*s", label_width - title_width(report->outcomes[i]), "");
+        put_figures(&figures, unit, on->out);
+    }
+}
+
+static void put_total(const screen *on, const gmd_report *report)
+{
+    gmd_verdict verdict = gmd_report_verdict(report);
+    char requests[32];
+    put_colored(on, verdict == GMD_PASS ? green : red, gmd_verdict_name(verdict));
+    fprintf(on->out, ": %zu runs, %s requests in %.3f s\n", report->outcome_count,
+            gmd_format_count(report_requests(report), requests), report_seconds(report));
+}
+
+void gmd_report_terminal(const gmd_report *report, FILE *out, gmd_terminal terminal)
+{
+    const screen on = {out, terminal};
+    bool needs_gap = false;
+    if (report->gate) {
+        gate_terminal(report, out, terminal);
+        return;
+    }
+    for (size_t i = 0; i < report->outcome_count; i++) {
+        bool passed_quietly = terminal.quiet && report->outcomes[i]->verdict == GMD_PASS;
+        if (passed_quietly || is_repeated(report, i)) {
+            continue;
+        }
+        fputs(needs_gap ? "\n" : "", out);
+        put_outcome(&on, report->outcomes[i], report->inspections ? report->inspections[i] : NULL);
+        needs_gap = true;
+    }
+    if (report->outcome_count > 1 && !terminal.quiet) {
+        fputs(needs_gap ? "\n" : "", out);
+        if (report->repeat_count) {
+            repeats_terminal(report, out, terminal);
+        } else {
+            put_overview(&on, report);
+        }
+        put_total(&on, report);
+    }
+    fflush(out);
+}

@@ -1,0 +1,234 @@
+/* inspect_tensors.c - the tensors that are alive, and who holds them, for people. */
+#include "gmd_inspect.h"
+#include "gmd_report_text.h"
+#include "inspect_words.h"
+#include "retention_groups.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_TENSORS = 40, SHOWN_GROUPS = 25, NAME_MOST = 60 };
+
+static const char *bold(gmd_terminal terminal)
+{
+    return terminal.color ? "\033[1m" : "";
+}
+
+static const char *plain(gmd_terminal terminal)
+{
+    return terminal.color ? "\033[0m" : "";
+}
+
+static void put_moment(const gmd_inspection *inspection, FILE *out)
+{
+    if (*inspection->taken_at) {
+        fputs("at the end of the phase ", out);
+        gmd_put_line_text(inspection->taken_at, out);
+    } else {
+        fputs("at the end of the script", out);
+    }
+}
+
+/* --- tensors ----------------------------------------------------------------------------- */
+
+/* Long names keep both ends; --retention and --json have them in full. */
+static void shorten(char *text)
+{
+    static const char gap[] = " ... ";
+    size_t length = strlen(text), head = (NAME_MOST - strlen(gap)) / 2;
+    if (length > NAME_MOST) {
+        size_t tail = NAME_MOST - head - strlen(gap);
+        memcpy(text + head, gap, strlen(gap));
+        memmove(text + head + strlen(gap), text + length - tail, tail + 1);
+    }
+}
+
+/* "weight_hh_l0(->weight_ih_l0)", as pytorch_memlab writes a shared storage. */
+static void name_of(const gmd_inspection *inspection, const retention_group *group, char *text,
+                    size_t size)
+{
+    char owner[160];
+    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, group->row), *shared = NULL;
+    retention_group_name(inspection, group, text, size);
+    if (row && row->shares != GMD_INSPECT_NONE) {
+        shared = gmd_inspection_tensor(inspection, row->shares);
+    }
+    if (shared) {
+        size_t used = strlen(text);
+        gmd_inspection_path(inspection, shared, false, owner, sizeof owner);
+        snprintf(text + used, size - used, "(->%s)", owner);
+    }
+    shorten(text);
+}
+
+static int name_width(const gmd_inspection *inspection, const retention_group *groups, size_t count)
+{
+    int width = (int)strlen("Element type");
+    for (size_t i = 0; i < count; i++) {
+        char name[700];
+        name_of(inspection, &groups[i], name, sizeof name);
+        width = strlen(name) > (size_t)width ? (int)strlen(name) : width;
+    }
+    return width;
+}
+
+static void put_tensor(const gmd_inspection *inspection, const retention_group *group, int width,
+                       FILE *out)
+{
+    char name[700], count[32] = "", used[24], more[24] = "", line[16] = "";
+    const gmd_tensor_row *row = gmd_inspection_tensor(inspection, group->row);
+    if (!row) {
+        return;
+    }
+    name_of(inspection, group, name, sizeof name);
+    if (group->line) {
+        snprintf(line, sizeof line, "%u", group->line);
+    }
+    if (group->rounding) {
+        format_short_size(group->rounding, more);
+    }
+    fputs("  ", out);
+    gmd_put_line_text(name, out);
+    int missing = width - (int)strlen(name);
+    fprintf(out, "%*s  %20s  %8s  %5s  %10s  %9s  %4s  %s\n", missing > 0 ? missing : 0, "",
+            gmd_inspection_text(inspection, row->shape),
+            gmd_inspection_text(inspection, row->dtype),
+            group->tensors > 1 ? gmd_format_count(group->tensors, count) : "",
+            format_short_size(group->used, used), more, line, gmd_category_name(row->category));
+}
+
+static void put_held(const gmd_held *held, const char *words, FILE *out)
+{
+    char used[24], count[32];
+    if (held->blocks) {
+        fprintf(out, "  %10s  %7s %-6s  %s\n", format_short_size(held->used, used),
+                gmd_format_count(held->blocks, count), held->blocks == 1 ? "block" : "blocks",
+                words);
+    }
+}
+
+static void put_rounding(const gmd_held *held, const char *words, FILE *out)
+{
+    gmd_held extra = {held->blocks, 0, held->used - held->asked};
+    if (held->used > held->asked) {
+        put_held(&extra, words, out);
+    }
+}
+
+static void put_sums(const gmd_inspection *inspection, FILE *out)
+{
+    char allocated[24], asked[24], reserved[24], rest[24];
+    uint64_t used_sum = 0, asked_sum = 0;
+    for (int i = 0; i < GMD_HOLDERS; i++) {
+        used_sum += inspection->held[i].used;
+        asked_sum += inspection->held[i].asked;
+    }
+    fprintf(out, "  Allocated: %s, %s of it asked for; reserved: %s\n",
+            format_short_size(inspection->allocated, allocated),
+            format_short_size(asked_sum, asked), format_short_size(inspection->reserved, reserved));
+    for (uint32_t i = 0; i < GMD_HOLDERS; i++) {
+        put_held(&inspection->held[i], holder_words(i), out);
+    }
+    if (!inspection->uses_are_known) {
+        fputs("  The allocator keeps no statistics: what it uses beyond what is asked for is not "
+              "seen.\n",
+              out);
+        return;
+    }
+    if (used_sum != inspection->allocated) {
+        bool is_less = used_sum < inspection->allocated;
+        uint64_t difference =
+            is_less ? inspection->allocated - used_sum : used_sum - inspection->allocated;
+        fprintf(out, "  %10s  %s\n", format_short_size(difference, rest),
+                is_less ? "allocated otherwise" : "of these are not counted as allocated");
+    }
+    fputs(inspection->small.blocks || inspection->large.blocks
+              ? "  Of this more than was asked for:\n"
+              : "",
+          out);
+    put_rounding(&inspection->small, "of rounding, less than 512 B each", out);
+    put_rounding(&inspection->large, "of 512 B and more each: blocks that were not split", out);
+}
+
+static void put_rest(const gmd_inspection *inspection, const retention_group *groups, size_t count,
+                     FILE *out)
+{
+    uint64_t left = inspection->tensors_dropped, bytes = 0;
+    char number[32], size[24];
+    for (size_t i = SHOWN_TENSORS; i < count; i++) {
+        left += groups[i].tensors;
+        bytes += groups[i].used;
+    }
+    if (left) {
+        fprintf(out, "  ... %s smaller ones with %s; --json has them ...\n",
+                gmd_format_count(left, number), format_short_size(bytes, size));
+    }
+}
+
+void gmd_inspect_tensors(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
+{
+    size_t count;
+    retention_group *groups = retention_groups_of(inspection, true, &count);
+    size_t shown = count < SHOWN_TENSORS ? count : SHOWN_TENSORS;
+    int width = name_width(inspection, groups, shown);
+    fprintf(out, "  %sTensors ", bold(terminal));
+    put_moment(inspection, out);
+    fprintf(out, "%s\n", plain(terminal));
+    fprintf(out, "  %s%-*s  %20s  %8s  %5s  %10s  %9s  %4s  %s%s\n", bold(terminal), width,
+            "Element type", "Size", "dtype", "count", "Used MEM", "rounding", "line", "category",
+            plain(terminal));
+    for (size_t i = 0; i < shown; i++) {
+        put_tensor(inspection, &groups[i], width, out);
+    }
+    put_rest(inspection, groups, count, out);
+    put_sums(inspection, out);
+    free(groups);
+}
+
+/* --- retention --------------------------------------------------------------------------- */
+
+static void put_group(const gmd_inspection *inspection, const retention_group *group, FILE *out)
+{
+    char used[24], count[32], line[16] = "", name[512];
+    if (group->line) {
+        snprintf(line, sizeof line, "%u", group->line);
+    }
+    fprintf(out, "  %10s  %7s  %4s  ", format_short_size(group->used, used),
+            gmd_format_count(group->tensors, count), line);
+    gmd_put_line_text(retention_group_name(inspection, group, name, sizeof name), out);
+    putc('\n', out);
+}
+
+void gmd_inspect_retention(const gmd_inspection *inspection, FILE *out, gmd_terminal terminal)
+{
+    size_t count;
+    retention_group *groups = retention_groups_of(inspection, false, &count);
+    fprintf(out, "  %sWho holds what is alive ", bold(terminal));
+    put_moment(inspection, out);
+    fprintf(out, "%s\n  %s%10s  %7s  %4s  held by%s\n", plain(terminal), bold(terminal), "Used MEM",
+            "tensors", "line", plain(terminal));
+    uint64_t left_ways = 0, left_tensors = 0, left_bytes = 0, sharing = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (groups[i].used == 0) {
+            sharing += groups[i].tensors;
+        } else if (i < SHOWN_GROUPS) {
+            put_group(inspection, &groups[i], out);
+        } else {
+            left_ways++;
+            left_tensors += groups[i].tensors;
+            left_bytes += groups[i].used;
+        }
+    }
+    char tensors[32], size[24];
+    if (left_ways) {
+        fprintf(out, "  ... %" PRIu64 " more groups: %s tensors, %s; --json has them ...\n",
+                left_ways, gmd_format_count(left_tensors, tensors),
+                format_short_size(left_bytes, size));
+    }
+    if (sharing) {
+        fprintf(out, "  %10s  %7s        share the blocks of these\n", "",
+                gmd_format_count(sharing, tensors));
+    }
+    free(groups);
+}

@@ -1,0 +1,310 @@
+/* A case as a Python script for PyTorch's own allocator: script.py.in, then a line for each
+ * request. */
+#include "gmd_pool_book.h"
+#include "reproducer.h"
+
+#include "script.py.in.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define POOL_STREAMS 32 /* PyTorch makes no more of one priority, and then gives them again */
+
+/* --- whether it fits --------------------------------------------------------------------- */
+
+static const char *misfit(const gmd_request *r)
+{
+    return r->op == GMD_OP_FAULT || r->op == GMD_OP_BUDGET
+               ? "only the simulated device makes calls fail on purpose"
+           : r->op == GMD_OP_DESTROY ? "PyTorch's streams are never destroyed"
+           : r->device               ? "it needs several devices"
+           : r->thread               ? "it needs several threads"
+           : r->op == GMD_OP_ALLOC && r->bytes > INT64_MAX
+               ? "Python asks PyTorch for no more than 2^63 - 1 bytes"
+               : NULL;
+}
+
+/* torch.cuda.use_mem_pool takes what a thread asks for on any stream. */
+static bool has_pool_beside_others(const gmd_trace *t)
+{
+    uint32_t only = GMD_ALL_STREAMS;
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (r->op == GMD_OP_BEGIN_POOL) {
+            only = r->stream;
+        } else if (r->op == GMD_OP_END_POOL) {
+            only = GMD_ALL_STREAMS;
+        } else if (r->op == GMD_OP_ALLOC && only != GMD_ALL_STREAMS && r->stream != only) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Streams have numbers from 0 on, named or not. */
+static uint32_t count_streams(const gmd_trace *t)
+{
+    uint32_t count = t->streams.count;
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        bool names_stream = gmd_request_names_stream(r) && r->stream != GMD_ALL_STREAMS;
+        uint32_t last = names_stream ? r->stream : 0;
+        last = r->op == GMD_OP_WAIT && r->other_stream > last ? r->other_stream : last;
+        count = last >= count ? last + 1 : count;
+    }
+    return count;
+}
+
+bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, size_t size)
+{
+    const gmd_trace *t = reproducer->trace;
+    const char *why = NULL;
+    if (!reproducer->allocator || strcmp(reproducer->allocator, "torch") != 0) {
+        why = "it is for PyTorch's own allocator (--allocator torch)";
+    } else if (t->device_count > 1) {
+        why = "it needs several devices";
+    } else if (count_streams(t) > POOL_STREAMS + 1) {
+        why = "PyTorch makes at most 32 streams";
+    }
+    for (size_t i = 0; i < t->count && !why; i++) {
+        why = misfit(&t->requests[i]);
+    }
+    if (!why && has_pool_beside_others(t)) {
+        why = "while its private pool takes one stream's requests, others' go elsewhere; "
+              "torch.cuda.use_mem_pool takes all";
+    }
+    if (why) {
+        snprintf(reason, size, "%s", why);
+    }
+    return !why;
+}
+
+/* --- the script -------------------------------------------------------------------------- */
+
+/* `names` may have fewer than the trace uses: generated ones have none. */
+static const char *name_of(const gmd_names *names, uint32_t index, char prefix, char text[160])
+{
+    const char *given = index < names->count ? names->items[index] : NULL;
+    if (given) {
+        snprintf(text, 160, "%s", given);
+    } else {
+        snprintf(text, 160, "%c%" PRIu32, prefix, index);
+    }
+    return text;
+}
+
+static const char *stream_name(const gmd_trace *t, uint32_t stream, char text[160])
+{
+    static const gmd_names none;
+    return name_of(stream ? &t->streams : &none, stream, 's', text);
+}
+
+static const char *block_name(const gmd_trace *t, uint32_t block, char text[160])
+{
+    return name_of(&t->blocks, block, 'b', text);
+}
+
+static const char *pool_name(const gmd_trace *t, uint32_t pool, char text[160])
+{
+    return name_of(&t->pools, pool, 'p', text);
+}
+
+/* A Python string; what could end it or the line does not stay as it is. */
+static void put_string(const char *text, FILE *out)
+{
+    fputc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\') {
+            fputc('\\', out);
+        }
+        fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
+    }
+    fputc('"', out);
+}
+
+static bool is_last_alloc(const gmd_trace *t, size_t index)
+{
+    for (size_t i = index + 1; i < t->count; i++) {
+        if (t->requests[i].op == GMD_OP_ALLOC) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void put_alloc(const gmd_trace *t, size_t index, FILE *out)
+{
+    const gmd_request *r = &t->requests[index];
+    char block[160], stream[160];
+    fprintf(out, "alloc(\"%s\", %" PRIu64 ", \"%s\"", block_name(t, r->block, block), r->bytes,
+            stream_name(t, r->stream, stream));
+    if (r->expect != GMD_EXPECT_ANY) {
+        fprintf(out, ", expect=\"%s\"", r->expect == GMD_EXPECT_OOM ? "oom" : "alloc");
+    }
+    fprintf(out, "%s)\n", is_last_alloc(t, index) ? ", is_last=True" : "");
+}
+
+static void put_on_pool(const gmd_trace *t, const gmd_request *r, FILE *out)
+{
+    char pool[160];
+    fprintf(out, "%s_pool(\"%s\")\n",
+            r->op == GMD_OP_BEGIN_POOL ? "begin"
+            : r->op == GMD_OP_END_POOL ? "end"
+                                       : "release",
+            pool_name(t, r->pool, pool));
+}
+
+/* Requests outside of captures need a torch.cuda.MemPool, whose id captures then share. */
+static bool is_begun_without_capture(const gmd_trace *t, uint32_t pool)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->requests[i].op == GMD_OP_BEGIN_POOL && t->requests[i].pool == pool) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_of_capture(const gmd_trace *t, const gmd_request *r, FILE *out)
+{
+    char pool[160], stream[160];
+    pool_name(t, r->pool, pool);
+    if (r->op == GMD_OP_END_CAPTURE) {
+        fprintf(out, "end_capture(\"%s\")\n", pool);
+        return;
+    }
+    bool begins = r->op == GMD_OP_BEGIN_CAPTURE;
+    fprintf(out, "%s(\"%s\", \"%s\"%s)\n", begins ? "begin_capture" : "launch", pool,
+            stream_name(t, r->stream, stream),
+            begins && is_begun_without_capture(t, r->pool) ? ", is_mem_pool=True" : "");
+}
+
+static void put_request(const gmd_trace *t, size_t index, FILE *out)
+{
+    const gmd_request *r = &t->requests[index];
+    char block[160], stream[160], other[160];
+    switch (r->op) {
+    case GMD_OP_ALLOC:
+        put_alloc(t, index, out);
+        break;
+    case GMD_OP_FREE:
+        fprintf(out, "free(\"%s\")\n", block_name(t, r->block, block));
+        break;
+    case GMD_OP_USE:
+        fprintf(out, "use(\"%s\", \"%s\", %.17g)\n", block_name(t, r->block, block),
+                stream_name(t, r->stream, stream), (double)r->duration_ns * 1e-3);
+        break;
+    case GMD_OP_RECORD:
+        fprintf(out, "record(\"%s\", \"%s\")\n", block_name(t, r->block, block),
+                stream_name(t, r->stream, stream));
+        break;
+    case GMD_OP_WAIT:
+        fprintf(out, "wait(\"%s\", \"%s\")\n", stream_name(t, r->stream, stream),
+                stream_name(t, r->other_stream, other));
+        break;
+    case GMD_OP_SYNC:
+        if (r->stream == GMD_ALL_STREAMS) {
+            fprintf(out, "sync()\n");
+        } else {
+            fprintf(out, "sync(\"%s\")\n", stream_name(t, r->stream, stream));
+        }
+        break;
+    case GMD_OP_ADVANCE:
+        fprintf(out, "advance(%.17g)\n", (double)r->duration_ns * 1e-3);
+        break;
+    case GMD_OP_FRACTION:
+        fprintf(out, "fraction(%.17g)\n", r->fraction);
+        break;
+    case GMD_OP_EMPTY_CACHE:
+        fprintf(out, "empty_cache()\n");
+        break;
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        put_on_pool(t, r, out);
+        break;
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
+        put_of_capture(t, r, out);
+        break;
+    default: /* device 0 becomes the current one, which it is */
+        break;
+    }
+}
+
+static gmd_status put_comment(const gmd_reproducer *r, FILE *out, gmd_error *error)
+{
+    fprintf(out, "# Shows a defect of PyTorch's CUDA caching allocator, by itself.\n#\n");
+    if (r->oracle) {
+        fprintf(out, "# %s: ", r->oracle);
+        put_comment_text(r->message, out);
+        fprintf(out, "\n");
+    }
+    if (r->origin) {
+        fprintf(out, "# ");
+        put_comment_text(r->origin, out);
+        fprintf(out, "\n");
+    }
+    fprintf(out,
+            "#\n# Run: python3 %s        (needs a GPU)\n"
+            "# Exit status: 0 nothing shown, 1 shown, 2 it could not run.\n"
+            "# A crash (an exit status above 128) shows it, too.\n"
+            "#\n# The case, as gmd runs it (gmd run --allocator torch CASE.gmd):\n",
+            r->name);
+    return put_case_lines(r->trace, "#     ", out, error);
+}
+
+static bool has_captures(const gmd_trace *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (gmd_op_is_of_capture(t->requests[i].op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_parameters(const gmd_reproducer *reproducer, FILE *out)
+{
+    const gmd_trace *t = reproducer->trace;
+    char stream[160];
+    fprintf(out, "\nimport os\n\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
+    put_string(t->conf ? t->conf : "", out);
+    fprintf(out, "  # before torch is imported\n\nORACLE = ");
+    put_string(reproducer->oracle ? reproducer->oracle : "", out);
+    fprintf(out,
+            "\nLIMIT = %" PRIu64 "  # bytes of the case's device; 0: as it is\nSCHEDULE = \"%s\"\n",
+            t->capacity_bytes,
+            t->schedule.kind == GMD_SCHEDULE_EAGER  ? "eager"
+            : t->schedule.kind == GMD_SCHEDULE_LAZY ? "lazy"
+                                                    : "timed");
+    fprintf(out, "STREAMS = [");
+    for (uint32_t s = 1; s < count_streams(t); s++) {
+        fprintf(out, "%s\"%s\"", s > 1 ? ", " : "", stream_name(t, s, stream));
+    }
+    fprintf(out, "]\nCAPTURES = %s\n", has_captures(t) ? "True" : "False");
+}
+
+gmd_status gmd_reproducer_write_python(const gmd_reproducer *reproducer, FILE *out,
+                                       gmd_error *error)
+{
+    char reason[200];
+    const gmd_trace *t = reproducer->trace;
+    if (!gmd_reproducer_fits_python(reproducer, reason, sizeof reason)) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: no Python script: %s", reproducer->name, reason);
+    }
+    gmd_status status = put_comment(reproducer, out, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    put_parameters(reproducer, out);
+    fprintf(out, "\n%s", script_text);
+    for (size_t i = 0; i < t->count; i++) {
+        put_request(t, i, out);
+    }
+    fprintf(out, "finish()\n");
+    return fflush(out) || ferror(out)
+               ? gmd_fail(error, GMD_FAILED, "%s: cannot be written", reproducer->name)
+               : GMD_OK;
+}

@@ -1,0 +1,18 @@
+/* gmd_category.h - what the memory of a tensor is for. */
+#ifndef GMD_CATEGORY_H
+#define GMD_CATEGORY_H
+
+/* What memory is for, by rank: a storage is for the highest that was ever said of it. The names are
+ * those of torch.profiler's memory timeline. */
+typedef enum gmd_category {
+    GMD_TEMPORARY,       /* lives within an operation, or nobody said what it is for */
+    GMD_ACTIVATION,      /* the result of a recorded operation, or saved by one */
+    GMD_INPUT,           /* made by the script: randn { ... } */
+    GMD_GRADIENT,        /* the .grad of a tensor */
+    GMD_OPTIMIZER_STATE, /* momentum, the moments of Adam */
+    GMD_PARAMETER,       /* a module's parameters and buffers, and other leaves that are trained */
+    GMD_WORKSPACE,       /* what cuBLAS keeps */
+    GMD_CATEGORIES
+} gmd_category;
+
+#endif

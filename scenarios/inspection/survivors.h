@@ -1,0 +1,12 @@
+/* survivors.h - the tensors that are alive, and who holds them. */
+#ifndef GMD_SURVIVORS_H
+#define GMD_SURVIVORS_H
+
+#include "gmd_inspection.h"
+#include "gmd_lua_binding.h"
+#include "live_block.h"
+
+/* Writes them into `out`; `blocks` are all that are alive. */
+void gmd_survivors(gmd_binding *binding, gmd_seen *blocks, gmd_inspection *out);
+
+#endif

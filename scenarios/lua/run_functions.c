@@ -1,0 +1,153 @@
+/* run_functions.c - what scripts say of the run itself and ask of the device: phases, bounds,
+ * numbers from the seed, cuda.*. */
+#include "arguments.h"
+#include "library.h"
+
+/* --- cuda -------------------------------------------------------------------------------- */
+
+static int ask(lua_State *lua, gmd_request request)
+{
+    gmd_ask(engine_of(lua), &request);
+    return 0;
+}
+
+static int cuda_empty_cache(lua_State *lua)
+{
+    return ask(lua, (gmd_request){.op = GMD_OP_EMPTY_CACHE});
+}
+
+static int cuda_synchronize(lua_State *lua)
+{
+    return ask(lua, (gmd_request){.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS});
+}
+
+static void set_figure(lua_State *lua, const char *name, uint64_t bytes)
+{
+    lua_pushinteger(lua, (lua_Integer)bytes);
+    lua_setfield(lua, -2, name);
+}
+
+static int cuda_memory(lua_State *lua)
+{
+    const gmd_sink *sink = engine_of(lua)->sink;
+    gmd_sink_memory memory;
+    if (!sink->memory || !sink->memory(sink->context, &memory)) {
+        lua_pushnil(lua);
+        return 1;
+    }
+    lua_newtable(lua);
+    set_figure(lua, "allocated", memory.allocated);
+    set_figure(lua, "max_allocated", memory.max_allocated);
+    set_figure(lua, "reserved", memory.reserved);
+    set_figure(lua, "max_reserved", memory.max_reserved);
+    return 1;
+}
+
+/* What the script asked for, which is the same for every allocator. */
+static int cuda_requested(lua_State *lua)
+{
+    const gmd_engine *engine = engine_of(lua);
+    lua_newtable(lua);
+    set_figure(lua, "bytes", engine->live_bytes);
+    set_figure(lua, "peak", engine->peak_bytes);
+    return 1;
+}
+
+static int cuda_reset_peaks(lua_State *lua)
+{
+    gmd_engine *engine = engine_of(lua);
+    engine->peak_bytes = engine->live_bytes;
+    if (engine->state != GMD_WAS_ENDED && engine->sink->reset_peaks) {
+        engine->sink->reset_peaks(engine->sink->context);
+    }
+    return 0;
+}
+
+static const gmd_function cuda_functions[] = {
+    {"empty_cache", cuda_empty_cache, GMD_STATEMENT},
+    {"synchronize", cuda_synchronize, GMD_STATEMENT},
+    {"memory", cuda_memory, GMD_STATEMENT},
+    {"requested", cuda_requested, GMD_STATEMENT},
+    {"reset_peak_memory_stats", cuda_reset_peaks, GMD_STATEMENT},
+    {NULL, NULL, GMD_CALL},
+};
+
+/* --- the run ----------------------------------------------------------------------------- */
+
+static int phase(lua_State *lua)
+{
+    gmd_engine *engine = engine_of(lua);
+    const char *label = luaL_checkstring(lua, 1);
+    if (engine->state != GMD_WAS_ENDED && engine->sink->phase) {
+        engine->sink->phase(engine->sink->context, label);
+    }
+    return 0;
+}
+
+static void state_bound(lua_State *lua, const char *figure, bool is_reserved, bool leaks)
+{
+    const gmd_engine *engine = engine_of(lua);
+    double bytes = gmd_field_number(lua, 1, figure, 0);
+    gmd_bound bound = {.is_reserved = is_reserved, .leaks = leaks, .bytes = (uint64_t)bytes};
+    if (bytes > 0 && engine->state != GMD_WAS_ENDED && engine->sink->bound) {
+        engine->sink->bound(engine->sink->context, &bound);
+    }
+}
+
+/* bound { allocated = bytes, leaks = is_the_leaking_variant }: from here to the end. */
+static int bound(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    gmd_known_fields(lua, 1, "allocated reserved leaks");
+    bool leaks = gmd_field_boolean(lua, 1, "leaks", false);
+    double allocated = gmd_field_number(lua, 1, "allocated", 0);
+    double reserved = gmd_field_number(lua, 1, "reserved", 0);
+    const double most = (double)((uint64_t)1 << 62);
+    if (!(allocated >= 0 && allocated <= most && reserved >= 0 && reserved <= most &&
+          allocated + reserved > 0)) {
+        return luaL_error(lua, "bound { } needs allocated = BYTES or reserved = BYTES, above 0");
+    }
+    state_bound(lua, "allocated", false, leaks);
+    state_bound(lua, "reserved", true, leaks);
+    return 0;
+}
+
+/* random(n): a whole number in 1..n; random(a, b): in a..b. */
+static int random_integer(lua_State *lua)
+{
+    lua_Integer low = lua_isnoneornil(lua, 2) ? 1 : luaL_checkinteger(lua, 1);
+    lua_Integer high = luaL_checkinteger(lua, lua_isnoneornil(lua, 2) ? 1 : 2);
+    luaL_argcheck(lua, low <= high, 1, "no number between these");
+    uint64_t span = (uint64_t)high - (uint64_t)low + 1;
+    uint64_t drawn = span ? gmd_random(engine_of(lua), span) : 0;
+    uint64_t number = (uint64_t)low + drawn; /* wraps as Lua's own integers do */
+    lua_pushinteger(lua, (lua_Integer)number);
+    return 1;
+}
+
+/* choice { a, b, c }: one of them. */
+static int choice(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    lua_Unsigned count = lua_rawlen(lua, 1);
+    luaL_argcheck(lua, count > 0, 1, "nothing to choose from");
+    lua_rawgeti(lua, 1, (lua_Integer)gmd_random(engine_of(lua), count) + 1);
+    return 1;
+}
+
+static const gmd_function functions[] = {
+    {"phase", phase, GMD_STATEMENT},
+    {"bound", bound, GMD_STATEMENT},
+    {"random", random_integer, GMD_QUERY},
+    {"choice", choice, GMD_QUERY},
+    {NULL, NULL, GMD_CALL},
+};
+
+void run_functions(lua_State *lua)
+{
+    gmd_binding_functions(lua, functions);
+    lua_newtable(lua);
+    gmd_binding_functions(lua, cuda_functions);
+    stream_functions(lua);
+    lua_setfield(lua, -2, "cuda");
+}

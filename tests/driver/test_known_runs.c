@@ -1,0 +1,264 @@
+/* A known entry with a condition, or one that ends the judging of its run, over two runs: the
+ * second is judged by what happened in it, and in no run before. In each way in which runs are
+ * made. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gmd_in_process.h"
+#include "gmd_nursery.h"
+#include "gmd_size.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* An expectation of the trace is not met, as a defect would show. The first run has the condition
+ * of the list, so that its violation is known; the second has it not. */
+static const char with_fault[] = "fault cudaEventRecord 1000 2\nexpect oom a 1MiB s0\n";
+static const char without_fault[] = "expect oom a 1MiB s0\n";
+static const char of_a_fault[] = "expect | fault cudaEventRecord\n";
+static const char ends_a_run[] = "expect | fault cudaEventRecord | end\n";
+
+typedef struct setting {
+    gmd_known known;
+    gmd_run_options options;
+    gmd_trace first, second;
+    gmd_error error;
+} setting;
+
+static gmd_trace parse(const char *lines)
+{
+    char text[1024];
+    gmd_trace trace;
+    gmd_error error = {""};
+    int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", lines);
+    if (gmd_trace_parse(&trace, text, (size_t)length, "test", &error) != GMD_OK) {
+        fail_msg("%s", error.text);
+    }
+    return trace;
+}
+
+static void read_list(gmd_known *known, const char *text)
+{
+    char path[] = "/tmp/gmd-known-XXXXXX";
+    gmd_error error = {""};
+    int file = mkstemp(path);
+    assert_int_equal(write(file, text, strlen(text)), strlen(text));
+    close(file);
+    assert_int_equal(gmd_known_read(known, path, &error), GMD_OK);
+    unlink(path);
+}
+
+static int set_up(void **state)
+{
+    setting *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    t->options = (gmd_run_options){.allocator = GMD_TEST_PLANTED,
+                                   .lib_directory = GMD_TEST_LIB_DIR,
+                                   .device = GMD_DEVICE_SIM,
+                                   .device_count = 1,
+                                   .capacity_bytes = 64 * GMD_MIB,
+                                   .call_budget_s = 20,
+                                   .known = &t->known};
+    t->first = parse(with_fault);
+    t->second = parse(without_fault);
+    *state = t;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    setting *t = *state;
+    gmd_trace_free(&t->first);
+    gmd_trace_free(&t->second);
+    gmd_known_free(&t->known);
+    free(t);
+    return 0;
+}
+
+static void expect_known(const gmd_outcome *o)
+{
+    assert_int_equal(o->violation_count, 0);
+    assert_int_equal(o->known_count, 1);
+    assert_int_equal(o->verdict, GMD_PASS);
+}
+
+static void expect_told(const gmd_outcome *o)
+{
+    assert_int_equal(o->violation_count, 1);
+    assert_string_equal(o->violations[0].oracle, "expect");
+    assert_int_equal(o->known_count, 0);
+    assert_int_equal(o->verdict, GMD_FAIL);
+}
+
+/* --- each in a process of its own --------------------------------------------------------- */
+
+static void expect_isolated(setting *t, const char *list)
+{
+    gmd_outcome *o = calloc(1, sizeof *o);
+    gmd_workload workload = {
+        .name = "first", .kind = "trace", .trace = &t->first, .body = gmd_play_trace};
+    read_list(&t->known, list);
+    assert_int_equal(gmd_run_isolated(&t->options, &workload, o, &t->error), GMD_OK);
+    expect_known(o);
+    workload.trace = &t->second;
+    assert_int_equal(gmd_run_isolated(&t->options, &workload, o, &t->error), GMD_OK);
+    expect_told(o);
+    free(o);
+}
+
+static void isolated_runs_have_conditions_of_their_own(void **state)
+{
+    expect_isolated(*state, of_a_fault);
+}
+
+static void the_end_of_an_isolated_run_is_its_own(void **state)
+{
+    expect_isolated(*state, ends_a_run);
+}
+
+/* --- forks of one process ----------------------------------------------------------------- */
+
+static gmd_nursery *open_nursery(setting *t, const char *list)
+{
+    gmd_nursery *n = NULL;
+    read_list(&t->known, list);
+    if (gmd_nursery_open(&n, &t->options, &t->error) != GMD_OK) {
+        fail_msg("%s", t->error.text);
+    }
+    return n;
+}
+
+static void expect_forked(setting *t, const char *list)
+{
+    gmd_nursery *n = open_nursery(t, list);
+    const gmd_outcome *o = NULL;
+    assert_int_equal(gmd_nursery_run(n, &t->first, &o, &t->error), GMD_OK);
+    expect_known(o);
+    assert_int_equal(gmd_nursery_run(n, &t->second, &o, &t->error), GMD_OK);
+    expect_told(o);
+    gmd_nursery_close(n);
+}
+
+static void forked_runs_have_conditions_of_their_own(void **state)
+{
+    expect_forked(*state, of_a_fault);
+}
+
+static void the_end_of_a_forked_run_is_its_own(void **state)
+{
+    expect_forked(*state, ends_a_run);
+}
+
+/* --- many in one process of the nursery --------------------------------------------------- */
+
+static void expect_scouted(setting *t, const char *list)
+{
+    gmd_nursery *n = open_nursery(t, list);
+    const gmd_scout_trace traces[] = {{.trace = t->first}, {.trace = t->second}};
+    gmd_scouted result;
+    gmd_nursery_follow(n, &t->options);
+    assert_int_equal(gmd_nursery_scout(n, traces, 2, &result, &t->error), GMD_OK);
+    assert_int_equal(result.passed, 1);
+    assert_true(result.is_suspect);
+    expect_told(result.outcome);
+    gmd_nursery_close(n);
+}
+
+static void inputs_of_one_process_have_conditions_of_their_own(void **state)
+{
+    expect_scouted(*state, of_a_fault);
+}
+
+static void the_end_of_an_input_is_its_own(void **state)
+{
+    expect_scouted(*state, ends_a_run);
+}
+
+/* The other allocator of these tests cannot be made anew in its process. */
+static void use_renewed(setting *t)
+{
+    t->options.allocator = "reference";
+}
+
+static void renewed_inputs_have_conditions_of_their_own(void **state)
+{
+    use_renewed(*state);
+    expect_scouted(*state, of_a_fault);
+}
+
+static void the_end_of_a_renewed_input_is_its_own(void **state)
+{
+    use_renewed(*state);
+    expect_scouted(*state, ends_a_run);
+}
+
+/* --- in the caller's process -------------------------------------------------------------- */
+
+static void play_here(setting *t)
+{
+    gmd_in_process *p = NULL;
+    const gmd_outcome *o = NULL;
+    assert_int_equal(gmd_in_process_open(&p, &t->options, &t->error), GMD_OK);
+    assert_int_equal(gmd_in_process_run(p, &t->first, &o, &t->error), GMD_OK);
+    expect_known(o);
+    assert_int_equal(gmd_in_process_run(p, &t->second, &o, &t->error), GMD_OK);
+    expect_told(o);
+    gmd_in_process_close(p);
+}
+
+/* A process of its own: it loads a device, and the library keeps what it leaked. */
+static void expect_in_process(setting *t, const char *list)
+{
+    int how = 0;
+    read_list(&t->known, list);
+    pid_t child = fork();
+    if (child == 0) {
+        play_here(t);
+        _exit(EXIT_SUCCESS);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+}
+
+static void runs_in_this_process_have_conditions_of_their_own(void **state)
+{
+    expect_in_process(*state, of_a_fault);
+}
+
+static void the_end_of_a_run_in_this_process_is_its_own(void **state)
+{
+    expect_in_process(*state, ends_a_run);
+}
+
+static void renewed_runs_in_this_process_have_conditions_of_their_own(void **state)
+{
+    use_renewed(*state);
+    expect_in_process(*state, ends_a_run);
+}
+
+#define fresh(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fresh(isolated_runs_have_conditions_of_their_own),
+        fresh(the_end_of_an_isolated_run_is_its_own),
+        fresh(forked_runs_have_conditions_of_their_own),
+        fresh(the_end_of_a_forked_run_is_its_own),
+        fresh(inputs_of_one_process_have_conditions_of_their_own),
+        fresh(the_end_of_an_input_is_its_own),
+        fresh(renewed_inputs_have_conditions_of_their_own),
+        fresh(the_end_of_a_renewed_input_is_its_own),
+        fresh(runs_in_this_process_have_conditions_of_their_own),
+        fresh(the_end_of_a_run_in_this_process_is_its_own),
+        fresh(renewed_runs_in_this_process_have_conditions_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
