@@ -2,7 +2,7 @@
 #ifndef GMD_CASE_H
 #define GMD_CASE_H
 
-#include "gmd_driver.h"
+#include "gmd_run_options.h"
 #include "gmd_shared.h"
 
 /* The requests up to the first violation, with what they need beside them: devices, capacity,

@@ -4,7 +4,7 @@
 #define GMD_SECOND_RUN_H
 
 #include "gmd_answers.h"
-#include "gmd_driver.h"
+#include "gmd_run_options.h"
 #include "gmd_shared.h"
 
 /* Why these requests cannot be run a second time and held against the first; NULL: they can. */

@@ -2,8 +2,8 @@
 #ifndef GMD_BLOCK_REQUESTS_H
 #define GMD_BLOCK_REQUESTS_H
 
-#include "gmd_sink.h"
 #include "gmd_session_state.h"
+#include "gmd_sink.h"
 
 gmd_status block_alloc(gmd_session *session, const gmd_request *request, gmd_served *served,
                        gmd_error *error);

@@ -3,8 +3,8 @@
 #ifndef GMD_BOUNDS_H
 #define GMD_BOUNDS_H
 
-#include "gmd_sink.h"
 #include "gmd_session_state.h"
+#include "gmd_sink.h"
 
 /* The allocator's own figures where it exports them, else what the live set and the device tell. */
 bool session_memory(gmd_session *session, gmd_sink_memory *memory);

@@ -1,4 +1,4 @@
-#include "gmd_interleave.h"
+#include "interleave.h"
 
 #include "blocks.h"
 #include "frames.h"

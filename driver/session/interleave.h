@@ -1,4 +1,4 @@
-/* gmd_interleave.h - a trace's threads carried out at the same time, in an interleaving that a seed
+/* interleave.h - a trace's threads carried out at the same time, in an interleaving that a seed
  * or explicit choices decide (gmd_scheduler.h).
  *
  * The order of a thread's own requests is kept, and so is the order of the requests on one block,
