@@ -20,7 +20,7 @@ typedef struct gmd_campaign {
 } gmd_campaign;
 
 typedef struct gmd_batch {
-    gmd_scout_trace traces[GMD_BATCH];
+    gmd_persistent_input traces[GMD_BATCH];
     size_t count, next; /* next: the first that was not run yet */
     size_t known;       /* of those that were run, how many showed what was found before */
 } gmd_batch;

@@ -117,7 +117,7 @@ bool gmd_campaign_generate(gmd_campaign *c, const gmd_profile *profile, uint64_t
 #define SPINNING_LAPSES    UINT64_C(2) /* in each, on average */
 #define SPINNING_SPACING   4
 
-static void note_lapses(gmd_campaign *c, bool interleaves, const gmd_scouted *scouted)
+static void note_lapses(gmd_campaign *c, bool interleaves, const gmd_persistent_result *scouted)
 {
     gmd_search_result *r = c->result;
     if (!interleaves) {
@@ -174,7 +174,7 @@ static bool make_batch(gmd_campaign *c, const source *from, uint64_t first, size
     b->count = b->next = 0;
     while (b->count < count) {
         uint64_t own = gmd_random_derive(from->seed, first + b->count);
-        gmd_scout_trace *t = &b->traces[b->count++];
+        gmd_persistent_input *t = &b->traces[b->count++];
         t->probed_refusal = choose_refusal(~own);
         t->expects_lapses = c->result->spins_since != 0;
         if (!make_sequence(c, from, own, &t->trace)) {
@@ -186,7 +186,7 @@ static bool make_batch(gmd_campaign *c, const source *from, uint64_t first, size
 
 /* What brought the allocator into a new state is worth going on from. */
 static void take_fresh(gmd_campaign *c, const gmd_batch *b, size_t first,
-                       const gmd_scouted *scouted)
+                       const gmd_persistent_result *scouted)
 {
     gmd_corpus *corpus = c->options->corpus;
     for (size_t i = 0; i < scouted->passed && corpus && c->status == GMD_OK; i++) {
@@ -198,7 +198,7 @@ static void take_fresh(gmd_campaign *c, const gmd_batch *b, size_t first,
     }
 }
 
-static void note_scouted(gmd_campaign *c, const gmd_scouted *scouted)
+static void note_scouted(gmd_campaign *c, const gmd_persistent_result *scouted)
 {
     c->sequences += scouted->passed + scouted->is_suspect;
     c->result->faults_planted += scouted->faults_planted;
@@ -224,7 +224,7 @@ bool gmd_campaign_run_batch(gmd_campaign *c, bool interleaves, gmd_batch *b)
 {
     bool goes_on = true;
     while (b->next < b->count && goes_on && !gmd_campaign_is_over(c)) {
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         gmd_error error;
         size_t at = b->next;
         gmd_status status =

@@ -7,7 +7,7 @@
 #include "gmd_restart.h"
 #include "gmd_session_state.h"
 #include "gmd_trace_header.h"
-#include "scout.h"
+#include "persistent.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
                           "needs a process of its own",
                           p->given->allocator);
     }
-    p->session.is_scouting = p->session.is_in_process = true;
+    p->session.is_persistent = p->session.is_in_process = true;
     p->session.is_muted = gmd_mute_is_needless();
     gmd_child_keep_opening(&p->opening, p->shared);
     return status;
@@ -91,7 +91,7 @@ gmd_status gmd_in_process_open(gmd_in_process **out, const gmd_run_options *opti
         return status != GMD_OK ? status
                                 : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a session");
     }
-    gmd_scout_keep_memory();
+    persistent_keep_memory();
     p->given = options;
     p->asked_refusal = CHOSEN_BY_LENGTH;
     const gmd_trace header = gmd_header_in_force(&(gmd_trace){0}, options);
@@ -158,8 +158,8 @@ static void play(gmd_in_process *p, const gmd_trace *trace)
     gmd_outcome *o = &p->shared->outcome;
     p->workload.trace = trace;
     p->has_run = true;
-    s->scouted_refusal = choose_refusal(p, trace);
-    bool has_passed = gmd_scout_play(s);
+    s->asked_refusal = choose_refusal(p, trace);
+    bool has_passed = persistent_play(s);
     p->workload.trace = &p->header;
     if (!gmd_child_judge_end(p->given, &p->workload, p->shared, &p->opening, NULL)) {
         has_passed = false;

@@ -155,7 +155,7 @@ static uint64_t hash_state(const gmd_session *s)
 void gmd_session_finish(gmd_session *session)
 {
     gmd_outcome *o = &session->shared->outcome;
-    if (session->is_scouting) {
+    if (session->is_persistent) {
         session->state_hash = session->ends_here ? 0 : hash_state(session);
     }
     o->has_stats = session->has_stats;

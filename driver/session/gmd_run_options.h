@@ -46,7 +46,7 @@ typedef struct gmd_run_options {
     bool is_second_run;  /* of the same requests: what may differ between processes does */
     bool has_all_quirks; /* the reference allocator with the known deviations of PyTorch's */
     bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
-    gmd_feature_map *features; /* where inputs that are scouted note their state; NULL: nowhere */
+    gmd_feature_map *features; /* where inputs in persistent mode note their state; NULL: nowhere */
     gmd_timeline *timeline;    /* where the requests are noted; NULL: nowhere */
     gmd_journal *journal;      /* likewise, what happened to the memory */
     const char *left_out;      /* an oracle that is off, to see what it costs; NULL: none */

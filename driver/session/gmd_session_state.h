@@ -124,11 +124,11 @@ struct gmd_session {
     uint64_t total_bytes[GMD_MAX_DEVICES];    /* of the device */
     uint64_t budget_bytes[GMD_MAX_DEVICES];   /* of physical memory; UINT64_MAX: all of it */
 
-    bool has_used;             /* work was queued */
-    uint64_t refusals, probes; /* requests refused; refusals after which it was asked again */
-    uint64_t
-        doubtful_refusals; /* while scouting: what was asked for would fit beside what is live */
-    uint64_t last_probe;   /* request index */
+    bool has_used;              /* work was queued */
+    uint64_t refusals, probes;  /* requests refused; refusals after which it was asked again */
+    uint64_t doubtful_refusals; /* in persistent mode: what was asked for would fit beside what is
+                                   live */
+    uint64_t last_probe;        /* request index */
     gmd_misuses_made wrong_frees;
     uint64_t last_mark;     /* of all in this process: marks of an earlier input mean nothing */
     uint64_t marking_count; /* allocations asked whether their contents are to be followed */
@@ -139,11 +139,11 @@ struct gmd_session {
                         is not that of the indexes where threads are interleaved */
     struct overlap *overlap; /* of interleaved threads (frames.h); NULL: one request at a time */
     uint64_t last_refused;   /* request index of the latest out-of-memory */
-    /* One of many inputs in one process (scout.h): no fork; the allocator is asked again in place,
-     * after this refusal, and the input ends with the answers. 0: never. */
-    bool is_scouting, ends_here;
-    uint64_t scouted_refusal;
-    uint64_t state_hash; /* of what is seen after the last request (gmd_scouted) */
+    /* One of many inputs in one process (persistent.h): no fork; the allocator is asked again in
+     * place, after this refusal, and the input ends with the answers. 0: never. */
+    bool is_persistent, ends_here;
+    uint64_t asked_refusal;
+    uint64_t state_hash; /* of what is seen after the last request (gmd_persistent_result) */
     bool is_in_process;  /* the process is the caller's (gmd_in_process.h) */
     bool expects_lapses; /* of the scheduler (gmd_scheduler.h) */
     unsigned lapses;     /* of its latest run */

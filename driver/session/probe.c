@@ -77,7 +77,7 @@ static void refresh_all(gmd_session *s)
 
 static void free_all(gmd_session *s)
 {
-    if (s->is_scouting) { /* nobody forks: the run's own blocks are freed, and the oracles know */
+    if (s->is_persistent) { /* nobody forks: the run's own blocks are freed, and the oracles know */
         refresh_all(s);
         free_everything(s);
         return;
@@ -194,7 +194,7 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 
 /* Without a fork, which costs more than the whole input: what is asked ends it. Only what is said
  * of an input that runs by itself counts, so that this may be rougher. */
-static void scout_refusal(gmd_session *s, const gmd_request *r)
+static void ask_in_place_and_end(gmd_session *s, const gmd_request *r)
 {
     gmd_refusal refusal = {.room = GMD_STAT_UNKNOWN};
     gmd_view refused = s->view;
@@ -220,23 +220,22 @@ static bool is_doubtful(const gmd_session *s, const gmd_request *r)
     return live <= bound && r->bytes <= bound - live;
 }
 
-static bool is_scouted(gmd_session *s, const gmd_request *r)
+static bool is_asked_about(gmd_session *s, const gmd_request *r)
 {
     bool is_last = s->request_index + 1 == s->workload->trace->count;
     s->refusals++;
     s->doubtful_refusals += is_doubtful(s, r);
-    return s->refusals == s->scouted_refusal ||
-           (is_last && s->scouted_refusal == GMD_LAST_REQUEST) ||
-           (is_doubtful(s, r) && s->scouted_refusal == GMD_DOUBTFUL_REFUSAL(s->doubtful_refusals));
+    return s->refusals == s->asked_refusal || (is_last && s->asked_refusal == GMD_LAST_REQUEST) ||
+           (is_doubtful(s, r) && s->asked_refusal == GMD_DOUBTFUL_REFUSAL(s->doubtful_refusals));
 }
 
 void session_probe(gmd_session *s, const gmd_request *r)
 {
     bool is_alone = !s->view.is_busy && !s->view.is_overlapped; /* no thread frees in between */
-    if (s->is_scouting) {
-        bool is_wanted = is_scouted(s, r) && !s->overlap;
+    if (s->is_persistent) {
+        bool is_wanted = is_asked_about(s, r) && !s->overlap;
         if (is_wanted && !s->is_over && s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL]) {
-            scout_refusal(s, r);
+            ask_in_place_and_end(s, r);
         }
         return;
     }

@@ -54,7 +54,7 @@ static bool can_repeat(const gmd_session *s)
 {
     const gmd_trace *t = s->workload->trace;
     if (!t || !t->count || t->count > REQUEST_MAX || t->threads.count > 1 || !s->runtime.sim ||
-        s->is_scouting || s->options->is_compared || s->options->oracles_off ||
+        s->is_persistent || s->options->is_compared || s->options->oracles_off ||
         s->options->is_second_run) {
         return false;
     }

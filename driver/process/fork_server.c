@@ -1,13 +1,13 @@
-/* nursery.c - a process that waits with the allocator loaded, and a fork of it for each input.
+/* fork_server.c - a process that waits with the allocator loaded, and a fork of it for each input.
  *
  * A real device does not survive a fork: there the process waits with nothing loaded, and each fork
  * of it opens the device by itself; that takes half a second, so it goes on for as long as nothing
  * is found.
  *
  * Three processes: gmd (the parent) puts an input into shared memory and asks over a socket; the
- * nursery forks; its child runs the input and exits. The nursery answers with how the child ended.
- * The parent watches the child's beats meanwhile and kills one that hangs. */
-#include "gmd_nursery.h"
+ * fork server forks; its child runs the input and exits. The fork server answers with how the child
+ * ended. The parent watches the child's beats meanwhile and kills one that hangs. */
+#include "gmd_fork_server.h"
 
 #include "child.h"
 #include "gmd_call_log.h"
@@ -16,7 +16,7 @@
 #include "gmd_open.h"
 #include "gmd_session_state.h"
 #include "gmd_trace_header.h"
-#include "scout.h"
+#include "persistent.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -34,32 +34,32 @@
 #define CHOICE_MAX   4096
 
 #define ORDER_RUN        'r'
-#define ORDER_SCOUT      's'
+#define ORDER_PERSISTENT 's'
 #define INPUTS_A_PROCESS 4096
 
 /* What the processes share. The input lies apart from the outcome, which the allocator's process
  * writes. */
-typedef struct nursery_shared {
+typedef struct server_shared {
     gmd_shared run;
     _Atomic int child; /* process of the run under way */
     bool logs;
     bool can_restart;    /* the allocator exports gmd_restart */
     bool is_real;        /* the device */
-    bool has_order_left; /* for the nursery, by a child that scouted */
+    bool has_order_left; /* for the fork server, by a child in persistent mode */
     size_t request_count;
     uint32_t function_count, thread_count, block_count, stream_count;
     char functions[FUNCTION_MAX][64];
     gmd_schedule interleave;
     uint8_t choices[CHOICE_MAX];
-    gmd_request requests[GMD_NURSERY_REQUEST_MAX];
-    gmd_scout_list scouted;
+    gmd_request requests[GMD_FORK_SERVER_REQUEST_MAX];
+    persistent_list persistent;
     gmd_call_log log;
-} nursery_shared;
+} server_shared;
 
-struct gmd_nursery {
+struct gmd_fork_server {
     const gmd_run_options *options;
     const gmd_run_options *given; /* for what inputs' headers do not state; NULL: not looked at */
-    nursery_shared *shared;
+    server_shared *shared;
     pid_t process;
     int channel;
     bool is_dead;          /* nothing can be run: the outcome tells why */
@@ -68,10 +68,10 @@ struct gmd_nursery {
     gmd_trace input;
 };
 
-/* --- the run, in a fork of the nursery --------------------------------------------------- */
+/* --- the run, in a fork of the fork server --------------------------------------------------- */
 
 /* The input as a trace. Requests and functions are the shared ones; all else goes without names. */
-static void view_input(nursery_shared *shared, gmd_trace *trace, char *functions[FUNCTION_MAX],
+static void view_input(server_shared *shared, gmd_trace *trace, char *functions[FUNCTION_MAX],
                        char **nameless)
 {
     for (uint32_t i = 0; i < shared->function_count; i++) {
@@ -92,19 +92,19 @@ static uint32_t largest(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-static uint32_t most_names(const nursery_shared *shared)
+static uint32_t most_names(const server_shared *shared)
 {
     uint32_t most =
         largest(largest(shared->thread_count, shared->block_count), shared->stream_count);
-    for (size_t i = 0; i < shared->scouted.count; i++) {
-        const gmd_scout_input *input = &shared->scouted.inputs[i];
+    for (size_t i = 0; i < shared->persistent.count; i++) {
+        const persistent_entry *input = &shared->persistent.inputs[i];
         most = largest(
             most, largest(largest(input->thread_count, input->block_count), input->stream_count));
     }
     return most;
 }
 
-static void play_input(gmd_session *session, nursery_shared *shared, gmd_trace *trace)
+static void play_input(gmd_session *session, server_shared *shared, gmd_trace *trace)
 {
     const gmd_run_options *given = session->options;
     gmd_run_options options = *given;
@@ -117,20 +117,21 @@ static void play_input(gmd_session *session, nursery_shared *shared, gmd_trace *
     session->options = given;
 }
 
-/* Scouts what was handed over. True: nothing was found, and the process is as good as a fresh one:
- * an allocator that is made anew for each input; or a fresh one costs too much. It may scout on. */
-static bool scout(gmd_session *session, const gmd_outcome *opening, nursery_shared *shared,
-                  gmd_trace *trace, uint64_t *inputs_so_far)
+/* Runs what was handed over in persistent mode. True: nothing was found, and the process is as good
+ * as a fresh one: an allocator that is made anew for each input; or a fresh one costs too much. It
+ * may go on. */
+static bool run_persistent(gmd_session *session, const gmd_outcome *opening, server_shared *shared,
+                           gmd_trace *trace, uint64_t *inputs_so_far)
 {
-    gmd_scout_list *list = &shared->scouted;
+    persistent_list *list = &shared->persistent;
     list->is_fresh = *inputs_so_far == 0;
-    gmd_scout_inputs(session, opening, trace, shared->requests, list);
+    persistent_play_all(session, opening, trace, shared->requests, list);
     *inputs_so_far += list->count;
     return (shared->can_restart || shared->is_real) && !list->has_stopped &&
            atomic_load(&list->passed) == list->count && *inputs_so_far < INPUTS_A_PROCESS;
 }
 
-static char **name_nothing(const nursery_shared *shared, char **nameless)
+static char **name_nothing(const server_shared *shared, char **nameless)
 {
     free(nameless);
     nameless = calloc((size_t)most_names(shared) + 1, sizeof *nameless);
@@ -140,9 +141,9 @@ static char **name_nothing(const nursery_shared *shared, char **nameless)
     return nameless;
 }
 
-/* True: another order came that this process can carry out. When it is none of scouting, the
- * nursery carries it out. */
-static bool await_scouting(nursery_shared *shared, int channel)
+/* True: another order came that this process can carry out. When it is not for persistent mode, the
+ * fork server carries it out. */
+static bool await_order(server_shared *shared, int channel)
 {
     char order = 0;
     int how = 0;
@@ -150,7 +151,7 @@ static bool await_scouting(nursery_shared *shared, int channel)
     if (write(channel, &how, sizeof how) != (ssize_t)sizeof how || read(channel, &order, 1) != 1) {
         _exit(EXIT_SUCCESS);
     }
-    if (order == ORDER_SCOUT) {
+    if (order == ORDER_PERSISTENT) {
         atomic_store(&shared->child, getpid());
         return true;
     }
@@ -159,7 +160,7 @@ static bool await_scouting(nursery_shared *shared, int channel)
 }
 
 /* On a real device, in the process that uses it. */
-static bool open_late(gmd_session *session, nursery_shared *shared)
+static bool open_late(gmd_session *session, server_shared *shared)
 {
     const gmd_run_options *options = session->options;
     const gmd_workload *workload = session->workload;
@@ -176,12 +177,12 @@ static bool open_late(gmd_session *session, nursery_shared *shared)
 
 /* `opening`: on a real device, where the child opens the session, it is filled in here. */
 __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_outcome *opening,
-                                                   nursery_shared *shared, gmd_trace *trace,
+                                                   server_shared *shared, gmd_trace *trace,
                                                    int channel)
 {
     char *functions[FUNCTION_MAX];
     char **nameless = NULL;
-    uint64_t scouted = 0;
+    uint64_t inputs = 0;
     gmd_child_prepare();
     if (shared->is_real && !open_late(session, shared)) {
         atomic_store(&shared->run.is_finished, 1);
@@ -194,9 +195,9 @@ __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_out
     while (goes_on) {
         nameless = name_nothing(shared, nameless);
         view_input(shared, trace, functions, nameless);
-        if (shared->scouted.count) {
-            goes_on =
-                scout(session, opening, shared, trace, &scouted) && await_scouting(shared, channel);
+        if (shared->persistent.count) {
+            goes_on = run_persistent(session, opening, shared, trace, &inputs) &&
+                      await_order(shared, channel);
         } else {
             play_input(session, shared, trace);
             goes_on = false;
@@ -210,7 +211,7 @@ __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_out
     exit(EXIT_SUCCESS); /* not _exit: a crash in the library's own teardown is a finding, too */
 }
 
-/* --- the nursery ------------------------------------------------------------------------- */
+/* --- the fork server ------------------------------------------------------------------------- */
 
 static void be_silent(void)
 {
@@ -219,9 +220,9 @@ static void be_silent(void)
     dup2(nowhere, STDERR_FILENO);
 }
 
-/* One run for each byte that comes; ends when the parent closes its side. A child that scouts
- * answers by itself for as long as it goes on. */
-static void serve(gmd_session *session, gmd_outcome *opening, nursery_shared *shared,
+/* One run for each byte that comes; ends when the parent closes its side. A child in persistent
+ * mode answers by itself for as long as it goes on. */
+static void serve(gmd_session *session, gmd_outcome *opening, server_shared *shared,
                   gmd_trace *trace, int channel)
 {
     char order;
@@ -247,7 +248,7 @@ static void serve(gmd_session *session, gmd_outcome *opening, nursery_shared *sh
 
 /* `opening` is this process's own: the allocator of a run cannot write over what the next begins
  * with. */
-static void live(const gmd_run_options *options, gmd_outcome *opening, nursery_shared *shared,
+static void live(const gmd_run_options *options, gmd_outcome *opening, server_shared *shared,
                  int channel)
 {
     gmd_trace trace = {0};
@@ -257,7 +258,7 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, nursery_s
     gmd_error error = {""};
     gmd_child_prepare();
     be_silent();
-    gmd_scout_keep_memory();
+    persistent_keep_memory();
     if (shared->is_real) { /* fractions are of the memory that an input states */
         trace.capacity_bytes = options->capacity_bytes;
     }
@@ -282,8 +283,8 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, nursery_s
 
 typedef enum answer { ANSWERED, HUNG, GONE } answer;
 
-/* Waits until the nursery says how the run (or the opening) ended. */
-static answer await(const gmd_nursery *n, int *how)
+/* Waits until the fork server says how the run (or the opening) ended. */
+static answer await(const gmd_fork_server *n, int *how)
 {
     const gmd_watch watch = {
         .descriptor = n->channel, .shared = &n->shared->run, .budget_s = n->options->call_budget_s};
@@ -297,7 +298,7 @@ static answer await(const gmd_nursery *n, int *how)
     return got != (ssize_t)sizeof *how ? GONE : was_killed ? HUNG : ANSWERED;
 }
 
-static void bury(gmd_nursery *n, int *how)
+static void bury(gmd_fork_server *n, int *how)
 {
     close(n->channel);
     n->channel = -1;
@@ -307,14 +308,14 @@ static void bury(gmd_nursery *n, int *how)
     n->process = 0;
 }
 
-static void judge_run(gmd_nursery *n, int how, answer end)
+static void judge_run(gmd_fork_server *n, int how, answer end)
 {
     const gmd_child_end child = {.is_hung = end == HUNG, .wait_status = how};
     gmd_child_judge_end(n->options, &n->workload, &n->shared->run, &n->opening, &child);
 }
 
 /* The allocator crashed or hung while it was loaded. */
-static void note_still_birth(gmd_nursery *n, answer end)
+static void note_still_birth(gmd_fork_server *n, answer end)
 {
     int how = 0;
     bury(n, &how);
@@ -324,7 +325,7 @@ static void note_still_birth(gmd_nursery *n, answer end)
     n->is_dead = true;
 }
 
-static gmd_status start(gmd_nursery *n, gmd_error *error)
+static gmd_status start(gmd_fork_server *n, gmd_error *error)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -356,17 +357,18 @@ static gmd_status start(gmd_nursery *n, gmd_error *error)
                                    : GMD_OK;
 }
 
-gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *options, gmd_error *error)
+gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options *options,
+                                gmd_error *error)
 {
-    *nursery = NULL;
+    *server = NULL;
     const gmd_subject_source source = gmd_session_source(options);
     gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
         return status;
     }
-    gmd_nursery *n = calloc(1, sizeof *n);
-    nursery_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    gmd_fork_server *n = calloc(1, sizeof *n);
+    server_shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (!n || shared == MAP_FAILED) {
         free(n);
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
@@ -380,14 +382,14 @@ gmd_status gmd_nursery_open(gmd_nursery **nursery, const gmd_run_options *option
     gmd_child_set_up_shared(&shared->run, options, &n->workload);
     status = start(n, error);
     if (status == GMD_OK) {
-        *nursery = n;
+        *server = n;
     } else {
-        gmd_nursery_close(n);
+        gmd_fork_server_close(n);
     }
     return status;
 }
 
-static gmd_status hand_over_names(nursery_shared *s, const gmd_trace *t, gmd_error *error)
+static gmd_status hand_over_names(server_shared *s, const gmd_trace *t, gmd_error *error)
 {
     if (t->functions.count > FUNCTION_MAX || t->interleave.choice_count > CHOICE_MAX) {
         return gmd_fail(error, GMD_BAD_INPUT,
@@ -410,30 +412,30 @@ static gmd_status hand_over_names(nursery_shared *s, const gmd_trace *t, gmd_err
     return GMD_OK;
 }
 
-static gmd_status hand_over(gmd_nursery *n, const gmd_trace *trace, bool logs, gmd_error *error)
+static gmd_status hand_over(gmd_fork_server *n, const gmd_trace *trace, bool logs, gmd_error *error)
 {
-    nursery_shared *s = n->shared;
-    if (trace->count > GMD_NURSERY_REQUEST_MAX) {
+    server_shared *s = n->shared;
+    if (trace->count > GMD_FORK_SERVER_REQUEST_MAX) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "a trace that is run many times has at most %zu requests",
-                        GMD_NURSERY_REQUEST_MAX);
+                        GMD_FORK_SERVER_REQUEST_MAX);
     }
     gmd_status status = hand_over_names(s, trace, error);
     if (status == GMD_OK && trace->count) {
         memcpy(s->requests, trace->requests, trace->count * sizeof *trace->requests);
     }
     s->request_count = trace->count;
-    s->scouted.count = 0;
+    s->persistent.count = 0;
     s->logs = logs;
     gmd_call_log_clear(&s->log);
     n->input = *trace; /* borrowed: for messages about the end of this run */
     return status;
 }
 
-/* Has the nursery run what was handed over. */
-static gmd_status give_order(gmd_nursery *n, int *how, answer *end, gmd_error *error)
+/* Has the fork server run what was handed over. */
+static gmd_status give_order(gmd_fork_server *n, int *how, answer *end, gmd_error *error)
 {
-    char order = n->shared->scouted.count ? ORDER_SCOUT : ORDER_RUN;
+    char order = n->shared->persistent.count ? ORDER_PERSISTENT : ORDER_RUN;
     gmd_child_begin_run(&n->shared->run, &n->opening, GMD_STAGE_REQUESTS);
     atomic_store(&n->shared->child, 0);
     *end = write(n->channel, &order, 1) == 1 ? await(n, how) : GONE;
@@ -444,7 +446,7 @@ static gmd_status give_order(gmd_nursery *n, int *how, answer *end, gmd_error *e
     return GMD_OK;
 }
 
-static gmd_status run(gmd_nursery *n, const gmd_trace *trace, bool logs,
+static gmd_status run(gmd_fork_server *n, const gmd_trace *trace, bool logs,
                       const gmd_outcome **outcome, gmd_error *error)
 {
     int how = 0;
@@ -463,7 +465,7 @@ static gmd_status run(gmd_nursery *n, const gmd_trace *trace, bool logs,
     return status;
 }
 
-static bool has_last_functions(const nursery_shared *s, const gmd_scout_input *last,
+static bool has_last_functions(const server_shared *s, const persistent_entry *last,
                                const gmd_names *names)
 {
     bool are_equal = last->function_count == names->count;
@@ -475,11 +477,11 @@ static bool has_last_functions(const nursery_shared *s, const gmd_scout_input *l
 }
 
 /* Mostly they are those of the input before. False: no room. */
-static bool hand_over_functions(nursery_shared *s, const gmd_names *names, gmd_scout_input *input)
+static bool hand_over_functions(server_shared *s, const gmd_names *names, persistent_entry *input)
 {
-    size_t index = s->scouted.count;
-    if (index && has_last_functions(s, &s->scouted.inputs[index - 1], names)) {
-        input->first_function = s->scouted.inputs[index - 1].first_function;
+    size_t index = s->persistent.count;
+    if (index && has_last_functions(s, &s->persistent.inputs[index - 1], names)) {
+        input->first_function = s->persistent.inputs[index - 1].first_function;
         input->function_count = names->count;
         return true;
     }
@@ -495,19 +497,19 @@ static bool hand_over_functions(nursery_shared *s, const gmd_names *names, gmd_s
     return true;
 }
 
-bool gmd_nursery_follow(gmd_nursery *n, const gmd_run_options *given)
+bool gmd_fork_server_follow(gmd_fork_server *n, const gmd_run_options *given)
 {
     n->given = n->shared->can_restart ? given : NULL;
     return n->given != NULL;
 }
 
-static bool has_own_header(const gmd_nursery *n, const gmd_trace *header)
+static bool has_own_header(const gmd_fork_server *n, const gmd_trace *header)
 {
     const gmd_trace own = gmd_header_in_force(&(gmd_trace){0}, n->options);
     return gmd_trace_has_header_of(&own, header);
 }
 
-bool gmd_nursery_can_follow(const gmd_nursery *n, const gmd_trace *trace)
+bool gmd_fork_server_can_follow(const gmd_fork_server *n, const gmd_trace *trace)
 {
     if (!n->given) {
         return false;
@@ -515,10 +517,11 @@ bool gmd_nursery_can_follow(const gmd_nursery *n, const gmd_trace *trace)
     const gmd_trace header = gmd_header_in_force(trace, n->given);
     return has_own_header(n, &header) ||
            (!header.schedule.choice_count &&
-            (!header.conf || strlen(header.conf) < GMD_SCOUT_CONF_MAX));
+            (!header.conf || strlen(header.conf) < PERSISTENT_CONF_MAX));
 }
 
-static void hand_over_header(const gmd_nursery *n, const gmd_trace *trace, gmd_scout_input *input)
+static void hand_over_header(const gmd_fork_server *n, const gmd_trace *trace,
+                             persistent_entry *input)
 {
     if (!n->given) {
         return;
@@ -526,7 +529,7 @@ static void hand_over_header(const gmd_nursery *n, const gmd_trace *trace, gmd_s
     const gmd_trace header = gmd_header_in_force(trace, n->given);
     input->has_header = !has_own_header(n, &header);
     if (input->has_header) {
-        gmd_scout_header *h = &input->header;
+        persistent_header *h = &input->header;
         h->device_count = header.device_count;
         h->capacity_bytes = header.capacity_bytes;
         h->schedule = header.schedule;
@@ -535,28 +538,28 @@ static void hand_over_header(const gmd_nursery *n, const gmd_trace *trace, gmd_s
 }
 
 /* As many as there is room for. */
-static void hand_over_all(gmd_nursery *n, const gmd_scout_trace *traces, size_t count)
+static void hand_over_all(gmd_fork_server *n, const gmd_persistent_input *traces, size_t count)
 {
-    nursery_shared *s = n->shared;
-    gmd_scout_list *list = &s->scouted;
+    server_shared *s = n->shared;
+    persistent_list *list = &s->persistent;
     size_t used = 0;
     list->count = s->function_count = s->request_count = 0;
     list->requests = list->faults_planted = list->faults_unfired = list->lapses = 0;
     list->has_stopped = false;
     list->expects_lapses = traces[0].expects_lapses;
     atomic_store(&list->passed, 0);
-    for (size_t i = 0; i < count && i < GMD_SCOUT_MAX; i++) {
+    for (size_t i = 0; i < count && i < PERSISTENT_MAX; i++) {
         const gmd_trace *t = &traces[i].trace;
-        gmd_scout_input input = {.first = used,
-                                 .count = t->count,
-                                 .thread_count = t->threads.count,
-                                 .block_count = t->blocks.count,
-                                 .stream_count = t->streams.count,
-                                 .interleave = t->interleave,
-                                 .probed_refusal = traces[i].probed_refusal};
-        if (t->count > GMD_NURSERY_REQUEST_MAX - used || t->interleave.choice_count ||
+        persistent_entry input = {.first = used,
+                                  .count = t->count,
+                                  .thread_count = t->threads.count,
+                                  .block_count = t->blocks.count,
+                                  .stream_count = t->streams.count,
+                                  .interleave = t->interleave,
+                                  .probed_refusal = traces[i].probed_refusal};
+        if (t->count > GMD_FORK_SERVER_REQUEST_MAX - used || t->interleave.choice_count ||
             !hand_over_functions(s, &t->functions, &input) ||
-            (n->given && !gmd_nursery_can_follow(n, t))) {
+            (n->given && !gmd_fork_server_can_follow(n, t))) {
             break;
         }
         hand_over_header(n, t, &input);
@@ -570,17 +573,18 @@ static void hand_over_all(gmd_nursery *n, const gmd_scout_trace *traces, size_t 
     s->interleave = (gmd_schedule){0};
 }
 
-gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size_t count,
-                             gmd_scouted *result, gmd_error *error)
+gmd_status gmd_fork_server_run_persistent(gmd_fork_server *n, const gmd_persistent_input *traces,
+                                          size_t count, gmd_persistent_result *result,
+                                          gmd_error *error)
 {
     int how = 0;
     answer end = ANSWERED;
-    *result = (gmd_scouted){.outcome = &n->shared->run.outcome, .is_suspect = n->is_dead};
+    *result = (gmd_persistent_result){.outcome = &n->shared->run.outcome, .is_suspect = n->is_dead};
     if (n->is_dead || !count) {
         return GMD_OK;
     }
     hand_over_all(n, traces, count);
-    if (!n->shared->scouted.count) {
+    if (!n->shared->persistent.count) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "an input has more requests, or functions to fail, "
                         "than a process of many inputs takes");
@@ -589,7 +593,7 @@ gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size
     if (status != GMD_OK) {
         return status;
     }
-    const gmd_scout_list *list = &n->shared->scouted;
+    const persistent_list *list = &n->shared->persistent;
     size_t passed = atomic_load(&list->passed);
     size_t last = passed < list->count ? passed : list->count - 1;
     n->input = traces[last].trace;
@@ -607,35 +611,35 @@ gmd_status gmd_nursery_scout(gmd_nursery *n, const gmd_scout_trace *traces, size
     return GMD_OK;
 }
 
-gmd_status gmd_nursery_run(gmd_nursery *nursery, const gmd_trace *trace,
-                           const gmd_outcome **outcome, gmd_error *error)
+gmd_status gmd_fork_server_run(gmd_fork_server *server, const gmd_trace *trace,
+                               const gmd_outcome **outcome, gmd_error *error)
 {
-    return run(nursery, trace, false, outcome, error);
+    return run(server, trace, false, outcome, error);
 }
 
-gmd_status gmd_nursery_log(gmd_nursery *nursery, const gmd_trace *trace,
-                           const gmd_outcome **outcome, const gmd_logged_call **calls,
-                           size_t *call_count, bool *is_complete, gmd_error *error)
+gmd_status gmd_fork_server_log(gmd_fork_server *server, const gmd_trace *trace,
+                               const gmd_outcome **outcome, const gmd_logged_call **calls,
+                               size_t *call_count, bool *is_complete, gmd_error *error)
 {
-    gmd_status status = run(nursery, trace, true, outcome, error);
-    const gmd_call_log *log = &nursery->shared->log;
+    gmd_status status = run(server, trace, true, outcome, error);
+    const gmd_call_log *log = &server->shared->log;
     *calls = log->calls;
     *call_count = log->count < GMD_LOGGED_CALL_MAX ? log->count : GMD_LOGGED_CALL_MAX;
     *is_complete = !log->is_full;
     return status;
 }
 
-void gmd_nursery_close(gmd_nursery *nursery)
+void gmd_fork_server_close(gmd_fork_server *server)
 {
-    if (!nursery) {
+    if (!server) {
         return;
     }
     int how;
-    if (nursery->process > 0) {
-        bury(nursery, &how);
-    } else if (nursery->channel >= 0) {
-        close(nursery->channel);
+    if (server->process > 0) {
+        bury(server, &how);
+    } else if (server->channel >= 0) {
+        close(server->channel);
     }
-    munmap(nursery->shared, sizeof *nursery->shared);
-    free(nursery);
+    munmap(server->shared, sizeof *server->shared);
+    free(server);
 }

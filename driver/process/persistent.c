@@ -1,4 +1,4 @@
-#include "scout.h"
+#include "persistent.h"
 
 #include "child.h"
 #include "gmd_open.h"
@@ -8,9 +8,9 @@
 #include <malloc.h>
 
 static void take_header(gmd_run_options *options, const gmd_run_options *given,
-                        const gmd_scout_input *input)
+                        const persistent_entry *input)
 {
-    const gmd_scout_header *h = &input->header;
+    const persistent_header *h = &input->header;
     *options = *given;
     if (input->has_header) {
         options->device_count = h->device_count;
@@ -21,7 +21,7 @@ static void take_header(gmd_run_options *options, const gmd_run_options *given,
 }
 
 static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trace,
-                       gmd_request *requests, char **functions, const gmd_scout_input *input)
+                       gmd_request *requests, char **functions, const persistent_entry *input)
 {
     trace->functions.items = functions + input->first_function;
     trace->functions.count = input->function_count;
@@ -33,10 +33,10 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     trace->interleave = input->interleave;
     options->interleave =
         input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
-    s->is_scouting = true;
+    s->is_persistent = true;
     gmd_holds_hurry(s->holds);
     gmd_features_start(&s->features, options->features);
-    s->scouted_refusal = input->probed_refusal;
+    s->asked_refusal = input->probed_refusal;
 }
 
 #define LAPSE_MAX                                                                                  \
@@ -45,13 +45,13 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
 #define KEPT_BYTES   (64 << 20)
 #define UNMAPPED_MAX (32 << 20) /* the most that glibc takes */
 
-void gmd_scout_keep_memory(void)
+void persistent_keep_memory(void)
 {
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     mallopt(M_MMAP_THRESHOLD, UNMAPPED_MAX);
 }
 
-bool gmd_scout_play(gmd_session *s)
+bool persistent_play(gmd_session *s)
 {
     const gmd_outcome *o = &s->shared->outcome;
     s->lapses = 0;
@@ -74,7 +74,7 @@ static gmd_status set_back(gmd_session *s, const gmd_outcome *opening,
 
 /* False: it shows something, or cannot be run. */
 static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_options *options,
-                      bool is_fresh, gmd_scout_list *list)
+                      bool is_fresh, persistent_list *list)
 {
     gmd_outcome *o = &s->shared->outcome;
     gmd_error error = {""};
@@ -85,7 +85,7 @@ static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_
     }
     s->judge.features = s->features.map ? &s->features : NULL;
     s->expects_lapses = list->expects_lapses;
-    if (!gmd_scout_play(s)) {
+    if (!persistent_play(s)) {
         return false;
     }
     list->fresh[atomic_load(&list->passed)] = s->features.fresh;
@@ -99,8 +99,8 @@ static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_
     return !list->has_stopped;
 }
 
-void gmd_scout_inputs(gmd_session *s, const gmd_outcome *opening, gmd_trace *trace,
-                      gmd_request *requests, gmd_scout_list *list)
+void persistent_play_all(gmd_session *s, const gmd_outcome *opening, gmd_trace *trace,
+                         gmd_request *requests, persistent_list *list)
 {
     const gmd_run_options *given = s->options;
     gmd_run_options options = *given;
@@ -108,7 +108,7 @@ void gmd_scout_inputs(gmd_session *s, const gmd_outcome *opening, gmd_trace *tra
     char **functions = trace->functions.items;
     bool goes_on = true;
     for (size_t i = 0; i < list->count && goes_on; i++) {
-        const gmd_scout_input *input = &list->inputs[i];
+        const persistent_entry *input = &list->inputs[i];
         take_header(&options, given, input);
         take_input(s, &options, trace, requests, functions, input);
         bool is_fresh = i == 0 && list->is_fresh && !input->has_header;
