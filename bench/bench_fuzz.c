@@ -12,10 +12,10 @@
  * way needs: others may be busy on the machine. Each figure is the median of rounds that take
  * turns. */
 #include "gmd_in_process.h"
-#include "runner.h"
+#include "gmd_runner.h"
 
-#include "generate.h"
 #include "gmd_clock.h"
+#include "gmd_generate.h"
 #include "gmd_size.h"
 #include "libraries.h"
 

@@ -5,9 +5,9 @@
 #include "progress.h"
 #include "results.h"
 
+#include "gmd_jobs.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"
-#include "jobs.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 
 #include "progress.h"
 
-#include "exhaustive.h"
+#include "gmd_exhaustive.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"
 

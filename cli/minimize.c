@@ -5,7 +5,7 @@
 #include "probe.h"
 #include "progress.h"
 
-#include "findings.h"
+#include "gmd_findings.h"
 #include "gmd_known.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"

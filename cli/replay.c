@@ -10,10 +10,10 @@
 #include "gmd_history.h"
 #include "gmd_output.h"
 #include "gmd_quirks.h"
+#include "gmd_runner.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
-#include "runner.h"
 #include "truth.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 #include "sweep.h"
 
-#include "fault_sweep.h"
-#include "findings.h"
 #include "gmd_clock.h"
+#include "gmd_fault_sweep.h"
+#include "gmd_findings.h"
+#include "gmd_search.h"
 #include "gmd_status_line.h"
 #include "progress.h"
-#include "search.h"
 
 #include <inttypes.h>
 #include <stdio.h>

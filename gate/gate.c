@@ -1,7 +1,7 @@
 #include "gate.h"
 
+#include "gmd_search.h"
 #include "plan.h"
-#include "search.h"
 
 #include "gmd_grow.h"
 #include "gmd_text.h"

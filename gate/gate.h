@@ -6,10 +6,10 @@
 
 #include "abilities.h"
 #include "baseline.h"
-#include "findings.h"
-#include "generate.h"
 #include "gmd_clock.h"
-#include "random.h"
+#include "gmd_findings.h"
+#include "gmd_generate.h"
+#include "gmd_random.h"
 
 #define GMD_GATE_CONF_MAX 16
 

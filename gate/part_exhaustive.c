@@ -3,7 +3,7 @@
 #include "gate.h"
 #include "plan.h"
 
-#include "exhaustive.h"
+#include "gmd_exhaustive.h"
 #include "gmd_size.h"
 
 #include <stdio.h>

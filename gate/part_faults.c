@@ -5,8 +5,8 @@
 #include "gate.h"
 #include "plan.h"
 
-#include "fault_sweep.h"
-#include "search.h"
+#include "gmd_fault_sweep.h"
+#include "gmd_search.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* part_random.c - random sequences, by the search of `gmd fuzz`, of kinds that the plan names. */
 #include "gate.h"
+#include "gmd_search.h"
 #include "plan.h"
-#include "search.h"
 
 #include "gmd_size.h"
 

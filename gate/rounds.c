@@ -1,8 +1,8 @@
 #include "rounds.h"
 
+#include "gmd_runner.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
-#include "runner.h"
 
 #include <inttypes.h>
 #include <stdio.h>

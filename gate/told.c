@@ -3,7 +3,7 @@
 #include "gate.h"
 
 #include "gmd_command.h"
-#include "search.h"
+#include "gmd_search.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@ set -euo pipefail
 
 build=${WORK:-/tmp}/gmd-build
 source=$SRC/gmd
-targets=$(sed -n 's/^gmd_add_fuzz_target(\([a-z_]*\).*/\1/p' "$source/fuzz/CMakeLists.txt")
+targets=$(sed -n 's/^gmd_add_fuzz_target(\([a-z_]*\).*/\1/p' "$source/fuzz/targets/CMakeLists.txt")
 
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
     -DCMAKE_C_FLAGS="$CFLAGS" -DCMAKE_CXX_FLAGS="$CXXFLAGS" -DCMAKE_BUILD_TYPE=RelWithDebInfo \

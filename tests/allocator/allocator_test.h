@@ -2,16 +2,10 @@
 #ifndef GMD_ALLOCATOR_TEST_H
 #define GMD_ALLOCATOR_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_allocator.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 typedef struct bench {
     gmd_allocator *a;

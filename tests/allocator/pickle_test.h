@@ -2,14 +2,8 @@
 #ifndef GMD_PICKLE_TEST_H
 #define GMD_PICKLE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_allocator.h"
+#include "gmd_test.h"
 #include "pickle.h"
 
 #include <stdio.h>

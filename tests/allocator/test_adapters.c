@@ -1,15 +1,9 @@
 /* The adapters for CUDA's own allocators: their books follow the device in every order of threads,
  * and a call of CUDA that fails costs no block, leaves no error and no stream. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 #include "gmd_sim.h"
+#include "gmd_test.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -81,6 +75,14 @@ static int close_adapter(void **state)
     return dlclose(adapter.library);
 }
 
+FIXTURE(cudamalloc, with_cudamalloc, close_adapter);
+FIXTURE(cudamallocasync, with_cudamallocasync, close_adapter);
+
+#define FOR_CUDAMALLOC(name)                                                                       \
+    GMD_TEST("cudamalloc: " #name, cudamalloc_##name, &gmd_fixture_cudamalloc)
+#define FOR_CUDAMALLOCASYNC(name)                                                                  \
+    GMD_TEST("cudamallocasync: " #name, cudamallocasync_##name, &gmd_fixture_cudamallocasync)
+
 static cudaStream_t new_stream(void)
 {
     cudaStream_t stream = NULL;
@@ -115,9 +117,8 @@ static void *recorded_block(cudaStream_t owner, cudaStream_t user)
 
 /* --- what fails --------------------------------------------------------------------------- */
 
-static void a_block_that_was_not_taken_stays_reserved(void **state)
+FOR_CUDAMALLOC(a_block_that_was_not_taken_stays_reserved)
 {
-    (void)state;
     void *block = adapter.malloc(MIB, 0, NULL);
     gmd_sim_fault("cudaFree", 1, false, cudaErrorUnknown);
     adapter.free(block, MIB, 0, NULL);
@@ -125,9 +126,8 @@ static void a_block_that_was_not_taken_stays_reserved(void **state)
     assert_int_equal(stats().reserved_bytes, MIB);
 }
 
-static void a_block_that_was_not_taken_is_offered_again_by_empty_cache(void **state)
+FOR_CUDAMALLOC(a_block_that_was_not_taken_is_offered_again_by_empty_cache)
 {
-    (void)state;
     void *block = adapter.malloc(MIB, 0, NULL);
     gmd_sim_fault("cudaFree", 1, false, cudaErrorUnknown);
     adapter.free(block, MIB, 0, NULL);
@@ -136,27 +136,24 @@ static void a_block_that_was_not_taken_is_offered_again_by_empty_cache(void **st
     assert_int_equal(stats().reserved_bytes, 0);
 }
 
-static void a_block_that_was_not_taken_makes_room_for_the_next(void **state)
+FOR_CUDAMALLOC(a_block_that_was_not_taken_makes_room_for_the_next)
 {
-    (void)state;
     void *block = adapter.malloc(200 * MIB, 0, NULL);
     gmd_sim_fault("cudaFree", 1, false, cudaErrorUnknown);
     adapter.free(block, 200 * MIB, 0, NULL);
     assert_non_null(adapter.malloc(200 * MIB, 0, NULL));
 }
 
-static void a_failed_free_leaves_no_cuda_error(void **state)
+FOR_CUDAMALLOC(a_failed_free_leaves_no_cuda_error)
 {
-    (void)state;
     void *block = adapter.malloc(MIB, 0, NULL);
     gmd_sim_fault("cudaFree", 1, false, cudaErrorUnknown);
     adapter.free(block, MIB, 0, NULL);
     assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
 }
 
-static void a_second_free_is_told_and_changes_nothing(void **state)
+static void free_twice(void)
 {
-    (void)state;
     void *block = adapter.malloc(MIB, 0, NULL);
     adapter.free(block, MIB, 0, NULL);
     adapter.free(block, MIB, 0, NULL);
@@ -164,103 +161,9 @@ static void a_second_free_is_told_and_changes_nothing(void **state)
     assert_int_equal(stats().allocation_count, 0);
 }
 
-/* Whichever call of a recorded free fails, once or from then on until it has returned. */
-static void a_recorded_block_survives_the_failure_of(const char *function, bool every_later)
+FOR_CUDAMALLOC(a_second_free_is_told_and_changes_nothing)
 {
-    cudaStream_t owner = new_stream(), user = new_stream();
-    uint64_t streams = device().stream_count;
-    void *block = recorded_block(owner, user);
-    gmd_sim_fault(function, 1, every_later, cudaErrorUnknown);
-    adapter.free(block, CHUNK, 0, owner);
-    gmd_sim_clear_faults();
-    assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
-    adapter.empty_cache();
-    assert_int_equal(device().allocated_bytes, 0);
-    assert_int_equal(device().stream_count, streams);
-    assert_int_equal(device().event_count, 0);
-}
-
-static void a_recorded_block_survives_any_failure(void **state)
-{
-    (void)state;
-    static const char *const functions[] = {
-        "cudaGetDevice",   "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
-        "cudaEventRecord", "cudaStreamWaitEvent",       "cudaFreeAsync",
-    };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        a_recorded_block_survives_the_failure_of(functions[i], false);
-        a_recorded_block_survives_the_failure_of(functions[i], true);
-    }
-}
-
-/* The gate fails, and the free comes in the end without it: the host has waited by then. */
-static void a_block_that_is_freed_again_has_no_work_left(void **state)
-{
-    (void)state;
-    cudaStream_t owner = new_stream(), user = new_stream();
-    gmd_sim_point use;
-    void *block = recorded_block(owner, user);
-    assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
-    gmd_sim_fault("cudaStreamWaitEvent", 1, false, cudaErrorUnknown);
-    adapter.free(block, CHUNK, 0, owner);
-    assert_true(gmd_sim_is_known(use));
-}
-
-/* --- the gate ----------------------------------------------------------------------------- */
-
-static void recorded_frees_share_one_stream(void **state)
-{
-    (void)state;
-    cudaStream_t owner = new_stream(), user = new_stream();
-    uint64_t streams = device().stream_count;
-    for (int i = 0; i < 10; i++) {
-        adapter.free(recorded_block(owner, user), CHUNK, 0, owner);
-    }
-    assert_int_equal(device().stream_count, streams + 1);
-}
-
-static void an_emptied_cache_has_no_stream_and_no_event(void **state)
-{
-    (void)state;
-    cudaStream_t owner = new_stream(), user = new_stream();
-    uint64_t streams = device().stream_count;
-    adapter.free(recorded_block(owner, user), CHUNK, 0, owner);
-    adapter.empty_cache();
-    assert_int_equal(device().stream_count, streams);
-    assert_int_equal(device().event_count, 0);
-}
-
-static void a_recorded_stream_may_be_gone_before_the_free(void **state)
-{
-    (void)state;
-    cudaStream_t owner = new_stream(), user = new_stream();
-    gmd_sim_point use;
-    void *block = recorded_block(owner, user);
-    assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
-    adapter.forget_stream(0, user);
-    assert_int_equal(cudaStreamDestroy(user), cudaSuccess);
-    adapter.free(block, CHUNK, 0, owner);
-    assert_null(adapter.last_error());
-    assert_int_equal(gmd_sim_budget(0, CHUNK), 0); /* nothing else is to be had */
-    assert_ptr_equal(adapter.malloc(CHUNK, 0, owner), block);
-    assert_true(gmd_sim_is_ordered(use, 0, owner));
-}
-
-/* Neither the gate nor the host can wait for the stream while it is there. */
-static void a_stream_that_is_gone_is_asked_nothing(void **state)
-{
-    (void)state;
-    cudaStream_t owner = new_stream(), user = new_stream();
-    gmd_sim_point use;
-    void *block = recorded_block(owner, user);
-    assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
-    gmd_sim_fault("cudaGetDevice", 1, false, cudaErrorUnknown);
-    adapter.forget_stream(0, user);
-    assert_int_equal(cudaStreamDestroy(user), cudaSuccess);
-    uint64_t misuse = gmd_sim_misuse_count();
-    adapter.free(block, CHUNK, 0, owner);
-    assert_int_equal(gmd_sim_misuse_count(), misuse);
-    assert_true(gmd_sim_is_known(use));
+    free_twice();
 }
 
 /* --- threads ------------------------------------------------------------------------------ */
@@ -291,9 +194,8 @@ static void read_after_the_free(void *context, const char *function, bool is_bef
     }
 }
 
-static void nobody_sees_the_books_behind_the_device(void **state)
+FOR_CUDAMALLOC(nobody_sees_the_books_behind_the_device)
 {
-    (void)state;
     reader r = {.is_started = false};
     void *block = adapter.malloc(MIB, 0, NULL);
     gmd_sim_set_yield(read_after_the_free, &r);
@@ -303,31 +205,100 @@ static void nobody_sees_the_books_behind_the_device(void **state)
     assert_int_equal(r.seen.reserved_bytes, 0);
 }
 
-#define for_cudamalloc(test)                                                                       \
-    {                                                                                              \
-        "cudamalloc: " #test, test, with_cudamalloc, close_adapter, NULL                           \
-    }
-#define for_cudamallocasync(test)                                                                  \
-    {                                                                                              \
-        "cudamallocasync: " #test, test, with_cudamallocasync, close_adapter, NULL                 \
-    }
-
-int main(void)
+FOR_CUDAMALLOCASYNC(a_second_free_is_told_and_changes_nothing)
 {
-    const struct CMUnitTest tests[] = {
-        for_cudamalloc(a_block_that_was_not_taken_stays_reserved),
-        for_cudamalloc(a_block_that_was_not_taken_is_offered_again_by_empty_cache),
-        for_cudamalloc(a_block_that_was_not_taken_makes_room_for_the_next),
-        for_cudamalloc(a_failed_free_leaves_no_cuda_error),
-        for_cudamalloc(a_second_free_is_told_and_changes_nothing),
-        for_cudamalloc(nobody_sees_the_books_behind_the_device),
-        for_cudamallocasync(a_second_free_is_told_and_changes_nothing),
-        for_cudamallocasync(a_recorded_block_survives_any_failure),
-        for_cudamallocasync(a_block_that_is_freed_again_has_no_work_left),
-        for_cudamallocasync(recorded_frees_share_one_stream),
-        for_cudamallocasync(an_emptied_cache_has_no_stream_and_no_event),
-        for_cudamallocasync(a_recorded_stream_may_be_gone_before_the_free),
-        for_cudamallocasync(a_stream_that_is_gone_is_asked_nothing),
+    free_twice();
+}
+
+/* Whichever call of a recorded free fails, once or from then on until it has returned. */
+static void a_recorded_block_survives_the_failure_of(const char *function, bool every_later)
+{
+    cudaStream_t owner = new_stream(), user = new_stream();
+    uint64_t streams = device().stream_count;
+    void *block = recorded_block(owner, user);
+    gmd_sim_fault(function, 1, every_later, cudaErrorUnknown);
+    adapter.free(block, CHUNK, 0, owner);
+    gmd_sim_clear_faults();
+    assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+    adapter.empty_cache();
+    assert_int_equal(device().allocated_bytes, 0);
+    assert_int_equal(device().stream_count, streams);
+    assert_int_equal(device().event_count, 0);
+}
+
+FOR_CUDAMALLOCASYNC(a_recorded_block_survives_any_failure)
+{
+    static const char *const functions[] = {
+        "cudaGetDevice",   "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
+        "cudaEventRecord", "cudaStreamWaitEvent",       "cudaFreeAsync",
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        a_recorded_block_survives_the_failure_of(functions[i], false);
+        a_recorded_block_survives_the_failure_of(functions[i], true);
+    }
+}
+
+/* The gate fails, and the free comes in the end without it: the host has waited by then. */
+FOR_CUDAMALLOCASYNC(a_block_that_is_freed_again_has_no_work_left)
+{
+    cudaStream_t owner = new_stream(), user = new_stream();
+    gmd_sim_point use;
+    void *block = recorded_block(owner, user);
+    assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
+    gmd_sim_fault("cudaStreamWaitEvent", 1, false, cudaErrorUnknown);
+    adapter.free(block, CHUNK, 0, owner);
+    assert_true(gmd_sim_is_known(use));
+}
+
+/* --- the gate ----------------------------------------------------------------------------- */
+
+FOR_CUDAMALLOCASYNC(recorded_frees_share_one_stream)
+{
+    cudaStream_t owner = new_stream(), user = new_stream();
+    uint64_t streams = device().stream_count;
+    for (int i = 0; i < 10; i++) {
+        adapter.free(recorded_block(owner, user), CHUNK, 0, owner);
+    }
+    assert_int_equal(device().stream_count, streams + 1);
+}
+
+FOR_CUDAMALLOCASYNC(an_emptied_cache_has_no_stream_and_no_event)
+{
+    cudaStream_t owner = new_stream(), user = new_stream();
+    uint64_t streams = device().stream_count;
+    adapter.free(recorded_block(owner, user), CHUNK, 0, owner);
+    adapter.empty_cache();
+    assert_int_equal(device().stream_count, streams);
+    assert_int_equal(device().event_count, 0);
+}
+
+FOR_CUDAMALLOCASYNC(a_recorded_stream_may_be_gone_before_the_free)
+{
+    cudaStream_t owner = new_stream(), user = new_stream();
+    gmd_sim_point use;
+    void *block = recorded_block(owner, user);
+    assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
+    adapter.forget_stream(0, user);
+    assert_int_equal(cudaStreamDestroy(user), cudaSuccess);
+    adapter.free(block, CHUNK, 0, owner);
+    assert_null(adapter.last_error());
+    assert_int_equal(gmd_sim_budget(0, CHUNK), 0); /* nothing else is to be had */
+    assert_ptr_equal(adapter.malloc(CHUNK, 0, owner), block);
+    assert_true(gmd_sim_is_ordered(use, 0, owner));
+}
+
+/* Neither the gate nor the host can wait for the stream while it is there. */
+FOR_CUDAMALLOCASYNC(a_stream_that_is_gone_is_asked_nothing)
+{
+    cudaStream_t owner = new_stream(), user = new_stream();
+    gmd_sim_point use;
+    void *block = recorded_block(owner, user);
+    assert_int_equal(gmd_sim_point_of(0, user, &use), 0);
+    gmd_sim_fault("cudaGetDevice", 1, false, cudaErrorUnknown);
+    adapter.forget_stream(0, user);
+    assert_int_equal(cudaStreamDestroy(user), cudaSuccess);
+    uint64_t misuse = gmd_sim_misuse_count();
+    adapter.free(block, CHUNK, 0, owner);
+    assert_int_equal(gmd_sim_misuse_count(), misuse);
+    assert_true(gmd_sim_is_known(use));
 }

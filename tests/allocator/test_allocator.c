@@ -1,15 +1,9 @@
 /* The reference allocator on the simulated device: the algorithm, rule by rule. Sizes in the
  * comments are those of PyTorch's default settings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_allocator.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +34,8 @@ static int close_fixture(void **state)
     return 0;
 }
 
+FIXTURE(allocator, open_fixture, close_fixture);
+
 static uint64_t take(fixture *f, uint64_t size)
 {
     return (uint64_t)(uintptr_t)gmd_allocator_malloc(f->a, size, 0, f->s1);
@@ -64,7 +60,7 @@ static uint64_t device_bytes(int device)
     return state.allocated_bytes;
 }
 
-static void rounds_to_512_bytes(void **state)
+TEST_F(allocator, rounds_to_512_bytes)
 {
     fixture *f = *state;
     assert_true(take(f, 1) != 0);
@@ -74,42 +70,42 @@ static void rounds_to_512_bytes(void **state)
     assert_int_equal(stats_of(f).requested_bytes, 1 + 513);
 }
 
-static void a_size_of_zero_gets_a_block(void **state)
+TEST_F(allocator, a_size_of_zero_gets_a_block)
 {
     fixture *f = *state;
     assert_true(take(f, 0) != 0);
     assert_int_equal(stats_of(f).allocated_bytes, 512);
 }
 
-static void small_requests_come_from_2_mib_segments(void **state)
+TEST_F(allocator, small_requests_come_from_2_mib_segments)
 {
     fixture *f = *state;
     take(f, GMD_MIB);
     assert_int_equal(stats_of(f).reserved_bytes, 2 * GMD_MIB);
 }
 
-static void requests_above_1_mib_come_from_20_mib_segments(void **state)
+TEST_F(allocator, requests_above_1_mib_come_from_20_mib_segments)
 {
     fixture *f = *state;
     take(f, GMD_MIB + 1);
     assert_int_equal(stats_of(f).reserved_bytes, 20 * GMD_MIB);
 }
 
-static void requests_from_10_mib_on_get_segments_rounded_to_2_mib(void **state)
+TEST_F(allocator, requests_from_10_mib_on_get_segments_rounded_to_2_mib)
 {
     fixture *f = *state;
     take(f, 10 * GMD_MIB + 1);
     assert_int_equal(stats_of(f).reserved_bytes, 12 * GMD_MIB);
 }
 
-static void neighbours_are_cut_from_the_front_in_address_order(void **state)
+TEST_F(allocator, neighbours_are_cut_from_the_front_in_address_order)
 {
     fixture *f = *state;
     uint64_t a = take(f, 512), b = take(f, 512);
     assert_int_equal(b, a + 512);
 }
 
-static void a_large_block_keeps_a_remainder_of_up_to_1_mib(void **state)
+TEST_F(allocator, a_large_block_keeps_a_remainder_of_up_to_1_mib)
 {
     fixture *f = *state;
     take(f, 19 * GMD_MIB);
@@ -117,7 +113,7 @@ static void a_large_block_keeps_a_remainder_of_up_to_1_mib(void **state)
     assert_int_equal(stats_of(f).inactive_split_bytes, 0);
 }
 
-static void a_remainder_above_1_mib_is_split_off(void **state)
+TEST_F(allocator, a_remainder_above_1_mib_is_split_off)
 {
     fixture *f = *state;
     take(f, 9 * GMD_MIB);
@@ -125,7 +121,7 @@ static void a_remainder_above_1_mib_is_split_off(void **state)
     assert_int_equal(stats_of(f).inactive_split_bytes, 11 * GMD_MIB);
 }
 
-static void takes_the_smallest_block_that_fits(void **state)
+TEST_F(allocator, takes_the_smallest_block_that_fits)
 {
     fixture *f = *state;
     uint64_t large = take(f, 8192), wall1 = take(f, 512), fitting = take(f, 2048);
@@ -137,7 +133,7 @@ static void takes_the_smallest_block_that_fits(void **state)
     (void)wall2;
 }
 
-static void takes_the_lowest_address_among_equals(void **state)
+TEST_F(allocator, takes_the_lowest_address_among_equals)
 {
     fixture *f = *state;
     uint64_t low = take(f, 1024), wall = take(f, 512), high = take(f, 1024);
@@ -148,7 +144,7 @@ static void takes_the_lowest_address_among_equals(void **state)
     (void)wall;
 }
 
-static void merges_a_freed_block_with_both_neighbours(void **state)
+TEST_F(allocator, merges_a_freed_block_with_both_neighbours)
 {
     fixture *f = *state;
     uint64_t a = take(f, 512), b = take(f, 512), c = take(f, 512);
@@ -160,7 +156,7 @@ static void merges_a_freed_block_with_both_neighbours(void **state)
     (void)wall;
 }
 
-static void another_stream_does_not_get_a_cached_block(void **state)
+TEST_F(allocator, another_stream_does_not_get_a_cached_block)
 {
     fixture *f = *state;
     uint64_t a = take(f, 512);
@@ -170,7 +166,7 @@ static void another_stream_does_not_get_a_cached_block(void **state)
     assert_int_equal(stats_of(f).segment_count, 2);
 }
 
-static void devices_are_apart_and_the_current_device_is_kept(void **state)
+TEST_F(allocator, devices_are_apart_and_the_current_device_is_kept)
 {
     fixture *f = *state;
     void *p = gmd_allocator_malloc(f->a, 4 * GMD_MIB, 1, NULL);
@@ -182,7 +178,7 @@ static void devices_are_apart_and_the_current_device_is_kept(void **state)
     assert_int_equal(device_bytes(1), 20 * GMD_MIB);
 }
 
-static void empty_cache_gives_back_whole_free_segments_only(void **state)
+TEST_F(allocator, empty_cache_gives_back_whole_free_segments_only)
 {
     fixture *f = *state;
     uint64_t kept = take(f, 512), gone = take(f, 30 * GMD_MIB);
@@ -194,7 +190,7 @@ static void empty_cache_gives_back_whole_free_segments_only(void **state)
     assert_int_equal(device_bytes(0), 0);
 }
 
-static void gives_the_cache_back_and_retries_when_the_device_is_full(void **state)
+TEST_F(allocator, gives_the_cache_back_and_retries_when_the_device_is_full)
 {
     fixture *f = *state;
     give(f, take(f, 600 * GMD_MIB));
@@ -204,7 +200,7 @@ static void gives_the_cache_back_and_retries_when_the_device_is_full(void **stat
     assert_int_equal(stats_of(f).reserved_bytes, 700 * GMD_MIB);
 }
 
-static void out_of_memory_leaves_the_allocator_usable_and_no_error_behind(void **state)
+TEST_F(allocator, out_of_memory_leaves_the_allocator_usable_and_no_error_behind)
 {
     fixture *f = *state;
     take(f, 600 * GMD_MIB);
@@ -214,7 +210,7 @@ static void out_of_memory_leaves_the_allocator_usable_and_no_error_behind(void *
     assert_true(take(f, 100 * GMD_MIB) != 0);
 }
 
-static void reserved_memory_stays_within_the_fraction(void **state)
+TEST_F(allocator, reserved_memory_stays_within_the_fraction)
 {
     fixture *f = *state;
     assert_true(gmd_allocator_set_memory_fraction(f->a, 0.5, 0));
@@ -223,7 +219,7 @@ static void reserved_memory_stays_within_the_fraction(void **state)
     assert_int_equal(stats_of(f).num_ooms, 1);
 }
 
-static void a_fraction_out_of_range_is_refused(void **state)
+TEST_F(allocator, a_fraction_out_of_range_is_refused)
 {
     fixture *f = *state;
     assert_false(gmd_allocator_set_memory_fraction(f->a, 1.5, 0));
@@ -231,7 +227,7 @@ static void a_fraction_out_of_range_is_refused(void **state)
     assert_false(gmd_allocator_set_memory_fraction(f->a, 0.5, 2));
 }
 
-static void sizes_near_the_largest_number_are_refused(void **state)
+TEST_F(allocator, sizes_near_the_largest_number_are_refused)
 {
     fixture *f = *state;
     give(f, take(f, 512));
@@ -241,7 +237,7 @@ static void sizes_near_the_largest_number_are_refused(void **state)
     assert_true(take(f, 512) != 0);
 }
 
-static void double_and_foreign_frees_are_refused(void **state)
+TEST_F(allocator, double_and_foreign_frees_are_refused)
 {
     fixture *f = *state;
     uint64_t a = take(f, 512), b = take(f, 512);
@@ -252,7 +248,7 @@ static void double_and_foreign_frees_are_refused(void **state)
     assert_int_equal(stats_of(f).allocation_count, 1);
 }
 
-static void peaks_are_kept_until_reset(void **state)
+TEST_F(allocator, peaks_are_kept_until_reset)
 {
     fixture *f = *state;
     give(f, take(f, 4096));
@@ -262,9 +258,8 @@ static void peaks_are_kept_until_reset(void **state)
     assert_int_equal(stats_of(f).reserved_bytes_peak, 2 * GMD_MIB);
 }
 
-static void a_setting_that_is_not_known_is_named(void **state)
+TEST_F(allocator, a_setting_that_is_not_known_is_named)
 {
-    (void)state;
     gmd_allocator *a = NULL;
     gmd_error error = {""};
     assert_int_equal(gmd_allocator_create(&a, 1, "max_split_size_mb:64,x:1", &error),
@@ -298,7 +293,7 @@ static void check_tile(void *context, const gmd_block_info *b)
     *(b->state ? &t->allocated : &t->free_bytes) += b->size;
 }
 
-static void blocks_tile_their_segments_under_a_random_workload(void **state)
+TEST_F(allocator, blocks_tile_their_segments_under_a_random_workload)
 {
     fixture *f = *state;
     enum { LIVE = 200 };
@@ -323,6 +318,27 @@ static void blocks_tile_their_segments_under_a_random_workload(void **state)
             assert_int_equal(s.reserved_bytes, device_bytes(0));
         }
     }
+}
+
+TEST(a_number_of_devices_that_no_machine_has_is_refused)
+{
+    gmd_allocator *a = NULL;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_create(&a, 0, "", &error), GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "0 devices"));
+    assert_int_equal(gmd_allocator_create(&a, 1025, "", &error), GMD_BAD_INPUT);
+    assert_null(a);
+}
+
+TEST_F(allocator, a_block_is_freed_whichever_device_is_named)
+{
+    fixture *f = *state;
+    gmd_stats stats = {.struct_size = sizeof stats};
+    void *block = gmd_allocator_malloc(f->a, GMD_MIB, 1, NULL);
+    assert_non_null(block);
+    assert_true(gmd_allocator_free(f->a, block, 0, NULL));
+    assert_true(gmd_allocator_get_stats(f->a, 1, &stats));
+    assert_int_equal(stats.allocated_bytes, 0);
 }
 
 /* --- an order of segments ---------------------------------------------------------------- */
@@ -383,9 +399,8 @@ static void look_for(void *context, const gmd_block_info *b)
     s->is_found = s->is_found || (b->address == s->place && b->state == 1);
 }
 
-static void with_an_order_a_block_is_walked_at_the_place_of_its_address(void **state)
+TEST(with_an_order_a_block_is_walked_at_the_place_of_its_address)
 {
-    (void)state;
     fixture f = {0};
     gmd_sim_config config;
     gmd_sim_default_config(&config);
@@ -403,15 +418,14 @@ static void with_an_order_a_block_is_walked_at_the_place_of_its_address(void **s
     gmd_allocator_destroy(f.a);
 }
 
-static void with_an_order_decisions_do_not_depend_on_where_segments_lie(void **state)
+TEST(with_an_order_decisions_do_not_depend_on_where_segments_lie)
 {
-    (void)state;
     decisions low = decide_with(GMD_SIM_ASCENDING), random = decide_with(GMD_SIM_RANDOM);
     assert_memory_equal(&low.stats, &random.stats, sizeof low.stats);
     assert_true(low.walked == random.walked);
 }
 
-static void destroy_gives_everything_back(void **state)
+TEST_F(allocator, destroy_gives_everything_back)
 {
     fixture *f = *state;
     take(f, 512);
@@ -419,63 +433,4 @@ static void destroy_gives_everything_back(void **state)
     gmd_allocator_destroy(f->a);
     f->a = NULL;
     assert_int_equal(device_bytes(0), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fixture, close_fixture)
-
-static void a_number_of_devices_that_no_machine_has_is_refused(void **state)
-{
-    (void)state;
-    gmd_allocator *a = NULL;
-    gmd_error error = {""};
-    assert_int_equal(gmd_allocator_create(&a, 0, "", &error), GMD_BAD_INPUT);
-    assert_non_null(strstr(error.text, "0 devices"));
-    assert_int_equal(gmd_allocator_create(&a, 1025, "", &error), GMD_BAD_INPUT);
-    assert_null(a);
-}
-
-static void a_block_is_freed_whichever_device_is_named(void **state)
-{
-    fixture *f = *state;
-    gmd_stats stats = {.struct_size = sizeof stats};
-    void *block = gmd_allocator_malloc(f->a, GMD_MIB, 1, NULL);
-    assert_non_null(block);
-    assert_true(gmd_allocator_free(f->a, block, 0, NULL));
-    assert_true(gmd_allocator_get_stats(f->a, 1, &stats));
-    assert_int_equal(stats.allocated_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(rounds_to_512_bytes),
-        TEST(a_size_of_zero_gets_a_block),
-        TEST(small_requests_come_from_2_mib_segments),
-        TEST(requests_above_1_mib_come_from_20_mib_segments),
-        TEST(requests_from_10_mib_on_get_segments_rounded_to_2_mib),
-        TEST(neighbours_are_cut_from_the_front_in_address_order),
-        TEST(a_large_block_keeps_a_remainder_of_up_to_1_mib),
-        TEST(a_remainder_above_1_mib_is_split_off),
-        TEST(takes_the_smallest_block_that_fits),
-        TEST(takes_the_lowest_address_among_equals),
-        TEST(merges_a_freed_block_with_both_neighbours),
-        TEST(another_stream_does_not_get_a_cached_block),
-        TEST(devices_are_apart_and_the_current_device_is_kept),
-        TEST(empty_cache_gives_back_whole_free_segments_only),
-        TEST(gives_the_cache_back_and_retries_when_the_device_is_full),
-        TEST(out_of_memory_leaves_the_allocator_usable_and_no_error_behind),
-        TEST(reserved_memory_stays_within_the_fraction),
-        TEST(a_fraction_out_of_range_is_refused),
-        TEST(sizes_near_the_largest_number_are_refused),
-        TEST(double_and_foreign_frees_are_refused),
-        TEST(peaks_are_kept_until_reset),
-        TEST(a_setting_that_is_not_known_is_named),
-        TEST(blocks_tile_their_segments_under_a_random_workload),
-        cmocka_unit_test(a_number_of_devices_that_no_machine_has_is_refused),
-        TEST(a_block_is_freed_whichever_device_is_named),
-        cmocka_unit_test(with_an_order_a_block_is_walked_at_the_place_of_its_address),
-        cmocka_unit_test(with_an_order_decisions_do_not_depend_on_where_segments_lie),
-        TEST(destroy_gives_everything_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

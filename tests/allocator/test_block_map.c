@@ -1,12 +1,6 @@
 /* Address -> block, against a plain array. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "block_map.h"
+#include "gmd_test.h"
 
 #include <string.h>
 
@@ -22,9 +16,8 @@ static block *block_map_take(block_map *map, uint64_t address)
     return b;
 }
 
-static void finds_exactly_what_was_inserted_and_not_taken(void **state)
+TEST(finds_exactly_what_was_inserted_and_not_taken)
 {
-    (void)state;
     static block blocks[COUNT];
     static bool is_in[COUNT];
     block_map map = {0};
@@ -47,9 +40,8 @@ static void finds_exactly_what_was_inserted_and_not_taken(void **state)
     block_map_release(&map);
 }
 
-static void an_empty_map_and_address_zero_find_nothing(void **state)
+TEST(an_empty_map_and_address_zero_find_nothing)
 {
-    (void)state;
     block_map map = {0};
     assert_null(block_map_take(&map, 512));
     assert_true(block_map_reserve(&map));
@@ -57,9 +49,8 @@ static void an_empty_map_and_address_zero_find_nothing(void **state)
     block_map_release(&map);
 }
 
-static void turnover_makes_it_no_larger(void **state)
+TEST(turnover_makes_it_no_larger)
 {
-    (void)state;
     block b = {.address = 512};
     block_map map = {0};
     assert_true(block_map_reserve(&map));
@@ -71,14 +62,4 @@ static void turnover_makes_it_no_larger(void **state)
     }
     assert_int_equal(map.mask, mask);
     block_map_release(&map);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_exactly_what_was_inserted_and_not_taken),
-        cmocka_unit_test(an_empty_map_and_address_zero_find_nothing),
-        cmocka_unit_test(turnover_makes_it_no_larger),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* What the adapters for CUDA's own allocators know of their blocks, where the host's memory or a
  * device is wanting. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "adapters/books.h"
+#include "gmd_test.h"
 #include "host_memory.h"
 
 #include <stdbool.h>
@@ -34,9 +28,8 @@ static void give_back(int i)
 }
 
 /* The first of the program: there is no table of blocks yet. */
-static void without_host_memory_there_is_no_page_and_no_block(void **state)
+TEST(without_host_memory_there_is_no_page_and_no_block)
 {
-    (void)state;
     begin_refusals(1, true);
     assert_null(books_prepare(512, 0));
     assert_true(end_refusals());
@@ -44,9 +37,8 @@ static void without_host_memory_there_is_no_page_and_no_block(void **state)
     assert_null(books_take(place_of(0)));
 }
 
-static void a_table_that_cannot_grow_finds_its_blocks_all_the_same(void **state)
+TEST(a_table_that_cannot_grow_finds_its_blocks_all_the_same)
 {
-    (void)state;
     for (int i = 0; i < BLOCKS; i++) {
         bool is_full = i == 256 || i == 512; /* and the first that is asked for is a larger table */
         begin_refusals(is_full ? 1 : UINT64_MAX, false);
@@ -65,9 +57,8 @@ static void a_table_that_cannot_grow_finds_its_blocks_all_the_same(void **state)
     assert_int_equal(figures_of(0).reserved_bytes, 0);
 }
 
-static void a_refusal_is_counted_and_a_failure_is_not(void **state)
+TEST(a_refusal_is_counted_and_a_failure_is_not)
 {
-    (void)state;
     uint64_t before = figures_of(0).num_ooms;
     books_refuse(books_prepare(512, 0));
     books_drop(books_prepare(512, 0));
@@ -85,9 +76,8 @@ static bool is_any(booked *b)
     return true;
 }
 
-static void what_the_device_takes_back_late_counts_until_then(void **state)
+TEST(what_the_device_takes_back_late_counts_until_then)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         books_enter(books_prepare(512, 1), place_of(i));
         books_keep(books_take(place_of(i)));
@@ -101,9 +91,8 @@ static void what_the_device_takes_back_late_counts_until_then(void **state)
     assert_int_equal(figures_of(1).reserved_bytes, 0);
 }
 
-static void a_device_that_no_machine_has_is_refused(void **state)
+TEST(a_device_that_no_machine_has_is_refused)
 {
-    (void)state;
     gmd_stats stats = {.struct_size = sizeof stats};
     assert_null(books_prepare(512, -1));
     assert_null(books_prepare(512, ADAPTER_DEVICES));
@@ -113,22 +102,8 @@ static void a_device_that_no_machine_has_is_refused(void **state)
     books_reset_peaks(ADAPTER_DEVICES);
 }
 
-static void statistics_of_another_size_are_refused(void **state)
+TEST(statistics_of_another_size_are_refused)
 {
-    (void)state;
     gmd_stats stats = {.struct_size = sizeof stats - 8};
     assert_false(books_read(0, &stats));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_host_memory_there_is_no_page_and_no_block),
-        cmocka_unit_test(a_table_that_cannot_grow_finds_its_blocks_all_the_same),
-        cmocka_unit_test(a_refusal_is_counted_and_a_failure_is_not),
-        cmocka_unit_test(what_the_device_takes_back_late_counts_until_then),
-        cmocka_unit_test(a_device_that_no_machine_has_is_refused),
-        cmocka_unit_test(statistics_of_another_size_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,9 +128,8 @@ static void expect_yield_refused(const bench *b, const char *why)
 
 /* --- what it does ------------------------------------------------------------------------ */
 
-static void all_bytes_come_back_at_their_addresses(void **state)
+TEST(all_bytes_come_back_at_their_addresses)
 {
-    (void)state;
     loan_case c = open_case(9 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
     assert_int_equal(restore_memory(&c.b), GMD_OK);
@@ -139,9 +138,8 @@ static void all_bytes_come_back_at_their_addresses(void **state)
     close_bench(&c.b);
 }
 
-static void the_device_is_empty_in_between(void **state)
+TEST(the_device_is_empty_in_between)
 {
-    (void)state;
     loan_case c = open_case(9 * GMD_MIB);
     uint64_t streams = device_state().stream_count;
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -152,9 +150,8 @@ static void the_device_is_empty_in_between(void **state)
     close_bench(&c.b);
 }
 
-static void a_block_in_the_last_slot_comes_back_too(void **state)
+TEST(a_block_in_the_last_slot_comes_back_too)
 {
-    (void)state;
     loan_case c = {.b = backed_bench(EXPANDABLE), .size = {512}, .seed = {1}, .count = 1};
     c.address[0] = take_in_last_slot(c.b.a, c.b.s1);
     fill(&c, 0);
@@ -164,9 +161,8 @@ static void a_block_in_the_last_slot_comes_back_too(void **state)
     close_bench(&c.b);
 }
 
-static void page_locked_memory_for_the_copies_is_given_back(void **state)
+TEST(page_locked_memory_for_the_copies_is_given_back)
 {
-    (void)state;
     loan_case c = open_case(9 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
     assert_int_equal(restore_memory(&c.b), GMD_OK);
@@ -176,9 +172,8 @@ static void page_locked_memory_for_the_copies_is_given_back(void **state)
     close_bench(&c.b);
 }
 
-static void several_threads_copy_what_is_large(void **state)
+TEST(several_threads_copy_what_is_large)
 {
-    (void)state;
     loan_case c = open_case(40 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
     assert_int_equal(restore_memory(&c.b), GMD_OK);
@@ -214,9 +209,8 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 }
 
 /* They work on what is on their caller's stack. */
-static void no_thread_that_copies_is_left_behind(void **state)
+TEST(no_thread_that_copies_is_left_behind)
 {
-    (void)state;
     loan_case c = open_case(40 * GMD_MIB);
     uint64_t begun = threads_begun, joined = threads_joined;
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -228,9 +222,8 @@ static void no_thread_that_copies_is_left_behind(void **state)
     close_bench(&c.b);
 }
 
-static void memory_can_be_lent_again_and_again(void **state)
+TEST(memory_can_be_lent_again_and_again)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -240,9 +233,8 @@ static void memory_can_be_lent_again_and_again(void **state)
     close_bench(&c.b);
 }
 
-static void an_allocator_without_blocks_lends_nothing(void **state)
+TEST(an_allocator_without_blocks_lends_nothing)
 {
-    (void)state;
     bench b = backed_bench(EXPANDABLE);
     assert_int_equal(yield_memory(&b), GMD_OK);
     assert_int_equal(restore_memory(&b), GMD_OK);
@@ -250,9 +242,8 @@ static void an_allocator_without_blocks_lends_nothing(void **state)
     close_bench(&b);
 }
 
-static void free_memory_is_given_back_for_good(void **state)
+TEST(free_memory_is_given_back_for_good)
 {
-    (void)state;
     bench b = backed_bench(EXPANDABLE);
     uint64_t kept = take(&b, GMD_MIB);
     give(&b, take(&b, 100 * GMD_MIB));
@@ -263,9 +254,8 @@ static void free_memory_is_given_back_for_good(void **state)
     close_bench(&b);
 }
 
-static void the_allocator_goes_on_after_restore(void **state)
+TEST(the_allocator_goes_on_after_restore)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
     assert_int_equal(restore_memory(&c.b), GMD_OK);
@@ -282,9 +272,8 @@ static void the_allocator_goes_on_after_restore(void **state)
 
 /* --- while it is lent -------------------------------------------------------------------- */
 
-static void nothing_is_allocated_while_memory_is_lent(void **state)
+TEST(nothing_is_allocated_while_memory_is_lent)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
     assert_int_equal(take(&c.b, 512), 0);
@@ -294,9 +283,8 @@ static void nothing_is_allocated_while_memory_is_lent(void **state)
     close_bench(&c.b);
 }
 
-static void blocks_freed_while_memory_is_lent_are_not_brought_back(void **state)
+TEST(blocks_freed_while_memory_is_lent_are_not_brought_back)
 {
-    (void)state;
     loan_case c = {.b = backed_bench(EXPANDABLE)};
     add(&c, 40 * GMD_MIB);
     add(&c, 8 * GMD_MIB);
@@ -311,9 +299,8 @@ static void blocks_freed_while_memory_is_lent_are_not_brought_back(void **state)
     close_bench(&c.b);
 }
 
-static void the_neighbour_of_a_freed_block_comes_back(void **state)
+TEST(the_neighbour_of_a_freed_block_comes_back)
 {
-    (void)state;
     loan_case c = {.b = backed_bench(EXPANDABLE)};
     for (int i = 0; i < 12; i++) {
         add(&c, 3000);
@@ -327,9 +314,8 @@ static void the_neighbour_of_a_freed_block_comes_back(void **state)
     close_bench(&c.b);
 }
 
-static void emptying_the_cache_while_memory_is_lent_makes_the_loan_smaller(void **state)
+TEST(emptying_the_cache_while_memory_is_lent_makes_the_loan_smaller)
 {
-    (void)state;
     loan_case c = {.b = backed_bench(EXPANDABLE)};
     add(&c, 40 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -342,9 +328,8 @@ static void emptying_the_cache_while_memory_is_lent_makes_the_loan_smaller(void 
     close_bench(&c.b);
 }
 
-static void destroying_while_memory_is_lent_leaks_nothing(void **state)
+TEST(destroying_while_memory_is_lent_leaks_nothing)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
     close_bench(&c.b);
@@ -354,9 +339,8 @@ static void destroying_while_memory_is_lent_leaks_nothing(void **state)
     expect_no_error_left();
 }
 
-static void restore_waits_for_others_to_give_the_memory_back(void **state)
+TEST(restore_waits_for_others_to_give_the_memory_back)
 {
-    (void)state;
     loan_case c = open_case(9 * GMD_MIB);
     gmd_error error = {""};
     void *others = NULL;
@@ -374,18 +358,16 @@ static void restore_waits_for_others_to_give_the_memory_back(void **state)
 
 /* --- what is refused --------------------------------------------------------------------- */
 
-static void memory_of_cudaMalloc_is_refused(void **state)
+TEST(memory_of_cudaMalloc_is_refused)
 {
-    (void)state;
     bench b = backed_bench("");
     take(&b, GMD_MIB);
     expect_yield_refused(&b, "expandable_segments:True");
     close_bench(&b);
 }
 
-static void pending_work_is_refused(void **state)
+TEST(pending_work_is_refused)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     work(c.b.s3, 1000); /* a stream that the allocator has never seen */
     expect_yield_refused(&c.b, "work is pending");
@@ -396,9 +378,8 @@ static void pending_work_is_refused(void **state)
 }
 
 /* As PyTorch captures: the device is not even asked, which would end the capture. */
-static void a_capture_into_a_pool_is_refused_and_goes_on(void **state)
+TEST(a_capture_into_a_pool_is_refused_and_goes_on)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     const uint64_t id[2] = {1, 0};
     void *context;
@@ -411,9 +392,8 @@ static void a_capture_into_a_pool_is_refused_and_goes_on(void **state)
     close_bench(&c.b);
 }
 
-static void a_capture_that_the_allocator_was_not_told_of_is_refused(void **state)
+TEST(a_capture_that_the_allocator_was_not_told_of_is_refused)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     cudaGraph_t graph = NULL;
     cudaStreamBeginCapture(c.b.s3, cudaStreamCaptureModeGlobal);
@@ -424,9 +404,8 @@ static void a_capture_that_the_allocator_was_not_told_of_is_refused(void **state
     close_bench(&c.b);
 }
 
-static void routed_requests_are_refused(void **state)
+TEST(routed_requests_are_refused)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     const uint64_t id[2] = {1, 0};
     void *context;
@@ -437,9 +416,8 @@ static void routed_requests_are_refused(void **state)
     close_bench(&c.b);
 }
 
-static void a_destroyed_stream_is_not_asked(void **state)
+TEST(a_destroyed_stream_is_not_asked)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     cudaStreamDestroy(c.b.s1);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -449,9 +427,8 @@ static void a_destroyed_stream_is_not_asked(void **state)
     close_bench(&c.b);
 }
 
-static void lending_twice_and_restoring_what_is_not_lent_are_refused(void **state)
+TEST(lending_twice_and_restoring_what_is_not_lent_are_refused)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     assert_int_equal(restore_memory(&c.b), GMD_BAD_INPUT);
     assert_int_equal(yield_memory(&c.b), GMD_OK);
@@ -462,9 +439,8 @@ static void lending_twice_and_restoring_what_is_not_lent_are_refused(void **stat
     close_bench(&c.b);
 }
 
-static void free_blocks_of_a_captured_pool_come_back_for_its_graphs(void **state)
+TEST(free_blocks_of_a_captured_pool_come_back_for_its_graphs)
 {
-    (void)state;
     loan_case c = {.b = backed_bench(EXPANDABLE)};
     const uint64_t id[2] = {0, 9};
     void *context;
@@ -538,18 +514,16 @@ static bool survives(const char *call, uint64_t k, bool every_later)
     return is_reached;
 }
 
-static void no_single_refusal_of_the_driver_loses_a_byte(void **state)
+TEST(no_single_refusal_of_the_driver_loses_a_byte)
 {
-    (void)state;
     for (size_t i = 0; i < CALLS; i++) {
         for (uint64_t k = 1; survives(calls[i], k, false); k++) {
         }
     }
 }
 
-static void no_lasting_refusal_of_the_driver_loses_a_byte(void **state)
+TEST(no_lasting_refusal_of_the_driver_loses_a_byte)
 {
-    (void)state;
     for (size_t i = 0; i < CALLS; i++) {
         for (uint64_t k = 1; survives(calls[i], k, true); k++) {
         }
@@ -586,9 +560,8 @@ static bool lend_without_host_memory(void *context, uint64_t nth, bool every_lat
     return was_refused;
 }
 
-static void without_host_memory_lending_loses_no_byte(void **state)
+TEST(without_host_memory_lending_loses_no_byte)
 {
-    (void)state;
     sweep_refusals(lend_without_host_memory, NULL);
 }
 
@@ -612,9 +585,8 @@ static bool restore_without_host_memory(void *context, uint64_t nth, bool every_
     return was_refused;
 }
 
-static void without_host_memory_restoring_can_be_tried_again(void **state)
+TEST(without_host_memory_restoring_can_be_tried_again)
 {
-    (void)state;
     sweep_refusals(restore_without_host_memory, NULL);
 }
 
@@ -637,9 +609,8 @@ static void *churn(void *argument)
     return NULL;
 }
 
-static void other_threads_requests_are_refused_or_served(void **state)
+TEST(other_threads_requests_are_refused_or_served)
 {
-    (void)state;
     loan_case c = open_case(3 * GMD_MIB);
     worker w[2] = {{.b = &c.b, .stream = c.b.s1}, {.b = &c.b, .stream = c.b.s3}};
     for (int i = 0; i < 2; i++) {
@@ -655,40 +626,4 @@ static void other_threads_requests_are_refused_or_served(void **state)
     }
     expect_all_whole(&c);
     close_bench(&c.b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_bytes_come_back_at_their_addresses),
-        cmocka_unit_test(the_device_is_empty_in_between),
-        cmocka_unit_test(a_block_in_the_last_slot_comes_back_too),
-        cmocka_unit_test(page_locked_memory_for_the_copies_is_given_back),
-        cmocka_unit_test(several_threads_copy_what_is_large),
-        cmocka_unit_test(no_thread_that_copies_is_left_behind),
-        cmocka_unit_test(memory_can_be_lent_again_and_again),
-        cmocka_unit_test(an_allocator_without_blocks_lends_nothing),
-        cmocka_unit_test(free_memory_is_given_back_for_good),
-        cmocka_unit_test(the_allocator_goes_on_after_restore),
-        cmocka_unit_test(nothing_is_allocated_while_memory_is_lent),
-        cmocka_unit_test(blocks_freed_while_memory_is_lent_are_not_brought_back),
-        cmocka_unit_test(the_neighbour_of_a_freed_block_comes_back),
-        cmocka_unit_test(emptying_the_cache_while_memory_is_lent_makes_the_loan_smaller),
-        cmocka_unit_test(destroying_while_memory_is_lent_leaks_nothing),
-        cmocka_unit_test(restore_waits_for_others_to_give_the_memory_back),
-        cmocka_unit_test(memory_of_cudaMalloc_is_refused),
-        cmocka_unit_test(pending_work_is_refused),
-        cmocka_unit_test(a_capture_into_a_pool_is_refused_and_goes_on),
-        cmocka_unit_test(a_capture_that_the_allocator_was_not_told_of_is_refused),
-        cmocka_unit_test(routed_requests_are_refused),
-        cmocka_unit_test(a_destroyed_stream_is_not_asked),
-        cmocka_unit_test(lending_twice_and_restoring_what_is_not_lent_are_refused),
-        cmocka_unit_test(free_blocks_of_a_captured_pool_come_back_for_its_graphs),
-        cmocka_unit_test(no_single_refusal_of_the_driver_loses_a_byte),
-        cmocka_unit_test(no_lasting_refusal_of_the_driver_loses_a_byte),
-        cmocka_unit_test(without_host_memory_lending_loses_no_byte),
-        cmocka_unit_test(without_host_memory_restoring_can_be_tried_again),
-        cmocka_unit_test(other_threads_requests_are_refused_or_served),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,9 +53,8 @@ static void ask_for_all(const bench *b, uint64_t used)
     assert_int_not_equal(gmd_allocator_yield_memory(b->a, 0, NULL), GMD_OK);
 }
 
-static void nothing_is_asked_of_a_device_that_cannot_be_entered(void **state)
+TEST(nothing_is_asked_of_a_device_that_cannot_be_entered)
 {
-    (void)state;
     static const char *const confs[] = {"", "expandable_segments:True"};
     for (int i = 0; i < 2; i++) {
         bench b;
@@ -135,21 +134,11 @@ static bool stays_on_its_device(const char *conf, uint64_t k)
     return gmd_sim_call_count("cudaSetDevice") - before >= k;
 }
 
-static void calls_are_made_on_the_allocator_s_device_or_not_at_all(void **state)
+TEST(calls_are_made_on_the_allocator_s_device_or_not_at_all)
 {
-    (void)state;
     static const char *const confs[] = {"", "expandable_segments:True"};
     for (int i = 0; i < 2; i++) {
         for (uint64_t k = 1; stays_on_its_device(confs[i], k); k++) {
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_asked_of_a_device_that_cannot_be_entered),
-        cmocka_unit_test(calls_are_made_on_the_allocator_s_device_or_not_at_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,8 @@
 
 #define EXPANDABLE "expandable_segments:True"
 
-static void a_segment_grows_where_it_ends(void **state)
+TEST(a_segment_grows_where_it_ends)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 20 * GMD_MIB), second = take(&b, 30 * GMD_MIB);
     assert_int_equal(second, first + 20 * GMD_MIB);
@@ -14,9 +13,8 @@ static void a_segment_grows_where_it_ends(void **state)
     close_bench(&b);
 }
 
-static void small_and_large_blocks_have_segments_of_their_own(void **state)
+TEST(small_and_large_blocks_have_segments_of_their_own)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     take(&b, 512);
     take(&b, 2 * GMD_MIB);
@@ -25,9 +23,8 @@ static void small_and_large_blocks_have_segments_of_their_own(void **state)
     close_bench(&b);
 }
 
-static void free_pages_are_given_back_and_the_hole_is_used_again(void **state)
+TEST(free_pages_are_given_back_and_the_hole_is_used_again)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 40 * GMD_MIB), second = take(&b, 40 * GMD_MIB);
     give(&b, first);
@@ -38,9 +35,8 @@ static void free_pages_are_given_back_and_the_hole_is_used_again(void **state)
     close_bench(&b);
 }
 
-static void pages_with_a_live_block_stay(void **state)
+TEST(pages_with_a_live_block_stay)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 30 * GMD_MIB), second = take(&b, 5 * GMD_MIB);
     give(&b, first);
@@ -52,9 +48,8 @@ static void pages_with_a_live_block_stay(void **state)
 
 /* A new stream may have the handle of one that is gone (seen on an H200): a free that names it
  * tells that it is in use. */
-static void the_work_of_a_stream_with_a_forgotten_handle_is_waited_for(void **state)
+TEST(the_work_of_a_stream_with_a_forgotten_handle_is_waited_for)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take_on(&b, 2 * GMD_MIB, b.s2);
     gmd_allocator_forget_stream(b.a, 0, b.s2);
@@ -67,9 +62,8 @@ static void the_work_of_a_stream_with_a_forgotten_handle_is_waited_for(void **st
     close_bench(&b);
 }
 
-static void with_everything_freed_the_addresses_go_too(void **state)
+TEST(with_everything_freed_the_addresses_go_too)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     give(&b, take(&b, 40 * GMD_MIB));
     give(&b, take(&b, 512));
@@ -80,9 +74,8 @@ static void with_everything_freed_the_addresses_go_too(void **state)
 }
 
 /* Defect (2) of design.md, section 9: pages of 20 MiB pass a limit that the request keeps to. */
-static void reserved_memory_never_passes_the_limit(void **state)
+TEST(reserved_memory_never_passes_the_limit)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, EXPANDABLE);
     assert_true(gmd_allocator_set_memory_fraction(b.a, 0.5, 0));
     take(&b, 40 * GMD_MIB);
@@ -91,9 +84,8 @@ static void reserved_memory_never_passes_the_limit(void **state)
     close_bench(&b);
 }
 
-static void as_a_quirk_it_passes_the_limit_by_a_part_of_a_page(void **state)
+TEST(as_a_quirk_it_passes_the_limit_by_a_part_of_a_page)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, EXPANDABLE);
     gmd_allocator_set_quirk(b.a, GMD_QUIRK_EXPANDABLE_LIMIT, true);
     assert_true(gmd_allocator_set_memory_fraction(b.a, 0.6, 0));
@@ -107,9 +99,8 @@ static void as_a_quirk_it_passes_the_limit_by_a_part_of_a_page(void **state)
 }
 
 /* The order says where a segment counts as lying; memory is where the device has the addresses. */
-static void with_an_order_blocks_have_memory_at_their_addresses(void **state)
+TEST(with_an_order_blocks_have_memory_at_their_addresses)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     const uint64_t given[] = {64 * GMD_GIB, 32 * GMD_GIB};
     assert_true(gmd_allocator_order_segments(b.a, 0, given, 2));
@@ -136,9 +127,8 @@ static void note_requested(void *context, const gmd_block_info *info)
 }
 
 /* As in torch, where what is unmapped is the block that was there before. */
-static void what_is_left_in_front_of_unmapped_pages_was_requested_by_nobody(void **state)
+TEST(what_is_left_in_front_of_unmapped_pages_was_requested_by_nobody)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 5 * GMD_MIB), second = take(&b, 50 * GMD_MIB);
     give(&b, second);
@@ -167,27 +157,23 @@ static void no_page_is_lost_when_a_call_fails(const char *function, int error)
 }
 
 /* pytorch#188008 */
-static void a_map_that_fails_midway_is_undone(void **state)
+TEST(a_map_that_fails_midway_is_undone)
 {
-    (void)state;
     no_page_is_lost_when_a_call_fails("cuMemMap", CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-static void a_create_that_fails_midway_is_undone(void **state)
+TEST(a_create_that_fails_midway_is_undone)
 {
-    (void)state;
     no_page_is_lost_when_a_call_fails("cuMemCreate", CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-static void an_access_that_is_not_given_is_undone(void **state)
+TEST(an_access_that_is_not_given_is_undone)
 {
-    (void)state;
     no_page_is_lost_when_a_call_fails("cuMemSetAccess", CUDA_ERROR_INVALID_VALUE);
 }
 
-static void an_unmap_that_is_refused_keeps_the_pages(void **state)
+TEST(an_unmap_that_is_refused_keeps_the_pages)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 40 * GMD_MIB);
     give(&b, first);
@@ -200,9 +186,8 @@ static void an_unmap_that_is_refused_keeps_the_pages(void **state)
     assert_int_equal(device_state().mapped_bytes, 0);
 }
 
-static void a_request_that_no_device_serves_reserves_nothing(void **state)
+TEST(a_request_that_no_device_serves_reserves_nothing)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     assert_int_equal(take(&b, 2 * GMD_GIB), 0);
     assert_int_equal(take(&b, UINT64_MAX - 5), 0);
@@ -210,9 +195,8 @@ static void a_request_that_no_device_serves_reserves_nothing(void **state)
     close_bench(&b);
 }
 
-static void unmapping_waits_for_the_work_that_uses_the_pages(void **state)
+TEST(unmapping_waits_for_the_work_that_uses_the_pages)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, EXPANDABLE);
     uint64_t first = take(&b, 20 * GMD_MIB);
     gmd_sim_access access = {.address = first, .size = 512, .is_write = true};
@@ -223,27 +207,4 @@ static void unmapping_waits_for_the_work_that_uses_the_pages(void **state)
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess); /* the kernel met its memory */
     expect_no_error_left();
     close_bench(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_segment_grows_where_it_ends),
-        cmocka_unit_test(small_and_large_blocks_have_segments_of_their_own),
-        cmocka_unit_test(free_pages_are_given_back_and_the_hole_is_used_again),
-        cmocka_unit_test(pages_with_a_live_block_stay),
-        cmocka_unit_test(the_work_of_a_stream_with_a_forgotten_handle_is_waited_for),
-        cmocka_unit_test(with_everything_freed_the_addresses_go_too),
-        cmocka_unit_test(reserved_memory_never_passes_the_limit),
-        cmocka_unit_test(as_a_quirk_it_passes_the_limit_by_a_part_of_a_page),
-        cmocka_unit_test(with_an_order_blocks_have_memory_at_their_addresses),
-        cmocka_unit_test(what_is_left_in_front_of_unmapped_pages_was_requested_by_nobody),
-        cmocka_unit_test(a_map_that_fails_midway_is_undone),
-        cmocka_unit_test(a_create_that_fails_midway_is_undone),
-        cmocka_unit_test(an_access_that_is_not_given_is_undone),
-        cmocka_unit_test(an_unmap_that_is_refused_keeps_the_pages),
-        cmocka_unit_test(a_request_that_no_device_serves_reserves_nothing),
-        cmocka_unit_test(unmapping_waits_for_the_work_that_uses_the_pages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The ordered set of free blocks, against a plain sorted array. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "free_set.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,15 +77,13 @@ static void compare_with_model(uint64_t size_limit, bool is_small)
     free(m.set);
 }
 
-static void small_pool_finds_the_best_fit_at_the_lowest_address(void **state)
+TEST(small_pool_finds_the_best_fit_at_the_lowest_address)
 {
-    (void)state;
     compare_with_model((uint64_t)2 << 20, true);
 }
 
-static void large_pool_finds_the_best_fit_at_the_lowest_address(void **state)
+TEST(large_pool_finds_the_best_fit_at_the_lowest_address)
 {
-    (void)state;
     compare_with_model((uint64_t)1 << 38, false);
 }
 
@@ -110,9 +102,8 @@ static void note_visit(void *context, block *b)
     log->count++;
 }
 
-static void visits_every_block_in_order(void **state)
+TEST(visits_every_block_in_order)
 {
-    (void)state;
     static model m;
     open_model(&m, true);
     for (int i = 0; i < MODEL_MAX; i++) {
@@ -124,14 +115,4 @@ static void visits_every_block_in_order(void **state)
     free_set_each(m.set, note_visit, &log);
     assert_int_equal(log.count, MODEL_MAX);
     free(m.set);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_pool_finds_the_best_fit_at_the_lowest_address),
-        cmocka_unit_test(large_pool_finds_the_best_fit_at_the_lowest_address),
-        cmocka_unit_test(visits_every_block_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

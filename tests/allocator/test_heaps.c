@@ -3,12 +3,7 @@
 
 #include <stdlib.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "gmd_test.h"
 
 #define STREAM_MAX 64
 
@@ -37,6 +32,8 @@ static int close_device(void **state)
     free(f);
     return 0;
 }
+
+FIXTURE(heaps, open_device, close_device);
 
 static void add_heaps(fixture *f, uint32_t count)
 {
@@ -67,7 +64,7 @@ static void make_colliding_handles(fixture *f, uint32_t count)
     }
 }
 
-static void streams_of_one_slot_are_all_found(void **state)
+TEST_F(heaps, streams_of_one_slot_are_all_found)
 {
     fixture *f = *state;
     make_colliding_handles(f, HEAP_CACHE_WAYS);
@@ -75,7 +72,7 @@ static void streams_of_one_slot_are_all_found(void **state)
     assert_int_equal(count_found(f, HEAP_CACHE_WAYS), HEAP_CACHE_WAYS);
 }
 
-static void a_stream_without_a_place_takes_one(void **state)
+TEST_F(heaps, a_stream_without_a_place_takes_one)
 {
     fixture *f = *state;
     make_colliding_handles(f, HEAP_CACHE_WAYS + 1);
@@ -84,7 +81,7 @@ static void a_stream_without_a_place_takes_one(void **state)
     assert_non_null(device_cached_heap(f->d, f->streams[HEAP_CACHE_WAYS]));
 }
 
-static void the_streams_of_pytorch_s_pools_are_all_found(void **state)
+TEST_F(heaps, the_streams_of_pytorch_s_pools_are_all_found)
 {
     fixture *f = *state;
     for (uint32_t i = 0; i < STREAM_MAX; i++) { /* 32 of each of two priorities */
@@ -94,7 +91,7 @@ static void the_streams_of_pytorch_s_pools_are_all_found(void **state)
     assert_int_equal(count_found(f, STREAM_MAX), STREAM_MAX);
 }
 
-static void a_stream_that_was_not_seen_has_no_heap(void **state)
+TEST_F(heaps, a_stream_that_was_not_seen_has_no_heap)
 {
     fixture *f = *state;
     make_colliding_handles(f, 2);
@@ -103,7 +100,7 @@ static void a_stream_that_was_not_seen_has_no_heap(void **state)
 }
 
 /* Another thread may find it at once. */
-static void a_new_heap_is_closed_until_the_device_is_left(void **state)
+TEST_F(heaps, a_new_heap_is_closed_until_the_device_is_left)
 {
     fixture *f = *state;
     device_enter(f->d);
@@ -112,21 +109,4 @@ static void a_new_heap_is_closed_until_the_device_is_left(void **state)
     device_leave(f->d);
     assert_true(heap_try_enter(h));
     heap_leave(h);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(streams_of_one_slot_are_all_found, open_device,
-                                        close_device),
-        cmocka_unit_test_setup_teardown(a_stream_without_a_place_takes_one, open_device,
-                                        close_device),
-        cmocka_unit_test_setup_teardown(the_streams_of_pytorch_s_pools_are_all_found, open_device,
-                                        close_device),
-        cmocka_unit_test_setup_teardown(a_stream_that_was_not_seen_has_no_heap, open_device,
-                                        close_device),
-        cmocka_unit_test_setup_teardown(a_new_heap_is_closed_until_the_device_is_left, open_device,
-                                        close_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

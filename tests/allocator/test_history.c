@@ -1,15 +1,9 @@
 /* The reference allocator's history, seen through its snapshots, which gmd's own reader reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_allocator.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +43,8 @@ static int close_fixture(void **state)
     gmd_allocator_destroy(f->a);
     return 0;
 }
+
+FIXTURE(history, open_fixture, close_fixture);
 
 static void record(fixture *f, uint64_t max_entries, gmd_stacks stacks)
 {
@@ -92,7 +88,7 @@ static const char *actions(const gmd_snapshot *s)
 
 /* --- what is recorded --------------------------------------------------------------------- */
 
-static void without_recording_there_are_no_events(void **state)
+TEST_F(history, without_recording_there_are_no_events)
 {
     fixture *f = *state;
     take(f, 100, f->s1);
@@ -100,7 +96,7 @@ static void without_recording_there_are_no_events(void **state)
     assert_int_equal(f->seen.device_count, 2);
 }
 
-static void events_are_those_of_pytorch(void **state)
+TEST_F(history, events_are_those_of_pytorch)
 {
     fixture *f = *state;
     record(f, 100, GMD_STACKS_OFF);
@@ -115,7 +111,7 @@ static void events_are_those_of_pytorch(void **state)
     assert_int_equal(f->seen.events[0].size, 20 * GMD_MIB);
 }
 
-static void pages_of_expandable_segments_are_told_as_mapped_and_unmapped(void **state)
+TEST_F(history, pages_of_expandable_segments_are_told_as_mapped_and_unmapped)
 {
     fixture *f = *state;
     gmd_allocator_destroy(f->a);
@@ -127,7 +123,7 @@ static void pages_of_expandable_segments_are_told_as_mapped_and_unmapped(void **
     assert_string_equal(f->seen.conf, "expandable_segments:True");
 }
 
-static void a_free_that_waits_is_completed_later(void **state)
+TEST_F(history, a_free_that_waits_is_completed_later)
 {
     fixture *f = *state;
     record(f, 100, GMD_STACKS_OFF);
@@ -144,7 +140,7 @@ static void a_free_that_waits_is_completed_later(void **state)
     assert_string_equal(actions(dump(f)), "AafscAa");
 }
 
-static void out_of_memory_says_what_the_device_had_left(void **state)
+TEST_F(history, out_of_memory_says_what_the_device_had_left)
 {
     fixture *f = *state;
     record(f, 100, GMD_STACKS_OFF);
@@ -156,7 +152,7 @@ static void out_of_memory_says_what_the_device_had_left(void **state)
     assert_int_equal(f->seen.events[0].size, 2 * GMD_GIB);
 }
 
-static void a_snapshot_shows_in_the_next_one_with_the_active_bytes(void **state)
+TEST_F(history, a_snapshot_shows_in_the_next_one_with_the_active_bytes)
 {
     fixture *f = *state;
     record(f, 100, GMD_STACKS_OFF);
@@ -167,7 +163,7 @@ static void a_snapshot_shows_in_the_next_one_with_the_active_bytes(void **state)
     assert_int_equal(f->seen.events[2].stream, 0);
 }
 
-static void each_device_has_its_own_events(void **state)
+TEST_F(history, each_device_has_its_own_events)
 {
     fixture *f = *state;
     record(f, 100, GMD_STACKS_OFF);
@@ -288,19 +284,19 @@ static void expect_blocks_of_a_walk(fixture *f, const char *conf)
     assert_true(c.segment >= 4);
 }
 
-static void segments_and_blocks_are_those_of_a_walk(void **state)
+TEST_F(history, segments_and_blocks_are_those_of_a_walk)
 {
     expect_blocks_of_a_walk(*state, "");
 }
 
-static void those_of_expandable_segments_are_too(void **state)
+TEST_F(history, those_of_expandable_segments_are_too)
 {
     expect_blocks_of_a_walk(*state, "expandable_segments:True");
 }
 
 /* --- rings -------------------------------------------------------------------------------- */
 
-static void of_many_events_the_latest_are_kept(void **state)
+TEST_F(history, of_many_events_the_latest_are_kept)
 {
     fixture *f = *state;
     record(f, 1000, GMD_STACKS_OFF);
@@ -314,7 +310,7 @@ static void of_many_events_the_latest_are_kept(void **state)
     assert_int_equal(f->seen.events[0].size, 5000 - 999 / 3);
 }
 
-static void a_ring_that_grows_loses_nothing(void **state)
+TEST_F(history, a_ring_that_grows_loses_nothing)
 {
     fixture *f = *state;
     record(f, UINT64_MAX, GMD_STACKS_OFF);
@@ -329,7 +325,7 @@ static void a_ring_that_grows_loses_nothing(void **state)
     }
 }
 
-static void the_latest_are_kept_whichever_stream_they_are_of(void **state)
+TEST_F(history, the_latest_are_kept_whichever_stream_they_are_of)
 {
     fixture *f = *state;
     record(f, 10, GMD_STACKS_OFF);
@@ -342,7 +338,7 @@ static void the_latest_are_kept_whichever_stream_they_are_of(void **state)
     assert_int_equal(f->seen.events[6].stream, (uintptr_t)f->s2);
 }
 
-static void switching_on_again_begins_anew(void **state)
+TEST_F(history, switching_on_again_begins_anew)
 {
     fixture *f = *state;
     record(f, 10, GMD_STACKS_OFF);
@@ -352,7 +348,7 @@ static void switching_on_again_begins_anew(void **state)
     assert_string_equal(actions(dump(f)), "a");
 }
 
-static void switched_off_nothing_is_kept(void **state)
+TEST_F(history, switched_off_nothing_is_kept)
 {
     fixture *f = *state;
     record(f, 10, GMD_STACKS_ALL);
@@ -362,9 +358,24 @@ static void switched_off_nothing_is_kept(void **state)
     assert_string_equal(actions(dump(f)), "");
 }
 
+TEST_F(history, begun_while_a_free_waits_it_tells_nothing_of_what_came_before)
+{
+    fixture *f = *state;
+    record(f, 100, GMD_STACKS_ALL);
+    void *block = take(f, GMD_MIB, f->s1);
+    assert_true(gmd_allocator_record_stream(f->a, block, f->s2));
+    assert_int_equal(gmd_sim_launch(f->s2, 1000000, NULL, 0), cudaSuccess);
+    assert_true(gmd_allocator_free(f->a, block, 0, f->s1));
+    record(f, 100, GMD_STACKS_ALL);
+    dump(f);
+    for (size_t i = 0; i < f->seen.event_count; i++) {
+        assert_int_not_equal(f->seen.events[i].address, (uintptr_t)block);
+    }
+}
+
 /* --- order and time ----------------------------------------------------------------------- */
 
-static void events_of_several_streams_are_in_the_order_of_happening(void **state)
+TEST_F(history, events_of_several_streams_are_in_the_order_of_happening)
 {
     fixture *f = *state;
     record(f, UINT64_MAX, GMD_STACKS_OFF);
@@ -383,7 +394,7 @@ static void events_of_several_streams_are_in_the_order_of_happening(void **state
     assert_int_equal(expected, PAIRS);
 }
 
-static void the_events_of_a_pool_that_is_gone_stay(void **state)
+TEST_F(history, the_events_of_a_pool_that_is_gone_stay)
 {
     fixture *f = *state;
     const uint64_t id[2] = {7, 0};
@@ -402,7 +413,7 @@ static void the_events_of_a_pool_that_is_gone_stay(void **state)
     assert_string_equal(actions(dump(f)), "AaAafcFAafcFa");
 }
 
-static void of_pools_that_are_gone_the_latest_events_are_kept(void **state)
+TEST_F(history, of_pools_that_are_gone_the_latest_events_are_kept)
 {
     fixture *f = *state;
     const uint64_t id[2] = {7, 0};
@@ -427,7 +438,7 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void times_are_those_of_the_wall_clock(void **state)
+TEST_F(history, times_are_those_of_the_wall_clock)
 {
     fixture *f = *state;
     enum { TOLERANCE_US = 50 }; /* the clocks are not read at one instant */
@@ -446,7 +457,7 @@ static void times_are_those_of_the_wall_clock(void **state)
 
 /* --- files -------------------------------------------------------------------------------- */
 
-static void a_file_that_cannot_be_written_is_named(void **state)
+TEST_F(history, a_file_that_cannot_be_written_is_named)
 {
     fixture *f = *state;
     gmd_error error = {""};
@@ -455,7 +466,7 @@ static void a_file_that_cannot_be_written_is_named(void **state)
     assert_non_null(strstr(error.text, "no_such_folder/s.pickle: cannot be written"));
 }
 
-static void a_full_disk_is_told(void **state)
+TEST_F(history, a_full_disk_is_told)
 {
     fixture *f = *state;
     gmd_error error = {""};
@@ -472,7 +483,7 @@ static long size_of(FILE *file)
     return ftell(file);
 }
 
-static void an_older_file_stays_until_the_new_one_is_whole(void **state)
+TEST_F(history, an_older_file_stays_until_the_new_one_is_whole)
 {
     fixture *f = *state;
     dump(f);
@@ -488,7 +499,17 @@ static void an_older_file_stays_until_the_new_one_is_whole(void **state)
     fclose(newer);
 }
 
-static void a_link_goes_on_leading_to_the_file(void **state)
+TEST_F(history, a_choice_of_stacks_that_is_none_is_refused)
+{
+    fixture *f = *state;
+    gmd_error error = {""};
+    assert_int_equal(gmd_allocator_record_history(f->a, 100, GMD_STACKS_ALL + 1, &error),
+                     GMD_BAD_INPUT);
+    take(f, 100, f->s1);
+    assert_int_equal(dump(f)->event_count, 0);
+}
+
+TEST_F(history, a_link_goes_on_leading_to_the_file)
 {
     fixture *f = *state;
     char link[80];
@@ -505,7 +526,7 @@ static void a_link_goes_on_leading_to_the_file(void **state)
 }
 
 /* Another thread's file under the name that would be taken first. */
-static void a_file_that_another_one_is_writing_is_left_alone(void **state)
+TEST_F(history, a_file_that_another_one_is_writing_is_left_alone)
 {
     fixture *f = *state;
     char name[120];
@@ -522,63 +543,4 @@ static void a_file_that_another_one_is_writing_is_left_alone(void **state)
     }
     unlink(name);
     assert_int_equal(bytes, 6);
-}
-
-static void a_choice_of_stacks_that_is_none_is_refused(void **state)
-{
-    fixture *f = *state;
-    gmd_error error = {""};
-    assert_int_equal(gmd_allocator_record_history(f->a, 100, GMD_STACKS_ALL + 1, &error),
-                     GMD_BAD_INPUT);
-    take(f, 100, f->s1);
-    assert_int_equal(dump(f)->event_count, 0);
-}
-
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
-
-static void begun_while_a_free_waits_it_tells_nothing_of_what_came_before(void **state)
-{
-    fixture *f = *state;
-    record(f, 100, GMD_STACKS_ALL);
-    void *block = take(f, GMD_MIB, f->s1);
-    assert_true(gmd_allocator_record_stream(f->a, block, f->s2));
-    assert_int_equal(gmd_sim_launch(f->s2, 1000000, NULL, 0), cudaSuccess);
-    assert_true(gmd_allocator_free(f->a, block, 0, f->s1));
-    record(f, 100, GMD_STACKS_ALL);
-    dump(f);
-    for (size_t i = 0; i < f->seen.event_count; i++) {
-        assert_int_not_equal(f->seen.events[i].address, (uintptr_t)block);
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FIXTURE(without_recording_there_are_no_events),
-        WITH_FIXTURE(events_are_those_of_pytorch),
-        WITH_FIXTURE(pages_of_expandable_segments_are_told_as_mapped_and_unmapped),
-        WITH_FIXTURE(a_free_that_waits_is_completed_later),
-        WITH_FIXTURE(out_of_memory_says_what_the_device_had_left),
-        WITH_FIXTURE(a_snapshot_shows_in_the_next_one_with_the_active_bytes),
-        WITH_FIXTURE(each_device_has_its_own_events),
-        WITH_FIXTURE(segments_and_blocks_are_those_of_a_walk),
-        WITH_FIXTURE(those_of_expandable_segments_are_too),
-        WITH_FIXTURE(of_many_events_the_latest_are_kept),
-        WITH_FIXTURE(a_ring_that_grows_loses_nothing),
-        WITH_FIXTURE(the_latest_are_kept_whichever_stream_they_are_of),
-        WITH_FIXTURE(switching_on_again_begins_anew),
-        WITH_FIXTURE(switched_off_nothing_is_kept),
-        WITH_FIXTURE(begun_while_a_free_waits_it_tells_nothing_of_what_came_before),
-        WITH_FIXTURE(events_of_several_streams_are_in_the_order_of_happening),
-        WITH_FIXTURE(the_events_of_a_pool_that_is_gone_stay),
-        WITH_FIXTURE(of_pools_that_are_gone_the_latest_events_are_kept),
-        WITH_FIXTURE(times_are_those_of_the_wall_clock),
-        WITH_FIXTURE(a_file_that_cannot_be_written_is_named),
-        WITH_FIXTURE(a_full_disk_is_told),
-        WITH_FIXTURE(an_older_file_stays_until_the_new_one_is_whole),
-        WITH_FIXTURE(a_choice_of_stacks_that_is_none_is_refused),
-        WITH_FIXTURE(a_link_goes_on_leading_to_the_file),
-        WITH_FIXTURE(a_file_that_another_one_is_writing_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

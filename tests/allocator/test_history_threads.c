@@ -1,16 +1,10 @@
 /* Histories that are switched and read while threads work; ThreadSanitizer (preset tsan) watches
  * the same tests. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_allocator.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
+#include "gmd_test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -110,9 +104,8 @@ static void switch_and_look(gmd_allocator *a, const char *path)
     }
 }
 
-static void snapshots_are_whole_while_threads_work(void **state)
+TEST(snapshots_are_whole_while_threads_work)
 {
-    (void)state;
     gmd_sim_config config;
     gmd_sim_default_config(&config);
     gmd_sim_reset(&config);
@@ -166,9 +159,8 @@ static void *work_with_lock(void *context)
     return NULL;
 }
 
-static void a_source_may_wait_for_a_lock_that_callers_hold(void **state)
+TEST(a_source_may_wait_for_a_lock_that_callers_hold)
 {
-    (void)state;
     gmd_allocator *a = NULL;
     gmd_sim_config config;
     pthread_t thread;
@@ -187,13 +179,4 @@ static void a_source_may_wait_for_a_lock_that_callers_hold(void **state)
     }
     pthread_join(thread, NULL); /* does not come back where both wait for each other */
     gmd_allocator_destroy(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(snapshots_are_whole_while_threads_work),
-        cmocka_unit_test(a_source_may_wait_for_a_lock_that_callers_hold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

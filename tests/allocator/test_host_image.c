@@ -1,13 +1,7 @@
 /* How much of the host's memory an image of a device's may take: what the kernel's files say. The
  * linker puts the function below in place of fopen, which opens what a test says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_size.h"
+#include "gmd_test.h"
 #include "host_image.h"
 
 #include <stdio.h>
@@ -57,62 +51,55 @@ static void expect_available(uint64_t mib)
     assert_string_equal(refusal(mib * GMD_MIB + 1), expected);
 }
 
-static void without_a_container_the_system_has_what_it_says(void **state)
+TEST(without_a_container_the_system_has_what_it_says)
 {
-    (void)state;
     files.meminfo = SYSTEM_HAS_10_MIB;
     files.most = files.used = NULL;
     expect_available(10);
 }
 
-static void a_container_has_what_is_left_of_its_share(void **state)
+TEST(a_container_has_what_is_left_of_its_share)
 {
-    (void)state;
     files.meminfo = SYSTEM_HAS_10_MIB;
     files.most = "7340032\n";
     files.used = "3145728\n";
     expect_available(4);
 }
 
-static void a_container_has_no_more_than_the_system(void **state)
+TEST(a_container_has_no_more_than_the_system)
 {
-    (void)state;
     files.meminfo = SYSTEM_HAS_10_MIB;
     files.most = "73400320\n";
     files.used = "3145728\n";
     expect_available(10);
 }
 
-static void a_container_without_a_limit_has_all(void **state)
+TEST(a_container_without_a_limit_has_all)
 {
-    (void)state;
     files.meminfo = SYSTEM_HAS_10_MIB;
     files.most = "max\n";
     files.used = "3145728\n";
     expect_available(10);
 }
 
-static void a_container_that_does_not_tell_what_it_uses_has_all(void **state)
+TEST(a_container_that_does_not_tell_what_it_uses_has_all)
 {
-    (void)state;
     files.meminfo = SYSTEM_HAS_10_MIB;
     files.most = "3145728\n";
     files.used = NULL;
     expect_available(10);
 }
 
-static void a_container_above_its_limit_has_nothing(void **state)
+TEST(a_container_above_its_limit_has_nothing)
 {
-    (void)state;
     files.meminfo = SYSTEM_HAS_10_MIB;
     files.most = "3145728\n";
     files.used = "4194304\n";
     assert_string_not_equal(refusal(1), "");
 }
 
-static void where_nothing_is_told_it_is_tried(void **state)
+TEST(where_nothing_is_told_it_is_tried)
 {
-    (void)state;
     files.meminfo = "MemTotal: 1 kB\n";
     files.most = files.used = NULL;
     assert_string_equal(refusal(20 * GMD_MIB), "");
@@ -121,27 +108,11 @@ static void where_nothing_is_told_it_is_tried(void **state)
     assert_string_not_equal(refusal((uint64_t)1 << 60), "");
 }
 
-static void an_image_of_nothing_needs_nothing(void **state)
+TEST(an_image_of_nothing_needs_nothing)
 {
-    (void)state;
     host_image image;
     files.meminfo = "MemAvailable: 0 kB\n";
     assert_int_equal(host_image_open(&image, 0, NULL), GMD_OK);
     assert_null(image.data);
     host_image_close(&image);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_container_the_system_has_what_it_says),
-        cmocka_unit_test(a_container_has_what_is_left_of_its_share),
-        cmocka_unit_test(a_container_has_no_more_than_the_system),
-        cmocka_unit_test(a_container_without_a_limit_has_all),
-        cmocka_unit_test(a_container_that_does_not_tell_what_it_uses_has_all),
-        cmocka_unit_test(a_container_above_its_limit_has_nothing),
-        cmocka_unit_test(where_nothing_is_told_it_is_tried),
-        cmocka_unit_test(an_image_of_nothing_needs_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,8 @@ static bool create(void *context, uint64_t nth, bool every_later)
     return was_refused;
 }
 
-static void an_allocator_is_created_or_refused(void **state)
+TEST(an_allocator_is_created_or_refused)
 {
-    (void)state;
     sweep_refusals(create, NULL);
 }
 
@@ -142,15 +141,13 @@ static bool serve_requests(void *conf, uint64_t nth, bool every_later)
     return was_refused;
 }
 
-static void requests_are_served_or_refused_and_nothing_is_lost(void **state)
+TEST(requests_are_served_or_refused_and_nothing_is_lost)
 {
-    (void)state;
     sweep_refusals(serve_requests, "");
 }
 
-static void requests_of_expandable_segments_too(void **state)
+TEST(requests_of_expandable_segments_too)
 {
-    (void)state;
     sweep_refusals(serve_requests, "expandable_segments:True");
 }
 
@@ -173,9 +170,8 @@ static bool walk(void *of, uint64_t nth, bool every_later)
     return was_refused;
 }
 
-static void a_walk_visits_all_blocks_or_says_that_it_does_not(void **state)
+TEST(a_walk_visits_all_blocks_or_says_that_it_does_not)
 {
-    (void)state;
     owner o = {.b = open_bench(64 * GMD_GIB, "")};
     for (int i = 0; i < LIVE_MAX; i++) { /* a segment each: lists begin with 256 */
         own(&o, 11 * GMD_MIB, o.b.s1);
@@ -267,9 +263,8 @@ static bool dump(void *context, uint64_t nth, bool every_later)
     return was_refused;
 }
 
-static void a_snapshot_is_whole_or_there_is_none(void **state)
+TEST(a_snapshot_is_whole_or_there_is_none)
 {
-    (void)state;
     recorder r = open_recorder();
     assert_int_equal(gmd_allocator_record_history(r.b.a, 10000, GMD_STACKS_ALL, NULL), GMD_OK);
     take_in_turns(&r, 600);
@@ -308,22 +303,8 @@ static bool record_some(void *is_told, uint64_t nth, bool every_later)
     return was_refused;
 }
 
-static void events_that_there_is_no_room_for_are_lost_and_no_others(void **state)
+TEST(events_that_there_is_no_room_for_are_lost_and_no_others)
 {
-    (void)state;
     sweep_refusals(record_some, NULL);
     sweep_refusals(record_some, "told");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_allocator_is_created_or_refused),
-        cmocka_unit_test(requests_are_served_or_refused_and_nothing_is_lost),
-        cmocka_unit_test(requests_of_expandable_segments_too),
-        cmocka_unit_test(a_walk_visits_all_blocks_or_says_that_it_does_not),
-        cmocka_unit_test(a_snapshot_is_whole_or_there_is_none),
-        cmocka_unit_test(events_that_there_is_no_room_for_are_lost_and_no_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,9 +54,8 @@ static void *request_of_device_1(void *of)
     return gmd_allocator_malloc(b->a, 512, 1, NULL);
 }
 
-static void two_devices_first_requests_search_one_after_the_other(void **state)
+TEST(two_devices_first_requests_search_one_after_the_other)
 {
-    (void)state;
     bench b = open_two_devices();
     pthread_t other;
     searches.is_watched = true;
@@ -69,9 +68,8 @@ static void two_devices_first_requests_search_one_after_the_other(void **state)
     close_bench(&b);
 }
 
-static void what_was_not_found_is_searched_for_again(void **state)
+TEST(what_was_not_found_is_searched_for_again)
 {
-    (void)state;
     bench b = open_two_devices();
     searches.is_watched = true;
     assert_null(gmd_allocator_malloc(b.a, 512, 0, NULL));
@@ -124,33 +122,28 @@ static void cached_requests_take_no_lock(const char *conf, double fraction)
     close_bench(&b);
 }
 
-static void a_cached_request_takes_no_lock(void **state)
+TEST(a_cached_request_takes_no_lock)
 {
-    (void)state;
     cached_requests_take_no_lock("", 1);
 }
 
-static void nor_of_expandable_segments(void **state)
+TEST(nor_of_expandable_segments)
 {
-    (void)state;
     cached_requests_take_no_lock("expandable_segments:True", 1);
 }
 
-static void nor_with_a_limit(void **state)
+TEST(nor_with_a_limit)
 {
-    (void)state;
     cached_requests_take_no_lock("max_split_size_mb:64", 0.5);
 }
 
-static void nor_where_garbage_is_collected_from_no_limit_on(void **state)
+TEST(nor_where_garbage_is_collected_from_no_limit_on)
 {
-    (void)state;
     cached_requests_take_no_lock("garbage_collection_threshold:0.5", 1);
 }
 
-static void nor_on_the_only_stream(void **state)
+TEST(nor_on_the_only_stream)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     give(&b, take(&b, 3000));
     uint64_t before = locked;
@@ -159,9 +152,8 @@ static void nor_on_the_only_stream(void **state)
     close_bench(&b);
 }
 
-static void nor_once_no_free_waits_any_more(void **state)
+TEST(nor_once_no_free_waits_any_more)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t used = take(&b, 512);
     record(&b, used, b.s3);
@@ -172,9 +164,8 @@ static void nor_once_no_free_waits_any_more(void **state)
     close_bench(&b);
 }
 
-static void nor_once_no_request_goes_to_a_private_pool(void **state)
+TEST(nor_once_no_request_goes_to_a_private_pool)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     const uint64_t id[2] = {0, 1};
     void *context;
@@ -184,9 +175,8 @@ static void nor_once_no_request_goes_to_a_private_pool(void **state)
     close_bench(&b);
 }
 
-static void nor_once_lent_memory_is_back(void **state)
+TEST(nor_once_lent_memory_is_back)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "expandable_segments:True");
     assert_int_equal(gmd_allocator_yield_memory(b.a, 0, NULL), GMD_OK);
     assert_int_equal(gmd_allocator_restore_memory(b.a, 0, NULL), GMD_OK);
@@ -195,9 +185,8 @@ static void nor_once_lent_memory_is_back(void **state)
 }
 
 /* Ages are counted by each request that looks: nobody else may have the device then. */
-static void requests_that_count_ages_take_the_device_s_lock(void **state)
+TEST(requests_that_count_ages_take_the_device_s_lock)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.5");
     assert_true(gmd_allocator_set_memory_fraction(b.a, 0.5, 0));
     use_both_streams(&b);
@@ -364,9 +353,8 @@ static const struct {
 };
 
 /* Each takes the device's lock, once: in between nobody sees what is half done. */
-static void what_is_not_cached_has_the_device_alone(void **state)
+TEST(what_is_not_cached_has_the_device_alone)
 {
-    (void)state;
     scene s = {.b = open_bench(GMD_GIB, "")};
     s.address = take(&s.b, 512);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
@@ -380,9 +368,8 @@ static void what_is_not_cached_has_the_device_alone(void **state)
 }
 
 /* Of stacks and of the device; a request's stack is taken before it enters anything. */
-static void all_that_knows_stacks_takes_their_lock(void **state)
+TEST(all_that_knows_stacks_takes_their_lock)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     char path[64];
     give(&b, take(&b, 512));
@@ -400,24 +387,4 @@ static void all_that_knows_stacks_takes_their_lock(void **state)
     assert_int_equal(status, GMD_OK);
     assert_int_equal(locked - before, 3); /* the device, how many stacks there are, the stack */
     close_bench(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_devices_first_requests_search_one_after_the_other),
-        cmocka_unit_test(what_was_not_found_is_searched_for_again),
-        cmocka_unit_test(a_cached_request_takes_no_lock),
-        cmocka_unit_test(nor_of_expandable_segments),
-        cmocka_unit_test(nor_with_a_limit),
-        cmocka_unit_test(nor_where_garbage_is_collected_from_no_limit_on),
-        cmocka_unit_test(nor_on_the_only_stream),
-        cmocka_unit_test(nor_once_no_free_waits_any_more),
-        cmocka_unit_test(nor_once_no_request_goes_to_a_private_pool),
-        cmocka_unit_test(nor_once_lent_memory_is_back),
-        cmocka_unit_test(requests_that_count_ages_take_the_device_s_lock),
-        cmocka_unit_test(what_is_not_cached_has_the_device_alone),
-        cmocka_unit_test(all_that_knows_stacks_takes_their_lock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
-/* The reference allocator against a naive model (fuzz/naive_model.h): the same rules on a plain
- * array, searched from end to end. Every address, every device call and the sums must agree over
- * random requests on three streams under a tight limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* The reference allocator against a naive model (fuzz/targets/gmd_naive_model.h): the same rules on
+ * a plain array, searched from end to end. Every address, every device call and the sums must agree
+ * over random requests on three streams under a tight limit. */
 #include "gmd_allocator.h"
+#include "gmd_naive_model.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
-#include "naive_model.h"
+#include "gmd_test.h"
 
 #define STREAMS   3
 #define BLOCK_MAX 4096
@@ -44,9 +38,8 @@ static uint64_t draw_size(uint64_t random)
     return kind < 8 ? random / 16 % (256 * GMD_KIB) + 1 : random / 16 % (30 * GMD_MIB) + 1;
 }
 
-static void every_answer_is_that_of_the_naive_model(void **state)
+TEST(every_answer_is_that_of_the_naive_model)
 {
-    (void)state;
     enum { LIVE = 300, STEPS = 60000 };
     static gmd_naive_block blocks[BLOCK_MAX];
     gmd_naive_model model = {.blocks = blocks, .limit = LIMIT};
@@ -93,12 +86,4 @@ static void every_answer_is_that_of_the_naive_model(void **state)
     assert_true(model.ooms > 10 && model.retries > model.ooms); /* the limit was felt */
     gmd_sim_observe(NULL, NULL);
     gmd_allocator_destroy(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_answer_is_that_of_the_naive_model),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

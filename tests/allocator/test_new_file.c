@@ -1,11 +1,5 @@
 /* A file that appears under its name only when it is whole, and what is said where it does not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "new_file.h"
 
 #include <dirent.h>
@@ -45,9 +39,8 @@ static int count_entries(void)
     return count;
 }
 
-static void a_part_that_is_larger_than_the_buffer_is_written_in_its_place(void **state)
+TEST(a_part_that_is_larger_than_the_buffer_is_written_in_its_place)
 {
-    (void)state;
     static unsigned char large[2 * sizeof file.buffer + 1], read[sizeof large + 8];
     gmd_error error = {""};
     memset(large, 'x', sizeof large);
@@ -66,9 +59,8 @@ static void a_part_that_is_larger_than_the_buffer_is_written_in_its_place(void *
     unlink(path);
 }
 
-static void it_is_not_there_before_it_is_whole(void **state)
+TEST(it_is_not_there_before_it_is_whole)
 {
-    (void)state;
     gmd_error error = {""};
     assert_int_equal(new_file_open(&file, path, &error), GMD_OK);
     new_file_put(&file, "a", 1);
@@ -78,9 +70,8 @@ static void it_is_not_there_before_it_is_whole(void **state)
     unlink(path);
 }
 
-static void a_name_that_is_too_long_is_refused(void **state)
+TEST(a_name_that_is_too_long_is_refused)
 {
-    (void)state;
     static char longest[sizeof file.path + 2];
     gmd_error error = {""};
     memset(longest, 'x', sizeof longest - 1);
@@ -88,9 +79,8 @@ static void a_name_that_is_too_long_is_refused(void **state)
     assert_non_null(strstr(error.text, "xxx"));
 }
 
-static void a_full_disk_is_told_at_the_end(void **state)
+TEST(a_full_disk_is_told_at_the_end)
 {
-    (void)state;
     gmd_error error = {""};
     if (access("/dev/full", W_OK) != 0) {
         skip();
@@ -101,9 +91,8 @@ static void a_full_disk_is_told_at_the_end(void **state)
     assert_string_equal(error.text, "/dev/full: cannot be written: No space left on device");
 }
 
-static void a_file_that_cannot_be_put_in_its_place_leaves_nothing(void **state)
+TEST(a_file_that_cannot_be_put_in_its_place_leaves_nothing)
 {
-    (void)state;
     gmd_error error = {""};
     assert_int_equal(new_file_open(&file, path, &error), GMD_OK);
     assert_int_equal(mkdir(path, 0777), 0); /* meanwhile */
@@ -113,14 +102,4 @@ static void a_file_that_cannot_be_put_in_its_place_leaves_nothing(void **state)
     assert_int_equal(count_entries(), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_that_is_larger_than_the_buffer_is_written_in_its_place),
-        cmocka_unit_test(it_is_not_there_before_it_is_whole),
-        cmocka_unit_test(a_name_that_is_too_long_is_refused),
-        cmocka_unit_test(a_full_disk_is_told_at_the_end),
-        cmocka_unit_test(a_file_that_cannot_be_put_in_its_place_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder);

@@ -17,23 +17,9 @@ void *__wrap_cuda_driver_function(const char *name, unsigned version)
     return strcmp(name, missing) == 0 ? NULL : __real_cuda_driver_function(name, version);
 }
 
-/* The driver is asked once in a process: this is the only test that lends memory. */
-static void without_a_look_at_all_work_no_memory_is_lent(void **state)
-{
-    (void)state;
-    missing = "cuCtxRecordEvent";
-    gmd_error error = {""};
-    bench b = open_bench(GMD_GIB, "expandable_segments:True");
-    take(&b, 512);
-    assert_int_equal(gmd_allocator_yield_memory(b.a, 0, &error), GMD_FAILED);
-    assert_non_null(strstr(error.text, "CUDA 12.5"));
-    close_bench(&b);
-}
-
 /* As long as one is missing they are all looked for again. */
-static void without_one_of_its_functions_there_are_no_expandable_segments(void **state)
+TEST(without_one_of_its_functions_there_are_no_expandable_segments)
 {
-    (void)state;
     static const char *const names[] = {"cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate",
                                         "cuMemRelease",        "cuMemMap",         "cuMemUnmap",
                                         "cuMemSetAccess"};
@@ -45,11 +31,14 @@ static void without_one_of_its_functions_there_are_no_expandable_segments(void *
     }
 }
 
-int main(void)
+/* The driver is asked once in a process: this is the only test that lends memory. */
+TEST(without_a_look_at_all_work_no_memory_is_lent)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_one_of_its_functions_there_are_no_expandable_segments),
-        cmocka_unit_test(without_a_look_at_all_work_no_memory_is_lent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    missing = "cuCtxRecordEvent";
+    gmd_error error = {""};
+    bench b = open_bench(GMD_GIB, "expandable_segments:True");
+    take(&b, 512);
+    assert_int_equal(gmd_allocator_yield_memory(b.a, 0, &error), GMD_FAILED);
+    assert_non_null(strstr(error.text, "CUDA 12.5"));
+    close_bench(&b);
 }

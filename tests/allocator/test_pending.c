@@ -21,18 +21,16 @@ static uint64_t fill_and_free_in_use(const bench *b)
     return middle;
 }
 
-static void a_block_waits_for_the_streams_it_was_recorded_on(void **state)
+TEST(a_block_waits_for_the_streams_it_was_recorded_on)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = free_in_use(&b, 512);
     assert_int_not_equal(take(&b, 512), first);
     close_bench(&b);
 }
 
-static void it_is_free_once_their_work_is_done(void **state)
+TEST(it_is_free_once_their_work_is_done)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = free_in_use(&b, 512);
     gmd_sim_advance(1000);
@@ -40,9 +38,8 @@ static void it_is_free_once_their_work_is_done(void **state)
     close_bench(&b);
 }
 
-static void work_that_is_queued_after_the_record_counts_too(void **state)
+TEST(work_that_is_queued_after_the_record_counts_too)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     record(&b, first, b.s2);
@@ -53,9 +50,8 @@ static void work_that_is_queued_after_the_record_counts_too(void **state)
     close_bench(&b);
 }
 
-static void a_record_on_its_own_stream_changes_nothing(void **state)
+TEST(a_record_on_its_own_stream_changes_nothing)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     record(&b, first, b.s1);
@@ -66,9 +62,8 @@ static void a_record_on_its_own_stream_changes_nothing(void **state)
 }
 
 /* pytorch#71616 */
-static void a_long_stream_holds_up_no_block_of_another(void **state)
+TEST(a_long_stream_holds_up_no_block_of_another)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t of_slow = take(&b, 512), of_quick = take(&b, 512);
     record(&b, of_slow, b.s2);
@@ -82,9 +77,8 @@ static void a_long_stream_holds_up_no_block_of_another(void **state)
     close_bench(&b);
 }
 
-static void a_pending_block_is_active_but_not_allocated(void **state)
+TEST(a_pending_block_is_active_but_not_allocated)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     free_in_use(&b, 4096);
     assert_int_equal(stats_of(&b).allocated_bytes, 0);
@@ -93,9 +87,8 @@ static void a_pending_block_is_active_but_not_allocated(void **state)
 }
 
 /* pytorch#189504: the block that the wait brings back is what serves the request. */
-static void a_full_device_waits_for_pending_frees_and_looks_again(void **state)
+TEST(a_full_device_waits_for_pending_frees_and_looks_again)
 {
-    (void)state;
     bench b = open_bench(64 * GMD_MIB, "");
     uint64_t first = fill_and_free_in_use(&b);
     assert_int_equal(take(&b, 18 * GMD_MIB), first);
@@ -104,9 +97,8 @@ static void a_full_device_waits_for_pending_frees_and_looks_again(void **state)
     close_bench(&b);
 }
 
-static void as_a_quirk_it_reports_out_of_memory_and_counts_it(void **state)
+TEST(as_a_quirk_it_reports_out_of_memory_and_counts_it)
 {
-    (void)state;
     bench b = open_bench(64 * GMD_MIB, "");
     gmd_allocator_set_quirk(b.a, GMD_QUIRK_SPURIOUS_OOM, true);
     fill_and_free_in_use(&b);
@@ -115,9 +107,8 @@ static void as_a_quirk_it_reports_out_of_memory_and_counts_it(void **state)
     close_bench(&b);
 }
 
-static void a_failed_event_keeps_the_block_until_one_can_be_had(void **state)
+TEST(a_failed_event_keeps_the_block_until_one_can_be_had)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     record(&b, first, b.s2);
@@ -132,9 +123,8 @@ static void a_failed_event_keeps_the_block_until_one_can_be_had(void **state)
 }
 
 /* pytorch#66936: every call with the handle of a destroyed stream crashes on a real device. */
-static void a_stream_that_is_forgotten_is_not_called_any_more(void **state)
+TEST(a_stream_that_is_forgotten_is_not_called_any_more)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     record(&b, first, b.s2);
@@ -147,9 +137,8 @@ static void a_stream_that_is_forgotten_is_not_called_any_more(void **state)
     close_bench(&b);
 }
 
-static void nor_is_it_for_a_block_in_the_last_slot(void **state)
+TEST(nor_is_it_for_a_block_in_the_last_slot)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t last = take_in_last_slot(b.a, b.s1);
     record(&b, last, b.s2);
@@ -160,18 +149,16 @@ static void nor_is_it_for_a_block_in_the_last_slot(void **state)
     close_bench(&b);
 }
 
-static void destroying_the_allocator_gives_back_a_block_in_the_last_slot(void **state)
+TEST(destroying_the_allocator_gives_back_a_block_in_the_last_slot)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     take_in_last_slot(b.a, b.s1);
     close_bench(&b);
     assert_int_equal(device_state().physical_bytes, 0);
 }
 
-static void empty_cache_gives_the_events_back(void **state)
+TEST(empty_cache_gives_the_events_back)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     record(&b, first, b.s2);
@@ -184,9 +171,8 @@ static void empty_cache_gives_the_events_back(void **state)
     close_bench(&b);
 }
 
-static void a_record_of_what_is_not_live_is_refused(void **state)
+TEST(a_record_of_what_is_not_live_is_refused)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     give(&b, first);
@@ -194,18 +180,16 @@ static void a_record_of_what_is_not_live_is_refused(void **state)
     close_bench(&b);
 }
 
-static void a_pending_block_is_freed_only_once(void **state)
+TEST(a_pending_block_is_freed_only_once)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = free_in_use(&b, 512);
     assert_false(gmd_allocator_free(b.a, (void *)(uintptr_t)first, 0, b.s1));
     close_bench(&b);
 }
 
-static void destroying_the_allocator_waits_for_pending_frees(void **state)
+TEST(destroying_the_allocator_waits_for_pending_frees)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     free_in_use(&b, 512);
     close_bench(&b);
@@ -213,9 +197,8 @@ static void destroying_the_allocator_waits_for_pending_frees(void **state)
     assert_int_equal(device_state().event_count, 0);
 }
 
-static void destroying_the_allocator_leaves_nothing_for_a_stream_under_capture(void **state)
+TEST(destroying_the_allocator_leaves_nothing_for_a_stream_under_capture)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 20 * GMD_MIB);
     record(&b, first, b.s2);
@@ -252,9 +235,8 @@ static bool destroying_gives_all_back(const char *conf, const char *call, uint64
     return is_reached;
 }
 
-static void destroying_the_allocator_gives_all_back_though_a_call_is_refused_once(void **state)
+TEST(destroying_the_allocator_gives_all_back_though_a_call_is_refused_once)
 {
-    (void)state;
     static const char *const calls[] = {"cudaGetDevice",
                                         "cudaFree",
                                         "cudaEventDestroy",
@@ -273,9 +255,8 @@ static void destroying_the_allocator_gives_all_back_though_a_call_is_refused_onc
     }
 }
 
-static void a_second_record_on_the_same_stream_changes_nothing(void **state)
+TEST(a_second_record_on_the_same_stream_changes_nothing)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     record(&b, first, b.s2);
@@ -284,30 +265,4 @@ static void a_second_record_on_the_same_stream_changes_nothing(void **state)
     give(&b, first);
     assert_int_equal(device_state().event_count, 1);
     close_bench(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_waits_for_the_streams_it_was_recorded_on),
-        cmocka_unit_test(it_is_free_once_their_work_is_done),
-        cmocka_unit_test(work_that_is_queued_after_the_record_counts_too),
-        cmocka_unit_test(a_record_on_its_own_stream_changes_nothing),
-        cmocka_unit_test(a_long_stream_holds_up_no_block_of_another),
-        cmocka_unit_test(a_pending_block_is_active_but_not_allocated),
-        cmocka_unit_test(a_full_device_waits_for_pending_frees_and_looks_again),
-        cmocka_unit_test(as_a_quirk_it_reports_out_of_memory_and_counts_it),
-        cmocka_unit_test(a_failed_event_keeps_the_block_until_one_can_be_had),
-        cmocka_unit_test(a_stream_that_is_forgotten_is_not_called_any_more),
-        cmocka_unit_test(nor_is_it_for_a_block_in_the_last_slot),
-        cmocka_unit_test(destroying_the_allocator_gives_back_a_block_in_the_last_slot),
-        cmocka_unit_test(empty_cache_gives_the_events_back),
-        cmocka_unit_test(a_record_of_what_is_not_live_is_refused),
-        cmocka_unit_test(a_pending_block_is_freed_only_once),
-        cmocka_unit_test(destroying_the_allocator_waits_for_pending_frees),
-        cmocka_unit_test(destroying_the_allocator_leaves_nothing_for_a_stream_under_capture),
-        cmocka_unit_test(destroying_the_allocator_gives_all_back_though_a_call_is_refused_once),
-        cmocka_unit_test(a_second_record_on_the_same_stream_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

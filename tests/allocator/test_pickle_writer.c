@@ -1,11 +1,5 @@
 /* What pickle_writer writes, gmd's own reader of pickles reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "pickle.h"
 #include "pickle_writer.h"
 
@@ -46,6 +40,8 @@ static int close_fixture(void **state)
     return 0;
 }
 
+FIXTURE(pickle_writer, open_fixture, close_fixture);
+
 static const gmd_pickle_value *finish(fixture *f)
 {
     enum { MOST = 1 << 20 };
@@ -63,7 +59,7 @@ static const gmd_pickle_value *finish(fixture *f)
     return &f->seen.root;
 }
 
-static void numbers_of_every_length_come_back(void **state)
+TEST_F(pickle_writer, numbers_of_every_length_come_back)
 {
     fixture *f = *state;
     const uint64_t numbers[] = {0,          1,
@@ -90,7 +86,7 @@ static void numbers_of_every_length_come_back(void **state)
     }
 }
 
-static void a_negative_number_comes_back(void **state)
+TEST_F(pickle_writer, a_negative_number_comes_back)
 {
     fixture *f = *state;
     pickle_integer(&f->w, -1);
@@ -99,14 +95,14 @@ static void a_negative_number_comes_back(void **state)
     assert_int_equal(root->negative, -1);
 }
 
-static void a_real_number_comes_back(void **state)
+TEST_F(pickle_writer, a_real_number_comes_back)
 {
     fixture *f = *state;
     pickle_real(&f->w, 0.6);
     assert_true(finish(f)->real == 0.6);
 }
 
-static void a_list_longer_than_a_batch_is_whole(void **state)
+TEST_F(pickle_writer, a_list_longer_than_a_batch_is_whole)
 {
     fixture *f = *state;
     enum { COUNT = 2500 };
@@ -122,7 +118,7 @@ static void a_list_longer_than_a_batch_is_whole(void **state)
     assert_int_equal(root->items->values[COUNT - 1].number, COUNT - 1);
 }
 
-static void an_empty_list_is_one(void **state)
+TEST_F(pickle_writer, an_empty_list_is_one)
 {
     fixture *f = *state;
     pickle_list list;
@@ -133,7 +129,7 @@ static void an_empty_list_is_one(void **state)
     assert_int_equal(root->items->count, 0);
 }
 
-static void what_is_remembered_comes_again(void **state)
+TEST_F(pickle_writer, what_is_remembered_comes_again)
 {
     fixture *f = *state;
     enum { COUNT = 300 }; /* numbers of one byte and of four */
@@ -156,7 +152,7 @@ static void what_is_remembered_comes_again(void **state)
     assert_memory_equal(values[COUNT + 1].text, "299", 3);
 }
 
-static void long_text_comes_back(void **state)
+TEST_F(pickle_writer, long_text_comes_back)
 {
     fixture *f = *state;
     enum { LENGTH = 200000 }; /* more than the file's buffer */
@@ -170,7 +166,7 @@ static void long_text_comes_back(void **state)
 }
 
 /* Python refuses a file with text that is not UTF-8. */
-static void what_is_not_utf8_is_written_as_question_marks(void **state)
+TEST_F(pickle_writer, what_is_not_utf8_is_written_as_question_marks)
 {
     fixture *f = *state;
     const char text[] = "\xc3\xa4 \xff \xc3( \xed\xa0\x80 \xf0\x9f\x98\x80 \xe2\x82";
@@ -179,21 +175,4 @@ static void what_is_not_utf8_is_written_as_question_marks(void **state)
     const gmd_pickle_value *root = finish(f);
     assert_int_equal(root->length, sizeof expected - 1);
     assert_memory_equal(root->text, expected, sizeof expected - 1);
-}
-
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FIXTURE(numbers_of_every_length_come_back),
-        WITH_FIXTURE(a_negative_number_comes_back),
-        WITH_FIXTURE(a_real_number_comes_back),
-        WITH_FIXTURE(a_list_longer_than_a_batch_is_whole),
-        WITH_FIXTURE(an_empty_list_is_one),
-        WITH_FIXTURE(what_is_remembered_comes_again),
-        WITH_FIXTURE(long_text_comes_back),
-        WITH_FIXTURE(what_is_not_utf8_is_written_as_question_marks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

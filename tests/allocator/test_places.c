@@ -1,12 +1,6 @@
 /* Places: where segments lie for the order of blocks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_size.h"
+#include "gmd_test.h"
 #include "places.h"
 
 #define ABOVE_ALL ((uint64_t)1 << 52)
@@ -24,9 +18,8 @@ static uint64_t add(places *p, uint64_t address, uint64_t size)
     return places_add(p, address, size);
 }
 
-static void without_an_order_a_place_is_the_address(void **state)
+TEST(without_an_order_a_place_is_the_address)
 {
-    (void)state;
     places p = {0};
     assert_int_equal(add(&p, 3 * GMD_MIB, GMD_MIB), 3 * GMD_MIB);
     assert_int_equal(places_address(&p, 3 * GMD_MIB), 3 * GMD_MIB);
@@ -35,9 +28,8 @@ static void without_an_order_a_place_is_the_address(void **state)
     places_release(&p);
 }
 
-static void segments_get_the_places_that_were_given_in_turn(void **state)
+TEST(segments_get_the_places_that_were_given_in_turn)
 {
-    (void)state;
     const uint64_t given[] = {8 * GMD_MIB, 4 * GMD_MIB};
     places p = with_order(given, 2);
     assert_int_equal(add(&p, GMD_GIB, GMD_MIB), given[0]);
@@ -45,9 +37,8 @@ static void segments_get_the_places_that_were_given_in_turn(void **state)
     places_release(&p);
 }
 
-static void further_segments_lie_above_all_others_one_behind_the_other(void **state)
+TEST(further_segments_lie_above_all_others_one_behind_the_other)
 {
-    (void)state;
     const uint64_t given[] = {8 * GMD_MIB};
     places p = with_order(given, 1);
     add(&p, GMD_GIB, GMD_MIB);
@@ -67,32 +58,28 @@ static uint64_t second_at(uint64_t place)
     return second;
 }
 
-static void a_place_where_another_segment_lies_is_not_taken(void **state)
+TEST(a_place_where_another_segment_lies_is_not_taken)
 {
-    (void)state;
     assert_int_equal(second_at(8 * GMD_MIB), ABOVE_ALL);
     assert_int_equal(second_at(12 * GMD_MIB - 512), ABOVE_ALL);
     assert_int_equal(second_at(4 * GMD_MIB + 512), ABOVE_ALL);
 }
 
-static void a_place_next_to_another_segment_is_taken(void **state)
+TEST(a_place_next_to_another_segment_is_taken)
 {
-    (void)state;
     assert_int_equal(second_at(12 * GMD_MIB), 12 * GMD_MIB);
     assert_int_equal(second_at(4 * GMD_MIB), 4 * GMD_MIB);
 }
 
-static void a_place_that_would_end_above_all_given_ones_is_not_taken(void **state)
+TEST(a_place_that_would_end_above_all_given_ones_is_not_taken)
 {
-    (void)state;
     assert_int_equal(second_at(ABOVE_ALL - 4 * GMD_MIB), ABOVE_ALL - 4 * GMD_MIB);
     assert_int_equal(second_at(ABOVE_ALL - 4 * GMD_MIB + 512), ABOVE_ALL);
     assert_int_equal(second_at(0), ABOVE_ALL);
 }
 
-static void a_place_is_free_again_when_its_segment_is_gone(void **state)
+TEST(a_place_is_free_again_when_its_segment_is_gone)
 {
-    (void)state;
     const uint64_t given[] = {8 * GMD_MIB, 2 * GMD_MIB, 8 * GMD_MIB};
     places p = with_order(given, 3);
     add(&p, GMD_GIB, GMD_MIB);
@@ -107,9 +94,8 @@ static void a_place_is_free_again_when_its_segment_is_gone(void **state)
 enum { MANY = 200 }; /* more than there is room for at first */
 
 /* Segments of 1 MiB, every other MiB of addresses, in another order by place. */
-static void every_byte_of_a_segment_has_a_place_and_comes_back_from_it(void **state)
+TEST(every_byte_of_a_segment_has_a_place_and_comes_back_from_it)
 {
-    (void)state;
     uint64_t given[MANY];
     for (uint64_t i = 0; i < MANY; i++) {
         given[i] = (i * 77 % MANY + 1) * 3 * GMD_MIB;
@@ -128,9 +114,8 @@ static void every_byte_of_a_segment_has_a_place_and_comes_back_from_it(void **st
     places_release(&p);
 }
 
-static void what_is_in_no_segment_has_no_place(void **state)
+TEST(what_is_in_no_segment_has_no_place)
 {
-    (void)state;
     const uint64_t given[] = {8 * GMD_MIB};
     places p = with_order(given, 1);
     assert_int_equal(places_place(&p, GMD_GIB), 0);
@@ -138,20 +123,4 @@ static void what_is_in_no_segment_has_no_place(void **state)
     assert_int_equal(places_place(&p, GMD_GIB - 1), 0);
     assert_int_equal(places_place(&p, GMD_GIB + GMD_MIB), 0);
     places_release(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_an_order_a_place_is_the_address),
-        cmocka_unit_test(segments_get_the_places_that_were_given_in_turn),
-        cmocka_unit_test(further_segments_lie_above_all_others_one_behind_the_other),
-        cmocka_unit_test(a_place_where_another_segment_lies_is_not_taken),
-        cmocka_unit_test(a_place_next_to_another_segment_is_taken),
-        cmocka_unit_test(a_place_that_would_end_above_all_given_ones_is_not_taken),
-        cmocka_unit_test(a_place_is_free_again_when_its_segment_is_gone),
-        cmocka_unit_test(every_byte_of_a_segment_has_a_place_and_comes_back_from_it),
-        cmocka_unit_test(what_is_in_no_segment_has_no_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* libgmd_allocator.so as a program meets it: found by name, one allocator for the process. */
 #define _GNU_SOURCE /* memmem */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 #include "gmd_sim.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -85,17 +79,15 @@ static gmd_stats stats(void)
 
 /* --- settings ------------------------------------------------------------------------------ */
 
-static void settings_that_are_not_known_are_refused_with_their_place(void **state)
+TEST(settings_that_are_not_known_are_refused_with_their_place)
 {
-    (void)state;
     assert_int_equal(plugin.configure("colour:red", message, sizeof message), -1);
     assert_non_null(strstr(message, "colour"));
     assert_int_equal(plugin.configure("", message, sizeof message), 0);
 }
 
-static void settings_that_are_too_long_are_refused(void **state)
+TEST(settings_that_are_too_long_are_refused)
 {
-    (void)state;
     static char text[8192];
     memset(text, ' ', sizeof text - 1);
     assert_int_equal(plugin.configure(text, message, sizeof message), -1);
@@ -104,16 +96,14 @@ static void settings_that_are_too_long_are_refused(void **state)
 
 /* --- requests ------------------------------------------------------------------------------ */
 
-static void what_does_not_fit_is_refused_without_another_error(void **state)
+TEST(what_does_not_fit_is_refused_without_another_error)
 {
-    (void)state;
     assert_null(plugin.malloc(2 * GMD_GIB, 0, NULL));
     assert_null(plugin.last_error());
 }
 
-static void a_foreign_pointer_is_not_freed(void **state)
+TEST(a_foreign_pointer_is_not_freed)
 {
-    (void)state;
     void *p = plugin.malloc(100, 0, NULL);
     plugin.free((char *)p + 8, 100, 0, NULL);
     assert_int_equal(stats().allocation_count, 1);
@@ -121,9 +111,8 @@ static void a_foreign_pointer_is_not_freed(void **state)
     assert_int_equal(stats().allocation_count, 0);
 }
 
-static void a_fraction_limits_what_is_reserved(void **state)
+TEST(a_fraction_limits_what_is_reserved)
 {
-    (void)state;
     plugin.set_memory_fraction(0.25, 0);
     assert_null(plugin.malloc(300 * GMD_MIB, 0, NULL));
     plugin.set_memory_fraction(1, 0);
@@ -132,27 +121,24 @@ static void a_fraction_limits_what_is_reserved(void **state)
     plugin.free(p, 0, 0, NULL);
 }
 
-static void peaks_begin_anew_where_they_are_reset(void **state)
+TEST(peaks_begin_anew_where_they_are_reset)
 {
-    (void)state;
     plugin.free(plugin.malloc(GMD_MIB, 0, NULL), 0, 0, NULL);
     assert_int_not_equal(stats().allocated_bytes_peak, 0);
     plugin.reset_peak_stats(0);
     assert_int_equal(stats().allocated_bytes_peak, 0);
 }
 
-static void it_tells_what_it_would_ask_the_device_for(void **state)
+TEST(it_tells_what_it_would_ask_the_device_for)
 {
-    (void)state;
     assert_int_equal(plugin.device_request(1), 2 * GMD_MIB);
     assert_int_equal(plugin.device_request(11 * GMD_MIB), 12 * GMD_MIB);
 }
 
 /* --- devices, pools, quirks ---------------------------------------------------------------- */
 
-static void a_device_that_is_not_there_is_refused(void **state)
+TEST(a_device_that_is_not_there_is_refused)
 {
-    (void)state;
     const uint64_t id[2] = {0, 1};
     gmd_stats s = {.struct_size = sizeof s};
     void *context;
@@ -168,9 +154,8 @@ static void a_device_that_is_not_there_is_refused(void **state)
     assert_int_equal(plugin.yield_memory(1, message, sizeof message), -1);
 }
 
-static void a_pool_is_begun_ended_and_released_once(void **state)
+TEST(a_pool_is_begun_ended_and_released_once)
 {
-    (void)state;
     const uint64_t id[2] = {0, 1};
     void *context = NULL;
     assert_int_equal(plugin.begin_pool(0, id, NULL, &plugin), 0);
@@ -182,17 +167,15 @@ static void a_pool_is_begun_ended_and_released_once(void **state)
     assert_int_equal(plugin.release_pool(0, id), -1);
 }
 
-static void an_order_of_segments_comes_too_late_when_there_are_some(void **state)
+TEST(an_order_of_segments_comes_too_late_when_there_are_some)
 {
-    (void)state;
     void *p = plugin.malloc(100, 0, NULL);
     assert_int_equal(plugin.order_segments(0, NULL, 0), -1);
     plugin.free(p, 100, 0, NULL);
 }
 
-static void quirks_are_known_by_name(void **state)
+TEST(quirks_are_known_by_name)
 {
-    (void)state;
     static const char *const names[] = {"spurious_oom", "expandable_limit", "reservation_left",
                                         "oversize_expandable"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -205,9 +188,8 @@ static void quirks_are_known_by_name(void **state)
 
 /* --- history ------------------------------------------------------------------------------- */
 
-static void native_stacks_begin_with_the_caller(void **state)
+TEST(native_stacks_begin_with_the_caller)
 {
-    (void)state;
     static char bytes[1 << 20];
     char path[64];
     snprintf(path, sizeof path, "plugin-%ld.pickle", (long)getpid());
@@ -224,80 +206,49 @@ static void native_stacks_begin_with_the_caller(void **state)
     assert_null(memmem(bytes, size, "libgmd_allocator", 16));
 }
 
-static void a_choice_of_stacks_that_is_none_is_refused(void **state)
+TEST(a_choice_of_stacks_that_is_none_is_refused)
 {
-    (void)state;
     assert_int_equal(plugin.record_history(100, 17, message, sizeof message), -1);
     assert_non_null(strstr(message, "17"));
 }
 
-static void a_snapshot_that_cannot_be_written_says_why(void **state)
+TEST(a_snapshot_that_cannot_be_written_says_why)
 {
-    (void)state;
     assert_int_equal(plugin.dump_snapshot("no/such/folder/file", message, sizeof message), -1);
     assert_non_null(strstr(message, "no/such/folder"));
 }
 
-static void a_message_is_no_format(void **state)
+TEST(a_message_is_no_format)
 {
-    (void)state;
     assert_int_equal(plugin.dump_snapshot("no/such/100%%/file", message, sizeof message), -1);
     assert_non_null(strstr(message, "no/such/100%%/file"));
 }
 
-static void only_what_goes_wrong_has_a_message(void **state)
+TEST(only_what_goes_wrong_has_a_message)
 {
-    (void)state;
     memcpy(message, "before", sizeof "before");
     assert_int_equal(plugin.record_history(0, GMD_STACKS_OFF, message, sizeof message), 0);
     assert_string_equal(message, "before");
     assert_int_equal(plugin.record_history(100, 17, NULL, 0), -1);
 }
 
-static void settings_come_too_late_once_it_is_in_use(void **state)
+TEST(settings_come_too_late_once_it_is_in_use)
 {
-    (void)state;
     plugin.free(plugin.malloc(512, 0, NULL), 512, 0, NULL);
     assert_int_equal(plugin.configure("", message, sizeof message), -1);
     assert_string_equal(message, "the settings come too late: the allocator is in use");
 }
 
-static void memory_that_was_not_lent_is_not_restored(void **state)
+TEST(memory_that_was_not_lent_is_not_restored)
 {
-    (void)state;
     assert_int_equal(plugin.restore_memory(0, message, sizeof message), -1);
     assert_string_equal(message, "restore_memory: the memory is not lent");
 }
 
-static void memory_of_cudamalloc_is_not_lent_and_the_message_says_why(void **state)
+TEST(memory_of_cudamalloc_is_not_lent_and_the_message_says_why)
 {
-    (void)state;
     assert_int_equal(plugin.yield_memory(0, message, sizeof message), -1);
     assert_non_null(strstr(message, "expandable_segments"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_that_are_not_known_are_refused_with_their_place),
-        cmocka_unit_test(settings_that_are_too_long_are_refused),
-        cmocka_unit_test(what_does_not_fit_is_refused_without_another_error),
-        cmocka_unit_test(a_foreign_pointer_is_not_freed),
-        cmocka_unit_test(a_fraction_limits_what_is_reserved),
-        cmocka_unit_test(peaks_begin_anew_where_they_are_reset),
-        cmocka_unit_test(it_tells_what_it_would_ask_the_device_for),
-        cmocka_unit_test(a_device_that_is_not_there_is_refused),
-        cmocka_unit_test(a_pool_is_begun_ended_and_released_once),
-        cmocka_unit_test(an_order_of_segments_comes_too_late_when_there_are_some),
-        cmocka_unit_test(quirks_are_known_by_name),
-        cmocka_unit_test(native_stacks_begin_with_the_caller),
-        cmocka_unit_test(a_choice_of_stacks_that_is_none_is_refused),
-        cmocka_unit_test(a_snapshot_that_cannot_be_written_says_why),
-        cmocka_unit_test(a_message_is_no_format),
-        cmocka_unit_test(only_what_goes_wrong_has_a_message),
-        cmocka_unit_test(settings_come_too_late_once_it_is_in_use),
-        cmocka_unit_test(memory_that_was_not_lent_is_not_restored),
-        cmocka_unit_test(memory_of_cudamalloc_is_not_lent_and_the_message_says_why),
-    };
-    return cmocka_run_group_tests(tests, open_plugin, NULL);
-}
+TEST_GROUP(open_plugin, NULL);

@@ -1,15 +1,9 @@
 /* libgmd_allocator.so on a machine that has no CUDA device: every function refuses or does nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 #include "gmd_sim.h"
+#include "gmd_test.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -38,9 +32,8 @@ static int open_library(void **state)
         memcpy(&(variable), &found, sizeof found);                                                 \
     } while (0)
 
-static void no_memory_is_given_and_none_taken(void **state)
+TEST(no_memory_is_given_and_none_taken)
 {
-    (void)state;
     void *(*take)(size_t, int, cudaStream_t);
     void (*give)(void *, size_t, int, cudaStream_t), (*record)(void *, cudaStream_t);
     FIND(take, "gmd_malloc");
@@ -53,9 +46,8 @@ static void no_memory_is_given_and_none_taken(void **state)
     assert_int_equal(gmd_sim_call_count("cudaFree"), 0);
 }
 
-static void there_is_nothing_to_be_told(void **state)
+TEST(there_is_nothing_to_be_told)
 {
-    (void)state;
     int (*stats)(int, gmd_stats *), (*each)(int, gmd_stat_fn *, void *),
         (*walk)(int, gmd_walk_fn *, void *);
     uint64_t (*request)(size_t), (*place)(int, uint64_t);
@@ -75,9 +67,8 @@ static void there_is_nothing_to_be_told(void **state)
     assert_int_equal(quirk("no such quirk"), -1);
 }
 
-static void nothing_can_be_set(void **state)
+TEST(nothing_can_be_set)
 {
-    (void)state;
     void (*empty)(void), (*fraction)(double, int), (*peaks)(int);
     int (*order)(int, const uint64_t *, size_t), (*quirk)(const char *, int);
     const uint64_t given[] = {512};
@@ -93,9 +84,8 @@ static void nothing_can_be_set(void **state)
     assert_int_equal(quirk("no such quirk", 1), -1);
 }
 
-static void there_are_no_pools(void **state)
+TEST(there_are_no_pools)
 {
-    (void)state;
     int (*begin)(int, const uint64_t[2], bool (*)(void *, cudaStream_t), void *);
     int (*end)(int, const uint64_t[2], void **), (*release)(int, const uint64_t[2]);
     const uint64_t id[2] = {0, 1};
@@ -108,9 +98,8 @@ static void there_are_no_pools(void **state)
     assert_int_equal(release(0, id), -1);
 }
 
-static void history_and_loans_say_that_there_is_no_device(void **state)
+TEST(history_and_loans_say_that_there_is_no_device)
 {
-    (void)state;
     int (*record)(uint64_t, int, char *, size_t), (*dump)(const char *, char *, size_t);
     int (*lend)(int, char *, size_t);
     char message[200];
@@ -129,14 +118,4 @@ static void history_and_loans_say_that_there_is_no_device(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_memory_is_given_and_none_taken),
-        cmocka_unit_test(there_is_nothing_to_be_told),
-        cmocka_unit_test(nothing_can_be_set),
-        cmocka_unit_test(there_are_no_pools),
-        cmocka_unit_test(history_and_loans_say_that_there_is_no_device),
-    };
-    return cmocka_run_group_tests(tests, open_library, NULL);
-}
+TEST_GROUP(open_library, NULL);

@@ -1,9 +1,8 @@
 /* What is done before memory is refused: callbacks, garbage collection, oversize blocks. */
 #include "allocator_test.h"
 
-static void an_oversize_block_is_not_for_smaller_requests(void **state)
+TEST(an_oversize_block_is_not_for_smaller_requests)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "max_split_size_mb:20");
     uint64_t large = take(&b, 100 * GMD_MIB);
     give(&b, large);
@@ -11,9 +10,8 @@ static void an_oversize_block_is_not_for_smaller_requests(void **state)
     close_bench(&b);
 }
 
-static void an_oversize_block_is_for_requests_that_waste_little_of_it(void **state)
+TEST(an_oversize_block_is_for_requests_that_waste_little_of_it)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "max_split_size_mb:20,max_non_split_rounding_mb:30");
     uint64_t large = take(&b, 100 * GMD_MIB);
     give(&b, large);
@@ -22,9 +20,8 @@ static void an_oversize_block_is_for_requests_that_waste_little_of_it(void **sta
     close_bench(&b);
 }
 
-static void an_oversize_block_is_never_split(void **state)
+TEST(an_oversize_block_is_never_split)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "max_split_size_mb:20");
     give(&b, take(&b, 100 * GMD_MIB));
     take(&b, 90 * GMD_MIB);
@@ -33,9 +30,8 @@ static void an_oversize_block_is_never_split(void **state)
 }
 
 /* pytorch#159567: so many that they make up the size, the largest first. */
-static void oversize_blocks_are_given_back_for_an_oversize_request(void **state)
+TEST(oversize_blocks_are_given_back_for_an_oversize_request)
 {
-    (void)state;
     bench b = open_bench(200 * GMD_MIB, "max_split_size_mb:20");
     uint64_t blocks[] = {take(&b, 60 * GMD_MIB), take(&b, 50 * GMD_MIB), take(&b, 40 * GMD_MIB),
                          take(&b, 30 * GMD_MIB)};
@@ -49,9 +45,8 @@ static void oversize_blocks_are_given_back_for_an_oversize_request(void **state)
 }
 
 /* A request that is not for the block itself, being below that size. */
-static void an_oversize_block_of_just_the_least_size_is_given_back(void **state)
+TEST(an_oversize_block_of_just_the_least_size_is_given_back)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, "max_split_size_mb:40");
     uint64_t small = take(&b, 512), oversize = take(&b, 40 * GMD_MIB),
              large = take(&b, 30 * GMD_MIB);
@@ -64,9 +59,8 @@ static void an_oversize_block_of_just_the_least_size_is_given_back(void **state)
     close_bench(&b);
 }
 
-static void garbage_is_what_was_passed_over_longest(void **state)
+TEST(garbage_is_what_was_passed_over_longest)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, "garbage_collection_threshold:0.65");
     gmd_allocator_set_memory_fraction(b.a, 0.99, 0);
     uint64_t old = take(&b, 12 * GMD_MIB), young = take(&b, 20 * GMD_MIB);
@@ -82,9 +76,8 @@ static void garbage_is_what_was_passed_over_longest(void **state)
 }
 
 /* Both blocks are of one age then, which is the mean. */
-static void what_was_passed_over_before_there_was_a_limit_is_no_older(void **state)
+TEST(what_was_passed_over_before_there_was_a_limit_is_no_older)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.085"); /* 86 MiB */
     uint64_t old = take(&b, 12 * GMD_MIB), young = take(&b, 14 * GMD_MIB);
     give(&b, old);
@@ -100,9 +93,8 @@ static void what_was_passed_over_before_there_was_a_limit_is_no_older(void **sta
 
 /* As in torch, where a limit is a limit: what then serves the request is a block that was pending.
  */
-static void with_a_limit_of_nothing_all_that_is_cached_is_garbage(void **state)
+TEST(with_a_limit_of_nothing_all_that_is_cached_is_garbage)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.5");
     uint64_t pending = take(&b, 30 * GMD_MIB);
     give(&b, take(&b, 20 * GMD_MIB));
@@ -115,9 +107,8 @@ static void with_a_limit_of_nothing_all_that_is_cached_is_garbage(void **state)
     close_bench(&b);
 }
 
-static void below_the_threshold_nothing_is_collected(void **state)
+TEST(below_the_threshold_nothing_is_collected)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, "garbage_collection_threshold:0.9");
     gmd_allocator_set_memory_fraction(b.a, 0.99, 0);
     give(&b, take(&b, 20 * GMD_MIB));
@@ -145,9 +136,8 @@ static bool spare_it(void *context)
     return true;
 }
 
-static void a_callback_may_free_what_then_serves_the_request(void **state)
+TEST(a_callback_may_free_what_then_serves_the_request)
 {
-    (void)state;
     bench b = open_bench(64 * GMD_MIB, "");
     owner o = {.b = &b, .address = take(&b, 40 * GMD_MIB)};
     uint64_t spared = o.address;
@@ -172,9 +162,8 @@ static bool allocate_once(void *context)
     return is_served;
 }
 
-static void a_callback_that_allocates_is_not_called_by_itself(void **state)
+TEST(a_callback_that_allocates_is_not_called_by_itself)
 {
-    (void)state;
     bench b = open_bench(64 * GMD_MIB, "");
     owner o = {.b = &b};
     assert_true(gmd_allocator_on_low_memory(b.a, allocate_too, &o));
@@ -185,9 +174,8 @@ static void a_callback_that_allocates_is_not_called_by_itself(void **state)
 
 /* Blocks age by what looks for one of their pool: a request three times at most, with a callback's
  * own. Ages of 7, 4 and 1 have a mean of 4, so two are garbage. */
-static void a_callback_s_request_ages_blocks_once(void **state)
+TEST(a_callback_s_request_ages_blocks_once)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "garbage_collection_threshold:0.153"); /* 155 MiB */
     gmd_allocator_set_memory_fraction(b.a, 0.99, 0);
     owner o = {.b = &b, .takes = 22 * GMD_MIB};
@@ -207,9 +195,8 @@ static void a_callback_s_request_ages_blocks_once(void **state)
     close_bench(&b);
 }
 
-static void a_callback_is_not_called_while_the_cache_serves(void **state)
+TEST(a_callback_is_not_called_while_the_cache_serves)
 {
-    (void)state;
     bench b = open_bench(64 * GMD_MIB, "");
     owner o = {.b = &b};
     give(&b, take(&b, 512));
@@ -219,9 +206,8 @@ static void a_callback_is_not_called_while_the_cache_serves(void **state)
     close_bench(&b);
 }
 
-static void a_limit_of_the_settings_holds_from_the_first_request_on(void **state)
+TEST(a_limit_of_the_settings_holds_from_the_first_request_on)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, "per_process_memory_fraction:0.25");
     assert_int_equal(take(&b, 30 * GMD_MIB), 0);
     assert_true(take(&b, 22 * GMD_MIB) != 0);
@@ -230,9 +216,8 @@ static void a_limit_of_the_settings_holds_from_the_first_request_on(void **state
 
 /* Found by AFL++: the fraction was ignored for the request during which it could not be looked up.
  */
-static void a_limit_of_the_settings_holds_while_the_device_s_size_is_not_known(void **state)
+TEST(a_limit_of_the_settings_holds_while_the_device_s_size_is_not_known)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "per_process_memory_fraction:0.5");
     gmd_sim_fault("cudaMemGetInfo", 1, false, cudaErrorMemoryAllocation);
     uint64_t too_much = take(&b, 600 * GMD_MIB);
@@ -242,35 +227,11 @@ static void a_limit_of_the_settings_holds_while_the_device_s_size_is_not_known(v
     close_bench(&b);
 }
 
-static void a_limit_that_is_set_later_holds_in_its_place(void **state)
+TEST(a_limit_that_is_set_later_holds_in_its_place)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, "per_process_memory_fraction:0.25");
     assert_true(take(&b, 22 * GMD_MIB) != 0);
     assert_true(gmd_allocator_set_memory_fraction(b.a, 1, 0));
     assert_true(take(&b, 60 * GMD_MIB) != 0);
     close_bench(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_oversize_block_is_not_for_smaller_requests),
-        cmocka_unit_test(an_oversize_block_is_for_requests_that_waste_little_of_it),
-        cmocka_unit_test(an_oversize_block_is_never_split),
-        cmocka_unit_test(oversize_blocks_are_given_back_for_an_oversize_request),
-        cmocka_unit_test(an_oversize_block_of_just_the_least_size_is_given_back),
-        cmocka_unit_test(garbage_is_what_was_passed_over_longest),
-        cmocka_unit_test(what_was_passed_over_before_there_was_a_limit_is_no_older),
-        cmocka_unit_test(with_a_limit_of_nothing_all_that_is_cached_is_garbage),
-        cmocka_unit_test(below_the_threshold_nothing_is_collected),
-        cmocka_unit_test(a_callback_may_free_what_then_serves_the_request),
-        cmocka_unit_test(a_callback_that_allocates_is_not_called_by_itself),
-        cmocka_unit_test(a_callback_s_request_ages_blocks_once),
-        cmocka_unit_test(a_callback_is_not_called_while_the_cache_serves),
-        cmocka_unit_test(a_limit_of_the_settings_holds_from_the_first_request_on),
-        cmocka_unit_test(a_limit_of_the_settings_holds_while_the_device_s_size_is_not_known),
-        cmocka_unit_test(a_limit_that_is_set_later_holds_in_its_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

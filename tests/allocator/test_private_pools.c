@@ -22,9 +22,8 @@ static void end(bench *b)
     assert_true(gmd_allocator_end_pool(b->a, 0, id, &context));
 }
 
-static void requests_of_a_stream_go_to_its_pool_and_to_no_other(void **state)
+TEST(requests_of_a_stream_go_to_its_pool_and_to_no_other)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     give(&b, take(&b, 512)); /* cached in the default pool */
     begin(&b, b.s1);
@@ -36,9 +35,8 @@ static void requests_of_a_stream_go_to_its_pool_and_to_no_other(void **state)
     close_bench(&b);
 }
 
-static void streams_that_the_filter_does_not_take_stay_in_the_default_pool(void **state)
+TEST(streams_that_the_filter_does_not_take_stay_in_the_default_pool)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take_on(&b, 512, b.s2);
     gmd_allocator_free(b.a, (void *)(uintptr_t)first, 0, b.s2);
@@ -48,9 +46,8 @@ static void streams_that_the_filter_does_not_take_stay_in_the_default_pool(void 
     close_bench(&b);
 }
 
-static void a_pool_is_there_again_for_a_second_begin(void **state)
+TEST(a_pool_is_there_again_for_a_second_begin)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     uint64_t first = take(&b, 512);
@@ -62,9 +59,29 @@ static void a_pool_is_there_again_for_a_second_begin(void **state)
     close_bench(&b);
 }
 
-static void a_second_begin_of_the_same_pool_is_refused_while_it_stands(void **state)
+static void use_and_release_pool(bench *b, uint64_t number)
 {
-    (void)state;
+    const uint64_t name[2] = {1, number};
+    void *context;
+    assert_true(gmd_allocator_begin_pool(b->a, 0, name, is_stream, b->s1));
+    give(b, take(b, 512));
+    assert_true(gmd_allocator_end_pool(b->a, 0, name, &context));
+    assert_true(gmd_allocator_release_pool(b->a, 0, name));
+    gmd_allocator_empty_cache(b->a);
+}
+
+TEST(an_allocator_goes_with_its_pools_while_requests_go_to_one)
+{
+    bench b = open_bench(GMD_GIB, "");
+    use_and_release_pool(&b, 1);
+    begin(&b, b.s2);
+    assert_true(take_on(&b, GMD_MIB, b.s2) != 0);
+    close_bench(&b);
+    assert_int_equal(device_state().physical_bytes, 0);
+}
+
+TEST(a_second_begin_of_the_same_pool_is_refused_while_it_stands)
+{
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     assert_false(gmd_allocator_begin_pool(b.a, 0, id, NULL, NULL));
@@ -74,18 +91,16 @@ static void a_second_begin_of_the_same_pool_is_refused_while_it_stands(void **st
     close_bench(&b);
 }
 
-static void the_default_pool_cannot_be_begun(void **state)
+TEST(the_default_pool_cannot_be_begun)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     const uint64_t numbers[] = {1, 0, 0, 1};
     assert_false(gmd_allocator_begin_pool(b.a, 0, numbers + 1, NULL, NULL));
     close_bench(&b);
 }
 
-static void a_released_pool_is_given_back_when_the_cache_is(void **state)
+TEST(a_released_pool_is_given_back_when_the_cache_is)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     give(&b, take(&b, 512));
@@ -97,9 +112,8 @@ static void a_released_pool_is_given_back_when_the_cache_is(void **state)
     close_bench(&b);
 }
 
-static void a_released_pool_with_a_live_block_stays_until_it_is_freed(void **state)
+TEST(a_released_pool_with_a_live_block_stays_until_it_is_freed)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     uint64_t first = take(&b, 512);
@@ -114,9 +128,8 @@ static void a_released_pool_with_a_live_block_stays_until_it_is_freed(void **sta
 }
 
 /* pytorch#175015, first half */
-static void without_a_capture_a_pool_takes_back_what_other_streams_are_done_with(void **state)
+TEST(without_a_capture_a_pool_takes_back_what_other_streams_are_done_with)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     uint64_t first = take(&b, 512);
@@ -128,9 +141,8 @@ static void without_a_capture_a_pool_takes_back_what_other_streams_are_done_with
 }
 
 /* pytorch#175015, second half */
-static void without_a_capture_a_pool_recovers_from_a_full_device(void **state)
+TEST(without_a_capture_a_pool_recovers_from_a_full_device)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, "");
     begin(&b, b.s1);
     give(&b, take(&b, 60 * GMD_MIB));
@@ -146,9 +158,8 @@ static cudaGraph_t end_capture(cudaStream_t stream)
     return graph;
 }
 
-static void a_capture_survives_new_segments(void **state)
+TEST(a_capture_survives_new_segments)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
@@ -160,9 +171,8 @@ static void a_capture_survives_new_segments(void **state)
 }
 
 /* pytorch#159594 */
-static void a_capture_survives_a_full_device(void **state)
+TEST(a_capture_survives_a_full_device)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, "max_split_size_mb:20");
     give(&b, take(&b, 60 * GMD_MIB));
     begin(&b, b.s1);
@@ -174,9 +184,8 @@ static void a_capture_survives_a_full_device(void **state)
     close_bench(&b);
 }
 
-static void during_a_capture_no_event_is_recorded_on_its_stream(void **state)
+TEST(during_a_capture_no_event_is_recorded_on_its_stream)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t first = take(&b, 512);
     record(&b, first, b.s2);
@@ -190,9 +199,8 @@ static void during_a_capture_no_event_is_recorded_on_its_stream(void **state)
     close_bench(&b);
 }
 
-static void a_captured_pool_keeps_its_addresses_while_it_is_held(void **state)
+TEST(a_captured_pool_keeps_its_addresses_while_it_is_held)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     assert_int_equal(cudaStreamBeginCapture(b.s1, cudaStreamCaptureModeGlobal), cudaSuccess);
@@ -208,9 +216,8 @@ static void a_captured_pool_keeps_its_addresses_while_it_is_held(void **state)
 }
 
 /* The block came from the cache: nothing new was asked of the device during the capture. */
-static void a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too(void **state)
+TEST(a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     give(&b, take(&b, 512));
@@ -223,9 +230,8 @@ static void a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too(
     close_bench(&b);
 }
 
-static void another_streams_request_leaves_a_capture_alone(void **state)
+TEST(another_streams_request_leaves_a_capture_alone)
 {
-    (void)state;
     bench b = open_bench(100 * GMD_MIB, "expandable_segments:True");
     uint64_t cached = take_on(&b, 60 * GMD_MIB, b.s2);
     gmd_allocator_free(b.a, (void *)(uintptr_t)cached, 0, b.s2);
@@ -237,9 +243,8 @@ static void another_streams_request_leaves_a_capture_alone(void **state)
     close_bench(&b);
 }
 
-static void pools_of_expandable_segments_are_apart_too(void **state)
+TEST(pools_of_expandable_segments_are_apart_too)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "expandable_segments:True");
     take(&b, 512);
     begin(&b, b.s1);
@@ -252,9 +257,8 @@ static void pools_of_expandable_segments_are_apart_too(void **state)
     close_bench(&b);
 }
 
-static void the_end_of_one_pool_leaves_the_streams_of_another_to_it(void **state)
+TEST(the_end_of_one_pool_leaves_the_streams_of_another_to_it)
 {
-    (void)state;
     static const uint64_t other[2] = {0, 8};
     bench b = open_bench(GMD_GIB, "");
     void *context;
@@ -268,9 +272,8 @@ static void the_end_of_one_pool_leaves_the_streams_of_another_to_it(void **state
     close_bench(&b);
 }
 
-static void a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment(void **state)
+TEST(a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     uint64_t whole = take(&b, 12 * GMD_MIB);
@@ -282,9 +285,8 @@ static void a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_se
     close_bench(&b);
 }
 
-static void nor_does_it_go_for_small_blocks_that_leave_nothing(void **state)
+TEST(nor_does_it_go_for_small_blocks_that_leave_nothing)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s1);
     uint64_t halves[] = {take(&b, GMD_MIB), take(&b, GMD_MIB)};
@@ -323,22 +325,10 @@ static void expect_pool_to_stay_for_pending(uint64_t first_size, uint64_t second
     close_bench(&b);
 }
 
-static void a_released_pool_stays_for_pending_blocks_that_leave_nothing(void **state)
+TEST(a_released_pool_stays_for_pending_blocks_that_leave_nothing)
 {
-    (void)state;
     expect_pool_to_stay_for_pending(12 * GMD_MIB, 0);
     expect_pool_to_stay_for_pending(GMD_MIB, GMD_MIB);
-}
-
-static void use_and_release_pool(bench *b, uint64_t number)
-{
-    const uint64_t name[2] = {1, number};
-    void *context;
-    assert_true(gmd_allocator_begin_pool(b->a, 0, name, is_stream, b->s1));
-    give(b, take(b, 512));
-    assert_true(gmd_allocator_end_pool(b->a, 0, name, &context));
-    assert_true(gmd_allocator_release_pool(b->a, 0, name));
-    gmd_allocator_empty_cache(b->a);
 }
 
 static void note_pool(void *context, const gmd_block_info *info)
@@ -346,9 +336,8 @@ static void note_pool(void *context, const gmd_block_info *info)
     memcpy(context, info->pool_id, sizeof info->pool_id);
 }
 
-static void a_released_pool_stays_while_requests_go_to_it(void **state)
+TEST(a_released_pool_stays_while_requests_go_to_it)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     uint64_t seen[2] = {0};
     begin(&b, b.s1);
@@ -373,62 +362,18 @@ static void expect_no_growth(bench *b)
     assert_in_range(mallinfo2().uordblks, 0, before + 16 * GMD_KIB);
 }
 
-static void pools_that_are_gone_keep_no_host_memory(void **state)
+TEST(pools_that_are_gone_keep_no_host_memory)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     expect_no_growth(&b);
     close_bench(&b);
 }
 
-static void nor_while_requests_of_another_stream_go_to_a_pool(void **state)
+TEST(nor_while_requests_of_another_stream_go_to_a_pool)
 {
-    (void)state;
     bench b = open_bench(GMD_GIB, "");
     begin(&b, b.s2);
     expect_no_growth(&b);
     end(&b);
     close_bench(&b);
-}
-
-static void an_allocator_goes_with_its_pools_while_requests_go_to_one(void **state)
-{
-    (void)state;
-    bench b = open_bench(GMD_GIB, "");
-    use_and_release_pool(&b, 1);
-    begin(&b, b.s2);
-    assert_true(take_on(&b, GMD_MIB, b.s2) != 0);
-    close_bench(&b);
-    assert_int_equal(device_state().physical_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_of_a_stream_go_to_its_pool_and_to_no_other),
-        cmocka_unit_test(streams_that_the_filter_does_not_take_stay_in_the_default_pool),
-        cmocka_unit_test(a_pool_is_there_again_for_a_second_begin),
-        cmocka_unit_test(an_allocator_goes_with_its_pools_while_requests_go_to_one),
-        cmocka_unit_test(a_second_begin_of_the_same_pool_is_refused_while_it_stands),
-        cmocka_unit_test(the_default_pool_cannot_be_begun),
-        cmocka_unit_test(a_released_pool_is_given_back_when_the_cache_is),
-        cmocka_unit_test(a_released_pool_with_a_live_block_stays_until_it_is_freed),
-        cmocka_unit_test(without_a_capture_a_pool_takes_back_what_other_streams_are_done_with),
-        cmocka_unit_test(without_a_capture_a_pool_recovers_from_a_full_device),
-        cmocka_unit_test(a_capture_survives_new_segments),
-        cmocka_unit_test(a_capture_survives_a_full_device),
-        cmocka_unit_test(during_a_capture_no_event_is_recorded_on_its_stream),
-        cmocka_unit_test(a_captured_pool_keeps_its_addresses_while_it_is_held),
-        cmocka_unit_test(a_pool_that_served_a_capture_from_its_cache_keeps_its_addresses_too),
-        cmocka_unit_test(another_streams_request_leaves_a_capture_alone),
-        cmocka_unit_test(pools_of_expandable_segments_are_apart_too),
-        cmocka_unit_test(the_end_of_one_pool_leaves_the_streams_of_another_to_it),
-        cmocka_unit_test(a_released_pool_stays_for_a_live_block_that_leaves_nothing_of_its_segment),
-        cmocka_unit_test(nor_does_it_go_for_small_blocks_that_leave_nothing),
-        cmocka_unit_test(a_released_pool_stays_for_pending_blocks_that_leave_nothing),
-        cmocka_unit_test(a_released_pool_stays_while_requests_go_to_it),
-        cmocka_unit_test(pools_that_are_gone_keep_no_host_memory),
-        cmocka_unit_test(nor_while_requests_of_another_stream_go_to_a_pool),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,33 +23,29 @@ static void expect_refused(const char *conf, const char *part)
     assert_non_null(strstr(error.text, part));
 }
 
-static void without_settings_sizes_are_multiples_of_512(void **state)
+TEST(without_settings_sizes_are_multiples_of_512)
 {
-    (void)state;
     settings s = parsed("");
     assert_int_equal(settings_block_size(&s, 1), 512);
     assert_int_equal(settings_block_size(&s, 513), 1024);
 }
 
-static void divisions_cut_the_range_between_powers_of_two(void **state)
+TEST(divisions_cut_the_range_between_powers_of_two)
 {
-    (void)state;
     settings s = parsed("roundup_power2_divisions:4");
     assert_int_equal(settings_block_size(&s, 1200 * GMD_KIB), 1280 * GMD_KIB);
     assert_int_equal(settings_block_size(&s, 1024 * GMD_KIB), 1024 * GMD_KIB);
 }
 
-static void divisions_leave_small_requests_alone(void **state)
+TEST(divisions_leave_small_requests_alone)
 {
-    (void)state;
     settings s = parsed("roundup_power2_divisions:4");
     assert_int_equal(settings_block_size(&s, 2048), 2048);
     assert_int_equal(settings_block_size(&s, 2049), 2560);
 }
 
-static void a_list_gives_each_range_its_divisions(void **state)
+TEST(a_list_gives_each_range_its_divisions)
 {
-    (void)state;
     settings s = parsed("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]");
     assert_int_equal(settings_block_size(&s, 300 * GMD_MIB + 1), 300 * GMD_MIB + 512);
     assert_int_equal(settings_block_size(&s, 600 * GMD_MIB), 768 * GMD_MIB);
@@ -57,54 +53,47 @@ static void a_list_gives_each_range_its_divisions(void **state)
     assert_int_equal(settings_block_size(&s, 2100 * GMD_MIB), 2304 * GMD_MIB);
 }
 
-static void sizes_saturate_where_no_device_serves(void **state)
+TEST(sizes_saturate_where_no_device_serves)
 {
-    (void)state;
     settings s = parsed("roundup_power2_divisions:2");
     assert_true(settings_block_size(&s, UINT64_MAX) > UINT64_MAX / 4 * 3);
     assert_true(settings_segment_size(&s, UINT64_MAX - 100) > UINT64_MAX / 4 * 3);
 }
 
-static void the_large_segment_size_is_of_requests_below_10_mib(void **state)
+TEST(the_large_segment_size_is_of_requests_below_10_mib)
 {
-    (void)state;
     settings s = parsed("large_segment_size_mb:64");
     assert_int_equal(settings_segment_size(&s, 2 * GMD_MIB), 64 * GMD_MIB);
     assert_int_equal(settings_segment_size(&s, 10 * GMD_MIB), 10 * GMD_MIB);
 }
 
-static void pages_are_what_expandable_segments_ask_for(void **state)
+TEST(pages_are_what_expandable_segments_ask_for)
 {
-    (void)state;
     settings s = parsed("expandable_segments:True");
     assert_int_equal(settings_device_request(&s, 512), 2 * GMD_MIB);
     assert_int_equal(settings_device_request(&s, 21 * GMD_MIB), 40 * GMD_MIB);
 }
 
-static void blanks_and_settings_of_host_memory_are_read_over(void **state)
+TEST(blanks_and_settings_of_host_memory_are_read_over)
 {
-    (void)state;
     settings s = parsed(" pinned_num_register_threads : 4 , max_split_size_mb : 20 ");
     assert_int_equal(s.max_split_bytes, 20 * GMD_MIB);
 }
 
-static void what_is_not_known_is_named_with_its_place(void **state)
+TEST(what_is_not_known_is_named_with_its_place)
 {
-    (void)state;
     expect_refused("max_split_size:20", "instead of 'max_split_size' at character 1");
     expect_refused("expandable_segments:True,x:1", "instead of 'x' at character 26");
 }
 
-static void reuse_within_a_capture_can_be_switched_off_but_not_on(void **state)
+TEST(reuse_within_a_capture_can_be_switched_off_but_not_on)
 {
-    (void)state;
     parsed("graph_capture_record_stream_reuse:False");
     expect_refused("graph_capture_record_stream_reuse:True", "not implemented");
 }
 
-static void values_without_effect_are_checked_all_the_same(void **state)
+TEST(values_without_effect_are_checked_all_the_same)
 {
-    (void)state;
     parsed("release_lock_on_cudamalloc:True,release_lock_on_hipmalloc:False");
     parsed("pinned_use_cuda_host_register:True,pinned_reserve_segment_size_mb:64");
     expect_refused("pinned_use_background_threads:1", "instead of '1'");
@@ -113,9 +102,8 @@ static void values_without_effect_are_checked_all_the_same(void **state)
     expect_refused("pinned_reserve_segment_size_mb:0", "at least 1");
 }
 
-static void malformed_values_are_refused(void **state)
+TEST(malformed_values_are_refused)
 {
-    (void)state;
     expect_refused("max_split_size_mb", "':' expected instead of 'the end'");
     expect_refused("max_split_size_mb:19", "at least 20");
     expect_refused("max_split_size_mb:x", "instead of 'x'");
@@ -134,9 +122,8 @@ static void malformed_values_are_refused(void **state)
     expect_refused("max_split_size_mb:99999999999999999999999", "instead of");
 }
 
-static void the_ends_of_a_range_belong_to_it(void **state)
+TEST(the_ends_of_a_range_belong_to_it)
 {
-    (void)state;
     assert_true(parsed("per_process_memory_fraction:0").memory_fraction == 0);
     assert_true(parsed("per_process_memory_fraction:1").memory_fraction == 1);
     assert_int_equal(parsed("max_split_size_mb:20").max_split_bytes, 20 * GMD_MIB);
@@ -147,47 +134,21 @@ static void the_ends_of_a_range_belong_to_it(void **state)
     parsed("pinned_num_register_threads:128");
 }
 
-static void what_is_outside_by_one_does_not(void **state)
+TEST(what_is_outside_by_one_does_not)
 {
-    (void)state;
     expect_refused("garbage_collection_threshold:0", "between 0 and 1");
     expect_refused("max_non_split_rounding_mb:19", "at least 20");
     expect_refused("pinned_num_register_threads:0", "power of two up to 128");
 }
 
-static void a_bound_beyond_the_last_interval_is_of_the_last(void **state)
+TEST(a_bound_beyond_the_last_interval_is_of_the_last)
 {
-    (void)state;
     settings s = parsed("roundup_power2_divisions:[16384:2,65536:4]");
     assert_int_equal(s.roundup_divisions[ROUNDUP_INTERVALS - 2], 2);
     assert_int_equal(s.roundup_divisions[ROUNDUP_INTERVALS - 1], 4);
 }
 
-static void a_setting_may_stand_before_a_comma_at_the_end(void **state)
+TEST(a_setting_may_stand_before_a_comma_at_the_end)
 {
-    (void)state;
     assert_true(parsed("expandable_segments:True,").expandable_segments);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_settings_sizes_are_multiples_of_512),
-        cmocka_unit_test(divisions_cut_the_range_between_powers_of_two),
-        cmocka_unit_test(divisions_leave_small_requests_alone),
-        cmocka_unit_test(a_list_gives_each_range_its_divisions),
-        cmocka_unit_test(sizes_saturate_where_no_device_serves),
-        cmocka_unit_test(the_large_segment_size_is_of_requests_below_10_mib),
-        cmocka_unit_test(pages_are_what_expandable_segments_ask_for),
-        cmocka_unit_test(blanks_and_settings_of_host_memory_are_read_over),
-        cmocka_unit_test(what_is_not_known_is_named_with_its_place),
-        cmocka_unit_test(reuse_within_a_capture_can_be_switched_off_but_not_on),
-        cmocka_unit_test(values_without_effect_are_checked_all_the_same),
-        cmocka_unit_test(malformed_values_are_refused),
-        cmocka_unit_test(the_ends_of_a_range_belong_to_it),
-        cmocka_unit_test(what_is_outside_by_one_does_not),
-        cmocka_unit_test(a_bound_beyond_the_last_interval_is_of_the_last),
-        cmocka_unit_test(a_setting_may_stand_before_a_comma_at_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

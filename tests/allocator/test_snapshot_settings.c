@@ -67,15 +67,13 @@ static void expect_settings(const char *conf, const char *expected)
     "roundup_power2_divisions=1=0 2=0 4=0 8=0 16=0 32=0 64=0 128=0 256=0 512=0 1024=0 2048=0 "     \
     "4096=0 8192=0 16384=0 32768=0 "
 
-static void the_defaults_are_torch_s(void **state)
+TEST(the_defaults_are_torch_s)
 {
-    (void)state;
     expect_settings(NULL, "PYTORCH_CUDA_ALLOC_CONF= max_split_size=-1 " OTHER_DEFAULTS);
 }
 
-static void what_was_set_is_told_as_it_was_set(void **state)
+TEST(what_was_set_is_told_as_it_was_set)
 {
-    (void)state;
 #define CONF                                                                                       \
     "max_split_size_mb:64,garbage_collection_threshold:0.75,"                                      \
     "roundup_power2_divisions:[1:2,2:16,4:8,>:4],expandable_segments:True"
@@ -87,20 +85,9 @@ static void what_was_set_is_told_as_it_was_set(void **state)
 #undef CONF
 }
 
-static void a_size_that_torch_has_no_number_for_is_none(void **state)
+TEST(a_size_that_torch_has_no_number_for_is_none)
 {
-    (void)state;
 #define CONF "max_split_size_mb:8796093022208" /* 2^63 bytes */
     expect_settings(CONF, "PYTORCH_CUDA_ALLOC_CONF=" CONF " max_split_size=-1 " OTHER_DEFAULTS);
 #undef CONF
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_defaults_are_torch_s),
-        cmocka_unit_test(what_was_set_is_told_as_it_was_set),
-        cmocka_unit_test(a_size_that_torch_has_no_number_for_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,8 @@ static int close_fixture(void **state)
     return 0;
 }
 
+FIXTURE(stacks, open_fixture, close_fixture);
+
 static void *take(fixture *f, uint64_t size)
 {
     return gmd_allocator_malloc(f->a, size, 0, NULL);
@@ -119,7 +121,7 @@ static const char *frames(const value *of)
 
 /* --- a caller's own stacks ---------------------------------------------------------------- */
 
-static void a_block_its_segment_and_its_events_have_the_frames_that_were_told(void **state)
+TEST_F(stacks, a_block_its_segment_and_its_events_have_the_frames_that_were_told)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -134,7 +136,7 @@ static void a_block_its_segment_and_its_events_have_the_frames_that_were_told(vo
     assert_string_equal(frames(block(s, 0, 1)), "-"); /* what is free is nobody's */
 }
 
-static void a_segment_keeps_its_first_request_s_frames(void **state)
+TEST_F(stacks, a_segment_keeps_its_first_request_s_frames)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -147,7 +149,7 @@ static void a_segment_keeps_its_first_request_s_frames(void **state)
     assert_string_equal(frames(block(s, 0, 0)), "second in a.py:2");
 }
 
-static void a_segment_at_the_place_of_another_has_its_own_frames(void **state)
+TEST_F(stacks, a_segment_at_the_place_of_another_has_its_own_frames)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -160,7 +162,7 @@ static void a_segment_at_the_place_of_another_has_its_own_frames(void **state)
     assert_string_equal(frames(segment(dump(f), 0)), "second in a.py:2");
 }
 
-static void a_segment_keeps_its_frames_when_one_below_it_is_gone(void **state)
+TEST_F(stacks, a_segment_keeps_its_frames_when_one_below_it_is_gone)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -173,7 +175,7 @@ static void a_segment_keeps_its_frames_when_one_below_it_is_gone(void **state)
     assert_string_equal(frames(segment(dump(f), 0)), "second in a.py:2");
 }
 
-static void a_free_has_its_own_frames(void **state)
+TEST_F(stacks, a_free_has_its_own_frames)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -186,7 +188,7 @@ static void a_free_has_its_own_frames(void **state)
     assert_string_equal(frames(event(s, 3)), "give in a.py:2");
 }
 
-static void of_allocations_only_a_free_is_told_with_its_block_s_frames(void **state)
+TEST_F(stacks, of_allocations_only_a_free_is_told_with_its_block_s_frames)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALLOCATIONS);
@@ -198,7 +200,7 @@ static void of_allocations_only_a_free_is_told_with_its_block_s_frames(void **st
     assert_int_equal(f->asked, 1);
 }
 
-static void a_snapshot_s_event_is_of_no_request(void **state)
+TEST_F(stacks, a_snapshot_s_event_is_of_no_request)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -208,7 +210,7 @@ static void a_snapshot_s_event_is_of_no_request(void **state)
     assert_string_equal(frames(event(dump(f), 2)), "-");
 }
 
-static void without_stacks_nobody_is_asked(void **state)
+TEST_F(stacks, without_stacks_nobody_is_asked)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_OFF);
@@ -217,7 +219,7 @@ static void without_stacks_nobody_is_asked(void **state)
     assert_int_equal(f->asked, 0);
 }
 
-static void equal_stacks_are_one_in_the_file(void **state)
+TEST_F(stacks, equal_stacks_are_one_in_the_file)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -228,7 +230,7 @@ static void equal_stacks_are_one_in_the_file(void **state)
     assert_ptr_equal(key(event(s, 1), "frames")->items, key(event(s, 2), "frames")->items);
 }
 
-static void a_block_from_before_has_no_frames(void **state)
+TEST_F(stacks, a_block_from_before_has_no_frames)
 {
     fixture *f = *state;
     f->stack = "a.py:1:take";
@@ -238,7 +240,7 @@ static void a_block_from_before_has_no_frames(void **state)
     assert_string_equal(frames(block(dump(f), 0, 0)), "-");
 }
 
-static void nor_has_one_in_the_last_slot(void **state)
+TEST_F(stacks, nor_has_one_in_the_last_slot)
 {
     fixture *f = *state;
     f->stack = "a.py:1:take";
@@ -251,7 +253,7 @@ static void nor_has_one_in_the_last_slot(void **state)
     }
 }
 
-static void a_source_may_allocate_and_free(void **state)
+TEST_F(stacks, a_source_may_allocate_and_free)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -264,7 +266,7 @@ static void a_source_may_allocate_and_free(void **state)
     assert_int_equal(f->asked, 1);
 }
 
-static void a_source_that_tells_nothing_leaves_no_frames(void **state)
+TEST_F(stacks, a_source_that_tells_nothing_leaves_no_frames)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -272,7 +274,7 @@ static void a_source_that_tells_nothing_leaves_no_frames(void **state)
     assert_null(key(event(dump(f), 0), "frames"));
 }
 
-static void many_stacks_are_told_apart(void **state)
+TEST_F(stacks, many_stacks_are_told_apart)
 {
     fixture *f = *state;
     record_told(f, GMD_STACKS_ALL);
@@ -303,7 +305,7 @@ static bool make_longer_of_one_hash(uint64_t word, char longer[17])
     return strlen(longer) == 16 && !strpbrk(longer, "\n:");
 }
 
-static void stacks_with_one_hash_are_told_apart(void **state)
+TEST_F(stacks, stacks_with_one_hash_are_told_apart)
 {
     fixture *f = *state;
     char shorter[] = "aaaaaaaa", longer[17], expected[24];
@@ -330,7 +332,7 @@ static size_t tell_long(void *context, char *text, size_t size)
     return size;
 }
 
-static void a_stack_that_there_is_no_room_for_says_so(void **state)
+TEST_F(stacks, a_stack_that_there_is_no_room_for_says_so)
 {
     fixture *f = *state;
     gmd_allocator_set_stack_source(f->a, tell_long, f);
@@ -344,7 +346,7 @@ static void a_stack_that_there_is_no_room_for_says_so(void **state)
 
 /* --- native frames ------------------------------------------------------------------------ */
 
-static void native_frames_name_the_library_that_they_are_in(void **state)
+TEST_F(stacks, native_frames_name_the_library_that_they_are_in)
 {
     fixture *f = *state;
     record(f, GMD_STACKS_ALL);
@@ -360,7 +362,7 @@ static void *take_by_address(fixture *f) /* kept apart: its return address shows
     return take(f, 100);
 }
 
-static void native_stacks_differ_by_their_callers(void **state)
+TEST_F(stacks, native_stacks_differ_by_their_callers)
 {
     fixture *f = *state;
     record(f, GMD_STACKS_ALL);
@@ -405,7 +407,7 @@ static void take_with_addresses_from(fixture *f, uint64_t first)
     told.count = 0;
 }
 
-static void return_addresses_are_told_apart_and_written_once(void **state)
+TEST_F(stacks, return_addresses_are_told_apart_and_written_once)
 {
     fixture *f = *state;
     record(f, GMD_STACKS_ALL);
@@ -433,9 +435,8 @@ static void keep_name(void *context, const stack_frame *frame)
     snprintf(context, 64, "%.*s", (int)frame->name_length, frame->name);
 }
 
-static void names_of_cpp_are_put_into_words(void **state)
+TEST(names_of_cpp_are_put_into_words)
 {
-    (void)state;
     char name[64];
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
     char *code = library ? dlsym(library, "_ZSt9terminatev") : NULL;
@@ -464,56 +465,21 @@ static const char *read_text(const char *stack)
     return text;
 }
 
-static void names_may_have_colons(void **state)
+TEST(names_may_have_colons)
 {
-    (void)state;
     assert_string_equal(read_text("C:/a.py:12:f"), "[C:/a.py|12|f]");
     assert_string_equal(read_text("a.cc:7:std::sort<int>"), "[a.cc|7|std::sort<int>]");
 }
 
-static void a_line_of_another_form_is_a_function_s_name(void **state)
+TEST(a_line_of_another_form_is_a_function_s_name)
 {
-    (void)state;
     assert_string_equal(read_text("somewhere"), "[|0|somewhere]");
     assert_string_equal(read_text("a.py:x:f"), "[|0|a.py:x:f]");
     assert_string_equal(read_text("a.py:99999999999999999999999:f"),
                         "[|0|a.py:99999999999999999999999:f]"); /* no number of a line */
 }
 
-static void empty_lines_are_no_frames(void **state)
+TEST(empty_lines_are_no_frames)
 {
-    (void)state;
     assert_string_equal(read_text("\na.py:1:f\n\nb.py:2:g"), "[a.py|1|f][b.py|2|g]");
-}
-
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FIXTURE(a_block_its_segment_and_its_events_have_the_frames_that_were_told),
-        WITH_FIXTURE(a_segment_keeps_its_first_request_s_frames),
-        WITH_FIXTURE(a_segment_at_the_place_of_another_has_its_own_frames),
-        WITH_FIXTURE(a_segment_keeps_its_frames_when_one_below_it_is_gone),
-        WITH_FIXTURE(a_free_has_its_own_frames),
-        WITH_FIXTURE(of_allocations_only_a_free_is_told_with_its_block_s_frames),
-        WITH_FIXTURE(a_snapshot_s_event_is_of_no_request),
-        WITH_FIXTURE(without_stacks_nobody_is_asked),
-        WITH_FIXTURE(equal_stacks_are_one_in_the_file),
-        WITH_FIXTURE(a_block_from_before_has_no_frames),
-        WITH_FIXTURE(nor_has_one_in_the_last_slot),
-        WITH_FIXTURE(a_source_may_allocate_and_free),
-        WITH_FIXTURE(a_source_that_tells_nothing_leaves_no_frames),
-        WITH_FIXTURE(many_stacks_are_told_apart),
-        WITH_FIXTURE(stacks_with_one_hash_are_told_apart),
-        WITH_FIXTURE(a_stack_that_there_is_no_room_for_says_so),
-        WITH_FIXTURE(native_frames_name_the_library_that_they_are_in),
-        WITH_FIXTURE(native_stacks_differ_by_their_callers),
-        WITH_FIXTURE(return_addresses_are_told_apart_and_written_once),
-        cmocka_unit_test(names_of_cpp_are_put_into_words),
-        cmocka_unit_test(names_may_have_colons),
-        cmocka_unit_test(a_line_of_another_form_is_a_function_s_name),
-        cmocka_unit_test(empty_lines_are_no_frames),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

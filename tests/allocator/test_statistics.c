@@ -66,9 +66,8 @@ static void random_walk(model *m, int heaps, int steps)
     }
 }
 
-static void the_peak_of_several_heaps_is_that_of_their_sum(void **state)
+TEST(the_peak_of_several_heaps_is_that_of_their_sum)
 {
-    (void)state;
     model m;
     open_model(&m, HEAPS);
     random_walk(&m, HEAPS, 20000);
@@ -133,18 +132,16 @@ static void walk_both_pools(int heaps, heap_figure which, bool is_either)
     }
 }
 
-static void each_pool_has_a_peak_of_its_own(void **state)
+TEST(each_pool_has_a_peak_of_its_own)
 {
-    (void)state;
     for (int heaps = 1; heaps <= HEAPS; heaps += 2) {
         walk_both_pools(heaps, FIGURE_ALLOCATED_BYTES, false);
         walk_both_pools(heaps, FIGURE_INACTIVE_SPLIT_BYTES, true);
     }
 }
 
-static void the_peak_of_a_single_heap_needs_no_look_at_the_device(void **state)
+TEST(the_peak_of_a_single_heap_needs_no_look_at_the_device)
 {
-    (void)state;
     model m;
     open_model(&m, 1);
     raise(&m, 0, 500);
@@ -152,9 +149,8 @@ static void the_peak_of_a_single_heap_needs_no_look_at_the_device(void **state)
     assert_int_equal(m.looked, 0);
 }
 
-static void a_heap_that_comes_later_changes_no_peak(void **state)
+TEST(a_heap_that_comes_later_changes_no_peak)
 {
-    (void)state;
     model m;
     open_model(&m, 1);
     raise(&m, 0, 1000);
@@ -167,9 +163,8 @@ static void a_heap_that_comes_later_changes_no_peak(void **state)
     expect_exact(&m);
 }
 
-static void a_heap_that_goes_leaves_peaks_and_totals(void **state)
+TEST(a_heap_that_goes_leaves_peaks_and_totals)
 {
-    (void)state;
     model m;
     open_model(&m, 2);
     raise(&m, 0, 1000);
@@ -184,9 +179,8 @@ static void a_heap_that_goes_leaves_peaks_and_totals(void **state)
     expect_exact(&m);
 }
 
-static void after_a_reset_the_peak_is_what_there_is(void **state)
+TEST(after_a_reset_the_peak_is_what_there_is)
 {
-    (void)state;
     model m;
     open_model(&m, 3);
     random_walk(&m, 3, 500);
@@ -198,9 +192,8 @@ static void after_a_reset_the_peak_is_what_there_is(void **state)
 }
 
 /* What the ceilings are for: a rhythm that has been seen needs the device no more. */
-static void a_steady_rhythm_needs_the_device_no_more(void **state)
+TEST(a_steady_rhythm_needs_the_device_no_more)
 {
-    (void)state;
     model m;
     open_model(&m, HEAPS);
     for (int i = 0; i < HEAPS; i++) {
@@ -219,9 +212,8 @@ static void a_steady_rhythm_needs_the_device_no_more(void **state)
     assert_true(m.looked - looked <= HEAPS);
 }
 
-static void two_heaps_that_take_turns_do_not_starve_each_other(void **state)
+TEST(two_heaps_that_take_turns_do_not_starve_each_other)
 {
-    (void)state;
     model m;
     open_model(&m, 2);
     raise(&m, 0, 512);
@@ -234,9 +226,8 @@ static void two_heaps_that_take_turns_do_not_starve_each_other(void **state)
     assert_true(alone <= 2);
 }
 
-static void a_heap_that_is_alone_again_needs_no_look_at_the_device(void **state)
+TEST(a_heap_that_is_alone_again_needs_no_look_at_the_device)
 {
-    (void)state;
     model m;
     open_model(&m, 2);
     statistics_remove_heap(&m.all, &m.heaps[1]);
@@ -245,9 +236,8 @@ static void a_heap_that_is_alone_again_needs_no_look_at_the_device(void **state)
 }
 
 /* What it had once would be kept from the others for ever. */
-static void an_idle_heap_gives_up_its_share_of_the_peak(void **state)
+TEST(an_idle_heap_gives_up_its_share_of_the_peak)
 {
-    (void)state;
     model m;
     open_model(&m, 2);
     raise(&m, 0, 1000);
@@ -273,9 +263,8 @@ static void count_names(void *context, const char *name, uint64_t value)
 }
 
 /* Nine pooled figures and two of oversize blocks, four values each, and five counters. */
-static void every_figure_of_pytorch_is_told(void **state)
+TEST(every_figure_of_pytorch_is_told)
 {
-    (void)state;
     unsigned counts[3] = {0};
     model m;
     open_model(&m, 1);
@@ -283,22 +272,4 @@ static void every_figure_of_pytorch_is_told(void **state)
     assert_int_equal(counts[0], 9 * 3 * 4 + 2 * 4 + 5);
     assert_int_equal(counts[1], 4);
     assert_int_equal(counts[2], 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_peak_of_several_heaps_is_that_of_their_sum),
-        cmocka_unit_test(each_pool_has_a_peak_of_its_own),
-        cmocka_unit_test(the_peak_of_a_single_heap_needs_no_look_at_the_device),
-        cmocka_unit_test(a_heap_that_comes_later_changes_no_peak),
-        cmocka_unit_test(a_heap_that_goes_leaves_peaks_and_totals),
-        cmocka_unit_test(after_a_reset_the_peak_is_what_there_is),
-        cmocka_unit_test(a_steady_rhythm_needs_the_device_no_more),
-        cmocka_unit_test(two_heaps_that_take_turns_do_not_starve_each_other),
-        cmocka_unit_test(a_heap_that_is_alone_again_needs_no_look_at_the_device),
-        cmocka_unit_test(an_idle_heap_gives_up_its_share_of_the_peak),
-        cmocka_unit_test(every_figure_of_pytorch_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,39 +124,24 @@ static void run_crowd(const char *conf, bool share_a_stream)
     gmd_allocator_destroy(c.a);
 }
 
-static void threads_on_their_own_streams_leave_the_books_at_zero(void **state)
+TEST(threads_on_their_own_streams_leave_the_books_at_zero)
 {
-    (void)state;
     run_crowd("", false);
 }
 
-static void threads_that_share_streams_do_too(void **state)
+TEST(threads_that_share_streams_do_too)
 {
-    (void)state;
     run_crowd("", true);
 }
 
-static void with_expandable_segments_too(void **state)
+TEST(with_expandable_segments_too)
 {
-    (void)state;
     run_crowd("expandable_segments:True", false);
 }
 
-static void under_pressure_too(void **state)
+TEST(under_pressure_too)
 {
-    (void)state;
     run_crowd("max_split_size_mb:20,per_process_memory_fraction:0.001,"
               "garbage_collection_threshold:0.5",
               true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_on_their_own_streams_leave_the_books_at_zero),
-        cmocka_unit_test(threads_that_share_streams_do_too),
-        cmocka_unit_test(with_expandable_segments_too),
-        cmocka_unit_test(under_pressure_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* Readings of the processor's clock as times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "ticks.h"
 
 #define SECOND_NS ((int64_t)1000000000)
@@ -17,31 +11,27 @@ static const ticks_moment to = {.ticks = 5000000000u + 30000000000u,
                                 .monotonic_ns = 10 * SECOND_NS,
                                 .real_ns = 1010 * SECOND_NS};
 
-static void a_reading_in_between_is_a_time_in_proportion(void **state)
+TEST(a_reading_in_between_is_a_time_in_proportion)
 {
-    (void)state;
     assert_int_equal(ticks_to_us(from.ticks, &from, &to), 1000 * SECOND_US);
     assert_int_equal(ticks_to_us(from.ticks + 7500000000u, &from, &to), 1002500000);
     assert_int_equal(ticks_to_us(to.ticks, &from, &to), 1010 * SECOND_US);
 }
 
-static void a_reading_from_before_is_an_earlier_time(void **state)
+TEST(a_reading_from_before_is_an_earlier_time)
 {
-    (void)state;
     assert_int_equal(ticks_to_us(from.ticks - 3000000000u, &from, &to), 999 * SECOND_US);
 }
 
-static void the_wall_clock_s_being_set_changes_only_where_it_began(void **state)
+TEST(the_wall_clock_s_being_set_changes_only_where_it_began)
 {
-    (void)state;
     ticks_moment set_back = to;
     set_back.real_ns = 500 * SECOND_NS;
     assert_int_equal(ticks_to_us(to.ticks, &from, &set_back), 1010 * SECOND_US);
 }
 
-static void without_a_rate_all_happened_at_the_beginning(void **state)
+TEST(without_a_rate_all_happened_at_the_beginning)
 {
-    (void)state;
     ticks_moment same_ticks = to, same_time = to, backwards = to;
     same_ticks.ticks = from.ticks;
     same_time.monotonic_ns = from.monotonic_ns;
@@ -52,31 +42,16 @@ static void without_a_rate_all_happened_at_the_beginning(void **state)
     assert_int_equal(ticks_to_us(to.ticks, &from, &backwards), 1000 * SECOND_US);
 }
 
-static void no_time_is_before_1970(void **state)
+TEST(no_time_is_before_1970)
 {
-    (void)state;
     assert_int_equal(ticks_to_us(from.ticks - 4000 * (uint64_t)SECOND_NS, &from, &to), 0);
 }
 
-static void a_moment_is_read_from_clocks_that_advance(void **state)
+TEST(a_moment_is_read_from_clocks_that_advance)
 {
-    (void)state;
     ticks_moment first = ticks_moment_now(), second = ticks_moment_now();
     assert_true(second.ticks > first.ticks);
     assert_true(second.monotonic_ns > first.monotonic_ns);
     assert_in_range(ticks_to_us(second.ticks, &first, &second), (uint64_t)first.real_ns / 1000,
                     (uint64_t)first.real_ns / 1000 + 60 * SECOND_US);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reading_in_between_is_a_time_in_proportion),
-        cmocka_unit_test(a_reading_from_before_is_an_earlier_time),
-        cmocka_unit_test(the_wall_clock_s_being_set_changes_only_where_it_began),
-        cmocka_unit_test(without_a_rate_all_happened_at_the_beginning),
-        cmocka_unit_test(no_time_is_before_1970),
-        cmocka_unit_test(a_moment_is_read_from_clocks_that_advance),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Assertions of the three tiers, as a program compiled at TEST_LEVEL sees them. CMake makes one
  * program of each level. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "gmd_test.h"
 
 #undef GMD_ASSERT_LEVEL
 #define GMD_ASSERT_LEVEL TEST_LEVEL
@@ -42,26 +37,23 @@ static void expect_from_level(void (*tier)(void *), int level)
     assert_int_equal(end.is_silent, TEST_LEVEL < level);
 }
 
-static void each_tier_ends_the_process_from_its_level_on(void **state)
+TEST(each_tier_ends_the_process_from_its_level_on)
 {
-    (void)state;
     expect_from_level(always, 1);
     expect_from_level(internal, 2);
     expect_from_level(expensive, 3);
 }
 
-static void what_holds_goes_on_silently(void **state)
+TEST(what_holds_goes_on_silently)
 {
-    (void)state;
     bool right = true;
     assert_true(assertion_test(always, &right).is_silent);
     assert_true(assertion_test(internal, &right).is_silent);
     assert_true(assertion_test(expensive, &right).is_silent);
 }
 
-static void a_tier_above_the_level_is_not_evaluated(void **state)
+TEST(a_tier_above_the_level_is_not_evaluated)
 {
-    (void)state;
     bool right = true;
     evaluations = 0;
     always(&right);
@@ -70,9 +62,8 @@ static void a_tier_above_the_level_is_not_evaluated(void **state)
     assert_int_equal(evaluations, TEST_LEVEL);
 }
 
-static void the_line_names_place_function_condition_and_meaning(void **state)
+TEST(the_line_names_place_function_condition_and_meaning)
 {
-    (void)state;
     bool wrong = false;
     assertion_end end = assertion_test(always, &wrong);
     const char *const parts[] = {"gmd: assertion failed: tests/base/test_assert.c:", ": always: ",
@@ -95,22 +86,9 @@ static void say_much(void *context)
     gmd_assert_fail(&what, __func__);
 }
 
-static void a_long_text_is_cut_and_still_a_line(void **state)
+TEST(a_long_text_is_cut_and_still_a_line)
 {
-    (void)state;
     assertion_end end = assertion_test(say_much, NULL);
     assert_true(end.is_assertion);
     assert_int_equal(end.said[strlen(end.said) - 1], '\n');
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_tier_ends_the_process_from_its_level_on),
-        cmocka_unit_test(what_holds_goes_on_silently),
-        cmocka_unit_test(a_tier_above_the_level_is_not_evaluated),
-        cmocka_unit_test(the_line_names_place_function_condition_and_meaning),
-        cmocka_unit_test(a_long_text_is_cut_and_still_a_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,60 +1,48 @@
 /* How failures carry their message. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_error.h"
+#include "gmd_test.h"
 
 #include <string.h>
 
-static void a_failure_returns_its_status_and_the_formatted_message(void **state)
+TEST(a_failure_returns_its_status_and_the_formatted_message)
 {
-    (void)state;
     gmd_error error;
     assert_int_equal(gmd_fail(&error, GMD_BAD_INPUT, "%s: byte %d", "x.gmd", 7), GMD_BAD_INPUT);
     assert_string_equal(error.text, "x.gmd: byte 7");
 }
 
-static void a_caller_may_want_no_message(void **state)
+TEST(a_caller_may_want_no_message)
 {
-    (void)state;
     assert_int_equal(gmd_fail(NULL, GMD_NO_MEMORY, "no host memory"), GMD_NO_MEMORY);
     gmd_error_prefix(NULL, "x");
 }
 
-static void a_long_message_is_cut_and_terminated(void **state)
+TEST(a_long_message_is_cut_and_terminated)
 {
-    (void)state;
     gmd_error error;
     memset(&error, 'x', sizeof error);
     gmd_fail(&error, GMD_FAILED, "%1000s", "end");
     assert_int_equal(strlen(error.text), sizeof error.text - 1);
 }
 
-static void a_message_may_be_made_from_the_one_before(void **state)
+TEST(a_message_may_be_made_from_the_one_before)
 {
-    (void)state;
     gmd_error error;
     gmd_fail(&error, GMD_FAILED, "disk full");
     gmd_fail(&error, GMD_FAILED, "cannot save: %s", error.text);
     assert_string_equal(error.text, "cannot save: disk full");
 }
 
-static void a_prefix_says_where(void **state)
+TEST(a_prefix_says_where)
 {
-    (void)state;
     gmd_error error;
     gmd_fail(&error, GMD_BAD_INPUT, "line 3: no such stream");
     gmd_error_prefix(&error, "a.gmd");
     assert_string_equal(error.text, "a.gmd: line 3: no such stream");
 }
 
-static void a_prefix_that_fills_the_message_is_cut_and_terminated(void **state)
+TEST(a_prefix_that_fills_the_message_is_cut_and_terminated)
 {
-    (void)state;
     gmd_error error;
     char prefix[2 * sizeof error.text];
     for (size_t length = sizeof error.text - 4; length < sizeof error.text + 4; length++) {
@@ -64,17 +52,4 @@ static void a_prefix_that_fills_the_message_is_cut_and_terminated(void **state)
         gmd_error_prefix(&error, prefix);
         assert_int_equal(strlen(error.text), sizeof error.text - 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failure_returns_its_status_and_the_formatted_message),
-        cmocka_unit_test(a_caller_may_want_no_message),
-        cmocka_unit_test(a_long_message_is_cut_and_terminated),
-        cmocka_unit_test(a_message_may_be_made_from_the_one_before),
-        cmocka_unit_test(a_prefix_says_where),
-        cmocka_unit_test(a_prefix_that_fills_the_message_is_cut_and_terminated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

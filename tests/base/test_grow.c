@@ -1,13 +1,7 @@
 /* Arrays that items are added to: room for what is asked for, at least the double each time, and
  * nothing changed where there is no memory for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_grow.h"
+#include "gmd_test.h"
 #include "host_memory.h"
 
 #include <stdlib.h>
@@ -34,17 +28,17 @@ static int teardown(void **state)
     return 0;
 }
 
-static void an_empty_array_gets_room(void **state)
+FIXTURE(grow, setup, teardown);
+
+TEST_F(grow, an_empty_array_gets_room)
 {
-    (void)state;
     assert_true(GMD_GROW(&items, &capacity, 1));
     assert_non_null(items);
     assert_true(capacity >= 1);
 }
 
-static void what_has_room_stays_where_it_is(void **state)
+TEST_F(grow, what_has_room_stays_where_it_is)
 {
-    (void)state;
     assert_true(GMD_GROW(&items, &capacity, 1));
     const pair *before = items;
     const size_t room = capacity;
@@ -53,9 +47,8 @@ static void what_has_room_stays_where_it_is(void **state)
     assert_int_equal(capacity, room);
 }
 
-static void items_survive_growth(void **state)
+TEST_F(grow, items_survive_growth)
 {
-    (void)state;
     for (size_t i = 0; i < 10000; i++) {
         assert_true(GMD_GROW(&items, &capacity, i + 1));
         items[i] = (pair){i, ~(uint64_t)i};
@@ -65,18 +58,16 @@ static void items_survive_growth(void **state)
     }
 }
 
-static void one_more_is_room_for_twice_as_many(void **state)
+TEST_F(grow, one_more_is_room_for_twice_as_many)
 {
-    (void)state;
     assert_true(GMD_GROW(&items, &capacity, 1000));
     const size_t room = capacity;
     assert_true(GMD_GROW(&items, &capacity, room + 1));
     assert_int_equal(capacity, 2 * room);
 }
 
-static void many_at_once_get_room(void **state)
+TEST_F(grow, many_at_once_get_room)
 {
-    (void)state;
     assert_true(GMD_GROW(&items, &capacity, 1));
     assert_true(GMD_GROW(&items, &capacity, 123456));
     assert_true(capacity >= 123456);
@@ -84,9 +75,8 @@ static void many_at_once_get_room(void **state)
 }
 
 /* The bytes are counted before they are asked for: 2^60 + 1 pairs would be 16 B, modulo 2^64. */
-static void more_than_can_be_counted_is_refused(void **state)
+TEST_F(grow, more_than_can_be_counted_is_refused)
 {
-    (void)state;
     assert_true(GMD_GROW(&items, &capacity, 1));
     const size_t room = capacity;
     assert_false(GMD_GROW(&items, &capacity, ((size_t)1 << 60) + 1));
@@ -94,9 +84,8 @@ static void more_than_can_be_counted_is_refused(void **state)
     assert_int_equal(capacity, room);
 }
 
-static void without_memory_nothing_changes(void **state)
+TEST_F(grow, without_memory_nothing_changes)
 {
-    (void)state;
     assert_true(GMD_GROW(&items, &capacity, 1));
     items[0] = (pair){7, 8};
     const pair *before = items;
@@ -108,17 +97,4 @@ static void without_memory_nothing_changes(void **state)
     assert_ptr_equal(items, before);
     assert_int_equal(capacity, room);
     assert_int_equal(items[0].right, 8);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(an_empty_array_gets_room),       CLAIM(what_has_room_stays_where_it_is),
-        CLAIM(items_survive_growth),           CLAIM(one_more_is_room_for_twice_as_many),
-        CLAIM(many_at_once_get_room),          CLAIM(more_than_can_be_counted_is_refused),
-        CLAIM(without_memory_nothing_changes),
-    };
-    return cmocka_run_group_tests_name("grow", tests, NULL, NULL);
 }

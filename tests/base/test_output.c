@@ -1,18 +1,13 @@
 /* gmd_output.h: a file is there whole or not at all. */
 #include "gmd_output.h"
+#include "gmd_test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static int enter_folder(void **state)
 {
@@ -30,6 +25,8 @@ static int leave_folder(void **state)
     free(*state);
     return left;
 }
+
+FIXTURE(folder, enter_folder, leave_folder);
 
 static void put(const char *path, const char *text)
 {
@@ -58,9 +55,8 @@ static gmd_status write_with(const char *path, const char *text, gmd_status stat
     return gmd_output_close(&out, status, &error);
 }
 
-static void what_was_there_stays_until_the_new_file_is_whole(void **state)
+TEST_F(folder, what_was_there_stays_until_the_new_file_is_whole)
 {
-    (void)state;
     gmd_output out;
     put("report", "before");
     assert_int_equal(gmd_output_open(&out, "report", NULL), GMD_OK);
@@ -71,25 +67,22 @@ static void what_was_there_stays_until_the_new_file_is_whole(void **state)
     assert_holds("report", "after");
 }
 
-static void a_failed_writer_leaves_what_was_there(void **state)
+TEST_F(folder, a_failed_writer_leaves_what_was_there)
 {
-    (void)state;
     put("report", "before");
     assert_int_equal(write_with("report", "half", GMD_NO_MEMORY), GMD_NO_MEMORY);
     assert_holds("report", "before");
 }
 
-static void a_failed_writer_leaves_no_new_file(void **state)
+TEST_F(folder, a_failed_writer_leaves_no_new_file)
 {
-    (void)state;
     assert_int_equal(write_with("report", "half", GMD_FAILED), GMD_FAILED);
     assert_int_equal(access("report", F_OK), -1);
 }
 
 /* A limit on the size of files fails writes as a full disk does. */
-static void a_full_disk_leaves_what_was_there_and_names_the_file(void **state)
+TEST_F(folder, a_full_disk_leaves_what_was_there_and_names_the_file)
 {
-    (void)state;
     gmd_output out;
     gmd_error error = {""};
     struct rlimit before, none;
@@ -107,9 +100,8 @@ static void a_full_disk_leaves_what_was_there_and_names_the_file(void **state)
     assert_holds("report", "before");
 }
 
-static void the_rights_of_the_file_stay(void **state)
+TEST_F(folder, the_rights_of_the_file_stay)
 {
-    (void)state;
     struct stat info;
     put("report", "before");
     assert_int_equal(chmod("report", 0640), 0);
@@ -118,9 +110,8 @@ static void the_rights_of_the_file_stay(void **state)
     assert_int_equal(info.st_mode & 0777, 0640);
 }
 
-static void a_link_stays_and_names_the_new_file(void **state)
+TEST_F(folder, a_link_stays_and_names_the_new_file)
 {
-    (void)state;
     struct stat info;
     assert_int_equal(symlink("report", "link"), 0);
     assert_int_equal(write_with("link", "after", GMD_OK), GMD_OK);
@@ -129,9 +120,8 @@ static void a_link_stays_and_names_the_new_file(void **state)
     assert_holds("report", "after");
 }
 
-static void a_pipe_is_written_directly(void **state)
+TEST_F(folder, a_pipe_is_written_directly)
 {
-    (void)state;
     char got[8] = "";
     assert_int_equal(mkfifo("pipe", 0600), 0);
     FILE *reader = fopen("pipe", "r+"); /* of which nobody has to wait for the other end */
@@ -141,28 +131,10 @@ static void a_pipe_is_written_directly(void **state)
     assert_string_equal(got, "after\n");
 }
 
-static void a_folder_that_is_not_there_is_told(void **state)
+TEST_F(folder, a_folder_that_is_not_there_is_told)
 {
-    (void)state;
     gmd_output out;
     gmd_error error;
     assert_int_equal(gmd_output_open(&out, "nowhere/report", &error), GMD_BAD_INPUT);
     assert_string_equal(error.text, "nowhere/report: cannot be written: No such file or directory");
-}
-
-#define in_folder(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        in_folder(what_was_there_stays_until_the_new_file_is_whole),
-        in_folder(a_failed_writer_leaves_what_was_there),
-        in_folder(a_failed_writer_leaves_no_new_file),
-        in_folder(a_full_disk_leaves_what_was_there_and_names_the_file),
-        in_folder(the_rights_of_the_file_stay),
-        in_folder(a_link_stays_and_names_the_new_file),
-        in_folder(a_pipe_is_written_directly),
-        in_folder(a_folder_that_is_not_there_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Sizes, durations and counts as people write and read them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <string.h>
 
@@ -25,9 +19,8 @@ static void assert_no_size(const char *text)
     assert_int_equal(bytes, 123);
 }
 
-static void every_unit_is_a_power_of_1024(void **state)
+TEST(every_unit_is_a_power_of_1024)
 {
-    (void)state;
     assert_size("7", 7);
     assert_size("7B", 7);
     assert_size("7KiB", 7 * GMD_KIB);
@@ -36,34 +29,30 @@ static void every_unit_is_a_power_of_1024(void **state)
     assert_size("7TiB", 7 * (GMD_GIB << 10));
 }
 
-static void a_fraction_is_rounded_to_the_nearest_byte(void **state)
+TEST(a_fraction_is_rounded_to_the_nearest_byte)
 {
-    (void)state;
     assert_size("1.5KiB", 1536);
     assert_size("0.25MiB", 262144);
     assert_size("1.2GiB", 1288490189); /* 1288490188.8 */
     assert_size("1.0000", 1);
 }
 
-static void the_largest_size_is_exact(void **state)
+TEST(the_largest_size_is_exact)
 {
-    (void)state;
     assert_size("18446744073709551615", UINT64_MAX);
     assert_size("16777215TiB", (uint64_t)16777215 << 40);
 }
 
-static void a_size_over_64_bits_is_refused(void **state)
+TEST(a_size_over_64_bits_is_refused)
 {
-    (void)state;
     assert_no_size("18446744073709551616");
     assert_no_size("16777216TiB");
     assert_no_size("99999999999999999999999999");
     assert_no_size("16777215.9999999999999999999TiB");
 }
 
-static void what_is_no_number_is_refused(void **state)
+TEST(what_is_no_number_is_refused)
 {
-    (void)state;
     assert_no_size("");
     assert_no_size("MiB");
     assert_no_size("-1");
@@ -76,9 +65,8 @@ static void what_is_no_number_is_refused(void **state)
     assert_no_size("1.2.3GiB");
 }
 
-static void an_unknown_unit_or_a_rest_is_refused(void **state)
+TEST(an_unknown_unit_or_a_rest_is_refused)
 {
-    (void)state;
     assert_no_size("1 MiB");
     assert_no_size("1MB");
     assert_no_size("1mib");
@@ -87,9 +75,8 @@ static void an_unknown_unit_or_a_rest_is_refused(void **state)
     assert_no_size("1PiB");
 }
 
-static void a_long_fraction_costs_no_precision(void **state)
+TEST(a_long_fraction_costs_no_precision)
 {
-    (void)state;
     assert_size("0.50000000000000000000000000000000000000000000000000GiB", GMD_GIB / 2);
     assert_size("0.99999999999999999999GiB", GMD_GIB);
 }
@@ -108,9 +95,8 @@ static void assert_no_duration(const char *text)
     assert_int_equal(ns, 123);
 }
 
-static void durations_are_in_nanoseconds(void **state)
+TEST(durations_are_in_nanoseconds)
 {
-    (void)state;
     assert_duration("0ns", 0);
     assert_duration("50ns", 50);
     assert_duration("50us", 50000);
@@ -119,9 +105,8 @@ static void durations_are_in_nanoseconds(void **state)
     assert_duration("18446744073s", 18446744073000000000u);
 }
 
-static void a_duration_needs_its_unit_and_64_bits(void **state)
+TEST(a_duration_needs_its_unit_and_64_bits)
 {
-    (void)state;
     assert_no_duration("50");
     assert_no_duration("50min");
     assert_no_duration("us");
@@ -130,9 +115,8 @@ static void a_duration_needs_its_unit_and_64_bits(void **state)
     assert_no_duration("18446744074s");
 }
 
-static void a_number_is_decimal_digits_and_nothing_else(void **state)
+TEST(a_number_is_decimal_digits_and_nothing_else)
 {
-    (void)state;
     uint64_t value = 123;
     assert_true(gmd_parse_u64("18446744073709551615", &value));
     assert_int_equal(value, UINT64_MAX);
@@ -152,9 +136,8 @@ static void assert_shown(uint64_t bytes, const char *expected)
     assert_string_equal(gmd_format_size(bytes, text), expected);
 }
 
-static void sizes_are_shown_in_the_unit_that_fits(void **state)
+TEST(sizes_are_shown_in_the_unit_that_fits)
 {
-    (void)state;
     assert_shown(0, "0 B");
     assert_shown(512, "512 B");
     assert_shown(1023, "1023 B");
@@ -164,17 +147,15 @@ static void sizes_are_shown_in_the_unit_that_fits(void **state)
     assert_shown(UINT64_MAX, "17179869184.00 GiB");
 }
 
-static void rounding_up_moves_to_the_next_unit(void **state)
+TEST(rounding_up_moves_to_the_next_unit)
 {
-    (void)state;
     assert_shown(GMD_MIB - 1, "1.0 MiB");
     assert_shown(GMD_GIB - 1, "1.00 GiB");
     assert_shown(GMD_MIB - 64, "1023.9 KiB");
 }
 
-static void an_exact_size_reads_back_as_the_same_number(void **state)
+TEST(an_exact_size_reads_back_as_the_same_number)
 {
-    (void)state;
     const uint64_t sizes[] = {0,           1,       512,         825968,         GMD_MIB,
                               GMD_MIB + 1, GMD_GIB, 3 * GMD_GIB, 2560 * GMD_MIB, UINT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -183,32 +164,10 @@ static void an_exact_size_reads_back_as_the_same_number(void **state)
     }
 }
 
-static void an_exact_size_is_short_where_it_can_be(void **state)
+TEST(an_exact_size_is_short_where_it_can_be)
 {
-    (void)state;
     char text[24];
     assert_string_equal(gmd_format_exact_size(2560 * GMD_MIB, text), "2560MiB");
     assert_string_equal(gmd_format_exact_size(4 * GMD_GIB, text), "4GiB");
     assert_string_equal(gmd_format_exact_size(825968, text), "825968");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_unit_is_a_power_of_1024),
-        cmocka_unit_test(a_fraction_is_rounded_to_the_nearest_byte),
-        cmocka_unit_test(the_largest_size_is_exact),
-        cmocka_unit_test(a_size_over_64_bits_is_refused),
-        cmocka_unit_test(what_is_no_number_is_refused),
-        cmocka_unit_test(an_unknown_unit_or_a_rest_is_refused),
-        cmocka_unit_test(a_long_fraction_costs_no_precision),
-        cmocka_unit_test(durations_are_in_nanoseconds),
-        cmocka_unit_test(a_duration_needs_its_unit_and_64_bits),
-        cmocka_unit_test(a_number_is_decimal_digits_and_nothing_else),
-        cmocka_unit_test(sizes_are_shown_in_the_unit_that_fits),
-        cmocka_unit_test(rounding_up_moves_to_the_next_unit),
-        cmocka_unit_test(an_exact_size_reads_back_as_the_same_number),
-        cmocka_unit_test(an_exact_size_is_short_where_it_can_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 #include "figures.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "gmd_test.h"
 
 /* The values count - 1, ..., 1, 0. */
 static bench_estimate estimate_of_first(size_t count)
@@ -17,58 +12,39 @@ static bench_estimate estimate_of_first(size_t count)
     return bench_estimate_of(values, count);
 }
 
-static void the_median_of_an_odd_number_is_the_middle_value(void **state)
+TEST(the_median_of_an_odd_number_is_the_middle_value)
 {
-    (void)state;
     assert_float_equal(estimate_of_first(9).median, 4, 1e-12);
 }
 
-static void the_median_of_an_even_number_is_between_the_middle_values(void **state)
+TEST(the_median_of_an_even_number_is_between_the_middle_values)
 {
-    (void)state;
     assert_float_equal(estimate_of_first(10).median, 4.5, 1e-12);
 }
 
-static void a_single_value_is_its_own_interval(void **state)
+TEST(a_single_value_is_its_own_interval)
 {
-    (void)state;
     bench_estimate e = estimate_of_first(1);
     assert_float_equal(e.high - e.low, 0, 1e-12);
 }
 
-static void seven_values_need_their_whole_range(void **state)
+TEST(seven_values_need_their_whole_range)
 {
-    (void)state;
     bench_estimate e = estimate_of_first(7);
     assert_float_equal(e.low, 0, 1e-12);
     assert_float_equal(e.high, 6, 1e-12);
 }
 
 /* The 40th and the 61st of 100: tables of the sign test. */
-static void a_hundred_values_need_their_middle_twenty_two(void **state)
+TEST(a_hundred_values_need_their_middle_twenty_two)
 {
-    (void)state;
     bench_estimate e = estimate_of_first(100);
     assert_float_equal(e.low, 39, 1e-12);
     assert_float_equal(e.high, 60, 1e-12);
 }
 
-static void more_values_than_the_exact_sum_can_take_make_the_same_interval(void **state)
+TEST(more_values_than_the_exact_sum_can_take_make_the_same_interval)
 {
-    (void)state;
     double exact = estimate_of_first(1000).low, approximate = estimate_of_first(1003).low;
     assert_true(approximate - exact > -1.5 && approximate - exact < 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_median_of_an_odd_number_is_the_middle_value),
-        cmocka_unit_test(the_median_of_an_even_number_is_between_the_middle_values),
-        cmocka_unit_test(a_single_value_is_its_own_interval),
-        cmocka_unit_test(seven_values_need_their_whole_range),
-        cmocka_unit_test(a_hundred_values_need_their_middle_twenty_two),
-        cmocka_unit_test(more_values_than_the_exact_sum_can_take_make_the_same_interval),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

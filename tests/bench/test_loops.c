@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "gmd_test.h"
 
 /* An allocator that counts. */
 static _Atomic uint64_t mallocs, frees, refused_from;
@@ -110,6 +105,8 @@ static int reset(void **state)
     return 0;
 }
 
+FIXTURE(loops, reset, NULL);
+
 static gmd_status open_and_run(const char *name, uint64_t count)
 {
     gmd_error error = {""};
@@ -117,9 +114,8 @@ static gmd_status open_and_run(const char *name, uint64_t count)
     return status == GMD_OK ? bench_loop_run(&loop, count, &error) : status;
 }
 
-static void a_pair_frees_what_it_allocated(void **state)
+TEST_F(loops, a_pair_frees_what_it_allocated)
 {
-    (void)state;
     assert_int_equal(open_and_run("pair_20MiB", 1000), GMD_OK);
     assert_int_equal(mallocs, 1000);
     assert_int_equal(frees, 1000);
@@ -127,26 +123,23 @@ static void a_pair_frees_what_it_allocated(void **state)
     bench_loop_close(&loop);
 }
 
-static void churn_keeps_its_number_of_blocks(void **state)
+TEST_F(loops, churn_keeps_its_number_of_blocks)
 {
-    (void)state;
     assert_int_equal(open_and_run("churn_1000", 5000), GMD_OK);
     assert_int_equal(mallocs - frees, 1000);
     bench_loop_close(&loop);
 }
 
-static void churn_ends_with_everything_freed(void **state)
+TEST_F(loops, churn_ends_with_everything_freed)
 {
-    (void)state;
     open_and_run("churn_1000", 5000);
     bench_loop_close(&loop);
     assert_int_equal(mallocs, frees);
     assert_int_equal(live_bytes, 0);
 }
 
-static void churn_is_the_same_for_every_allocator(void **state)
+TEST_F(loops, churn_is_the_same_for_every_allocator)
 {
-    (void)state;
     open_and_run("churn_100", 777);
     uint64_t first = live_bytes;
     bench_loop_close(&loop);
@@ -156,35 +149,31 @@ static void churn_is_the_same_for_every_allocator(void **state)
     bench_loop_close(&loop);
 }
 
-static void churn_that_is_refused_frees_the_rest(void **state)
+TEST_F(loops, churn_that_is_refused_frees_the_rest)
 {
-    (void)state;
     refused_from = 1500;
     assert_int_equal(open_and_run("churn_1000", 5000), GMD_FAILED);
     bench_loop_close(&loop);
     assert_int_equal(mallocs, frees);
 }
 
-static void record_stream_names_another_stream(void **state)
+TEST_F(loops, record_stream_names_another_stream)
 {
-    (void)state;
     assert_int_equal(open_and_run("record_stream", 10), GMD_OK);
     assert_int_equal(records, 10);
     assert_ptr_equal(last_stream, calls.streams[1]);
     bench_loop_close(&loop);
 }
 
-static void a_miss_empties_the_cache_each_time(void **state)
+TEST_F(loops, a_miss_empties_the_cache_each_time)
 {
-    (void)state;
     assert_int_equal(open_and_run("miss_20MiB", 10), GMD_OK);
     assert_int_equal(empties, 10);
     bench_loop_close(&loop);
 }
 
-static void a_retry_has_room_for_one_block(void **state)
+TEST_F(loops, a_retry_has_room_for_one_block)
 {
-    (void)state;
     const benchmark *of = named("oom_retry");
     assert_int_equal(open_and_run(of->name, 10), GMD_OK);
     double limit = fraction * (double)calls.total_bytes;
@@ -192,17 +181,15 @@ static void a_retry_has_room_for_one_block(void **state)
     bench_loop_close(&loop);
 }
 
-static void the_limit_of_a_retry_is_lifted_afterwards(void **state)
+TEST_F(loops, the_limit_of_a_retry_is_lifted_afterwards)
 {
-    (void)state;
     open_and_run("oom_retry", 10);
     bench_loop_close(&loop);
     assert_float_equal(fraction, 1, 1e-12);
 }
 
-static void an_allocator_without_record_stream_lacks_it(void **state)
+TEST_F(loops, an_allocator_without_record_stream_lacks_it)
 {
-    (void)state;
     calls.record_stream = NULL;
     assert_non_null(bench_loop_lacks(&calls, named("record_stream")));
     assert_null(bench_loop_lacks(&calls, named("pair_512B")));
@@ -226,9 +213,8 @@ static gmd_status run_crew(uint32_t *rounds)
     return status;
 }
 
-static void threads_free_what_they_allocated(void **state)
+TEST_F(loops, threads_free_what_they_allocated)
 {
-    (void)state;
     uint32_t rounds = 5;
     calls.malloc = shared_malloc;
     calls.free = shared_free;
@@ -237,31 +223,11 @@ static void threads_free_what_they_allocated(void **state)
     assert_int_equal(mallocs, frees);
 }
 
-static void a_thread_that_is_refused_fails_the_round(void **state)
+TEST_F(loops, a_thread_that_is_refused_fails_the_round)
 {
-    (void)state;
     uint32_t rounds = 5;
     refused_from = 100;
     calls.malloc = shared_malloc;
     calls.free = shared_free;
     assert_int_equal(run_crew(&rounds), GMD_FAILED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_pair_frees_what_it_allocated, reset),
-        cmocka_unit_test_setup(churn_keeps_its_number_of_blocks, reset),
-        cmocka_unit_test_setup(churn_ends_with_everything_freed, reset),
-        cmocka_unit_test_setup(churn_is_the_same_for_every_allocator, reset),
-        cmocka_unit_test_setup(churn_that_is_refused_frees_the_rest, reset),
-        cmocka_unit_test_setup(record_stream_names_another_stream, reset),
-        cmocka_unit_test_setup(a_miss_empties_the_cache_each_time, reset),
-        cmocka_unit_test_setup(a_retry_has_room_for_one_block, reset),
-        cmocka_unit_test_setup(the_limit_of_a_retry_is_lifted_afterwards, reset),
-        cmocka_unit_test_setup(an_allocator_without_record_stream_lacks_it, reset),
-        cmocka_unit_test_setup(threads_free_what_they_allocated, reset),
-        cmocka_unit_test_setup(a_thread_that_is_refused_fails_the_round, reset),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

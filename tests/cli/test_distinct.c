@@ -1,12 +1,6 @@
 /* Runs of files that have one name: each report says which file each is of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "distinct.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +28,8 @@ static int release(void **state)
     return 0;
 }
 
+FIXTURE(distinct, allocate, release);
+
 /* Files of these paths, each named by its last part; "" is a run of no file, named "c.gmd". */
 static void given(const char *first, const char *second, const char *third)
 {
@@ -54,70 +50,47 @@ static void assert_named(const char *first, const char *second, const char *thir
     assert_string_equal(runs[2]->name, third);
 }
 
-static void other_names_stay_short(void **state)
+TEST_F(distinct, other_names_stay_short)
 {
-    (void)state;
     given("old/a.gmd", "new/b.gmd", "new/c.gmd");
     assert_named("a.gmd", "b.gmd", "c.gmd");
 }
 
-static void one_folder_more_tells_two_files_apart(void **state)
+TEST_F(distinct, one_folder_more_tells_two_files_apart)
 {
-    (void)state;
     given("deep/down/old/c.gmd", "up/new/c.gmd", "new/d.gmd");
     assert_named("old/c.gmd", "new/c.gmd", "d.gmd");
 }
 
-static void as_many_folders_as_it_takes_are_named(void **state)
+TEST_F(distinct, as_many_folders_as_it_takes_are_named)
 {
-    (void)state;
     given("x/old/run/c.gmd", "x/new/run/c.gmd", "x/new/play/c.gmd");
     assert_named("old/run/c.gmd", "new/run/c.gmd", "play/c.gmd");
 }
 
-static void a_path_that_ends_another_is_whole(void **state)
+TEST_F(distinct, a_path_that_ends_another_is_whole)
 {
-    (void)state;
     given("c.gmd", "a/c.gmd", "b/a/c.gmd");
     assert_named("c.gmd", "a/c.gmd", "b/a/c.gmd");
 }
 
-static void one_file_run_twice_keeps_its_name(void **state)
+TEST_F(distinct, one_file_run_twice_keeps_its_name)
 {
-    (void)state;
     given("a/c.gmd", "a/c.gmd", "a/c.gmd");
     assert_named("c.gmd", "c.gmd", "c.gmd");
 }
 
-static void what_is_no_file_keeps_its_name(void **state)
+TEST_F(distinct, what_is_no_file_keeps_its_name)
 {
-    (void)state;
     given("", "a/c.gmd", "b/c.gmd");
     assert_named("c.gmd", "a/c.gmd", "b/c.gmd");
 }
 
-static void a_path_that_is_too_long_for_a_name_is_not_cut(void **state)
+TEST_F(distinct, a_path_that_is_too_long_for_a_name_is_not_cut)
 {
-    (void)state;
     char first[500], second[500];
     snprintf(first, sizeof first, "a/%0400d/c.gmd", 0);
     snprintf(second, sizeof second, "b/%0400d/c.gmd", 0);
     given(first, second, "d.gmd");
     assert_named("c.gmd", "c.gmd", "d.gmd");
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, allocate, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(other_names_stay_short),
-        CLAIM(one_folder_more_tells_two_files_apart),
-        CLAIM(as_many_folders_as_it_takes_are_named),
-        CLAIM(a_path_that_ends_another_is_whole),
-        CLAIM(one_file_run_twice_keeps_its_name),
-        CLAIM(what_is_no_file_keeps_its_name),
-        CLAIM(a_path_that_is_too_long_for_a_name_is_not_cut),
-    };
-    return cmocka_run_group_tests_name("distinct", tests, NULL, NULL);
 }

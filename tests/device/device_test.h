@@ -3,14 +3,8 @@
 #ifndef DEVICE_TEST_H
 #define DEVICE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_sim.h"
+#include "gmd_test.h"
 
 #define MIB  ((uint64_t)1 << 20)
 #define GIB  ((uint64_t)1 << 30)
@@ -40,6 +34,8 @@ static inline int fresh_device(void **state)
     gmd_sim_observe(NULL, NULL);
     return gmd_sim_reset(&config);
 }
+
+FIXTURE(fresh_device, fresh_device, NULL);
 
 static inline void *device_malloc(size_t size)
 {
@@ -78,7 +74,5 @@ static inline gmd_sim_device_state device_state(int device)
     assert_int_equal(gmd_sim_device(device, &state), 0);
     return state;
 }
-
-#define fresh(test) cmocka_unit_test_setup(test, fresh_device)
 
 #endif

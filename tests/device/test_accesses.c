@@ -26,9 +26,8 @@ static void break_device(void)
     assert_success(cudaFree(pointer));
 }
 
-static void work_on_live_memory_breaks_nothing(void **state)
+TEST_F(fresh_device, work_on_live_memory_breaks_nothing)
 {
-    (void)state;
     void *pointers[8];
     for (size_t i = 0; i < 8; i++) {
         pointers[i] = device_malloc(4096);
@@ -43,9 +42,8 @@ static void work_on_live_memory_breaks_nothing(void **state)
     assert_int_equal(gmd_sim_misuse_count(), 0);
 }
 
-static void a_kernel_on_freed_memory_loses_the_device(void **state)
+TEST_F(fresh_device, a_kernel_on_freed_memory_loses_the_device)
 {
-    (void)state;
     use_lenient_device();
     break_device();
     void *pointer;
@@ -54,9 +52,8 @@ static void a_kernel_on_freed_memory_loses_the_device(void **state)
     assert_int_equal(cudaStreamQuery(NULL), cudaErrorIllegalAddress);
 }
 
-static void each_of_many_ranges_counts(void **state)
+TEST_F(fresh_device, each_of_many_ranges_counts)
 {
-    (void)state;
     for (size_t bad = 0; bad < 8; bad++) {
         use_lenient_device();
         void *pointers[8];
@@ -69,9 +66,8 @@ static void each_of_many_ranges_counts(void **state)
     }
 }
 
-static void the_call_that_notices_is_told_as_misuse_once(void **state)
+TEST_F(fresh_device, the_call_that_notices_is_told_as_misuse_once)
 {
-    (void)state;
     use_lenient_device();
     break_device();
     assert_int_equal(gmd_sim_misuse_count(), 0);
@@ -81,9 +77,8 @@ static void the_call_that_notices_is_told_as_misuse_once(void **state)
     assert_int_equal(gmd_sim_misuse_count(), 1);
 }
 
-static void each_failing_call_on_a_lost_device_leaves_its_error_once(void **state)
+TEST_F(fresh_device, each_failing_call_on_a_lost_device_leaves_its_error_once)
 {
-    (void)state;
     use_lenient_device();
     break_device();
     assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
@@ -93,9 +88,8 @@ static void each_failing_call_on_a_lost_device_leaves_its_error_once(void **stat
     assert_int_equal(cudaPeekAtLastError(), cudaErrorIllegalAddress);
 }
 
-static void other_devices_go_on(void **state)
+TEST_F(fresh_device, other_devices_go_on)
 {
-    (void)state;
     use_lenient_device();
     break_device();
     assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
@@ -103,9 +97,8 @@ static void other_devices_go_on(void **state)
     assert_success(cudaFree(device_malloc(4096)));
 }
 
-static void a_reset_of_the_device_makes_it_usable(void **state)
+TEST_F(fresh_device, a_reset_of_the_device_makes_it_usable)
 {
-    (void)state;
     use_lenient_device();
     break_device();
     assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
@@ -114,9 +107,8 @@ static void a_reset_of_the_device_makes_it_usable(void **state)
     assert_success(cudaFree(device_malloc(4096)));
 }
 
-static void a_memset_of_freed_memory_loses_the_device(void **state)
+TEST_F(fresh_device, a_memset_of_freed_memory_loses_the_device)
 {
-    (void)state;
     use_lenient_device();
     void *pointer = device_malloc(4096);
     assert_success(cudaMemsetAsync(pointer, 0, 4096, NULL));
@@ -124,9 +116,8 @@ static void a_memset_of_freed_memory_loses_the_device(void **state)
     assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
 }
 
-static void work_that_time_completes_is_noticed_by_the_next_call(void **state)
+TEST_F(fresh_device, work_that_time_completes_is_noticed_by_the_next_call)
 {
-    (void)state;
     use_lenient_device();
     break_device();
     gmd_sim_advance(10000);
@@ -135,28 +126,10 @@ static void work_that_time_completes_is_noticed_by_the_next_call(void **state)
     assert_int_equal(gmd_sim_misuse_count(), 1);
 }
 
-static void work_that_is_dropped_touches_nothing(void **state)
+TEST_F(fresh_device, work_that_is_dropped_touches_nothing)
 {
-    (void)state;
     use_lenient_device();
     break_device();
     assert_success(cudaDeviceReset());
     assert_success(cudaDeviceSynchronize());
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(work_on_live_memory_breaks_nothing),
-        fresh(a_kernel_on_freed_memory_loses_the_device),
-        fresh(each_of_many_ranges_counts),
-        fresh(the_call_that_notices_is_told_as_misuse_once),
-        fresh(each_failing_call_on_a_lost_device_leaves_its_error_once),
-        fresh(other_devices_go_on),
-        fresh(a_reset_of_the_device_makes_it_usable),
-        fresh(a_memset_of_freed_memory_loses_the_device),
-        fresh(work_that_time_completes_is_noticed_by_the_next_call),
-        fresh(work_that_is_dropped_touches_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-static void a_failing_call_leaves_its_error_until_it_is_fetched(void **state)
+TEST_F(fresh_device, a_failing_call_leaves_its_error_until_it_is_fetched)
 {
-    (void)state;
     assert_int_equal(cudaSetDevice(99), cudaErrorInvalidDevice);
     device_malloc(512);
     assert_int_equal(cudaPeekAtLastError(), cudaErrorInvalidDevice);
@@ -13,25 +12,22 @@ static void a_failing_call_leaves_its_error_until_it_is_fetched(void **state)
     assert_success(cudaGetLastError());
 }
 
-static void not_ready_is_an_answer_and_leaves_no_error(void **state)
+TEST_F(fresh_device, not_ready_is_an_answer_and_leaves_no_error)
 {
-    (void)state;
     launch(NULL, 100);
     assert_int_equal(cudaStreamQuery(NULL), cudaErrorNotReady);
     assert_success(cudaGetLastError());
 }
 
-static void driver_calls_leave_the_last_error_alone(void **state)
+TEST_F(fresh_device, driver_calls_leave_the_last_error_alone)
 {
-    (void)state;
     assert_success(cudaFree(NULL));
     assert_int_equal(cuMemFree_v2(12345), CUDA_ERROR_INVALID_VALUE);
     assert_success(cudaGetLastError());
 }
 
-static void errors_have_names_and_texts(void **state)
+TEST_F(fresh_device, errors_have_names_and_texts)
 {
-    (void)state;
     assert_string_equal(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation");
     assert_string_equal(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
     assert_string_equal(cudaGetErrorName((cudaError_t)12345), "unrecognized error code");
@@ -41,9 +37,8 @@ static void errors_have_names_and_texts(void **state)
     assert_int_equal(cuGetErrorString((CUresult)12345, &text), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void calls_are_counted_by_name(void **state)
+TEST_F(fresh_device, calls_are_counted_by_name)
 {
-    (void)state;
     device_malloc(512);
     device_malloc(512);
     assert_int_equal(gmd_sim_call_count("cudaMalloc"), 2);
@@ -51,9 +46,8 @@ static void calls_are_counted_by_name(void **state)
     assert_int_equal(gmd_sim_call_count("no such function"), 0);
 }
 
-static void a_fault_answers_the_nth_call_once(void **state)
+TEST_F(fresh_device, a_fault_answers_the_nth_call_once)
 {
-    (void)state;
     device_malloc(512);
     assert_int_equal(gmd_sim_fault("cudaMalloc", 2, false, cudaErrorMemoryAllocation), 0);
     void *pointer = NULL;
@@ -64,9 +58,17 @@ static void a_fault_answers_the_nth_call_once(void **state)
     assert_int_equal(device_state(0).allocation_count, 3);
 }
 
-static void a_fault_can_answer_every_later_call(void **state)
+TEST_F(fresh_device, a_fault_that_has_answered_makes_room_for_another)
 {
-    (void)state;
+    for (int i = 0; i < 100; i++) {
+        void *pointer;
+        assert_int_equal(gmd_sim_fault("cudaMalloc", 1, false, cudaErrorUnknown), 0);
+        assert_int_equal(cudaMalloc(&pointer, 1), cudaErrorUnknown);
+    }
+}
+
+TEST_F(fresh_device, a_fault_can_answer_every_later_call)
+{
     assert_int_equal(gmd_sim_fault("cudaEventCreateWithFlags", 2, true, cudaErrorUnknown), 0);
     cudaEvent_t event = new_event(0);
     for (int i = 0; i < 3; i++) {
@@ -76,9 +78,8 @@ static void a_fault_can_answer_every_later_call(void **state)
     new_event(0);
 }
 
-static void a_faulted_call_does_nothing(void **state)
+TEST_F(fresh_device, a_faulted_call_does_nothing)
 {
-    (void)state;
     void *pointer = device_malloc(512);
     assert_int_equal(gmd_sim_fault("cudaFree", 1, false, cudaErrorInvalidValue), 0);
     assert_int_equal(cudaFree(pointer), cudaErrorInvalidValue);
@@ -86,9 +87,8 @@ static void a_faulted_call_does_nothing(void **state)
     assert_success(cudaFree(pointer));
 }
 
-static void two_faults_wait_for_their_own_calls(void **state)
+TEST_F(fresh_device, two_faults_wait_for_their_own_calls)
 {
-    (void)state;
     assert_int_equal(gmd_sim_fault("cudaMalloc", 1, false, cudaErrorMemoryAllocation), 0);
     assert_int_equal(gmd_sim_fault("cudaMalloc", 3, false, cudaErrorUnknown), 0);
     void *pointer;
@@ -97,18 +97,16 @@ static void two_faults_wait_for_their_own_calls(void **state)
     assert_int_equal(cudaMalloc(&pointer, 1), cudaErrorUnknown);
 }
 
-static void kernels_can_be_made_to_fail(void **state)
+TEST_F(fresh_device, kernels_can_be_made_to_fail)
 {
-    (void)state;
     assert_int_equal(gmd_sim_fault("kernel", 1, false, cudaErrorLaunchFailure), 0);
     assert_int_equal(gmd_sim_launch(NULL, 1, NULL, 0), cudaErrorLaunchFailure);
     assert_int_equal(gmd_sim_pending(NULL), 0);
     assert_int_equal(cudaGetLastError(), cudaErrorLaunchFailure);
 }
 
-static void impossible_faults_are_refused(void **state)
+TEST_F(fresh_device, impossible_faults_are_refused)
 {
-    (void)state;
     assert_int_equal(gmd_sim_fault("cudaMallok", 1, false, 2), -1);
     assert_int_equal(gmd_sim_fault("cudaMalloc", 0, false, 2), -1);
     assert_int_equal(gmd_sim_fault("cudaMalloc", 1, false, 0), -1);
@@ -131,9 +129,8 @@ static void keep(void *context, const gmd_sim_call *call)
     gmd_sim_device(0, &state); /* allowed, and must not deadlock */
 }
 
-static void the_observer_sees_each_call(void **state)
+TEST_F(fresh_device, the_observer_sees_each_call)
 {
-    (void)state;
     seen s = {.count = 0};
     gmd_sim_observe(keep, &s);
     void *pointer = device_malloc(4096);
@@ -150,9 +147,8 @@ static void the_observer_sees_each_call(void **state)
     assert_int_equal(s.calls[1].index, s.calls[0].index + 1);
 }
 
-static void the_observer_is_told_of_misuse_and_faults(void **state)
+TEST_F(fresh_device, the_observer_is_told_of_misuse_and_faults)
 {
-    (void)state;
     seen s = {.count = 0};
     gmd_sim_observe(keep, &s);
     assert_int_equal(gmd_sim_fault("cudaFree", 1, false, cudaErrorUnknown), 0);
@@ -165,19 +161,8 @@ static void the_observer_is_told_of_misuse_and_faults(void **state)
     assert_int_equal(s.calls[1].result, cudaErrorInvalidValue);
 }
 
-static void a_fault_that_has_answered_makes_room_for_another(void **state)
+TEST_F(fresh_device, the_harness_calls_take_no_fault_and_are_not_counted)
 {
-    (void)state;
-    for (int i = 0; i < 100; i++) {
-        void *pointer;
-        assert_int_equal(gmd_sim_fault("cudaMalloc", 1, false, cudaErrorUnknown), 0);
-        assert_int_equal(cudaMalloc(&pointer, 1), cudaErrorUnknown);
-    }
-}
-
-static void the_harness_calls_take_no_fault_and_are_not_counted(void **state)
-{
-    (void)state;
     seen s = {.count = 0};
     void *pointer = NULL;
     gmd_sim_observe(keep, &s);
@@ -191,9 +176,8 @@ static void the_harness_calls_take_no_fault_and_are_not_counted(void **state)
     assert_int_equal(cudaMalloc(&pointer, 512), cudaErrorUnknown);
 }
 
-static void the_threads_state_is_seen_without_a_trace(void **state)
+TEST_F(fresh_device, the_threads_state_is_seen_without_a_trace)
 {
-    (void)state;
     assert_int_equal(cudaSetDevice(99), cudaErrorInvalidDevice);
     gmd_sim_thread_state seen_state;
     gmd_sim_thread(&seen_state);
@@ -202,9 +186,8 @@ static void the_threads_state_is_seen_without_a_trace(void **state)
     assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
-static void a_driver_function_is_found_by_its_name_and_version(void **state)
+TEST_F(fresh_device, a_driver_function_is_found_by_its_name_and_version)
 {
-    (void)state;
     enum cudaDriverEntryPointQueryResult found;
     void *function = NULL;
     assert_success(cudaGetDriverEntryPoint("cuMemAlloc", &function, cudaEnableDefault, &found));
@@ -218,28 +201,4 @@ static void a_driver_function_is_found_by_its_name_and_version(void **state)
     assert_int_equal(found, cudaDriverEntryPointVersionNotSufficent);
     assert_int_equal(cudaGetDriverEntryPoint("cuMemAlloc", &function, 1u << 20, &found),
                      cudaErrorInvalidValue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(a_failing_call_leaves_its_error_until_it_is_fetched),
-        fresh(not_ready_is_an_answer_and_leaves_no_error),
-        fresh(driver_calls_leave_the_last_error_alone),
-        fresh(errors_have_names_and_texts),
-        fresh(calls_are_counted_by_name),
-        fresh(a_fault_answers_the_nth_call_once),
-        fresh(a_fault_that_has_answered_makes_room_for_another),
-        fresh(a_fault_can_answer_every_later_call),
-        fresh(a_faulted_call_does_nothing),
-        fresh(two_faults_wait_for_their_own_calls),
-        fresh(kernels_can_be_made_to_fail),
-        fresh(impossible_faults_are_refused),
-        fresh(the_observer_sees_each_call),
-        fresh(the_observer_is_told_of_misuse_and_faults),
-        fresh(the_harness_calls_take_no_fault_and_are_not_counted),
-        fresh(the_threads_state_is_seen_without_a_trace),
-        fresh(a_driver_function_is_found_by_its_name_and_version),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,17 +18,15 @@ static cudaGraphExec_t instantiated(cudaStream_t stream)
     return exec;
 }
 
-static void captured_work_is_not_queued(void **state)
+TEST_F(fresh_device, captured_work_is_not_queued)
 {
-    (void)state;
     cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
     assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
     assert_int_equal(gmd_sim_pending(stream), 0);
 }
 
-static void a_launch_queues_each_captured_entry(void **state)
+TEST_F(fresh_device, a_launch_queues_each_captured_entry)
 {
-    (void)state;
     cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
     assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
     assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
@@ -37,9 +35,8 @@ static void a_launch_queues_each_captured_entry(void **state)
     assert_int_equal(gmd_sim_pending(stream), 2);
 }
 
-static void a_launched_kernel_touches_what_was_captured(void **state)
+TEST_F(fresh_device, a_launched_kernel_touches_what_was_captured)
 {
-    (void)state;
     void *memory = device_malloc(4096);
     cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
     gmd_sim_access ranges[5];
@@ -53,9 +50,8 @@ static void a_launched_kernel_touches_what_was_captured(void **state)
     assert_int_equal(cudaStreamSynchronize(stream), cudaErrorIllegalAddress);
 }
 
-static void an_executable_graph_outlives_its_graph(void **state)
+TEST_F(fresh_device, an_executable_graph_outlives_its_graph)
 {
-    (void)state;
     cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
     assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
     cudaGraphExec_t exec = instantiated(stream); /* destroys the graph */
@@ -64,18 +60,16 @@ static void an_executable_graph_outlives_its_graph(void **state)
     assert_success(cudaStreamSynchronize(stream));
 }
 
-static void a_refused_call_is_misuse(void **state)
+TEST_F(fresh_device, a_refused_call_is_misuse)
 {
-    (void)state;
     void *memory;
     begun(cudaStreamCaptureModeGlobal);
     assert_int_equal(cudaMalloc(&memory, 512), cudaErrorStreamCaptureUnsupported);
     assert_int_equal(gmd_sim_misuse_count(), 1);
 }
 
-static void a_refused_allocation_allocates_nothing(void **state)
+TEST_F(fresh_device, a_refused_allocation_allocates_nothing)
 {
-    (void)state;
     void *memory;
     gmd_sim_device_state device;
     begun(cudaStreamCaptureModeThreadLocal);
@@ -84,9 +78,8 @@ static void a_refused_allocation_allocates_nothing(void **state)
     assert_int_equal(device.allocation_count, 0);
 }
 
-static void a_reset_ends_captures_and_graphs(void **state)
+TEST_F(fresh_device, a_reset_ends_captures_and_graphs)
 {
-    (void)state;
     cudaStream_t stream = begun(cudaStreamCaptureModeGlobal);
     assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
     cudaGraphExec_t exec = instantiated(stream);
@@ -98,9 +91,8 @@ static void a_reset_ends_captures_and_graphs(void **state)
     assert_int_equal(cudaGraphLaunch(exec, NULL), cudaErrorInvalidValue);
 }
 
-static void captured_work_is_no_order(void **state)
+TEST_F(fresh_device, captured_work_is_no_order)
 {
-    (void)state;
     cudaStream_t captured = begun(cudaStreamCaptureModeGlobal);
     cudaStream_t other = new_stream(cudaStreamNonBlocking);
     cudaEvent_t event;
@@ -113,9 +105,8 @@ static void captured_work_is_no_order(void **state)
     assert_false(gmd_sim_is_ordered(work, 0, captured));
 }
 
-static void the_mode_of_a_thread_is_the_same_for_runtime_and_driver(void **state)
+TEST_F(fresh_device, the_mode_of_a_thread_is_the_same_for_runtime_and_driver)
 {
-    (void)state;
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     assert_success(cudaThreadExchangeStreamCaptureMode(&mode));
     assert_int_equal(mode, cudaStreamCaptureModeGlobal);
@@ -126,9 +117,8 @@ static void the_mode_of_a_thread_is_the_same_for_runtime_and_driver(void **state
     assert_int_equal(cudaThreadExchangeStreamCaptureMode(&mode), cudaErrorInvalidValue);
 }
 
-static void the_nodes_of_a_graph_tell_what_they_do(void **state)
+TEST_F(fresh_device, the_nodes_of_a_graph_tell_what_they_do)
 {
-    (void)state;
     cudaStream_t stream = begun(cudaStreamCaptureModeRelaxed);
     cudaGraph_t graph;
     cudaGraphNode_t nodes[2];
@@ -142,9 +132,8 @@ static void the_nodes_of_a_graph_tell_what_they_do(void **state)
     assert_int_equal(type, cudaGraphNodeTypeKernel);
 }
 
-static void a_launched_graph_records_and_waits_for_events_outside(void **state)
+TEST_F(fresh_device, a_launched_graph_records_and_waits_for_events_outside)
 {
-    (void)state;
     cudaEvent_t before = new_event(0), after = new_event(0);
     cudaStream_t other = new_stream(cudaStreamNonBlocking);
     cudaStream_t stream = begun(cudaStreamCaptureModeRelaxed);
@@ -160,22 +149,4 @@ static void a_launched_graph_records_and_waits_for_events_outside(void **state)
     assert_int_equal(cudaEventQuery(after), cudaErrorNotReady);
     assert_success(cudaStreamSynchronize(stream));
     assert_success(cudaEventQuery(after));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(captured_work_is_not_queued),
-        fresh(a_launch_queues_each_captured_entry),
-        fresh(a_launched_kernel_touches_what_was_captured),
-        fresh(an_executable_graph_outlives_its_graph),
-        fresh(a_refused_call_is_misuse),
-        fresh(a_refused_allocation_allocates_nothing),
-        fresh(a_reset_ends_captures_and_graphs),
-        fresh(captured_work_is_no_order),
-        fresh(the_mode_of_a_thread_is_the_same_for_runtime_and_driver),
-        fresh(the_nodes_of_a_graph_tell_what_they_do),
-        fresh(a_launched_graph_records_and_waits_for_events_outside),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

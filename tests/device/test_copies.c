@@ -11,6 +11,8 @@ static int backed_device(void **state)
     return gmd_sim_reset(&config);
 }
 
+FIXTURE(backed_device, backed_device, NULL);
+
 static unsigned char byte_at(const void *pointer)
 {
     unsigned char byte = 0;
@@ -18,9 +20,8 @@ static unsigned char byte_at(const void *pointer)
     return byte;
 }
 
-static void a_memset_takes_effect_when_it_completes(void **state)
+TEST_F(backed_device, a_memset_takes_effect_when_it_completes)
 {
-    (void)state;
     char *pointer = device_malloc(4096);
     assert_success(cudaMemset(pointer, 7, 4096));
     assert_int_equal(byte_at(pointer), 0);
@@ -28,9 +29,8 @@ static void a_memset_takes_effect_when_it_completes(void **state)
     assert_int_equal(byte_at(pointer + 4095), 7);
 }
 
-static void effects_follow_the_order_of_the_streams(void **state)
+TEST_F(backed_device, effects_follow_the_order_of_the_streams)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     char *pointer = device_malloc(4096);
@@ -43,9 +43,8 @@ static void effects_follow_the_order_of_the_streams(void **state)
     assert_int_equal(byte_at(pointer), 2);
 }
 
-static void without_order_the_later_end_wins(void **state)
+TEST_F(backed_device, without_order_the_later_end_wins)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
     char *pointer = device_malloc(4096);
     launch(a, 1000000);
@@ -55,9 +54,20 @@ static void without_order_the_later_end_wins(void **state)
     assert_int_equal(byte_at(pointer), 1);
 }
 
-static void data_makes_the_round_trip(void **state)
+TEST_F(backed_device, work_that_ends_together_completes_as_it_was_queued)
 {
-    (void)state;
+    cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
+    char *pointer = device_malloc(4096);
+    launch(a, 100);
+    launch(b, 100);
+    assert_success(cudaMemsetAsync(pointer, 1, 4096, b));
+    assert_success(cudaMemsetAsync(pointer, 2, 4096, a));
+    assert_success(cudaDeviceSynchronize());
+    assert_int_equal(byte_at(pointer), 2);
+}
+
+TEST_F(backed_device, data_makes_the_round_trip)
+{
     char *first = device_malloc(3 * MIB), *second = device_malloc(3 * MIB);
     static char from[3 * MIB], to[3 * MIB];
     for (size_t i = 0; i < sizeof from; i++) {
@@ -69,9 +79,8 @@ static void data_makes_the_round_trip(void **state)
     assert_memory_equal(from, to, sizeof from);
 }
 
-static void pageable_memory_is_the_callers_again_at_once(void **state)
+TEST_F(backed_device, pageable_memory_is_the_callers_again_at_once)
 {
-    (void)state;
     char *pointer = device_malloc(64);
     char source[64];
     memset(source, 5, sizeof source);
@@ -82,9 +91,8 @@ static void pageable_memory_is_the_callers_again_at_once(void **state)
     assert_int_equal(byte_at(pointer), 5);
 }
 
-static void a_copy_into_pageable_memory_has_happened_when_it_returns(void **state)
+TEST_F(backed_device, a_copy_into_pageable_memory_has_happened_when_it_returns)
 {
-    (void)state;
     char *pointer = device_malloc(64);
     char target[64] = {0};
     assert_success(cudaMemsetAsync(pointer, 9, 64, NULL));
@@ -92,9 +100,8 @@ static void a_copy_into_pageable_memory_has_happened_when_it_returns(void **stat
     assert_int_equal(target[63], 9);
 }
 
-static void a_copy_from_page_locked_memory_reads_it_when_it_completes(void **state)
+TEST_F(backed_device, a_copy_from_page_locked_memory_reads_it_when_it_completes)
 {
-    (void)state;
     char *pointer = device_malloc(64);
     void *host;
     assert_success(cudaMallocHost(&host, 64));
@@ -105,9 +112,8 @@ static void a_copy_from_page_locked_memory_reads_it_when_it_completes(void **sta
     assert_int_equal(byte_at(pointer), 6);
 }
 
-static void a_new_allocation_holds_nothing_of_an_earlier_one(void **state)
+TEST_F(backed_device, a_new_allocation_holds_nothing_of_an_earlier_one)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.backed = true;
     config.placement = GMD_SIM_REUSE_FIRST;
@@ -119,9 +125,8 @@ static void a_new_allocation_holds_nothing_of_an_earlier_one(void **state)
     assert_int_equal(byte_at(pointer), 0);
 }
 
-static void ranges_beyond_the_allocation_are_refused(void **state)
+TEST_F(backed_device, ranges_beyond_the_allocation_are_refused)
 {
-    (void)state;
     char *pointer = device_malloc(1000), host[2000] = {0};
     assert_int_equal(cudaMemset(pointer, 0, 1001), cudaErrorInvalidValue);
     assert_int_equal(cudaMemset(pointer + 1, 0, SIZE_MAX), cudaErrorInvalidValue);
@@ -134,25 +139,30 @@ static void ranges_beyond_the_allocation_are_refused(void **state)
     assert_int_equal(gmd_sim_misuse_count(), 6);
 }
 
-static void the_kind_of_a_copy_must_be_true(void **state)
+TEST_F(backed_device, page_locked_ranges_end_where_they_end)
 {
-    (void)state;
+    char *pointer = device_malloc(4096);
+    void *host;
+    assert_success(cudaMallocHost(&host, 64));
+    assert_int_equal(cudaMemcpy(pointer, host, 65, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+}
+
+TEST_F(backed_device, the_kind_of_a_copy_must_be_true)
+{
     char *pointer = device_malloc(64), host[64];
     assert_int_equal(cudaMemcpy(pointer, host, 64, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
     assert_int_equal(cudaMemcpy(host, pointer, 64, (enum cudaMemcpyKind)5),
                      cudaErrorInvalidMemcpyDirection);
 }
 
-static void a_copy_of_nothing_is_fine(void **state)
+TEST_F(backed_device, a_copy_of_nothing_is_fine)
 {
-    (void)state;
     assert_success(cudaMemcpy(NULL, NULL, 0, cudaMemcpyDefault));
     assert_success(cudaMemset(NULL, 0, 0));
 }
 
-static void peek_and_poke_reach_live_backed_memory_only(void **state)
+TEST_F(backed_device, peek_and_poke_reach_live_backed_memory_only)
 {
-    (void)state;
     uint64_t address = device_malloc_address(1000);
     char out[4] = {0};
     assert_int_equal(gmd_sim_poke(address + 996, "abcd", 4), 0);
@@ -166,9 +176,8 @@ static void peek_and_poke_reach_live_backed_memory_only(void **state)
     assert_int_equal(gmd_sim_peek(address, out, 1), -1);
 }
 
-static void a_lenient_free_lets_old_work_hit_the_new_owner(void **state)
+TEST_F(backed_device, a_lenient_free_lets_old_work_hit_the_new_owner)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.backed = config.free_is_lenient = true;
     config.placement = GMD_SIM_REUSE_FIRST;
@@ -179,50 +188,4 @@ static void a_lenient_free_lets_old_work_hit_the_new_owner(void **state)
     assert_ptr_equal(device_malloc(4096), pointer);
     assert_success(cudaDeviceSynchronize());
     assert_int_equal(byte_at(pointer), 7);
-}
-
-static void work_that_ends_together_completes_as_it_was_queued(void **state)
-{
-    (void)state;
-    cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
-    char *pointer = device_malloc(4096);
-    launch(a, 100);
-    launch(b, 100);
-    assert_success(cudaMemsetAsync(pointer, 1, 4096, b));
-    assert_success(cudaMemsetAsync(pointer, 2, 4096, a));
-    assert_success(cudaDeviceSynchronize());
-    assert_int_equal(byte_at(pointer), 2);
-}
-
-static void page_locked_ranges_end_where_they_end(void **state)
-{
-    (void)state;
-    char *pointer = device_malloc(4096);
-    void *host;
-    assert_success(cudaMallocHost(&host, 64));
-    assert_int_equal(cudaMemcpy(pointer, host, 65, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
-}
-
-#define backed(test) cmocka_unit_test_setup(test, backed_device)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        backed(a_memset_takes_effect_when_it_completes),
-        backed(effects_follow_the_order_of_the_streams),
-        backed(without_order_the_later_end_wins),
-        backed(work_that_ends_together_completes_as_it_was_queued),
-        backed(data_makes_the_round_trip),
-        backed(pageable_memory_is_the_callers_again_at_once),
-        backed(a_copy_into_pageable_memory_has_happened_when_it_returns),
-        backed(a_copy_from_page_locked_memory_reads_it_when_it_completes),
-        backed(a_new_allocation_holds_nothing_of_an_earlier_one),
-        backed(ranges_beyond_the_allocation_are_refused),
-        backed(page_locked_ranges_end_where_they_end),
-        backed(the_kind_of_a_copy_must_be_true),
-        backed(a_copy_of_nothing_is_fine),
-        backed(peek_and_poke_reach_live_backed_memory_only),
-        backed(a_lenient_free_lets_old_work_hit_the_new_owner),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

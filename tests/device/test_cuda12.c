@@ -1,12 +1,6 @@
 /* libcudart.so.12 as a program sees it that was compiled with the headers of CUDA 12. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_cuda12.h"
+#include "gmd_test.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -45,9 +39,8 @@ static void assert_untouched_from(const room *r, size_t from)
     }
 }
 
-static void properties_are_where_cuda_12_has_them(void **state)
+TEST(properties_are_where_cuda_12_has_them)
 {
-    (void)state;
     cudaError_t (*get)(gmd_cuda12_device_prop *, int);
     FIND(get, "cudaGetDeviceProperties_v2");
     room r;
@@ -62,9 +55,8 @@ static void properties_are_where_cuda_12_has_them(void **state)
     assert_untouched_from(&r, sizeof r.properties);
 }
 
-static void the_plain_name_fills_what_cuda_11_knew(void **state)
+TEST(the_plain_name_fills_what_cuda_11_knew)
 {
-    (void)state;
     cudaError_t (*get)(gmd_cuda12_device_prop *, int);
     FIND(get, "cudaGetDeviceProperties");
     room r;
@@ -74,9 +66,8 @@ static void the_plain_name_fills_what_cuda_11_knew(void **state)
     assert_untouched_from(&r, GMD_CUDA11_PROPERTIES_BYTES);
 }
 
-static void properties_of_no_device_are_refused(void **state)
+TEST(properties_of_no_device_are_refused)
 {
-    (void)state;
     cudaError_t (*get)(gmd_cuda12_device_prop *, int);
     FIND(get, "cudaGetDeviceProperties_v2");
     room r;
@@ -86,9 +77,8 @@ static void properties_of_no_device_are_refused(void **state)
     assert_untouched_from(&r, 0);
 }
 
-static void attributes_of_a_pointer_fill_24_bytes(void **state)
+TEST(attributes_of_a_pointer_fill_24_bytes)
 {
-    (void)state;
     cudaError_t (*get)(gmd_cuda12_pointer_attributes *, const void *);
     __typeof__(&cudaMalloc) allocate;
     __typeof__(&cudaFree) release;
@@ -107,54 +97,8 @@ static void attributes_of_a_pointer_fill_24_bytes(void **state)
     assert_int_equal(release(memory), cudaSuccess);
 }
 
-static void prefetching_names_a_device(void **state)
+TEST(dependencies_are_told_and_set_without_edge_data)
 {
-    (void)state;
-    cudaError_t (*prefetch)(const void *, size_t, int, cudaStream_t);
-    cudaError_t (*advise)(const void *, size_t, enum cudaMemoryAdvise, int);
-    FIND(prefetch, "cudaMemPrefetchAsync");
-    FIND(advise, "cudaMemAdvise");
-    assert_int_equal(prefetch(&prefetch, 8, -1, NULL), cudaErrorNotSupported);
-    FIND(prefetch, "cudaMemPrefetchAsync_ptsz");
-    assert_int_equal(prefetch(&prefetch, 8, 0, NULL), cudaErrorNotSupported);
-    assert_int_equal(advise(&advise, 8, cudaMemAdviseSetReadMostly, 0), cudaErrorNotSupported);
-}
-
-static void captures_answer_as_many_questions_as_the_name_says(void **state)
-{
-    (void)state;
-    __typeof__(&cudaStreamBeginCapture) begin;
-    __typeof__(&cudaStreamEndCapture) end;
-    __typeof__(&cudaStreamCreate) create;
-    __typeof__(&cudaStreamGetCaptureInfo) ask_v3;
-    cudaError_t (*ask)(cudaStream_t, enum cudaStreamCaptureStatus *, unsigned long long *);
-    cudaError_t (*ask_v2)(cudaStream_t, enum cudaStreamCaptureStatus *, unsigned long long *,
-                          cudaGraph_t *, const cudaGraphNode_t **, size_t *);
-    FIND(create, "cudaStreamCreate");
-    FIND(begin, "cudaStreamBeginCapture");
-    FIND(end, "cudaStreamEndCapture");
-    FIND(ask, "cudaStreamGetCaptureInfo_ptsz");
-    FIND(ask_v2, "cudaStreamGetCaptureInfo_v2");
-    FIND(ask_v3, "cudaStreamGetCaptureInfo_v3_ptsz");
-    cudaStream_t stream;
-    cudaGraph_t graph = NULL, seen_v2 = NULL, seen_v3 = NULL;
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    unsigned long long id = 0;
-    size_t count = 9;
-    assert_int_equal(create(&stream), cudaSuccess);
-    assert_int_equal(begin(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
-    assert_int_equal(ask(stream, &status, &id), cudaSuccess);
-    assert_int_equal(status, cudaStreamCaptureStatusActive);
-    assert_int_equal(ask_v2(stream, &status, &id, &seen_v2, NULL, &count), cudaSuccess);
-    assert_int_equal(ask_v3(stream, &status, &id, &seen_v3, NULL, NULL, &count), cudaSuccess);
-    assert_int_equal(end(stream, &graph), cudaSuccess);
-    assert_ptr_equal(seen_v2, graph);
-    assert_ptr_equal(seen_v3, graph);
-}
-
-static void dependencies_are_told_and_set_without_edge_data(void **state)
-{
-    (void)state;
     __typeof__(&cudaStreamBeginCapture) begin;
     __typeof__(&cudaStreamEndCapture) end;
     __typeof__(&cudaStreamCreate) create;
@@ -199,9 +143,8 @@ static void dependencies_are_told_and_set_without_edge_data(void **state)
     assert_ptr_equal(before, first);
 }
 
-static void the_time_between_events_has_two_names(void **state)
+TEST(the_time_between_events_has_two_names)
 {
-    (void)state;
     __typeof__(&cudaEventElapsedTime) elapsed;
     __typeof__(&cudaEventCreate) create;
     __typeof__(&cudaEventRecord) record;
@@ -221,17 +164,47 @@ static void the_time_between_events_has_two_names(void **state)
     assert_true(milliseconds >= 0);
 }
 
-int main(void)
+TEST(prefetching_names_a_device)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(properties_are_where_cuda_12_has_them),
-        cmocka_unit_test(the_plain_name_fills_what_cuda_11_knew),
-        cmocka_unit_test(properties_of_no_device_are_refused),
-        cmocka_unit_test(attributes_of_a_pointer_fill_24_bytes),
-        cmocka_unit_test(dependencies_are_told_and_set_without_edge_data),
-        cmocka_unit_test(the_time_between_events_has_two_names),
-        cmocka_unit_test(prefetching_names_a_device),
-        cmocka_unit_test(captures_answer_as_many_questions_as_the_name_says),
-    };
-    return cmocka_run_group_tests(tests, open_library, NULL);
+    cudaError_t (*prefetch)(const void *, size_t, int, cudaStream_t);
+    cudaError_t (*advise)(const void *, size_t, enum cudaMemoryAdvise, int);
+    FIND(prefetch, "cudaMemPrefetchAsync");
+    FIND(advise, "cudaMemAdvise");
+    assert_int_equal(prefetch(&prefetch, 8, -1, NULL), cudaErrorNotSupported);
+    FIND(prefetch, "cudaMemPrefetchAsync_ptsz");
+    assert_int_equal(prefetch(&prefetch, 8, 0, NULL), cudaErrorNotSupported);
+    assert_int_equal(advise(&advise, 8, cudaMemAdviseSetReadMostly, 0), cudaErrorNotSupported);
 }
+
+TEST(captures_answer_as_many_questions_as_the_name_says)
+{
+    __typeof__(&cudaStreamBeginCapture) begin;
+    __typeof__(&cudaStreamEndCapture) end;
+    __typeof__(&cudaStreamCreate) create;
+    __typeof__(&cudaStreamGetCaptureInfo) ask_v3;
+    cudaError_t (*ask)(cudaStream_t, enum cudaStreamCaptureStatus *, unsigned long long *);
+    cudaError_t (*ask_v2)(cudaStream_t, enum cudaStreamCaptureStatus *, unsigned long long *,
+                          cudaGraph_t *, const cudaGraphNode_t **, size_t *);
+    FIND(create, "cudaStreamCreate");
+    FIND(begin, "cudaStreamBeginCapture");
+    FIND(end, "cudaStreamEndCapture");
+    FIND(ask, "cudaStreamGetCaptureInfo_ptsz");
+    FIND(ask_v2, "cudaStreamGetCaptureInfo_v2");
+    FIND(ask_v3, "cudaStreamGetCaptureInfo_v3_ptsz");
+    cudaStream_t stream;
+    cudaGraph_t graph = NULL, seen_v2 = NULL, seen_v3 = NULL;
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+    size_t count = 9;
+    assert_int_equal(create(&stream), cudaSuccess);
+    assert_int_equal(begin(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    assert_int_equal(ask(stream, &status, &id), cudaSuccess);
+    assert_int_equal(status, cudaStreamCaptureStatusActive);
+    assert_int_equal(ask_v2(stream, &status, &id, &seen_v2, NULL, &count), cudaSuccess);
+    assert_int_equal(ask_v3(stream, &status, &id, &seen_v3, NULL, NULL, &count), cudaSuccess);
+    assert_int_equal(end(stream, &graph), cudaSuccess);
+    assert_ptr_equal(seen_v2, graph);
+    assert_ptr_equal(seen_v3, graph);
+}
+
+TEST_GROUP(open_library, NULL);

@@ -9,9 +9,10 @@ static int eight_devices(void **state)
     return gmd_sim_reset(&config);
 }
 
-static void each_device_has_its_own_memory(void **state)
+FIXTURE(eight_devices, eight_devices, NULL);
+
+TEST_F(eight_devices, each_device_has_its_own_memory)
 {
-    (void)state;
     for (int d = 0; d < 8; d++) {
         assert_success(cudaSetDevice(d));
         gmd_sim_range range;
@@ -26,9 +27,8 @@ static void each_device_has_its_own_memory(void **state)
     assert_int_equal(gmd_sim_device(-1, &none), -1);
 }
 
-static void a_free_reaches_the_memorys_device_from_any_other(void **state)
+TEST_F(eight_devices, a_free_reaches_the_memorys_device_from_any_other)
 {
-    (void)state;
     assert_success(cudaSetDevice(3));
     void *pointer = device_malloc(2 * MIB);
     launch(NULL, 100);
@@ -42,9 +42,8 @@ static void a_free_reaches_the_memorys_device_from_any_other(void **state)
     assert_int_equal(current, 5);
 }
 
-static void devices_out_of_range_are_refused(void **state)
+TEST_F(eight_devices, devices_out_of_range_are_refused)
 {
-    (void)state;
     assert_int_equal(cudaSetDevice(8), cudaErrorInvalidDevice);
     assert_int_equal(cudaSetDevice(-1), cudaErrorInvalidDevice);
     int value;
@@ -56,9 +55,8 @@ static void devices_out_of_range_are_refused(void **state)
     assert_int_equal(value, 32);
 }
 
-static void an_event_belongs_to_the_device_of_its_stream(void **state)
+TEST_F(eight_devices, an_event_belongs_to_the_device_of_its_stream)
 {
-    (void)state;
     cudaEvent_t event = new_event(0);
     assert_success(cudaSetDevice(1));
     cudaStream_t stream = new_stream(0);
@@ -66,9 +64,8 @@ static void an_event_belongs_to_the_device_of_its_stream(void **state)
     assert_int_equal(cudaEventRecord(event, NULL), cudaErrorInvalidResourceHandle);
 }
 
-static void streams_wait_across_devices(void **state)
+TEST_F(eight_devices, streams_wait_across_devices)
 {
-    (void)state;
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(NULL, 100);
     assert_success(cudaEventRecord(event, NULL));
@@ -79,9 +76,8 @@ static void streams_wait_across_devices(void **state)
     assert_int_equal(gmd_sim_now(), 110);
 }
 
-static void synchronising_a_device_leaves_the_others(void **state)
+TEST_F(eight_devices, synchronising_a_device_leaves_the_others)
 {
-    (void)state;
     launch(NULL, 1000);
     assert_success(cudaSetDevice(1));
     launch(NULL, 10);
@@ -90,9 +86,8 @@ static void synchronising_a_device_leaves_the_others(void **state)
     assert_int_equal(gmd_sim_pending(NULL), 1);
 }
 
-static void a_device_reset_takes_only_its_own(void **state)
+TEST_F(eight_devices, a_device_reset_takes_only_its_own)
 {
-    (void)state;
     cudaStream_t stream = new_stream(0);
     cudaEvent_t event = new_event(0);
     device_malloc(MIB);
@@ -108,9 +103,8 @@ static void a_device_reset_takes_only_its_own(void **state)
     assert_success(cudaFree(kept));
 }
 
-static void the_driver_shares_the_runtimes_memory_and_context(void **state)
+TEST_F(eight_devices, the_driver_shares_the_runtimes_memory_and_context)
 {
-    (void)state;
     CUdeviceptr pointer;
     assert_int_equal(cuInit(0), CUDA_SUCCESS);
     assert_int_equal(cuMemAlloc_v2(&pointer, MIB), CUDA_ERROR_INVALID_CONTEXT);
@@ -124,9 +118,8 @@ static void the_driver_shares_the_runtimes_memory_and_context(void **state)
     assert_ptr_equal(current, retained);
 }
 
-static void a_context_makes_its_device_current(void **state)
+TEST_F(eight_devices, a_context_makes_its_device_current)
 {
-    (void)state;
     CUcontext context;
     unsigned flags;
     int active, device;
@@ -142,9 +135,8 @@ static void a_context_makes_its_device_current(void **state)
     assert_int_equal(cuCtxSetCurrent((CUcontext)(void *)&context), CUDA_ERROR_INVALID_CONTEXT);
 }
 
-static void the_driver_describes_the_devices(void **state)
+TEST_F(eight_devices, the_driver_describes_the_devices)
 {
-    (void)state;
     int count;
     char name[8];
     size_t bytes;
@@ -158,9 +150,8 @@ static void the_driver_describes_the_devices(void **state)
     assert_int_equal(cuDeviceGet(&count, 8), CUDA_ERROR_INVALID_DEVICE);
 }
 
-static void devices_are_not_linked(void **state)
+TEST_F(eight_devices, devices_are_not_linked)
 {
-    (void)state;
     int value = 7;
     assert_success(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrPerformanceRank, 0, 1));
     assert_int_equal(value, 0);
@@ -172,9 +163,8 @@ static void devices_are_not_linked(void **state)
                      cudaErrorInvalidValue);
 }
 
-static void contexts_are_pushed_and_popped_to_an_end(void **state)
+TEST_F(eight_devices, contexts_are_pushed_and_popped_to_an_end)
 {
-    (void)state;
     CUcontext first, second, popped;
     assert_int_equal(cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
     assert_int_equal(cuDevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
@@ -193,42 +183,17 @@ static void contexts_are_pushed_and_popped_to_an_end(void **state)
     assert_ptr_equal(popped, first);
 }
 
-static void a_context_that_is_none_is_refused(void **state)
+TEST_F(eight_devices, a_context_that_is_none_is_refused)
 {
-    (void)state;
     CUcontext none = (CUcontext)(uintptr_t)1;
     assert_int_equal(cuCtxSetCurrent(none), CUDA_ERROR_INVALID_CONTEXT);
     assert_int_equal(cuCtxPushCurrent_v2(none), CUDA_ERROR_INVALID_CONTEXT);
     assert_int_equal(gmd_sim_misuse_count(), 2);
 }
 
-static void no_stream_of_a_device_that_is_not_there_has_a_point(void **state)
+TEST_F(eight_devices, no_stream_of_a_device_that_is_not_there_has_a_point)
 {
-    (void)state;
     gmd_sim_point where;
     assert_int_equal(gmd_sim_point_of(8, NULL, &where), -1);
     assert_int_equal(gmd_sim_point_of(-1, NULL, &where), -1);
-}
-
-#define eight(test) cmocka_unit_test_setup(test, eight_devices)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        eight(each_device_has_its_own_memory),
-        eight(a_free_reaches_the_memorys_device_from_any_other),
-        eight(devices_out_of_range_are_refused),
-        eight(an_event_belongs_to_the_device_of_its_stream),
-        eight(streams_wait_across_devices),
-        eight(synchronising_a_device_leaves_the_others),
-        eight(a_device_reset_takes_only_its_own),
-        eight(the_driver_shares_the_runtimes_memory_and_context),
-        eight(a_context_makes_its_device_current),
-        eight(the_driver_describes_the_devices),
-        eight(devices_are_not_linked),
-        eight(contexts_are_pushed_and_popped_to_an_end),
-        eight(a_context_that_is_none_is_refused),
-        eight(no_stream_of_a_device_that_is_not_there_has_a_point),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Events: complete or not, and when. */
 #include "device_test.h"
 
-static void an_event_never_recorded_is_complete(void **state)
+TEST_F(fresh_device, an_event_never_recorded_is_complete)
 {
-    (void)state;
     cudaEvent_t event = new_event(cudaEventDefault);
     cudaStream_t stream = new_stream(cudaStreamDefault);
     assert_success(cudaEventQuery(event));
@@ -12,18 +11,16 @@ static void an_event_never_recorded_is_complete(void **state)
     assert_int_equal(gmd_sim_pending(stream), 0);
 }
 
-static void an_event_on_an_idle_stream_costs_no_entry(void **state)
+TEST_F(fresh_device, an_event_on_an_idle_stream_costs_no_entry)
 {
-    (void)state;
     cudaEvent_t event = new_event(cudaEventDefault);
     assert_success(cudaEventRecord(event, NULL));
     assert_int_equal(gmd_sim_pending(NULL), 0);
     assert_success(cudaEventQuery(event));
 }
 
-static void an_event_is_complete_when_the_work_before_it_is(void **state)
+TEST_F(fresh_device, an_event_is_complete_when_the_work_before_it_is)
 {
-    (void)state;
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(NULL, 100);
     assert_success(cudaEventRecord(event, NULL));
@@ -34,9 +31,8 @@ static void an_event_is_complete_when_the_work_before_it_is(void **state)
     assert_int_equal(cudaStreamQuery(NULL), cudaErrorNotReady);
 }
 
-static void synchronising_with_an_event_leaves_later_work_queued(void **state)
+TEST_F(fresh_device, synchronising_with_an_event_leaves_later_work_queued)
 {
-    (void)state;
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(NULL, 100);
     assert_success(cudaEventRecord(event, NULL));
@@ -46,9 +42,8 @@ static void synchronising_with_an_event_leaves_later_work_queued(void **state)
     assert_int_equal(gmd_sim_pending(NULL), 1);
 }
 
-static void asking_through_the_control_api_leaves_no_error(void **state)
+TEST_F(fresh_device, asking_through_the_control_api_leaves_no_error)
 {
-    (void)state;
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(NULL, 100);
     assert_success(cudaEventRecord(event, NULL));
@@ -64,9 +59,8 @@ static CUcontext current_context(void)
     return context;
 }
 
-static void a_contexts_event_is_complete_when_the_work_of_all_streams_is(void **state)
+TEST_F(fresh_device, a_contexts_event_is_complete_when_the_work_of_all_streams_is)
 {
-    (void)state;
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(new_stream(cudaStreamNonBlocking), 300);
     launch(new_stream(cudaStreamNonBlocking), 100);
@@ -77,9 +71,8 @@ static void a_contexts_event_is_complete_when_the_work_of_all_streams_is(void **
     assert_success(cudaEventQuery(event));
 }
 
-static void a_contexts_event_on_an_idle_device_is_complete(void **state)
+TEST_F(fresh_device, a_contexts_event_on_an_idle_device_is_complete)
 {
-    (void)state;
     cudaEvent_t event = new_event(cudaEventDefault);
     assert_int_equal(cuCtxRecordEvent(current_context(), event), CUDA_SUCCESS);
     assert_success(cudaEventQuery(event));
@@ -87,9 +80,8 @@ static void a_contexts_event_on_an_idle_device_is_complete(void **state)
     assert_success(cudaEventQuery(event));
 }
 
-static void a_contexts_event_stops_captures_and_is_refused(void **state)
+TEST_F(fresh_device, a_contexts_event_stops_captures_and_is_refused)
 {
-    (void)state;
     cudaGraph_t graph = NULL;
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     cudaStream_t stream = new_stream(cudaStreamNonBlocking);
@@ -100,9 +92,8 @@ static void a_contexts_event_stops_captures_and_is_refused(void **state)
     assert_int_equal(cuCtxRecordEvent(current_context(), NULL), CUDA_ERROR_INVALID_HANDLE);
 }
 
-static void timing_events_measure_the_work_between_them(void **state)
+TEST_F(fresh_device, timing_events_measure_the_work_between_them)
 {
-    (void)state;
     cudaEvent_t start = new_event(cudaEventDefault), end = new_event(cudaEventDefault);
     launch(NULL, 1000000);
     assert_success(cudaEventRecord(start, NULL));
@@ -115,76 +106,8 @@ static void timing_events_measure_the_work_between_them(void **state)
     assert_float_equal(ms, 2.5, 0.0001);
 }
 
-static void events_without_a_time_cannot_be_measured(void **state)
+TEST_F(fresh_device, a_later_record_is_the_one_that_is_timed)
 {
-    (void)state;
-    cudaEvent_t timed = new_event(cudaEventDefault);
-    cudaEvent_t untimed = new_event(cudaEventDisableTiming);
-    float ms;
-    assert_int_equal(cudaEventElapsedTime(&ms, timed, timed), cudaErrorInvalidResourceHandle);
-    assert_success(cudaEventRecord(timed, NULL));
-    assert_success(cudaEventRecord(untimed, NULL));
-    assert_int_equal(cudaEventElapsedTime(&ms, timed, untimed), cudaErrorInvalidResourceHandle);
-    assert_success(cudaEventElapsedTime(&ms, timed, timed));
-}
-
-static void an_event_may_be_destroyed_while_it_is_pending(void **state)
-{
-    (void)state;
-    cudaEvent_t event = new_event(cudaEventDefault);
-    launch(NULL, 100);
-    assert_success(cudaEventRecord(event, NULL));
-    assert_success(cudaEventDestroy(event));
-    cudaEvent_t next = new_event(cudaEventDefault); /* takes the same slot */
-    gmd_sim_advance(100);
-    assert_success(cudaEventQuery(next));
-    assert_int_equal(device_state(0).event_count, 1);
-}
-
-static void unusable_event_handles_are_refused(void **state)
-{
-    (void)state;
-    cudaEvent_t event = new_event(cudaEventDefault);
-    assert_success(cudaEventDestroy(event));
-    new_event(cudaEventDefault);
-    assert_int_equal(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
-    assert_int_equal(cudaEventRecord(event, NULL), cudaErrorInvalidResourceHandle);
-    assert_int_equal(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
-    assert_int_equal(cudaEventSynchronize(NULL), cudaErrorInvalidResourceHandle);
-    assert_int_equal(cudaStreamWaitEvent(NULL, (cudaEvent_t)(void *)&event, 0),
-                     cudaErrorInvalidResourceHandle);
-    assert_int_equal(gmd_sim_misuse_count(), 5);
-}
-
-static void contradictory_flags_are_refused(void **state)
-{
-    (void)state;
-    cudaEvent_t event;
-    assert_int_equal(cudaEventCreateWithFlags(&event, 8), cudaErrorInvalidValue);
-    assert_int_equal(cudaEventCreateWithFlags(&event, cudaEventInterprocess),
-                     cudaErrorInvalidValue);
-    assert_success(
-        cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
-}
-
-static void many_events_live_at_once(void **state)
-{
-    (void)state;
-    enum { COUNT = 5000 };
-    static cudaEvent_t events[COUNT];
-    for (int i = 0; i < COUNT; i++) {
-        events[i] = new_event(cudaEventDisableTiming);
-    }
-    assert_int_equal(device_state(0).event_count, COUNT);
-    for (int i = 0; i < COUNT; i++) {
-        assert_success(cudaEventDestroy(events[i]));
-    }
-    assert_int_equal(device_state(0).event_count, 0);
-}
-
-static void a_later_record_is_the_one_that_is_timed(void **state)
-{
-    (void)state;
     cudaStream_t idle = new_stream(cudaStreamNonBlocking);
     cudaEvent_t start = new_event(cudaEventDefault), end = new_event(cudaEventDefault);
     assert_success(cudaEventRecord(start, idle));
@@ -197,24 +120,64 @@ static void a_later_record_is_the_one_that_is_timed(void **state)
     assert_float_equal(ms, 0, 0.0001);
 }
 
-int main(void)
+TEST_F(fresh_device, events_without_a_time_cannot_be_measured)
 {
-    const struct CMUnitTest tests[] = {
-        fresh(an_event_never_recorded_is_complete),
-        fresh(an_event_on_an_idle_stream_costs_no_entry),
-        fresh(an_event_is_complete_when_the_work_before_it_is),
-        fresh(synchronising_with_an_event_leaves_later_work_queued),
-        fresh(asking_through_the_control_api_leaves_no_error),
-        fresh(a_contexts_event_is_complete_when_the_work_of_all_streams_is),
-        fresh(a_contexts_event_on_an_idle_device_is_complete),
-        fresh(a_contexts_event_stops_captures_and_is_refused),
-        fresh(timing_events_measure_the_work_between_them),
-        fresh(a_later_record_is_the_one_that_is_timed),
-        fresh(events_without_a_time_cannot_be_measured),
-        fresh(an_event_may_be_destroyed_while_it_is_pending),
-        fresh(unusable_event_handles_are_refused),
-        fresh(contradictory_flags_are_refused),
-        fresh(many_events_live_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    cudaEvent_t timed = new_event(cudaEventDefault);
+    cudaEvent_t untimed = new_event(cudaEventDisableTiming);
+    float ms;
+    assert_int_equal(cudaEventElapsedTime(&ms, timed, timed), cudaErrorInvalidResourceHandle);
+    assert_success(cudaEventRecord(timed, NULL));
+    assert_success(cudaEventRecord(untimed, NULL));
+    assert_int_equal(cudaEventElapsedTime(&ms, timed, untimed), cudaErrorInvalidResourceHandle);
+    assert_success(cudaEventElapsedTime(&ms, timed, timed));
+}
+
+TEST_F(fresh_device, an_event_may_be_destroyed_while_it_is_pending)
+{
+    cudaEvent_t event = new_event(cudaEventDefault);
+    launch(NULL, 100);
+    assert_success(cudaEventRecord(event, NULL));
+    assert_success(cudaEventDestroy(event));
+    cudaEvent_t next = new_event(cudaEventDefault); /* takes the same slot */
+    gmd_sim_advance(100);
+    assert_success(cudaEventQuery(next));
+    assert_int_equal(device_state(0).event_count, 1);
+}
+
+TEST_F(fresh_device, unusable_event_handles_are_refused)
+{
+    cudaEvent_t event = new_event(cudaEventDefault);
+    assert_success(cudaEventDestroy(event));
+    new_event(cudaEventDefault);
+    assert_int_equal(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaEventRecord(event, NULL), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaEventSynchronize(NULL), cudaErrorInvalidResourceHandle);
+    assert_int_equal(cudaStreamWaitEvent(NULL, (cudaEvent_t)(void *)&event, 0),
+                     cudaErrorInvalidResourceHandle);
+    assert_int_equal(gmd_sim_misuse_count(), 5);
+}
+
+TEST_F(fresh_device, contradictory_flags_are_refused)
+{
+    cudaEvent_t event;
+    assert_int_equal(cudaEventCreateWithFlags(&event, 8), cudaErrorInvalidValue);
+    assert_int_equal(cudaEventCreateWithFlags(&event, cudaEventInterprocess),
+                     cudaErrorInvalidValue);
+    assert_success(
+        cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming));
+}
+
+TEST_F(fresh_device, many_events_live_at_once)
+{
+    enum { COUNT = 5000 };
+    static cudaEvent_t events[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        events[i] = new_event(cudaEventDisableTiming);
+    }
+    assert_int_equal(device_state(0).event_count, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_success(cudaEventDestroy(events[i]));
+    }
+    assert_int_equal(device_state(0).event_count, 0);
 }

@@ -62,9 +62,8 @@ static bool is_one_of(const char *name, const char *const prefixes[], size_t cou
 /* --- claims ------------------------------------------------------------------------------ */
 
 /* The first of the program: nothing has been called before. */
-static void before_cuInit_the_driver_knows_no_context(void **state)
+TEST(before_cuInit_the_driver_knows_no_context)
 {
-    (void)state;
     CUcontext context = NULL;
     CUdevice device;
     assert_int_equal(cuCtxGetCurrent(&context), CUDA_ERROR_NOT_INITIALIZED);
@@ -76,9 +75,8 @@ static void before_cuInit_the_driver_knows_no_context(void **state)
     assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), CUDA_ERROR_NOT_INITIALIZED);
 }
 
-static void a_planted_fault_answers_before_a_call_looks_at_its_arguments(void **state)
+TEST(a_planted_fault_answers_before_a_call_looks_at_its_arguments)
 {
-    (void)state;
     for (size_t i = 0; i < RUNTIME_CALLS + DRIVER_CALLS; i++) {
         const named_call *c = nth_call(i);
         begin_with_context();
@@ -92,9 +90,8 @@ static void a_planted_fault_answers_before_a_call_looks_at_its_arguments(void **
     }
 }
 
-static void null_arguments_crash_no_call_and_leave_nothing_behind(void **state)
+TEST(null_arguments_crash_no_call_and_leave_nothing_behind)
 {
-    (void)state;
     for (size_t i = 0; i < RUNTIME_CALLS + DRIVER_CALLS; i++) {
         begin_with_context();
         gmd_sim_device_state before = device_state(0);
@@ -107,9 +104,8 @@ static void null_arguments_crash_no_call_and_leave_nothing_behind(void **state)
     }
 }
 
-static void without_a_context_the_driver_works_with_no_memory_stream_or_event(void **state)
+TEST(without_a_context_the_driver_works_with_no_memory_stream_or_event)
 {
-    (void)state;
     static const char *const need_one[] = {
         "cuStream",     "cuEvent",         "cuGraph",          "cuLaunch",
         "cuMemcpy",     "cuMemset",        "cuMemHost",        "cuMemFreeHost",
@@ -135,9 +131,8 @@ static void without_a_context_the_driver_works_with_no_memory_stream_or_event(vo
     assert_int_equal(cuMemFreeAsync(512, NULL), CUDA_ERROR_INVALID_CONTEXT);
 }
 
-static void no_driver_call_makes_a_context_current_by_itself(void **state)
+TEST(no_driver_call_makes_a_context_current_by_itself)
 {
-    (void)state;
     for (size_t i = 0; i < DRIVER_CALLS; i++) {
         begin_without_context();
         call_with_nothing(&driver_calls[i]);
@@ -149,9 +144,8 @@ static void no_driver_call_makes_a_context_current_by_itself(void **state)
     }
 }
 
-static void what_the_device_has_not_is_said_to_be_unsupported(void **state)
+TEST(what_the_device_has_not_is_said_to_be_unsupported)
 {
-    (void)state;
     static const char *const absent[] = {
         "cuMemExportToShareable",
         "cuMemImportFromShareable",
@@ -178,17 +172,4 @@ static void what_the_device_has_not_is_said_to_be_unsupported(void **state)
             fail_msg("%s is%s supported", nth_call(i)->name, is_absent ? " not" : "");
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_cuInit_the_driver_knows_no_context),
-        cmocka_unit_test(a_planted_fault_answers_before_a_call_looks_at_its_arguments),
-        cmocka_unit_test(null_arguments_crash_no_call_and_leave_nothing_behind),
-        cmocka_unit_test(without_a_context_the_driver_works_with_no_memory_stream_or_event),
-        cmocka_unit_test(no_driver_call_makes_a_context_current_by_itself),
-        cmocka_unit_test(what_the_device_has_not_is_said_to_be_unsupported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,8 @@ static int destroy_a_stream(void **state)
     return failed || cudaStreamDestroy(gone) != cudaSuccess;
 }
 
+FIXTURE(gone_stream, destroy_a_stream, NULL);
+
 /* Both APIs have the same number for it. */
 #define assert_gone(call)                                                                          \
     do {                                                                                           \
@@ -39,9 +41,8 @@ static void nothing_as_callback(cudaStream_t stream, cudaError_t status, void *d
     (void)data;
 }
 
-static void what_is_asked_about_it(void **state)
+TEST_F(gone_stream, what_is_asked_about_it)
 {
-    (void)state;
     int priority, device;
     unsigned flags;
     unsigned long long id;
@@ -57,9 +58,8 @@ static void what_is_asked_about_it(void **state)
     assert_gone(cuStreamGetCtx(gone, &context));
 }
 
-static void what_is_queued_on_it(void **state)
+TEST_F(gone_stream, what_is_queued_on_it)
 {
-    (void)state;
     char here[16] = "";
     assert_gone(gmd_sim_launch(gone, 10, NULL, 0));
     assert_gone(cudaMemsetAsync(memory, 0, 16, gone));
@@ -73,17 +73,15 @@ static void what_is_queued_on_it(void **state)
     assert_success(cudaDeviceSynchronize());
 }
 
-static void events_that_are_recorded_or_waited_for_on_it(void **state)
+TEST_F(gone_stream, events_that_are_recorded_or_waited_for_on_it)
 {
-    (void)state;
     assert_gone(cudaEventRecord(event, gone));
     assert_gone(cudaEventRecordWithFlags(event, gone, 0));
     assert_gone(cudaStreamWaitEvent(gone, event, 0));
 }
 
-static void memory_that_is_ordered_by_it(void **state)
+TEST_F(gone_stream, memory_that_is_ordered_by_it)
 {
-    (void)state;
     void *piece = NULL;
     assert_gone(cudaMallocAsync(&piece, 512, gone));
     assert_null(piece);
@@ -92,9 +90,8 @@ static void memory_that_is_ordered_by_it(void **state)
     assert_success(cudaFreeAsync(piece, NULL));
 }
 
-static void captures_and_graphs_on_it(void **state)
+TEST_F(gone_stream, captures_and_graphs_on_it)
 {
-    (void)state;
     enum cudaStreamCaptureStatus status;
     cudaGraph_t graph;
     cudaGraphExec_t executable;
@@ -107,18 +104,4 @@ static void captures_and_graphs_on_it(void **state)
     assert_success(cudaGraphInstantiate(&executable, graph, 0));
     assert_gone(cudaGraphUpload(executable, gone));
     assert_gone(cudaGraphLaunch(executable, gone));
-}
-
-#define with_a_gone_stream(test) cmocka_unit_test_setup(test, destroy_a_stream)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        with_a_gone_stream(what_is_asked_about_it),
-        with_a_gone_stream(what_is_queued_on_it),
-        with_a_gone_stream(events_that_are_recorded_or_waited_for_on_it),
-        with_a_gone_stream(memory_that_is_ordered_by_it),
-        with_a_gone_stream(captures_and_graphs_on_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,8 @@ static cudaStream_t free_stream(void)
 
 /* --- laws -------------------------------------------------------------------------------- */
 
-static void a_stream_is_after_its_own_work(void **state)
+TEST_F(fresh_device, a_stream_is_after_its_own_work)
 {
-    (void)state;
     cudaStream_t a = free_stream(), b = free_stream();
     gmd_sim_point work = work_on(a);
     assert_true(gmd_sim_is_ordered(work, 0, a));
@@ -42,9 +41,8 @@ static void a_stream_is_after_its_own_work(void **state)
     assert_false(gmd_sim_is_known(work));
 }
 
-static void that_time_has_passed_orders_nothing(void **state)
+TEST_F(fresh_device, that_time_has_passed_orders_nothing)
 {
-    (void)state;
     cudaStream_t a = free_stream(), b = free_stream();
     gmd_sim_point work = work_on(a);
     gmd_sim_advance(1000);
@@ -53,9 +51,8 @@ static void that_time_has_passed_orders_nothing(void **state)
     assert_false(gmd_sim_is_known(work));
 }
 
-static void waiting_for_an_event_orders_even_when_it_is_complete(void **state)
+TEST_F(fresh_device, waiting_for_an_event_orders_even_when_it_is_complete)
 {
-    (void)state;
     cudaStream_t a = free_stream(), b = free_stream();
     gmd_sim_point work = work_on(a);
     cudaEvent_t event = recorded(a);
@@ -65,9 +62,8 @@ static void waiting_for_an_event_orders_even_when_it_is_complete(void **state)
     assert_false(gmd_sim_is_known(work));
 }
 
-static void a_wait_orders_what_was_queued_before_the_record_only(void **state)
+TEST_F(fresh_device, a_wait_orders_what_was_queued_before_the_record_only)
 {
-    (void)state;
     cudaStream_t a = free_stream(), b = free_stream();
     cudaEvent_t event = recorded(a);
     gmd_sim_point later = work_on(a);
@@ -75,9 +71,8 @@ static void a_wait_orders_what_was_queued_before_the_record_only(void **state)
     assert_false(gmd_sim_is_ordered(later, 0, b));
 }
 
-static void waits_pass_on_what_the_other_stream_had_waited_for(void **state)
+TEST_F(fresh_device, waits_pass_on_what_the_other_stream_had_waited_for)
 {
-    (void)state;
     cudaStream_t a = free_stream(), b = free_stream(), c = free_stream();
     gmd_sim_point work = work_on(a);
     assert_success(cudaStreamWaitEvent(b, recorded(a), 0));
@@ -86,9 +81,8 @@ static void waits_pass_on_what_the_other_stream_had_waited_for(void **state)
     assert_true(gmd_sim_is_ordered(work, 0, c));
 }
 
-static void an_answer_of_a_query_is_known_to_the_host(void **state)
+TEST_F(fresh_device, an_answer_of_a_query_is_known_to_the_host)
 {
-    (void)state;
     cudaStream_t a = free_stream(), b = free_stream();
     gmd_sim_point work = work_on(a);
     cudaEvent_t event = recorded(a);
@@ -100,9 +94,8 @@ static void an_answer_of_a_query_is_known_to_the_host(void **state)
     assert_true(gmd_sim_is_ordered(work, 0, b));
 }
 
-static void what_the_host_knows_includes_what_came_before(void **state)
+TEST_F(fresh_device, what_the_host_knows_includes_what_came_before)
 {
-    (void)state;
     cudaStream_t a = free_stream(), b = free_stream();
     gmd_sim_point work = work_on(a);
     assert_success(cudaStreamWaitEvent(b, recorded(a), 0));
@@ -110,17 +103,15 @@ static void what_the_host_knows_includes_what_came_before(void **state)
     assert_true(gmd_sim_is_known(work));
 }
 
-static void freeing_memory_waits_for_the_device(void **state)
+TEST_F(fresh_device, freeing_memory_waits_for_the_device)
 {
-    (void)state;
     gmd_sim_point work = work_on(free_stream());
     assert_success(cudaFree(device_malloc(4096)));
     assert_true(gmd_sim_is_known(work));
 }
 
-static void the_default_stream_is_after_idle_blocking_streams(void **state)
+TEST_F(fresh_device, the_default_stream_is_after_idle_blocking_streams)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamDefault), b = new_stream(cudaStreamDefault);
     gmd_sim_point on_a = work_on(a), free_work = work_on(free_stream());
     gmd_sim_advance(1000);
@@ -131,9 +122,8 @@ static void the_default_stream_is_after_idle_blocking_streams(void **state)
     assert_true(gmd_sim_is_ordered(on_a, 0, b));
 }
 
-static void an_event_on_the_default_stream_is_after_blocking_streams(void **state)
+TEST_F(fresh_device, an_event_on_the_default_stream_is_after_blocking_streams)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamDefault), b = free_stream();
     gmd_sim_point work = work_on(a);
     gmd_sim_advance(1000);
@@ -141,9 +131,8 @@ static void an_event_on_the_default_stream_is_after_blocking_streams(void **stat
     assert_true(gmd_sim_is_ordered(work, 0, b));
 }
 
-static void a_stream_made_anew_is_not_after_the_work_of_a_destroyed_one(void **state)
+TEST_F(fresh_device, a_stream_made_anew_is_not_after_the_work_of_a_destroyed_one)
 {
-    (void)state;
     cudaStream_t a = free_stream();
     gmd_sim_point work = work_on(a);
     gmd_sim_advance(1000);
@@ -349,32 +338,12 @@ static void run_program(unsigned seed, gmd_sim_schedule schedule)
     }
 }
 
-static void clocks_agree_with_every_path_of_the_graph(void **state)
+TEST_F(fresh_device, clocks_agree_with_every_path_of_the_graph)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= 2000; seed++) {
         run_program(seed, GMD_SIM_TIMED);
         run_program(seed, GMD_SIM_EAGER);
         run_program(seed, GMD_SIM_LAZY);
         run_program(seed, GMD_SIM_SEEDED);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(a_stream_is_after_its_own_work),
-        fresh(that_time_has_passed_orders_nothing),
-        fresh(waiting_for_an_event_orders_even_when_it_is_complete),
-        fresh(a_wait_orders_what_was_queued_before_the_record_only),
-        fresh(waits_pass_on_what_the_other_stream_had_waited_for),
-        fresh(an_answer_of_a_query_is_known_to_the_host),
-        fresh(what_the_host_knows_includes_what_came_before),
-        fresh(freeing_memory_waits_for_the_device),
-        fresh(the_default_stream_is_after_idle_blocking_streams),
-        fresh(an_event_on_the_default_stream_is_after_blocking_streams),
-        fresh(a_stream_made_anew_is_not_after_the_work_of_a_destroyed_one),
-        fresh(clocks_agree_with_every_path_of_the_graph),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

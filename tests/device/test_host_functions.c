@@ -28,9 +28,10 @@ static int set_up(void **state)
     return fresh_device(state);
 }
 
-static void it_runs_when_the_clock_reaches_it(void **state)
+FIXTURE(host_functions, set_up, NULL);
+
+TEST_F(host_functions, it_runs_when_the_clock_reaches_it)
 {
-    (void)state;
     cudaStream_t stream = new_stream(cudaStreamNonBlocking);
     assert_success(gmd_sim_launch(stream, 1000, NULL, 0));
     assert_success(cudaLaunchHostFunc(stream, count, NULL));
@@ -40,9 +41,8 @@ static void it_runs_when_the_clock_reaches_it(void **state)
     assert_int_equal(runs, 1);
 }
 
-static void it_runs_at_once_on_an_eager_device(void **state)
+TEST_F(host_functions, it_runs_at_once_on_an_eager_device)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.schedule = GMD_SIM_EAGER;
     device_reset(&config);
@@ -50,9 +50,8 @@ static void it_runs_at_once_on_an_eager_device(void **state)
     assert_int_equal(runs, 1);
 }
 
-static void it_runs_before_a_synchronising_call_returns(void **state)
+TEST_F(host_functions, it_runs_before_a_synchronising_call_returns)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.schedule = GMD_SIM_LAZY;
     device_reset(&config);
@@ -63,9 +62,8 @@ static void it_runs_before_a_synchronising_call_returns(void **state)
     assert_int_equal(runs, 1);
 }
 
-static void calls_in_it_are_refused_and_misuse(void **state)
+TEST_F(host_functions, calls_in_it_are_refused_and_misuse)
 {
-    (void)state;
     void *memory;
     assert_success(cudaLaunchHostFunc(NULL, try_malloc, &memory));
     assert_success(cudaDeviceSynchronize());
@@ -75,9 +73,8 @@ static void calls_in_it_are_refused_and_misuse(void **state)
 }
 
 /* It has run without any synchronising call: what it saw, the host knows all the same. */
-static void the_host_knows_what_it_ran_after(void **state)
+TEST_F(host_functions, the_host_knows_what_it_ran_after)
 {
-    (void)state;
     cudaStream_t stream = new_stream(cudaStreamNonBlocking);
     cudaStream_t other = new_stream(cudaStreamNonBlocking);
     cudaEvent_t event;
@@ -92,9 +89,8 @@ static void the_host_knows_what_it_ran_after(void **state)
     assert_true(gmd_sim_is_known(seen_work));
 }
 
-static void work_that_is_only_complete_is_not_known(void **state)
+TEST_F(host_functions, work_that_is_only_complete_is_not_known)
 {
-    (void)state;
     cudaStream_t stream = new_stream(cudaStreamNonBlocking);
     cudaStream_t other = new_stream(cudaStreamNonBlocking);
     gmd_sim_point work;
@@ -106,9 +102,8 @@ static void work_that_is_only_complete_is_not_known(void **state)
     assert_false(gmd_sim_is_known(work));
 }
 
-static void a_broken_device_runs_none(void **state)
+TEST_F(host_functions, a_broken_device_runs_none)
 {
-    (void)state;
     cudaStream_t stream = new_stream(cudaStreamNonBlocking);
     const gmd_sim_access wild = {.address = 16, .size = 4};
     assert_success(gmd_sim_launch(stream, 1000, &wild, 1));
@@ -117,9 +112,8 @@ static void a_broken_device_runs_none(void **state)
     assert_int_equal(runs, 0);
 }
 
-static void a_wait_for_a_value_that_never_comes_ends(void **state)
+TEST_F(host_functions, a_wait_for_a_value_that_never_comes_ends)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.backed = true;
     device_reset(&config);
@@ -127,19 +121,4 @@ static void a_wait_for_a_value_that_never_comes_ends(void **state)
     CUdeviceptr address = device_malloc_address(4096);
     assert_int_equal(cuStreamWaitValue32_v2(stream, address, 7, CU_STREAM_WAIT_VALUE_EQ), 0);
     assert_success(cudaStreamSynchronize(stream));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(it_runs_when_the_clock_reaches_it, set_up),
-        cmocka_unit_test_setup(it_runs_at_once_on_an_eager_device, set_up),
-        cmocka_unit_test_setup(it_runs_before_a_synchronising_call_returns, set_up),
-        cmocka_unit_test_setup(calls_in_it_are_refused_and_misuse, set_up),
-        cmocka_unit_test_setup(the_host_knows_what_it_ran_after, set_up),
-        cmocka_unit_test_setup(work_that_is_only_complete_is_not_known, set_up),
-        cmocka_unit_test_setup(a_broken_device_runs_none, set_up),
-        cmocka_unit_test_setup(a_wait_for_a_value_that_never_comes_ends, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -306,9 +306,8 @@ static void mark_memory(void)
 
 /* --- claims ------------------------------------------------------------------------------ */
 
-static void a_device_is_reset_or_not(void **state)
+TEST(a_device_is_reset_or_not)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     int result;
     for (uint64_t nth = 1; nth < 10; nth++) {
@@ -320,51 +319,44 @@ static void a_device_is_reset_or_not(void **state)
     device_malloc(MIB);
 }
 
-static void streams_and_events_are_served_or_refused(void **state)
+TEST(streams_and_events_are_served_or_refused)
 {
-    (void)state;
     assert_survives(order_streams_by_events, false);
     assert_int_equal(gmd_sim_misuse_count(), 0);
 }
 
-static void memory_and_copies_are_served_or_refused(void **state)
+TEST(memory_and_copies_are_served_or_refused)
 {
-    (void)state;
     assert_survives(copy_memory, true);
     assert_int_equal(gmd_sim_misuse_count(), 0);
 }
 
-static void pools_serve_or_refuse(void **state)
+TEST(pools_serve_or_refuse)
 {
-    (void)state;
     assert_survives(take_from_pools, false);
     assert_int_equal(gmd_sim_misuse_count(), 0);
 }
 
-static void mappings_are_made_or_refused(void **state)
+TEST(mappings_are_made_or_refused)
 {
-    (void)state;
     assert_survives(map_memory, false);
     assert_int_equal(gmd_sim_misuse_count(), 0);
 }
 
-static void mappings_with_data_are_made_or_refused(void **state)
+TEST(mappings_with_data_are_made_or_refused)
 {
-    (void)state;
     assert_survives(map_memory, true);
     assert_int_equal(gmd_sim_misuse_count(), 0);
 }
 
-static void captures_and_graphs_are_made_or_refused(void **state)
+TEST(captures_and_graphs_are_made_or_refused)
 {
-    (void)state;
     assert_survives(capture_graphs, false);
 }
 
 /* With the last request refused, or all of them; what is marked in vain is not known. */
-static void marks_are_known_or_said_not_to_be(void **state)
+TEST(marks_are_known_or_said_not_to_be)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     bool was_refused = true;
     for (uint64_t nth = 1; was_refused; nth++) {
@@ -380,19 +372,4 @@ static void marks_are_known_or_said_not_to_be(void **state)
         }
     }
     held_count = 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_device_is_reset_or_not),
-        cmocka_unit_test(streams_and_events_are_served_or_refused),
-        cmocka_unit_test(memory_and_copies_are_served_or_refused),
-        cmocka_unit_test(pools_serve_or_refuse),
-        cmocka_unit_test(mappings_are_made_or_refused),
-        cmocka_unit_test(mappings_with_data_are_made_or_refused),
-        cmocka_unit_test(captures_and_graphs_are_made_or_refused),
-        cmocka_unit_test(marks_are_known_or_said_not_to_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

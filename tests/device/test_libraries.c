@@ -1,14 +1,8 @@
 /* The libraries as loaded: names, versions, one shared state; and the loader's messages. Links
  * neither the simulator nor its fronts. */
 #define _GNU_SOURCE /* dlvsym */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_runtime.h"
+#include "gmd_test.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -40,9 +34,8 @@ static void *library(const char *soname)
     return handle;
 }
 
-static void the_runtime_is_there_with_its_control(void **state)
+TEST(the_runtime_is_there_with_its_control)
 {
-    (void)state;
     assert_int_equal(rt.kind, GMD_DEVICE_SIM);
     assert_non_null(strstr(rt.path, "/sim/libcudart.so.13"));
     int count = 0;
@@ -52,9 +45,8 @@ static void the_runtime_is_there_with_its_control(void **state)
                         "cudaErrorMemoryAllocation (out of memory)");
 }
 
-static void symbols_carry_the_version_of_their_library(void **state)
+TEST(symbols_carry_the_version_of_their_library)
 {
-    (void)state;
     void *thirteen = library("libcudart.so.13"), *twelve = library("libcudart.so.12");
     assert_non_null(dlvsym(thirteen, "cudaMalloc", "libcudart.so.13"));
     assert_null(dlvsym(thirteen, "cudaMalloc", "libcudart.so.12"));
@@ -63,9 +55,8 @@ static void symbols_carry_the_version_of_their_library(void **state)
     assert_non_null(dlsym(library("libcuda.so.1"), "cuMemAlloc_v2"));
 }
 
-static void each_library_has_every_function(void **state)
+TEST(each_library_has_every_function)
 {
-    (void)state;
     void *thirteen = library("libcudart.so.13"), *twelve = library("libcudart.so.12");
     void *driver = library("libcuda.so.1");
 #define CHECK_RUNTIME(result, name, parameters, arguments)                                         \
@@ -77,9 +68,8 @@ static void each_library_has_every_function(void **state)
     GMD_CUDA_DRIVER_FUNCTIONS(CHECK_DRIVER)
 }
 
-static void the_control_api_is_found_through_any_of_them(void **state)
+TEST(the_control_api_is_found_through_any_of_them)
 {
-    (void)state;
     static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcuda.so.1"};
     for (int i = 0; i < 3; i++) {
         assert_ptr_equal(dlsym(library(names[i]), "gmd_sim_reset"),
@@ -87,9 +77,8 @@ static void the_control_api_is_found_through_any_of_them(void **state)
     }
 }
 
-static void all_libraries_share_one_device(void **state)
+TEST(all_libraries_share_one_device)
 {
-    (void)state;
     gmd_sim_config config;
     rt.sim->gmd_sim_default_config(&config);
     assert_int_equal(rt.sim->gmd_sim_reset(&config), 0);
@@ -106,9 +95,8 @@ static void all_libraries_share_one_device(void **state)
     assert_int_equal(rt.cudaFree(second), cudaSuccess);
 }
 
-static void each_runtime_tells_its_version(void **state)
+TEST(each_runtime_tells_its_version)
 {
-    (void)state;
     __typeof__(&cudaRuntimeGetVersion) version_12;
     *(void **)&version_12 = dlsym(library("libcudart.so.12"), "cudaRuntimeGetVersion");
     int twelve = 0, thirteen = 0;
@@ -118,9 +106,8 @@ static void each_runtime_tells_its_version(void **state)
     assert_int_equal(thirteen / 1000, 13);
 }
 
-static void a_missing_simulator_is_named(void **state)
+TEST(a_missing_simulator_is_named)
 {
-    (void)state;
     gmd_runtime other;
     gmd_error error;
     assert_int_not_equal(gmd_runtime_open(&other, GMD_DEVICE_SIM, "/no/such/folder", &error),
@@ -128,9 +115,8 @@ static void a_missing_simulator_is_named(void **state)
     assert_non_null(strstr(error.text, "/no/such/folder/sim/libcudart.so.13"));
 }
 
-static void the_simulator_is_not_taken_for_a_gpu(void **state)
+TEST(the_simulator_is_not_taken_for_a_gpu)
 {
-    (void)state;
     gmd_runtime other;
     gmd_error error;
     setenv("GMD_CUDART", GMD_TEST_LIBRARIES "/sim/libcudart.so.13", 1);
@@ -142,9 +128,8 @@ static void the_simulator_is_not_taken_for_a_gpu(void **state)
     unsetenv("GMD_CUDART");
 }
 
-static void a_library_without_a_function_is_refused_by_that_name(void **state)
+TEST(a_library_without_a_function_is_refused_by_that_name)
 {
-    (void)state;
     gmd_runtime other;
     gmd_error error;
     setenv("GMD_CUDART", "libm.so.6", 1);
@@ -153,18 +138,4 @@ static void a_library_without_a_function_is_refused_by_that_name(void **state)
     unsetenv("GMD_CUDART");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_runtime_is_there_with_its_control),
-        cmocka_unit_test(symbols_carry_the_version_of_their_library),
-        cmocka_unit_test(each_library_has_every_function),
-        cmocka_unit_test(the_control_api_is_found_through_any_of_them),
-        cmocka_unit_test(all_libraries_share_one_device),
-        cmocka_unit_test(each_runtime_tells_its_version),
-        cmocka_unit_test(a_missing_simulator_is_named),
-        cmocka_unit_test(the_simulator_is_not_taken_for_a_gpu),
-        cmocka_unit_test(a_library_without_a_function_is_refused_by_that_name),
-    };
-    return cmocka_run_group_tests(tests, open_simulated, NULL);
-}
+TEST_GROUP(open_simulated, NULL);

@@ -10,26 +10,23 @@ static gmd_sim_marked marked(uint64_t address, uint64_t size, uint64_t mark)
     return found;
 }
 
-static void a_mark_is_there_at_once_and_everywhere(void **state)
+TEST_F(fresh_device, a_mark_is_there_at_once_and_everywhere)
 {
-    (void)state;
     uint64_t at = device_malloc_address(GIB / 2);
     gmd_sim_mark(at, GIB / 2, 7);
     assert_int_equal(marked(at, GIB / 2, 7).marked_bytes, GIB / 2);
     assert_int_equal(marked(at, GIB / 2, 8).other_mark, 7);
 }
 
-static void nothing_is_known_before_the_first_mark(void **state)
+TEST_F(fresh_device, nothing_is_known_before_the_first_mark)
 {
-    (void)state;
     gmd_sim_marked found;
     uint64_t at = device_malloc_address(BLOCK);
     assert_int_equal(gmd_sim_find_mark(at, BLOCK, 7, &found), -1);
 }
 
-static void work_marks_when_it_completes(void **state)
+TEST_F(fresh_device, work_marks_when_it_completes)
 {
-    (void)state;
     uint64_t at = device_malloc_address(BLOCK);
     cudaStream_t stream = new_stream(cudaStreamNonBlocking);
     gmd_sim_point point;
@@ -42,9 +39,8 @@ static void work_marks_when_it_completes(void **state)
     assert_true(gmd_sim_is_complete(point));
 }
 
-static void the_last_writer_counts(void **state)
+TEST_F(fresh_device, the_last_writer_counts)
 {
-    (void)state;
     uint64_t at = device_malloc_address(BLOCK);
     gmd_sim_mark(at, BLOCK, 7);
     gmd_sim_mark(at + 1024, 512, 8);
@@ -55,9 +51,8 @@ static void the_last_writer_counts(void **state)
     assert_int_equal(found.other_mark, 8);
 }
 
-static void a_memset_leaves_no_mark(void **state)
+TEST_F(fresh_device, a_memset_leaves_no_mark)
 {
-    (void)state;
     uint64_t at = device_malloc_address(BLOCK);
     gmd_sim_mark(at, BLOCK, 7);
     assert_success(cudaMemset((void *)(uintptr_t)(at + 100), 0, 50));
@@ -68,9 +63,8 @@ static void a_memset_leaves_no_mark(void **state)
     assert_int_equal(found.other_mark, 0);
 }
 
-static void a_copy_carries_marks_along(void **state)
+TEST_F(fresh_device, a_copy_carries_marks_along)
 {
-    (void)state;
     uint64_t from = device_malloc_address(BLOCK), to = device_malloc_address(BLOCK);
     gmd_sim_mark(from, 1024, 7);
     gmd_sim_mark(to, BLOCK, 8);
@@ -82,9 +76,8 @@ static void a_copy_carries_marks_along(void **state)
     assert_int_equal(marked(to + 2048, 2048, 8).marked_bytes, 2048);
 }
 
-static void freed_memory_has_no_marks(void **state)
+TEST_F(fresh_device, freed_memory_has_no_marks)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.placement = GMD_SIM_REUSE_FIRST;
     device_reset(&config);
@@ -95,9 +88,8 @@ static void freed_memory_has_no_marks(void **state)
     assert_int_equal(marked(at, BLOCK, 7).marked_bytes, 0);
 }
 
-static void two_addresses_of_one_physical_memory_share_marks(void **state)
+TEST_F(fresh_device, two_addresses_of_one_physical_memory_share_marks)
 {
-    (void)state;
     CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                              .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -120,9 +112,8 @@ static void two_addresses_of_one_physical_memory_share_marks(void **state)
     assert_int_equal(found.other_address, at + 2 * PAGE);
 }
 
-static void what_is_not_mapped_has_no_contents(void **state)
+TEST_F(fresh_device, what_is_not_mapped_has_no_contents)
 {
-    (void)state;
     gmd_sim_marked found;
     CUdeviceptr at;
     assert_int_equal(cuInit(0), CUDA_SUCCESS);
@@ -131,29 +122,11 @@ static void what_is_not_mapped_has_no_contents(void **state)
     assert_int_equal(gmd_sim_find_mark(at, PAGE, 7, &found), -1);
 }
 
-static void a_reset_forgets_them(void **state)
+TEST_F(fresh_device, a_reset_forgets_them)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     gmd_sim_mark(device_malloc_address(BLOCK), BLOCK, 7);
     device_reset(&config);
     gmd_sim_marked found;
     assert_int_equal(gmd_sim_find_mark(device_malloc_address(BLOCK), BLOCK, 7, &found), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(a_mark_is_there_at_once_and_everywhere),
-        fresh(nothing_is_known_before_the_first_mark),
-        fresh(work_marks_when_it_completes),
-        fresh(the_last_writer_counts),
-        fresh(a_memset_leaves_no_mark),
-        fresh(a_copy_carries_marks_along),
-        fresh(freed_memory_has_no_marks),
-        fresh(two_addresses_of_one_physical_memory_share_marks),
-        fresh(what_is_not_mapped_has_no_contents),
-        fresh(a_reset_forgets_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

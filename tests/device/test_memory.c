@@ -1,9 +1,8 @@
 /* cudaMalloc, cudaFree and what they account for. */
 #include "device_test.h"
 
-static void a_large_allocation_takes_whole_pages(void **state)
+TEST_F(fresh_device, a_large_allocation_takes_whole_pages)
 {
-    (void)state;
     device_malloc(MIB);
     assert_int_equal(device_state(0).physical_bytes, PAGE);
     device_malloc(2 * MIB + 1);
@@ -12,9 +11,8 @@ static void a_large_allocation_takes_whole_pages(void **state)
     assert_int_equal(device_state(0).allocation_count, 2);
 }
 
-static void small_allocations_share_a_page_at_512_bytes(void **state)
+TEST_F(fresh_device, small_allocations_share_a_page_at_512_bytes)
 {
-    (void)state;
     uint64_t first = device_malloc_address(1);
     uint64_t second = device_malloc_address(513);
     uint64_t third = device_malloc_address(1);
@@ -23,9 +21,8 @@ static void small_allocations_share_a_page_at_512_bytes(void **state)
     assert_int_equal(device_state(0).physical_bytes, PAGE);
 }
 
-static void a_small_allocation_never_spans_two_pages(void **state)
+TEST_F(fresh_device, a_small_allocation_never_spans_two_pages)
 {
-    (void)state;
     for (int i = 0; i < 9; i++) {
         uint64_t address = device_malloc_address(700 << 10);
         assert_int_equal(address / PAGE, (address + (700 << 10) - 1) / PAGE);
@@ -33,9 +30,8 @@ static void a_small_allocation_never_spans_two_pages(void **state)
     assert_int_equal(device_state(0).physical_bytes, 5 * PAGE);
 }
 
-static void a_page_is_returned_with_its_last_small_allocation(void **state)
+TEST_F(fresh_device, a_page_is_returned_with_its_last_small_allocation)
 {
-    (void)state;
     void *first = device_malloc(512), *second = device_malloc(512);
     assert_success(cudaFree(first));
     assert_int_equal(device_state(0).physical_bytes, PAGE);
@@ -43,26 +39,23 @@ static void a_page_is_returned_with_its_last_small_allocation(void **state)
     assert_int_equal(device_state(0).physical_bytes, 0);
 }
 
-static void large_addresses_are_page_aligned(void **state)
+TEST_F(fresh_device, large_addresses_are_page_aligned)
 {
-    (void)state;
     for (size_t size = MIB; size < 9 * MIB; size += 777777) {
         assert_int_equal(device_malloc_address(size) % PAGE, 0);
     }
 }
 
-static void a_malloc_of_nothing_gives_null(void **state)
+TEST_F(fresh_device, a_malloc_of_nothing_gives_null)
 {
-    (void)state;
     void *pointer = &pointer;
     assert_success(cudaMalloc(&pointer, 0));
     assert_null(pointer);
     assert_int_equal(device_state(0).allocation_count, 0);
 }
 
-static void a_malloc_beyond_memory_fails_and_changes_nothing(void **state)
+TEST_F(fresh_device, a_malloc_beyond_memory_fails_and_changes_nothing)
 {
-    (void)state;
     device_malloc(1000 * MIB);
     void *pointer = &pointer;
     assert_int_equal(cudaMalloc(&pointer, 26 * MIB), cudaErrorMemoryAllocation);
@@ -73,9 +66,8 @@ static void a_malloc_beyond_memory_fails_and_changes_nothing(void **state)
     assert_int_equal(gmd_sim_misuse_count(), 0);
 }
 
-static void a_full_device_serves_small_requests_from_pages_it_has_given(void **state)
+TEST_F(fresh_device, a_full_device_serves_small_requests_from_pages_it_has_given)
 {
-    (void)state;
     void *hole = device_malloc(512);
     device_malloc(MIB - 512);
     device_malloc(MIB - 512);
@@ -87,9 +79,8 @@ static void a_full_device_serves_small_requests_from_pages_it_has_given(void **s
     assert_int_equal(cudaMalloc(&hole, 512), cudaErrorMemoryAllocation);
 }
 
-static void mem_get_info_counts_pages(void **state)
+TEST_F(fresh_device, mem_get_info_counts_pages)
 {
-    (void)state;
     device_malloc(3 * MIB);
     size_t free_bytes, total;
     assert_success(cudaMemGetInfo(&free_bytes, &total));
@@ -97,9 +88,8 @@ static void mem_get_info_counts_pages(void **state)
     assert_int_equal(free_bytes, GIB - 2 * PAGE);
 }
 
-static void free_refuses_what_it_did_not_give(void **state)
+TEST_F(fresh_device, free_refuses_what_it_did_not_give)
 {
-    (void)state;
     char *pointer = device_malloc(4096);
     int host;
     assert_int_equal(cudaFree(pointer + 512), cudaErrorInvalidValue);
@@ -110,9 +100,8 @@ static void free_refuses_what_it_did_not_give(void **state)
     assert_int_equal(gmd_sim_misuse_count(), 3);
 }
 
-static void free_waits_for_the_devices_work(void **state)
+TEST_F(fresh_device, free_waits_for_the_devices_work)
 {
-    (void)state;
     cudaStream_t stream = new_stream(cudaStreamNonBlocking);
     void *pointer = device_malloc(MIB);
     launch(stream, 5000);
@@ -122,9 +111,8 @@ static void free_waits_for_the_devices_work(void **state)
     assert_int_equal(gmd_sim_forced_waits(), 1);
 }
 
-static void a_lenient_free_does_not_wait(void **state)
+TEST_F(fresh_device, a_lenient_free_does_not_wait)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.free_is_lenient = true;
     device_reset(&config);
@@ -134,9 +122,8 @@ static void a_lenient_free_does_not_wait(void **state)
     assert_int_equal(gmd_sim_pending(NULL), 1);
 }
 
-static void find_knows_the_allocation_around_an_address(void **state)
+TEST_F(fresh_device, find_knows_the_allocation_around_an_address)
 {
-    (void)state;
     uint64_t address = device_malloc_address(3 * MIB);
     gmd_sim_range range;
     assert_int_equal(gmd_sim_find(address + 3 * MIB - 1, &range), 0);
@@ -160,9 +147,8 @@ static void check_ascends(void *context, const gmd_sim_range *range)
     w->count++;
 }
 
-static void each_allocation_ascends(void **state)
+TEST_F(fresh_device, each_allocation_ascends)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.placement = GMD_SIM_RANDOM;
     device_reset(&config);
@@ -174,9 +160,8 @@ static void each_allocation_ascends(void **state)
     assert_int_equal(w.count, 50);
 }
 
-static void pointers_tell_what_they_are(void **state)
+TEST_F(fresh_device, pointers_tell_what_they_are)
 {
-    (void)state;
     char *device = device_malloc(4096);
     void *host;
     assert_success(cudaMallocHost(&host, 64));
@@ -190,26 +175,4 @@ static void pointers_tell_what_they_are(void **state)
     assert_int_equal(a.type, cudaMemoryTypeUnregistered);
     assert_success(cudaFreeHost(host));
     assert_int_equal(cudaFreeHost(host), cudaErrorInvalidValue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(a_large_allocation_takes_whole_pages),
-        fresh(small_allocations_share_a_page_at_512_bytes),
-        fresh(a_small_allocation_never_spans_two_pages),
-        fresh(a_page_is_returned_with_its_last_small_allocation),
-        fresh(large_addresses_are_page_aligned),
-        fresh(a_malloc_of_nothing_gives_null),
-        fresh(a_malloc_beyond_memory_fails_and_changes_nothing),
-        fresh(a_full_device_serves_small_requests_from_pages_it_has_given),
-        fresh(mem_get_info_counts_pages),
-        fresh(free_refuses_what_it_did_not_give),
-        fresh(free_waits_for_the_devices_work),
-        fresh(a_lenient_free_does_not_wait),
-        fresh(find_knows_the_allocation_around_an_address),
-        fresh(each_allocation_ascends),
-        fresh(pointers_tell_what_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

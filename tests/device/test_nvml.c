@@ -1,10 +1,5 @@
 /* The management library of the simulated device: what PyTorch asks it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "gmd_test.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -48,9 +43,8 @@ static void *any_device(void)
     return device;
 }
 
-static void a_device_is_found_by_its_bus_and_only_with_a_place_for_it(void **state)
+TEST(a_device_is_found_by_its_bus_and_only_with_a_place_for_it)
 {
-    (void)state;
     int (*find)(const char *, void **);
     void *device = NULL;
     FIND(find, "nvmlDeviceGetHandleByPciBusId_v2");
@@ -60,9 +54,8 @@ static void a_device_is_found_by_its_bus_and_only_with_a_place_for_it(void **sta
     assert_null(device);
 }
 
-static void its_driver_is_that_of_the_simulated_device(void **state)
+TEST(its_driver_is_that_of_the_simulated_device)
 {
-    (void)state;
     void *driver = dlopen(GMD_TEST_LIBRARIES "/sim/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     int (*managed)(int *), (*driven)(int *), here = 0, there = 0;
     FIND(managed, "nvmlSystemGetCudaDriverVersion_v2");
@@ -73,9 +66,8 @@ static void its_driver_is_that_of_the_simulated_device(void **state)
     assert_int_equal(here, there);
 }
 
-static void no_other_process_runs_on_a_device(void **state)
+TEST(no_other_process_runs_on_a_device)
 {
-    (void)state;
     int (*processes)(void *, unsigned int *, void *);
     unsigned int count = 7;
     FIND(processes, "nvmlDeviceGetComputeRunningProcesses");
@@ -83,9 +75,8 @@ static void no_other_process_runs_on_a_device(void **state)
     assert_int_equal(count, 0);
 }
 
-static void a_device_has_no_links(void **state)
+TEST(a_device_has_no_links)
 {
-    (void)state;
     int (*type_of)(void *, unsigned int, int *), (*place_of)(void *, unsigned int, void *);
     int type = 0;
     char place[64];
@@ -96,9 +87,8 @@ static void a_device_has_no_links(void **state)
     assert_int_equal(place_of(any_device(), 0, place), NVML_ERROR_NOT_SUPPORTED);
 }
 
-static void a_device_is_in_no_fabric(void **state)
+TEST(a_device_is_in_no_fabric)
 {
-    (void)state;
     int (*ask)(void *, fabric_info *);
     fabric_info info;
     memset(&info, 0xAA, sizeof info);
@@ -110,14 +100,4 @@ static void a_device_is_in_no_fabric(void **state)
     assert_int_equal(info.clique, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_device_is_found_by_its_bus_and_only_with_a_place_for_it),
-        cmocka_unit_test(its_driver_is_that_of_the_simulated_device),
-        cmocka_unit_test(no_other_process_runs_on_a_device),
-        cmocka_unit_test(a_device_has_no_links),
-        cmocka_unit_test(a_device_is_in_no_fabric),
-    };
-    return cmocka_run_group_tests(tests, open_library, NULL);
-}
+TEST_GROUP(open_library, NULL);

@@ -9,9 +9,8 @@ static void use_placement(gmd_sim_placement placement, uint64_t seed)
     device_reset(&config);
 }
 
-static void ascending_never_comes_back(void **state)
+TEST_F(fresh_device, ascending_never_comes_back)
 {
-    (void)state;
     use_placement(GMD_SIM_ASCENDING, 0);
     uint64_t last = 0;
     for (int i = 0; i < 100; i++) {
@@ -22,9 +21,8 @@ static void ascending_never_comes_back(void **state)
     }
 }
 
-static void ascending_starts_over_when_the_window_is_used_up(void **state)
+TEST_F(fresh_device, ascending_starts_over_when_the_window_is_used_up)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.capacity_bytes = (uint64_t)16 << 40;
     device_reset(&config);
@@ -33,9 +31,8 @@ static void ascending_starts_over_when_the_window_is_used_up(void **state)
     assert_int_equal(device_malloc_address(PAGE), first + PAGE);
 }
 
-static void reuse_first_takes_the_lowest_hole_that_fits(void **state)
+TEST_F(fresh_device, reuse_first_takes_the_lowest_hole_that_fits)
 {
-    (void)state;
     use_placement(GMD_SIM_REUSE_FIRST, 0);
     void *blocks[4];
     for (int i = 0; i < 4; i++) {
@@ -47,9 +44,8 @@ static void reuse_first_takes_the_lowest_hole_that_fits(void **state)
     assert_ptr_equal(device_malloc(2 * MIB), blocks[0]);
 }
 
-static void reuse_first_joins_neighbouring_holes(void **state)
+TEST_F(fresh_device, reuse_first_joins_neighbouring_holes)
 {
-    (void)state;
     use_placement(GMD_SIM_REUSE_FIRST, 0);
     void *first = device_malloc(2 * MIB), *second = device_malloc(2 * MIB);
     device_malloc(2 * MIB);
@@ -68,9 +64,8 @@ static void draw(uint64_t seed, uint64_t addresses[DRAWS])
     }
 }
 
-static void random_is_the_seeds_choice(void **state)
+TEST_F(fresh_device, random_is_the_seeds_choice)
 {
-    (void)state;
     uint64_t first[DRAWS], same[DRAWS], other[DRAWS];
     draw(7, first);
     draw(7, same);
@@ -79,9 +74,8 @@ static void random_is_the_seeds_choice(void **state)
     assert_memory_not_equal(first, other, sizeof first);
 }
 
-static void random_uses_the_whole_device(void **state)
+TEST_F(fresh_device, random_uses_the_whole_device)
 {
-    (void)state;
     use_placement(GMD_SIM_RANDOM, 3);
     for (int i = 0; i < 512; i++) {
         device_malloc(2 * MIB);
@@ -98,9 +92,8 @@ static void use_recorded(const gmd_sim_recorded *list, size_t count)
     device_reset(&config);
 }
 
-static void recorded_gives_the_recorded_addresses(void **state)
+TEST_F(fresh_device, recorded_gives_the_recorded_addresses)
 {
-    (void)state;
     const gmd_sim_recorded list[] = {{0x7f6b12000000, 20 * MIB, 0}, {0x7f6b10000000, 2 * MIB, 0}};
     use_recorded(list, 2);
     assert_int_equal(device_malloc_address(20 * MIB), 0x7f6b12000000);
@@ -112,18 +105,16 @@ static void recorded_gives_the_recorded_addresses(void **state)
     assert_int_equal(device_state(0).physical_bytes, 22 * MIB);
 }
 
-static void recorded_comes_back_to_a_freed_address(void **state)
+TEST_F(fresh_device, recorded_comes_back_to_a_freed_address)
 {
-    (void)state;
     const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB, 0}, {0x7f0000000000, 4 * MIB, 0}};
     use_recorded(list, 2);
     assert_success(cudaFree(device_malloc(2 * MIB)));
     assert_int_equal(device_malloc_address(4 * MIB), 0x7f0000000000);
 }
 
-static void recorded_is_given_up_at_the_first_mismatch(void **state)
+TEST_F(fresh_device, recorded_is_given_up_at_the_first_mismatch)
 {
-    (void)state;
     const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB, 0}, {0x7f0000200000, 4 * MIB, 0}};
     use_recorded(list, 2);
     device_malloc(6 * MIB);
@@ -131,9 +122,8 @@ static void recorded_is_given_up_at_the_first_mismatch(void **state)
     assert_int_equal(gmd_sim_recorded_left(), 2);
 }
 
-static void recorded_never_overlaps(void **state)
+TEST_F(fresh_device, recorded_never_overlaps)
 {
-    (void)state;
     const gmd_sim_recorded list[] = {{0x7f0000000000, 4 * MIB, 0}, {0x7f0000200000, 2 * MIB, 0}};
     use_recorded(list, 2);
     device_malloc(4 * MIB);
@@ -141,9 +131,8 @@ static void recorded_never_overlaps(void **state)
     assert_int_equal(gmd_sim_recorded_left(), 1);
 }
 
-static void a_request_beyond_memory_keeps_the_recorded_list(void **state)
+TEST_F(fresh_device, a_request_beyond_memory_keeps_the_recorded_list)
 {
-    (void)state;
     const gmd_sim_recorded list[] = {{0x7f0000000000, 2 * MIB, 0}};
     use_recorded(list, 1);
     void *pointer;
@@ -151,9 +140,8 @@ static void a_request_beyond_memory_keeps_the_recorded_list(void **state)
     assert_int_equal(device_malloc_address(2 * MIB), 0x7f0000000000);
 }
 
-static void hostile_recorded_addresses_are_not_used(void **state)
+TEST_F(fresh_device, hostile_recorded_addresses_are_not_used)
 {
-    (void)state;
     const uint64_t addresses[] = {0, 1, 0x7fffffffff00, 0x800000000000, UINT64_MAX - 511};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
         const gmd_sim_recorded list[] = {{addresses[i], 2 * MIB, 0}};
@@ -164,9 +152,8 @@ static void hostile_recorded_addresses_are_not_used(void **state)
 }
 
 /* Compared with the plainest model there is: a list of the live ranges. */
-static void random_histories_never_overlap(void **state)
+TEST_F(fresh_device, random_histories_never_overlap)
 {
-    (void)state;
     for (int placement = GMD_SIM_ASCENDING; placement <= GMD_SIM_RANDOM; placement++) {
         use_placement((gmd_sim_placement)placement, 11);
         struct {
@@ -196,24 +183,4 @@ static void random_histories_never_overlap(void **state)
         }
         assert_int_equal(device_state(0).allocated_bytes, sum);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(ascending_never_comes_back),
-        fresh(ascending_starts_over_when_the_window_is_used_up),
-        fresh(reuse_first_takes_the_lowest_hole_that_fits),
-        fresh(reuse_first_joins_neighbouring_holes),
-        fresh(random_is_the_seeds_choice),
-        fresh(random_uses_the_whole_device),
-        fresh(recorded_gives_the_recorded_addresses),
-        fresh(recorded_comes_back_to_a_freed_address),
-        fresh(recorded_is_given_up_at_the_first_mismatch),
-        fresh(recorded_never_overlaps),
-        fresh(a_request_beyond_memory_keeps_the_recorded_list),
-        fresh(hostile_recorded_addresses_are_not_used),
-        fresh(random_histories_never_overlap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

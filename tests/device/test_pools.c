@@ -32,9 +32,8 @@ static uint64_t reserved(void)
 
 /* The stream of the free has waited for another one; by the time its piece is handed out, it has
  * waited for more and forgotten what its past was then. */
-static void a_new_owner_comes_after_all_that_the_free_came_after(void **state)
+TEST_F(fresh_device, a_new_owner_comes_after_all_that_the_free_came_after)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.schedule = GMD_SIM_LAZY;
     config.capacity_bytes = CHUNK; /* the pool cannot grow */
@@ -66,9 +65,9 @@ static cudaStream_t own_stream(void)
 static void keep_all(void)
 {
     cudaMemPool_t pool;
-    uint64_t all = UINT64_MAX;
+    uint64_t unlimited = UINT64_MAX;
     assert_success(cudaDeviceGetDefaultMemPool(&pool, 0));
-    assert_success(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+    assert_success(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &unlimited));
 }
 
 static void on_lazy_device(uint64_t capacity)
@@ -98,9 +97,8 @@ static void wait_for(cudaStream_t waiter, cudaStream_t waited)
 
 /* --- cutting and joining ------------------------------------------------------------------ */
 
-static void a_request_takes_no_more_than_it_needs(void **state)
+TEST_F(fresh_device, a_request_takes_no_more_than_it_needs)
 {
-    (void)state;
     cudaStream_t stream = own_stream();
     for (uint64_t i = 0; i < 64; i++) {
         allocate_on(stream, CHUNK / 64);
@@ -108,9 +106,8 @@ static void a_request_takes_no_more_than_it_needs(void **state)
     assert_int_equal(reserved(), CHUNK);
 }
 
-static void neighbours_of_one_stream_are_joined(void **state)
+TEST_F(fresh_device, neighbours_of_one_stream_are_joined)
 {
-    (void)state;
     cudaStream_t stream = own_stream();
     void *parts[4];
     for (int i = 0; i < 4; i++) {
@@ -123,9 +120,8 @@ static void neighbours_of_one_stream_are_joined(void **state)
     assert_ptr_equal(allocate_on(stream, CHUNK / 4 * 3), parts[1]);
 }
 
-static void neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free(void **state)
+TEST_F(fresh_device, neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free)
 {
-    (void)state;
     keep_all();
     cudaStream_t a = own_stream(), b = own_stream();
     void *first = allocate_on(a, CHUNK / 2), *second = allocate_on(b, CHUNK / 2);
@@ -138,9 +134,8 @@ static void neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free(
 }
 
 /* The later of two frees of one stream says when what they are joined to is free. */
-static void a_joined_block_waits_for_the_later_of_its_frees(void **state)
+TEST_F(fresh_device, a_joined_block_waits_for_the_later_of_its_frees)
 {
-    (void)state;
     on_lazy_device(CHUNK);
     cudaStream_t owner = own_stream(), heir = own_stream();
     void *first = allocate_on(owner, CHUNK / 2), *second = allocate_on(owner, CHUNK / 2);
@@ -169,9 +164,8 @@ static void assert_not_joined(cudaStream_t busy, void *pending, cudaStream_t idl
     assert_true(gmd_sim_is_ordered(work, 0, heir));
 }
 
-static void a_free_block_is_not_joined_with_a_pending_one_below(void **state)
+TEST_F(fresh_device, a_free_block_is_not_joined_with_a_pending_one_below)
 {
-    (void)state;
     on_lazy_device(CHUNK);
     keep_all();
     cudaStream_t busy = own_stream(), idle = own_stream();
@@ -179,9 +173,8 @@ static void a_free_block_is_not_joined_with_a_pending_one_below(void **state)
     assert_not_joined(busy, below, idle, above);
 }
 
-static void a_free_block_is_not_joined_with_a_pending_one_above(void **state)
+TEST_F(fresh_device, a_free_block_is_not_joined_with_a_pending_one_above)
 {
-    (void)state;
     on_lazy_device(CHUNK);
     keep_all();
     cudaStream_t busy = own_stream(), idle = own_stream();
@@ -189,9 +182,8 @@ static void a_free_block_is_not_joined_with_a_pending_one_above(void **state)
     assert_not_joined(busy, above, idle, below);
 }
 
-static void the_rest_of_a_block_waits_for_the_same_work(void **state)
+TEST_F(fresh_device, the_rest_of_a_block_waits_for_the_same_work)
 {
-    (void)state;
     on_lazy_device(CHUNK);
     cudaStream_t owner = own_stream(), heir = own_stream();
     void *whole = allocate_on(owner, CHUNK);
@@ -205,9 +197,8 @@ static void the_rest_of_a_block_waits_for_the_same_work(void **state)
 }
 
 /* The kernel's block is cut before the kernel runs: its memory is there all the same. */
-static void queued_work_runs_on_memory_that_is_cut_meanwhile(void **state)
+TEST_F(fresh_device, queued_work_runs_on_memory_that_is_cut_meanwhile)
 {
-    (void)state;
     on_lazy_device(GIB);
     cudaStream_t stream = own_stream();
     void *block = allocate_on(stream, CHUNK);
@@ -220,9 +211,8 @@ static void queued_work_runs_on_memory_that_is_cut_meanwhile(void **state)
     assert_success(cudaDeviceSynchronize());
 }
 
-static void a_block_keeps_its_data_while_its_neighbours_come_and_go(void **state)
+TEST_F(fresh_device, a_block_keeps_its_data_while_its_neighbours_come_and_go)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.backed = true;
     device_reset(&config);
@@ -241,31 +231,27 @@ static void a_block_keeps_its_data_while_its_neighbours_come_and_go(void **state
 
 /* --- what is reserved --------------------------------------------------------------------- */
 
-static void a_pool_grows_by_whole_chunks(void **state)
+TEST_F(fresh_device, a_pool_grows_by_whole_chunks)
 {
-    (void)state;
     allocate_on(own_stream(), 4096);
     assert_int_equal(reserved(), CHUNK);
 }
 
-static void a_large_request_is_rounded_up_to_pages(void **state)
+TEST_F(fresh_device, a_large_request_is_rounded_up_to_pages)
 {
-    (void)state;
     allocate_on(own_stream(), CHUNK + 1);
     assert_int_equal(reserved(), CHUNK + PAGE);
 }
 
-static void a_pool_grows_by_less_where_the_device_has_no_chunk_left(void **state)
+TEST_F(fresh_device, a_pool_grows_by_less_where_the_device_has_no_chunk_left)
 {
-    (void)state;
     device_malloc(GIB - 4 * MIB);
     allocate_on(own_stream(), 4096);
     assert_int_equal(reserved(), PAGE);
 }
 
-static void reserved_is_what_the_device_gave(void **state)
+TEST_F(fresh_device, reserved_is_what_the_device_gave)
 {
-    (void)state;
     gmd_sim_device_state before, after;
     device_malloc(512); /* small allocations share pages, but not with a pool's */
     assert_int_equal(gmd_sim_device(0, &before), 0);
@@ -277,9 +263,8 @@ static void reserved_is_what_the_device_gave(void **state)
     assert_int_equal(reserved(), after.physical_bytes - before.physical_bytes);
 }
 
-static void a_chunk_stays_reserved_until_its_last_block_is_free(void **state)
+TEST_F(fresh_device, a_chunk_stays_reserved_until_its_last_block_is_free)
 {
-    (void)state;
     cudaStream_t stream = own_stream();
     void *first = allocate_on(stream, 4096), *second = allocate_on(stream, 4096);
     assert_success(cudaFreeAsync(first, stream));
@@ -290,9 +275,8 @@ static void a_chunk_stays_reserved_until_its_last_block_is_free(void **state)
     assert_int_equal(reserved(), 0);
 }
 
-static void trimming_stops_at_what_is_to_be_kept(void **state)
+TEST_F(fresh_device, trimming_stops_at_what_is_to_be_kept)
 {
-    (void)state;
     keep_all();
     cudaStream_t stream = own_stream();
     cudaMemPool_t pool;
@@ -309,9 +293,8 @@ static void trimming_stops_at_what_is_to_be_kept(void **state)
     assert_int_equal(reserved(), 2 * CHUNK);
 }
 
-static void memory_that_queued_work_may_use_is_not_given_back(void **state)
+TEST_F(fresh_device, memory_that_queued_work_may_use_is_not_given_back)
 {
-    (void)state;
     on_lazy_device(GIB);
     cudaStream_t stream = own_stream();
     cudaMemPool_t pool;
@@ -326,9 +309,8 @@ static void memory_that_queued_work_may_use_is_not_given_back(void **state)
 /* --- out of memory ------------------------------------------------------------------------ */
 
 /* Neither of the two is large enough, and none may be joined or given back before it is over. */
-static void pending_frees_are_waited_for_before_a_request_is_refused(void **state)
+TEST_F(fresh_device, pending_frees_are_waited_for_before_a_request_is_refused)
 {
-    (void)state;
     on_lazy_device(2 * CHUNK);
     cudaStream_t a = own_stream(), b = own_stream(), heir = own_stream();
     void *first = allocate_on(a, CHUNK), *second = allocate_on(b, CHUNK);
@@ -342,9 +324,8 @@ static void pending_frees_are_waited_for_before_a_request_is_refused(void **stat
     assert_true(gmd_sim_is_ordered(work, 0, heir));
 }
 
-static void a_pool_of_limited_size_refuses_what_is_beyond(void **state)
+TEST_F(fresh_device, a_pool_of_limited_size_refuses_what_is_beyond)
 {
-    (void)state;
     struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
                                           .location = {cudaMemLocationTypeDevice, 0},
                                           .maxSize = 4 * MIB};
@@ -358,9 +339,8 @@ static void a_pool_of_limited_size_refuses_what_is_beyond(void **state)
 
 /* --- fresh memory or a wait ---------------------------------------------------------------- */
 
-static void a_pool_grows_before_a_stream_waits(void **state)
+TEST_F(fresh_device, a_pool_grows_before_a_stream_waits)
 {
-    (void)state;
     on_lazy_device(2 * CHUNK);
     cudaStream_t owner = own_stream(), other = own_stream();
     void *block = allocate_on(owner, CHUNK);
@@ -370,10 +350,45 @@ static void a_pool_grows_before_a_stream_waits(void **state)
     assert_false(gmd_sim_is_ordered(work, 0, other));
 }
 
-/* Two free chunks that nothing waits for are too small for the request, and in its way. */
-static void idle_chunks_are_traded_in_before_a_stream_waits(void **state)
+TEST_F(fresh_device, memory_that_a_graph_would_own_is_not_supported)
 {
-    (void)state;
+    cudaStream_t stream = own_stream();
+    void *piece = allocate_on(stream, MIB), *other;
+    assert_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    assert_int_equal(cudaMallocAsync(&other, MIB, stream), cudaErrorNotSupported);
+    assert_int_equal(cudaFreeAsync(piece, stream), cudaErrorNotSupported);
+}
+
+static struct cudaMemPoolProps usual_properties(void)
+{
+    return (struct cudaMemPoolProps){.allocType = cudaMemAllocationTypePinned,
+                                     .location = {cudaMemLocationTypeDevice, 0}};
+}
+
+TEST_F(fresh_device, a_pool_for_another_kind_of_handle_is_not_supported)
+{
+    struct cudaMemPoolProps properties = usual_properties();
+    cudaMemPool_t pool;
+    properties.handleTypes = (enum cudaMemAllocationHandleType)8; /* fabric */
+    assert_int_equal(cudaMemPoolCreate(&pool, &properties), cudaErrorNotSupported);
+}
+
+TEST_F(fresh_device, there_is_an_end_to_pools_and_a_destroyed_one_makes_room)
+{
+    const struct cudaMemPoolProps properties = usual_properties();
+    cudaMemPool_t pool, last = NULL;
+    cudaError_t result;
+    while ((result = cudaMemPoolCreate(&pool, &properties)) == cudaSuccess) {
+        last = pool;
+    }
+    assert_int_equal(result, cudaErrorMemoryAllocation);
+    assert_success(cudaMemPoolDestroy(last));
+    assert_success(cudaMemPoolCreate(&pool, &properties));
+}
+
+/* Two free chunks that nothing waits for are too small for the request, and in its way. */
+TEST_F(fresh_device, idle_chunks_are_traded_in_before_a_stream_waits)
+{
     on_lazy_device(4 * CHUNK);
     keep_all();
     cudaStream_t idle = own_stream(), busy = own_stream(), heir = own_stream();
@@ -387,9 +402,8 @@ static void idle_chunks_are_traded_in_before_a_stream_waits(void **state)
     assert_false(gmd_sim_is_ordered(work, 0, heir));
 }
 
-static void cuda_free_of_a_pools_memory_waits_for_nothing(void **state)
+TEST_F(fresh_device, cuda_free_of_a_pools_memory_waits_for_nothing)
 {
-    (void)state;
     on_lazy_device(CHUNK);
     cudaStream_t stream = own_stream();
     void *block = allocate_on(stream, MIB);
@@ -401,9 +415,8 @@ static void cuda_free_of_a_pools_memory_waits_for_nothing(void **state)
 
 /* --- resets ------------------------------------------------------------------------------- */
 
-static void a_reset_device_has_all_of_its_memory_again(void **state)
+TEST_F(fresh_device, a_reset_device_has_all_of_its_memory_again)
 {
-    (void)state;
     cudaStream_t stream = own_stream();
     void *parts[3];
     for (int i = 0; i < 3; i++) {
@@ -418,9 +431,8 @@ static void a_reset_device_has_all_of_its_memory_again(void **state)
     device_malloc(GIB);
 }
 
-static void a_fresh_simulation_has_all_pages_again(void **state)
+TEST_F(fresh_device, a_fresh_simulation_has_all_pages_again)
 {
-    (void)state;
     cudaStream_t stream = own_stream();
     void *first = allocate_on(stream, MIB);
     allocate_on(stream, MIB);
@@ -536,84 +548,9 @@ static void play(uint64_t seed)
     assert_int_equal(reserved(), 0);
 }
 
-static void live_blocks_never_overlap_and_every_owner_comes_after_the_one_before(void **state)
+TEST_F(fresh_device, live_blocks_never_overlap_and_every_owner_comes_after_the_one_before)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         play(seed);
     }
-}
-
-static void memory_that_a_graph_would_own_is_not_supported(void **state)
-{
-    (void)state;
-    cudaStream_t stream = own_stream();
-    void *piece = allocate_on(stream, MIB), *other;
-    assert_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
-    assert_int_equal(cudaMallocAsync(&other, MIB, stream), cudaErrorNotSupported);
-    assert_int_equal(cudaFreeAsync(piece, stream), cudaErrorNotSupported);
-}
-
-static struct cudaMemPoolProps usual_properties(void)
-{
-    return (struct cudaMemPoolProps){.allocType = cudaMemAllocationTypePinned,
-                                     .location = {cudaMemLocationTypeDevice, 0}};
-}
-
-static void a_pool_for_another_kind_of_handle_is_not_supported(void **state)
-{
-    (void)state;
-    struct cudaMemPoolProps properties = usual_properties();
-    cudaMemPool_t pool;
-    properties.handleTypes = (enum cudaMemAllocationHandleType)8; /* fabric */
-    assert_int_equal(cudaMemPoolCreate(&pool, &properties), cudaErrorNotSupported);
-}
-
-static void there_is_an_end_to_pools_and_a_destroyed_one_makes_room(void **state)
-{
-    (void)state;
-    const struct cudaMemPoolProps properties = usual_properties();
-    cudaMemPool_t pool, last = NULL;
-    cudaError_t result;
-    while ((result = cudaMemPoolCreate(&pool, &properties)) == cudaSuccess) {
-        last = pool;
-    }
-    assert_int_equal(result, cudaErrorMemoryAllocation);
-    assert_success(cudaMemPoolDestroy(last));
-    assert_success(cudaMemPoolCreate(&pool, &properties));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(a_new_owner_comes_after_all_that_the_free_came_after),
-        fresh(a_request_takes_no_more_than_it_needs),
-        fresh(neighbours_of_one_stream_are_joined),
-        fresh(neighbours_of_two_streams_are_joined_once_they_are_known_to_be_free),
-        fresh(a_joined_block_waits_for_the_later_of_its_frees),
-        fresh(a_free_block_is_not_joined_with_a_pending_one_below),
-        fresh(a_free_block_is_not_joined_with_a_pending_one_above),
-        fresh(the_rest_of_a_block_waits_for_the_same_work),
-        fresh(queued_work_runs_on_memory_that_is_cut_meanwhile),
-        fresh(a_block_keeps_its_data_while_its_neighbours_come_and_go),
-        fresh(a_pool_grows_by_whole_chunks),
-        fresh(a_large_request_is_rounded_up_to_pages),
-        fresh(a_pool_grows_by_less_where_the_device_has_no_chunk_left),
-        fresh(reserved_is_what_the_device_gave),
-        fresh(a_chunk_stays_reserved_until_its_last_block_is_free),
-        fresh(trimming_stops_at_what_is_to_be_kept),
-        fresh(memory_that_queued_work_may_use_is_not_given_back),
-        fresh(pending_frees_are_waited_for_before_a_request_is_refused),
-        fresh(a_pool_of_limited_size_refuses_what_is_beyond),
-        fresh(a_pool_grows_before_a_stream_waits),
-        fresh(memory_that_a_graph_would_own_is_not_supported),
-        fresh(a_pool_for_another_kind_of_handle_is_not_supported),
-        fresh(there_is_an_end_to_pools_and_a_destroyed_one_makes_room),
-        fresh(idle_chunks_are_traded_in_before_a_stream_waits),
-        fresh(cuda_free_of_a_pools_memory_waits_for_nothing),
-        fresh(a_reset_device_has_all_of_its_memory_again),
-        fresh(a_fresh_simulation_has_all_pages_again),
-        fresh(live_blocks_never_overlap_and_every_owner_comes_after_the_one_before),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,8 @@ static void reset_again(void)
     device_reset(&config);
 }
 
-static void memory_is_all_free(void **state)
+TEST_F(fresh_device, memory_is_all_free)
 {
-    (void)state;
     device_malloc(500 * MIB);
     device_malloc(512);
     reset_again();
@@ -20,18 +19,16 @@ static void memory_is_all_free(void **state)
     device_malloc(GIB);
 }
 
-static void the_same_requests_get_the_same_addresses(void **state)
+TEST_F(fresh_device, the_same_requests_get_the_same_addresses)
 {
-    (void)state;
     uint64_t large = device_malloc_address(2 * MIB), small = device_malloc_address(512);
     reset_again();
     assert_int_equal(device_malloc_address(2 * MIB), large);
     assert_int_equal(device_malloc_address(512), small);
 }
 
-static void handles_from_before_are_refused(void **state)
+TEST_F(fresh_device, handles_from_before_are_refused)
 {
-    (void)state;
     cudaStream_t stream = new_stream(0);
     cudaEvent_t event = new_event(0);
     reset_again();
@@ -43,9 +40,8 @@ static void handles_from_before_are_refused(void **state)
     assert_success(cudaEventQuery(new_event_handle));
 }
 
-static void queued_work_is_gone_without_effect(void **state)
+TEST_F(fresh_device, queued_work_is_gone_without_effect)
 {
-    (void)state;
     launch(NULL, 100);
     launch(new_stream(0), 100);
     reset_again();
@@ -54,9 +50,8 @@ static void queued_work_is_gone_without_effect(void **state)
     assert_int_equal(gmd_sim_now(), 0);
 }
 
-static void destroyed_streams_with_work_are_gone_too(void **state)
+TEST_F(fresh_device, destroyed_streams_with_work_are_gone_too)
 {
-    (void)state;
     cudaStream_t stream = new_stream(0);
     launch(stream, 100);
     launch(cudaStreamPerThread, 100);
@@ -68,9 +63,8 @@ static void destroyed_streams_with_work_are_gone_too(void **state)
     assert_success(cudaStreamQuery(cudaStreamPerThread));
 }
 
-static void errors_counters_and_faults_are_gone(void **state)
+TEST_F(fresh_device, errors_counters_and_faults_are_gone)
 {
-    (void)state;
     assert_int_equal(cudaSetDevice(9), cudaErrorInvalidDevice);
     assert_int_equal(gmd_sim_fault("cudaMalloc", 1, true, 2), 0);
     reset_again();
@@ -80,9 +74,8 @@ static void errors_counters_and_faults_are_gone(void **state)
     device_malloc(512);
 }
 
-static void the_current_device_is_the_first_again(void **state)
+TEST_F(fresh_device, the_current_device_is_the_first_again)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.device_count = 2;
     device_reset(&config);
@@ -93,9 +86,8 @@ static void the_current_device_is_the_first_again(void **state)
     assert_int_equal(device, 0);
 }
 
-static void impossible_configurations_change_nothing(void **state)
+TEST_F(fresh_device, impossible_configurations_change_nothing)
 {
-    (void)state;
     device_malloc(512);
     const gmd_sim_config good = device_config();
     gmd_sim_config bad[8];
@@ -118,9 +110,8 @@ static void impossible_configurations_change_nothing(void **state)
     assert_int_equal(device_state(0).allocation_count, 1);
 }
 
-static void many_resets_leave_nothing_behind(void **state)
+TEST_F(fresh_device, many_resets_leave_nothing_behind)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.backed = true;
     for (int i = 0; i < 500; i++) {
@@ -136,9 +127,8 @@ static void many_resets_leave_nothing_behind(void **state)
 }
 
 /* What the environment says of the first device, for programs that set nothing themselves. */
-static void a_number_in_the_environment_that_is_none_is_not_used(void **state)
+TEST_F(fresh_device, a_number_in_the_environment_that_is_none_is_not_used)
 {
-    (void)state;
     static const char *const numbers[] = {"many", "", "-1", "12x", "99999999999999999999999", "1"};
     gmd_sim_config usual, config;
     unsetenv("GMD_SIM_CAPACITY");
@@ -151,9 +141,8 @@ static void a_number_in_the_environment_that_is_none_is_not_used(void **state)
     unsetenv("GMD_SIM_CAPACITY");
 }
 
-static void the_environment_chooses_the_schedule_by_its_name(void **state)
+TEST_F(fresh_device, the_environment_chooses_the_schedule_by_its_name)
 {
-    (void)state;
     gmd_sim_config config;
     setenv("GMD_SIM_SCHEDULE", "lazy", 1);
     gmd_sim_default_config(&config);
@@ -162,22 +151,4 @@ static void the_environment_chooses_the_schedule_by_its_name(void **state)
     gmd_sim_default_config(&config);
     assert_int_equal(config.schedule, GMD_SIM_TIMED);
     unsetenv("GMD_SIM_SCHEDULE");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(memory_is_all_free),
-        fresh(the_same_requests_get_the_same_addresses),
-        fresh(handles_from_before_are_refused),
-        fresh(queued_work_is_gone_without_effect),
-        fresh(destroyed_streams_with_work_are_gone_too),
-        fresh(errors_counters_and_faults_are_gone),
-        fresh(the_current_device_is_the_first_again),
-        fresh(impossible_configurations_change_nothing),
-        fresh(many_resets_leave_nothing_behind),
-        fresh(a_number_in_the_environment_that_is_none_is_not_used),
-        fresh(the_environment_chooses_the_schedule_by_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

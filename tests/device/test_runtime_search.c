@@ -1,14 +1,8 @@
 /* Where a real CUDA runtime is looked for, and what is said where there is none that can be used.
  * The runtimes are files of the test's own, which do nothing (foreign_cudart.c). */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_runtime.h"
+#include "gmd_test.h"
 
 #include <dlfcn.h>
 #include <ftw.h>
@@ -65,6 +59,8 @@ static int clear_environment(void **state)
     }
     return setenv("PATH", root, 1);
 }
+
+FIXTURE(search, clear_environment, NULL);
 
 /* "ROOT/RELATIVE", valid until the fourth call from now. */
 static const char *below(const char *relative)
@@ -123,9 +119,8 @@ static void assert_found(const char *relative)
 
 /* --- where it is found ------------------------------------------------------------------- */
 
-static void the_file_that_GMD_CUDART_names_comes_before_all_others(void **state)
+TEST_F(search, the_file_that_GMD_CUDART_names_comes_before_all_others)
 {
-    (void)state;
     put_runtime("named/runtime.so");
     put_runtime("named/lib64/libcudart.so.13");
     setenv("CUDA_HOME", below("named"), 1);
@@ -133,36 +128,32 @@ static void the_file_that_GMD_CUDART_names_comes_before_all_others(void **state)
     assert_found("named/runtime.so");
 }
 
-static void a_toolkit_is_found_where_CUDA_HOME_points(void **state)
+TEST_F(search, a_toolkit_is_found_where_CUDA_HOME_points)
 {
-    (void)state;
     put_runtime("home/lib64/libcudart.so.13");
     setenv("CUDA_HOME", below("home"), 1);
     setenv("CUDA_PATH", below("elsewhere"), 1);
     assert_found("home/lib64/libcudart.so.13");
 }
 
-static void a_toolkit_of_CUDA_12_is_found_where_CUDA_PATH_points(void **state)
+TEST_F(search, a_toolkit_of_CUDA_12_is_found_where_CUDA_PATH_points)
 {
-    (void)state;
     put_runtime("path/lib64/libcudart.so.12");
     setenv("CUDA_HOME", "", 1);
     setenv("CUDA_PATH", below("path"), 1);
     assert_found("path/lib64/libcudart.so.12");
 }
 
-static void packages_are_found_in_the_virtual_environment(void **state)
+TEST_F(search, packages_are_found_in_the_virtual_environment)
 {
-    (void)state;
     const char *file = "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13";
     put_runtime(file);
     setenv("VIRTUAL_ENV", below("venv"), 1);
     assert_found(file);
 }
 
-static void packages_are_found_beside_the_first_python3_of_PATH(void **state)
+TEST_F(search, packages_are_found_beside_the_first_python3_of_PATH)
 {
-    (void)state;
     char path[2 * PATH_MAX];
     const char *file = "conda/lib/python3.9/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12";
     put_runtime(file);
@@ -173,18 +164,16 @@ static void packages_are_found_beside_the_first_python3_of_PATH(void **state)
     assert_found(file);
 }
 
-static void what_cannot_be_loaded_is_passed_over(void **state)
+TEST_F(search, what_cannot_be_loaded_is_passed_over)
 {
-    (void)state;
     put_file("broken/lib64/libcudart.so.13", "no library", 10);
     put_runtime("broken/lib64/libcudart.so.12");
     setenv("CUDA_HOME", below("broken"), 1);
     assert_found("broken/lib64/libcudart.so.12");
 }
 
-static void folders_with_names_that_are_too_long_are_passed_over(void **state)
+TEST_F(search, folders_with_names_that_are_too_long_are_passed_over)
 {
-    (void)state;
     static char longest[PATH_MAX + 100], path[2 * PATH_MAX + 200];
     const char *file = "short/lib/python3.11/dist-packages/nvidia/cu13/lib/libcudart.so.13";
     memset(longest, 'x', sizeof longest - 1);
@@ -198,9 +187,8 @@ static void folders_with_names_that_are_too_long_are_passed_over(void **state)
 
 /* --- where it is not --------------------------------------------------------------------- */
 
-static void a_search_in_vain_tells_what_was_tried_and_why_it_failed(void **state)
+TEST_F(search, a_search_in_vain_tells_what_was_tried_and_why_it_failed)
 {
-    (void)state;
     gmd_runtime rt;
     gmd_error error = {""};
     put_file("vain/lib64/libcudart.so.13", "no library", 10);
@@ -212,9 +200,8 @@ static void a_search_in_vain_tells_what_was_tried_and_why_it_failed(void **state
     assert_non_null(strstr(error.text, "vain/lib64/libcudart.so.13: "));
 }
 
-static void a_runtime_without_a_gpu_is_refused_with_its_own_words(void **state)
+TEST_F(search, a_runtime_without_a_gpu_is_refused_with_its_own_words)
 {
-    (void)state;
     gmd_runtime rt;
     gmd_error error = {""};
     put_library("bare/libcudart.so", GMD_TEST_FOREIGN_BARE);
@@ -224,9 +211,8 @@ static void a_runtime_without_a_gpu_is_refused_with_its_own_words(void **state)
     assert_non_null(strstr(error.text, "cudaErrorNoDevice (no CUDA-capable device is detected)"));
 }
 
-static void more_reasons_than_a_message_holds_are_cut(void **state)
+TEST_F(search, more_reasons_than_a_message_holds_are_cut)
 {
-    (void)state;
     gmd_runtime rt;
     gmd_error error = {""};
     char relative[PATH_MAX];
@@ -248,9 +234,8 @@ static void more_reasons_than_a_message_holds_are_cut(void **state)
 
 /* --- in place of the simulated device ---------------------------------------------------- */
 
-static void a_folder_with_a_name_that_is_too_long_holds_no_simulated_device(void **state)
+TEST_F(search, a_folder_with_a_name_that_is_too_long_holds_no_simulated_device)
 {
-    (void)state;
     gmd_runtime rt;
     gmd_error error = {""};
     static char longest[PATH_MAX];
@@ -259,9 +244,8 @@ static void a_folder_with_a_name_that_is_too_long_holds_no_simulated_device(void
     assert_non_null(strstr(error.text, "the library folder's name is too long: xxx"));
 }
 
-static void libraries_of_the_same_names_are_not_the_simulated_device(void **state)
+TEST_F(search, libraries_of_the_same_names_are_not_the_simulated_device)
 {
-    (void)state;
     gmd_runtime rt;
     gmd_error error = {""};
     put_runtime("other/sim/libcudart.so.13");
@@ -273,23 +257,4 @@ static void libraries_of_the_same_names_are_not_the_simulated_device(void **stat
     assert_non_null(strstr(error.text, "it is not the simulated device of this gmd"));
 }
 
-#define search(test) cmocka_unit_test_setup(test, clear_environment)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        search(the_file_that_GMD_CUDART_names_comes_before_all_others),
-        search(a_toolkit_is_found_where_CUDA_HOME_points),
-        search(a_toolkit_of_CUDA_12_is_found_where_CUDA_PATH_points),
-        search(packages_are_found_in_the_virtual_environment),
-        search(packages_are_found_beside_the_first_python3_of_PATH),
-        search(what_cannot_be_loaded_is_passed_over),
-        search(folders_with_names_that_are_too_long_are_passed_over),
-        search(a_search_in_vain_tells_what_was_tried_and_why_it_failed),
-        search(a_runtime_without_a_gpu_is_refused_with_its_own_words),
-        search(more_reasons_than_a_message_holds_are_cut),
-        search(a_folder_with_a_name_that_is_too_long_holds_no_simulated_device),
-        search(libraries_of_the_same_names_are_not_the_simulated_device),
-    };
-    return cmocka_run_group_tests(tests, make_root, remove_root);
-}
+TEST_GROUP(make_root, remove_root);

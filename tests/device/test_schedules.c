@@ -34,9 +34,8 @@ static void watch(uint64_t seed, uint64_t seen[20])
     }
 }
 
-static void a_seed_decides_everything(void **state)
+TEST_F(fresh_device, a_seed_decides_everything)
 {
-    (void)state;
     unsigned differing = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         uint64_t first[20], again[20], other[20];
@@ -50,9 +49,8 @@ static void a_seed_decides_everything(void **state)
 }
 
 /* A value goes from stream to stream by events, each of which could be outrun by the next copy. */
-static void no_seed_breaks_the_order_of_waits(void **state)
+TEST_F(fresh_device, no_seed_breaks_the_order_of_waits)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         use_seed(seed);
         unsigned char *memory = device_malloc(LINKS + 1), last = 0;
@@ -76,9 +74,8 @@ static void no_seed_breaks_the_order_of_waits(void **state)
     }
 }
 
-static void seeds_reach_both_orders_of_what_is_not_ordered(void **state)
+TEST_F(fresh_device, seeds_reach_both_orders_of_what_is_not_ordered)
 {
-    (void)state;
     unsigned last_writes[2] = {0, 0};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         use_seed(seed);
@@ -123,9 +120,8 @@ static void run_explicit(const uint8_t *choices, size_t count, char order[8])
     }
 }
 
-static void explicit_choices_reach_every_legal_order(void **state)
+TEST_F(fresh_device, explicit_choices_reach_every_legal_order)
 {
-    (void)state;
     static const char *const legal[] = {"aabb", "abab", "abba", "baab", "baba"};
     bool is_reached[5] = {false};
     for (unsigned bits = 0; bits < 1u << POLLS; bits++) {
@@ -150,9 +146,8 @@ static void explicit_choices_reach_every_legal_order(void **state)
     }
 }
 
-static void used_up_choices_leave_the_timed_schedule(void **state)
+TEST_F(fresh_device, used_up_choices_leave_the_timed_schedule)
 {
-    (void)state;
     const uint8_t choices[] = {0};
     use_choices(choices, 1);
     launch(NULL, 100);
@@ -163,24 +158,10 @@ static void used_up_choices_leave_the_timed_schedule(void **state)
     assert_success(cudaStreamQuery(NULL));
 }
 
-static void choices_without_a_list_are_refused(void **state)
+TEST_F(fresh_device, choices_without_a_list_are_refused)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.schedule = GMD_SIM_EXPLICIT;
     config.choice_count = 1;
     assert_int_equal(gmd_sim_reset(&config), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(a_seed_decides_everything),
-        fresh(no_seed_breaks_the_order_of_waits),
-        fresh(seeds_reach_both_orders_of_what_is_not_ordered),
-        fresh(explicit_choices_reach_every_legal_order),
-        fresh(used_up_choices_leave_the_timed_schedule),
-        fresh(choices_without_a_list_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

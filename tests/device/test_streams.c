@@ -8,9 +8,8 @@ static void use_schedule(gmd_sim_schedule schedule)
     device_reset(&config);
 }
 
-static void work_is_not_ready_until_the_clock_moves(void **state)
+TEST_F(fresh_device, work_is_not_ready_until_the_clock_moves)
 {
-    (void)state;
     cudaStream_t stream = new_stream(cudaStreamDefault);
     launch(stream, 100);
     assert_int_equal(cudaStreamQuery(stream), cudaErrorNotReady);
@@ -21,9 +20,8 @@ static void work_is_not_ready_until_the_clock_moves(void **state)
     assert_int_equal(gmd_sim_now(), 100);
 }
 
-static void a_stream_runs_one_entry_after_another(void **state)
+TEST_F(fresh_device, a_stream_runs_one_entry_after_another)
 {
-    (void)state;
     cudaStream_t stream = new_stream(cudaStreamDefault);
     launch(stream, 100);
     launch(stream, 100);
@@ -31,9 +29,8 @@ static void a_stream_runs_one_entry_after_another(void **state)
     assert_int_equal(gmd_sim_pending(stream), 1);
 }
 
-static void streams_run_side_by_side(void **state)
+TEST_F(fresh_device, streams_run_side_by_side)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamDefault), b = new_stream(cudaStreamDefault);
     launch(a, 100);
     launch(b, 100);
@@ -41,9 +38,8 @@ static void streams_run_side_by_side(void **state)
     assert_int_equal(gmd_sim_pending(a) + gmd_sim_pending(b), 0);
 }
 
-static void synchronising_moves_the_clock_to_the_end_of_the_work(void **state)
+TEST_F(fresh_device, synchronising_moves_the_clock_to_the_end_of_the_work)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamDefault), b = new_stream(cudaStreamDefault);
     launch(a, 100);
     launch(b, 30);
@@ -56,18 +52,16 @@ static void synchronising_moves_the_clock_to_the_end_of_the_work(void **state)
     assert_int_equal(gmd_sim_forced_waits(), 1);
 }
 
-static void eager_work_is_complete_at_once(void **state)
+TEST_F(fresh_device, eager_work_is_complete_at_once)
 {
-    (void)state;
     use_schedule(GMD_SIM_EAGER);
     launch(NULL, 1000000);
     assert_success(cudaStreamQuery(NULL));
     assert_int_equal(gmd_sim_now(), 0);
 }
 
-static void lazy_work_completes_only_when_forced(void **state)
+TEST_F(fresh_device, lazy_work_completes_only_when_forced)
 {
-    (void)state;
     use_schedule(GMD_SIM_LAZY);
     cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
     launch(a, 10);
@@ -79,9 +73,8 @@ static void lazy_work_completes_only_when_forced(void **state)
     assert_int_equal(cudaStreamQuery(b), cudaErrorNotReady);
 }
 
-static void lazy_forcing_follows_the_waits(void **state)
+TEST_F(fresh_device, lazy_forcing_follows_the_waits)
 {
-    (void)state;
     use_schedule(GMD_SIM_LAZY);
     cudaStream_t s[3];
     cudaEvent_t event = new_event(cudaEventDisableTiming);
@@ -102,9 +95,8 @@ static void lazy_forcing_follows_the_waits(void **state)
     assert_int_equal(gmd_sim_pending(s[2]), 1);
 }
 
-static void long_chains_of_waits_are_forced_without_recursion(void **state)
+TEST_F(fresh_device, long_chains_of_waits_are_forced_without_recursion)
 {
-    (void)state;
     use_schedule(GMD_SIM_LAZY);
     cudaStream_t s[2] = {new_stream(cudaStreamNonBlocking), new_stream(cudaStreamNonBlocking)};
     cudaEvent_t event = new_event(cudaEventDisableTiming);
@@ -117,9 +109,8 @@ static void long_chains_of_waits_are_forced_without_recursion(void **state)
     assert_int_equal(gmd_sim_pending(s[0]) + gmd_sim_pending(s[1]), 0);
 }
 
-static void a_waiting_stream_starts_when_the_event_is_complete(void **state)
+TEST_F(fresh_device, a_waiting_stream_starts_when_the_event_is_complete)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(a, 100);
@@ -132,9 +123,8 @@ static void a_waiting_stream_starts_when_the_event_is_complete(void **state)
     assert_success(cudaStreamQuery(b));
 }
 
-static void a_wait_keeps_the_record_that_it_saw(void **state)
+TEST_F(fresh_device, a_wait_keeps_the_record_that_it_saw)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamNonBlocking), b = new_stream(cudaStreamNonBlocking);
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(a, 100);
@@ -147,9 +137,8 @@ static void a_wait_keeps_the_record_that_it_saw(void **state)
     assert_success(cudaStreamQuery(b));
 }
 
-static void the_default_stream_waits_for_blocking_streams(void **state)
+TEST_F(fresh_device, the_default_stream_waits_for_blocking_streams)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamDefault);
     launch(a, 100);
     launch(NULL, 10);
@@ -159,9 +148,8 @@ static void the_default_stream_waits_for_blocking_streams(void **state)
     assert_int_equal(gmd_sim_pending(NULL), 0);
 }
 
-static void blocking_streams_wait_for_the_default_stream(void **state)
+TEST_F(fresh_device, blocking_streams_wait_for_the_default_stream)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamDefault);
     launch(cudaStreamLegacy, 100);
     launch(a, 10);
@@ -171,9 +159,8 @@ static void blocking_streams_wait_for_the_default_stream(void **state)
     assert_int_equal(gmd_sim_pending(a), 0);
 }
 
-static void non_blocking_streams_ignore_the_default_stream(void **state)
+TEST_F(fresh_device, non_blocking_streams_ignore_the_default_stream)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamNonBlocking);
     launch(NULL, 100);
     launch(a, 10);
@@ -184,18 +171,16 @@ static void non_blocking_streams_ignore_the_default_stream(void **state)
     assert_int_equal(gmd_sim_pending(a), 1);
 }
 
-static void the_per_thread_stream_is_not_the_default_stream(void **state)
+TEST_F(fresh_device, the_per_thread_stream_is_not_the_default_stream)
 {
-    (void)state;
     launch(cudaStreamPerThread, 100);
     assert_int_equal(gmd_sim_pending(cudaStreamPerThread), 1);
     assert_int_equal(gmd_sim_pending(NULL), 0);
     assert_int_equal(device_state(0).stream_count, 0);
 }
 
-static void destroying_a_stream_lets_its_work_finish(void **state)
+TEST_F(fresh_device, destroying_a_stream_lets_its_work_finish)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamNonBlocking);
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(a, 100);
@@ -207,9 +192,8 @@ static void destroying_a_stream_lets_its_work_finish(void **state)
     assert_success(cudaEventQuery(event));
 }
 
-static void an_event_outlives_its_stream_and_the_streams_that_follow(void **state)
+TEST_F(fresh_device, an_event_outlives_its_stream_and_the_streams_that_follow)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamNonBlocking);
     cudaEvent_t event = new_event(cudaEventDisableTiming);
     launch(a, 1);
@@ -220,9 +204,8 @@ static void an_event_outlives_its_stream_and_the_streams_that_follow(void **stat
     assert_success(cudaEventQuery(event));
 }
 
-static void unusable_stream_handles_are_refused(void **state)
+TEST_F(fresh_device, unusable_stream_handles_are_refused)
 {
-    (void)state;
     cudaStream_t a = new_stream(cudaStreamDefault);
     assert_success(cudaStreamDestroy(a));
     new_stream(cudaStreamDefault);
@@ -233,9 +216,8 @@ static void unusable_stream_handles_are_refused(void **state)
     assert_int_equal(gmd_sim_misuse_count(), 4);
 }
 
-static void later_streams_have_higher_handles(void **state)
+TEST_F(fresh_device, later_streams_have_higher_handles)
 {
-    (void)state;
     cudaStream_t last = NULL;
     for (int i = 0; i < 100; i++) {
         cudaStream_t stream = new_stream(cudaStreamDefault);
@@ -247,9 +229,8 @@ static void later_streams_have_higher_handles(void **state)
     }
 }
 
-static void a_stream_knows_its_flags_and_clamped_priority(void **state)
+TEST_F(fresh_device, a_stream_knows_its_flags_and_clamped_priority)
 {
-    (void)state;
     cudaStream_t stream;
     int priority;
     unsigned flags;
@@ -262,9 +243,8 @@ static void a_stream_knows_its_flags_and_clamped_priority(void **state)
     assert_int_equal(cudaStreamCreate(NULL), cudaErrorInvalidValue);
 }
 
-static void a_kernel_on_unallocated_memory_is_misuse(void **state)
+TEST_F(fresh_device, a_kernel_on_unallocated_memory_is_misuse)
 {
-    (void)state;
     uint64_t address = device_malloc_address(4096);
     const gmd_sim_access inside = {.address = address, .size = 4096};
     const gmd_sim_access beyond = {.address = address, .size = 4097, .is_write = true};
@@ -275,41 +255,12 @@ static void a_kernel_on_unallocated_memory_is_misuse(void **state)
     assert_int_equal(gmd_sim_call_count("kernel"), 2);
 }
 
-static void endless_work_saturates_the_clock(void **state)
+TEST_F(fresh_device, endless_work_saturates_the_clock)
 {
-    (void)state;
     launch(NULL, UINT64_MAX);
     launch(NULL, UINT64_MAX);
     assert_success(cudaDeviceSynchronize());
     assert_int_equal(gmd_sim_now(), UINT64_MAX);
     gmd_sim_advance(5);
     assert_int_equal(gmd_sim_now(), UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(work_is_not_ready_until_the_clock_moves),
-        fresh(a_stream_runs_one_entry_after_another),
-        fresh(streams_run_side_by_side),
-        fresh(synchronising_moves_the_clock_to_the_end_of_the_work),
-        fresh(eager_work_is_complete_at_once),
-        fresh(lazy_work_completes_only_when_forced),
-        fresh(lazy_forcing_follows_the_waits),
-        fresh(long_chains_of_waits_are_forced_without_recursion),
-        fresh(a_waiting_stream_starts_when_the_event_is_complete),
-        fresh(a_wait_keeps_the_record_that_it_saw),
-        fresh(the_default_stream_waits_for_blocking_streams),
-        fresh(blocking_streams_wait_for_the_default_stream),
-        fresh(non_blocking_streams_ignore_the_default_stream),
-        fresh(the_per_thread_stream_is_not_the_default_stream),
-        fresh(destroying_a_stream_lets_its_work_finish),
-        fresh(an_event_outlives_its_stream_and_the_streams_that_follow),
-        fresh(unusable_stream_handles_are_refused),
-        fresh(later_streams_have_higher_handles),
-        fresh(a_stream_knows_its_flags_and_clamped_priority),
-        fresh(a_kernel_on_unallocated_memory_is_misuse),
-        fresh(endless_work_saturates_the_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,9 +38,8 @@ static void *work(void *argument)
     return (void *)failures;
 }
 
-static void threads_share_a_device_without_harm(void **state)
+TEST_F(fresh_device, threads_share_a_device_without_harm)
 {
-    (void)state;
     gmd_sim_observe(count, NULL);
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -72,9 +71,8 @@ static void note_yield(void *context, const char *function, bool is_before)
     yields.is_before[yields.count++] = is_before;
 }
 
-static void a_yield_hook_runs_before_and_after_a_call_outside_the_lock(void **state)
+TEST_F(fresh_device, a_yield_hook_runs_before_and_after_a_call_outside_the_lock)
 {
-    (void)state;
     void *pointer;
     gmd_sim_set_yield(note_yield, &yields);
     cudaError_t result = cudaMalloc(&pointer, 512);
@@ -98,9 +96,8 @@ static void *look(void *argument)
     return NULL;
 }
 
-static void errors_and_the_current_device_belong_to_the_thread(void **state)
+TEST_F(fresh_device, errors_and_the_current_device_belong_to_the_thread)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.device_count = 2;
     device_reset(&config);
@@ -115,9 +112,8 @@ static void errors_and_the_current_device_belong_to_the_thread(void **state)
     assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
-static void a_forked_child_goes_on_with_a_copy_of_the_device(void **state)
+TEST_F(fresh_device, a_forked_child_goes_on_with_a_copy_of_the_device)
 {
-    (void)state;
     void *pointer = device_malloc(MIB);
     pid_t child = fork();
     if (child == 0) {
@@ -129,15 +125,4 @@ static void a_forked_child_goes_on_with_a_copy_of_the_device(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(device_state(0).allocation_count, 1);
     assert_success(cudaFree(pointer));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(threads_share_a_device_without_harm),
-        fresh(a_yield_hook_runs_before_and_after_a_call_outside_the_lock),
-        fresh(errors_and_the_current_device_belong_to_the_thread),
-        fresh(a_forked_child_goes_on_with_a_copy_of_the_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,14 @@
 /* gmd_cuda.h agrees with the CUDA toolkit of this machine: values and layouts here, signatures when
  * toolkit_cuda.c is compiled; functions and texts with the toolkit's library, which needs no GPU.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_cuda.h"
+#include "gmd_test.h"
 #include "toolkit_values.h"
 
 #include <dlfcn.h>
 
-static void values_and_layouts_agree(void **state)
+TEST(values_and_layouts_agree)
 {
-    (void)state;
     size_t i = 0;
     for (; gmd_values[i].name && toolkit_values[i].name; i++) {
         assert_string_equal(gmd_values[i].name, toolkit_values[i].name);
@@ -39,18 +32,16 @@ static void *toolkit_library(void)
     return library;
 }
 
-static void the_real_library_has_every_function(void **state)
+TEST(the_real_library_has_every_function)
 {
-    (void)state;
     void *library = toolkit_library();
 #define IS_THERE(result, name, parameters, arguments) assert_non_null(dlsym(library, #name));
     GMD_CUDART_FUNCTIONS(IS_THERE)
     GMD_CUDART_TEXT_FUNCTIONS(IS_THERE)
 }
 
-static void error_names_and_texts_agree(void **state)
+TEST(error_names_and_texts_agree)
 {
-    (void)state;
     void *library = toolkit_library();
     const char *(*name_of)(cudaError_t), *(*text_of)(cudaError_t);
     *(void **)&name_of = dlsym(library, "cudaGetErrorName");
@@ -61,14 +52,4 @@ static void error_names_and_texts_agree(void **state)
     GMD_CUDA_ERRORS(SAME_TEXT)
     assert_string_equal(name_of((cudaError_t)123456), "unrecognized error code");
     assert_string_equal(text_of((cudaError_t)123456), "unrecognized error code");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_and_layouts_agree),
-        cmocka_unit_test(the_real_library_has_every_function),
-        cmocka_unit_test(error_names_and_texts_agree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,8 @@ static int backed_device(void **state)
     return gmd_sim_reset(&config) == 0 && cuInit(0) == CUDA_SUCCESS ? 0 : -1;
 }
 
+FIXTURE(backed_device, backed_device, NULL);
+
 static CUmemGenericAllocationHandle new_memory(size_t size)
 {
     CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -38,9 +40,8 @@ static void *as_pointer(CUdeviceptr address)
     return (void *)(uintptr_t)address;
 }
 
-static void figures_follow_handles_ranges_and_mappings(void **state)
+TEST_F(backed_device, figures_follow_handles_ranges_and_mappings)
 {
-    (void)state;
     CUdeviceptr at = new_range(16 * MIB);
     CUmemGenericAllocationHandle handle = new_memory(4 * PAGE);
     assert_int_equal(device_state(0).physical_bytes, 4 * PAGE);
@@ -59,9 +60,8 @@ static void figures_follow_handles_ranges_and_mappings(void **state)
     assert_int_equal(device_state(0).reservation_count, 0);
 }
 
-static void memory_beyond_the_device_is_refused_and_nothing_changes(void **state)
+TEST_F(backed_device, memory_beyond_the_device_is_refused_and_nothing_changes)
 {
-    (void)state;
     CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                              .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     CUmemGenericAllocationHandle handle = 0;
@@ -71,9 +71,8 @@ static void memory_beyond_the_device_is_refused_and_nothing_changes(void **state
     assert_int_equal(device_state(0).handle_count, 0);
 }
 
-static void a_copy_runs_across_mappings(void **state)
+TEST_F(backed_device, a_copy_runs_across_mappings)
 {
-    (void)state;
     CUdeviceptr at = new_range(16 * MIB);
     map_at(at, PAGE, new_memory(PAGE));
     map_at(at + PAGE, 2 * PAGE, new_memory(2 * PAGE));
@@ -85,9 +84,8 @@ static void a_copy_runs_across_mappings(void **state)
     assert_int_equal(out[1], 7);
 }
 
-static void memory_that_is_mapped_twice_is_seen_twice(void **state)
+TEST_F(backed_device, memory_that_is_mapped_twice_is_seen_twice)
 {
-    (void)state;
     CUdeviceptr at = new_range(16 * MIB);
     CUmemGenericAllocationHandle handle = new_memory(PAGE);
     map_at(at, PAGE, handle);
@@ -99,9 +97,8 @@ static void memory_that_is_mapped_twice_is_seen_twice(void **state)
     assert_int_equal(out, 9);
 }
 
-static void data_stays_with_the_memory_not_with_the_address(void **state)
+TEST_F(backed_device, data_stays_with_the_memory_not_with_the_address)
 {
-    (void)state;
     CUdeviceptr at = new_range(16 * MIB);
     CUmemGenericAllocationHandle first = new_memory(PAGE), second = new_memory(PAGE);
     unsigned char out = 1;
@@ -119,9 +116,8 @@ static void data_stays_with_the_memory_not_with_the_address(void **state)
     assert_int_equal(out, 9);
 }
 
-static void a_range_is_backed_where_all_of_it_is_mapped_with_access(void **state)
+TEST_F(backed_device, a_range_is_backed_where_all_of_it_is_mapped_with_access)
 {
-    (void)state;
     CUdeviceptr at = new_range(16 * MIB);
     uint64_t bad = 0;
     map_at(at, PAGE, new_memory(PAGE));
@@ -132,9 +128,8 @@ static void a_range_is_backed_where_all_of_it_is_mapped_with_access(void **state
     assert_false(gmd_sim_is_backed(at, 2 * PAGE, 0, &bad));
 }
 
-static void a_range_is_not_backed_by_another_devices_memory(void **state)
+TEST_F(backed_device, a_range_is_not_backed_by_another_devices_memory)
 {
-    (void)state;
     gmd_sim_config config = device_config();
     config.device_count = 2;
     assert_int_equal(gmd_sim_reset(&config), 0);
@@ -150,9 +145,8 @@ static void a_range_is_not_backed_by_another_devices_memory(void **state)
     assert_int_equal(bad, at);
 }
 
-static void work_on_unmapped_memory_loses_the_device(void **state)
+TEST_F(backed_device, work_on_unmapped_memory_loses_the_device)
 {
-    (void)state;
     CUdeviceptr at = new_range(16 * MIB);
     map_at(at, PAGE, new_memory(PAGE));
     gmd_sim_access access = {at, PAGE, true};
@@ -161,9 +155,8 @@ static void work_on_unmapped_memory_loses_the_device(void **state)
     assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
 }
 
-static void a_reset_takes_everything_back(void **state)
+TEST_F(backed_device, a_reset_takes_everything_back)
 {
-    (void)state;
     map_at(new_range(16 * MIB), PAGE, new_memory(PAGE));
     gmd_sim_config config = device_config();
     device_reset(&config);
@@ -173,9 +166,8 @@ static void a_reset_takes_everything_back(void **state)
     assert_int_equal(device_state(0).mapped_bytes, 0);
 }
 
-static void reservations_go_where_they_were_recorded(void **state)
+TEST_F(backed_device, reservations_go_where_they_were_recorded)
 {
-    (void)state;
     static const uint64_t recorded[] = {0x7f0000000000, 0x7e0000000000};
     gmd_sim_config config = device_config();
     config.placement = GMD_SIM_RECORDED;
@@ -188,21 +180,8 @@ static void reservations_go_where_they_were_recorded(void **state)
     assert_int_not_equal(new_range(16 * MIB), 0);
 }
 
-static void a_budget_is_the_devices_end_for_handles_too(void **state)
+TEST_F(backed_device, a_reset_device_maps_nothing_any_more)
 {
-    (void)state;
-    CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                             .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-    CUmemGenericAllocationHandle handle = 0;
-    assert_int_equal(gmd_sim_budget(0, 2 * PAGE), 0);
-    assert_int_equal(cuMemCreate(&handle, 3 * PAGE, &p, 0), CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(gmd_sim_budget(0, UINT64_MAX), 0);
-    assert_int_equal(cuMemCreate(&handle, 3 * PAGE, &p, 0), CUDA_SUCCESS);
-}
-
-static void a_reset_device_maps_nothing_any_more(void **state)
-{
-    (void)state;
     CUdeviceptr at = new_range(16 * MIB);
     CUmemGenericAllocationHandle handle = new_memory(2 * PAGE);
     map_at(at + PAGE, 2 * PAGE, handle);
@@ -213,9 +192,8 @@ static void a_reset_device_maps_nothing_any_more(void **state)
     device_malloc(GIB); /* all of it */
 }
 
-static void a_range_lies_where_it_was_asked_for_if_that_is_free(void **state)
+TEST_F(backed_device, a_range_lies_where_it_was_asked_for_if_that_is_free)
 {
-    (void)state;
     CUdeviceptr first = new_range(16 * MIB), wanted = first + 256 * MIB, at = 0;
     assert_int_equal(cuMemAddressReserve(&at, 16 * MIB, 0, wanted, 0), CUDA_SUCCESS);
     assert_int_equal(at, wanted);
@@ -223,9 +201,8 @@ static void a_range_lies_where_it_was_asked_for_if_that_is_free(void **state)
     assert_int_not_equal(at, wanted);
 }
 
-static void a_range_is_aligned_as_asked_for(void **state)
+TEST_F(backed_device, a_range_is_aligned_as_asked_for)
 {
-    (void)state;
     for (size_t alignment = 4 * MIB; alignment <= 64 * GIB; alignment *= 16) {
         CUdeviceptr at = 0;
         new_range(PAGE);
@@ -235,34 +212,20 @@ static void a_range_is_aligned_as_asked_for(void **state)
     }
 }
 
-static void more_address_space_than_there_is_is_refused(void **state)
+TEST_F(backed_device, more_address_space_than_there_is_is_refused)
 {
-    (void)state;
     CUdeviceptr at = 0;
     assert_int_equal(cuMemAddressReserve(&at, (size_t)1 << 60, 0, 0, 0), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(device_state(0).reservation_count, 0);
 }
 
-#define backed(test) cmocka_unit_test_setup(test, backed_device)
-
-int main(void)
+TEST_F(backed_device, a_budget_is_the_devices_end_for_handles_too)
 {
-    const struct CMUnitTest tests[] = {
-        backed(figures_follow_handles_ranges_and_mappings),
-        backed(memory_beyond_the_device_is_refused_and_nothing_changes),
-        backed(a_copy_runs_across_mappings),
-        backed(memory_that_is_mapped_twice_is_seen_twice),
-        backed(data_stays_with_the_memory_not_with_the_address),
-        backed(a_range_is_backed_where_all_of_it_is_mapped_with_access),
-        backed(a_range_is_not_backed_by_another_devices_memory),
-        backed(work_on_unmapped_memory_loses_the_device),
-        backed(a_reset_takes_everything_back),
-        backed(reservations_go_where_they_were_recorded),
-        backed(a_reset_device_maps_nothing_any_more),
-        backed(a_range_lies_where_it_was_asked_for_if_that_is_free),
-        backed(a_range_is_aligned_as_asked_for),
-        backed(more_address_space_than_there_is_is_refused),
-        backed(a_budget_is_the_devices_end_for_handles_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    CUmemAllocationProp p = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemGenericAllocationHandle handle = 0;
+    assert_int_equal(gmd_sim_budget(0, 2 * PAGE), 0);
+    assert_int_equal(cuMemCreate(&handle, 3 * PAGE, &p, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(gmd_sim_budget(0, UINT64_MAX), 0);
+    assert_int_equal(cuMemCreate(&handle, 3 * PAGE, &p, 0), CUDA_SUCCESS);
 }

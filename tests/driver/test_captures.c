@@ -1,14 +1,8 @@
 /* Stream captures and graphs, carried out: where requests go meanwhile, what is left out, what a
  * failed capture leaves, and what happens at the end of a run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_driver.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,9 +43,8 @@ static void expect_clean(gmd_outcome *o)
     free(o);
 }
 
-static void a_graph_is_launched_as_often_as_one_likes(void **state)
+TEST(a_graph_is_launched_as_often_as_one_likes)
 {
-    (void)state;
     expect_clean(run("reference", "begin_capture p s1\n"
                                   "alloc a 4MiB s1\n"
                                   "use a s1\n"
@@ -63,9 +56,8 @@ static void a_graph_is_launched_as_often_as_one_likes(void **state)
                                   "release_pool p\n"));
 }
 
-static void what_is_under_way_and_held_at_the_end_is_ended_and_released(void **state)
+TEST(what_is_under_way_and_held_at_the_end_is_ended_and_released)
 {
-    (void)state;
     expect_clean(run("reference", "begin_capture q s2 device 1\n"
                                   "alloc b 4MiB s2 device 1\n"
                                   "end_capture q device 1\n"
@@ -76,9 +68,8 @@ static void what_is_under_way_and_held_at_the_end_is_ended_and_released(void **s
 }
 
 /* The default pool has the room, and cannot give it back while a stream is captured. */
-static void streams_that_wait_for_a_captured_one_get_memory_of_its_pool(void **state)
+TEST(streams_that_wait_for_a_captured_one_get_memory_of_its_pool)
 {
-    (void)state;
     expect_clean(run("reference", "alloc x 40MiB s2\n"
                                   "free x\n"
                                   "begin_capture p s1\n"
@@ -88,9 +79,8 @@ static void streams_that_wait_for_a_captured_one_get_memory_of_its_pool(void **s
                                   "expect alloc b 40MiB s2\n"));
 }
 
-static void an_allocation_on_another_stream_is_left_out(void **state)
+TEST(an_allocation_on_another_stream_is_left_out)
 {
-    (void)state;
     expect_clean(run("reference", "begin_capture p s1\n"
                                   "alloc a 60MiB s2\n"
                                   "end_capture p\n"
@@ -98,9 +88,8 @@ static void an_allocation_on_another_stream_is_left_out(void **state)
 }
 
 /* The host would wait, or work outside the graph with work in it. */
-static void what_a_capture_forbids_is_left_out(void **state)
+TEST(what_a_capture_forbids_is_left_out)
 {
-    (void)state;
     expect_clean(run("reference", "alloc x 4MiB s1\n"
                                   "alloc y 4MiB s2\n"
                                   "use x s2\n"
@@ -121,9 +110,8 @@ static void what_a_capture_forbids_is_left_out(void **state)
                                   "launch p s1\n"));
 }
 
-static void other_streams_work_on(void **state)
+TEST(other_streams_work_on)
 {
-    (void)state;
     expect_clean(run("reference", "alloc y 4MiB s2\n"
                                   "alloc z 4MiB s2\n"
                                   "begin_capture p s1\n"
@@ -137,9 +125,8 @@ static void other_streams_work_on(void **state)
 }
 
 /* What the allocator was not told of is waited for before the free, within the graph. */
-static void streams_of_a_capture_share_blocks(void **state)
+TEST(streams_of_a_capture_share_blocks)
 {
-    (void)state;
     expect_clean(run("reference", "begin_capture p s1\n"
                                   "alloc a 4MiB s1\n"
                                   "wait s1 s1\n"
@@ -158,9 +145,8 @@ static void streams_of_a_capture_share_blocks(void **state)
 }
 
 /* As a graph runs one after another of the same pool. */
-static void two_captures_use_a_pool_in_turn(void **state)
+TEST(two_captures_use_a_pool_in_turn)
 {
-    (void)state;
     expect_clean(run("reference", "begin_capture p s1\n"
                                   "alloc a 30MiB s1\n"
                                   "use a s1\n"
@@ -178,9 +164,8 @@ static void two_captures_use_a_pool_in_turn(void **state)
                                   "expect alloc c 60MiB s1\n"));
 }
 
-static void the_host_s_wait_for_a_captured_stream_fails_the_capture(void **state)
+TEST(the_host_s_wait_for_a_captured_stream_fails_the_capture)
 {
-    (void)state;
     expect_clean(run("reference", "begin_capture p s1\n"
                                   "alloc a 30MiB s1\n"
                                   "use a s1\n"
@@ -194,9 +179,8 @@ static void the_host_s_wait_for_a_captured_stream_fails_the_capture(void **state
                                   "expect alloc b 60MiB s1\n"));
 }
 
-static void a_capture_that_another_thread_ends_fails(void **state)
+TEST(a_capture_that_another_thread_ends_fails)
 {
-    (void)state;
     expect_clean(run("reference", "thread t1\n"
                                   "begin_capture p s1\n"
                                   "alloc a 4MiB s1\n"
@@ -210,9 +194,8 @@ static void a_capture_that_another_thread_ends_fails(void **state)
                                   "launch p s1\n"));
 }
 
-static void a_refusal_in_a_capture_is_asked_about_once(void **state)
+TEST(a_refusal_in_a_capture_is_asked_about_once)
 {
-    (void)state;
     expect_clean(run("reference", "alloc x 40MiB s2\n"
                                   "begin_capture p s1\n"
                                   "expect oom a 40MiB s1\n"
@@ -222,9 +205,8 @@ static void a_refusal_in_a_capture_is_asked_about_once(void **state)
                                   "launch p s1\n"));
 }
 
-static void allocators_without_pools_are_asked_without_captures(void **state)
+TEST(allocators_without_pools_are_asked_without_captures)
 {
-    (void)state;
     gmd_outcome *o = run("cudamalloc", "begin_capture p s1\n"
                                        "alloc a 4MiB s1\n"
                                        "use a s1\n"
@@ -235,9 +217,8 @@ static void allocators_without_pools_are_asked_without_captures(void **state)
     expect_clean(o);
 }
 
-static void captures_are_left_out_where_threads_are_interleaved(void **state)
+TEST(captures_are_left_out_where_threads_are_interleaved)
 {
-    (void)state;
     gmd_outcome *o = run("reference", "interleave seed 3\n"
                                       "thread t1\n"
                                       "begin_capture p s1\n"
@@ -252,9 +233,8 @@ static void captures_are_left_out_where_threads_are_interleaved(void **state)
 }
 
 /* The order of its work could not be followed. */
-static void of_a_stream_of_a_high_number_only_the_pool_is_opened(void **state)
+TEST(of_a_stream_of_a_high_number_only_the_pool_is_opened)
 {
-    (void)state;
     char body[2048] = "streams s0";
     for (int i = 1; i <= 70; i++) {
         size_t used = strlen(body);
@@ -267,9 +247,8 @@ static void of_a_stream_of_a_high_number_only_the_pool_is_opened(void **state)
     expect_clean(run("reference", body));
 }
 
-static void a_capture_may_have_many_uses(void **state)
+TEST(a_capture_may_have_many_uses)
 {
-    (void)state;
     char body[8000] = "begin_capture p s1\nalloc a 4MiB s1\nwait s2 s1\n";
     for (int i = 0; i < 300; i++) {
         size_t used = strlen(body);
@@ -279,26 +258,4 @@ static void a_capture_may_have_many_uses(void **state)
     snprintf(body + used, sizeof body - used,
              "free a\nalloc b 4MiB s1\nend_capture p\nlaunch p s1\n");
     expect_clean(run("reference", body));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_graph_is_launched_as_often_as_one_likes),
-        cmocka_unit_test(what_is_under_way_and_held_at_the_end_is_ended_and_released),
-        cmocka_unit_test(streams_that_wait_for_a_captured_one_get_memory_of_its_pool),
-        cmocka_unit_test(an_allocation_on_another_stream_is_left_out),
-        cmocka_unit_test(what_a_capture_forbids_is_left_out),
-        cmocka_unit_test(other_streams_work_on),
-        cmocka_unit_test(streams_of_a_capture_share_blocks),
-        cmocka_unit_test(two_captures_use_a_pool_in_turn),
-        cmocka_unit_test(the_host_s_wait_for_a_captured_stream_fails_the_capture),
-        cmocka_unit_test(a_capture_that_another_thread_ends_fails),
-        cmocka_unit_test(a_refusal_in_a_capture_is_asked_about_once),
-        cmocka_unit_test(allocators_without_pools_are_asked_without_captures),
-        cmocka_unit_test(captures_are_left_out_where_threads_are_interleaved),
-        cmocka_unit_test(of_a_stream_of_a_high_number_only_the_pool_is_opened),
-        cmocka_unit_test(a_capture_may_have_many_uses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

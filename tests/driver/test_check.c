@@ -1,17 +1,11 @@
 /* replay --check notices each kind of difference, at the request where it shows. The history is a
  * recorded one; the differences are put into what was recorded, so that the allocator is right and
  * the recording is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_check.h"
 #include "gmd_driver.h"
 #include "gmd_quirks.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,9 +110,8 @@ static size_t request_with_segment(const gmd_history *h, int n)
     }
 }
 
-static void the_recording_itself_is_exact(void **state)
+TEST(the_recording_itself_is_exact)
 {
-    (void)state;
     gmd_outcome *o = check_as_recorded(open_recording());
     assert_int_equal(o->verdict, GMD_PASS);
     assert_true(o->check.exact && o->check.end_state_checked && o->check.statistics_checked);
@@ -128,27 +121,24 @@ static void the_recording_itself_is_exact(void **state)
     free(o);
 }
 
-static void another_address_is_noticed(void **state)
+TEST(another_address_is_noticed)
 {
-    (void)state;
     recording *r = open_recording();
     size_t i = request_with_segment(&r->history, 2);
     r->history.recorded[i].address += 512;
     expect_difference(check_as_recorded(r), "address", i);
 }
 
-static void an_out_of_memory_that_does_not_happen_is_noticed(void **state)
+TEST(an_out_of_memory_that_does_not_happen_is_noticed)
 {
-    (void)state;
     recording *r = open_recording();
     size_t i = request_with_segment(&r->history, 1);
     r->history.recorded[i].is_oom = true;
     expect_difference(check_as_recorded(r), "oom", i);
 }
 
-static void another_segment_size_is_noticed(void **state)
+TEST(another_segment_size_is_noticed)
 {
-    (void)state;
     recording *r = open_recording();
     size_t count, i = request_with_segment(&r->history, 3);
     gmd_sim_recorded *placed = placements_of(&r->history, &count);
@@ -156,9 +146,8 @@ static void another_segment_size_is_noticed(void **state)
     expect_difference(check(r, placed, count), "segment_alloc", i);
 }
 
-static void a_segment_that_was_not_recorded_is_noticed(void **state)
+TEST(a_segment_that_was_not_recorded_is_noticed)
 {
-    (void)state;
     recording *r = open_recording();
     size_t count, i = request_with_segment(&r->history, 3);
     gmd_sim_recorded *placed = placements_of(&r->history, &count);
@@ -166,9 +155,8 @@ static void a_segment_that_was_not_recorded_is_noticed(void **state)
     expect_difference(check(r, placed, count), "segment_alloc", i);
 }
 
-static void a_segment_that_is_not_given_back_is_noticed(void **state)
+TEST(a_segment_that_is_not_given_back_is_noticed)
 {
-    (void)state;
     recording *r = open_recording();
     size_t count, i = request_with_segment(&r->history, 3);
     gmd_sim_recorded *placed = placements_of(&r->history, &count);
@@ -176,27 +164,24 @@ static void a_segment_that_is_not_given_back_is_noticed(void **state)
     expect_difference(check(r, placed, count), "segment_free", i);
 }
 
-static void another_final_block_is_noticed_at_the_end(void **state)
+TEST(another_final_block_is_noticed_at_the_end)
 {
-    (void)state;
     recording *r = open_recording();
     uint64_t end = r->history.trace.count;
     r->snapshot.blocks[0].requested_size ^= 1;
     expect_difference(check_as_recorded(r), "end_state", end);
 }
 
-static void sums_of_a_segment_that_are_not_its_blocks_are_noticed(void **state)
+TEST(sums_of_a_segment_that_are_not_its_blocks_are_noticed)
 {
-    (void)state;
     recording *r = open_recording();
     uint64_t end = r->history.trace.count;
     r->snapshot.segments[1].active_size += 512;
     expect_difference(check_as_recorded(r), "end_state", end);
 }
 
-static void another_statistic_is_noticed_at_the_end(void **state)
+TEST(another_statistic_is_noticed_at_the_end)
 {
-    (void)state;
     recording *r = open_recording();
     uint64_t end = r->history.trace.count;
     for (size_t i = 0; i < r->truth.stat_count; i++) {
@@ -207,18 +192,16 @@ static void another_statistic_is_noticed_at_the_end(void **state)
     expect_difference(check_as_recorded(r), "statistics", end);
 }
 
-static void a_phase_that_never_was_is_noticed_at_the_end(void **state)
+TEST(a_phase_that_never_was_is_noticed_at_the_end)
 {
-    (void)state;
     recording *r = open_recording();
     uint64_t end = r->history.trace.count;
     r->truth.phases[3].allocated += 1;
     expect_difference(check_as_recorded(r), "statistics", end);
 }
 
-static void what_cannot_be_judged_is_said_beforehand(void **state)
+TEST(what_cannot_be_judged_is_said_beforehand)
 {
-    (void)state;
     recording *r = open_recording();
     gmd_error error = {""};
     r->history.deferred_frees = 3;
@@ -231,9 +214,8 @@ static void what_cannot_be_judged_is_said_beforehand(void **state)
     free(check_as_recorded(r));
 }
 
-static void a_violation_that_ends_it_is_no_difference(void **state)
+TEST(a_violation_that_ends_it_is_no_difference)
 {
-    (void)state;
     recording *r = open_recording();
     r->history.limit_bytes = 0;
     size_t count;
@@ -260,9 +242,8 @@ static int64_t count_quirk(const char *quirk)
     return strcmp(quirk, "spurious_oom") == 0 ? times_mattered : 0;
 }
 
-static void a_verdict_on_a_quirk_is_known_once_the_quirk_mattered(void **state)
+TEST(a_verdict_on_a_quirk_is_known_once_the_quirk_mattered)
 {
-    (void)state;
     gmd_error error = {""};
     gmd_known_count_fn *count = NULL;
     gmd_known known = {.quirk_count = &count};
@@ -275,24 +256,4 @@ static void a_verdict_on_a_quirk_is_known_once_the_quirk_mattered(void **state)
     assert_non_null(gmd_known_find(&known, NULL, "oom_retry", "refused"));
     assert_null(gmd_known_find(&known, NULL, "peak_bound", "rose above the memory limit"));
     gmd_known_free(&known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_recording_itself_is_exact),
-        cmocka_unit_test(another_address_is_noticed),
-        cmocka_unit_test(an_out_of_memory_that_does_not_happen_is_noticed),
-        cmocka_unit_test(another_segment_size_is_noticed),
-        cmocka_unit_test(a_segment_that_was_not_recorded_is_noticed),
-        cmocka_unit_test(a_segment_that_is_not_given_back_is_noticed),
-        cmocka_unit_test(another_final_block_is_noticed_at_the_end),
-        cmocka_unit_test(sums_of_a_segment_that_are_not_its_blocks_are_noticed),
-        cmocka_unit_test(another_statistic_is_noticed_at_the_end),
-        cmocka_unit_test(a_phase_that_never_was_is_noticed_at_the_end),
-        cmocka_unit_test(what_cannot_be_judged_is_said_beforehand),
-        cmocka_unit_test(a_violation_that_ends_it_is_no_difference),
-        cmocka_unit_test(a_verdict_on_a_quirk_is_known_once_the_quirk_mattered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

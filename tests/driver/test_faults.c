@@ -1,15 +1,9 @@
 /* Every call of the reference allocator fails in turn, alone and for good, with every plausible
  * error, in runs of their own: each time the outcome is clean, and no oracle takes the fault for a
  * defect. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_driver.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -86,31 +80,29 @@ static void sweep(const char *function, int error, const char *every)
 }
 
 #define SWEEP_TEST(function, error)                                                                \
-    static void any_##function##_may_fail(void **state)                                            \
+    TEST(any_##function##_may_fail)                                                                \
     {                                                                                              \
-        (void)state;                                                                               \
         sweep(#function, error, "");                                                               \
         sweep(#function, error, " every");                                                         \
     }
 
+TEST(a_run_without_a_fault_is_clean)
+{
+    expect_clean("");
+}
+
 SWEEP_TEST(cudaMalloc, cudaErrorMemoryAllocation)
+
+TEST(a_malloc_may_fail_otherwise_than_for_want_of_memory)
+{
+    sweep("cudaMalloc", cudaErrorUnknown, "");
+}
+
 SWEEP_TEST(cudaFree, cudaErrorUnknown)
 SWEEP_TEST(cudaGetDevice, cudaErrorUnknown)
 SWEEP_TEST(cudaSetDevice, cudaErrorInvalidDevice)
 SWEEP_TEST(cudaMemGetInfo, cudaErrorUnknown)
 SWEEP_TEST(cudaGetLastError, cudaErrorUnknown)
-
-static void a_malloc_may_fail_otherwise_than_for_want_of_memory(void **state)
-{
-    (void)state;
-    sweep("cudaMalloc", cudaErrorUnknown, "");
-}
-
-static void a_run_without_a_fault_is_clean(void **state)
-{
-    (void)state;
-    expect_clean("");
-}
 
 static bool has_note(const gmd_outcome *o, const char *text)
 {
@@ -122,9 +114,8 @@ static bool has_note(const gmd_outcome *o, const char *text)
     return false;
 }
 
-static void a_fault_that_never_fired_is_said(void **state)
+TEST(a_fault_that_never_fired_is_said)
 {
-    (void)state;
     gmd_outcome *o = run_with("fault cudaMalloc 1000 2");
     assert_int_equal(o->faults_planted, 1);
     assert_int_equal(o->faults_unfired, 1);
@@ -132,9 +123,8 @@ static void a_fault_that_never_fired_is_said(void **state)
     free(o);
 }
 
-static void of_a_fault_that_fired_nothing_is_said(void **state)
+TEST(of_a_fault_that_fired_nothing_is_said)
 {
-    (void)state;
     gmd_outcome *o = run_with("fault cudaMalloc 2 2");
     assert_int_equal(o->faults_planted, 1);
     assert_int_equal(o->faults_unfired, 0);
@@ -154,35 +144,14 @@ static void expect_refused(const char *fault, const char *why)
     free(o);
 }
 
-static void an_error_that_there_is_not_is_refused_with_its_line(void **state)
+TEST(an_error_that_there_is_not_is_refused_with_its_line)
 {
-    (void)state;
     expect_refused("fault cudaMalloc 1 77", "77 is no cudaError_t");
     expect_refused("fault cuMemMap 1 9", "9 is no CUresult"); /* of the runtime only */
 }
 
-static void not_ready_is_an_answer_of_queries_only(void **state)
+TEST(not_ready_is_an_answer_of_queries_only)
 {
-    (void)state;
     expect_refused("fault cudaMalloc 1 600", "'not ready' is an answer of queries only");
     expect_clean("fault cudaEventQuery 1 600");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_without_a_fault_is_clean),
-        cmocka_unit_test(any_cudaMalloc_may_fail),
-        cmocka_unit_test(a_malloc_may_fail_otherwise_than_for_want_of_memory),
-        cmocka_unit_test(any_cudaFree_may_fail),
-        cmocka_unit_test(any_cudaGetDevice_may_fail),
-        cmocka_unit_test(any_cudaSetDevice_may_fail),
-        cmocka_unit_test(any_cudaMemGetInfo_may_fail),
-        cmocka_unit_test(any_cudaGetLastError_may_fail),
-        cmocka_unit_test(a_fault_that_never_fired_is_said),
-        cmocka_unit_test(of_a_fault_that_fired_nothing_is_said),
-        cmocka_unit_test(an_error_that_there_is_not_is_refused_with_its_line),
-        cmocka_unit_test(not_ready_is_an_answer_of_queries_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* Many inputs in one process: each under its own header where the allocator can
  * follow, and what is found is that of the input alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_fork_server.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,9 +55,8 @@ static const char large_device[] = "capacity 256MiB\nexpect alloc a 200MiB s0\n"
 static const char two_devices[] = "devices 2\nexpect alloc a 30MiB s0 device 1\n";
 static const char own_device[] = "expect alloc a 60MiB s0\nexpect oom b 60MiB s0\n";
 
-static void inputs_run_under_their_own_headers(void **state)
+TEST(inputs_run_under_their_own_headers)
 {
-    (void)state;
     const gmd_run_options options = options_of("reference");
     gmd_fork_server *n = open_server(&options);
     assert_true(gmd_fork_server_follow(n, &options));
@@ -77,9 +70,8 @@ static void inputs_run_under_their_own_headers(void **state)
     gmd_fork_server_close(n);
 }
 
-static void the_input_that_shows_something_is_the_suspect(void **state)
+TEST(the_input_that_shows_something_is_the_suspect)
 {
-    (void)state;
     const gmd_run_options options = options_of("reference");
     gmd_fork_server *n = open_server(&options);
     gmd_fork_server_follow(n, &options);
@@ -94,9 +86,8 @@ static void the_input_that_shows_something_is_the_suspect(void **state)
     gmd_fork_server_close(n);
 }
 
-static void a_refused_header_is_the_input_s_own(void **state)
+TEST(a_refused_header_is_the_input_s_own)
 {
-    (void)state;
     const gmd_run_options options = options_of("reference");
     gmd_fork_server *n = open_server(&options);
     gmd_fork_server_follow(n, &options);
@@ -110,9 +101,8 @@ static void a_refused_header_is_the_input_s_own(void **state)
     gmd_fork_server_close(n);
 }
 
-static void a_run_between_orders_has_a_process_of_its_own(void **state)
+TEST(a_run_between_orders_has_a_process_of_its_own)
 {
-    (void)state;
     const gmd_run_options options = options_of("reference");
     gmd_fork_server *n = open_server(&options);
     gmd_fork_server_follow(n, &options);
@@ -131,25 +121,12 @@ static void a_run_between_orders_has_a_process_of_its_own(void **state)
     gmd_fork_server_close(n);
 }
 
-static void a_black_box_follows_to_no_header(void **state)
+TEST(a_black_box_follows_to_no_header)
 {
-    (void)state;
     const gmd_run_options options = options_of(GMD_TEST_PLANTED);
     gmd_fork_server *n = open_server(&options);
     assert_false(gmd_fork_server_follow(n, &options));
     gmd_trace trace = {.device_count = 1, .capacity_bytes = options.capacity_bytes};
     assert_false(gmd_fork_server_can_follow(n, &trace));
     gmd_fork_server_close(n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inputs_run_under_their_own_headers),
-        cmocka_unit_test(the_input_that_shows_something_is_the_suspect),
-        cmocka_unit_test(a_refused_header_is_the_input_s_own),
-        cmocka_unit_test(a_run_between_orders_has_a_process_of_its_own),
-        cmocka_unit_test(a_black_box_follows_to_no_header),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

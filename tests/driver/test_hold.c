@@ -1,13 +1,7 @@
 /* Work that is held: until when, and who lets it go. The device is memory that the test reads as a
  * stream would; in one test, a thread that runs through all waits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_hold.h"
+#include "gmd_test.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -148,6 +142,8 @@ static int reset(void **state)
     return 0;
 }
 
+FIXTURE(hold, reset, reset);
+
 static cudaStream_t stream(uintptr_t index)
 {
     return (cudaStream_t)index;
@@ -160,9 +156,8 @@ static void hold(gmd_holds *holds, uintptr_t on, uint64_t duration_ns)
 
 /* --- until when --------------------------------------------------------------------------- */
 
-static void work_is_held_until_the_clock_has_moved(void **state)
+TEST_F(hold, work_is_held_until_the_clock_has_moved)
 {
-    (void)state;
     gmd_holds *holds = open_patient();
     hold(holds, 1, 1000);
     gmd_holds_advance(holds, 600);
@@ -177,9 +172,8 @@ static void work_is_held_until_the_clock_has_moved(void **state)
     gmd_holds_close(holds);
 }
 
-static void the_longest_duration_does_not_wrap_around(void **state)
+TEST_F(hold, the_longest_duration_does_not_wrap_around)
 {
-    (void)state;
     gmd_holds *holds = open_patient();
     gmd_holds_advance(holds, 1000);
     hold(holds, 1, UINT64_MAX);
@@ -188,18 +182,16 @@ static void the_longest_duration_does_not_wrap_around(void **state)
     gmd_holds_close(holds);
 }
 
-static void work_without_a_duration_is_not_held(void **state)
+TEST_F(hold, work_without_a_duration_is_not_held)
 {
-    (void)state;
     gmd_holds *holds = open_patient();
     hold(holds, 1, 0);
     assert_int_equal(fake.count, 0);
     gmd_holds_close(holds);
 }
 
-static void a_wait_lets_go_its_own_stream_and_no_other(void **state)
+TEST_F(hold, a_wait_lets_go_its_own_stream_and_no_other)
 {
-    (void)state;
     gmd_holds *holds = open_patient();
     hold(holds, 2, 1000);
     hold(holds, 3, 1000);
@@ -216,9 +208,8 @@ static void a_wait_lets_go_its_own_stream_and_no_other(void **state)
     gmd_holds_close(holds);
 }
 
-static void a_wait_for_a_device_lets_go_its_streams(void **state)
+TEST_F(hold, a_wait_for_a_device_lets_go_its_streams)
 {
-    (void)state;
     gmd_holds *holds = open_patient();
     hold(holds, 2, 1000);
     assert_int_equal(gmd_hold(holds, 1, stream(2), 1000), cudaSuccess);
@@ -253,21 +244,18 @@ static void the_ring_wraps_from(uint32_t start)
     gmd_holds_close(holds);
 }
 
-static void the_oldest_is_let_go_where_the_ring_wraps(void **state)
+TEST_F(hold, the_oldest_is_let_go_where_the_ring_wraps)
 {
-    (void)state;
     the_ring_wraps_from(0);
 }
 
-static void numbers_wrap_around(void **state)
+TEST_F(hold, numbers_wrap_around)
 {
-    (void)state;
     the_ring_wraps_from(UINT32_MAX - RING - 3);
 }
 
-static void a_hold_that_fails_holds_nothing(void **state)
+TEST_F(hold, a_hold_that_fails_holds_nothing)
 {
-    (void)state;
     gmd_holds *holds = open_from(0, FOREVER, 1);
     fake.result = cudaErrorIllegalAddress;
     assert_int_equal(gmd_hold(holds, 0, stream(1), 1000), cudaErrorIllegalAddress);
@@ -280,9 +268,8 @@ static void a_hold_that_fails_holds_nothing(void **state)
 
 /* --- the watchdog ------------------------------------------------------------------------- */
 
-static void the_watchdog_lets_go_when_the_host_gets_on_no_more(void **state)
+TEST_F(hold, the_watchdog_lets_go_when_the_host_gets_on_no_more)
 {
-    (void)state;
     gmd_holds *holds = open_from(0, 20, FOREVER);
     for (unsigned i = 0; i < 6; i += 2) { /* also after it has slept for want of work */
         gmd_holds_beat(holds);
@@ -295,9 +282,8 @@ static void the_watchdog_lets_go_when_the_host_gets_on_no_more(void **state)
     gmd_holds_close(holds);
 }
 
-static void a_hurried_watchdog_lets_go_soon(void **state)
+TEST_F(hold, a_hurried_watchdog_lets_go_soon)
 {
-    (void)state;
     gmd_holds *holds = open_from(0, FOREVER, FOREVER);
     gmd_holds_hurry(holds);
     hold(holds, 1, UINT64_MAX);
@@ -305,9 +291,8 @@ static void a_hurried_watchdog_lets_go_soon(void **state)
     gmd_holds_close(holds);
 }
 
-static void the_watchdog_lets_nothing_go_while_requests_go_on(void **state)
+TEST_F(hold, the_watchdog_lets_nothing_go_while_requests_go_on)
 {
-    (void)state;
     gmd_holds *holds = open_from(0, 300, 1);
     hold(holds, 1, 1000);
     for (unsigned i = 0; i < 1000; i++) {
@@ -319,9 +304,8 @@ static void the_watchdog_lets_nothing_go_while_requests_go_on(void **state)
     gmd_holds_close(holds);
 }
 
-static void a_stream_that_waits_for_another_gets_on(void **state)
+TEST_F(hold, a_stream_that_waits_for_another_gets_on)
 {
-    (void)state;
     gmd_holds *holds = open_from(0, FOREVER, 5);
     hold(holds, 2, 1000);
     hold(holds, 3, 1000);
@@ -332,9 +316,8 @@ static void a_stream_that_waits_for_another_gets_on(void **state)
     gmd_holds_close(holds);
 }
 
-static void a_wait_that_is_over_leaves_the_others_held(void **state)
+TEST_F(hold, a_wait_that_is_over_leaves_the_others_held)
 {
-    (void)state;
     gmd_holds *holds = open_from(0, FOREVER, 300);
     hold(holds, 2, 1000);
     hold(holds, 3, 1000);
@@ -357,9 +340,8 @@ static void *run_through(void *unused)
     return NULL;
 }
 
-static void no_hold_is_lost_between_driver_and_watchdog(void **state)
+TEST_F(hold, no_hold_is_lost_between_driver_and_watchdog)
 {
-    (void)state;
     gmd_holds *holds = open_from(UINT32_MAX - 50000, 5, 5);
     pthread_t device;
     assert_int_equal(pthread_create(&device, NULL, run_through, NULL), 0);
@@ -376,9 +358,8 @@ static void no_hold_is_lost_between_driver_and_watchdog(void **state)
 
 /* --- the end ------------------------------------------------------------------------------ */
 
-static void closing_lets_all_go_and_then_frees(void **state)
+TEST_F(hold, closing_lets_all_go_and_then_frees)
 {
-    (void)state;
     gmd_holds *holds = open_patient();
     hold(holds, 1, UINT64_MAX);
     assert_int_equal(gmd_hold(holds, 5, stream(2), UINT64_MAX), cudaSuccess);
@@ -389,9 +370,8 @@ static void closing_lets_all_go_and_then_frees(void **state)
     assert_true(fake.is_freed);
 }
 
-static void memory_stays_with_a_device_that_has_died(void **state)
+TEST_F(hold, memory_stays_with_a_device_that_has_died)
 {
-    (void)state;
     gmd_holds *holds = open_patient();
     hold(holds, 1, UINT64_MAX);
     fake.sync_result = cudaErrorIllegalAddress;
@@ -400,9 +380,8 @@ static void memory_stays_with_a_device_that_has_died(void **state)
     assert_false(fake.is_freed);
 }
 
-static void closing_does_not_hang_with_the_device(void **state)
+TEST_F(hold, closing_does_not_hang_with_the_device)
 {
-    (void)state;
     gmd_runtime gone = runtime;
     gmd_hold_parts parts = {.runtime = &gone, .wait = queue_wait, .patience = {50, 50, 50}};
     gmd_holds *holds;
@@ -422,27 +401,24 @@ static void closing_does_not_hang_with_the_device(void **state)
 
 /* --- where there is nothing --------------------------------------------------------------- */
 
-static void a_device_without_such_waits_holds_nothing(void **state)
+TEST_F(hold, a_device_without_such_waits_holds_nothing)
 {
-    (void)state;
     fake.result = 801; /* CUDA_ERROR_NOT_SUPPORTED */
     gmd_holds *holds = open_patient();
     assert_null(holds);
     assert_true(fake.is_freed);
 }
 
-static void a_runtime_without_such_waits_holds_nothing(void **state)
+TEST_F(hold, a_runtime_without_such_waits_holds_nothing)
 {
-    (void)state;
     gmd_holds *holds = (gmd_holds *)&fake;
     gmd_error error = {""};
     assert_int_equal(gmd_holds_open(&holds, &runtime, &error), GMD_OK);
     assert_null(holds);
 }
 
-static void nothing_is_held_by_nobody(void **state)
+TEST_F(hold, nothing_is_held_by_nobody)
 {
-    (void)state;
     assert_int_equal(gmd_hold(NULL, 0, stream(1), 1000), cudaSuccess);
     gmd_holds_beat(NULL);
     gmd_holds_advance(NULL, 1000);
@@ -450,32 +426,4 @@ static void nothing_is_held_by_nobody(void **state)
     gmd_holds_release_device(NULL, 0);
     gmd_holds_release(NULL);
     gmd_holds_close(NULL);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reset, reset)
-    const struct CMUnitTest tests[] = {
-        TEST(work_is_held_until_the_clock_has_moved),
-        TEST(the_longest_duration_does_not_wrap_around),
-        TEST(work_without_a_duration_is_not_held),
-        TEST(a_wait_lets_go_its_own_stream_and_no_other),
-        TEST(a_wait_for_a_device_lets_go_its_streams),
-        TEST(the_oldest_is_let_go_where_the_ring_wraps),
-        TEST(numbers_wrap_around),
-        TEST(a_hold_that_fails_holds_nothing),
-        TEST(the_watchdog_lets_go_when_the_host_gets_on_no_more),
-        TEST(a_hurried_watchdog_lets_go_soon),
-        TEST(the_watchdog_lets_nothing_go_while_requests_go_on),
-        TEST(a_stream_that_waits_for_another_gets_on),
-        TEST(a_wait_that_is_over_leaves_the_others_held),
-        TEST(no_hold_is_lost_between_driver_and_watchdog),
-        TEST(closing_lets_all_go_and_then_frees),
-        TEST(memory_stays_with_a_device_that_has_died),
-        TEST(closing_does_not_hang_with_the_device),
-        TEST(a_device_without_such_waits_holds_nothing),
-        TEST(a_runtime_without_such_waits_holds_nothing),
-        TEST(nothing_is_held_by_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* One input after the other in this process: each gets what it gets alone, and nothing of an
  * earlier one reaches it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_in_process.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,172 +116,6 @@ static void expect_same(const gmd_outcome *o, const gmd_outcome *alone)
     assert_memory_equal(&o->stats, &alone->stats, sizeof o->stats);
 }
 
-static void each_input_gives_what_it_gives_alone(void **state)
-{
-    (void)state;
-    gmd_in_process *p = open_with(&on_reference);
-    for (int i = 0; i < 3; i++) {
-        expect_same(run(p, pools_text), pools_alone);
-        expect_same(run(p, limits_text), limits_alone);
-    }
-    gmd_in_process_close(p);
-}
-
-/* Determinism takes a second process, and the reference is not held against itself. */
-static void every_other_oracle_judges(void **state)
-{
-    (void)state;
-    gmd_in_process *p = open_with(&on_reference);
-    run(p, pools_text);
-    const gmd_outcome *o = run(p, pools_text);
-    for (uint32_t i = 0; i < o->oracle_count; i++) {
-        const char *name = o->oracles[i].name;
-        bool is_blind = strcmp(name, "determinism") == 0 || strcmp(name, "reference") == 0;
-        assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
-    }
-    gmd_in_process_close(p);
-}
-
-static void a_thousand_inputs_leave_nothing(void **state)
-{
-    (void)state;
-    gmd_in_process *p = open_with(&on_reference);
-    for (int i = 0; i < 1000; i++) {
-        expect_pass(run(p, i % 3 ? pools_text : limits_text));
-    }
-    gmd_in_process_close(p);
-}
-
-static void an_allocator_that_can_start_anew_is_opened_again(void **state)
-{
-    (void)state;
-    gmd_run_options with_conf = on_reference;
-    with_conf.conf = "max_split_size_mb:40";
-    for (int i = 0; i < 2; i++) {
-        gmd_in_process *p = open_with(i ? &with_conf : &on_reference);
-        expect_pass(run(p, pools_text));
-        gmd_in_process_close(p);
-    }
-}
-
-/* --- what an input sets ------------------------------------------------------------------ */
-
-/* Served in 64 MiB, and in nothing less. */
-static const char whole_device[] = "expect alloc a 60MiB s0\n";
-
-static void expect_no_trace_of(const gmd_run_options *options, const char *lines)
-{
-    static const char needs_all[] = "alloc a 30MiB s0\nalloc b 30MiB s0\nfree a\nfree b\n";
-    gmd_in_process *p = open_with(options);
-    gmd_in_process_ask_after(p, 0);
-    expect_pass(run(p, lines));
-    const gmd_outcome *o = run(p, needs_all);
-    expect_pass(o);
-    assert_int_equal(o->faults_planted, 0);
-    if (o->has_stats) {
-        assert_int_equal(o->stats.num_ooms, 0);
-        assert_int_equal(o->stats.reserved_bytes_peak, 60 * GMD_MIB);
-    }
-    gmd_in_process_close(p);
-}
-
-static void a_fraction_ends_with_its_input(void **state)
-{
-    (void)state;
-    expect_no_trace_of(&on_reference, "fraction 0.5\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
-}
-
-static void a_budget_ends_with_its_input(void **state)
-{
-    (void)state;
-    expect_no_trace_of(&on_reference, "budget 32MiB\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
-}
-
-static void a_fault_that_did_not_fire_ends_with_its_input(void **state)
-{
-    (void)state;
-    expect_no_trace_of(&on_reference, "fault cudaMalloc 1 2\n");
-}
-
-static void a_current_device_ends_with_its_input(void **state)
-{
-    (void)state;
-    expect_no_trace_of(&on_reference, "devices 2\ndevice 1\nalloc a 2MiB s0 device 1\n");
-}
-
-static void settings_end_with_their_input(void **state)
-{
-    (void)state;
-    expect_no_trace_of(&on_reference,
-                       "conf roundup_power2_divisions:1\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
-}
-
-static void the_limit_of_the_options_is_in_force_again(void **state)
-{
-    (void)state;
-    gmd_run_options options = on_reference;
-    options.limit_bytes = 40 * GMD_MIB;
-    gmd_in_process *p = open_with(&options);
-    expect_pass(run(p, "fraction 1\nalloc a 60MiB s0\n"));
-    const gmd_outcome *o = run(p, "alloc a 60MiB s0\n");
-    assert_int_equal(o->stats.num_ooms, 1);
-    gmd_in_process_close(p);
-}
-
-/* --- what is found ----------------------------------------------------------------------- */
-
-static void a_violation_names_its_oracle(void **state)
-{
-    (void)state;
-    gmd_in_process *p = open_with(&on_reference);
-    expect_pass(run(p, pools_text));
-    const gmd_outcome *o = run(p, "expect alloc a 100MiB s0\n");
-    assert_int_equal(o->verdict, GMD_FAIL);
-    assert_string_equal(o->violations[0].oracle, "expect");
-    assert_int_equal(o->violations[0].request, 0);
-    gmd_in_process_close(p);
-}
-
-static void nothing_runs_after_a_violation(void **state)
-{
-    (void)state;
-    const gmd_outcome *o;
-    gmd_error error = {""};
-    gmd_in_process *p = open_with(&on_reference);
-    run(p, "expect alloc a 100MiB s0\n");
-    assert_int_equal(try_run(p, whole_device, &o, &error), GMD_FAILED);
-    gmd_in_process_close(p);
-}
-
-static void requests_that_cannot_be_made_do_not_end_the_others(void **state)
-{
-    (void)state;
-    gmd_in_process *p = open_with(&on_reference);
-    gmd_trace trace = parse("devices 2\nalloc a 1MiB s0 device 1\n");
-    const gmd_outcome *o = NULL;
-    gmd_error error = {""};
-    trace.device_count = 1;
-    assert_int_equal(gmd_in_process_run(p, &trace, &o, &error), GMD_OK);
-    assert_int_equal(o->verdict, GMD_ERROR);
-    gmd_trace_free(&trace);
-    expect_pass(run(p, pools_text));
-    gmd_in_process_close(p);
-}
-
-static void a_refused_header_does_not_end_the_others(void **state)
-{
-    (void)state;
-    const gmd_outcome *o;
-    gmd_error error = {""};
-    gmd_in_process *p = open_with(&on_reference);
-    assert_int_equal(try_run(p, "conf no_such_setting:1\nalloc a 1 s0\n", &o, &error),
-                     GMD_BAD_INPUT);
-    assert_non_null(strstr(error.text, "no_such_setting"));
-    assert_int_equal(try_run(p, "capacity 1MiB\nalloc a 1 s0\n", &o, &error), GMD_BAD_INPUT);
-    expect_same(run(p, pools_text), pools_alone);
-    gmd_in_process_close(p);
-}
-
 /* --- an allocator that cannot start anew ------------------------------------------------- */
 
 /* In a process of its own: the library stays loaded. Gives what `body` returns. */
@@ -353,33 +181,182 @@ static int run_planted(gmd_in_process *p)
     return 98;
 }
 
-static void a_header_that_a_black_box_cannot_follow_is_refused(void **state)
+/* First: this one and the next three fork, before this process has loaded a device. */
+
+TEST(a_header_that_a_black_box_cannot_follow_is_refused)
 {
-    (void)state;
     assert_int_equal(in_a_child("", run_settings), 50 + GMD_BAD_INPUT);
 }
 
-static void a_header_that_says_what_is_so_anyway_is_followed(void **state)
+TEST(a_header_that_says_what_is_so_anyway_is_followed)
 {
-    (void)state;
     assert_int_equal(in_a_child("", run_what_is_stated_and_what_is_not), GMD_PASS);
 }
 
-static void what_an_input_sets_ends_with_it_for_a_black_box_too(void **state)
+TEST(what_an_input_sets_ends_with_it_for_a_black_box_too)
 {
-    (void)state;
     assert_int_equal(in_a_child("", run_limits), GMD_PASS);
 }
 
-static void a_defect_of_a_black_box_is_found(void **state)
+TEST(a_defect_of_a_black_box_is_found)
 {
-    (void)state;
     assert_int_equal(in_a_child("overlap", run_planted), 0);
 }
 
-static void a_real_device_is_refused(void **state)
+TEST(each_input_gives_what_it_gives_alone)
 {
-    (void)state;
+    gmd_in_process *p = open_with(&on_reference);
+    for (int i = 0; i < 3; i++) {
+        expect_same(run(p, pools_text), pools_alone);
+        expect_same(run(p, limits_text), limits_alone);
+    }
+    gmd_in_process_close(p);
+}
+
+/* Determinism takes a second process, and the reference is not held against itself. */
+TEST(every_other_oracle_judges)
+{
+    gmd_in_process *p = open_with(&on_reference);
+    run(p, pools_text);
+    const gmd_outcome *o = run(p, pools_text);
+    for (uint32_t i = 0; i < o->oracle_count; i++) {
+        const char *name = o->oracles[i].name;
+        bool is_blind = strcmp(name, "determinism") == 0 || strcmp(name, "reference") == 0;
+        assert_int_equal(o->oracles[i].fate, is_blind ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED);
+    }
+    gmd_in_process_close(p);
+}
+
+TEST(a_thousand_inputs_leave_nothing)
+{
+    gmd_in_process *p = open_with(&on_reference);
+    for (int i = 0; i < 1000; i++) {
+        expect_pass(run(p, i % 3 ? pools_text : limits_text));
+    }
+    gmd_in_process_close(p);
+}
+
+TEST(an_allocator_that_can_start_anew_is_opened_again)
+{
+    gmd_run_options with_conf = on_reference;
+    with_conf.conf = "max_split_size_mb:40";
+    for (int i = 0; i < 2; i++) {
+        gmd_in_process *p = open_with(i ? &with_conf : &on_reference);
+        expect_pass(run(p, pools_text));
+        gmd_in_process_close(p);
+    }
+}
+
+/* --- what an input sets ------------------------------------------------------------------ */
+
+/* Served in 64 MiB, and in nothing less. */
+static const char whole_device[] = "expect alloc a 60MiB s0\n";
+
+static void expect_no_trace_of(const gmd_run_options *options, const char *lines)
+{
+    static const char needs_all[] = "alloc a 30MiB s0\nalloc b 30MiB s0\nfree a\nfree b\n";
+    gmd_in_process *p = open_with(options);
+    gmd_in_process_ask_after(p, 0);
+    expect_pass(run(p, lines));
+    const gmd_outcome *o = run(p, needs_all);
+    expect_pass(o);
+    assert_int_equal(o->faults_planted, 0);
+    if (o->has_stats) {
+        assert_int_equal(o->stats.num_ooms, 0);
+        assert_int_equal(o->stats.reserved_bytes_peak, 60 * GMD_MIB);
+    }
+    gmd_in_process_close(p);
+}
+
+TEST(a_fraction_ends_with_its_input)
+{
+    expect_no_trace_of(&on_reference, "fraction 0.5\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+}
+
+TEST(a_budget_ends_with_its_input)
+{
+    expect_no_trace_of(&on_reference, "budget 32MiB\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+}
+
+TEST(a_fault_that_did_not_fire_ends_with_its_input)
+{
+    expect_no_trace_of(&on_reference, "fault cudaMalloc 1 2\n");
+}
+
+TEST(a_current_device_ends_with_its_input)
+{
+    expect_no_trace_of(&on_reference, "devices 2\ndevice 1\nalloc a 2MiB s0 device 1\n");
+}
+
+TEST(settings_end_with_their_input)
+{
+    expect_no_trace_of(&on_reference,
+                       "conf roundup_power2_divisions:1\nalloc a 30MiB s0\nalloc b 30MiB s0\n");
+}
+
+TEST(the_limit_of_the_options_is_in_force_again)
+{
+    gmd_run_options options = on_reference;
+    options.limit_bytes = 40 * GMD_MIB;
+    gmd_in_process *p = open_with(&options);
+    expect_pass(run(p, "fraction 1\nalloc a 60MiB s0\n"));
+    const gmd_outcome *o = run(p, "alloc a 60MiB s0\n");
+    assert_int_equal(o->stats.num_ooms, 1);
+    gmd_in_process_close(p);
+}
+
+/* --- what is found ----------------------------------------------------------------------- */
+
+TEST(a_violation_names_its_oracle)
+{
+    gmd_in_process *p = open_with(&on_reference);
+    expect_pass(run(p, pools_text));
+    const gmd_outcome *o = run(p, "expect alloc a 100MiB s0\n");
+    assert_int_equal(o->verdict, GMD_FAIL);
+    assert_string_equal(o->violations[0].oracle, "expect");
+    assert_int_equal(o->violations[0].request, 0);
+    gmd_in_process_close(p);
+}
+
+TEST(nothing_runs_after_a_violation)
+{
+    const gmd_outcome *o;
+    gmd_error error = {""};
+    gmd_in_process *p = open_with(&on_reference);
+    run(p, "expect alloc a 100MiB s0\n");
+    assert_int_equal(try_run(p, whole_device, &o, &error), GMD_FAILED);
+    gmd_in_process_close(p);
+}
+
+TEST(requests_that_cannot_be_made_do_not_end_the_others)
+{
+    gmd_in_process *p = open_with(&on_reference);
+    gmd_trace trace = parse("devices 2\nalloc a 1MiB s0 device 1\n");
+    const gmd_outcome *o = NULL;
+    gmd_error error = {""};
+    trace.device_count = 1;
+    assert_int_equal(gmd_in_process_run(p, &trace, &o, &error), GMD_OK);
+    assert_int_equal(o->verdict, GMD_ERROR);
+    gmd_trace_free(&trace);
+    expect_pass(run(p, pools_text));
+    gmd_in_process_close(p);
+}
+
+TEST(a_refused_header_does_not_end_the_others)
+{
+    const gmd_outcome *o;
+    gmd_error error = {""};
+    gmd_in_process *p = open_with(&on_reference);
+    assert_int_equal(try_run(p, "conf no_such_setting:1\nalloc a 1 s0\n", &o, &error),
+                     GMD_BAD_INPUT);
+    assert_non_null(strstr(error.text, "no_such_setting"));
+    assert_int_equal(try_run(p, "capacity 1MiB\nalloc a 1 s0\n", &o, &error), GMD_BAD_INPUT);
+    expect_same(run(p, pools_text), pools_alone);
+    gmd_in_process_close(p);
+}
+
+TEST(a_real_device_is_refused)
+{
     gmd_in_process *p;
     gmd_error error;
     gmd_run_options options = on_reference;
@@ -388,29 +365,4 @@ static void a_real_device_is_refused(void **state)
     assert_null(p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        /* First: these fork, before this process has loaded a device. */
-        cmocka_unit_test(a_header_that_a_black_box_cannot_follow_is_refused),
-        cmocka_unit_test(a_header_that_says_what_is_so_anyway_is_followed),
-        cmocka_unit_test(what_an_input_sets_ends_with_it_for_a_black_box_too),
-        cmocka_unit_test(a_defect_of_a_black_box_is_found),
-        cmocka_unit_test(each_input_gives_what_it_gives_alone),
-        cmocka_unit_test(every_other_oracle_judges),
-        cmocka_unit_test(a_thousand_inputs_leave_nothing),
-        cmocka_unit_test(an_allocator_that_can_start_anew_is_opened_again),
-        cmocka_unit_test(a_fraction_ends_with_its_input),
-        cmocka_unit_test(a_budget_ends_with_its_input),
-        cmocka_unit_test(a_fault_that_did_not_fire_ends_with_its_input),
-        cmocka_unit_test(a_current_device_ends_with_its_input),
-        cmocka_unit_test(settings_end_with_their_input),
-        cmocka_unit_test(the_limit_of_the_options_is_in_force_again),
-        cmocka_unit_test(a_violation_names_its_oracle),
-        cmocka_unit_test(nothing_runs_after_a_violation),
-        cmocka_unit_test(requests_that_cannot_be_made_do_not_end_the_others),
-        cmocka_unit_test(a_refused_header_does_not_end_the_others),
-        cmocka_unit_test(a_real_device_is_refused),
-    };
-    return cmocka_run_group_tests(tests, run_each_alone, free_outcomes);
-}
+TEST_GROUP(run_each_alone, free_outcomes);

@@ -1,16 +1,12 @@
 /* gmd_known.h: an entry covers the defect that it names, and no other. */
 #include "gmd_known.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "gmd_test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static gmd_known known;
 static gmd_scene scene;
@@ -31,6 +27,8 @@ static int release(void **state)
     return 0;
 }
 
+FIXTURE(known, reset, release);
+
 static gmd_status read_list(const char *text)
 {
     char path[] = "/tmp/gmd-known-XXXXXX";
@@ -47,18 +45,16 @@ static bool has(const char *oracle, const char *message)
     return gmd_known_find(&known, &scene, oracle, message) != NULL;
 }
 
-static void an_entry_is_of_its_oracle_and_cause(void **state)
+TEST_F(known, an_entry_is_of_its_oracle_and_cause)
 {
-    (void)state;
     assert_int_equal(read_list("# a comment\nleak: 2 streams are left\n"), GMD_OK);
     assert_true(has("leak", "device 0: 2 streams are left"));
     assert_false(has("leak", "device 0: 3 streams are left"));
     assert_false(has("data", "device 0: 2 streams are left"));
 }
 
-static void a_fault_of_the_function_must_have_been_planted(void **state)
+TEST_F(known, a_fault_of_the_function_must_have_been_planted)
 {
-    (void)state;
     assert_int_equal(read_list("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
     snprintf(scene.faults[scene.fault_count++], sizeof *scene.faults, "cudaMalloc");
@@ -67,9 +63,8 @@ static void a_fault_of_the_function_must_have_been_planted(void **state)
     assert_true(has("stream_order", "nothing makes stream 1 wait"));
 }
 
-static void all_conditions_must_be_met(void **state)
+TEST_F(known, all_conditions_must_be_met)
 {
-    (void)state;
     assert_int_equal(read_list("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
     snprintf(scene.conf, sizeof scene.conf, "max_split_size_mb:20,expandable_segments:True");
     assert_false(has("progress", "any"));
@@ -78,9 +73,8 @@ static void all_conditions_must_be_met(void **state)
 }
 
 /* A capture opens a pool, too; not every pool is a capture's. */
-static void a_capture_must_have_been_begun(void **state)
+TEST_F(known, a_capture_must_have_been_begun)
 {
-    (void)state;
     assert_int_equal(read_list("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
     scene.has_begun_pool = true;
     assert_false(has("progress", "a"));
@@ -89,26 +83,23 @@ static void a_capture_must_have_been_begun(void **state)
     assert_true(has("progress", "a"));
 }
 
-static void another_device_must_have_been_asked(void **state)
+TEST_F(known, another_device_must_have_been_asked)
 {
-    (void)state;
     assert_int_equal(read_list("data | device\n"), GMD_OK);
     assert_false(has("data", "any"));
     scene.has_second_device = true;
     assert_true(has("data", "any"));
 }
 
-static void an_entry_can_end_the_judging_of_the_run(void **state)
+TEST_F(known, an_entry_can_end_the_judging_of_the_run)
 {
-    (void)state;
     assert_int_equal(read_list("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
     assert_true(gmd_known_find(&known, &scene, "size", "18446744073709551615 B")->spoils);
     assert_false(gmd_known_find(&known, &scene, "leak", "2 streams are left")->spoils);
 }
 
-static void a_condition_that_is_none_is_refused_with_its_line(void **state)
+TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
 {
-    (void)state;
     assert_int_equal(read_list("leak\nleak: streams | on Mondays\n"), GMD_BAD_INPUT);
     assert_non_null(
         strstr(error.text,
@@ -117,30 +108,12 @@ static void a_condition_that_is_none_is_refused_with_its_line(void **state)
     assert_int_equal(known.count, 0);
 }
 
-static void a_bar_with_nothing_behind_it_is_refused(void **state)
+TEST_F(known, a_bar_with_nothing_behind_it_is_refused)
 {
-    (void)state;
     static const char *const lists[] = {"leak |\n", "leak | # later\n", "leak: a | end |\n",
                                         "leak || end\n"};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         assert_int_equal(read_list(lists[i]), GMD_BAD_INPUT);
         assert_non_null(strstr(error.text, ":1: expected 'fault FUNCTION'"));
     }
-}
-
-#define fresh(test) cmocka_unit_test_setup_teardown(test, reset, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(an_entry_is_of_its_oracle_and_cause),
-        fresh(a_fault_of_the_function_must_have_been_planted),
-        fresh(all_conditions_must_be_met),
-        fresh(a_capture_must_have_been_begun),
-        fresh(another_device_must_have_been_asked),
-        fresh(an_entry_can_end_the_judging_of_the_run),
-        fresh(a_condition_that_is_none_is_refused_with_its_line),
-        fresh(a_bar_with_nothing_behind_it_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* A known entry with a condition, or one that ends the judging of its run, over two runs: the
  * second is judged by what happened in it, and in no run before. In each way in which runs are
  * made. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_fork_server.h"
 #include "gmd_in_process.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +76,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+FIXTURE(known_runs, set_up, tear_down);
+
 static void expect_known(const gmd_outcome *o)
 {
     assert_int_equal(o->violation_count, 0);
@@ -113,12 +109,12 @@ static void expect_isolated(setting *t, const char *list)
     free(o);
 }
 
-static void isolated_runs_have_conditions_of_their_own(void **state)
+TEST_F(known_runs, isolated_runs_have_conditions_of_their_own)
 {
     expect_isolated(*state, of_a_fault);
 }
 
-static void the_end_of_an_isolated_run_is_its_own(void **state)
+TEST_F(known_runs, the_end_of_an_isolated_run_is_its_own)
 {
     expect_isolated(*state, ends_a_run);
 }
@@ -146,12 +142,12 @@ static void expect_forked(setting *t, const char *list)
     gmd_fork_server_close(n);
 }
 
-static void forked_runs_have_conditions_of_their_own(void **state)
+TEST_F(known_runs, forked_runs_have_conditions_of_their_own)
 {
     expect_forked(*state, of_a_fault);
 }
 
-static void the_end_of_a_forked_run_is_its_own(void **state)
+TEST_F(known_runs, the_end_of_a_forked_run_is_its_own)
 {
     expect_forked(*state, ends_a_run);
 }
@@ -171,12 +167,12 @@ static void expect_persistent(setting *t, const char *list)
     gmd_fork_server_close(n);
 }
 
-static void inputs_of_one_process_have_conditions_of_their_own(void **state)
+TEST_F(known_runs, inputs_of_one_process_have_conditions_of_their_own)
 {
     expect_persistent(*state, of_a_fault);
 }
 
-static void the_end_of_an_input_is_its_own(void **state)
+TEST_F(known_runs, the_end_of_an_input_is_its_own)
 {
     expect_persistent(*state, ends_a_run);
 }
@@ -187,13 +183,13 @@ static void use_renewed(setting *t)
     t->options.allocator = "reference";
 }
 
-static void renewed_inputs_have_conditions_of_their_own(void **state)
+TEST_F(known_runs, renewed_inputs_have_conditions_of_their_own)
 {
     use_renewed(*state);
     expect_persistent(*state, of_a_fault);
 }
 
-static void the_end_of_a_renewed_input_is_its_own(void **state)
+TEST_F(known_runs, the_end_of_a_renewed_input_is_its_own)
 {
     use_renewed(*state);
     expect_persistent(*state, ends_a_run);
@@ -227,38 +223,18 @@ static void expect_in_process(setting *t, const char *list)
     assert_int_equal(how, 0);
 }
 
-static void runs_in_this_process_have_conditions_of_their_own(void **state)
+TEST_F(known_runs, runs_in_this_process_have_conditions_of_their_own)
 {
     expect_in_process(*state, of_a_fault);
 }
 
-static void the_end_of_a_run_in_this_process_is_its_own(void **state)
+TEST_F(known_runs, the_end_of_a_run_in_this_process_is_its_own)
 {
     expect_in_process(*state, ends_a_run);
 }
 
-static void renewed_runs_in_this_process_have_conditions_of_their_own(void **state)
+TEST_F(known_runs, renewed_runs_in_this_process_have_conditions_of_their_own)
 {
     use_renewed(*state);
     expect_in_process(*state, ends_a_run);
-}
-
-#define fresh(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fresh(isolated_runs_have_conditions_of_their_own),
-        fresh(the_end_of_an_isolated_run_is_its_own),
-        fresh(forked_runs_have_conditions_of_their_own),
-        fresh(the_end_of_a_forked_run_is_its_own),
-        fresh(inputs_of_one_process_have_conditions_of_their_own),
-        fresh(the_end_of_an_input_is_its_own),
-        fresh(renewed_inputs_have_conditions_of_their_own),
-        fresh(the_end_of_a_renewed_input_is_its_own),
-        fresh(runs_in_this_process_have_conditions_of_their_own),
-        fresh(the_end_of_a_run_in_this_process_is_its_own),
-        fresh(renewed_runs_in_this_process_have_conditions_of_their_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* Each defect that is planted in a small allocator ends in the verdict that names it; without one,
  * and in the reference allocator, nothing is found. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_driver.h"
 #include "gmd_file.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,9 +103,8 @@ static void expect_verdict(const char *plant, const char *oracle, const char *me
     expect_verdict_of(workload_text, plant, oracle, message_part);
 }
 
-static void a_correct_allocator_passes(void **state)
+TEST(a_correct_allocator_passes)
 {
-    (void)state;
     gmd_outcome *o = run_text(GMD_TEST_PLANTED, workload_text);
     assert_string_equal(o->violation_count ? o->violations[0].message : "", "");
     assert_string_equal(o->error, "");
@@ -124,36 +117,8 @@ static void a_correct_allocator_passes(void **state)
     free(o);
 }
 
-static void a_correct_allocator_passes_on_a_tight_device(void **state)
+TEST(the_reference_passes)
 {
-    (void)state;
-    gmd_outcome *o = run_text(GMD_TEST_PLANTED, tight_text);
-    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
-    assert_int_equal(o->verdict, GMD_PASS);
-    free(o);
-    o = run_text("reference", tight_text);
-    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
-    free(o);
-}
-
-/* Refused twice, and asked again each time, in a child of fork. */
-static void asking_again_leaves_the_run_as_it_would_be_without(void **state)
-{
-    (void)state;
-    gmd_outcome *asked = run_text("reference", tight_text);
-    oracles_off = true;
-    gmd_outcome *left_alone = run_text("reference", tight_text);
-    oracles_off = false;
-    assert_true(asked->stats.num_ooms >= 2);
-    assert_memory_equal(&asked->stats, &left_alone->stats, sizeof asked->stats);
-    assert_int_equal(asked->device_calls, left_alone->device_calls);
-    free(asked);
-    free(left_alone);
-}
-
-static void the_reference_passes(void **state)
-{
-    (void)state;
     gmd_outcome *o = run_text("reference", workload_text);
     assert_string_equal(o->violation_count ? o->violations[0].message : "", "");
     assert_string_equal(o->error, "");
@@ -162,9 +127,8 @@ static void the_reference_passes(void **state)
 }
 
 #define PLANT_TEST(plant, oracle, part)                                                            \
-    static void planted_##plant##_is_found_by_##oracle(void **state)                               \
+    TEST(planted_##plant##_is_found_by_##oracle)                                                   \
     {                                                                                              \
-        (void)state;                                                                               \
         expect_verdict(#plant, #oracle, part);                                                     \
     }
 
@@ -176,62 +140,18 @@ PLANT_TEST(leak, leak, "are left after everything was freed")
 PLANT_TEST(leak_event, leak, "events are left")
 PLANT_TEST(wrong_sum, accounting, "active_bytes")
 PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
-PLANT_TEST(lost_tail, snapshot, "do not tile their segment")
-PLANT_TEST(lost_block, snapshot, "is live, and gmd_walk shows a free block there")
-PLANT_TEST(old_request, snapshot, "of which 1001 were asked for")
-PLANT_TEST(scribble, data, "256 of 4096 B of the block at 0x")
-PLANT_TEST(free_twice, misuse, "the second free of the block at 0x")
-PLANT_TEST(free_inside, misuse, "inside of the live block")
-PLANT_TEST(free_foreign, misuse, "was passed on: cudaFree(0x")
 
-/* A sanitizer's heap gives the same bytes in every process. */
-static void planted_by_heap_is_found_by_determinism(void **state)
+TEST(planted_split_free_is_found_by_snapshot)
 {
-    (void)state;
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-    skip();
-#endif
-    expect_verdict("by_heap", "determinism",
-                   "two runs of the same requests on the same device gave");
-}
-
-#define TIGHT_PLANT_TEST(plant, oracle, part)                                                      \
-    static void planted_##plant##_is_found_by_##oracle(void **state)                               \
-    {                                                                                              \
-        (void)state;                                                                               \
-        expect_verdict_of(tight_text, #plant, #oracle, part);                                      \
-    }
-
-TIGHT_PLANT_TEST(spurious_oom, oom_retry, "the limit and the device leave 8388608 B")
-TIGHT_PLANT_TEST(keep_cache, oom_retry, "cache")
-TIGHT_PLANT_TEST(any_stream, stream_order,
-                 "nothing makes stream 2 wait for the work that request 1")
-TIGHT_PLANT_TEST(over_limit, peak_bound, "above the memory limit of 8388608 B")
-TIGHT_PLANT_TEST(double_free, api_misuse, "cudaFree(0x")
-TIGHT_PLANT_TEST(stale_error, device_state, "last CUDA error was 0 and is 2")
-TIGHT_PLANT_TEST(wrong_device, device_state, "current device was 0 and is 1")
-TIGHT_PLANT_TEST(other_error, progress, "an odd failure")
-PLANT_TEST(crash, progress, "crashed with signal 11")
-PLANT_TEST(exit, progress, "ended the process with status 0")
-PLANT_TEST(hang, progress, "no answer within 1 s in request 2: alloc c 4096 s1")
-PLANT_TEST(crash_init, progress, "while the allocator was loaded and initialised")
-PLANT_TEST(crash_exit, progress, "while the process ended")
-
-static void planted_free_null_is_found_by_misuse(void **state)
-{
-    (void)state;
     expect_verdict_of("gmd-trace 1\n"
-                      "alloc a 1000 s1\nalloc b 1000 s1\nalloc c 1000 s1\nalloc d 1000 s1\n"
-                      "free a\nfree b\nfree c\nfree d\n",
-                      "free_null", "misuse",
-                      "crashed with signal 6 (Aborted) in the free of a null pointer, at 0x0, made "
-                      "on purpose after request 7");
+                      "alloc a 1000 s1\n"
+                      "free a\n",
+                      "split_free", "snapshot", "were not merged");
 }
 
 /* An allocator of another algorithm, which says that it is PyTorch's. */
-static void a_claim_of_pytorchs_algorithm_is_held_against_the_reference(void **state)
+TEST(a_claim_of_pytorchs_algorithm_is_held_against_the_reference)
 {
-    (void)state;
     promised = GMD_PROMISE_PYTORCH;
     gmd_outcome *o = run_text(GMD_TEST_PLANTED, "gmd-trace 1\nalloc a 4096 s1\n");
     promised = 0;
@@ -249,33 +169,83 @@ static const char lose_text[] = "gmd-trace 1\n"
                                 "alloc b 3000 s2\n"
                                 "free a\n";
 
-static void planted_lose_is_found_by_leak(void **state)
+TEST(planted_lose_is_found_by_leak)
 {
-    (void)state;
     expect_verdict_of(lose_text, "lose", "leak", "are left after everything was freed");
 }
 
-static void without_an_empty_cache_it_is_found_by_progress(void **state)
+TEST(without_an_empty_cache_it_is_found_by_progress)
 {
-    (void)state;
     planted = GMD_TEST_PLANTED_KEEPING;
     expect_verdict_of(lose_text, "lose", "progress", "freed blocks are not used again");
     planted = GMD_TEST_PLANTED;
 }
 
-static void planted_split_free_is_found_by_snapshot(void **state)
+/* A sanitizer's heap gives the same bytes in every process. */
+TEST(planted_by_heap_is_found_by_determinism)
 {
-    (void)state;
-    expect_verdict_of("gmd-trace 1\n"
-                      "alloc a 1000 s1\n"
-                      "free a\n",
-                      "split_free", "snapshot", "were not merged");
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    skip();
+#endif
+    expect_verdict("by_heap", "determinism",
+                   "two runs of the same requests on the same device gave");
 }
 
-/* Nothing is left on the device: only asking again shows that the refusal is false. */
-static void a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again(void **state)
+PLANT_TEST(scribble, data, "256 of 4096 B of the block at 0x")
+PLANT_TEST(free_twice, misuse, "the second free of the block at 0x")
+PLANT_TEST(free_inside, misuse, "inside of the live block")
+PLANT_TEST(free_foreign, misuse, "was passed on: cudaFree(0x")
+
+TEST(planted_free_null_is_found_by_misuse)
 {
-    (void)state;
+    expect_verdict_of("gmd-trace 1\n"
+                      "alloc a 1000 s1\nalloc b 1000 s1\nalloc c 1000 s1\nalloc d 1000 s1\n"
+                      "free a\nfree b\nfree c\nfree d\n",
+                      "free_null", "misuse",
+                      "crashed with signal 6 (Aborted) in the free of a null pointer, at 0x0, made "
+                      "on purpose after request 7");
+}
+
+PLANT_TEST(lost_tail, snapshot, "do not tile their segment")
+PLANT_TEST(lost_block, snapshot, "is live, and gmd_walk shows a free block there")
+PLANT_TEST(old_request, snapshot, "of which 1001 were asked for")
+
+TEST(a_correct_allocator_passes_on_a_tight_device)
+{
+    gmd_outcome *o = run_text(GMD_TEST_PLANTED, tight_text);
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    assert_int_equal(o->verdict, GMD_PASS);
+    free(o);
+    o = run_text("reference", tight_text);
+    assert_string_equal(o->violation_count ? o->violations[0].message : o->error, "");
+    free(o);
+}
+
+/* Refused twice, and asked again each time, in a child of fork. */
+TEST(asking_again_leaves_the_run_as_it_would_be_without)
+{
+    gmd_outcome *asked = run_text("reference", tight_text);
+    oracles_off = true;
+    gmd_outcome *left_alone = run_text("reference", tight_text);
+    oracles_off = false;
+    assert_true(asked->stats.num_ooms >= 2);
+    assert_memory_equal(&asked->stats, &left_alone->stats, sizeof asked->stats);
+    assert_int_equal(asked->device_calls, left_alone->device_calls);
+    free(asked);
+    free(left_alone);
+}
+
+#define TIGHT_PLANT_TEST(plant, oracle, part)                                                      \
+    TEST(planted_##plant##_is_found_by_##oracle)                                                   \
+    {                                                                                              \
+        expect_verdict_of(tight_text, #plant, #oracle, part);                                      \
+    }
+
+TIGHT_PLANT_TEST(spurious_oom, oom_retry, "the limit and the device leave 8388608 B")
+
+/* Nothing is left on the device: only asking again shows that the refusal is false. */
+TEST(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again)
+{
     expect_verdict_of("gmd-trace 1\n"
                       "capacity 16MiB\n"
                       "alloc a 8MiB s1\n"
@@ -284,6 +254,20 @@ static void a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again(voi
                       "alloc c 8MiB s1\n",
                       "spurious_oom", "oom_retry", "made again at once, with nothing freed");
 }
+
+TIGHT_PLANT_TEST(keep_cache, oom_retry, "cache")
+TIGHT_PLANT_TEST(any_stream, stream_order,
+                 "nothing makes stream 2 wait for the work that request 1")
+TIGHT_PLANT_TEST(over_limit, peak_bound, "above the memory limit of 8388608 B")
+TIGHT_PLANT_TEST(double_free, api_misuse, "cudaFree(0x")
+TIGHT_PLANT_TEST(stale_error, device_state, "last CUDA error was 0 and is 2")
+TIGHT_PLANT_TEST(wrong_device, device_state, "current device was 0 and is 1")
+TIGHT_PLANT_TEST(other_error, progress, "an odd failure")
+PLANT_TEST(crash, progress, "crashed with signal 11")
+PLANT_TEST(exit, progress, "ended the process with status 0")
+PLANT_TEST(hang, progress, "no answer within 1 s in request 2: alloc c 4096 s1")
+PLANT_TEST(crash_init, progress, "while the allocator was loaded and initialised")
+PLANT_TEST(crash_exit, progress, "while the process ended")
 
 /* What only looks odd from outside must not be taken for a defect. */
 static void expect_pass(const char *plant)
@@ -296,27 +280,23 @@ static void expect_pass(const char *plant)
     free(o);
 }
 
-static void memory_reserved_before_the_first_request_is_no_defect(void **state)
+TEST(memory_reserved_before_the_first_request_is_no_defect)
 {
-    (void)state;
     expect_pass("reserve_early");
 }
 
-static void closed_descriptors_are_no_defect(void **state)
+TEST(closed_descriptors_are_no_defect)
 {
-    (void)state;
     expect_pass("close_descriptors");
 }
 
-static void a_helper_process_is_no_defect_and_does_not_survive(void **state)
+TEST(a_helper_process_is_no_defect_and_does_not_survive)
 {
-    (void)state;
     expect_pass("leave_helper");
 }
 
-static void every_operation_looks_at_its_own_device(void **state)
+TEST(every_operation_looks_at_its_own_device)
 {
-    (void)state;
     gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
                                            "devices 2\n"
                                            "alloc a 1000 s1\n"
@@ -336,9 +316,8 @@ static void every_operation_looks_at_its_own_device(void **state)
 }
 
 /* The block's own stream is gone: what its namesake works on is the caller's to order. */
-static void work_on_the_namesake_of_a_blocks_stream_is_waited_for_before_the_free(void **state)
+TEST(work_on_the_namesake_of_a_blocks_stream_is_waited_for_before_the_free)
 {
-    (void)state;
     gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
                                            "capacity 16MiB\n"
                                            "conf expandable_segments:True\n"
@@ -351,9 +330,8 @@ static void work_on_the_namesake_of_a_blocks_stream_is_waited_for_before_the_fre
     free(o);
 }
 
-static void a_destroyed_stream_is_made_anew_by_its_next_use(void **state)
+TEST(a_destroyed_stream_is_made_anew_by_its_next_use)
 {
-    (void)state;
     gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
                                            "devices 2\n"
                                            "schedule lazy\n"
@@ -372,9 +350,8 @@ static void a_destroyed_stream_is_made_anew_by_its_next_use(void **state)
     free(o);
 }
 
-static void a_budget_is_the_devices_end_until_it_is_lifted(void **state)
+TEST(a_budget_is_the_devices_end_until_it_is_lifted)
 {
-    (void)state;
     gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
                                            "capacity 64MiB\n"
                                            "budget 24MiB\n"
@@ -387,9 +364,8 @@ static void a_budget_is_the_devices_end_until_it_is_lifted(void **state)
 }
 
 /* The retry is served on the right device; the allocation that failed was made on none. */
-static void a_device_that_cannot_be_made_current_gets_no_allocation(void **state)
+TEST(a_device_that_cannot_be_made_current_gets_no_allocation)
 {
-    (void)state;
     gmd_outcome *o = run_text("reference", "gmd-trace 1\n"
                                            "devices 2\n"
                                            "alloc s 512 s1 device 1\n"
@@ -400,9 +376,8 @@ static void a_device_that_cannot_be_made_current_gets_no_allocation(void **state
     free(o);
 }
 
-static void a_failed_run_leaves_a_case_that_replays_it(void **state)
+TEST(a_failed_run_leaves_a_case_that_replays_it)
 {
-    (void)state;
     char directory[] = "gmd-test-cases-XXXXXX";
     assert_non_null(mkdtemp(directory));
     setenv("GMD_PLANT", "overlap", 1);
@@ -422,9 +397,8 @@ static void a_failed_run_leaves_a_case_that_replays_it(void **state)
     free(again);
 }
 
-static void an_allocator_without_optional_functions_has_its_oracles_skipped_by_name(void **state)
+TEST(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name)
 {
-    (void)state;
     gmd_outcome *o = run_text(GMD_TEST_BARE, workload_text);
     assert_string_equal(o->error, "");
     assert_int_equal(o->verdict, GMD_PASS);
@@ -435,60 +409,4 @@ static void an_allocator_without_optional_functions_has_its_oracles_skipped_by_n
         assert_int_equal(o->oracles[i].reason[0] != '\0', is_blind);
     }
     free(o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_correct_allocator_passes),
-        cmocka_unit_test(the_reference_passes),
-        cmocka_unit_test(planted_overlap_is_found_by_overlap),
-        cmocka_unit_test(planted_short_is_found_by_size),
-        cmocka_unit_test(planted_misaligned_is_found_by_alignment),
-        cmocka_unit_test(planted_foreign_is_found_by_backing),
-        cmocka_unit_test(planted_leak_is_found_by_leak),
-        cmocka_unit_test(planted_leak_event_is_found_by_leak),
-        cmocka_unit_test(planted_wrong_sum_is_found_by_accounting),
-        cmocka_unit_test(planted_stale_peak_is_found_by_accounting),
-        cmocka_unit_test(planted_split_free_is_found_by_snapshot),
-        cmocka_unit_test(a_claim_of_pytorchs_algorithm_is_held_against_the_reference),
-        cmocka_unit_test(planted_lose_is_found_by_leak),
-        cmocka_unit_test(without_an_empty_cache_it_is_found_by_progress),
-        cmocka_unit_test(planted_by_heap_is_found_by_determinism),
-        cmocka_unit_test(planted_scribble_is_found_by_data),
-        cmocka_unit_test(planted_free_twice_is_found_by_misuse),
-        cmocka_unit_test(planted_free_inside_is_found_by_misuse),
-        cmocka_unit_test(planted_free_foreign_is_found_by_misuse),
-        cmocka_unit_test(planted_free_null_is_found_by_misuse),
-        cmocka_unit_test(planted_lost_tail_is_found_by_snapshot),
-        cmocka_unit_test(planted_lost_block_is_found_by_snapshot),
-        cmocka_unit_test(planted_old_request_is_found_by_snapshot),
-        cmocka_unit_test(a_correct_allocator_passes_on_a_tight_device),
-        cmocka_unit_test(asking_again_leaves_the_run_as_it_would_be_without),
-        cmocka_unit_test(planted_spurious_oom_is_found_by_oom_retry),
-        cmocka_unit_test(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again),
-        cmocka_unit_test(planted_keep_cache_is_found_by_oom_retry),
-        cmocka_unit_test(planted_any_stream_is_found_by_stream_order),
-        cmocka_unit_test(planted_over_limit_is_found_by_peak_bound),
-        cmocka_unit_test(planted_double_free_is_found_by_api_misuse),
-        cmocka_unit_test(planted_stale_error_is_found_by_device_state),
-        cmocka_unit_test(planted_wrong_device_is_found_by_device_state),
-        cmocka_unit_test(planted_other_error_is_found_by_progress),
-        cmocka_unit_test(planted_crash_is_found_by_progress),
-        cmocka_unit_test(planted_exit_is_found_by_progress),
-        cmocka_unit_test(planted_hang_is_found_by_progress),
-        cmocka_unit_test(planted_crash_init_is_found_by_progress),
-        cmocka_unit_test(planted_crash_exit_is_found_by_progress),
-        cmocka_unit_test(memory_reserved_before_the_first_request_is_no_defect),
-        cmocka_unit_test(closed_descriptors_are_no_defect),
-        cmocka_unit_test(a_helper_process_is_no_defect_and_does_not_survive),
-        cmocka_unit_test(every_operation_looks_at_its_own_device),
-        cmocka_unit_test(work_on_the_namesake_of_a_blocks_stream_is_waited_for_before_the_free),
-        cmocka_unit_test(a_destroyed_stream_is_made_anew_by_its_next_use),
-        cmocka_unit_test(a_budget_is_the_devices_end_until_it_is_lifted),
-        cmocka_unit_test(a_device_that_cannot_be_made_current_gets_no_allocation),
-        cmocka_unit_test(a_failed_run_leaves_a_case_that_replays_it),
-        cmocka_unit_test(an_allocator_without_optional_functions_has_its_oracles_skipped_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

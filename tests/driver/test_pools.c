@@ -1,14 +1,8 @@
 /* Requests on private pools, carried out: which pool a request goes to, what happens at the end of
  * a run, and what an allocator cannot do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_driver.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,9 +45,8 @@ static void expect_clean(gmd_outcome *o)
     free(o);
 }
 
-static void what_is_open_and_held_at_the_end_is_ended_and_released(void **state)
+TEST(what_is_open_and_held_at_the_end_is_ended_and_released)
 {
-    (void)state;
     expect_clean(run("reference", "begin_pool p s1\n"
                                   "alloc a 4MiB s1\n"
                                   "end_pool p\n"
@@ -63,9 +56,8 @@ static void what_is_open_and_held_at_the_end_is_ended_and_released(void **state)
 }
 
 /* The room that the pool's cache takes is not the default pool's. */
-static void requests_of_the_pools_stream_go_there_and_others_do_not(void **state)
+TEST(requests_of_the_pools_stream_go_there_and_others_do_not)
 {
-    (void)state;
     expect_clean(run("reference", "begin_pool p s1\n"
                                   "alloc a 20MiB s1\n"
                                   "alloc b 20MiB s2\n"
@@ -78,9 +70,8 @@ static void requests_of_the_pools_stream_go_there_and_others_do_not(void **state
                                   "expect alloc e 20MiB s1\n"));
 }
 
-static void a_stream_that_is_made_anew_is_not_the_pools(void **state)
+TEST(a_stream_that_is_made_anew_is_not_the_pools)
 {
-    (void)state;
     expect_clean(run("reference", "begin_pool p s1\n"
                                   "alloc a 4MiB s1\n"
                                   "free a\n"
@@ -89,9 +80,8 @@ static void a_stream_that_is_made_anew_is_not_the_pools(void **state)
                                   "end_pool p\n"));
 }
 
-static void a_refusal_in_an_open_pool_is_looked_into(void **state)
+TEST(a_refusal_in_an_open_pool_is_looked_into)
 {
-    (void)state;
     expect_clean(run("reference", "alloc a 60MiB s1\n"
                                   "free a\n"
                                   "begin_pool p\n"
@@ -100,9 +90,8 @@ static void a_refusal_in_an_open_pool_is_looked_into(void **state)
                                   "end_pool p\n"));
 }
 
-static void an_allocator_without_pools_is_asked_without_them(void **state)
+TEST(an_allocator_without_pools_is_asked_without_them)
 {
-    (void)state;
     gmd_outcome *o = run("cudamalloc", "begin_pool p\n"
                                        "alloc a 4MiB s1\n"
                                        "end_pool p\n"
@@ -113,9 +102,8 @@ static void an_allocator_without_pools_is_asked_without_them(void **state)
     expect_clean(o);
 }
 
-static void what_makes_no_sense_where_it_stands_is_left_out(void **state)
+TEST(what_makes_no_sense_where_it_stands_is_left_out)
 {
-    (void)state;
     gmd_trace trace;
     gmd_error error = {""};
     static const uint8_t ops[] = {GMD_OP_END_POOL, GMD_OP_RELEASE_POOL, GMD_OP_BEGIN_POOL,
@@ -128,9 +116,8 @@ static void what_makes_no_sense_where_it_stands_is_left_out(void **state)
     expect_clean(run_trace("reference", &trace));
 }
 
-static void pools_are_begun_between_the_threads_requests(void **state)
+TEST(pools_are_begun_between_the_threads_requests)
 {
-    (void)state;
     expect_clean(run("reference", "interleave seed 3\n"
                                   "thread t1\n"
                                   "begin_pool p s1\n"
@@ -142,18 +129,4 @@ static void pools_are_begun_between_the_threads_requests(void **state)
                                   "end_pool p\n"
                                   "thread t2\n"
                                   "alloc c 4MiB s1\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_open_and_held_at_the_end_is_ended_and_released),
-        cmocka_unit_test(requests_of_the_pools_stream_go_there_and_others_do_not),
-        cmocka_unit_test(a_stream_that_is_made_anew_is_not_the_pools),
-        cmocka_unit_test(a_refusal_in_an_open_pool_is_looked_into),
-        cmocka_unit_test(an_allocator_without_pools_is_asked_without_them),
-        cmocka_unit_test(what_makes_no_sense_where_it_stands_is_left_out),
-        cmocka_unit_test(pools_are_begun_between_the_threads_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* The scheduler of host threads: who runs is decided by the seed or the choices, blocking gives the
  * turn away, and a deadlock is told. */
 #define _GNU_SOURCE /* pthread_mutex_clocklock */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_interpose.h"
 #include "gmd_scheduler.h"
+#include "gmd_test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -143,9 +137,8 @@ static void log_of_seed(uint64_t seed, char log[LOG_MAX])
     end_run(r);
 }
 
-static void a_seed_gives_the_same_order_every_time(void **state)
+TEST(a_seed_gives_the_same_order_every_time)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         char first[LOG_MAX], again[LOG_MAX];
         log_of_seed(seed, first);
@@ -156,9 +149,8 @@ static void a_seed_gives_the_same_order_every_time(void **state)
     }
 }
 
-static void seeds_differ_in_their_order(void **state)
+TEST(seeds_differ_in_their_order)
 {
-    (void)state;
     char logs[10][LOG_MAX];
     for (uint64_t seed = 0; seed < 10; seed++) {
         log_of_seed(seed, logs[seed]);
@@ -168,9 +160,8 @@ static void seeds_differ_in_their_order(void **state)
     }
 }
 
-static void only_one_thread_runs_at_a_time(void **state)
+TEST(only_one_thread_runs_at_a_time)
 {
-    (void)state;
     run *r = new_run(4, say_and_yield);
     carry_out(r);
     assert_int_equal(r->most_inside, 1);
@@ -186,9 +177,8 @@ static void say_twice(run *r, unsigned thread)
 }
 
 /* Of a, b and c: the first choice is at the start, the next three as the threads enter. */
-static void explicit_choices_are_followed_and_then_threads_go_on(void **state)
+TEST(explicit_choices_are_followed_and_then_threads_go_on)
 {
-    (void)state;
     run *r = new_run(3, say_twice);
     r->config.is_explicit = true;
     carry_out(r);
@@ -224,9 +214,8 @@ static void count_under_mutex(run *r, unsigned thread)
     }
 }
 
-static void a_mutex_excludes_and_hangs_nobody(void **state)
+TEST(a_mutex_excludes_and_hangs_nobody)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < seed_count(); seed++) {
         run *r = new_run(4, count_under_mutex);
         r->config.seed = seed;
@@ -255,9 +244,8 @@ static void read_and_write(run *r, unsigned thread)
     }
 }
 
-static void a_read_write_lock_keeps_writers_out(void **state)
+TEST(a_read_write_lock_keeps_writers_out)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < seed_count(); seed++) {
         run *r = new_run(4, read_and_write);
         r->config.seed = seed;
@@ -284,9 +272,8 @@ static void hand_over(run *r, unsigned thread)
     pthread_mutex_unlock(&r->mutex);
 }
 
-static void a_condition_variable_wakes_its_waiter(void **state)
+TEST(a_condition_variable_wakes_its_waiter)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < seed_count(); seed++) {
         run *r = new_run(4, hand_over);
         r->config.seed = seed;
@@ -307,9 +294,8 @@ static void wait_for_nothing(run *r, unsigned thread)
     pthread_mutex_unlock(&r->mutex);
 }
 
-static void a_wait_with_a_time_limit_ends_when_nobody_else_can_run(void **state)
+TEST(a_wait_with_a_time_limit_ends_when_nobody_else_can_run)
 {
-    (void)state;
     if (!gmd_interpose_is_on()) {
         skip();
     }
@@ -334,9 +320,8 @@ static void make_once(run *r, unsigned thread)
     r->results[thread] = made;
 }
 
-static void a_once_routine_that_is_interrupted_is_waited_for(void **state)
+TEST(a_once_routine_that_is_interrupted_is_waited_for)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < seed_count(); seed++) {
         made = 0;
         run *r = new_run(3, make_once);
@@ -364,9 +349,8 @@ static void make_static_variable(run *r, unsigned thread)
     r->results[thread] = made;
 }
 
-static void a_static_variable_is_made_once_and_waited_for(void **state)
+TEST(a_static_variable_is_made_once_and_waited_for)
 {
-    (void)state;
     if (!gmd_interpose_is_on()) {
         skip();
     }
@@ -395,9 +379,8 @@ static void spin_politely(run *r, unsigned thread)
     }
 }
 
-static void who_asks_again_and_again_lets_the_others_run(void **state)
+TEST(who_asks_again_and_again_lets_the_others_run)
 {
-    (void)state;
     if (!gmd_interpose_is_on()) {
         skip();
     }
@@ -423,9 +406,8 @@ static void wait_in_the_kernel(run *r, unsigned thread)
     }
 }
 
-static void a_thread_that_blocks_out_of_sight_loses_its_turn(void **state)
+TEST(a_thread_that_blocks_out_of_sight_loses_its_turn)
 {
-    (void)state;
     run *r = new_run(2, wait_in_the_kernel);
     r->config.is_explicit = true; /* thread 0 first */
     assert_int_equal(pipe(r->pipe), 0);
@@ -446,9 +428,8 @@ static void spin(run *r, unsigned thread)
     }
 }
 
-static void a_thread_that_spins_loses_its_turn(void **state)
+TEST(a_thread_that_spins_loses_its_turn)
 {
-    (void)state;
     run *r = new_run(2, spin);
     r->config.is_explicit = true;
     carry_out(r);
@@ -516,16 +497,14 @@ static void expect_deadlock(void (*body)(run *run, unsigned thread), const char 
     end_run(r);
 }
 
-static void locks_taken_in_two_orders_are_a_deadlock_that_names_both(void **state)
+TEST(locks_taken_in_two_orders_are_a_deadlock_that_names_both)
 {
-    (void)state;
     expect_deadlock(lock_in_two_orders, "thread a waits for lock 1, held by thread b",
                     "thread b waits for lock 2, held by thread a");
 }
 
-static void a_lost_signal_is_a_deadlock(void **state)
+TEST(a_lost_signal_is_a_deadlock)
 {
-    (void)state;
     expect_deadlock(wait_for_a_lost_signal, "thread a waits for a signal that nobody gives", "");
 }
 
@@ -547,39 +526,13 @@ static void wait_for_a_helper_that_ends(run *r, unsigned thread)
     wait_for_a_lost_signal(r, thread);
 }
 
-static void a_signal_that_only_a_thread_that_has_ended_could_give_is_a_deadlock(void **state)
+TEST(a_signal_that_only_a_thread_that_has_ended_could_give_is_a_deadlock)
 {
-    (void)state;
     expect_deadlock(wait_for_a_helper_that_ends, "thread a waits for a signal that nobody gives",
                     "");
 }
 
-static void a_mutex_taken_twice_is_a_deadlock(void **state)
+TEST(a_mutex_taken_twice_is_a_deadlock)
 {
-    (void)state;
     expect_deadlock(lock_again, "thread b waits for lock 1, which it holds itself", "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_seed_gives_the_same_order_every_time),
-        cmocka_unit_test(seeds_differ_in_their_order),
-        cmocka_unit_test(only_one_thread_runs_at_a_time),
-        cmocka_unit_test(explicit_choices_are_followed_and_then_threads_go_on),
-        cmocka_unit_test(a_mutex_excludes_and_hangs_nobody),
-        cmocka_unit_test(a_read_write_lock_keeps_writers_out),
-        cmocka_unit_test(a_condition_variable_wakes_its_waiter),
-        cmocka_unit_test(a_wait_with_a_time_limit_ends_when_nobody_else_can_run),
-        cmocka_unit_test(a_once_routine_that_is_interrupted_is_waited_for),
-        cmocka_unit_test(a_static_variable_is_made_once_and_waited_for),
-        cmocka_unit_test(who_asks_again_and_again_lets_the_others_run),
-        cmocka_unit_test(a_thread_that_blocks_out_of_sight_loses_its_turn),
-        cmocka_unit_test(a_thread_that_spins_loses_its_turn),
-        cmocka_unit_test(locks_taken_in_two_orders_are_a_deadlock_that_names_both),
-        cmocka_unit_test(a_lost_signal_is_a_deadlock),
-        cmocka_unit_test(a_signal_that_only_a_thread_that_has_ended_could_give_is_a_deadlock),
-        cmocka_unit_test(a_mutex_taken_twice_is_a_deadlock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

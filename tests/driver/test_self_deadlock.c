@@ -1,14 +1,8 @@
 /* Waits of the allocator that nobody can end. Where it is told, the wait is left by a jump. */
 #define _GNU_SOURCE /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_interpose.h"
 #include "gmd_self_deadlock.h"
+#include "gmd_test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,6 +39,14 @@ static const char *what_is_told_of(void (*wait)(void))
     return told;
 }
 
+/* There the clock tells. */
+static void skip_under_thread_sanitizer(void)
+{
+    if (!gmd_interpose_is_on()) {
+        skip();
+    }
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t checked = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -56,9 +58,9 @@ static void take_twice(void)
     pthread_mutex_lock(&mutex);
 }
 
-static void a_mutex_that_is_taken_twice_is_told(void **state)
+TEST(a_mutex_that_is_taken_twice_is_told)
 {
-    (void)state;
+    skip_under_thread_sanitizer();
     assert_non_null(strstr(what_is_told_of(take_twice), "the lock at "));
     pthread_mutex_unlock(&mutex);
 }
@@ -71,9 +73,9 @@ static void take_checked_twice(void)
     second_result = pthread_mutex_lock(&checked);
 }
 
-static void a_mutex_that_checks_for_itself_answers_for_itself(void **state)
+TEST(a_mutex_that_checks_for_itself_answers_for_itself)
 {
-    (void)state;
+    skip_under_thread_sanitizer();
     assert_string_equal(what_is_told_of(take_checked_twice), "");
     assert_int_equal(second_result, EDEADLK);
     pthread_mutex_unlock(&checked);
@@ -85,9 +87,9 @@ static void read_and_write(void)
     pthread_rwlock_wrlock(&rwlock);
 }
 
-static void writing_what_oneself_reads_is_told(void **state)
+TEST(writing_what_oneself_reads_is_told)
 {
-    (void)state;
+    skip_under_thread_sanitizer();
     assert_non_null(strstr(what_is_told_of(read_and_write), "the lock at "));
     pthread_rwlock_unlock(&rwlock);
 }
@@ -98,9 +100,9 @@ static void wait_for_a_signal(void)
     pthread_cond_wait(&condition, &mutex);
 }
 
-static void a_signal_that_nobody_can_give_is_told(void **state)
+TEST(a_signal_that_nobody_can_give_is_told)
 {
-    (void)state;
+    skip_under_thread_sanitizer();
     assert_non_null(strstr(what_is_told_of(wait_for_a_signal), "a signal of the condition"));
     pthread_mutex_unlock(&mutex);
 }
@@ -120,9 +122,9 @@ static void take_and_give_back(void)
     pthread_mutex_unlock(&mutex);
 }
 
-static void another_thread_may_give_the_lock_back(void **state)
+TEST(another_thread_may_give_the_lock_back)
 {
-    (void)state;
+    skip_under_thread_sanitizer();
     pthread_t holder;
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, 2);
@@ -131,19 +133,4 @@ static void another_thread_may_give_the_lock_back(void **state)
     assert_string_equal(what_is_told_of(take_and_give_back), "");
     pthread_join(holder, NULL);
     pthread_barrier_destroy(&barrier);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mutex_that_is_taken_twice_is_told),
-        cmocka_unit_test(a_mutex_that_checks_for_itself_answers_for_itself),
-        cmocka_unit_test(writing_what_oneself_reads_is_told),
-        cmocka_unit_test(a_signal_that_nobody_can_give_is_told),
-        cmocka_unit_test(another_thread_may_give_the_lock_back),
-    };
-    if (!gmd_interpose_is_on()) { /* under ThreadSanitizer the clock tells */
-        return 0;
-    }
-    return cmocka_run_group_tests_name("self_deadlock", tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* The uses of blocks: the latest on each stream, in lists that share one array. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "uses.h"
 
 static void note(gmd_uses *uses, uint32_t *head, uint32_t stream, uint32_t place, uint64_t ticket)
@@ -21,9 +15,8 @@ static size_t take(gmd_uses *uses, uint32_t *head, const gmd_use **taken)
     return count;
 }
 
-static void the_latest_use_on_a_stream_is_kept(void **state)
+TEST(the_latest_use_on_a_stream_is_kept)
 {
-    (void)state;
     gmd_uses uses = {0};
     const gmd_use *taken;
     uint32_t head = 0;
@@ -34,9 +27,8 @@ static void the_latest_use_on_a_stream_is_kept(void **state)
     gmd_uses_free(&uses);
 }
 
-static void a_stream_made_anew_is_another_one(void **state)
+TEST(a_stream_made_anew_is_another_one)
 {
-    (void)state;
     gmd_uses uses = {0};
     const gmd_use *taken;
     uint32_t head = 0;
@@ -46,9 +38,8 @@ static void a_stream_made_anew_is_another_one(void **state)
     gmd_uses_free(&uses);
 }
 
-static void lists_do_not_mix_and_their_nodes_are_used_again(void **state)
+TEST(lists_do_not_mix_and_their_nodes_are_used_again)
 {
-    (void)state;
     gmd_uses uses = {0};
     const gmd_use *taken;
     uint32_t heads[2] = {0, 0};
@@ -64,14 +55,4 @@ static void lists_do_not_mix_and_their_nodes_are_used_again(void **state)
     }
     assert_int_equal(uses.used, 80);
     gmd_uses_free(&uses);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_latest_use_on_a_stream_is_kept),
-        cmocka_unit_test(a_stream_made_anew_is_another_one),
-        cmocka_unit_test(lists_do_not_mix_and_their_nodes_are_used_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

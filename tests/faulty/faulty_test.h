@@ -3,17 +3,11 @@
 #ifndef FAULTY_TEST_H
 #define FAULTY_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_driver.h"
 #include "gmd_file.h"
 #include "gmd_interpose.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -66,9 +66,8 @@ static bool is_found(const row *r)
     return found;
 }
 
-static void every_defect_is_found_by_the_oracle_that_fits(void **state)
+TEST(every_defect_is_found_by_the_oracle_that_fits)
 {
-    (void)state;
     size_t missed = 0;
     for (size_t i = 0; i < row_count; i++) {
         missed += !is_skipped(i, 0) && !is_found(&rows[i]);
@@ -104,9 +103,8 @@ static bool passes(const char *allocator, const char *name)
     return is_clean;
 }
 
-static void without_defects_no_case_finds_anything(void **state)
+TEST(without_defects_no_case_finds_anything)
 {
-    (void)state;
     static char names[CASES_MAX][WORD];
     size_t count = list_cases(names), alarms = 0;
     char list[] = GMD_TEST_DESIGNS;
@@ -119,11 +117,4 @@ static void without_defects_no_case_finds_anything(void **state)
     assert_int_equal(alarms, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_defect_is_found_by_the_oracle_that_fits),
-        cmocka_unit_test(without_defects_no_case_finds_anything),
-    };
-    return cmocka_run_group_tests(tests, read_rows, NULL);
-}
+TEST_GROUP(read_rows, NULL);

@@ -27,34 +27,29 @@ static void expect_race(const char *allocator, const char *defect, const char *o
     free(found);
 }
 
-static void a_block_in_the_cache_before_its_event_is_recorded_is_found(void **state)
+TEST(a_block_in_the_cache_before_its_event_is_recorded_is_found)
 {
-    (void)state;
     expect_race(GMD_TEST_EVENT_CACHE, "cub156", "stream_order");
 }
 
-static void a_chunk_merged_while_another_thread_takes_it_is_found(void **state)
+TEST(a_chunk_merged_while_another_thread_takes_it_is_found)
 {
-    (void)state;
     expect_race(GMD_TEST_CHUNK_POOL, "cupy317", "overlap");
 }
 
-static void a_limit_checked_before_it_is_counted_is_found(void **state)
+TEST(a_limit_checked_before_it_is_counted_is_found)
 {
-    (void)state;
     expect_race(GMD_TEST_LIMITED, "rmm868", "peak_bound");
 }
 
-static void locks_taken_in_two_orders_are_found_as_a_deadlock(void **state)
+TEST(locks_taken_in_two_orders_are_found_as_a_deadlock)
 {
-    (void)state;
     expect_race(GMD_TEST_EVENT_CACHE, "lock_order", "progress");
 }
 
 /* The allocator is asked for its statistics next, by the driver and not by a request. */
-static void a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_once(void **state)
+TEST(a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_once)
 {
-    (void)state;
     if (!gmd_interpose_is_on()) {
         skip();
     }
@@ -65,9 +60,8 @@ static void a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_on
     free(o);
 }
 
-static void the_case_that_is_left_finds_the_race_again(void **state)
+TEST(the_case_that_is_left_finds_the_race_again)
 {
-    (void)state;
     if (!gmd_interpose_is_on()) {
         skip();
     }
@@ -93,9 +87,8 @@ static void the_case_that_is_left_finds_the_race_again(void **state)
     free(again);
 }
 
-static void without_the_defects_two_hundred_seeds_find_nothing(void **state)
+TEST(without_the_defects_two_hundred_seeds_find_nothing)
 {
-    (void)state;
     static const struct {
         const char *allocator, *name;
     } pairs[] = {{GMD_TEST_EVENT_CACHE, "cub156"},
@@ -108,35 +101,17 @@ static void without_the_defects_two_hundred_seeds_find_nothing(void **state)
     }
 }
 
-static void requests_that_are_left_out_are_no_finding(void **state)
+TEST(requests_that_are_left_out_are_no_finding)
 {
-    (void)state;
     const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
     expect_nothing(run_case("reference", NULL, "refused", &first, seed_count(200)));
 }
 
-static void the_reference_passes_all_of_them(void **state)
+TEST(the_reference_passes_all_of_them)
 {
-    (void)state;
     static const char *const names[] = {"cub156", "cupy317", "rmm868", "lock_order"};
     const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         expect_nothing(run_case("reference", NULL, names[i], &first, seed_count(200)));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_in_the_cache_before_its_event_is_recorded_is_found),
-        cmocka_unit_test(a_chunk_merged_while_another_thread_takes_it_is_found),
-        cmocka_unit_test(a_limit_checked_before_it_is_counted_is_found),
-        cmocka_unit_test(locks_taken_in_two_orders_are_found_as_a_deadlock),
-        cmocka_unit_test(a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_once),
-        cmocka_unit_test(the_case_that_is_left_finds_the_race_again),
-        cmocka_unit_test(without_the_defects_two_hundred_seeds_find_nothing),
-        cmocka_unit_test(requests_that_are_left_out_are_no_finding),
-        cmocka_unit_test(the_reference_passes_all_of_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,8 @@ static void expect_defect(const char *defect, const char *name, const char *orac
 }
 
 #define DEFECT_TEST(defect, name, oracle)                                                          \
-    static void defect##_is_found_by_##oracle(void **state)                                        \
+    TEST(defect##_is_found_by_##oracle)                                                            \
     {                                                                                              \
-        (void)state;                                                                               \
         expect_defect(#defect, #name, #oracle);                                                    \
     }
 
@@ -23,9 +22,8 @@ DEFECT_TEST(dali2983, dali2983, stream_order)
 DEFECT_TEST(current_device, eight_devices, backing)
 DEFECT_TEST(leaves_device, eight_devices, device_state)
 
-static void the_correct_pool_passes_every_case(void **state)
+TEST(the_correct_pool_passes_every_case)
 {
-    (void)state;
     static const char *const names[] = {"rmm2489",         "rmm510",        "ort12913",
                                         "dali2983",        "eight_devices", "default_stream",
                                         "destroyed_stream"};
@@ -34,25 +32,9 @@ static void the_correct_pool_passes_every_case(void **state)
     }
 }
 
-static void eight_devices_at_once_are_no_trouble_in_any_interleaving(void **state)
+TEST(eight_devices_at_once_are_no_trouble_in_any_interleaving)
 {
-    (void)state;
     const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
     expect_nothing(run_case(GMD_TEST_STREAM_POOL, NULL, "eight_devices", &first, seed_count(100)));
     expect_nothing(run_case("reference", NULL, "eight_devices", &first, seed_count(100)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rmm2489_is_found_by_stream_order),
-        cmocka_unit_test(rmm510_is_found_by_stream_order),
-        cmocka_unit_test(ort12913_is_found_by_stream_order),
-        cmocka_unit_test(dali2983_is_found_by_stream_order),
-        cmocka_unit_test(current_device_is_found_by_backing),
-        cmocka_unit_test(leaves_device_is_found_by_device_state),
-        cmocka_unit_test(the_correct_pool_passes_every_case),
-        cmocka_unit_test(eight_devices_at_once_are_no_trouble_in_any_interleaving),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,9 +49,8 @@ static bool is_clean(const gmd_outcome *o)
            (o->violation_count == 1 && strcmp(o->violations[0].oracle, "expect") == 0);
 }
 
-static void no_case_finds_anything(void **state)
+TEST(no_case_finds_anything)
 {
-    (void)state;
     char variants[] = GMD_TEST_VARIANTS, *rest = NULL;
     size_t alarms = 0, turn = 0;
     for (char *v = strtok_r(variants, " ", &rest); v; v = strtok_r(NULL, " ", &rest), turn++) {
@@ -72,10 +71,4 @@ static void no_case_finds_anything(void **state)
     assert_int_equal(alarms, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_case_finds_anything),
-    };
-    return cmocka_run_group_tests(tests, list_cases, NULL);
-}
+TEST_GROUP(list_cases, NULL);

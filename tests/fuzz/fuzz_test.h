@@ -2,15 +2,9 @@
 #ifndef GMD_FUZZ_TEST_H
 #define GMD_FUZZ_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_driver.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The corpus of a campaign: what is taken in, found again, and asked for. */
 #include "fuzz_test.h"
 
-#include "corpus.h"
+#include "gmd_corpus.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -27,6 +27,8 @@ static int remove_folder(void **state)
     }
     return rmdir(folder);
 }
+
+FIXTURE(folder, make_folder, remove_folder);
 
 static void add(gmd_corpus *c, const char *text, uint32_t fresh)
 {
@@ -59,9 +61,8 @@ static seen read_folder(gmd_corpus *c, size_t *unreadable, gmd_error *error)
     return s;
 }
 
-static void what_one_process_takes_in_another_one_reads_once(void **state)
+TEST_F(folder, what_one_process_takes_in_another_one_reads_once)
 {
-    (void)state;
     gmd_corpus first = {.folder = folder}, second = {.folder = folder};
     size_t unreadable;
     gmd_error error = {""};
@@ -75,9 +76,8 @@ static void what_one_process_takes_in_another_one_reads_once(void **state)
     gmd_corpus_free(&second);
 }
 
-static void its_own_inputs_are_not_read_back(void **state)
+TEST_F(folder, its_own_inputs_are_not_read_back)
 {
-    (void)state;
     gmd_corpus c = {.folder = folder};
     size_t unreadable;
     gmd_error error = {""};
@@ -86,9 +86,8 @@ static void its_own_inputs_are_not_read_back(void **state)
     gmd_corpus_free(&c);
 }
 
-static void the_same_input_is_kept_once(void **state)
+TEST(the_same_input_is_kept_once)
 {
-    (void)state;
     gmd_corpus c = {0};
     add(&c, "gmd-trace 1\nalloc a 1MiB s1\n", 1);
     add(&c, "gmd-trace 1\nalloc other_name 1MiB s7\n", 1); /* another name of the same stream */
@@ -98,9 +97,8 @@ static void the_same_input_is_kept_once(void **state)
     gmd_corpus_free(&c);
 }
 
-static void a_text_that_is_no_trace_is_counted_and_named(void **state)
+TEST_F(folder, a_text_that_is_no_trace_is_counted_and_named)
 {
-    (void)state;
     gmd_corpus c = {.folder = folder};
     char path[100];
     size_t unreadable;
@@ -115,9 +113,8 @@ static void a_text_that_is_no_trace_is_counted_and_named(void **state)
     gmd_corpus_free(&c);
 }
 
-static void any_bytes_are_an_input(void **state)
+TEST_F(folder, any_bytes_are_an_input)
 {
-    (void)state;
     gmd_corpus c = {.folder = folder};
     char path[100];
     size_t unreadable;
@@ -131,9 +128,8 @@ static void any_bytes_are_an_input(void **state)
     gmd_corpus_free(&c);
 }
 
-static void what_was_new_with_much_is_chosen_more_often(void **state)
+TEST(what_was_new_with_much_is_chosen_more_often)
 {
-    (void)state;
     gmd_corpus c = {0};
     gmd_random random = {1};
     add(&c, "gmd-trace 1\nalloc a 1MiB s1\n", 1);
@@ -146,26 +142,9 @@ static void what_was_new_with_much_is_chosen_more_often(void **state)
     gmd_corpus_free(&c);
 }
 
-static void an_empty_corpus_has_nothing_to_choose(void **state)
+TEST(an_empty_corpus_has_nothing_to_choose)
 {
-    (void)state;
     gmd_corpus c = {0};
     gmd_random random = {1};
     assert_null(gmd_corpus_choose(&c, &random));
-}
-
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(what_one_process_takes_in_another_one_reads_once),
-        WITH_FOLDER(its_own_inputs_are_not_read_back),
-        cmocka_unit_test(the_same_input_is_kept_once),
-        WITH_FOLDER(a_text_that_is_no_trace_is_counted_and_named),
-        WITH_FOLDER(any_bytes_are_an_input),
-        cmocka_unit_test(what_was_new_with_much_is_chosen_more_often),
-        cmocka_unit_test(an_empty_corpus_has_nothing_to_choose),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

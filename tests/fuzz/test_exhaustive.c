@@ -2,7 +2,7 @@
  * length that it needs and not below, and nothing found where there is nothing. */
 #include "fuzz_test.h"
 
-#include "exhaustive.h"
+#include "gmd_exhaustive.h"
 #include "gmd_pool_book.h"
 
 #define LIST_MAX   400000
@@ -68,9 +68,8 @@ static gmd_alphabet alphabet_of(uint32_t sizes, uint32_t streams, uint32_t pools
 
 /* First: 4 sizes on s1, or empty_cache. After an alloc: 8 allocs, a free, 2 uses, a record on s2,
  * s2 waits for s1, sync s1, empty_cache: 15. After empty_cache the same 5 again. */
-static void the_first_lengths_are_as_counted_by_hand(void **state)
+TEST(the_first_lengths_are_as_counted_by_hand)
 {
-    (void)state;
     const gmd_alphabet a = alphabet_of(4, 2, 0);
     assert_int_equal(count_of(&a, 1), 5);
     assert_int_equal(count_of(&a, 2), 4 * 15 + 5);
@@ -80,9 +79,8 @@ static void the_first_lengths_are_as_counted_by_hand(void **state)
 /* First: as above, or a pool is begun, for all or for s1. After an alloc it can be begun for s2,
  * too: 18; after empty_cache: 7. While it is open for all: 4 allocs, its end, empty_cache; for s1:
  * 8 allocs, s2 waits for s1, sync s1, its end, empty_cache. */
-static void the_first_lengths_with_pools_are_as_counted_by_hand(void **state)
+TEST(the_first_lengths_with_pools_are_as_counted_by_hand)
 {
-    (void)state;
     const gmd_alphabet a = alphabet_of(4, 2, 2);
     assert_int_equal(count_of(&a, 1), 7);
     assert_int_equal(count_of(&a, 2), 4 * 18 + 7 + 6 + 12);
@@ -98,18 +96,16 @@ static gmd_alphabet with_captures(gmd_alphabet a)
 /* First: as above, or s1 is captured. After an alloc s2 can be, too: 20; after empty_cache: 8.
  * While a pool is open: as above. While s1 is captured: 4 allocs on it, s2 waits for s1 and is
  * captured, sync s1, which fails, the end of the capture; no alloc on s2 and no empty_cache. */
-static void the_first_lengths_with_captures_are_as_counted_by_hand(void **state)
+TEST(the_first_lengths_with_captures_are_as_counted_by_hand)
 {
-    (void)state;
     const gmd_alphabet a = with_captures(alphabet_of(4, 2, 2));
     assert_int_equal(count_of(&a, 1), 8);
     assert_int_equal(count_of(&a, 2), 4 * 20 + 8 + 6 + 12 + 7);
     assert_int_equal(gmd_sequences_unreduced(&a, 1), 13 + 2 * 5);
 }
 
-static void nothing_is_listed_twice(void **state)
+TEST(nothing_is_listed_twice)
 {
-    (void)state;
     const gmd_alphabet a = with_captures(alphabet_of(4, 2, 2));
     list l = list_of(&a, 4);
     assert_int_equal(count_different(&l), l.count);
@@ -430,24 +426,21 @@ static void expect_one_of_each_class(gmd_alphabet a, unsigned length)
     free(c.forms.keys);
 }
 
-static void the_list_has_one_of_each_class_of_all_sequences(void **state)
+TEST(the_list_has_one_of_each_class_of_all_sequences)
 {
-    (void)state;
     expect_one_of_each_class(alphabet_of(2, 2, 0), 3);
 }
 
 /* Of four requests, so that a pool can be gone and its name be another's. */
-static void with_pools_the_list_has_one_of_each_class_too(void **state)
+TEST(with_pools_the_list_has_one_of_each_class_too)
 {
-    (void)state;
     expect_one_of_each_class(alphabet_of(1, 2, 2), 4);
 }
 
 /* Of five requests, so that a graph's block can be used on a stream that has come to the capture;
  * of six, so that a capture can fail and the next one be launched. */
-static void so_it_has_with_captures_where_each_request_does_something(void **state)
+TEST(so_it_has_with_captures_where_each_request_does_something)
 {
-    (void)state;
     expect_one_of_each_class(with_captures(alphabet_of(1, 2, 2)), 4);
 #ifndef GMD_TEST_SANITIZED
     expect_one_of_each_class(with_captures(alphabet_of(1, 2, 1)), 5);
@@ -519,9 +512,8 @@ static void prepare_trace(gmd_trace *t)
 }
 
 /* The allocator comes to the same state, and nothing is found in either. */
-static void what_is_not_listed_for_a_capture_does_nothing(void **state)
+TEST(what_is_not_listed_for_a_capture_does_nothing)
 {
-    (void)state;
 #ifdef GMD_TEST_SANITIZED
     const unsigned length = 4, least = 500;
 #else
@@ -582,18 +574,16 @@ static void expect_needs(const char *allocator, scope in, const char *oracle)
     gmd_findings_free(&findings);
 }
 
-static void a_defect_is_found_at_the_length_that_it_needs_and_not_below(void **state)
+TEST(a_defect_is_found_at_the_length_that_it_needs_and_not_below)
 {
-    (void)state;
     const scope three = {.conf = "defect:peak_not_kept", .depth = 3};
     const scope two = {.conf = "defect:pending_kept", .depth = 2};
     expect_needs(GMD_TEST_CACHING_POOL, three, "accounting");
     expect_needs(GMD_TEST_CACHING_POOL, two, "accounting");
 }
 
-static void a_defect_of_private_pools_is_found_likewise(void **state)
+TEST(a_defect_of_private_pools_is_found_likewise)
 {
-    (void)state;
     const scope lost = {.conf = "defect:pytorch145168", .depth = 2, .with_pools = true};
     expect_needs(GMD_TEST_CACHING_POOL, lost, "leak");
 #ifndef GMD_TEST_SANITIZED /* of four requests there are 40,000 sequences */
@@ -604,9 +594,8 @@ static void a_defect_of_private_pools_is_found_likewise(void **state)
 }
 
 /* Segments go back only if they are larger than 32 MiB. */
-static void a_defect_of_captures_is_found_likewise(void **state)
+TEST(a_defect_of_captures_is_found_likewise)
 {
-    (void)state;
     const scope left = {
         .conf = "defect:mode_left", .depth = 1, .with_pools = true, .with_captures = true};
     const scope held = {
@@ -678,9 +667,8 @@ static void expect_shown_by_one_of_seven(const char *requests, const char *conf,
     gmd_trace_free(&w.trace);
 }
 
-static void what_shows_other_defects_of_captures_is_among_the_longer_sequences(void **state)
+TEST(what_shows_other_defects_of_captures_is_among_the_longer_sequences)
 {
-    (void)state;
     expect_shown_by_one_of_seven("begin_capture p0 s1\nalloc a 512 s1\nuse a s1\nfree a\n"
                                  "end_capture p0\nempty_cache\nlaunch p0 s1\n",
                                  "defect:llamacpp26771", "backing");
@@ -710,53 +698,26 @@ static void expect_nothing_in_the_reference(bool with_pools, bool with_captures)
     assert_true(result.states > 100);
 }
 
-static void in_the_reference_there_is_nothing_to_a_depth_of_four(void **state)
+TEST(in_the_reference_there_is_nothing_to_a_depth_of_four)
 {
-    (void)state;
     expect_nothing_in_the_reference(false, false);
 }
 
-static void nor_with_private_pools(void **state)
+TEST(nor_with_private_pools)
 {
-    (void)state;
     expect_nothing_in_the_reference(true, false);
 }
 
-static void nor_with_captures(void **state)
+TEST(nor_with_captures)
 {
-    (void)state;
     expect_nothing_in_the_reference(true, true);
 }
 
-static void an_allocator_without_pools_gets_the_alphabet_without_them(void **state)
+TEST(an_allocator_without_pools_gets_the_alphabet_without_them)
 {
-    (void)state;
     gmd_findings findings = {0};
     const scope with = {.depth = 1, .with_pools = true, .with_captures = true};
     const scope without = {.depth = 1};
     assert_int_equal(look("cudamalloc", with, &findings).runs,
                      look("cudamalloc", without, &findings).runs);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_lengths_are_as_counted_by_hand),
-        cmocka_unit_test(the_first_lengths_with_pools_are_as_counted_by_hand),
-        cmocka_unit_test(the_first_lengths_with_captures_are_as_counted_by_hand),
-        cmocka_unit_test(nothing_is_listed_twice),
-        cmocka_unit_test(the_list_has_one_of_each_class_of_all_sequences),
-        cmocka_unit_test(with_pools_the_list_has_one_of_each_class_too),
-        cmocka_unit_test(so_it_has_with_captures_where_each_request_does_something),
-        cmocka_unit_test(what_is_not_listed_for_a_capture_does_nothing),
-        cmocka_unit_test(a_defect_is_found_at_the_length_that_it_needs_and_not_below),
-        cmocka_unit_test(a_defect_of_private_pools_is_found_likewise),
-        cmocka_unit_test(a_defect_of_captures_is_found_likewise),
-        cmocka_unit_test(what_shows_other_defects_of_captures_is_among_the_longer_sequences),
-        cmocka_unit_test(in_the_reference_there_is_nothing_to_a_depth_of_four),
-        cmocka_unit_test(nor_with_private_pools),
-        cmocka_unit_test(nor_with_captures),
-        cmocka_unit_test(an_allocator_without_pools_gets_the_alphabet_without_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Generated sequences: the same from the same seed, valid whatever the seed, and varied. */
 #include "fuzz_test.h"
 
-#include "generate.h"
+#include "gmd_generate.h"
 
 static const gmd_profile_space everything = {.device_max = 4,
                                              .confs = (const char *const[]){"a:1", "b:2"},
@@ -35,9 +35,8 @@ static char *generated_text(uint64_t seed)
     return generated_in(&everything, seed);
 }
 
-static void the_same_seed_gives_the_same_requests(void **state)
+TEST(the_same_seed_gives_the_same_requests)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
         char *first = generated_text(seed), *second = generated_text(seed);
         assert_string_equal(first, second);
@@ -46,9 +45,8 @@ static void the_same_seed_gives_the_same_requests(void **state)
     }
 }
 
-static void another_seed_gives_other_requests(void **state)
+TEST(another_seed_gives_other_requests)
 {
-    (void)state;
     char *first = generated_text(1), *second = generated_text(2);
     assert_string_not_equal(first, second);
     free(first);
@@ -57,9 +55,8 @@ static void another_seed_gives_other_requests(void **state)
 
 /* The reader of the text form refuses a free of what is not allocated, a device that is not there
  * and all the rest. */
-static void every_sequence_is_a_valid_trace(void **state)
+TEST(every_sequence_is_a_valid_trace)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 2000; seed++) {
         char *text = generated_text(seed);
         gmd_trace trace = parse_or_fail(text);
@@ -69,9 +66,8 @@ static void every_sequence_is_a_valid_trace(void **state)
     }
 }
 
-static void all_kinds_of_requests_come(void **state)
+TEST(all_kinds_of_requests_come)
 {
-    (void)state;
     size_t counts[GMD_OP_COUNT] = {0};
     for (uint64_t seed = 0; seed < 500; seed++) {
         char *text = generated_text(seed);
@@ -87,9 +83,8 @@ static void all_kinds_of_requests_come(void **state)
     }
 }
 
-static void what_a_space_does_not_have_does_not_come(void **state)
+TEST(what_a_space_does_not_have_does_not_come)
 {
-    (void)state;
     static const gmd_profile_space plain = {.capacity_bytes = 64 * GMD_MIB};
     for (uint64_t seed = 0; seed < 200; seed++) {
         gmd_profile profile;
@@ -112,9 +107,8 @@ static void what_a_space_does_not_have_does_not_come(void **state)
 
 /* The gate shapes profiles after they were drawn. A fault of no function was refused with the whole
  * round that it came in. */
-static void what_a_profile_wants_and_a_space_does_not_have_does_not_come(void **state)
+TEST(what_a_profile_wants_and_a_space_does_not_have_does_not_come)
 {
-    (void)state;
     static const gmd_op wanted[] = {GMD_OP_FAULT, GMD_OP_BUDGET, GMD_OP_FRACTION, GMD_OP_RECORD,
                                     GMD_OP_DESTROY};
     static const gmd_profile_space plain = {.capacity_bytes = 64 * GMD_MIB, .has_faults = true};
@@ -136,9 +130,8 @@ static void what_a_profile_wants_and_a_space_does_not_have_does_not_come(void **
     gmd_trace_free(&trace);
 }
 
-static void sizes_come_close_to_what_matters(void **state)
+TEST(sizes_come_close_to_what_matters)
 {
-    (void)state;
     static const uint64_t wanted[] = {512, GMD_MIB, GMD_MIB + 1, 10 * GMD_MIB - 1, 20 * GMD_MIB};
     size_t counts[5] = {0};
     for (uint64_t seed = 0; seed < 500; seed++) {
@@ -166,9 +159,8 @@ static unsigned count_lines(const char *text, const char *word)
     return count;
 }
 
-static void what_is_left_out_does_not_come(void **state)
+TEST(what_is_left_out_does_not_come)
 {
-    (void)state;
     gmd_profile_space space = everything;
     char unknown[32];
     assert_true(gmd_profile_leave_out(&space, "fault,destroy,threads,devices,fraction", unknown));
@@ -182,27 +174,10 @@ static void what_is_left_out_does_not_come(void **state)
     }
 }
 
-static void a_name_of_nothing_is_told(void **state)
+TEST(a_name_of_nothing_is_told)
 {
-    (void)state;
     gmd_profile_space space = everything;
     char unknown[32];
     assert_false(gmd_profile_leave_out(&space, "fault,x,huge", unknown));
     assert_string_equal(unknown, "x");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_seed_gives_the_same_requests),
-        cmocka_unit_test(another_seed_gives_other_requests),
-        cmocka_unit_test(every_sequence_is_a_valid_trace),
-        cmocka_unit_test(all_kinds_of_requests_come),
-        cmocka_unit_test(what_a_space_does_not_have_does_not_come),
-        cmocka_unit_test(what_a_profile_wants_and_a_space_does_not_have_does_not_come),
-        cmocka_unit_test(sizes_come_close_to_what_matters),
-        cmocka_unit_test(what_is_left_out_does_not_come),
-        cmocka_unit_test(a_name_of_nothing_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * processes. */
 #include "fuzz_test.h"
 
-#include "jobs.h"
+#include "gmd_jobs.h"
 
 #include <dirent.h>
 #include <sys/mman.h>
@@ -50,9 +50,8 @@ static void search_with_jobs(campaign *c, unsigned jobs)
     demand_ok(gmd_search_jobs(&c->options, jobs, &c->findings, &c->result, &error), &error);
 }
 
-static void new_states_fill_the_corpus(void **state)
+TEST(new_states_fill_the_corpus)
 {
-    (void)state;
     campaign c;
     set_up(&c, "reference", 1, 200);
     search(&c);
@@ -62,9 +61,8 @@ static void new_states_fill_the_corpus(void **state)
     tear_down(&c);
 }
 
-static void the_same_seed_makes_the_same_corpus(void **state)
+TEST(the_same_seed_makes_the_same_corpus)
 {
-    (void)state;
     campaign first, second;
     set_up(&first, "reference", 5, 200);
     set_up(&second, "reference", 5, 200);
@@ -93,9 +91,8 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-static void a_campaign_goes_on_where_another_one_ended(void **state)
+TEST(a_campaign_goes_on_where_another_one_ended)
 {
-    (void)state;
     char folder[] = "/tmp/gmd-test-guided-XXXXXX";
     assert_non_null(mkdtemp(folder));
     campaign first, second;
@@ -112,9 +109,8 @@ static void a_campaign_goes_on_where_another_one_ended(void **state)
     remove_folder(folder);
 }
 
-static void several_processes_find_a_defect_once(void **state)
+TEST(several_processes_find_a_defect_once)
 {
-    (void)state;
     campaign c;
     setenv("GMD_PLANT", "wrong_sum", 1);
     set_up(&c, GMD_TEST_PLANTED, 1, 200);
@@ -129,9 +125,8 @@ static void several_processes_find_a_defect_once(void **state)
     tear_down(&c);
 }
 
-static void several_processes_share_what_they_learn(void **state)
+TEST(several_processes_share_what_they_learn)
 {
-    (void)state;
     campaign c;
     set_up(&c, "reference", 1, 301);
     search_with_jobs(&c, 2);
@@ -139,16 +134,4 @@ static void several_processes_share_what_they_learn(void **state)
     assert_true(c.result.status.features > 100);
     assert_int_equal(c.findings.count, 0);
     tear_down(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_states_fill_the_corpus),
-        cmocka_unit_test(the_same_seed_makes_the_same_corpus),
-        cmocka_unit_test(a_campaign_goes_on_where_another_one_ended),
-        cmocka_unit_test(several_processes_find_a_defect_once),
-        cmocka_unit_test(several_processes_share_what_they_learn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,13 @@
  * comes back from its bytes with all that runs. */
 #include "fuzz_test.h"
 
-#include "generate.h"
 #include "gmd_cuda_lists.h"
 #include "gmd_file.h"
+#include "gmd_generate.h"
 #include "gmd_history.h"
+#include "gmd_input_format.h"
+#include "gmd_input_pools.h"
 #include "gmd_pool_book.h"
-#include "input_format.h"
-#include "input_pools.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -129,9 +129,8 @@ static gmd_trace decoded(const uint8_t *data, size_t size)
     return trace;
 }
 
-static void any_bytes_are_a_trace_that_its_text_gives_again(void **state)
+TEST(any_bytes_are_a_trace_that_its_text_gives_again)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 3000; seed++) {
         uint8_t data[1500];
         size_t size = gmd_random_derive(seed, 0) % sizeof data;
@@ -147,9 +146,8 @@ static void any_bytes_are_a_trace_that_its_text_gives_again(void **state)
     }
 }
 
-static void any_bytes_are_a_trace_that_its_bytes_give_again(void **state)
+TEST(any_bytes_are_a_trace_that_its_bytes_give_again)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 3000; seed++) {
         uint8_t data[1500], *encoded;
         size_t size = gmd_random_derive(seed, 0) % sizeof data, encoded_size;
@@ -165,9 +163,8 @@ static void any_bytes_are_a_trace_that_its_bytes_give_again(void **state)
     }
 }
 
-static void a_trace_that_is_used_again_is_as_good_as_a_new_one(void **state)
+TEST(a_trace_that_is_used_again_is_as_good_as_a_new_one)
 {
-    (void)state;
     gmd_trace used;
     gmd_error error = {""};
     gmd_trace_init(&used);
@@ -186,9 +183,8 @@ static void a_trace_that_is_used_again_is_as_good_as_a_new_one(void **state)
     gmd_trace_free(&used);
 }
 
-static void no_bytes_are_a_trace_without_requests(void **state)
+TEST(no_bytes_are_a_trace_without_requests)
 {
-    (void)state;
     gmd_trace trace = decoded(NULL, 0);
     char *text = text_of(&trace);
     assert_string_equal(text, "gmd-trace 1\nstreams s0 s1 s2 s3\n");
@@ -197,9 +193,8 @@ static void no_bytes_are_a_trace_without_requests(void **state)
 }
 
 /* Records of kind 15 are as old as inputs; the header's number of pools came later. */
-static void a_record_of_a_pool_is_an_allocation_where_there_are_no_pools(void **state)
+TEST(a_record_of_a_pool_is_an_allocation_where_there_are_no_pools)
 {
-    (void)state;
     uint8_t data[GMD_INPUT_HEADER + GMD_INPUT_RECORD] = {0};
     data[GMD_INPUT_AT_STREAMS] = 1;
     data[GMD_INPUT_HEADER] = GMD_RECORD_POOL;
@@ -212,9 +207,8 @@ static void a_record_of_a_pool_is_an_allocation_where_there_are_no_pools(void **
     gmd_trace_free(&with);
 }
 
-static void what_no_pool_allows_is_left_out(void **state)
+TEST(what_no_pool_allows_is_left_out)
 {
-    (void)state;
     uint8_t data[GMD_INPUT_HEADER + 5 * GMD_INPUT_RECORD] = {0};
     static const uint8_t acts[5] = {GMD_POOL_END, GMD_POOL_BEGIN, GMD_POOL_BEGIN_ON,
                                     GMD_POOL_RELEASE, GMD_POOL_END};
@@ -233,9 +227,8 @@ static void what_no_pool_allows_is_left_out(void **state)
     gmd_trace_free(&trace);
 }
 
-static void records_of_pools_capture_and_launch(void **state)
+TEST(records_of_pools_capture_and_launch)
 {
-    (void)state;
     uint8_t data[GMD_INPUT_HEADER + 7 * GMD_INPUT_RECORD] = {0};
     static const uint8_t acts[7] = {GMD_POOL_LAUNCH,  GMD_POOL_CAPTURE, GMD_POOL_CAPTURE,
                                     GMD_POOL_RELEASE, GMD_POOL_END,     GMD_POOL_LAUNCH,
@@ -257,9 +250,8 @@ static void records_of_pools_capture_and_launch(void **state)
     gmd_trace_free(&trace);
 }
 
-static void a_free_without_a_live_block_is_left_out(void **state)
+TEST(a_free_without_a_live_block_is_left_out)
 {
-    (void)state;
     uint8_t data[GMD_INPUT_HEADER + 3 * GMD_INPUT_RECORD] = {0};
     data[GMD_INPUT_AT_STREAMS] = 1;
     data[GMD_INPUT_HEADER] = GMD_OP_FREE;
@@ -274,9 +266,8 @@ static void a_free_without_a_live_block_is_left_out(void **state)
 }
 
 /* Of 32 MiB, with a block of 1 MiB live. */
-static void boundary_codes_give_sizes_that_matter(void **state)
+TEST(boundary_codes_give_sizes_that_matter)
 {
-    (void)state;
     static const struct {
         gmd_input_boundary what;
         uint32_t step, pick;
@@ -325,9 +316,8 @@ static void demand_round_trip(const gmd_trace *trace, const char *what)
     gmd_trace_free(&again);
 }
 
-static void what_a_record_has_no_room_for_comes_back(void **state)
+TEST(what_a_record_has_no_room_for_comes_back)
 {
-    (void)state;
     gmd_trace trace = parse_or_fail("gmd-trace 1\n"
                                     "devices 16\n"
                                     "capacity 18446744073709551615\n"
@@ -350,9 +340,8 @@ static void what_a_record_has_no_room_for_comes_back(void **state)
     gmd_trace_free(&trace);
 }
 
-static void hundreds_of_streams_and_all_threads_come_back(void **state)
+TEST(hundreds_of_streams_and_all_threads_come_back)
 {
-    (void)state;
     size_t room = 400000, at = 0;
     char *text = malloc(room);
     at += (size_t)snprintf(text, room, "gmd-trace 1\n");
@@ -369,9 +358,8 @@ static void hundreds_of_streams_and_all_threads_come_back(void **state)
     free(text);
 }
 
-static void the_oldest_of_100000_blocks_comes_back(void **state)
+TEST(the_oldest_of_100000_blocks_comes_back)
 {
-    (void)state;
     gmd_trace trace;
     gmd_error error = {""};
     gmd_trace_init(&trace);
@@ -416,16 +404,14 @@ static size_t round_trip_files(const char *folder)
     return done;
 }
 
-static void every_case_of_the_project_comes_back(void **state)
+TEST(every_case_of_the_project_comes_back)
 {
-    (void)state;
     assert_true(round_trip_files(GMD_TEST_SOURCE_DIR "/tests") > 100);
     assert_true(round_trip_files(GMD_TEST_SOURCE_DIR "/fuzz/cases") > 50);
 }
 
-static void a_recorded_history_comes_back(void **state)
+TEST(a_recorded_history_comes_back)
 {
-    (void)state;
     gmd_snapshot snapshot;
     gmd_history history;
     gmd_error error = {""};
@@ -441,9 +427,8 @@ static void a_recorded_history_comes_back(void **state)
     gmd_snapshot_free(&snapshot);
 }
 
-static void what_the_campaign_makes_comes_back(void **state)
+TEST(what_the_campaign_makes_comes_back)
 {
-    (void)state;
     const gmd_profile_space space = {.device_max = 4,
                                      .confs = gmd_profile_confs,
                                      .conf_count = gmd_profile_conf_count,
@@ -470,9 +455,8 @@ static void what_the_campaign_makes_comes_back(void **state)
 
 /* --- refusals ---------------------------------------------------------------------------- */
 
-static void a_fault_of_no_known_function_is_no_input(void **state)
+TEST(a_fault_of_no_known_function_is_no_input)
 {
-    (void)state;
     gmd_trace trace = parse_or_fail("gmd-trace 1\nfault cudaNone 1 2\n");
     uint8_t *data;
     size_t size;
@@ -483,9 +467,8 @@ static void a_fault_of_no_known_function_is_no_input(void **state)
     gmd_trace_free(&trace);
 }
 
-static void a_free_of_a_block_that_is_not_live_is_no_input(void **state)
+TEST(a_free_of_a_block_that_is_not_live_is_no_input)
 {
-    (void)state;
     gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1 s0\nfree a\n");
     uint8_t *data;
     size_t size;
@@ -507,9 +490,8 @@ static bool is_in_the_table(const char *function)
     return at < gmd_input_function_count;
 }
 
-static void every_function_of_the_device_can_be_named(void **state)
+TEST(every_function_of_the_device_can_be_named)
 {
-    (void)state;
     static const char *const names[] = {
 #define NAME(result, name, parameters, arguments) #name,
         GMD_CUDART_FUNCTIONS(NAME) GMD_CUDART_FURTHER_FUNCTIONS(NAME)
@@ -524,9 +506,8 @@ static void every_function_of_the_device_can_be_named(void **state)
     assert_int_equal(gmd_input_function_count, sizeof names / sizeof *names);
 }
 
-static void the_campaigns_settings_have_codes(void **state)
+TEST(the_campaigns_settings_have_codes)
 {
-    (void)state;
     for (size_t i = 0; i < gmd_profile_conf_count; i++) {
         uint32_t code = 1;
         while (code < gmd_input_conf_count &&
@@ -537,9 +518,8 @@ static void the_campaigns_settings_have_codes(void **state)
     }
 }
 
-static void a_file_is_read_in_either_form(void **state)
+TEST(a_file_is_read_in_either_form)
 {
-    (void)state;
     static const char text[] = "gmd-trace 1\nalloc b0 1MiB s0\n";
     gmd_trace first, second;
     uint8_t *data;
@@ -559,9 +539,8 @@ static void a_file_is_read_in_either_form(void **state)
 
 /* Sixty-four requests, as a mutator leaves them. The bound is far above what it takes (docs/
  * fuzzing.md has the figure): on a busy machine, and under sanitizers, it is to hold, too. */
-static void decoding_is_fast(void **state)
+TEST(decoding_is_fast)
 {
-    (void)state;
     enum { INPUTS = 64, ROUNDS = 300, BYTES = GMD_INPUT_HEADER + 64 * GMD_INPUT_RECORD };
     static uint8_t data[INPUTS][BYTES];
     gmd_trace trace;
@@ -582,32 +561,4 @@ static void decoding_is_fast(void **state)
     print_message("%.0f ns for an input of 64 records\n", ns / (INPUTS * ROUNDS));
     assert_true(ns / (INPUTS * ROUNDS) < 100000);
     gmd_trace_free(&trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_bytes_are_a_trace_that_its_text_gives_again),
-        cmocka_unit_test(any_bytes_are_a_trace_that_its_bytes_give_again),
-        cmocka_unit_test(a_trace_that_is_used_again_is_as_good_as_a_new_one),
-        cmocka_unit_test(no_bytes_are_a_trace_without_requests),
-        cmocka_unit_test(a_record_of_a_pool_is_an_allocation_where_there_are_no_pools),
-        cmocka_unit_test(what_no_pool_allows_is_left_out),
-        cmocka_unit_test(records_of_pools_capture_and_launch),
-        cmocka_unit_test(a_free_without_a_live_block_is_left_out),
-        cmocka_unit_test(boundary_codes_give_sizes_that_matter),
-        cmocka_unit_test(what_a_record_has_no_room_for_comes_back),
-        cmocka_unit_test(hundreds_of_streams_and_all_threads_come_back),
-        cmocka_unit_test(the_oldest_of_100000_blocks_comes_back),
-        cmocka_unit_test(every_case_of_the_project_comes_back),
-        cmocka_unit_test(a_recorded_history_comes_back),
-        cmocka_unit_test(what_the_campaign_makes_comes_back),
-        cmocka_unit_test(a_fault_of_no_known_function_is_no_input),
-        cmocka_unit_test(a_free_of_a_block_that_is_not_live_is_no_input),
-        cmocka_unit_test(every_function_of_the_device_can_be_named),
-        cmocka_unit_test(the_campaigns_settings_have_codes),
-        cmocka_unit_test(a_file_is_read_in_either_form),
-        cmocka_unit_test(decoding_is_fast),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

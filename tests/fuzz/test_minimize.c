@@ -1,9 +1,9 @@
 /* The minimiser keeps the lines that matter, and nothing else. */
 #include "fuzz_test.h"
 
-#include "minimize.h"
+#include "gmd_minimize.h"
 
-#include "generate.h"
+#include "gmd_generate.h"
 
 static const gmd_minimize_limits no_limits = {0};
 
@@ -46,9 +46,8 @@ static gmd_trace five_hundred_requests(uint64_t seed)
 }
 
 /* The planted allocator hands out a live block again from its third allocation on. */
-static void five_hundred_requests_shrink_to_the_three_that_matter(void **state)
+TEST(five_hundred_requests_shrink_to_the_three_that_matter)
 {
-    (void)state;
     gmd_trace trace = five_hundred_requests(7);
     gmd_minimized result;
     char *text = minimized_text(&trace, "overlap", &result);
@@ -64,9 +63,8 @@ static void five_hundred_requests_shrink_to_the_three_that_matter(void **state)
     gmd_trace_free(&trace);
 }
 
-static void pools_that_do_not_matter_go(void **state)
+TEST(pools_that_do_not_matter_go)
 {
-    (void)state;
     gmd_minimized result;
     gmd_trace trace = parse_or_fail("gmd-trace 1\nbegin_pool p s1\nalloc a 1 s1\nalloc b 1 s1\n"
                                     "end_pool p\nalloc c 1 s1\nrelease_pool p\n");
@@ -76,9 +74,8 @@ static void pools_that_do_not_matter_go(void **state)
     gmd_trace_free(&trace);
 }
 
-static void pools_that_matter_stay_and_are_numbered_anew(void **state)
+TEST(pools_that_matter_stay_and_are_numbered_anew)
 {
-    (void)state;
     gmd_minimized result;
     gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:pytorch114320\n"
                                     "begin_pool other s2\nalloc x 1 s3\nend_pool other\n"
@@ -95,9 +92,8 @@ static void pools_that_matter_stay_and_are_numbered_anew(void **state)
     gmd_trace_free(&trace);
 }
 
-static void a_capture_that_matters_stays_with_its_end_and_its_launches(void **state)
+TEST(a_capture_that_matters_stays_with_its_end_and_its_launches)
 {
-    (void)state;
     gmd_minimized result;
     gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:llamacpp26771\n"
                                     "begin_capture other s2\nalloc x 1 s2\nend_capture other\n"
@@ -118,9 +114,8 @@ static void a_capture_that_matters_stays_with_its_end_and_its_launches(void **st
     gmd_trace_free(&trace);
 }
 
-static void a_capture_that_only_opens_a_pool_becomes_a_pool(void **state)
+TEST(a_capture_that_only_opens_a_pool_becomes_a_pool)
 {
-    (void)state;
     gmd_minimized result;
     gmd_trace trace = parse_or_fail("gmd-trace 1\nconf defect:pytorch114320\n"
                                     "begin_capture p s1\nalloc a 20MiB s1\nuse a s1\nfree a\n"
@@ -133,9 +128,8 @@ static void a_capture_that_only_opens_a_pool_becomes_a_pool(void **state)
     gmd_trace_free(&trace);
 }
 
-static void the_same_input_gives_the_same_result_after_as_many_tries(void **state)
+TEST(the_same_input_gives_the_same_result_after_as_many_tries)
 {
-    (void)state;
     gmd_minimized first_result, second_result;
     gmd_trace first_trace = five_hundred_requests(9), second_trace = five_hundred_requests(9);
     char *first = minimized_text(&first_trace, "leak", &first_result);
@@ -148,9 +142,8 @@ static void the_same_input_gives_the_same_result_after_as_many_tries(void **stat
     gmd_trace_free(&second_trace);
 }
 
-static void what_matters_stays(void **state)
+TEST(what_matters_stays)
 {
-    (void)state;
     gmd_trace trace = parse_or_fail("gmd-trace 1\n"
                                     "capacity 64MiB\n"
                                     "alloc a 1000 s1\n"
@@ -170,9 +163,8 @@ static void what_matters_stays(void **state)
     gmd_trace_free(&trace);
 }
 
-static void a_crash_is_minimised_like_any_other_verdict(void **state)
+TEST(a_crash_is_minimised_like_any_other_verdict)
 {
-    (void)state;
     gmd_trace trace = five_hundred_requests(3);
     gmd_minimized result;
     free(minimized_text(&trace, "crash", &result));
@@ -181,50 +173,8 @@ static void a_crash_is_minimised_like_any_other_verdict(void **state)
     gmd_trace_free(&trace);
 }
 
-static void a_limit_ends_it_with_the_smallest_so_far(void **state)
+TEST(threads_that_do_not_matter_go_at_once)
 {
-    (void)state;
-    gmd_run_options options = options_for(GMD_TEST_PLANTED);
-    gmd_runner runner;
-    gmd_minimize_limits limits = {.tries = 3};
-    gmd_cause cause = {.oracle = "overlap"};
-    gmd_minimized result;
-    gmd_error error = {""};
-    const gmd_outcome *outcome;
-    gmd_trace trace = five_hundred_requests(7);
-    setenv("GMD_PLANT", "overlap", 1);
-    gmd_runner_init(&runner, &options);
-    demand_ok(gmd_runner_run(&runner, &trace, &outcome, &error), &error);
-    gmd_cause_of(&outcome->violations[0], &cause);
-    demand_ok(gmd_minimize(&trace, &runner, &cause, &limits, &result, &error), &error);
-    gmd_runner_close(&runner);
-    unsetenv("GMD_PLANT");
-    assert_false(result.is_complete);
-    assert_int_equal(result.tries, 3);
-    gmd_trace_free(&trace);
-}
-
-static void a_case_without_the_verdict_is_refused(void **state)
-{
-    (void)state;
-    gmd_run_options options = options_for("reference");
-    gmd_runner runner;
-    gmd_cause cause = {.oracle = "overlap", .text = "of #"};
-    gmd_minimized result;
-    gmd_error error = {""};
-    gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1 s1\n");
-    gmd_runner_init(&runner, &options);
-    assert_int_equal(gmd_minimize(&trace, &runner, &cause, &no_limits, &result, &error),
-                     GMD_BAD_INPUT);
-    assert_string_equal(error.text, "the requests do not end with this verdict: overlap: of #");
-    assert_int_equal(trace.count, 1);
-    gmd_runner_close(&runner);
-    gmd_trace_free(&trace);
-}
-
-static void threads_that_do_not_matter_go_at_once(void **state)
-{
-    (void)state;
     gmd_trace trace = parse_or_fail("gmd-trace 1\n"
                                     "interleave seed 3\n"
                                     "alloc a 1 s1\n"
@@ -243,9 +193,8 @@ static void threads_that_do_not_matter_go_at_once(void **state)
 }
 
 /* Two threads find room for one, under a seed that nobody knows for the shorter case. */
-static void a_race_shrinks_to_the_requests_that_race(void **state)
+TEST(a_race_shrinks_to_the_requests_that_race)
 {
-    (void)state;
     static const char noise[] = "alloc %c%d 1MiB s1\nuse %c%d s2 10us\nfree %c%d\nsync s1\n";
     char text[4096];
     int length = snprintf(text, sizeof text,
@@ -281,21 +230,41 @@ static void a_race_shrinks_to_the_requests_that_race(void **state)
     gmd_trace_free(&trace);
 }
 
-int main(void)
+TEST(a_limit_ends_it_with_the_smallest_so_far)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(five_hundred_requests_shrink_to_the_three_that_matter),
-        cmocka_unit_test(pools_that_do_not_matter_go),
-        cmocka_unit_test(pools_that_matter_stay_and_are_numbered_anew),
-        cmocka_unit_test(a_capture_that_matters_stays_with_its_end_and_its_launches),
-        cmocka_unit_test(a_capture_that_only_opens_a_pool_becomes_a_pool),
-        cmocka_unit_test(the_same_input_gives_the_same_result_after_as_many_tries),
-        cmocka_unit_test(what_matters_stays),
-        cmocka_unit_test(a_crash_is_minimised_like_any_other_verdict),
-        cmocka_unit_test(threads_that_do_not_matter_go_at_once),
-        cmocka_unit_test(a_race_shrinks_to_the_requests_that_race),
-        cmocka_unit_test(a_limit_ends_it_with_the_smallest_so_far),
-        cmocka_unit_test(a_case_without_the_verdict_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    gmd_run_options options = options_for(GMD_TEST_PLANTED);
+    gmd_runner runner;
+    gmd_minimize_limits limits = {.tries = 3};
+    gmd_cause cause = {.oracle = "overlap"};
+    gmd_minimized result;
+    gmd_error error = {""};
+    const gmd_outcome *outcome;
+    gmd_trace trace = five_hundred_requests(7);
+    setenv("GMD_PLANT", "overlap", 1);
+    gmd_runner_init(&runner, &options);
+    demand_ok(gmd_runner_run(&runner, &trace, &outcome, &error), &error);
+    gmd_cause_of(&outcome->violations[0], &cause);
+    demand_ok(gmd_minimize(&trace, &runner, &cause, &limits, &result, &error), &error);
+    gmd_runner_close(&runner);
+    unsetenv("GMD_PLANT");
+    assert_false(result.is_complete);
+    assert_int_equal(result.tries, 3);
+    gmd_trace_free(&trace);
+}
+
+TEST(a_case_without_the_verdict_is_refused)
+{
+    gmd_run_options options = options_for("reference");
+    gmd_runner runner;
+    gmd_cause cause = {.oracle = "overlap", .text = "of #"};
+    gmd_minimized result;
+    gmd_error error = {""};
+    gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1 s1\n");
+    gmd_runner_init(&runner, &options);
+    assert_int_equal(gmd_minimize(&trace, &runner, &cause, &no_limits, &result, &error),
+                     GMD_BAD_INPUT);
+    assert_string_equal(error.text, "the requests do not end with this verdict: overlap: of #");
+    assert_int_equal(trace.count, 1);
+    gmd_runner_close(&runner);
+    gmd_trace_free(&trace);
 }

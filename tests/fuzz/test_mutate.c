@@ -2,9 +2,9 @@
  * same seed; and what one kind of change says it does. */
 #include "fuzz_test.h"
 
-#include "input_format.h"
-#include "mutate.h"
-#include "random.h"
+#include "gmd_input_format.h"
+#include "gmd_mutate.h"
+#include "gmd_random.h"
 
 enum { ROOM = 2000 };
 
@@ -56,9 +56,8 @@ static bool is_whole(size_t size)
 /* --- all changes ------------------------------------------------------------------------- */
 
 /* A byte behind the room is watched: a change that wrote there would be no change of the input. */
-static void what_is_made_is_whole_records_within_the_room(void **state)
+TEST(what_is_made_is_whole_records_within_the_room)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20000; seed++) {
         gmd_random random = {seed};
         uint8_t data[600];
@@ -73,9 +72,8 @@ static void what_is_made_is_whole_records_within_the_room(void **state)
     }
 }
 
-static void the_same_seed_makes_the_same_change(void **state)
+TEST(the_same_seed_makes_the_same_change)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 500; seed++) {
         input first = grown(seed), second = grown(seed);
         assert_int_equal(first.size, second.size);
@@ -83,9 +81,8 @@ static void the_same_seed_makes_the_same_change(void **state)
     }
 }
 
-static void most_changes_make_another_trace(void **state)
+TEST(most_changes_make_another_trace)
 {
-    (void)state;
     size_t others = 0;
     for (uint64_t seed = 0; seed < 1000; seed++) {
         input in = grown(seed);
@@ -99,9 +96,8 @@ static void most_changes_make_another_trace(void **state)
     assert_true(others > 900);
 }
 
-static void every_kind_changes_something(void **state)
+TEST(every_kind_changes_something)
 {
-    (void)state;
     for (int kind = 0; kind < GMD_MUTATION_COUNT; kind++) {
         size_t others = 0;
         for (uint64_t seed = 0; seed < 200; seed++) {
@@ -116,9 +112,8 @@ static void every_kind_changes_something(void **state)
 }
 
 /* From nothing, within a few hundred inputs, every request there is. */
-static void all_requests_come_from_an_empty_input(void **state)
+TEST(all_requests_come_from_an_empty_input)
 {
-    (void)state;
     uint64_t seen[GMD_OP_COUNT] = {0}, faults = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
         input in = grown(seed);
@@ -166,9 +161,8 @@ static bool frees_in_order(const char *text, const uint64_t *sizes, size_t count
     return at == count;
 }
 
-static void most_insertions_leave_the_others_their_blocks(void **state)
+TEST(most_insertions_leave_the_others_their_blocks)
 {
-    (void)state;
     static const uint64_t sizes[] = {2 * GMD_MIB, GMD_MIB, 3 * GMD_MIB};
     size_t kept = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
@@ -181,9 +175,8 @@ static void most_insertions_leave_the_others_their_blocks(void **state)
     assert_true(kept > 200); /* a free may be what is put in, and a quarter does not look */
 }
 
-static void a_moved_free_frees_the_same_block(void **state)
+TEST(a_moved_free_frees_the_same_block)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 400; seed++) {
         input in = bytes_of(blocks);
         in.size = gmd_mutate_once(GMD_MUTATE_MOVE_FREE, in.data, in.size, sizeof in.data, seed);
@@ -195,9 +188,8 @@ static void a_moved_free_frees_the_same_block(void **state)
     }
 }
 
-static void a_moved_free_comes_earlier_and_later(void **state)
+TEST(a_moved_free_comes_earlier_and_later)
 {
-    (void)state;
     static const char short_one[] = "gmd-trace 1\nalloc b0 1MiB s0\nalloc b1 2MiB s0\n"
                                     "free b0\nalloc b2 3MiB s0\n";
     bool is_earlier = false, is_later = false;
@@ -214,9 +206,8 @@ static void a_moved_free_comes_earlier_and_later(void **state)
     assert_true(is_earlier && is_later);
 }
 
-static void another_blocks_size_is_one_that_is_there(void **state)
+TEST(another_blocks_size_is_one_that_is_there)
 {
-    (void)state;
     bool is_changed = false;
     for (uint64_t seed = 0; seed < 100; seed++) {
         input in = bytes_of(blocks);
@@ -236,9 +227,8 @@ static void another_blocks_size_is_one_that_is_there(void **state)
 
 /* --- of two ------------------------------------------------------------------------------ */
 
-static void crossed_inputs_have_requests_of_both(void **state)
+TEST(crossed_inputs_have_requests_of_both)
 {
-    (void)state;
     size_t mixed = 0;
     input a = bytes_of("gmd-trace 1\nalloc b0 1MiB s0\nfree b0\nalloc b1 1MiB s0\nfree b1\n");
     input b = bytes_of("gmd-trace 1\nalloc b0 7MiB s0\nempty_cache\nalloc b1 7MiB s0\nsync\n");
@@ -253,9 +243,8 @@ static void crossed_inputs_have_requests_of_both(void **state)
     assert_true(mixed > 100);
 }
 
-static void crossed_inputs_stay_within_the_room(void **state)
+TEST(crossed_inputs_stay_within_the_room)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 3000; seed++) {
         input a = grown(seed % 20), b = grown(seed % 20 + 100);
         gmd_random random = {seed};
@@ -268,22 +257,4 @@ static void crossed_inputs_stay_within_the_room(void **state)
         assert_true(size <= most && (!size || is_whole(size)));
         assert_int_equal(out[most], 0xab);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_made_is_whole_records_within_the_room),
-        cmocka_unit_test(the_same_seed_makes_the_same_change),
-        cmocka_unit_test(most_changes_make_another_trace),
-        cmocka_unit_test(every_kind_changes_something),
-        cmocka_unit_test(all_requests_come_from_an_empty_input),
-        cmocka_unit_test(most_insertions_leave_the_others_their_blocks),
-        cmocka_unit_test(a_moved_free_frees_the_same_block),
-        cmocka_unit_test(a_moved_free_comes_earlier_and_later),
-        cmocka_unit_test(another_blocks_size_is_one_that_is_there),
-        cmocka_unit_test(crossed_inputs_have_requests_of_both),
-        cmocka_unit_test(crossed_inputs_stay_within_the_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,8 @@
  * and an input finds nothing of what the one before it set. */
 #include "fuzz_test.h"
 
-#include "generate.h"
-#include "runner.h"
+#include "gmd_generate.h"
+#include "gmd_runner.h"
 
 #define INPUT_MAX 40
 
@@ -65,9 +65,8 @@ static void expect_all_pass(scouting *s)
     end(s);
 }
 
-static void inputs_that_show_nothing_all_pass(void **state)
+TEST(inputs_that_show_nothing_all_pass)
 {
-    (void)state;
     static const gmd_profile_space space = {.capacity_bytes = GMD_GIB,
                                             .device_max = 2,
                                             .has_fraction = true,
@@ -90,9 +89,8 @@ static void inputs_that_show_nothing_all_pass(void **state)
     expect_all_pass(s);
 }
 
-static void what_an_input_sets_does_not_concern_the_next(void **state)
+TEST(what_an_input_sets_does_not_concern_the_next)
 {
-    (void)state;
     static const char *const settings[] = {"fraction 0.1\n",
                                            "budget 0\n",
                                            "fault cudaMalloc 2 2 every\n",
@@ -107,9 +105,8 @@ static void what_an_input_sets_does_not_concern_the_next(void **state)
     expect_all_pass(s);
 }
 
-static void the_questions_after_a_refusal_leave_nothing_either(void **state)
+TEST(the_questions_after_a_refusal_leave_nothing_either)
 {
-    (void)state;
     scouting *s = scouting_of("reference");
     for (int i = 0; i < 5; i++) {
         add(s, "alloc a 30MiB s1\nalloc b 50MiB s1\nalloc c 60MiB s1\nalloc d 20MiB s2\n", 1);
@@ -119,9 +116,8 @@ static void the_questions_after_a_refusal_leave_nothing_either(void **state)
 }
 
 /* The planted allocator crashes in the third allocation of a process. */
-static void an_input_that_ends_the_process_is_suspected(void **state)
+TEST(an_input_that_ends_the_process_is_suspected)
 {
-    (void)state;
     scouting *s = scouting_of(GMD_TEST_PLANTED);
     add(s, "alloc a 1 s1\n", 0);
     add(s, "alloc a 1 s1\nalloc b 1 s1\n", 0);
@@ -133,9 +129,8 @@ static void an_input_that_ends_the_process_is_suspected(void **state)
     end(s);
 }
 
-static void what_an_input_shows_only_after_others_it_does_not_show_alone(void **state)
+TEST(what_an_input_shows_only_after_others_it_does_not_show_alone)
 {
-    (void)state;
     scouting *s = scouting_of(GMD_TEST_PLANTED);
     const gmd_outcome *outcome;
     gmd_error error = {""};
@@ -162,33 +157,17 @@ static void expect_suspect_with(const char *requests, uint64_t probed_refusal, b
     end(s);
 }
 
-static void a_refusal_is_looked_into_where_that_is_wanted(void **state)
+TEST(a_refusal_is_looked_into_where_that_is_wanted)
 {
-    (void)state;
     static const char requests[] = "alloc a 40MiB s1\nfree a\nalloc b 50MiB s1\n";
     expect_suspect_with(requests, 1, true);
     expect_suspect_with(requests, 2, false);
     expect_suspect_with(requests, 0, false);
 }
 
-static void a_refusal_beside_what_is_live_is_not_counted_among_the_doubtful(void **state)
+TEST(a_refusal_beside_what_is_live_is_not_counted_among_the_doubtful)
 {
-    (void)state;
     static const char requests[] = "alloc a 40MiB s1\nalloc x 50MiB s1\nfree a\nalloc b 50MiB s1\n";
     expect_suspect_with(requests, GMD_DOUBTFUL_REFUSAL(1), true);
     expect_suspect_with(requests, GMD_DOUBTFUL_REFUSAL(2), false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inputs_that_show_nothing_all_pass),
-        cmocka_unit_test(what_an_input_sets_does_not_concern_the_next),
-        cmocka_unit_test(the_questions_after_a_refusal_leave_nothing_either),
-        cmocka_unit_test(an_input_that_ends_the_process_is_suspected),
-        cmocka_unit_test(what_an_input_shows_only_after_others_it_does_not_show_alone),
-        cmocka_unit_test(a_refusal_is_looked_into_where_that_is_wanted),
-        cmocka_unit_test(a_refusal_beside_what_is_live_is_not_counted_among_the_doubtful),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "fuzz_test.h"
 
 #include "gmd_interpose.h"
-#include "search.h"
+#include "gmd_search.h"
 
 #include <unistd.h>
 
@@ -45,9 +45,8 @@ static void expect_found(const char *plant, const char *oracle)
 }
 
 #define PLANT_TEST(plant, oracle)                                                                  \
-    static void plant##_is_found_as_##oracle(void **state)                                         \
+    TEST(plant##_is_found_as_##oracle)                                                             \
     {                                                                                              \
-        (void)state;                                                                               \
         expect_found(#plant, #oracle);                                                             \
     }
 
@@ -66,62 +65,6 @@ PLANT_TEST(hang, progress)
 PLANT_TEST(crash_init, progress)
 PLANT_TEST(crash_exit, progress)
 
-static bool has_target(const char *allocator, const char *conf, const char *function)
-{
-    gmd_run_options run = options_for(allocator);
-    gmd_profile_space space = {.confs = &conf, .conf_count = conf != NULL};
-    gmd_error error = {""};
-    demand_ok(gmd_search_find_space(&space, &run, &error), &error);
-    bool has = false;
-    for (uint32_t i = 0; i < space.fault_target_count; i++) {
-        has = has || strcmp(space.fault_targets[i].function, function) == 0;
-    }
-    return has;
-}
-
-static void what_can_fail_is_what_the_allocator_calls(void **state)
-{
-    (void)state;
-    assert_true(has_target("reference", NULL, "cudaMalloc"));
-    assert_true(has_target("reference", NULL, "cudaEventCreateWithFlags"));
-    assert_true(has_target("cudamallocasync", NULL, "cudaMallocAsync"));
-    assert_false(has_target("cudamalloc", NULL, "cudaMallocAsync"));
-}
-
-static void settings_lead_to_calls_of_their_own(void **state)
-{
-    (void)state;
-    assert_false(has_target("reference", NULL, "cuMemCreate"));
-    assert_true(has_target("reference", "expandable_segments:True", "cuMemCreate"));
-}
-
-static void nothing_is_found_in_the_reference(void **state)
-{
-    (void)state;
-    gmd_findings findings = {0};
-    gmd_search_result result = search("reference", "", 3, &findings);
-    assert_string_equal(findings.count ? findings.items[0].violation.message : "", "");
-    assert_string_equal(result.refusal, "");
-    assert_true(result.status.requests > 1000);
-}
-
-static void the_same_seed_makes_the_same_campaign(void **state)
-{
-    (void)state;
-    gmd_findings first = {0}, second = {0};
-    gmd_search_result a = search(GMD_TEST_PLANTED, "leak", 5, &first);
-    gmd_search_result b = search(GMD_TEST_PLANTED, "leak", 5, &second);
-    assert_int_equal(a.status.runs, b.status.runs);
-    assert_int_equal(a.status.rounds, b.status.rounds);
-    assert_int_equal(first.count, second.count);
-    for (size_t i = 0; i < first.count; i++) {
-        assert_true(gmd_cause_equal(&first.items[i].cause, &second.items[i].cause));
-        assert_int_equal(first.items[i].run, second.items[i].run);
-    }
-    gmd_findings_free(&first);
-    gmd_findings_free(&second);
-}
-
 /* Threads that are interleaved come in few rounds of a campaign: here in each. */
 static gmd_search_result search_with_threads(const char *plant, uint64_t runs,
                                              gmd_findings *findings)
@@ -139,9 +82,8 @@ static gmd_search_result search_with_threads(const char *plant, uint64_t runs,
     return result;
 }
 
-static void threads_that_spin_are_interleaved_less(void **state)
+TEST(threads_that_spin_are_interleaved_less)
 {
-    (void)state;
     gmd_findings findings = {0};
     gmd_search_result result = search_with_threads("spin", 300, &findings);
     assert_string_equal(findings.count ? findings.items[0].violation.message : "", "");
@@ -151,9 +93,8 @@ static void threads_that_spin_are_interleaved_less(void **state)
     gmd_findings_free(&findings);
 }
 
-static void a_livelock_is_found_as_progress(void **state)
+TEST(a_livelock_is_found_as_progress)
 {
-    (void)state;
     gmd_findings findings = {0};
     search_with_threads("livelock", 2, &findings);
     assert_true(has_oracle(&findings, "progress"));
@@ -177,19 +118,69 @@ static void expect_defect_found(const char *allocator, const char *defect, const
     gmd_findings_free(&findings);
 }
 
-static void a_lock_that_an_event_which_cannot_be_recorded_leaves_locked_is_found(void **state)
+TEST(a_lock_that_an_event_which_cannot_be_recorded_leaves_locked_is_found)
 {
-    (void)state;
     if (!gmd_interpose_is_on()) {
         skip(); /* told by the clock alone */
     }
     expect_defect_found(GMD_TEST_EVENT_CACHE, "cub328", "progress");
 }
 
-static void blocks_that_are_lost_one_by_one_are_found(void **state)
+TEST(blocks_that_are_lost_one_by_one_are_found)
 {
-    (void)state;
     expect_defect_found(GMD_TEST_EXACT_CACHE_BARE, "hipep1068", "progress");
+}
+
+static bool has_target(const char *allocator, const char *conf, const char *function)
+{
+    gmd_run_options run = options_for(allocator);
+    gmd_profile_space space = {.confs = &conf, .conf_count = conf != NULL};
+    gmd_error error = {""};
+    demand_ok(gmd_search_find_space(&space, &run, &error), &error);
+    bool has = false;
+    for (uint32_t i = 0; i < space.fault_target_count; i++) {
+        has = has || strcmp(space.fault_targets[i].function, function) == 0;
+    }
+    return has;
+}
+
+TEST(what_can_fail_is_what_the_allocator_calls)
+{
+    assert_true(has_target("reference", NULL, "cudaMalloc"));
+    assert_true(has_target("reference", NULL, "cudaEventCreateWithFlags"));
+    assert_true(has_target("cudamallocasync", NULL, "cudaMallocAsync"));
+    assert_false(has_target("cudamalloc", NULL, "cudaMallocAsync"));
+}
+
+TEST(settings_lead_to_calls_of_their_own)
+{
+    assert_false(has_target("reference", NULL, "cuMemCreate"));
+    assert_true(has_target("reference", "expandable_segments:True", "cuMemCreate"));
+}
+
+TEST(nothing_is_found_in_the_reference)
+{
+    gmd_findings findings = {0};
+    gmd_search_result result = search("reference", "", 3, &findings);
+    assert_string_equal(findings.count ? findings.items[0].violation.message : "", "");
+    assert_string_equal(result.refusal, "");
+    assert_true(result.status.requests > 1000);
+}
+
+TEST(the_same_seed_makes_the_same_campaign)
+{
+    gmd_findings first = {0}, second = {0};
+    gmd_search_result a = search(GMD_TEST_PLANTED, "leak", 5, &first);
+    gmd_search_result b = search(GMD_TEST_PLANTED, "leak", 5, &second);
+    assert_int_equal(a.status.runs, b.status.runs);
+    assert_int_equal(a.status.rounds, b.status.rounds);
+    assert_int_equal(first.count, second.count);
+    for (size_t i = 0; i < first.count; i++) {
+        assert_true(gmd_cause_equal(&first.items[i].cause, &second.items[i].cause));
+        assert_int_equal(first.items[i].run, second.items[i].run);
+    }
+    gmd_findings_free(&first);
+    gmd_findings_free(&second);
 }
 
 static size_t remove_case(const char *path)
@@ -200,9 +191,8 @@ static size_t remove_case(const char *path)
     return unlink(program) == 0;
 }
 
-static void each_defect_is_one_finding_with_one_case_that_replays_it(void **state)
+TEST(each_defect_is_one_finding_with_one_case_that_replays_it)
 {
-    (void)state;
     char directory[] = "gmd-test-cases-XXXXXX";
     assert_non_null(mkdtemp(directory));
     gmd_findings findings = {
@@ -222,34 +212,4 @@ static void each_defect_is_one_finding_with_one_case_that_replays_it(void **stat
     assert_true(findings.items[0].hits > 1);
     assert_int_equal(rmdir(directory), 0);
     gmd_findings_free(&findings);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlap_is_found_as_overlap),
-        cmocka_unit_test(short_is_found_as_size),
-        cmocka_unit_test(misaligned_is_found_as_alignment),
-        cmocka_unit_test(foreign_is_found_as_backing),
-        cmocka_unit_test(leak_is_found_as_leak),
-        cmocka_unit_test(leak_event_is_found_as_leak),
-        cmocka_unit_test(wrong_sum_is_found_as_accounting),
-        cmocka_unit_test(stale_peak_is_found_as_accounting),
-        cmocka_unit_test(unclean_failure_is_found_as_accounting),
-        cmocka_unit_test(crash_is_found_as_progress),
-        cmocka_unit_test(exit_is_found_as_progress),
-        cmocka_unit_test(hang_is_found_as_progress),
-        cmocka_unit_test(crash_init_is_found_as_progress),
-        cmocka_unit_test(crash_exit_is_found_as_progress),
-        cmocka_unit_test(threads_that_spin_are_interleaved_less),
-        cmocka_unit_test(a_livelock_is_found_as_progress),
-        cmocka_unit_test(a_lock_that_an_event_which_cannot_be_recorded_leaves_locked_is_found),
-        cmocka_unit_test(blocks_that_are_lost_one_by_one_are_found),
-        cmocka_unit_test(what_can_fail_is_what_the_allocator_calls),
-        cmocka_unit_test(settings_lead_to_calls_of_their_own),
-        cmocka_unit_test(nothing_is_found_in_the_reference),
-        cmocka_unit_test(the_same_seed_makes_the_same_campaign),
-        cmocka_unit_test(each_defect_is_one_finding_with_one_case_that_replays_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

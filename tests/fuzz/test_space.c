@@ -1,7 +1,7 @@
 /* Any sequence is made into one that a campaign allows. */
 #include "fuzz_test.h"
 
-#include "space.h"
+#include "gmd_space.h"
 
 static char *fitted(const gmd_profile_space *space, const char *text)
 {
@@ -19,9 +19,8 @@ static void expect_fitted(const gmd_profile_space *space, const char *text, cons
     free(result);
 }
 
-static void what_the_allocator_has_not_is_left_out(void **state)
+TEST(what_the_allocator_has_not_is_left_out)
 {
-    (void)state;
     const gmd_profile_space nothing = {0};
     expect_fitted(&nothing,
                   "gmd-trace 1\nfraction 0.5\nalloc a 1MiB s1\nrecord a s1\nbudget 1GiB\n"
@@ -29,9 +28,8 @@ static void what_the_allocator_has_not_is_left_out(void **state)
                   "gmd-trace 1\nalloc a 1MiB s1\nfree a\n");
 }
 
-static void a_fault_stays_where_it_is_a_target(void **state)
+TEST(a_fault_stays_where_it_is_a_target)
 {
-    (void)state;
     const gmd_profile_space space = {
         .has_faults = true, .fault_targets = {{"cudaMalloc", 2}}, .fault_target_count = 1};
     expect_fitted(&space,
@@ -40,24 +38,21 @@ static void a_fault_stays_where_it_is_a_target(void **state)
                   "gmd-trace 1\nfault cudaMalloc 1 2\nalloc a 1MiB s1\n");
 }
 
-static void what_the_options_leave_out_is_left_out(void **state)
+TEST(what_the_options_leave_out_is_left_out)
 {
-    (void)state;
     const gmd_profile_space space = {.has_no_huge_sizes = true, .without_ops = 1u << GMD_OP_SYNC};
     expect_fitted(&space, "gmd-trace 1\nalloc a 18446744073709551615 s1\nalloc b 1MiB s1\nsync\n",
                   "gmd-trace 1\nalloc b 1MiB s1\n");
 }
 
-static void a_limit_of_nothing_is_left_out(void **state)
+TEST(a_limit_of_nothing_is_left_out)
 {
-    (void)state;
     const gmd_profile_space space = {.has_fraction = true};
     expect_fitted(&space, "gmd-trace 1\nfraction 0\nfraction 0.5\n", "gmd-trace 1\nfraction 0.5\n");
 }
 
-static void threads_become_one_where_there_may_be_one(void **state)
+TEST(threads_become_one_where_there_may_be_one)
 {
-    (void)state;
     const gmd_profile_space space = {.has_one_thread = true, .has_interleaving = true};
     gmd_trace trace = parse_or_fail("gmd-trace 1\ninterleave seed 3\nthread t\nalloc a 1MiB s1\n");
     gmd_space_fit(&space, &trace);
@@ -66,9 +61,8 @@ static void threads_become_one_where_there_may_be_one(void **state)
     gmd_trace_free(&trace);
 }
 
-static void choices_of_threads_become_a_seed(void **state)
+TEST(choices_of_threads_become_a_seed)
 {
-    (void)state;
     const gmd_profile_space space = {.has_interleaving = true};
     gmd_trace trace = parse_or_fail(
         "gmd-trace 1\ninterleave explicit 1 0 1\nthread t\nalloc a 1MiB s1\nthread u\nfree a\n");
@@ -86,9 +80,8 @@ static gmd_trace fitted_header(const gmd_profile_space *space, const char *text)
     return header;
 }
 
-static void settings_that_the_allocator_does_not_take_are_left_out(void **state)
+TEST(settings_that_the_allocator_does_not_take_are_left_out)
 {
-    (void)state;
     const char *const taken[] = {"expandable_segments:True"};
     const gmd_profile_space space = {.confs = taken, .conf_count = 1};
     gmd_trace kept = fitted_header(&space, "gmd-trace 1\nconf expandable_segments:True\n");
@@ -99,9 +92,8 @@ static void settings_that_the_allocator_does_not_take_are_left_out(void **state)
     gmd_trace_free(&dropped);
 }
 
-static void what_a_campaign_fixes_is_put_in(void **state)
+TEST(what_a_campaign_fixes_is_put_in)
 {
-    (void)state;
     const char *const fixed[] = {"max_split_size_mb:20"};
     const gmd_schedule lazy = {.kind = GMD_SCHEDULE_LAZY};
     const gmd_profile_space space = {.confs = fixed,
@@ -119,9 +111,8 @@ static void what_a_campaign_fixes_is_put_in(void **state)
     gmd_trace_free(&header);
 }
 
-static void requests_move_to_devices_that_are_there(void **state)
+TEST(requests_move_to_devices_that_are_there)
 {
-    (void)state;
     gmd_error error = {""};
     const gmd_profile_space space = {.device_max = 1};
     gmd_trace header = parse_or_fail("gmd-trace 1\ncapacity 64MiB\n");
@@ -133,9 +124,8 @@ static void requests_move_to_devices_that_are_there(void **state)
     gmd_trace_free(&trace);
 }
 
-static void the_limit_of_a_campaign_is_the_first_request(void **state)
+TEST(the_limit_of_a_campaign_is_the_first_request)
 {
-    (void)state;
     gmd_error error = {""};
     const gmd_profile_space space = {.has_fraction = true, .fraction = 0.25};
     gmd_trace header = parse_or_fail("gmd-trace 1\n");
@@ -147,21 +137,4 @@ static void the_limit_of_a_campaign_is_the_first_request(void **state)
     free(text);
     gmd_trace_free(&header);
     gmd_trace_free(&trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_allocator_has_not_is_left_out),
-        cmocka_unit_test(a_fault_stays_where_it_is_a_target),
-        cmocka_unit_test(what_the_options_leave_out_is_left_out),
-        cmocka_unit_test(a_limit_of_nothing_is_left_out),
-        cmocka_unit_test(threads_become_one_where_there_may_be_one),
-        cmocka_unit_test(choices_of_threads_become_a_seed),
-        cmocka_unit_test(settings_that_the_allocator_does_not_take_are_left_out),
-        cmocka_unit_test(what_a_campaign_fixes_is_put_in),
-        cmocka_unit_test(requests_move_to_devices_that_are_there),
-        cmocka_unit_test(the_limit_of_a_campaign_is_the_first_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* The fault sweep fails every call in turn, and tells a clean outcome from an unclean one. */
 #include "fuzz_test.h"
+#include "gmd_fault_error.h"
 
-#include "fault_sweep.h"
+#include "gmd_fault_sweep.h"
 
 typedef struct swept {
     size_t found;
@@ -47,9 +48,8 @@ static const char three_allocations[] = "gmd-trace 1\n"
                                         "free a\n"
                                         "alloc c 8MiB s1\n";
 
-static void an_unclean_outcome_is_found_with_the_call_that_fails(void **state)
+TEST(an_unclean_outcome_is_found_with_the_call_that_fails)
 {
-    (void)state;
     swept s = {0};
     gmd_sweep_options options = {.memory_only = true};
     sweep_text(GMD_TEST_PLANTED, "unclean_failure", three_allocations, options, &s);
@@ -64,9 +64,8 @@ static void an_unclean_outcome_is_found_with_the_call_that_fails(void **state)
                                 "alloc c 8MiB s1\n");
 }
 
-static void an_allocator_that_fails_cleanly_passes(void **state)
+TEST(an_allocator_that_fails_cleanly_passes)
 {
-    (void)state;
     swept s = {0};
     gmd_sweep_options options = {.memory_only = true};
     gmd_sweep_result result = sweep_text(GMD_TEST_PLANTED, "", three_allocations, options, &s);
@@ -75,9 +74,8 @@ static void an_allocator_that_fails_cleanly_passes(void **state)
     assert_int_equal(result.runs, 6);
 }
 
-static void the_reference_passes(void **state)
+TEST(the_reference_passes)
 {
-    (void)state;
     swept s = {0};
     gmd_sweep_options options = {0};
     gmd_sweep_result result = sweep_text("reference", "", three_allocations, options, &s);
@@ -85,18 +83,16 @@ static void the_reference_passes(void **state)
     assert_true(result.runs >= 2);
 }
 
-static void the_sweep_ends_where_it_is_told_to(void **state)
+TEST(the_sweep_ends_where_it_is_told_to)
 {
-    (void)state;
     swept s = {.stops = true};
     gmd_sweep_options options = {.memory_only = true};
     sweep_text(GMD_TEST_PLANTED, "unclean_failure", three_allocations, options, &s);
     assert_int_equal(s.found, 1);
 }
 
-static void with_a_limit_the_calls_are_taken_evenly(void **state)
+TEST(with_a_limit_the_calls_are_taken_evenly)
 {
-    (void)state;
     swept s = {0};
     gmd_sweep_options options = {.memory_only = true, .runs = 2};
     gmd_sweep_result result = sweep_text(GMD_TEST_PLANTED, "", three_allocations, options, &s);
@@ -104,9 +100,8 @@ static void with_a_limit_the_calls_are_taken_evenly(void **state)
     assert_int_equal(result.runs, 2);
 }
 
-static void a_case_that_fails_by_itself_is_not_swept(void **state)
+TEST(a_case_that_fails_by_itself_is_not_swept)
 {
-    (void)state;
     swept s = {0};
     gmd_sweep_options options = {0};
     gmd_sweep_result result =
@@ -116,27 +111,12 @@ static void a_case_that_fails_by_itself_is_not_swept(void **state)
     assert_int_equal(result.runs, 0);
 }
 
-static void calls_for_memory_fail_for_want_of_it_and_others_as_unknown(void **state)
+TEST(calls_for_memory_fail_for_want_of_it_and_others_as_unknown)
 {
-    (void)state;
-    assert_int_equal(gmd_sweep_error_of("cudaMalloc", true), 2);
-    assert_int_equal(gmd_sweep_error_of("cuMemMap", true), 2);
-    assert_int_equal(gmd_sweep_error_of("cudaEventCreateWithFlags", true), 2);
-    assert_int_equal(gmd_sweep_error_of("cudaSetDevice", true), 0);
-    assert_int_equal(gmd_sweep_error_of("cudaSetDevice", false), 999);
-    assert_int_equal(gmd_sweep_error_of("cudaGetLastError", false), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unclean_outcome_is_found_with_the_call_that_fails),
-        cmocka_unit_test(an_allocator_that_fails_cleanly_passes),
-        cmocka_unit_test(the_reference_passes),
-        cmocka_unit_test(the_sweep_ends_where_it_is_told_to),
-        cmocka_unit_test(with_a_limit_the_calls_are_taken_evenly),
-        cmocka_unit_test(a_case_that_fails_by_itself_is_not_swept),
-        cmocka_unit_test(calls_for_memory_fail_for_want_of_it_and_others_as_unknown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(gmd_fault_error_of("cudaMalloc", true), 2);
+    assert_int_equal(gmd_fault_error_of("cuMemMap", true), 2);
+    assert_int_equal(gmd_fault_error_of("cudaEventCreateWithFlags", true), 2);
+    assert_int_equal(gmd_fault_error_of("cudaSetDevice", true), 0);
+    assert_int_equal(gmd_fault_error_of("cudaSetDevice", false), 999);
+    assert_int_equal(gmd_fault_error_of("cudaGetLastError", false), 0);
 }

@@ -3,15 +3,9 @@
 #ifndef GMD_GATE_TEST_H
 #define GMD_GATE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_gate.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,7 @@
 /* A baseline is a text file that says what it was made of, and what it cannot be read for; figures
  * change for the worse by whatever is exact, and by more than they vary where they are not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "baseline.h"
+#include "gmd_test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,53 +51,45 @@ static int change(const char *unit, double before, double now, double spread)
 
 /* --- judging ----------------------------------------------------------------------------- */
 
-static void one_byte_more_is_worse(void **state)
+TEST(one_byte_more_is_worse)
 {
-    (void)state;
     assert_int_equal(change("B", 1048576, 1048577, 0), GMD_GATE_WORSE);
 }
 
-static void one_byte_less_is_better(void **state)
+TEST(one_byte_less_is_better)
 {
-    (void)state;
     assert_int_equal(change("B", 1048576, 1048575, 0), GMD_GATE_BETTER);
 }
 
-static void something_where_there_was_nothing_is_worse(void **state)
+TEST(something_where_there_was_nothing_is_worse)
 {
-    (void)state;
     assert_int_equal(change("retries", 0, 1, 0), GMD_GATE_WORSE);
 }
 
-static void a_few_instructions_are_no_change(void **state)
+TEST(a_few_instructions_are_no_change)
 {
-    (void)state;
     assert_int_equal(change("instructions", 1000, 1025, 0), GMD_GATE_SAME);
 }
 
-static void many_instructions_are_worse(void **state)
+TEST(many_instructions_are_worse)
 {
-    (void)state;
     assert_int_equal(change("instructions", 1000, 1040, 0), GMD_GATE_WORSE);
 }
 
-static void times_whose_intervals_meet_are_no_change(void **state)
+TEST(times_whose_intervals_meet_are_no_change)
 {
-    (void)state;
     assert_int_equal(change("ratio", 1, 2, 0.5), GMD_GATE_SAME);
 }
 
-static void times_whose_intervals_lie_far_apart_are_worse(void **state)
+TEST(times_whose_intervals_lie_far_apart_are_worse)
 {
-    (void)state;
     assert_int_equal(change("ratio", 1, 2, 0.1), GMD_GATE_WORSE);
 }
 
 /* --- the file ---------------------------------------------------------------------------- */
 
-static void what_is_written_is_read_again(void **state)
+TEST(what_is_written_is_read_again)
 {
-    (void)state;
     gmd_error error;
     gmd_baseline out = {
         .allocator = "./lib mine.so", .machine = "M, 2 cores", .versus = "reference"};
@@ -127,9 +113,8 @@ static void what_is_written_is_read_again(void **state)
     gmd_baseline_free(&in);
 }
 
-static void figures_are_written_in_order(void **state)
+TEST(figures_are_written_in_order)
 {
-    (void)state;
     char text[2000] = "";
     gmd_error error;
     gmd_baseline b;
@@ -144,9 +129,8 @@ static void figures_are_written_in_order(void **state)
     gmd_baseline_free(&b);
 }
 
-static void comments_and_empty_lines_are_left_out(void **state)
+TEST(comments_and_empty_lines_are_left_out)
 {
-    (void)state;
     gmd_error error;
     gmd_baseline b;
     write_text("gmd-baseline 1\n# why\n\nmemory a x 1 B   # since the pools were split\n");
@@ -166,35 +150,30 @@ static void refuses(const char *text, const char *part)
     }
 }
 
-static void another_file_is_no_baseline(void **state)
+TEST(another_file_is_no_baseline)
 {
-    (void)state;
     refuses("{\"gmd\": 1}\n", ":1: expected 'gmd-baseline 1'");
     refuses("", ":1: expected 'gmd-baseline 1'");
 }
 
-static void a_file_without_figures_is_no_baseline(void **state)
+TEST(a_file_without_figures_is_no_baseline)
 {
-    (void)state;
     refuses("gmd-baseline 1\nallocator reference\n", "no figures");
 }
 
-static void a_figure_that_stands_there_twice_is_refused(void **state)
+TEST(a_figure_that_stands_there_twice_is_refused)
 {
-    (void)state;
     refuses("gmd-baseline 1\nmemory b y 1 B\nmemory a x 1 B\nmemory b y 2 B\n",
             "'memory b y' stands there twice");
 }
 
-static void another_version_is_refused(void **state)
+TEST(another_version_is_refused)
 {
-    (void)state;
     refuses("gmd-baseline 12\n", ":1: expected 'gmd-baseline 1'");
 }
 
-static void a_line_that_is_none_is_named(void **state)
+TEST(a_line_that_is_none_is_named)
 {
-    (void)state;
     refuses("gmd-baseline 1\nallocator x\nmemory a x plenty B\n", ":3: expected 'CATEGORY ITEM");
     refuses("gmd-baseline 1\nmemory a x -1 B\n", ":2: ");
     refuses("gmd-baseline 1\nmemory a x nan B\n", ":2: ");
@@ -204,24 +183,4 @@ static void a_line_that_is_none_is_named(void **state)
     refuses("<<<<<<< HEAD\n", ":1: ");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_byte_more_is_worse),
-        cmocka_unit_test(one_byte_less_is_better),
-        cmocka_unit_test(something_where_there_was_nothing_is_worse),
-        cmocka_unit_test(a_few_instructions_are_no_change),
-        cmocka_unit_test(many_instructions_are_worse),
-        cmocka_unit_test(times_whose_intervals_meet_are_no_change),
-        cmocka_unit_test(times_whose_intervals_lie_far_apart_are_worse),
-        cmocka_unit_test(what_is_written_is_read_again),
-        cmocka_unit_test(figures_are_written_in_order),
-        cmocka_unit_test(comments_and_empty_lines_are_left_out),
-        cmocka_unit_test(another_file_is_no_baseline),
-        cmocka_unit_test(a_file_without_figures_is_no_baseline),
-        cmocka_unit_test(a_figure_that_stands_there_twice_is_refused),
-        cmocka_unit_test(another_version_is_refused),
-        cmocka_unit_test(a_line_that_is_none_is_named),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file);

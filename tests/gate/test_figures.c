@@ -56,9 +56,8 @@ static void edit(const char *old, const char *text)
 
 /* --- memory ------------------------------------------------------------------------------ */
 
-static void memory_is_the_same_to_the_byte(void **state)
+TEST(memory_is_the_same_to_the_byte)
 {
-    (void)state;
     accept("reference", "memory");
     gmd_gate_result r = gate("reference", "memory", false);
     assert_int_equal(gmd_gate_figures(&r, "memory", NULL, GMD_GATE_SAME), r.figure_count);
@@ -67,9 +66,8 @@ static void memory_is_the_same_to_the_byte(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void more_device_calls_are_a_regression_of_memory(void **state)
+TEST(more_device_calls_are_a_regression_of_memory)
 {
-    (void)state;
     char command[1300];
     bool was_run;
     accept("reference", ITEM);
@@ -86,9 +84,8 @@ static void more_device_calls_are_a_regression_of_memory(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void less_memory_is_no_failure(void **state)
+TEST(less_memory_is_no_failure)
 {
-    (void)state;
     accept("reference", ITEM);
     edit("scenarios/gpt/ample peak_reserved ", "scenarios/gpt/ample peak_reserved 9");
     gmd_gate_result r = gate("reference", ITEM, false);
@@ -97,9 +94,8 @@ static void less_memory_is_no_failure(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void the_worst_comes_first(void **state)
+TEST(the_worst_comes_first)
 {
-    (void)state;
     accept("reference", "memory");
     gmd_gate_result r = gate("cudamalloc", "memory", false);
     size_t worse = gmd_gate_regressions(&r, "memory", NULL);
@@ -112,9 +108,8 @@ static void the_worst_comes_first(void **state)
 
 /* --- the baseline ------------------------------------------------------------------------ */
 
-static void one_item_is_accepted_without_the_others(void **state)
+TEST(one_item_is_accepted_without_the_others)
 {
-    (void)state;
     accept("reference", "memory");
     edit("scenarios/gpt/ample peak_reserved ", "scenarios/gpt/ample peak_reserved 9");
     edit("scenarios/gpt/scarce peak_reserved ", "scenarios/gpt/scarce peak_reserved 9");
@@ -125,9 +120,8 @@ static void one_item_is_accepted_without_the_others(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void another_allocators_baseline_is_told_of(void **state)
+TEST(another_allocators_baseline_is_told_of)
 {
-    (void)state;
     accept("reference", ITEM);
     gmd_gate_result r = gate("cudamalloc", ITEM, false);
     assert_int_equal(r.baseline.note_count, 1);
@@ -149,9 +143,8 @@ static void expect_not_run(const char *only, const char *baseline, const char *r
     gmd_gate_result_free(&r);
 }
 
-static void on_another_machine_memory_is_judged_and_speed_is_not(void **state)
+TEST(on_another_machine_memory_is_judged_and_speed_is_not)
 {
-    (void)state;
     accept("reference", ITEM);
     edit("machine ", "machine Z80, ");
     gmd_gate_result r = gate("reference", ITEM, false);
@@ -161,9 +154,8 @@ static void on_another_machine_memory_is_judged_and_speed_is_not(void **state)
     expect_not_run("speed", path, "the baseline is of another machine (Z80");
 }
 
-static void a_baseline_that_is_not_there_is_bad_input(void **state)
+TEST(a_baseline_that_is_not_there_is_bad_input)
 {
-    (void)state;
     gmd_run_options run = run_options_for("reference");
     gmd_gate_options options = {.run = &run, .baseline = "/nowhere/baseline.txt"};
     gmd_gate_result r;
@@ -173,15 +165,13 @@ static void a_baseline_that_is_not_there_is_bad_input(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void without_a_baseline_memory_is_not_run(void **state)
+TEST(without_a_baseline_memory_is_not_run)
 {
-    (void)state;
     expect_not_run("memory", NULL, "--baseline FILE");
 }
 
-static void a_figure_that_is_there_no_more_is_told_of(void **state)
+TEST(a_figure_that_is_there_no_more_is_told_of)
 {
-    (void)state;
     accept("reference", ITEM);
     edit("scenarios/gpt/ample retries", "scenarios/gpt/ample reprises");
     gmd_gate_result r = gate("reference", ITEM, false);
@@ -190,9 +180,8 @@ static void a_figure_that_is_there_no_more_is_told_of(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void what_cannot_be_measured_is_not_accepted_in_silence(void **state)
+TEST(what_cannot_be_measured_is_not_accepted_in_silence)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     gmd_gate_options options = {
         .run = &run, .is_quick = true, .only = ITEM, .baseline = path, .updates_baseline = true};
@@ -201,9 +190,8 @@ static void what_cannot_be_measured_is_not_accepted_in_silence(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void a_baseline_that_cannot_be_written_is_refused_before_anything_runs(void **state)
+TEST(a_baseline_that_cannot_be_written_is_refused_before_anything_runs)
 {
-    (void)state;
     gmd_run_options run = run_options_for("reference");
     gmd_gate_options options = {.run = &run, .baseline = "/nowhere/b", .updates_baseline = true};
     gmd_gate_result r;
@@ -214,9 +202,8 @@ static void a_baseline_that_cannot_be_written_is_refused_before_anything_runs(vo
     gmd_gate_result_free(&r);
 }
 
-static void the_printed_commands_have_the_options_they_need(void **state)
+TEST(the_printed_commands_have_the_options_they_need)
 {
-    (void)state;
     gmd_run_options run = run_options_for("reference");
     gmd_gate_options options = {.run = &run,
                                 .is_quick = true,
@@ -232,9 +219,8 @@ static void the_printed_commands_have_the_options_they_need(void **state)
 
 /* --- speed ------------------------------------------------------------------------------- */
 
-static void a_request_of_the_same_library_takes_as_many_instructions(void **state)
+TEST(a_request_of_the_same_library_takes_as_many_instructions)
 {
-    (void)state;
     accept("reference", "speed/pair_512B");
     gmd_gate_result r = gate("reference", "speed/pair_512B", false);
     if (!r.figure_count || strcmp(r.figures[0].name, "instructions") != 0) {
@@ -246,9 +232,8 @@ static void a_request_of_the_same_library_takes_as_many_instructions(void **stat
     gmd_gate_result_free(&r);
 }
 
-static void more_instructions_are_a_regression_of_speed(void **state)
+TEST(more_instructions_are_a_regression_of_speed)
 {
-    (void)state;
     accept("reference", "speed/pair_512B");
     gmd_gate_result r = gate("cudamallocasync", "speed/pair_512B", false);
     if (!r.figure_count || strcmp(r.figures[0].name, "instructions") != 0) {
@@ -259,24 +244,4 @@ static void more_instructions_are_a_regression_of_speed(void **state)
     gmd_gate_result_free(&r);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_the_same_to_the_byte),
-        cmocka_unit_test(more_device_calls_are_a_regression_of_memory),
-        cmocka_unit_test(less_memory_is_no_failure),
-        cmocka_unit_test(the_worst_comes_first),
-        cmocka_unit_test(one_item_is_accepted_without_the_others),
-        cmocka_unit_test(another_allocators_baseline_is_told_of),
-        cmocka_unit_test(on_another_machine_memory_is_judged_and_speed_is_not),
-        cmocka_unit_test(a_baseline_that_is_not_there_is_bad_input),
-        cmocka_unit_test(without_a_baseline_memory_is_not_run),
-        cmocka_unit_test(a_figure_that_is_there_no_more_is_told_of),
-        cmocka_unit_test(what_cannot_be_measured_is_not_accepted_in_silence),
-        cmocka_unit_test(a_baseline_that_cannot_be_written_is_refused_before_anything_runs),
-        cmocka_unit_test(the_printed_commands_have_the_options_they_need),
-        cmocka_unit_test(a_request_of_the_same_library_takes_as_many_instructions),
-        cmocka_unit_test(more_instructions_are_a_regression_of_speed),
-    };
-    return cmocka_run_group_tests(tests, choose_path, remove_file);
-}
+TEST_GROUP(choose_path, remove_file);

@@ -15,34 +15,29 @@ static void passes(const char *allocator)
     expect_clean(&r);
 }
 
-static void the_reference_passes(void **state)
+TEST(the_reference_passes)
 {
-    (void)state;
     passes("reference");
 }
 
-static void cuda_malloc_passes(void **state)
+TEST(cuda_malloc_passes)
 {
-    (void)state;
     passes("cudamalloc");
 }
 
-static void cuda_malloc_async_passes(void **state)
+TEST(cuda_malloc_async_passes)
 {
-    (void)state;
     passes("cudamallocasync");
 }
 
 /* What it holds grows for many rounds, and then no more. */
-static void memory_that_is_given_back_late_passes(void **state)
+TEST(memory_that_is_given_back_late_passes)
 {
-    (void)state;
     passes(GMD_TEST_DEFERRING);
 }
 
-static void what_a_black_box_loses_is_found_by_rounds(void **state)
+TEST(what_a_black_box_loses_is_found_by_rounds)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_DEFERRING);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "rounds"};
     gmd_gate_result r = run_gate(&options, "GMD_DEFECT", "lost");
@@ -53,9 +48,8 @@ static void what_a_black_box_loses_is_found_by_rounds(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void the_same_seed_gives_the_same_findings_and_counts(void **state)
+TEST(the_same_seed_gives_the_same_findings_and_counts)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_STREAM_POOL);
     gmd_gate_options options = {
         .run = &run, .device_max = 2, .is_quick = true, .only = RANDOM_OR_AN_ITEM};
@@ -72,9 +66,8 @@ static void the_same_seed_gives_the_same_findings_and_counts(void **state)
     gmd_gate_result_free(&b);
 }
 
-static void a_defect_is_found_once_and_known_ever_after(void **state)
+TEST(a_defect_is_found_once_and_known_ever_after)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "cases"};
     gmd_gate_result r = run_gate(&options, "GMD_PLANT", "misaligned");
@@ -86,9 +79,8 @@ static void a_defect_is_found_once_and_known_ever_after(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void what_is_known_does_not_count(void **state)
+TEST(what_is_known_does_not_count)
 {
-    (void)state;
     gmd_known known = {0};
     gmd_error error;
     assert_int_equal(gmd_known_add(&known, "leak", "events are left", "", &error), GMD_OK);
@@ -100,9 +92,8 @@ static void what_is_known_does_not_count(void **state)
     gmd_known_free(&known);
 }
 
-static void fail_fast_ends_with_the_first_finding(void **state)
+TEST(fail_fast_ends_with_the_first_finding)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     gmd_gate_options options = {.run = &run, .is_quick = true, .fails_fast = true};
     gmd_gate_result r = run_gate(&options, "GMD_PLANT", "overlap");
@@ -113,9 +104,8 @@ static void fail_fast_ends_with_the_first_finding(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void a_crash_while_it_is_loaded_ends_the_gate_at_once(void **state)
+TEST(a_crash_while_it_is_loaded_ends_the_gate_at_once)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     gmd_gate_options options = {.run = &run};
     gmd_gate_result r = run_gate(&options, "GMD_PLANT", "crash_init");
@@ -125,9 +115,8 @@ static void a_crash_while_it_is_loaded_ends_the_gate_at_once(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void an_allocator_that_hangs_ends_the_gate_soon(void **state)
+TEST(an_allocator_that_hangs_ends_the_gate_soon)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     run.call_budget_s = 0.5;
     gmd_gate_options options = {.run = &run};
@@ -151,28 +140,24 @@ static void expect_refused(const char *allocator, const char *only, const char *
     gmd_gate_result_free(&r);
 }
 
-static void what_cannot_be_loaded_is_bad_input(void **state)
+TEST(what_cannot_be_loaded_is_bad_input)
 {
-    (void)state;
     expect_refused("/nowhere/lib.so", NULL, "/nowhere/lib.so");
 }
 
-static void a_part_that_is_none_is_bad_input(void **state)
+TEST(a_part_that_is_none_is_bad_input)
 {
-    (void)state;
     expect_refused("cudamalloc", "sped",
                    "cases, scenarios, faults, random, exhaustive, rounds, memory, speed");
 }
 
-static void an_item_that_is_none_is_bad_input(void **state)
+TEST(an_item_that_is_none_is_bad_input)
 {
-    (void)state;
     expect_refused("cudamalloc", "cases/none", "--only cases/none: nothing was run");
 }
 
-static void an_interrupted_gate_is_no_pass(void **state)
+TEST(an_interrupted_gate_is_no_pass)
 {
-    (void)state;
     volatile sig_atomic_t is_interrupted = 1;
     gmd_run_options run = run_options_for("cudamalloc");
     gmd_gate_options options = {.run = &run, .is_quick = true, .is_interrupted = &is_interrupted};
@@ -182,9 +167,8 @@ static void an_interrupted_gate_is_no_pass(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void an_allocator_that_serves_nothing_is_found(void **state)
+TEST(an_allocator_that_serves_nothing_is_found)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_REFUSING);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "first"};
     gmd_gate_result r = run_gate(&options, NULL, NULL);
@@ -193,9 +177,8 @@ static void an_allocator_that_serves_nothing_is_found(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void a_part_of_which_nothing_ran_was_not_run(void **state)
+TEST(a_part_of_which_nothing_ran_was_not_run)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_REFUSING);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "faults"};
     gmd_gate_result r = run_gate(&options, NULL, NULL);
@@ -205,9 +188,8 @@ static void a_part_of_which_nothing_ran_was_not_run(void **state)
     gmd_gate_result_free(&r);
 }
 
-static void what_the_allocator_does_not_export_is_skipped_with_the_reason(void **state)
+TEST(what_the_allocator_does_not_export_is_skipped_with_the_reason)
 {
-    (void)state;
     gmd_run_options run = run_options_for(GMD_TEST_DEFERRING);
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "cases/general/rmm868"};
     gmd_gate_result r = run_gate(&options, NULL, NULL);
@@ -216,29 +198,4 @@ static void what_the_allocator_does_not_export_is_skipped_with_the_reason(void *
     assert_int_equal(cases->items[0].fate, GMD_GATE_SKIPPED);
     assert_non_null(strstr(cases->items[0].detail, "gmd_set_memory_fraction"));
     gmd_gate_result_free(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_reference_passes),
-        cmocka_unit_test(cuda_malloc_passes),
-        cmocka_unit_test(cuda_malloc_async_passes),
-        cmocka_unit_test(memory_that_is_given_back_late_passes),
-        cmocka_unit_test(what_a_black_box_loses_is_found_by_rounds),
-        cmocka_unit_test(the_same_seed_gives_the_same_findings_and_counts),
-        cmocka_unit_test(a_defect_is_found_once_and_known_ever_after),
-        cmocka_unit_test(what_is_known_does_not_count),
-        cmocka_unit_test(fail_fast_ends_with_the_first_finding),
-        cmocka_unit_test(a_crash_while_it_is_loaded_ends_the_gate_at_once),
-        cmocka_unit_test(an_allocator_that_hangs_ends_the_gate_soon),
-        cmocka_unit_test(what_cannot_be_loaded_is_bad_input),
-        cmocka_unit_test(a_part_that_is_none_is_bad_input),
-        cmocka_unit_test(an_item_that_is_none_is_bad_input),
-        cmocka_unit_test(an_interrupted_gate_is_no_pass),
-        cmocka_unit_test(an_allocator_that_serves_nothing_is_found),
-        cmocka_unit_test(a_part_of_which_nothing_ran_was_not_run),
-        cmocka_unit_test(what_the_allocator_does_not_export_is_skipped_with_the_reason),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

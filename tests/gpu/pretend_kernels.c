@@ -18,8 +18,8 @@
 #include "gmd_grow.h"
 #include "gmd_hold.h"
 #include "gmd_intervals.h"
+#include "gmd_random.h"
 #include "preloaded.h"
-#include "random.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

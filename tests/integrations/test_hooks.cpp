@@ -1,18 +1,15 @@
 // test_hooks.cpp - libgmd_torch_hooks.so called as PyTorch calls it, on the simulated device. With
 // the folder of PyTorch's real libraries first in LD_LIBRARY_PATH the errors are made by those.
-#include <csetjmp>
-#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 extern "C" {
-#include <cmocka.h>
-
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 #include "gmd_sim.h"
+#include "gmd_test.h"
 }
 
 #include "standin/pluggable.h"
@@ -79,8 +76,72 @@ int64_t pool_of(void *block)
     return s.pool;
 }
 
+int start_empty(void **)
+{
+    gmd_empty_cache();
+    return used() == 0 ? 0 : -1;
+}
+
+FIXTURE(empty_cache, start_empty, nullptr);
+
+std::string text_of_refusal(size_t size)
+{
+    try {
+        gmd_torch_malloc(size, 0, nullptr);
+    } catch (const c10::OutOfMemoryError &e) {
+        return e.what();
+    }
+    return "";
+}
+
+TEST_F(empty_cache, a_refused_request_throws_pytorchs_error)
+{
+    std::string text = text_of_refusal(too_much);
+    assert_non_null(
+        std::strstr(text.c_str(), "CUDA out of memory. Tried to allocate 1048576.00 GiB"));
+}
+
+TEST_F(empty_cache, the_error_is_one_of_pytorchs_errors)
+{
+    bool is_caught = false;
+    try {
+        gmd_torch_malloc(too_much, 0, nullptr);
+    } catch (const c10::Error &) { // the type tells its base: it is the real one
+        is_caught = true;
+    }
+    assert_true(is_caught);
+    assert_int_equal(gmd_torch_raises_oom(), 1);
+}
+
+TEST_F(empty_cache, a_refused_request_leaves_no_cuda_error)
+{
+    text_of_refusal(too_much);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_F(empty_cache, a_request_of_nothing_gets_no_block)
+{
+    assert_null(gmd_torch_malloc(0, 0, nullptr));
+    assert_int_equal(used(), 0);
+}
+
+TEST_F(empty_cache, requests_on_accepted_streams_go_to_the_pool)
+{
+    cudaStream_t captured = nullptr;
+    assert_int_equal(cudaStreamCreate(&captured), cudaSuccess);
+    gmd_torch_begin_pool(0, pool_id(0, 7), [captured](cudaStream_t s) { return s == captured; });
+    void *in_pool = gmd_torch_malloc(100, 0, captured);
+    void *outside = gmd_torch_malloc(100, 0, nullptr);
+    gmd_torch_end_pool(0, pool_id(0, 7));
+    assert_int_equal(pool_of(in_pool), 7);
+    assert_int_equal(pool_of(outside), 0);
+    gmd_free(in_pool, 100, 0, captured);
+    gmd_free(outside, 100, 0, nullptr);
+    gmd_torch_release_pool(0, pool_id(0, 7));
+}
+
 // A graph replays into its pool's memory: that is not given back while the graph lives.
-void memory_of_a_capture_stays_until_it_is_released(void **)
+TEST_F(empty_cache, memory_of_a_capture_stays_until_it_is_released)
 {
     cudaStream_t captured = nullptr;
     cudaGraph_t graph = nullptr;
@@ -97,69 +158,7 @@ void memory_of_a_capture_stays_until_it_is_released(void **)
     assert_int_equal(used(), 0);
 }
 
-int start_empty(void **)
-{
-    gmd_empty_cache();
-    return used() == 0 ? 0 : -1;
-}
-
-std::string text_of_refusal(size_t size)
-{
-    try {
-        gmd_torch_malloc(size, 0, nullptr);
-    } catch (const c10::OutOfMemoryError &e) {
-        return e.what();
-    }
-    return "";
-}
-
-void a_refused_request_throws_pytorchs_error(void **)
-{
-    std::string text = text_of_refusal(too_much);
-    assert_non_null(
-        std::strstr(text.c_str(), "CUDA out of memory. Tried to allocate 1048576.00 GiB"));
-}
-
-void the_error_is_one_of_pytorchs_errors(void **)
-{
-    bool is_caught = false;
-    try {
-        gmd_torch_malloc(too_much, 0, nullptr);
-    } catch (const c10::Error &) { // the type tells its base: it is the real one
-        is_caught = true;
-    }
-    assert_true(is_caught);
-    assert_int_equal(gmd_torch_raises_oom(), 1);
-}
-
-void a_refused_request_leaves_no_cuda_error(void **)
-{
-    text_of_refusal(too_much);
-    assert_int_equal(cudaGetLastError(), cudaSuccess);
-}
-
-void a_request_of_nothing_gets_no_block(void **)
-{
-    assert_null(gmd_torch_malloc(0, 0, nullptr));
-    assert_int_equal(used(), 0);
-}
-
-void requests_on_accepted_streams_go_to_the_pool(void **)
-{
-    cudaStream_t captured = nullptr;
-    assert_int_equal(cudaStreamCreate(&captured), cudaSuccess);
-    gmd_torch_begin_pool(0, pool_id(0, 7), [captured](cudaStream_t s) { return s == captured; });
-    void *in_pool = gmd_torch_malloc(100, 0, captured);
-    void *outside = gmd_torch_malloc(100, 0, nullptr);
-    gmd_torch_end_pool(0, pool_id(0, 7));
-    assert_int_equal(pool_of(in_pool), 7);
-    assert_int_equal(pool_of(outside), 0);
-    gmd_free(in_pool, 100, 0, captured);
-    gmd_free(outside, 100, 0, nullptr);
-    gmd_torch_release_pool(0, pool_id(0, 7));
-}
-
-void the_filter_lives_until_the_end_and_no_longer(void **)
+TEST_F(empty_cache, the_filter_lives_until_the_end_and_no_longer)
 {
     auto counted = std::make_shared<int>(0);
     gmd_torch_begin_pool(0, pool_id(0, 8), [counted](cudaStream_t) { return false; });
@@ -169,7 +168,7 @@ void the_filter_lives_until_the_end_and_no_longer(void **)
     gmd_torch_release_pool(0, pool_id(0, 8));
 }
 
-void an_empty_filter_means_every_stream(void **)
+TEST_F(empty_cache, an_empty_filter_means_every_stream)
 {
     gmd_torch_begin_pool(0, pool_id(0, 9), stream_filter());
     void *block = gmd_torch_malloc(100, 0, nullptr);
@@ -179,7 +178,7 @@ void an_empty_filter_means_every_stream(void **)
     gmd_torch_release_pool(0, pool_id(0, 9));
 }
 
-void a_filter_that_throws_means_no(void **)
+TEST_F(empty_cache, a_filter_that_throws_means_no)
 {
     gmd_torch_begin_pool(0, pool_id(0, 2), [](cudaStream_t) -> bool {
         throw std::runtime_error("CUDA did not say");
@@ -201,7 +200,7 @@ template <typename Call> std::string refusal(Call call)
     return "";
 }
 
-void pools_out_of_turn_are_refused_by_name(void **)
+TEST_F(empty_cache, pools_out_of_turn_are_refused_by_name)
 {
     assert_string_equal(refusal([] { gmd_torch_end_pool(0, pool_id(3, 4)); }).c_str(),
                         "gmd_allocator: no requests go to pool (3, 4) of device 0");
@@ -209,7 +208,7 @@ void pools_out_of_turn_are_refused_by_name(void **)
                         "gmd_allocator: nobody holds pool (3, 4) of device 0");
 }
 
-void a_pool_that_is_begun_twice_is_refused(void **)
+TEST_F(empty_cache, a_pool_that_is_begun_twice_is_refused)
 {
     gmd_torch_begin_pool(0, pool_id(5, 0), stream_filter());
     std::string told = refusal([] { gmd_torch_begin_pool(0, pool_id(5, 0), stream_filter()); });
@@ -218,7 +217,7 @@ void a_pool_that_is_begun_twice_is_refused(void **)
     assert_non_null(std::strstr(told.c_str(), "requests go already"));
 }
 
-void the_base_of_a_block_is_its_segment(void **)
+TEST_F(empty_cache, the_base_of_a_block_is_its_segment)
 {
     void *first = gmd_torch_malloc(3 * MiB, 0, nullptr);
     void *second = gmd_torch_malloc(3 * MiB, 0, nullptr);
@@ -230,7 +229,7 @@ void the_base_of_a_block_is_its_segment(void **)
     assert_int_equal(size, 20 * MiB);
 }
 
-void a_foreign_pointer_has_no_base(void **)
+TEST_F(empty_cache, a_foreign_pointer_has_no_base)
 {
     int foreign = 0;
     std::string told = refusal([&foreign] { gmd_torch_base_allocation(&foreign, nullptr); });
@@ -248,7 +247,7 @@ void make_current(CUDAPluggableAllocator *object)
 }
 
 // PyTorch's class itself is in a library of a gigabyte: here always the stand-in's.
-void the_allocator_of_pytorch_answers_cache_info(void **)
+TEST_F(empty_cache, the_allocator_of_pytorch_answers_cache_info)
 {
     char message[200] = "";
     CUDAPluggableAllocator plain;
@@ -268,7 +267,7 @@ void the_allocator_of_pytorch_answers_cache_info(void **)
     assert_int_equal(changed->before() + changed->after(), 3);
 }
 
-void an_allocator_of_another_kind_is_refused(void **)
+TEST_F(empty_cache, an_allocator_of_another_kind_is_refused)
 {
     struct other : CUDAPluggableAllocator {
         int before() override
@@ -283,25 +282,3 @@ void an_allocator_of_another_kind_is_refused(void **)
 }
 
 } // namespace
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_refused_request_throws_pytorchs_error, start_empty),
-        cmocka_unit_test_setup(the_error_is_one_of_pytorchs_errors, start_empty),
-        cmocka_unit_test_setup(a_refused_request_leaves_no_cuda_error, start_empty),
-        cmocka_unit_test_setup(a_request_of_nothing_gets_no_block, start_empty),
-        cmocka_unit_test_setup(requests_on_accepted_streams_go_to_the_pool, start_empty),
-        cmocka_unit_test_setup(memory_of_a_capture_stays_until_it_is_released, start_empty),
-        cmocka_unit_test_setup(the_filter_lives_until_the_end_and_no_longer, start_empty),
-        cmocka_unit_test_setup(an_empty_filter_means_every_stream, start_empty),
-        cmocka_unit_test_setup(a_filter_that_throws_means_no, start_empty),
-        cmocka_unit_test_setup(pools_out_of_turn_are_refused_by_name, start_empty),
-        cmocka_unit_test_setup(a_pool_that_is_begun_twice_is_refused, start_empty),
-        cmocka_unit_test_setup(the_base_of_a_block_is_its_segment, start_empty),
-        cmocka_unit_test_setup(a_foreign_pointer_has_no_base, start_empty),
-        cmocka_unit_test_setup(the_allocator_of_pytorch_answers_cache_info, start_empty),
-        cmocka_unit_test_setup(an_allocator_of_another_kind_is_refused, start_empty),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

@@ -2,13 +2,7 @@
 #ifndef ORACLE_TEST_H
 #define ORACLE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "list.h"
 
 struct gmd_judge {

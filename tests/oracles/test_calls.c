@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-static void a_forbidden_call_is_named_with_its_rule(void **state)
+TEST(a_forbidden_call_is_named_with_its_rule)
 {
-    (void)state;
     gmd_judge judge = {0};
     gmd_misuse misuse = {.function = "cudaFree",
                          .sentence = "the address is not allocated",
@@ -27,9 +26,8 @@ static int state_violations(gmd_thread_state before, gmd_thread_state after, con
     return judge.count;
 }
 
-static void each_part_of_the_threads_state_must_stay(void **state)
+TEST(each_part_of_the_threads_state_must_stay)
 {
-    (void)state;
     gmd_thread_state was = {.device = 1};
     assert_int_equal(state_violations(was, was, NULL), 0);
     assert_int_equal(state_violations(was, (gmd_thread_state){.device = 0}, NULL), 1);
@@ -39,9 +37,8 @@ static void each_part_of_the_threads_state_must_stay(void **state)
         state_violations(was, (gmd_thread_state){.device = 1, .capture_mode = 1}, NULL), 1);
 }
 
-static void a_fault_excuses_only_what_it_made_impossible(void **state)
+TEST(a_fault_excuses_only_what_it_made_impossible)
 {
-    (void)state;
     gmd_thread_state was = {.device = 1}, moved = {.device = 0},
                      stale = {.device = 1, .last_error = 2};
     assert_int_equal(state_violations(was, moved, "cudaSetDevice"), 0);
@@ -57,9 +54,8 @@ static int progress_violations(const char *text, uint64_t faults_hit)
     return judge.count;
 }
 
-static void a_failure_needs_a_fault_and_an_assertion_has_no_excuse(void **state)
+TEST(a_failure_needs_a_fault_and_an_assertion_has_no_excuse)
 {
-    (void)state;
     assert_int_equal(progress_violations(NULL, 0), 0);
     assert_int_equal(progress_violations("CUDA error: unknown error", 0), 1);
     assert_int_equal(progress_violations("CUDA error: unknown error", 1), 0);
@@ -76,9 +72,8 @@ static int leaks(gmd_device_figures now)
     return judge.count;
 }
 
-static void leak_counts_virtual_memory(void **state)
+TEST(leak_counts_virtual_memory)
 {
-    (void)state;
     assert_int_equal(leaks((gmd_device_figures){.capacity_bytes = 1}), 0);
     assert_int_equal(leaks((gmd_device_figures){.mapped_bytes = 1}), 1);
     assert_int_equal(leaks((gmd_device_figures){.handle_count = 1}), 1);
@@ -107,22 +102,8 @@ static int events_left(uint64_t count)
     return judge.count;
 }
 
-static void leak_lets_an_allocator_keep_the_events_that_it_needed_at_once(void **state)
+TEST(leak_lets_an_allocator_keep_the_events_that_it_needed_at_once)
 {
-    (void)state;
     assert_int_equal(events_left(2), 0);
     assert_int_equal(events_left(3), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_forbidden_call_is_named_with_its_rule),
-        cmocka_unit_test(each_part_of_the_threads_state_must_stay),
-        cmocka_unit_test(a_fault_excuses_only_what_it_made_impossible),
-        cmocka_unit_test(a_failure_needs_a_fault_and_an_assertion_has_no_excuse),
-        cmocka_unit_test(leak_counts_virtual_memory),
-        cmocka_unit_test(leak_lets_an_allocator_keep_the_events_that_it_needed_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,20 +42,20 @@ static void judge(scene *s, const char *expected)
     (void)state;                                                                                   \
     set_scene(&s)
 
-static void a_block_that_holds_its_own_mark_is_right(void **state)
+TEST(a_block_that_holds_its_own_mark_is_right)
 {
     SCENE;
     judge(&s, "");
 }
 
-static void a_block_whose_work_is_all_to_come_may_hold_anything(void **state)
+TEST(a_block_whose_work_is_all_to_come_may_hold_anything)
 {
     SCENE;
     s.contents = (gmd_contents){.other_bytes = 4096, .is_written = false};
     judge(&s, "");
 }
 
-static void a_block_that_is_not_followed_is_not_judged(void **state)
+TEST(a_block_that_is_not_followed_is_not_judged)
 {
     SCENE;
     s.is_followed = false;
@@ -63,7 +63,7 @@ static void a_block_that_is_not_followed_is_not_judged(void **state)
     judge(&s, "");
 }
 
-static void one_byte_that_somebody_wrote_is_found(void **state)
+TEST(one_byte_that_somebody_wrote_is_found)
 {
     SCENE;
     s.contents = (gmd_contents){
@@ -72,7 +72,7 @@ static void one_byte_that_somebody_wrote_is_found(void **state)
           "1 of 4096 B of the block at 0x5000 (request 3, stream 0) do not hold, from 0x5100 on");
 }
 
-static void the_other_block_over_the_same_memory_is_named(void **state)
+TEST(the_other_block_over_the_same_memory_is_named)
 {
     SCENE;
     s.contents = (gmd_contents){
@@ -81,7 +81,7 @@ static void the_other_block_over_the_same_memory_is_named(void **state)
               "physical memory");
 }
 
-static void what_work_on_a_real_device_found_in_its_block_is_told(void **state)
+TEST(what_work_on_a_real_device_found_in_its_block_is_told)
 {
     SCENE;
     gmd_canary_sight sight = {
@@ -92,7 +92,7 @@ static void what_work_on_a_real_device_found_in_its_block_is_told(void **state)
     assert_non_null(strstr(s.judge.first, "request 7 queued on stream 2 found 0xdead, 64 B into"));
 }
 
-static void what_another_block_s_work_wrote_is_the_order_s_affair(void **state)
+TEST(what_another_block_s_work_wrote_is_the_order_s_affair)
 {
     SCENE;
     gmd_canary_sight sight = {.block = s.block, .has_other = true, .other = s.other};
@@ -101,25 +101,10 @@ static void what_another_block_s_work_wrote_is_the_order_s_affair(void **state)
     assert_int_equal(s.judge.count, 0);
 }
 
-static void a_device_that_cannot_be_read_is_told(void **state)
+TEST(a_device_that_cannot_be_read_is_told)
 {
     SCENE;
     assert_null(gmd_oracle_data.blind_spot(&s.view));
     s.view.read_contents = NULL;
     assert_non_null(gmd_oracle_data.blind_spot(&s.view));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_that_holds_its_own_mark_is_right),
-        cmocka_unit_test(a_block_whose_work_is_all_to_come_may_hold_anything),
-        cmocka_unit_test(a_block_that_is_not_followed_is_not_judged),
-        cmocka_unit_test(one_byte_that_somebody_wrote_is_found),
-        cmocka_unit_test(the_other_block_over_the_same_memory_is_named),
-        cmocka_unit_test(what_work_on_a_real_device_found_in_its_block_is_told),
-        cmocka_unit_test(what_another_block_s_work_wrote_is_the_order_s_affair),
-        cmocka_unit_test(a_device_that_cannot_be_read_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

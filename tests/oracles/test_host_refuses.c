@@ -52,9 +52,8 @@ static void show_live_blocks(const gmd_oracle *oracle, void *state, gmd_judge *j
     }
 }
 
-static void overlap_says_so(void **state)
+TEST(overlap_says_so)
 {
-    (void)state;
     assert_says_so(&gmd_oracle_overlap, show_live_blocks);
 }
 
@@ -82,9 +81,8 @@ static void show_freed_blocks(const gmd_oracle *oracle, void *state, gmd_judge *
     }
 }
 
-static void stream_order_says_so(void **state)
+TEST(stream_order_says_so)
 {
-    (void)state;
     assert_says_so(&gmd_oracle_stream_order, show_freed_blocks);
 }
 
@@ -123,18 +121,7 @@ static void show_walk(const gmd_oracle *oracle, void *state, gmd_judge *judge)
     oracle->at_end(state, &view, judge);
 }
 
-static void snapshot_says_so(void **state)
+TEST(snapshot_says_so)
 {
-    (void)state;
     assert_says_so(&gmd_oracle_snapshot, show_walk);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlap_says_so),
-        cmocka_unit_test(stream_order_says_so),
-        cmocka_unit_test(snapshot_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

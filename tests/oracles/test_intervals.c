@@ -1,12 +1,6 @@
 /* Ordered address ranges against a plain array that is searched from its beginning. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_intervals.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 
@@ -100,22 +94,19 @@ static void compare_over(uint64_t seed, uint64_t longest, unsigned steps)
     free(m);
 }
 
-static void short_ranges_are_found_as_in_a_plain_array(void **state)
+TEST(short_ranges_are_found_as_in_a_plain_array)
 {
-    (void)state;
     compare_over(1, 2, 40000);
 }
 
-static void long_ranges_that_reach_over_the_gaps_of_others_are_found(void **state)
+TEST(long_ranges_that_reach_over_the_gaps_of_others_are_found)
 {
-    (void)state;
     compare_over(2, 64, 20000);
     compare_over(3, 1000, 10000);
 }
 
-static void ranges_in_ascending_and_descending_order_are_found(void **state)
+TEST(ranges_in_ascending_and_descending_order_are_found)
 {
-    (void)state;
     for (int is_descending = 0; is_descending < 2; is_descending++) {
         model *m = calloc(1, sizeof *m);
         assert_non_null(m);
@@ -130,9 +121,8 @@ static void ranges_in_ascending_and_descending_order_are_found(void **state)
     }
 }
 
-static void nothing_is_after_the_last_end(void **state)
+TEST(nothing_is_after_the_last_end)
 {
-    (void)state;
     gmd_intervals set = {0};
     assert_null(gmd_intervals_after(&set, 0));
     assert_true(gmd_intervals_insert(&set, 10, 20, 1));
@@ -141,9 +131,8 @@ static void nothing_is_after_the_last_end(void **state)
     gmd_intervals_free(&set);
 }
 
-static void removing_what_does_not_start_there_changes_nothing(void **state)
+TEST(removing_what_does_not_start_there_changes_nothing)
 {
-    (void)state;
     gmd_intervals set = {0};
     gmd_intervals_remove(&set, 5);
     assert_true(gmd_intervals_insert(&set, 10, 20, 1));
@@ -151,16 +140,4 @@ static void removing_what_does_not_start_there_changes_nothing(void **state)
     gmd_intervals_remove(&set, 30);
     assert_int_equal(set.count, 1);
     gmd_intervals_free(&set);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(short_ranges_are_found_as_in_a_plain_array),
-        cmocka_unit_test(long_ranges_that_reach_over_the_gaps_of_others_are_found),
-        cmocka_unit_test(ranges_in_ascending_and_descending_order_are_found),
-        cmocka_unit_test(nothing_is_after_the_last_end),
-        cmocka_unit_test(removing_what_does_not_start_there_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

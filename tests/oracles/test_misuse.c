@@ -54,13 +54,13 @@ static void judge(scene *s, const char *expected)
     (void)state;                                                                                   \
     set_scene(&s)
 
-static void a_free_that_changes_nothing_is_right(void **state)
+TEST(a_free_that_changes_nothing_is_right)
 {
     SCENE;
     judge(&s, "");
 }
 
-static void pending_memory_may_become_free_meanwhile(void **state)
+TEST(pending_memory_may_become_free_meanwhile)
 {
     SCENE;
     s.now.active_bytes = 1024;
@@ -68,35 +68,35 @@ static void pending_memory_may_become_free_meanwhile(void **state)
     judge(&s, "");
 }
 
-static void less_allocated_memory_is_found(void **state)
+TEST(less_allocated_memory_is_found)
 {
     SCENE;
     s.now.allocated_bytes = 512;
     judge(&s, "allocated_bytes went from 1024 to 512");
 }
 
-static void another_block_count_is_found(void **state)
+TEST(another_block_count_is_found)
 {
     SCENE;
     s.now.allocation_count = 1;
     judge(&s, "allocation_count went from 2 to 1");
 }
 
-static void more_active_memory_is_found(void **state)
+TEST(more_active_memory_is_found)
 {
     SCENE;
     s.now.active_bytes = 4096;
     judge(&s, "active_bytes went from 2048 to 4096");
 }
 
-static void unknown_figures_are_not_compared(void **state)
+TEST(unknown_figures_are_not_compared)
 {
     SCENE;
     memset(&s.before, 0xff, sizeof s.before);
     judge(&s, "");
 }
 
-static void a_block_that_loses_its_memory_is_found(void **state)
+TEST(a_block_that_loses_its_memory_is_found)
 {
     SCENE;
     s.is_backed = false;
@@ -106,14 +106,14 @@ static void a_block_that_loses_its_memory_is_found(void **state)
     judge(&s, "took its memory away at 0x5000");
 }
 
-static void a_cuda_error_that_is_left_is_found(void **state)
+TEST(a_cuda_error_that_is_left_is_found)
 {
     SCENE;
     s.thread_now.last_error = 1;
     judge(&s, "left the thread with device 0 and CUDA error 1");
 }
 
-static void a_call_that_cuda_forbids_is_found(void **state)
+TEST(a_call_that_cuda_forbids_is_found)
 {
     SCENE;
     s.passed_on = (gmd_misuse){.function = "cudaFree", .sentence = "a double free"};
@@ -121,27 +121,10 @@ static void a_call_that_cuda_forbids_is_found(void **state)
     judge(&s, "was passed on: cudaFree");
 }
 
-static void without_the_promise_it_does_not_judge(void **state)
+TEST(without_the_promise_it_does_not_judge)
 {
     SCENE;
     assert_null(gmd_oracle_misuse.blind_spot(&s.view));
     s.view.promises = ~(unsigned)GMD_PROMISE_MISUSE;
     assert_non_null(gmd_oracle_misuse.blind_spot(&s.view));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_free_that_changes_nothing_is_right),
-        cmocka_unit_test(pending_memory_may_become_free_meanwhile),
-        cmocka_unit_test(less_allocated_memory_is_found),
-        cmocka_unit_test(another_block_count_is_found),
-        cmocka_unit_test(more_active_memory_is_found),
-        cmocka_unit_test(unknown_figures_are_not_compared),
-        cmocka_unit_test(a_block_that_loses_its_memory_is_found),
-        cmocka_unit_test(a_cuda_error_that_is_left_is_found),
-        cmocka_unit_test(a_call_that_cuda_forbids_is_found),
-        cmocka_unit_test(without_the_promise_it_does_not_judge),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

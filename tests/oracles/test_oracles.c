@@ -21,9 +21,14 @@ static void drop(void *state, uint64_t address, gmd_judge *judge)
     gmd_oracle_overlap.before_free(state, &(gmd_view){.block = &b}, judge);
 }
 
-static void overlap_allows_blocks_that_touch(void **state)
+TEST(reference_says_nothing_where_requests_go_to_private_pools)
 {
-    (void)state;
+    gmd_view view = {.promises = GMD_PROMISE_PYTORCH, .has_pool_requests = true};
+    assert_non_null(strstr(gmd_oracle_reference.blind_spot(&view), "private pools"));
+}
+
+TEST(overlap_allows_blocks_that_touch)
+{
     gmd_judge judge = {0};
     void *set = gmd_oracle_overlap.create();
     put(set, 1024, 512, &judge);
@@ -33,9 +38,8 @@ static void overlap_allows_blocks_that_touch(void **state)
     assert_int_equal(judge.count, 0);
 }
 
-static void overlap_finds_one_shared_byte_on_either_side(void **state)
+TEST(overlap_finds_one_shared_byte_on_either_side)
 {
-    (void)state;
     gmd_judge below = {0}, above = {0};
     void *set = gmd_oracle_overlap.create();
     put(set, 1024, 512, &below);
@@ -46,9 +50,8 @@ static void overlap_finds_one_shared_byte_on_either_side(void **state)
     assert_int_equal(above.count, 1);
 }
 
-static void overlap_finds_a_block_inside_and_around_another(void **state)
+TEST(overlap_finds_a_block_inside_and_around_another)
 {
-    (void)state;
     gmd_judge inside = {0}, around = {0};
     void *set = gmd_oracle_overlap.create();
     put(set, 4096, 4096, &inside);
@@ -59,9 +62,8 @@ static void overlap_finds_a_block_inside_and_around_another(void **state)
     assert_int_equal(around.count, 1);
 }
 
-static void overlap_forgets_freed_blocks(void **state)
+TEST(overlap_forgets_freed_blocks)
 {
-    (void)state;
     gmd_judge judge = {0};
     void *set = gmd_oracle_overlap.create();
     for (int round = 0; round < 3; round++) {
@@ -76,9 +78,8 @@ static void overlap_forgets_freed_blocks(void **state)
     assert_int_equal(judge.count, 0);
 }
 
-static void alignment_measures_against_the_promise(void **state)
+TEST(alignment_measures_against_the_promise)
 {
-    (void)state;
     gmd_judge good = {0}, bad = {0};
     gmd_live_block aligned = block_at(0x10000, 1), off = block_at(0x10100, 1);
     gmd_oracle_alignment.after_alloc(
@@ -115,17 +116,15 @@ static int backing_violations(uint64_t address, int device)
     return judge.count;
 }
 
-static void backing_wants_memory_of_the_right_device(void **state)
+TEST(backing_wants_memory_of_the_right_device)
 {
-    (void)state;
     assert_int_equal(backing_violations(0x1800, 1), 0);
     assert_int_equal(backing_violations(0x1800, 0), 1);
     assert_int_equal(backing_violations(0x2000, 1), 1);
 }
 
-static void backing_leaves_the_end_of_a_device_allocation_to_size(void **state)
+TEST(backing_leaves_the_end_of_a_device_allocation_to_size)
 {
-    (void)state;
     assert_int_equal(backing_violations(0x1ff8, 1), 0);
 }
 
@@ -137,9 +136,8 @@ static bool find_nothing(const void *context, uint64_t address, gmd_device_range
     return false;
 }
 
-static void backing_finds_a_hole_in_mapped_memory(void **state)
+TEST(backing_finds_a_hole_in_mapped_memory)
 {
-    (void)state;
     gmd_judge judge = {0};
     gmd_live_block b = block_at(0x1800, 0x1000);
     b.device = 1;
@@ -163,9 +161,8 @@ static int launch_violations(uint64_t address, uint64_t bytes)
     return judge.count;
 }
 
-static void backing_wants_memory_for_all_work_of_a_graph(void **state)
+TEST(backing_wants_memory_for_all_work_of_a_graph)
 {
-    (void)state;
     assert_int_equal(launch_violations(0x1800, 512), 0);
     assert_int_equal(launch_violations(0x2000, 512), 1);
     assert_int_equal(launch_violations(0x2000, 0), 1);
@@ -183,9 +180,8 @@ static int size_violations(uint64_t address, uint64_t bytes, uint64_t booked)
     return judge.count;
 }
 
-static void size_wants_room_up_to_the_last_byte(void **state)
+TEST(size_wants_room_up_to_the_last_byte)
 {
-    (void)state;
     assert_int_equal(size_violations(0x1f00, 0x100, 0x100), 0);
     assert_int_equal(size_violations(0x1f00, 0x101, 0x200), 1);
     assert_int_equal(size_violations(0x1f00, 0x100, 0xff), 1);
@@ -241,17 +237,15 @@ static int accounting_violations(books_view *v)
     return judge.count;
 }
 
-static void accounting_accepts_books_in_order(void **state)
+TEST(accounting_accepts_books_in_order)
 {
-    (void)state;
     books_view v;
     open_books(&v);
     assert_int_equal(accounting_violations(&v), 0);
 }
 
-static void accounting_finds_each_figure_that_is_off(void **state)
+TEST(accounting_finds_each_figure_that_is_off)
 {
-    (void)state;
     const struct {
         size_t offset;
         uint64_t wrong;
@@ -282,9 +276,8 @@ static void accounting_finds_each_figure_that_is_off(void **state)
     }
 }
 
-static void accounting_leaves_out_figures_that_are_not_kept(void **state)
+TEST(accounting_leaves_out_figures_that_are_not_kept)
 {
-    (void)state;
     books_view v;
     open_books(&v);
     v.stats = (gmd_stats){sizeof v.stats,   GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN,
@@ -295,9 +288,8 @@ static void accounting_leaves_out_figures_that_are_not_kept(void **state)
     assert_int_equal(accounting_violations(&v), 0);
 }
 
-static void accounting_finds_a_free_that_does_not_lower_the_total(void **state)
+TEST(accounting_finds_a_free_that_does_not_lower_the_total)
 {
-    (void)state;
     books_view v;
     open_books(&v);
     v.before = v.stats;
@@ -305,9 +297,8 @@ static void accounting_finds_a_free_that_does_not_lower_the_total(void **state)
     assert_true(accounting_violations(&v) > 0);
 }
 
-static void accounting_finds_a_total_that_moves_without_a_request(void **state)
+TEST(accounting_finds_a_total_that_moves_without_a_request)
 {
-    (void)state;
     books_view v;
     open_books(&v);
     v.view.block = NULL;
@@ -326,26 +317,23 @@ static void open_refusal(books_view *v)
     v->before = v->stats;
 }
 
-static void accounting_finds_a_refusal_that_is_not_counted(void **state)
+TEST(accounting_finds_a_refusal_that_is_not_counted)
 {
-    (void)state;
     books_view v;
     open_refusal(&v);
     assert_true(accounting_violations(&v) > 0);
 }
 
-static void accounting_asks_for_no_out_of_memory_where_another_error_is_told(void **state)
+TEST(accounting_asks_for_no_out_of_memory_where_another_error_is_told)
 {
-    (void)state;
     books_view v;
     open_refusal(&v);
     v.view.error_text = "CUDA error: operation not permitted when stream is capturing";
     assert_int_equal(accounting_violations(&v), 0);
 }
 
-static void leak_finds_what_the_device_still_holds(void **state)
+TEST(leak_finds_what_the_device_still_holds)
 {
-    (void)state;
     gmd_device_figures baseline = {.allocated_bytes = 512, .allocation_count = 1};
     gmd_device_figures clean = baseline, leaking = baseline;
     leaking.allocated_bytes += 512;
@@ -359,9 +347,8 @@ static void leak_finds_what_the_device_still_holds(void **state)
     assert_int_equal(bad.count, 1);
 }
 
-static void leak_takes_the_allocators_word_where_the_device_is_silent(void **state)
+TEST(leak_takes_the_allocators_word_where_the_device_is_silent)
 {
-    (void)state;
     gmd_stats kept = {.reserved_bytes = 4096}, more = {.reserved_bytes = 4097};
     gmd_judge good = {0}, bad = {0};
     gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats = &kept, .reserved_at_start = 4096}, &good);
@@ -370,9 +357,8 @@ static void leak_takes_the_allocators_word_where_the_device_is_silent(void **sta
     assert_int_equal(bad.count, 1);
 }
 
-static void an_oracle_that_cannot_see_says_why(void **state)
+TEST(an_oracle_that_cannot_see_says_why)
 {
-    (void)state;
     gmd_view nothing = {0};
     assert_non_null(gmd_oracle_backing.blind_spot(&nothing));
     assert_non_null(gmd_oracle_size.blind_spot(&nothing));
@@ -380,9 +366,8 @@ static void an_oracle_that_cannot_see_says_why(void **state)
     assert_non_null(gmd_oracle_leak.blind_spot(&nothing));
 }
 
-static void names_are_those_of_the_contract_and_unique(void **state)
+TEST(names_are_those_of_the_contract_and_unique)
 {
-    (void)state;
     static const char *const contract[] = {
         "overlap",  "backing",   "alignment",  "size",        "accounting",   "leak",
         "progress", "oom_retry", "peak_bound", "api_misuse",  "device_state", "stream_order",
@@ -399,40 +384,4 @@ static void names_are_those_of_the_contract_and_unique(void **state)
         }
         assert_int_equal(found, 1);
     }
-}
-
-static void reference_says_nothing_where_requests_go_to_private_pools(void **state)
-{
-    (void)state;
-    gmd_view view = {.promises = GMD_PROMISE_PYTORCH, .has_pool_requests = true};
-    assert_non_null(strstr(gmd_oracle_reference.blind_spot(&view), "private pools"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_says_nothing_where_requests_go_to_private_pools),
-        cmocka_unit_test(overlap_allows_blocks_that_touch),
-        cmocka_unit_test(overlap_finds_one_shared_byte_on_either_side),
-        cmocka_unit_test(overlap_finds_a_block_inside_and_around_another),
-        cmocka_unit_test(overlap_forgets_freed_blocks),
-        cmocka_unit_test(alignment_measures_against_the_promise),
-        cmocka_unit_test(backing_wants_memory_of_the_right_device),
-        cmocka_unit_test(backing_leaves_the_end_of_a_device_allocation_to_size),
-        cmocka_unit_test(backing_finds_a_hole_in_mapped_memory),
-        cmocka_unit_test(backing_wants_memory_for_all_work_of_a_graph),
-        cmocka_unit_test(size_wants_room_up_to_the_last_byte),
-        cmocka_unit_test(accounting_accepts_books_in_order),
-        cmocka_unit_test(accounting_finds_each_figure_that_is_off),
-        cmocka_unit_test(accounting_leaves_out_figures_that_are_not_kept),
-        cmocka_unit_test(accounting_finds_a_free_that_does_not_lower_the_total),
-        cmocka_unit_test(accounting_finds_a_total_that_moves_without_a_request),
-        cmocka_unit_test(accounting_finds_a_refusal_that_is_not_counted),
-        cmocka_unit_test(accounting_asks_for_no_out_of_memory_where_another_error_is_told),
-        cmocka_unit_test(leak_finds_what_the_device_still_holds),
-        cmocka_unit_test(leak_takes_the_allocators_word_where_the_device_is_silent),
-        cmocka_unit_test(an_oracle_that_cannot_see_says_why),
-        cmocka_unit_test(names_are_those_of_the_contract_and_unique),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

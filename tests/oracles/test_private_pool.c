@@ -70,9 +70,8 @@ static void expect_said(bench *b, const char *part)
     close_bench(b);
 }
 
-static void a_pool_gets_its_own_memory_again(void **state)
+TEST(a_pool_gets_its_own_memory_again)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
@@ -81,9 +80,8 @@ static void a_pool_gets_its_own_memory_again(void **state)
     expect_clean(&b);
 }
 
-static void memory_of_a_held_pool_serves_no_request_of_the_default_one(void **state)
+TEST(memory_of_a_held_pool_serves_no_request_of_the_default_one)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
@@ -91,9 +89,8 @@ static void memory_of_a_held_pool_serves_no_request_of_the_default_one(void **st
     expect_said(&b, "went to the default pool, lies in memory of private pool 0");
 }
 
-static void memory_of_a_held_pool_serves_no_other_private_pool(void **state)
+TEST(memory_of_a_held_pool_serves_no_other_private_pool)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
@@ -101,9 +98,8 @@ static void memory_of_a_held_pool_serves_no_other_private_pool(void **state)
     expect_said(&b, "another private pool");
 }
 
-static void memory_beside_it_is_anybodys(void **state)
+TEST(memory_beside_it_is_anybodys)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 4096, 4096, 1);
@@ -112,9 +108,8 @@ static void memory_beside_it_is_anybodys(void **state)
     expect_clean(&b);
 }
 
-static void what_the_device_has_back_is_nobodys(void **state)
+TEST(what_the_device_has_back_is_nobodys)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 8192, 1);
@@ -123,9 +118,8 @@ static void what_the_device_has_back_is_nobodys(void **state)
     expect_clean(&b);
 }
 
-static void what_lies_beside_a_part_that_went_back_stays_the_pools(void **state)
+TEST(what_lies_beside_a_part_that_went_back_stays_the_pools)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 12288, 1);
@@ -136,9 +130,8 @@ static void what_lies_beside_a_part_that_went_back_stays_the_pools(void **state)
     expect_said(&b, "which is held");
 }
 
-static void a_pool_that_nobody_holds_owns_nothing(void **state)
+TEST(a_pool_that_nobody_holds_owns_nothing)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
@@ -148,9 +141,8 @@ static void a_pool_that_nobody_holds_owns_nothing(void **state)
     expect_clean(&b);
 }
 
-static void a_pool_that_somebody_else_holds_keeps_its_memory(void **state)
+TEST(a_pool_that_somebody_else_holds_keeps_its_memory)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
@@ -171,9 +163,8 @@ static void launch(bench *b, uint64_t offset, uint64_t bytes, uint32_t pool)
     b->view.access_count = 0;
 }
 
-static void a_graph_works_in_memory_that_its_pool_has_got(void **state)
+TEST(a_graph_works_in_memory_that_its_pool_has_got)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
@@ -183,9 +174,8 @@ static void a_graph_works_in_memory_that_its_pool_has_got(void **state)
 }
 
 /* Whoever has it now. */
-static void a_graph_s_memory_that_went_back_to_the_device_is_found(void **state)
+TEST(a_graph_s_memory_that_went_back_to_the_device_is_found)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 8192, 1);
@@ -194,9 +184,8 @@ static void a_graph_s_memory_that_went_back_to_the_device_is_found(void **state)
     expect_said(&b, "(captured in request 7), and from 0x7f0000001000 on that memory went back");
 }
 
-static void a_graph_s_memory_that_went_to_another_pool_is_found(void **state)
+TEST(a_graph_s_memory_that_went_to_another_pool_is_found)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
@@ -206,9 +195,8 @@ static void a_graph_s_memory_that_went_to_another_pool_is_found(void **state)
     expect_said(&b, "the graph of private pool 0 works on 4096 B at 0x7f0000000000");
 }
 
-static void of_graphs_nothing_is_said_where_calls_are_not_seen(void **state)
+TEST(of_graphs_nothing_is_said_where_calls_are_not_seen)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
@@ -218,9 +206,8 @@ static void of_graphs_nothing_is_said_where_calls_are_not_seen(void **state)
     expect_clean(&b);
 }
 
-static void a_refused_end_is_told(void **state)
+TEST(a_refused_end_is_told)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
@@ -229,9 +216,8 @@ static void a_refused_end_is_told(void **state)
     expect_said(&b, "private pool 0 of device 0: gmd_end_pool was refused");
 }
 
-static void a_refusal_that_a_fault_hit_is_the_faults(void **state)
+TEST(a_refusal_that_a_fault_hit_is_the_faults)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
@@ -241,9 +227,8 @@ static void a_refusal_that_a_fault_hit_is_the_faults(void **state)
     expect_clean(&b);
 }
 
-static void nothing_is_said_where_calls_are_not_seen(void **state)
+TEST(nothing_is_said_where_calls_are_not_seen)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     b.view.sees_calls = false;
@@ -273,9 +258,8 @@ static void see(bench *b, const gmd_canary_sight *sight)
     gmd_oracle_private_pool.on_sight(b->oracle, &b->view, &b->judge);
 }
 
-static void on_a_real_device_a_block_finds_what_a_graph_wrote(void **state)
+TEST(on_a_real_device_a_block_finds_what_a_graph_wrote)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     gmd_canary_sight sight = of_a_graph();
@@ -283,9 +267,8 @@ static void on_a_real_device_a_block_finds_what_a_graph_wrote(void **state)
     expect_said(&b, "what the launched graph in its block of 256 B");
 }
 
-static void on_a_real_device_a_graph_finds_what_a_block_wrote(void **state)
+TEST(on_a_real_device_a_graph_finds_what_a_block_wrote)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     gmd_canary_sight sight = of_a_graph();
@@ -299,9 +282,8 @@ static void on_a_real_device_a_graph_finds_what_a_block_wrote(void **state)
 }
 
 /* Within one pool memory goes from block to block, in the order of work. */
-static void what_blocks_of_one_pool_find_is_a_matter_of_order(void **state)
+TEST(what_blocks_of_one_pool_find_is_a_matter_of_order)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     gmd_canary_sight sight = of_a_graph();
@@ -310,9 +292,8 @@ static void what_blocks_of_one_pool_find_is_a_matter_of_order(void **state)
     expect_clean(&b);
 }
 
-static void what_no_graph_has_to_do_with_is_a_matter_of_order(void **state)
+TEST(what_no_graph_has_to_do_with_is_a_matter_of_order)
 {
-    (void)state;
     bench b;
     open_bench(&b);
     gmd_canary_sight sight = of_a_graph();
@@ -321,38 +302,10 @@ static void what_no_graph_has_to_do_with_is_a_matter_of_order(void **state)
     expect_clean(&b);
 }
 
-static void without_kernels_a_real_device_is_a_blind_spot(void **state)
+TEST(without_kernels_a_real_device_is_a_blind_spot)
 {
-    (void)state;
     gmd_view view = {.exports_pools = true, .no_canaries = "gmd was built without nvcc"};
     assert_string_equal(gmd_oracle_private_pool.blind_spot(&view), "gmd was built without nvcc");
     view.no_canaries = "";
     assert_non_null(gmd_oracle_private_pool.blind_spot(&view));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pool_gets_its_own_memory_again),
-        cmocka_unit_test(memory_of_a_held_pool_serves_no_request_of_the_default_one),
-        cmocka_unit_test(memory_of_a_held_pool_serves_no_other_private_pool),
-        cmocka_unit_test(memory_beside_it_is_anybodys),
-        cmocka_unit_test(what_the_device_has_back_is_nobodys),
-        cmocka_unit_test(what_lies_beside_a_part_that_went_back_stays_the_pools),
-        cmocka_unit_test(a_pool_that_nobody_holds_owns_nothing),
-        cmocka_unit_test(a_pool_that_somebody_else_holds_keeps_its_memory),
-        cmocka_unit_test(a_graph_works_in_memory_that_its_pool_has_got),
-        cmocka_unit_test(a_graph_s_memory_that_went_back_to_the_device_is_found),
-        cmocka_unit_test(a_graph_s_memory_that_went_to_another_pool_is_found),
-        cmocka_unit_test(of_graphs_nothing_is_said_where_calls_are_not_seen),
-        cmocka_unit_test(a_refused_end_is_told),
-        cmocka_unit_test(a_refusal_that_a_fault_hit_is_the_faults),
-        cmocka_unit_test(nothing_is_said_where_calls_are_not_seen),
-        cmocka_unit_test(on_a_real_device_a_block_finds_what_a_graph_wrote),
-        cmocka_unit_test(on_a_real_device_a_graph_finds_what_a_block_wrote),
-        cmocka_unit_test(what_blocks_of_one_pool_find_is_a_matter_of_order),
-        cmocka_unit_test(what_no_graph_has_to_do_with_is_a_matter_of_order),
-        cmocka_unit_test(without_kernels_a_real_device_is_a_blind_spot),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

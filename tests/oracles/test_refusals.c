@@ -51,9 +51,8 @@ static int judge_refusal(const refused *r, uint64_t served_before, const char *p
     return judge.count;
 }
 
-static void a_refusal_that_stays_one_is_true(void **state)
+TEST(a_refusal_that_stays_one_is_true)
 {
-    (void)state;
     refused r;
     refuse(&r);
     assert_int_equal(judge_refusal(&r, 999, NULL), 0);
@@ -80,26 +79,23 @@ static int judge_first(const refused *r, const refused *before)
     return judge.count;
 }
 
-static void whoever_never_serves_a_little_of_a_large_device_refuses_falsely(void **state)
+TEST(whoever_never_serves_a_little_of_a_large_device_refuses_falsely)
 {
-    (void)state;
     refused r;
     refuse_on_a_large_device(&r);
     assert_int_equal(judge_first(&r, NULL), 1);
 }
 
-static void a_start_that_took_most_of_the_device_excuses(void **state)
+TEST(a_start_that_took_most_of_the_device_excuses)
 {
-    (void)state;
     refused r;
     refuse_on_a_large_device(&r);
     r.view.room = 10 * GMD_GIB;
     assert_int_equal(judge_first(&r, NULL), 0);
 }
 
-static void a_start_that_a_fault_hit_excuses(void **state)
+TEST(a_start_that_a_fault_hit_excuses)
 {
-    (void)state;
     refused hit, r;
     refuse_on_a_large_device(&hit);
     hit.view.faults_hit = 1;
@@ -107,9 +103,8 @@ static void a_start_that_a_fault_hit_excuses(void **state)
     assert_int_equal(judge_first(&r, &hit), 0);
 }
 
-static void a_limit_or_a_small_device_excuses(void **state)
+TEST(a_limit_or_a_small_device_excuses)
 {
-    (void)state;
     refused limited, small;
     refuse_on_a_large_device(&limited);
     limited.view.limit_bytes = 70 * GMD_GIB;
@@ -118,18 +113,16 @@ static void a_limit_or_a_small_device_excuses(void **state)
     assert_int_equal(judge_first(&limited, NULL) + judge_first(&small, NULL), 0);
 }
 
-static void a_refusal_that_is_served_at_once_is_false(void **state)
+TEST(a_refusal_that_is_served_at_once_is_false)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal = (gmd_refusal){.at_once = GMD_SERVED_NOW};
     assert_int_equal(judge_refusal(&r, 0, "with nothing freed"), 1);
 }
 
-static void a_planted_fault_excuses_the_refusal_itself(void **state)
+TEST(a_planted_fault_excuses_the_refusal_itself)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.view.faults_hit = 1;
@@ -137,9 +130,8 @@ static void a_planted_fault_excuses_the_refusal_itself(void **state)
     assert_int_equal(judge_refusal(&r, 0, NULL), 0);
 }
 
-static void a_planted_fault_does_not_excuse_what_it_leaves_behind(void **state)
+TEST(a_planted_fault_does_not_excuse_what_it_leaves_behind)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.view.faults_hit = 1;
@@ -147,18 +139,16 @@ static void a_planted_fault_does_not_excuse_what_it_leaves_behind(void **state)
     assert_int_equal(judge_refusal(&r, 1000, "1000 B were served before"), 1);
 }
 
-static void waiting_must_not_help(void **state)
+TEST(waiting_must_not_help)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal = (gmd_refusal){.at_once = GMD_REFUSED, .when_idle = GMD_SERVED_NOW};
     assert_int_equal(judge_refusal(&r, 0, "once all streams are idle"), 1);
 }
 
-static void emptying_the_cache_must_not_help(void **state)
+TEST(emptying_the_cache_must_not_help)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal = (gmd_refusal){
@@ -166,18 +156,16 @@ static void emptying_the_cache_must_not_help(void **state)
     assert_int_equal(judge_refusal(&r, 0, "once the cache is emptied"), 1);
 }
 
-static void emptying_it_with_the_open_pool_closed_must_not_help(void **state)
+TEST(emptying_it_with_the_open_pool_closed_must_not_help)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal.when_reopened = GMD_SERVED_NOW;
     assert_int_equal(judge_refusal(&r, 0, "does not get memory back while a pool is open"), 1);
 }
 
-static void the_cache_must_be_given_back_before_the_refusal(void **state)
+TEST(the_cache_must_be_given_back_before_the_refusal)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal.held_emptied = 2048;
@@ -186,26 +174,23 @@ static void the_cache_must_be_given_back_before_the_refusal(void **state)
     assert_int_equal(judge_refusal(&r, 0, NULL), 0);
 }
 
-static void what_fitted_once_must_fit_when_all_is_free(void **state)
+TEST(what_fitted_once_must_fit_when_all_is_free)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal.room = 4096;
     assert_int_equal(judge_refusal(&r, 1000, "with everything freed"), 1);
 }
 
-static void what_fitted_before_the_budget_may_not_fit_now(void **state)
+TEST(what_fitted_before_the_budget_may_not_fit_now)
 {
-    (void)state;
     refused r;
     refuse(&r); /* with room for 512 B */
     assert_int_equal(judge_refusal(&r, 1000, NULL), 0);
 }
 
-static void what_the_allocator_took_at_its_start_must_serve_again(void **state)
+TEST(what_the_allocator_took_at_its_start_must_serve_again)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal.room = 0;
@@ -215,9 +200,8 @@ static void what_the_allocator_took_at_its_start_must_serve_again(void **state)
     assert_int_equal(judge_refusal(&r, 1000, NULL), 0);
 }
 
-static void with_all_free_nothing_may_be_held(void **state)
+TEST(with_all_free_nothing_may_be_held)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal.when_all_is_free = GMD_SERVED_NOW;
@@ -228,18 +212,16 @@ static void with_all_free_nothing_may_be_held(void **state)
     assert_int_equal(judge_refusal(&r, 0, NULL), 0);
 }
 
-static void a_smaller_request_may_need_more_of_the_device(void **state)
+TEST(a_smaller_request_may_need_more_of_the_device)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.view.device_request = 2000;
     assert_int_equal(judge_refusal(&r, 1500, NULL), 0);
 }
 
-static void room_on_the_device_makes_a_refusal_false(void **state)
+TEST(room_on_the_device_makes_a_refusal_false)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.view.device_request = 512;
@@ -251,9 +233,8 @@ static void room_on_the_device_makes_a_refusal_false(void **state)
     assert_int_equal(judge_refusal(&r, 0, "with everything freed"), 1);
 }
 
-static void a_crash_or_another_failure_when_asked_again_is_found(void **state)
+TEST(a_crash_or_another_failure_when_asked_again_is_found)
 {
-    (void)state;
     refused r;
     refuse(&r);
     r.refusal.died_of_signal = 6;
@@ -289,9 +270,8 @@ static int bound_violations(const bound *b)
     return judge.count;
 }
 
-static void reserved_may_reach_the_limit_and_not_pass_it(void **state)
+TEST(reserved_may_reach_the_limit_and_not_pass_it)
 {
-    (void)state;
     bound b;
     open_bound(&b, 100);
     assert_int_equal(bound_violations(&b), 0);
@@ -299,27 +279,24 @@ static void reserved_may_reach_the_limit_and_not_pass_it(void **state)
     assert_int_equal(bound_violations(&b), 1);
 }
 
-static void a_peak_within_a_request_counts(void **state)
+TEST(a_peak_within_a_request_counts)
 {
-    (void)state;
     bound b;
     open_bound(&b, 100);
     b.now.reserved_bytes_peak = 101;
     assert_int_equal(bound_violations(&b), 1);
 }
 
-static void what_was_held_before_the_limit_may_stay(void **state)
+TEST(what_was_held_before_the_limit_may_stay)
 {
-    (void)state;
     bound b;
     open_bound(&b, 50);
     b.before = b.now;
     assert_int_equal(bound_violations(&b), 0);
 }
 
-static void a_scenario_may_reach_its_stated_bound_and_not_pass_it(void **state)
+TEST(a_scenario_may_reach_its_stated_bound_and_not_pass_it)
 {
-    (void)state;
     bound b;
     gmd_stated_bound stated = {.bytes = 70, .peak = 70};
     open_bound(&b, 1000);
@@ -330,9 +307,8 @@ static void a_scenario_may_reach_its_stated_bound_and_not_pass_it(void **state)
     assert_int_equal(bound_violations(&b), 1);
 }
 
-static void a_variant_that_leaks_on_purpose_may_pass_its_bound(void **state)
+TEST(a_variant_that_leaks_on_purpose_may_pass_its_bound)
 {
-    (void)state;
     bound b;
     gmd_stated_bound stated = {.bytes = 70, .peak = 71, .leaks = true};
     open_bound(&b, 1000);
@@ -341,9 +317,8 @@ static void a_variant_that_leaks_on_purpose_may_pass_its_bound(void **state)
     assert_int_equal(bound_violations(&b), 0);
 }
 
-static void what_the_device_handed_out_is_judged_as_well(void **state)
+TEST(what_the_device_handed_out_is_judged_as_well)
 {
-    (void)state;
     bound b;
     open_bound(&b, 100);
     gmd_device_call call = {.is_mapping = true, .size = 41};
@@ -354,18 +329,16 @@ static void what_the_device_handed_out_is_judged_as_well(void **state)
     assert_int_equal(bound_violations(&b), 1);
 }
 
-static void what_other_requests_took_is_not_this_ones(void **state)
+TEST(what_other_requests_took_is_not_this_ones)
 {
-    (void)state;
     bound b;
     open_bound(&b, 100);
     b.figures.allocated_bytes = 101;
     assert_int_equal(bound_violations(&b), 0);
 }
 
-static void what_is_given_back_within_the_request_counts(void **state)
+TEST(what_is_given_back_within_the_request_counts)
 {
-    (void)state;
     bound b;
     open_bound(&b, 100);
     gmd_device_call calls[] = {{.size = 101}, {.is_free = true, .size = 101}};
@@ -376,46 +349,10 @@ static void what_is_given_back_within_the_request_counts(void **state)
     assert_int_equal(bound_violations(&b), 0);
 }
 
-static void the_device_is_a_bound_where_no_limit_was_set(void **state)
+TEST(the_device_is_a_bound_where_no_limit_was_set)
 {
-    (void)state;
     bound b;
     open_bound(&b, UINT64_MAX);
     b.now.reserved_bytes = b.now.reserved_bytes_peak = 1001;
     assert_int_equal(bound_violations(&b), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_refusal_that_stays_one_is_true),
-        cmocka_unit_test(whoever_never_serves_a_little_of_a_large_device_refuses_falsely),
-        cmocka_unit_test(a_start_that_took_most_of_the_device_excuses),
-        cmocka_unit_test(a_start_that_a_fault_hit_excuses),
-        cmocka_unit_test(a_limit_or_a_small_device_excuses),
-        cmocka_unit_test(a_refusal_that_is_served_at_once_is_false),
-        cmocka_unit_test(a_planted_fault_excuses_the_refusal_itself),
-        cmocka_unit_test(a_planted_fault_does_not_excuse_what_it_leaves_behind),
-        cmocka_unit_test(waiting_must_not_help),
-        cmocka_unit_test(emptying_the_cache_must_not_help),
-        cmocka_unit_test(emptying_it_with_the_open_pool_closed_must_not_help),
-        cmocka_unit_test(the_cache_must_be_given_back_before_the_refusal),
-        cmocka_unit_test(what_fitted_once_must_fit_when_all_is_free),
-        cmocka_unit_test(what_fitted_before_the_budget_may_not_fit_now),
-        cmocka_unit_test(what_the_allocator_took_at_its_start_must_serve_again),
-        cmocka_unit_test(with_all_free_nothing_may_be_held),
-        cmocka_unit_test(a_smaller_request_may_need_more_of_the_device),
-        cmocka_unit_test(room_on_the_device_makes_a_refusal_false),
-        cmocka_unit_test(a_crash_or_another_failure_when_asked_again_is_found),
-        cmocka_unit_test(reserved_may_reach_the_limit_and_not_pass_it),
-        cmocka_unit_test(a_peak_within_a_request_counts),
-        cmocka_unit_test(what_was_held_before_the_limit_may_stay),
-        cmocka_unit_test(a_scenario_may_reach_its_stated_bound_and_not_pass_it),
-        cmocka_unit_test(a_variant_that_leaks_on_purpose_may_pass_its_bound),
-        cmocka_unit_test(what_the_device_handed_out_is_judged_as_well),
-        cmocka_unit_test(what_other_requests_took_is_not_this_ones),
-        cmocka_unit_test(what_is_given_back_within_the_request_counts),
-        cmocka_unit_test(the_device_is_a_bound_where_no_limit_was_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,27 +100,13 @@ static void expect_said(scene *s, const char *part_of_message)
     (void)state;                                                                                   \
     set_scene(&s)
 
-static void blocks_that_tile_their_segment_are_right(void **state)
+TEST(blocks_that_tile_their_segment_are_right)
 {
     SCENE;
     expect_clean(&s);
 }
 
-static void a_block_in_the_pool_of_its_request_is_right(void **state)
-{
-    SCENE;
-    s.blocks[0].pool_id[1] = s.live[0].pool = 3;
-    expect_clean(&s);
-}
-
-static void a_block_in_another_pool_than_its_request_is_found(void **state)
-{
-    SCENE;
-    s.live[0].pool = 1;
-    expect_said(&s, "went to private pool 0, and gmd_walk shows the block in the pool {0, 0}");
-}
-
-static void an_allocator_without_blocks_is_right(void **state)
+TEST(an_allocator_without_blocks_is_right)
 {
     SCENE;
     s.count = s.live_count = 0;
@@ -129,35 +115,35 @@ static void an_allocator_without_blocks_is_right(void **state)
     expect_clean(&s);
 }
 
-static void a_hole_between_two_blocks_is_found(void **state)
+TEST(a_hole_between_two_blocks_is_found)
 {
     SCENE;
     s.blocks[1] = part(1030, 506, 2);
     expect_said(&s, "do not tile their segment");
 }
 
-static void two_blocks_over_the_same_bytes_are_found(void **state)
+TEST(two_blocks_over_the_same_bytes_are_found)
 {
     SCENE;
     s.blocks[1] = part(1000, 536, 2);
     expect_said(&s, "do not tile their segment");
 }
 
-static void a_block_beyond_its_segment_is_found(void **state)
+TEST(a_block_beyond_its_segment_is_found)
 {
     SCENE;
     s.blocks[2].size = 2561;
     expect_said(&s, "do not tile their segment");
 }
 
-static void a_lost_tail_is_found(void **state)
+TEST(a_lost_tail_is_found)
 {
     SCENE;
     s.blocks[2].size = 2048;
     expect_said(&s, "ends at 0x7f0000000e00");
 }
 
-static void segments_that_overlap_are_found(void **state)
+TEST(segments_that_overlap_are_found)
 {
     SCENE;
     s.blocks[3] = part(0, 4096, 0);
@@ -166,7 +152,7 @@ static void segments_that_overlap_are_found(void **state)
     expect_said(&s, "overlap or are not in the order");
 }
 
-static void free_neighbours_of_one_stream_are_found(void **state)
+TEST(free_neighbours_of_one_stream_are_found)
 {
     SCENE;
     s.blocks[2] = part(1536, 1024, 0);
@@ -175,7 +161,7 @@ static void free_neighbours_of_one_stream_are_found(void **state)
     expect_said(&s, "were not merged");
 }
 
-static void free_neighbours_are_right_where_no_merging_is_promised(void **state)
+TEST(free_neighbours_are_right_where_no_merging_is_promised)
 {
     SCENE;
     s.view.promises = 0;
@@ -185,7 +171,7 @@ static void free_neighbours_are_right_where_no_merging_is_promised(void **state)
     expect_clean(&s);
 }
 
-static void free_neighbours_of_two_pools_are_right(void **state)
+TEST(free_neighbours_of_two_pools_are_right)
 {
     SCENE;
     s.blocks[2] = part(1536, 1024, 0);
@@ -195,35 +181,35 @@ static void free_neighbours_of_two_pools_are_right(void **state)
     expect_clean(&s);
 }
 
-static void a_live_block_that_is_shown_free_is_found(void **state)
+TEST(a_live_block_that_is_shown_free_is_found)
 {
     SCENE;
     s.blocks[0].state = 0;
     expect_said(&s, "is live, and gmd_walk shows a free block there");
 }
 
-static void a_live_block_that_is_not_shown_is_found(void **state)
+TEST(a_live_block_that_is_not_shown_is_found)
 {
     SCENE;
     s.live[0].address += 256;
     expect_said(&s, "no block there");
 }
 
-static void an_allocated_block_that_nobody_has_is_found(void **state)
+TEST(an_allocated_block_that_nobody_has_is_found)
 {
     SCENE;
     s.live_count = 0;
     expect_said(&s, "1 allocated blocks, and 0 of them are live");
 }
 
-static void a_block_that_is_shown_too_small_is_found(void **state)
+TEST(a_block_that_is_shown_too_small_is_found)
 {
     SCENE;
     s.live[0].bytes = 1025;
     expect_said(&s, "asked for 1025 B");
 }
 
-static void a_pointer_for_no_bytes_need_not_be_a_block(void **state)
+TEST(a_pointer_for_no_bytes_need_not_be_a_block)
 {
     SCENE;
     s.live[1] = (gmd_live_block){.address = 0x1000, .bytes = 0};
@@ -231,7 +217,7 @@ static void a_pointer_for_no_bytes_need_not_be_a_block(void **state)
     expect_clean(&s);
 }
 
-static void each_sum_is_that_of_the_statistics(void **state)
+TEST(each_sum_is_that_of_the_statistics)
 {
     static const size_t figures[] = {
         offsetof(gmd_stats, allocated_bytes),     offsetof(gmd_stats, active_bytes),
@@ -248,14 +234,14 @@ static void each_sum_is_that_of_the_statistics(void **state)
     }
 }
 
-static void figures_that_are_not_kept_are_not_compared(void **state)
+TEST(figures_that_are_not_kept_are_not_compared)
 {
     SCENE;
     memset(&s.stats, 0xff, sizeof s.stats);
     expect_clean(&s);
 }
 
-static void parts_of_an_expandable_segment_are_not_counted_as_segments(void **state)
+TEST(parts_of_an_expandable_segment_are_not_counted_as_segments)
 {
     SCENE;
     for (size_t i = 0; i < s.count; i++) {
@@ -266,14 +252,28 @@ static void parts_of_an_expandable_segment_are_not_counted_as_segments(void **st
     expect_clean(&s);
 }
 
-static void a_walk_that_fails_is_told(void **state)
+TEST(a_walk_that_fails_is_told)
 {
     SCENE;
     s.walk_result = -1;
     expect_said(&s, "gmd_walk failed after it had worked before");
 }
 
-static void without_a_walk_it_says_so(void **state)
+TEST(a_block_in_the_pool_of_its_request_is_right)
+{
+    SCENE;
+    s.blocks[0].pool_id[1] = s.live[0].pool = 3;
+    expect_clean(&s);
+}
+
+TEST(a_block_in_another_pool_than_its_request_is_found)
+{
+    SCENE;
+    s.live[0].pool = 1;
+    expect_said(&s, "went to private pool 0, and gmd_walk shows the block in the pool {0, 0}");
+}
+
+TEST(without_a_walk_it_says_so)
 {
     SCENE;
     assert_null(gmd_oracle_snapshot.blind_spot(&s.view));
@@ -284,7 +284,7 @@ static void without_a_walk_it_says_so(void **state)
 }
 
 /* 100,000 requests with 3 blocks: the interval grows by a quarter each time. */
-static void looks_grow_rarer(void **state)
+TEST(looks_grow_rarer)
 {
     SCENE;
     void *looks = gmd_oracle_snapshot.create();
@@ -295,7 +295,7 @@ static void looks_grow_rarer(void **state)
     assert_in_range(s.walks, 15, 35);
 }
 
-static void the_first_refusals_are_looked_at(void **state)
+TEST(the_first_refusals_are_looked_at)
 {
     SCENE;
     s.view.out_of_memory = true;
@@ -305,35 +305,4 @@ static void the_first_refusals_are_looked_at(void **state)
     }
     gmd_oracle_snapshot.destroy(looks);
     assert_int_equal(s.walks, 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_that_tile_their_segment_are_right),
-        cmocka_unit_test(an_allocator_without_blocks_is_right),
-        cmocka_unit_test(a_hole_between_two_blocks_is_found),
-        cmocka_unit_test(two_blocks_over_the_same_bytes_are_found),
-        cmocka_unit_test(a_block_beyond_its_segment_is_found),
-        cmocka_unit_test(a_lost_tail_is_found),
-        cmocka_unit_test(segments_that_overlap_are_found),
-        cmocka_unit_test(free_neighbours_of_one_stream_are_found),
-        cmocka_unit_test(free_neighbours_are_right_where_no_merging_is_promised),
-        cmocka_unit_test(free_neighbours_of_two_pools_are_right),
-        cmocka_unit_test(a_live_block_that_is_shown_free_is_found),
-        cmocka_unit_test(a_live_block_that_is_not_shown_is_found),
-        cmocka_unit_test(an_allocated_block_that_nobody_has_is_found),
-        cmocka_unit_test(a_block_that_is_shown_too_small_is_found),
-        cmocka_unit_test(a_pointer_for_no_bytes_need_not_be_a_block),
-        cmocka_unit_test(each_sum_is_that_of_the_statistics),
-        cmocka_unit_test(figures_that_are_not_kept_are_not_compared),
-        cmocka_unit_test(parts_of_an_expandable_segment_are_not_counted_as_segments),
-        cmocka_unit_test(a_walk_that_fails_is_told),
-        cmocka_unit_test(a_block_in_the_pool_of_its_request_is_right),
-        cmocka_unit_test(a_block_in_another_pool_than_its_request_is_found),
-        cmocka_unit_test(without_a_walk_it_says_so),
-        cmocka_unit_test(looks_grow_rarer),
-        cmocka_unit_test(the_first_refusals_are_looked_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,18 +85,16 @@ static int close_bench(bench *b)
     return b->judge.count;
 }
 
-static void the_same_stream_may_have_it_at_once(void **state)
+TEST(the_same_stream_may_have_it_at_once)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     hand_out(&b, 4096, 512, 1);
     assert_int_equal(close_bench(&b), 0);
 }
 
-static void another_stream_may_not_while_work_is_pending(void **state)
+TEST(another_stream_may_not_while_work_is_pending)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     hand_out(&b, 4352, 512, 2);
@@ -104,9 +102,8 @@ static void another_stream_may_not_while_work_is_pending(void **state)
     assert_int_equal(close_bench(&b), 1);
 }
 
-static void another_stream_may_after_waiting(void **state)
+TEST(another_stream_may_after_waiting)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     b.device.seen[2][1] = 1;
@@ -114,9 +111,8 @@ static void another_stream_may_after_waiting(void **state)
     assert_int_equal(close_bench(&b), 0);
 }
 
-static void anybody_may_once_the_host_knows(void **state)
+TEST(anybody_may_once_the_host_knows)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     b.device.known[1] = 1;
@@ -124,18 +120,16 @@ static void anybody_may_once_the_host_knows(void **state)
     assert_int_equal(close_bench(&b), 0);
 }
 
-static void a_use_on_another_stream_holds_back_the_blocks_own(void **state)
+TEST(a_use_on_another_stream_holds_back_the_blocks_own)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 2);
     hand_out(&b, 4096, 512, 1);
     assert_int_equal(close_bench(&b), 1);
 }
 
-static void only_the_used_bytes_count(void **state)
+TEST(only_the_used_bytes_count)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     hand_out(&b, 4096 + 512, 512, 2);
@@ -144,9 +138,8 @@ static void only_the_used_bytes_count(void **state)
 }
 
 /* rmm#2489: X was used on A and passed through B's list, where nobody used it, to C. */
-static void an_owner_in_between_that_did_no_work_hides_nothing(void **state)
+TEST(an_owner_in_between_that_did_no_work_hides_nothing)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     b.device.seen[2][1] = 1;
@@ -157,9 +150,8 @@ static void an_owner_in_between_that_did_no_work_hides_nothing(void **state)
     assert_int_equal(close_bench(&b), 1);
 }
 
-static void an_owners_own_work_stands_for_all_before_it(void **state)
+TEST(an_owners_own_work_stands_for_all_before_it)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     b.device.seen[2][1] = 1;
@@ -169,9 +161,8 @@ static void an_owners_own_work_stands_for_all_before_it(void **state)
     assert_int_equal(close_bench(&b), 0);
 }
 
-static void memory_given_back_under_pending_work_is_found(void **state)
+TEST(memory_given_back_under_pending_work_is_found)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     give_back(&b, 0, 1 << 20);
@@ -179,9 +170,8 @@ static void memory_given_back_under_pending_work_is_found(void **state)
     assert_int_equal(close_bench(&b), 1);
 }
 
-static void memory_given_back_after_waiting_is_forgotten(void **state)
+TEST(memory_given_back_after_waiting_is_forgotten)
 {
-    (void)state;
     bench b = open_bench();
     use_and_free(&b, 4096, 512, 1, 1 << 1);
     b.device.known[1] = 1;
@@ -241,9 +231,8 @@ static void order_something(device *d, unsigned *seed)
     }
 }
 
-static void the_verdicts_are_those_of_a_table_of_bytes(void **state)
+TEST(the_verdicts_are_those_of_a_table_of_bytes)
 {
-    (void)state;
     unsigned seed = 1;
     for (int round = 0; round < 200; round++) {
         bench b = open_bench();
@@ -267,9 +256,8 @@ static void the_verdicts_are_those_of_a_table_of_bytes(void **state)
 }
 
 /* Work in a graph runs when the graph is launched: the order is that of the graph. */
-static void memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph(void **state)
+TEST(memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph)
 {
-    (void)state;
     bench b = open_bench();
     const gmd_graph_access clash = {.address = 0x1000, .bytes = 512, .request = 3, .stream = 2};
     gmd_live_block block = {.address = 0x1000, .bytes = 256, .stream = 1};
@@ -282,9 +270,8 @@ static void memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph(void **
     gmd_oracle_stream_order.destroy(b.oracle);
 }
 
-static void on_a_real_device_the_other_block_s_mark_gives_it_away(void **state)
+TEST(on_a_real_device_the_other_block_s_mark_gives_it_away)
 {
-    (void)state;
     bench b = open_bench();
     gmd_canary_sight sight = {.block = {.address = 0x1000, .bytes = 512, .born = 1, .stream = 1},
                               .use = {.request = 2, .stream = 1},
@@ -299,9 +286,8 @@ static void on_a_real_device_the_other_block_s_mark_gives_it_away(void **state)
 }
 
 /* private_pool tells that. */
-static void what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_order(void **state)
+TEST(what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_order)
 {
-    (void)state;
     bench b = open_bench();
     gmd_canary_sight sight = {.block = {.address = 0x1000, .bytes = 512},
                               .is_captured = false,
@@ -314,30 +300,7 @@ static void what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_ord
     gmd_oracle_stream_order.destroy(b.oracle);
 }
 
-static void a_real_device_is_a_blind_spot(void **state)
+TEST(a_real_device_is_a_blind_spot)
 {
-    (void)state;
     assert_non_null(gmd_oracle_stream_order.blind_spot(&(gmd_view){0}));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_stream_may_have_it_at_once),
-        cmocka_unit_test(another_stream_may_not_while_work_is_pending),
-        cmocka_unit_test(another_stream_may_after_waiting),
-        cmocka_unit_test(anybody_may_once_the_host_knows),
-        cmocka_unit_test(a_use_on_another_stream_holds_back_the_blocks_own),
-        cmocka_unit_test(only_the_used_bytes_count),
-        cmocka_unit_test(an_owner_in_between_that_did_no_work_hides_nothing),
-        cmocka_unit_test(an_owners_own_work_stands_for_all_before_it),
-        cmocka_unit_test(memory_given_back_under_pending_work_is_found),
-        cmocka_unit_test(memory_given_back_after_waiting_is_forgotten),
-        cmocka_unit_test(the_verdicts_are_those_of_a_table_of_bytes),
-        cmocka_unit_test(memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph),
-        cmocka_unit_test(on_a_real_device_the_other_block_s_mark_gives_it_away),
-        cmocka_unit_test(what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_order),
-        cmocka_unit_test(a_real_device_is_a_blind_spot),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

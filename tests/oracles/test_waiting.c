@@ -54,18 +54,16 @@ static run two_blocks(void)
     return r;
 }
 
-static void a_block_may_wait_for_a_stream_that_nobody_waited_for(void **state)
+TEST(a_block_may_wait_for_a_stream_that_nobody_waited_for)
 {
-    (void)state;
     run r = two_blocks();
     release_used_on(&r, 2);
     synchronise(&r, 3);
     assert_false(allocate(&r));
 }
 
-static void a_block_whose_streams_the_host_waited_for_is_late(void **state)
+TEST(a_block_whose_streams_the_host_waited_for_is_late)
 {
-    (void)state;
     run r = two_blocks();
     release_used_on(&r, 2);
     release_used_on(&r, 3);
@@ -74,9 +72,8 @@ static void a_block_whose_streams_the_host_waited_for_is_late(void **state)
     assert_int_equal(r.excess, 512);
 }
 
-static void a_wait_for_the_device_is_one_for_all_streams(void **state)
+TEST(a_wait_for_the_device_is_one_for_all_streams)
 {
-    (void)state;
     run r = two_blocks();
     release_used_on(&r, 2);
     release_used_on(&r, 100); /* beyond those that are told apart */
@@ -85,9 +82,8 @@ static void a_wait_for_the_device_is_one_for_all_streams(void **state)
     assert_int_equal(r.excess, 1024);
 }
 
-static void a_wait_before_the_free_does_not_count(void **state)
+TEST(a_wait_before_the_free_does_not_count)
 {
-    (void)state;
     run r = two_blocks();
     synchronise(&r, 2);
     release_used_on(&r, 2);
@@ -95,9 +91,8 @@ static void a_wait_before_the_free_does_not_count(void **state)
 }
 
 /* Its event comes after all of that stream's work, which need not be of this block. */
-static void a_block_may_wait_for_a_stream_that_was_recorded_and_not_used(void **state)
+TEST(a_block_may_wait_for_a_stream_that_was_recorded_and_not_used)
 {
-    (void)state;
     run r = two_blocks();
     const gmd_use use = {.stream = 2};
     r.stats.allocated_bytes -= 512;
@@ -108,9 +103,8 @@ static void a_block_may_wait_for_a_stream_that_was_recorded_and_not_used(void **
     assert_true(allocate(&r));
 }
 
-static void what_waited_for_a_stream_that_is_destroyed_is_not_known(void **state)
+TEST(what_waited_for_a_stream_that_is_destroyed_is_not_known)
 {
-    (void)state;
     run r = two_blocks();
     ask(&r, (gmd_request){.op = GMD_OP_DESTROY, .stream = 2}, NULL, 0);
     r.stats.allocated_bytes -= 512;
@@ -118,9 +112,8 @@ static void what_waited_for_a_stream_that_is_destroyed_is_not_known(void **state
     assert_false(allocate(&r));
 }
 
-static void after_requests_that_were_not_shown_nothing_is_said(void **state)
+TEST(after_requests_that_were_not_shown_nothing_is_said)
 {
-    (void)state;
     run r = two_blocks();
     release_used_on(&r, 2);
     synchronise(&r, 2);
@@ -129,9 +122,8 @@ static void after_requests_that_were_not_shown_nothing_is_said(void **state)
     assert_false(allocate(&r));
 }
 
-static void after_more_waiting_blocks_than_are_kept_nothing_is_said(void **state)
+TEST(after_more_waiting_blocks_than_are_kept_nothing_is_said)
 {
-    (void)state;
     run r = two_blocks();
     for (int i = 0; i <= GMD_WAITING_MAX; i++) {
         allocate(&r);
@@ -141,9 +133,8 @@ static void after_more_waiting_blocks_than_are_kept_nothing_is_said(void **state
     assert_false(allocate(&r));
 }
 
-static void after_a_free_whose_bytes_are_not_told_nothing_is_said(void **state)
+TEST(after_a_free_whose_bytes_are_not_told_nothing_is_said)
 {
-    (void)state;
     run r = two_blocks();
     const gmd_use use = {.stream = 2};
     uint64_t told = r.stats.allocated_bytes;
@@ -152,20 +143,4 @@ static void after_a_free_whose_bytes_are_not_told_nothing_is_said(void **state)
     r.stats.allocated_bytes = told - 512;
     synchronise(&r, 2);
     assert_false(allocate(&r));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_may_wait_for_a_stream_that_nobody_waited_for),
-        cmocka_unit_test(a_block_whose_streams_the_host_waited_for_is_late),
-        cmocka_unit_test(a_wait_for_the_device_is_one_for_all_streams),
-        cmocka_unit_test(a_wait_before_the_free_does_not_count),
-        cmocka_unit_test(a_block_may_wait_for_a_stream_that_was_recorded_and_not_used),
-        cmocka_unit_test(what_waited_for_a_stream_that_is_destroyed_is_not_known),
-        cmocka_unit_test(after_requests_that_were_not_shown_nothing_is_said),
-        cmocka_unit_test(after_more_waiting_blocks_than_are_kept_nothing_is_said),
-        cmocka_unit_test(after_a_free_whose_bytes_are_not_told_nothing_is_said),
-    };
-    return cmocka_run_group_tests_name("waiting", tests, NULL, NULL);
 }

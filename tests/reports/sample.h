@@ -4,6 +4,7 @@
 #define SAMPLE_H
 
 #include "gmd_report.h"
+#include "gmd_test.h"
 
 /* Three outcomes, reset to what they are here at each sample_reset():
  *
@@ -14,11 +15,13 @@
 extern gmd_outcome sample_passing, sample_failing, sample_exact;
 void sample_reset(void);
 
-/* For cmocka_unit_test_setup_teardown(): resets them; frees `sample_text`, where a test may leave
+/* The fixture `sample` resets them; frees `sample_text`, where a test may leave
  * what a writer made. */
 extern char *sample_text;
 int sample_setup(void **state);
 int sample_teardown(void **state);
+
+FIXTURE(sample, sample_setup, sample_teardown);
 
 /* "a <b> & \"c\" | \x01 \xFF \n]]> é": what no format may take literally. */
 extern const char *const sample_hostile;

@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "sample_read.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 #include <string.h>

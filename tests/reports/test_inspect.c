@@ -1,12 +1,6 @@
 /* What was seen inside a run, as tables and JSON, and the statistics of repeated runs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_inspect.h"
+#include "gmd_test.h"
 #include "sample.h"
 
 #include <jansson.h>
@@ -39,6 +33,8 @@ static int release(void **state)
     document = NULL;
     return 0;
 }
+
+FIXTURE(inside, prepare, release);
 
 static void add_step(gmd_tensor_row *row, gmd_step_kind kind, const char *text)
 {
@@ -87,9 +83,8 @@ static const char *show(table *write)
 
 /* --- tables ------------------------------------------------------------------------------ */
 
-static void a_line_profile_has_memlabs_columns(void **state)
+TEST_F(inside, a_line_profile_has_memlabs_columns)
 {
-    (void)state;
     seen->lines[0] = (gmd_line_row){.line = 8,
                                     .code = gmd_inspection_add_text(seen, "x = f()"),
                                     .times = 3,
@@ -106,9 +101,8 @@ static void a_line_profile_has_memlabs_columns(void **state)
                         "                                                         9  -- never\n");
 }
 
-static void a_tensor_shows_what_its_block_uses_beyond_what_was_asked(void **state)
+TEST_F(inside, a_tensor_shows_what_its_block_uses_beyond_what_was_asked)
 {
-    (void)state;
     add_tensor("x", 24, 512);
     assert_contains(
         show(gmd_inspect_tensors),
@@ -116,18 +110,16 @@ static void a_tensor_shows_what_its_block_uses_beyond_what_was_asked(void **stat
         "  input\n");
 }
 
-static void a_shared_block_is_counted_once(void **state)
+TEST_F(inside, a_shared_block_is_counted_once)
 {
-    (void)state;
     add_tensor("x", 512, 512);
     add_tensor("y", 512, 512)->shares = 0;
     assert_contains(show(gmd_inspect_tensors),
                     "  y(->x)                      [2, 3]   float32              0.00B");
 }
 
-static void tensors_of_one_kind_are_one_row(void **state)
+TEST_F(inside, tensors_of_one_kind_are_one_row)
 {
-    (void)state;
     add_step(add_tensor("losses", 24, 512), GMD_STEP_NAME, "[1]");
     add_step(add_tensor("losses", 24, 512), GMD_STEP_NAME, "[2]");
     gmd_tensor_row *other = add_tensor("losses", 4, 512);
@@ -140,9 +132,8 @@ static void tensors_of_one_kind_are_one_row(void **state)
                     "  losses[3]                       []   float32            512.00B    508.00B");
 }
 
-static void what_is_allocated_beyond_the_tensors_is_told(void **state)
+TEST_F(inside, what_is_allocated_beyond_the_tensors_is_told)
 {
-    (void)state;
     seen->allocated = 4096;
     seen->held[GMD_HELD_BY_NAME] = (gmd_held){2, 1000, 1024};
     seen->held[GMD_HELD_BY_LIBRARY] = (gmd_held){1, 2048, 2048};
@@ -152,9 +143,8 @@ static void what_is_allocated_beyond_the_tensors_is_told(void **state)
     assert_contains(text, "       1.00K  allocated otherwise\n");
 }
 
-static void tensors_that_are_held_alike_are_one_way(void **state)
+TEST_F(inside, tensors_that_are_held_alike_are_one_way)
 {
-    (void)state;
     add_step(add_tensor("losses", 512, 512), GMD_STEP_NAME, "[1]");
     add_step(add_tensor("losses", 512, 512), GMD_STEP_NAME, "[2]");
     add_tensor("x", 2048, 2048);
@@ -163,9 +153,8 @@ static void tensors_that_are_held_alike_are_one_way(void **state)
                           "       1.00K        2     7  losses[*]\n");
 }
 
-static void a_chain_is_one_way_however_long(void **state)
+TEST_F(inside, a_chain_is_one_way_however_long)
 {
-    (void)state;
     char pattern[256];
     gmd_tensor_row *row = add_tensor("h", 512, 512);
     add_step(row, GMD_STEP_NODE, "AddBackward");
@@ -179,9 +168,8 @@ static void a_chain_is_one_way_however_long(void **state)
                         "h -> AddBackward -> MulBackward -> (90 more) -> PowBackward -> saved[0]");
 }
 
-static void numbers_of_submodules_are_one_star(void **state)
+TEST_F(inside, numbers_of_submodules_are_one_star)
 {
-    (void)state;
     char pattern[256];
     gmd_tensor_row *row = add_tensor("model", 512, 512);
     add_step(row, GMD_STEP_NAME, ".4");
@@ -192,9 +180,8 @@ static void numbers_of_submodules_are_one_star(void **state)
 }
 
 /* Of a list of any length one way, also where its middle is left out of the path. */
-static void links_of_a_list_are_one_star(void **state)
+TEST_F(inside, links_of_a_list_are_one_star)
 {
-    (void)state;
     char pattern[256];
     gmd_tensor_row *row = add_tensor("first", 512, 512);
     add_step(row, GMD_STEP_NAME, ".next");
@@ -206,9 +193,8 @@ static void links_of_a_list_are_one_star(void **state)
                         "first.next* ... .next.data");
 }
 
-static void the_timeline_has_the_end_and_the_peak_of_each_phase(void **state)
+TEST_F(inside, the_timeline_has_the_end_and_the_peak_of_each_phase)
 {
-    (void)state;
     gmd_phase_row *row = &seen->phases[seen->phase_count++];
     row->label = gmd_inspection_add_text(seen, "step");
     row->end[GMD_PARAMETER] = 1 << 20;
@@ -223,9 +209,8 @@ static void the_timeline_has_the_end_and_the_peak_of_each_phase(void **state)
                     "     0.0         3.0         0.0         4.0\n");
 }
 
-static void a_run_that_died_shows_no_half_of_a_table(void **state)
+TEST_F(inside, a_run_that_died_shows_no_half_of_a_table)
 {
-    (void)state;
     seen->is_complete = false;
     add_tensor("x", 512, 512);
     assert_string_equal(show(gmd_inspection_terminal),
@@ -233,9 +218,8 @@ static void a_run_that_died_shows_no_half_of_a_table(void **state)
 }
 
 /* The child's memory may have been written over by the allocator under test. */
-static void numbers_out_of_bounds_are_not_followed(void **state)
+TEST_F(inside, numbers_out_of_bounds_are_not_followed)
 {
-    (void)state;
     gmd_tensor_row *row = add_tensor("x", 512, 512);
     row->first_step = UINT32_MAX - 1;
     row->step_count = UINT32_MAX;
@@ -277,9 +261,8 @@ static json_int_t number(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
-static void the_json_has_each_tensor_with_its_path(void **state)
+TEST_F(inside, the_json_has_each_tensor_with_its_path)
 {
-    (void)state;
     add_step(add_tensor("losses", 24, 512), GMD_STEP_NAME, "[2]");
     const json_t *tensor = json_array_get(json_object_get(reported(), "tensors"), 0);
     assert_string_equal(json_string_value(json_object_get(tensor, "name")), "losses[2]");
@@ -291,9 +274,8 @@ static void the_json_has_each_tensor_with_its_path(void **state)
     assert_string_equal(json_string_value(json_array_get(path, 1)), "[2]");
 }
 
-static void the_json_has_the_lines_that_ran(void **state)
+TEST_F(inside, the_json_has_the_lines_that_ran)
 {
-    (void)state;
     seen->lines[0] = (gmd_line_row){.line = 8, .times = 1, .change = -512};
     seen->lines[1] = (gmd_line_row){.line = 9};
     seen->line_count = 2;
@@ -302,9 +284,8 @@ static void the_json_has_the_lines_that_ran(void **state)
     assert_int_equal(number(json_array_get(lines, 0), "change"), -512);
 }
 
-static void a_run_that_nobody_looked_into_has_no_such_key(void **state)
+TEST_F(inside, a_run_that_nobody_looked_into_has_no_such_key)
 {
-    (void)state;
     assert_null(inspection_of(sample_report("run", &sample_passing, NULL, NULL)));
 }
 
@@ -339,33 +320,29 @@ static const json_t *spread(const gmd_report *report, const char *key)
     return json_object_get(json_array_get(json_object_get(document, "repeats"), 0), key);
 }
 
-static void repeats_have_least_median_and_most(void **state)
+TEST_F(inside, repeats_have_least_median_and_most)
 {
-    (void)state;
     const json_t *requests = spread(repeated(3), "requests");
     assert_int_equal(number(requests, "min"), 10);
     assert_int_equal(number(requests, "median"), 30);
     assert_int_equal(number(requests, "max"), 40);
 }
 
-static void the_median_of_an_even_number_lies_in_the_middle(void **state)
+TEST_F(inside, the_median_of_an_even_number_lies_in_the_middle)
 {
-    (void)state;
     assert_int_equal(number(spread(repeated(4), "requests"), "median"), 25); /* of 21 and 30 */
 }
 
-static void a_figure_that_one_run_lacks_has_no_statistics(void **state)
+TEST_F(inside, a_figure_that_one_run_lacks_has_no_statistics)
 {
-    (void)state;
     const gmd_report *report = repeated(3);
     runs[1].has_stats = false;
     const json_t *retries = spread(report, "num_alloc_retries");
     assert_true(json_is_null(retries));
 }
 
-static void repeats_that_pass_are_shown_by_their_statistics_alone(void **state)
+TEST_F(inside, repeats_that_pass_are_shown_by_their_statistics_alone)
 {
-    (void)state;
     screen = sample_terminal(repeated(3), (gmd_terminal){.color = false});
     assert_contains(screen, "growth  leak=true\n  3 of 3 runs pass, seeds 7 to 9\n");
     assert_contains(screen,
@@ -373,41 +350,11 @@ static void repeats_that_pass_are_shown_by_their_statistics_alone(void **state)
     assert_null(strstr(screen, "step 1"));
 }
 
-static void a_repeat_that_fails_is_shown_in_full(void **state)
+TEST_F(inside, a_repeat_that_fails_is_shown_in_full)
 {
-    (void)state;
     const gmd_report *report = repeated(3);
     runs[1].verdict = GMD_FAIL;
     screen = sample_terminal(report, (gmd_terminal){.color = false});
     assert_contains(screen, "step 1");
     assert_contains(screen, "2 of 3 runs pass");
-}
-
-#define inside(test) cmocka_unit_test_setup_teardown(test, prepare, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        inside(a_line_profile_has_memlabs_columns),
-        inside(a_tensor_shows_what_its_block_uses_beyond_what_was_asked),
-        inside(a_shared_block_is_counted_once),
-        inside(tensors_of_one_kind_are_one_row),
-        inside(what_is_allocated_beyond_the_tensors_is_told),
-        inside(tensors_that_are_held_alike_are_one_way),
-        inside(a_chain_is_one_way_however_long),
-        inside(numbers_of_submodules_are_one_star),
-        inside(links_of_a_list_are_one_star),
-        inside(the_timeline_has_the_end_and_the_peak_of_each_phase),
-        inside(a_run_that_died_shows_no_half_of_a_table),
-        inside(numbers_out_of_bounds_are_not_followed),
-        inside(the_json_has_each_tensor_with_its_path),
-        inside(the_json_has_the_lines_that_ran),
-        inside(a_run_that_nobody_looked_into_has_no_such_key),
-        inside(repeats_have_least_median_and_most),
-        inside(the_median_of_an_even_number_lies_in_the_middle),
-        inside(a_figure_that_one_run_lacks_has_no_statistics),
-        inside(repeats_that_pass_are_shown_by_their_statistics_alone),
-        inside(a_repeat_that_fails_is_shown_in_full),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The JSON report: the keys that design.md section 7 promises to programs, read by an independent
  * parser. It also leaves *.report.json in the working folder for the test reports/outputs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "sample.h"
 
 #include <jansson.h>
@@ -22,6 +16,8 @@ static int release(void **state)
     root = NULL;
     return 0;
 }
+
+FIXTURE(json, sample_setup, release);
 
 static void keep_copy(const char *text)
 {
@@ -68,9 +64,8 @@ static json_t *item(json_t *object, const char *key, size_t index)
     return json_array_get(array, index);
 }
 
-static void the_head_names_gmd_command_allocator_device_and_seed(void **state)
+TEST_F(json, the_head_names_gmd_command_allocator_device_and_seed)
 {
-    (void)state;
     json_t *report = report_on("run", &sample_passing, NULL, NULL);
     assert_string_equal(string_at(report, "gmd"), "0.1.0");
     assert_string_equal(string_at(report, "command"), "run");
@@ -79,24 +74,21 @@ static void the_head_names_gmd_command_allocator_device_and_seed(void **state)
     assert_int_equal(integer_at(report, "seed"), 7);
 }
 
-static void requests_and_seconds_are_sums(void **state)
+TEST_F(json, requests_and_seconds_are_sums)
 {
-    (void)state;
     json_t *report = report_on("run", &sample_passing, &sample_failing, NULL);
     assert_int_equal(integer_at(report, "requests"), 2018);
     assert_true(json_real_value(json_object_get(report, "seconds")) == 0.251);
 }
 
-static void a_failure_outweighs_passes(void **state)
+TEST_F(json, a_failure_outweighs_passes)
 {
-    (void)state;
     json_t *report = report_on("run", &sample_passing, &sample_failing, &sample_exact);
     assert_string_equal(string_at(report, "verdict"), "fail");
 }
 
-static void an_error_outweighs_failures_and_brings_its_text(void **state)
+TEST_F(json, an_error_outweighs_failures_and_brings_its_text)
 {
-    (void)state;
     sample_passing.verdict = GMD_ERROR;
     snprintf(sample_passing.error, sizeof sample_passing.error, "plugin.so: no gmd_malloc");
     json_t *report = report_on("run", &sample_failing, &sample_passing, NULL);
@@ -104,25 +96,22 @@ static void an_error_outweighs_failures_and_brings_its_text(void **state)
     assert_string_equal(string_at(report, "error"), "plugin.so: no gmd_malloc");
 }
 
-static void a_verdict_that_is_none_is_an_error(void **state)
+TEST_F(json, a_verdict_that_is_none_is_an_error)
 {
-    (void)state;
     sample_passing.verdict = 99;
     json_t *report = report_on("run", &sample_passing, NULL, NULL);
     assert_string_equal(string_at(report, "verdict"), "error");
 }
 
-static void no_outcome_at_all_is_an_error(void **state)
+TEST_F(json, no_outcome_at_all_is_an_error)
 {
-    (void)state;
     json_t *report = report_on("run", NULL, NULL, NULL);
     assert_string_equal(string_at(report, "verdict"), "error");
     assert_string_equal(string_at(report, "error"), "nothing was run");
 }
 
-static void a_violation_names_run_oracle_request_message_and_case(void **state)
+TEST_F(json, a_violation_names_run_oracle_request_message_and_case)
 {
-    (void)state;
     json_t *violation =
         item(report_on("run", &sample_passing, &sample_failing, NULL), "violations", 0);
     assert_string_equal(string_at(violation, "run"), "short.gmd");
@@ -132,17 +121,15 @@ static void a_violation_names_run_oracle_request_message_and_case(void **state)
     assert_string_equal(string_at(violation, "case"), "gmd-cases/overlap.gmd");
 }
 
-static void a_violation_without_a_case_has_null(void **state)
+TEST_F(json, a_violation_without_a_case_has_null)
 {
-    (void)state;
     sample_failing.violations[0].case_path[0] = '\0';
     json_t *violation = item(report_on("run", &sample_failing, NULL, NULL), "violations", 0);
     assert_true(json_is_null(json_object_get(violation, "case")));
 }
 
-static void oracles_that_ran_are_named_once_each(void **state)
+TEST_F(json, oracles_that_ran_are_named_once_each)
 {
-    (void)state;
     json_t *report = report_on("run", &sample_passing, &sample_failing, &sample_exact);
     assert_int_equal(json_array_size(json_object_get(report, "oracles")), 3);
     assert_string_equal(json_string_value(item(report, "oracles", 0)), "overlap");
@@ -150,9 +137,8 @@ static void oracles_that_ran_are_named_once_each(void **state)
     assert_string_equal(json_string_value(item(report, "oracles", 2)), "size");
 }
 
-static void a_skipped_oracle_is_listed_with_its_reason(void **state)
+TEST_F(json, a_skipped_oracle_is_listed_with_its_reason)
 {
-    (void)state;
     json_t *report = report_on("run", &sample_passing, &sample_passing, NULL);
     assert_int_equal(json_array_size(json_object_get(report, "skipped_oracles")), 1);
     assert_string_equal(json_string_value(item(report, "skipped_oracles", 0)), "leak");
@@ -160,9 +146,8 @@ static void a_skipped_oracle_is_listed_with_its_reason(void **state)
                         "no device figures");
 }
 
-static void an_oracle_skipped_in_one_run_and_asked_in_another_is_on_both_lists(void **state)
+TEST_F(json, an_oracle_skipped_in_one_run_and_asked_in_another_is_on_both_lists)
 {
-    (void)state;
     sample_failing.oracles[1] = sample_passing.oracles[2];
     sample_failing.oracles[1].fate = GMD_ORACLE_PASSED;
     json_t *report = report_on("run", &sample_passing, &sample_failing, NULL);
@@ -170,9 +155,8 @@ static void an_oracle_skipped_in_one_run_and_asked_in_another_is_on_both_lists(v
     assert_string_equal(json_string_value(item(report, "skipped_oracles", 0)), "leak");
 }
 
-static void statistics_are_those_of_the_last_run_that_has_them(void **state)
+TEST_F(json, statistics_are_those_of_the_last_run_that_has_them)
 {
-    (void)state;
     static gmd_outcome later;
     later = sample_passing;
     later.stats.allocated_bytes = 6;
@@ -181,24 +165,21 @@ static void statistics_are_those_of_the_last_run_that_has_them(void **state)
     assert_int_equal(integer_at(stats, "allocated_bytes"), 6);
 }
 
-static void a_figure_that_nobody_kept_is_null(void **state)
+TEST_F(json, a_figure_that_nobody_kept_is_null)
 {
-    (void)state;
     json_t *stats = json_object_get(report_on("run", &sample_passing, NULL, NULL), "stats");
     assert_true(json_is_null(json_object_get(stats, "num_ooms")));
     assert_int_equal(integer_at(stats, "num_alloc_retries"), 0);
 }
 
-static void without_statistics_stats_is_null(void **state)
+TEST_F(json, without_statistics_stats_is_null)
 {
-    (void)state;
     json_t *report = report_on("run", &sample_failing, NULL, NULL);
     assert_true(json_is_null(json_object_get(report, "stats")));
 }
 
-static void each_scenario_has_its_name_variant_verdict_and_phases(void **state)
+TEST_F(json, each_scenario_has_its_name_variant_verdict_and_phases)
 {
-    (void)state;
     json_t *scenario =
         item(report_on("run", &sample_failing, &sample_passing, NULL), "scenarios", 1);
     assert_string_equal(string_at(scenario, "name"), "growth");
@@ -213,9 +194,8 @@ static void each_scenario_has_its_name_variant_verdict_and_phases(void **state)
     assert_int_equal(integer_at(phase, "max_reserved"), 1210 << 20);
 }
 
-static void a_check_has_what_was_compared(void **state)
+TEST_F(json, a_check_has_what_was_compared)
 {
-    (void)state;
     json_t *check = json_object_get(report_on("replay", &sample_exact, NULL, NULL), "check");
     assert_int_equal(integer_at(check, "requests"), 10236);
     assert_int_equal(integer_at(check, "matched"), 10236);
@@ -231,9 +211,8 @@ static void a_check_has_what_was_compared(void **state)
     assert_true(json_is_true(json_object_get(check, "limit_inferred")));
 }
 
-static void the_check_shown_first_is_the_one_that_differs(void **state)
+TEST_F(json, the_check_shown_first_is_the_one_that_differs)
 {
-    (void)state;
     static gmd_outcome other;
     other = sample_exact;
     other.verdict = GMD_FAIL;
@@ -250,23 +229,20 @@ static void the_check_shown_first_is_the_one_that_differs(void **state)
     assert_string_equal(string_at(difference, "what"), "address");
 }
 
-static void without_a_check_there_is_no_such_key(void **state)
+TEST_F(json, without_a_check_there_is_no_such_key)
 {
-    (void)state;
     assert_null(json_object_get(report_on("run", &sample_passing, NULL, NULL), "check"));
 }
 
-static void notes_of_several_runs_say_whose_they_are(void **state)
+TEST_F(json, notes_of_several_runs_say_whose_they_are)
 {
-    (void)state;
     json_t *report = report_on("replay", &sample_passing, &sample_exact, NULL);
     assert_string_equal(json_string_value(item(report, "notes", 0)),
                         "real.pickle.gz: limit inferred: 2560 MiB");
 }
 
-static void hostile_text_everywhere_stays_valid_json(void **state)
+TEST_F(json, hostile_text_everywhere_stays_valid_json)
 {
-    (void)state;
     sample_exact.check.exact = false;
     sample_exact.check.first_difference.present = true;
     sample_make_hostile(&sample_passing);
@@ -277,9 +253,8 @@ static void hostile_text_everywhere_stays_valid_json(void **state)
                         "a <b> & \"c\" | \x01 \xEF\xBF\xBD \n]]> \xC3\xA9");
 }
 
-static void the_same_outcomes_give_the_same_bytes(void **state)
+TEST_F(json, the_same_outcomes_give_the_same_bytes)
 {
-    (void)state;
     char *first =
         sample_written(gmd_report_json, sample_report("run", &sample_passing, NULL, NULL));
     char *second =
@@ -287,34 +262,4 @@ static void the_same_outcomes_give_the_same_bytes(void **state)
     assert_string_equal(first, second);
     free(first);
     free(second);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(the_head_names_gmd_command_allocator_device_and_seed),
-        CLAIM(requests_and_seconds_are_sums),
-        CLAIM(a_failure_outweighs_passes),
-        CLAIM(an_error_outweighs_failures_and_brings_its_text),
-        CLAIM(a_verdict_that_is_none_is_an_error),
-        CLAIM(no_outcome_at_all_is_an_error),
-        CLAIM(a_violation_names_run_oracle_request_message_and_case),
-        CLAIM(a_violation_without_a_case_has_null),
-        CLAIM(oracles_that_ran_are_named_once_each),
-        CLAIM(a_skipped_oracle_is_listed_with_its_reason),
-        CLAIM(an_oracle_skipped_in_one_run_and_asked_in_another_is_on_both_lists),
-        CLAIM(statistics_are_those_of_the_last_run_that_has_them),
-        CLAIM(a_figure_that_nobody_kept_is_null),
-        CLAIM(without_statistics_stats_is_null),
-        CLAIM(each_scenario_has_its_name_variant_verdict_and_phases),
-        CLAIM(a_check_has_what_was_compared),
-        CLAIM(the_check_shown_first_is_the_one_that_differs),
-        CLAIM(without_a_check_there_is_no_such_key),
-        CLAIM(notes_of_several_runs_say_whose_they_are),
-        CLAIM(hostile_text_everywhere_stays_valid_json),
-        CLAIM(the_same_outcomes_give_the_same_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

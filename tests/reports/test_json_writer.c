@@ -1,12 +1,6 @@
 /* The streaming JSON writer, judged by its exact text and by an independent parser. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_json.h"
+#include "gmd_test.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -38,9 +32,10 @@ static int release(void **state)
     return 0;
 }
 
-static void members_stand_on_lines_of_their_own_in_the_order_of_the_calls(void **state)
+FIXTURE(json_writer, NULL, release);
+
+TEST_F(json_writer, members_stand_on_lines_of_their_own_in_the_order_of_the_calls)
 {
-    (void)state;
     begin();
     gmd_json_object(&json, NULL);
     gmd_json_u64(&json, "z", 1);
@@ -52,9 +47,8 @@ static void members_stand_on_lines_of_their_own_in_the_order_of_the_calls(void *
     assert_string_equal(written(), "{\n  \"z\": 1,\n  \"a\": [\n    true,\n    null\n  ]\n}\n");
 }
 
-static void empty_objects_and_arrays_have_no_line_inside(void **state)
+TEST_F(json_writer, empty_objects_and_arrays_have_no_line_inside)
 {
-    (void)state;
     begin();
     gmd_json_object(&json, NULL);
     gmd_json_array(&json, "a");
@@ -65,9 +59,8 @@ static void empty_objects_and_arrays_have_no_line_inside(void **state)
     assert_string_equal(written(), "{\n  \"a\": [],\n  \"o\": {}\n}\n");
 }
 
-static void a_row_and_all_inside_it_is_one_line(void **state)
+TEST_F(json_writer, a_row_and_all_inside_it_is_one_line)
 {
-    (void)state;
     begin();
     gmd_json_array(&json, NULL);
     gmd_json_row(&json, NULL);
@@ -81,25 +74,22 @@ static void a_row_and_all_inside_it_is_one_line(void **state)
     assert_string_equal(written(), "[\n  {\"label\": \"x\", \"list\": [1, 2]}\n]\n");
 }
 
-static void integers_are_exact_to_the_last_bit(void **state)
+TEST_F(json_writer, integers_are_exact_to_the_last_bit)
 {
-    (void)state;
     begin();
     gmd_json_u64(&json, NULL, UINT64_MAX);
     assert_string_equal(written(), "18446744073709551615\n");
 }
 
-static void doubles_have_six_decimals(void **state)
+TEST_F(json_writer, doubles_have_six_decimals)
 {
-    (void)state;
     begin();
     gmd_json_double(&json, NULL, 0.25);
     assert_string_equal(written(), "0.250000\n");
 }
 
-static void what_json_has_no_number_for_is_null(void **state)
+TEST_F(json_writer, what_json_has_no_number_for_is_null)
 {
-    (void)state;
     begin();
     gmd_json_array(&json, NULL);
     gmd_json_double(&json, NULL, (double)NAN);
@@ -108,33 +98,29 @@ static void what_json_has_no_number_for_is_null(void **state)
     assert_string_equal(written(), "[\n  null,\n  null\n]\n");
 }
 
-static void quotes_backslashes_and_control_characters_are_escaped(void **state)
+TEST_F(json_writer, quotes_backslashes_and_control_characters_are_escaped)
 {
-    (void)state;
     begin();
     gmd_json_string(&json, NULL, "\"\\\n\t\r\x01\x1F\x7F/");
     assert_string_equal(written(), "\"\\\"\\\\\\n\\t\\u000d\\u0001\\u001f\\u007f/\"\n");
 }
 
-static void valid_utf8_stays_and_invalid_bytes_are_replaced(void **state)
+TEST_F(json_writer, valid_utf8_stays_and_invalid_bytes_are_replaced)
 {
-    (void)state;
     begin();
     gmd_json_string(&json, NULL, "\xC3\xA9\xFF");
     assert_string_equal(written(), "\"\xC3\xA9\xEF\xBF\xBD\"\n");
 }
 
-static void a_missing_string_is_null(void **state)
+TEST_F(json_writer, a_missing_string_is_null)
 {
-    (void)state;
     begin();
     gmd_json_string(&json, NULL, NULL);
     assert_string_equal(written(), "null\n");
 }
 
-static void any_bytes_as_key_and_value_make_valid_json(void **state)
+TEST_F(json_writer, any_bytes_as_key_and_value_make_valid_json)
 {
-    (void)state;
     char every_byte[256];
     for (int i = 0; i < 255; i++) {
         every_byte[i] = (char)(i + 1);
@@ -148,22 +134,4 @@ static void any_bytes_as_key_and_value_make_valid_json(void **state)
     json_t *parsed = json_loads(written(), JSON_REJECT_DUPLICATES, &error);
     assert_non_null(parsed);
     json_decref(parsed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(members_stand_on_lines_of_their_own_in_the_order_of_the_calls,
-                                  release),
-        cmocka_unit_test_teardown(empty_objects_and_arrays_have_no_line_inside, release),
-        cmocka_unit_test_teardown(a_row_and_all_inside_it_is_one_line, release),
-        cmocka_unit_test_teardown(integers_are_exact_to_the_last_bit, release),
-        cmocka_unit_test_teardown(doubles_have_six_decimals, release),
-        cmocka_unit_test_teardown(what_json_has_no_number_for_is_null, release),
-        cmocka_unit_test_teardown(quotes_backslashes_and_control_characters_are_escaped, release),
-        cmocka_unit_test_teardown(valid_utf8_stays_and_invalid_bytes_are_replaced, release),
-        cmocka_unit_test_teardown(a_missing_string_is_null, release),
-        cmocka_unit_test_teardown(any_bytes_as_key_and_value_make_valid_json, release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The JUnit report: what a CI server counts. It also leaves *.junit.xml in the working folder for
  * the test reports/junit_schema. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "sample.h"
 
 #include <stdlib.h>
@@ -29,9 +23,8 @@ static const char *report_on(const char *file, const gmd_outcome *first, const g
 
 #define assert_contains(text, part) assert_non_null(strstr((text), (part)))
 
-static void each_run_is_a_suite_with_a_case_for_each_oracle(void **state)
+TEST_F(sample, each_run_is_a_suite_with_a_case_for_each_oracle)
 {
-    (void)state;
     const char *text = report_on("passing", &sample_passing, &sample_exact, NULL);
     assert_int_equal(sample_count(text, "<testsuite "), 2);
     assert_contains(text,
@@ -40,9 +33,8 @@ static void each_run_is_a_suite_with_a_case_for_each_oracle(void **state)
                     "<testcase classname=\"gmd.sim.scenario.growth leak=true\" name=\"backing\"");
 }
 
-static void the_tallies_count_what_is_there(void **state)
+TEST_F(sample, the_tallies_count_what_is_there)
 {
-    (void)state;
     const char *text = report_on("mixed", &sample_passing, &sample_failing, &sample_exact);
     assert_contains(text,
                     "<testsuites name=\"gmd\" tests=\"10\" failures=\"1\" errors=\"0\" time=");
@@ -51,32 +43,28 @@ static void the_tallies_count_what_is_there(void **state)
     assert_int_equal(sample_count(text, "<skipped "), 1);
 }
 
-static void a_skipped_oracle_says_why(void **state)
+TEST_F(sample, a_skipped_oracle_says_why)
 {
-    (void)state;
     assert_contains(report_on("skipped", &sample_passing, NULL, NULL),
                     "<skipped message=\"no device figures\"/>");
 }
 
-static void a_violation_is_a_failure_with_message_request_and_case(void **state)
+TEST_F(sample, a_violation_is_a_failure_with_message_request_and_case)
 {
-    (void)state;
     const char *text = report_on("violation", &sample_failing, NULL, NULL);
     assert_contains(text, "<failure message=\"b3 shares 512 B with b1\" type=\"overlap\">");
     assert_contains(text, "request 17: b3 shares 512 B with b1\ncase: gmd-cases/overlap.gmd");
 }
 
-static void an_exact_check_is_a_passing_case(void **state)
+TEST_F(sample, an_exact_check_is_a_passing_case)
 {
-    (void)state;
     const char *text = report_on("exact", &sample_exact, NULL, NULL);
     assert_contains(text, "name=\"exact\"");
     assert_int_equal(sample_count(text, "<failure"), 0);
 }
 
-static void a_check_that_differs_is_a_failure_with_both_sides(void **state)
+TEST_F(sample, a_check_that_differs_is_a_failure_with_both_sides)
 {
-    (void)state;
     gmd_check *check = &sample_exact.check;
     sample_exact.verdict = GMD_FAIL;
     check->exact = false;
@@ -91,9 +79,8 @@ static void a_check_that_differs_is_a_failure_with_both_sides(void **state)
     assert_int_equal(sample_count(text, "<failure"), 1);
 }
 
-static void an_error_is_an_error_and_not_a_failure(void **state)
+TEST_F(sample, an_error_is_an_error_and_not_a_failure)
 {
-    (void)state;
     sample_passing.verdict = GMD_ERROR;
     snprintf(sample_passing.error, sizeof sample_passing.error, "no gmd_malloc in plugin.so");
     const char *text = report_on("error", &sample_passing, NULL, NULL);
@@ -101,9 +88,8 @@ static void an_error_is_an_error_and_not_a_failure(void **state)
     assert_int_equal(sample_count(text, "<failure"), 0);
 }
 
-static void a_failure_that_no_oracle_owns_is_never_green(void **state)
+TEST_F(sample, a_failure_that_no_oracle_owns_is_never_green)
 {
-    (void)state;
     sample_passing.verdict = GMD_FAIL;
     const char *text = report_on("unexplained", &sample_passing, NULL, NULL);
     assert_int_equal(sample_count(text, "<failure"), 1);
@@ -119,9 +105,8 @@ static void tell_apart(gmd_outcome *outcome, char mark)
     }
 }
 
-static void hostile_text_is_escaped_and_forbidden_characters_are_dropped(void **state)
+TEST_F(sample, hostile_text_is_escaped_and_forbidden_characters_are_dropped)
 {
-    (void)state;
     sample_exact.check.exact = false;
     sample_exact.check.first_difference.present = true;
     sample_make_hostile(&sample_passing);
@@ -133,22 +118,4 @@ static void hostile_text_is_escaped_and_forbidden_characters_are_dropped(void **
     const char *text = report_on("hostile", &sample_passing, &sample_failing, &sample_exact);
     assert_contains(text, "a &lt;b&gt; &amp; &quot;c&quot; |  \xEF\xBF\xBD &#10;]]&gt; \xC3\xA9");
     assert_null(strchr(text, '\x01'));
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(each_run_is_a_suite_with_a_case_for_each_oracle),
-        CLAIM(the_tallies_count_what_is_there),
-        CLAIM(a_skipped_oracle_says_why),
-        CLAIM(a_violation_is_a_failure_with_message_request_and_case),
-        CLAIM(an_exact_check_is_a_passing_case),
-        CLAIM(a_check_that_differs_is_a_failure_with_both_sides),
-        CLAIM(an_error_is_an_error_and_not_a_failure),
-        CLAIM(a_failure_that_no_oracle_owns_is_never_green),
-        CLAIM(hostile_text_is_escaped_and_forbidden_characters_are_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* A JSON result that is read back: each writer makes of it what it made of the run, and what is no
  * result is refused at its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "sample_read.h"
 
 #include <stdlib.h>
@@ -23,20 +17,20 @@ static int release(void **state)
     return 0;
 }
 
+FIXTURE(result_file, sample_setup, release);
+
 static void assert_survives(const gmd_report *report)
 {
     result = sample_read_back(report);
 }
 
-static void passes_failures_and_exact_replays_survive(void **state)
+TEST_F(result_file, passes_failures_and_exact_replays_survive)
 {
-    (void)state;
     assert_survives(sample_report("run", &sample_passing, &sample_failing, &sample_exact));
 }
 
-static void an_inexact_replay_survives(void **state)
+TEST_F(result_file, an_inexact_replay_survives)
 {
-    (void)state;
     gmd_check *check = &sample_exact.check;
     sample_exact.verdict = GMD_FAIL;
     check->exact = false;
@@ -48,9 +42,8 @@ static void an_inexact_replay_survives(void **state)
     assert_survives(sample_report("replay", &sample_exact, NULL, NULL));
 }
 
-static void a_replay_that_a_violation_cut_off_survives(void **state)
+TEST_F(result_file, a_replay_that_a_violation_cut_off_survives)
 {
-    (void)state;
     sample_exact.verdict = GMD_FAIL;
     sample_exact.check.exact = false;
     sample_exact.check.is_cut_off = true;
@@ -58,9 +51,8 @@ static void a_replay_that_a_violation_cut_off_survives(void **state)
     assert_survives(sample_report("replay", &sample_exact, NULL, NULL));
 }
 
-static void errors_survive(void **state)
+TEST_F(result_file, errors_survive)
 {
-    (void)state;
     sample_passing.verdict = GMD_ERROR;
     sample_passing.error_status = GMD_BAD_INPUT;
     snprintf(sample_passing.error, sizeof sample_passing.error, "no such \"thing\"");
@@ -68,9 +60,8 @@ static void errors_survive(void **state)
     assert_int_equal(gmd_result_file_report(result).outcomes[0]->error_status, GMD_BAD_INPUT);
 }
 
-static void bounds_and_paths_survive(void **state)
+TEST_F(result_file, bounds_and_paths_survive)
 {
-    (void)state;
     sample_passing.bounds[0] = (gmd_stated_bound){.bytes = 5, .peak = 7, .passed_phase = 1};
     sample_passing.bounds[1] = (gmd_stated_bound){.is_reserved = true, .peak = GMD_STAT_UNKNOWN};
     sample_passing.bound_count = 2;
@@ -80,18 +71,16 @@ static void bounds_and_paths_survive(void **state)
     assert_survives(sample_report("run", &sample_passing, &sample_failing, NULL));
 }
 
-static void times_survive_to_the_last_digit(void **state)
+TEST_F(result_file, times_survive_to_the_last_digit)
 {
-    (void)state;
     sample_passing.seconds = 0.1 + 0.2;
     sample_failing.seconds = 1.0 / 3e7;
     assert_survives(sample_report("run", &sample_passing, &sample_failing, NULL));
     assert_true(gmd_result_file_report(result).outcomes[1]->seconds == 1.0 / 3e7);
 }
 
-static void a_campaign_of_repeats_survives(void **state)
+TEST_F(result_file, a_campaign_of_repeats_survives)
 {
-    (void)state;
     const gmd_repeat repeat = {.first = 1, .count = 2};
     gmd_report report = *sample_report("run", &sample_failing, &sample_passing, &sample_passing);
     report.repeats = &repeat;
@@ -99,9 +88,8 @@ static void a_campaign_of_repeats_survives(void **state)
     assert_survives(&report);
 }
 
-static void hostile_text_survives(void **state)
+TEST_F(result_file, hostile_text_survives)
 {
-    (void)state;
     sample_make_hostile(&sample_passing);
     sample_make_hostile(&sample_failing);
     snprintf(sample_passing.kind, sizeof sample_passing.kind, "k"); /* too small for U+FFFD, too */
@@ -120,9 +108,8 @@ static void hostile_text_survives(void **state)
     assert_survives(sample_report("run", &sample_passing, &sample_failing, NULL));
 }
 
-static void a_text_that_became_too_long_is_cut_after_a_character(void **state)
+TEST_F(result_file, a_text_that_became_too_long_is_cut_after_a_character)
 {
-    (void)state;
     memset(sample_passing.variant, '\xFF',
            sizeof sample_passing.variant - 1); /* 127 times U+FFFD */
     char *json = sample_written(gmd_report_json, sample_report("run", &sample_passing, NULL, NULL));
@@ -141,9 +128,8 @@ static void assert_refused(const char *what, const char *with, const char *messa
     sample_refuse(sample_report("run", &sample_passing, NULL, NULL), what, with, message);
 }
 
-static void wrong_types_are_refused(void **state)
+TEST_F(result_file, wrong_types_are_refused)
 {
-    (void)state;
     assert_refused("\"phases\": [", "\"phases\": 5, \"x\": [",
                    "r.json: scenarios[0]: \"phases\": expected an array, found a number");
     assert_refused("\"label\": \"model\"", "\"label\": null",
@@ -154,23 +140,20 @@ static void wrong_types_are_refused(void **state)
                    "r.json: scenarios: [0]: expected an object, found a number");
 }
 
-static void missing_keys_are_refused(void **state)
+TEST_F(result_file, missing_keys_are_refused)
 {
-    (void)state;
     assert_refused("\"device_calls\": 12,", "", "the key \"device_calls\" is missing");
     assert_refused("\"scenarios\"", "\"replays\"", "the key \"scenarios\" is missing");
 }
 
-static void keys_that_are_there_twice_are_refused(void **state)
+TEST_F(result_file, keys_that_are_there_twice_are_refused)
 {
-    (void)state;
     assert_refused("\"device_calls\": 12,", "\"device_calls\": 12, \"device_calls\": 13,",
                    "duplicate object key");
 }
 
-static void numbers_beyond_their_range_are_refused(void **state)
+TEST_F(result_file, numbers_beyond_their_range_are_refused)
 {
-    (void)state;
     assert_refused("\"device_calls\": 12", "\"device_calls\": 9223372036854775808",
                    "too big integer");
     assert_refused("\"device_calls\": 12", "\"device_calls\": 1.5", "expected a whole number");
@@ -181,31 +164,27 @@ static void numbers_beyond_their_range_are_refused(void **state)
                    "\"seconds\": 1e999,\n      \"phases\"", "real number overflow");
 }
 
-static void a_word_that_is_none_is_refused(void **state)
+TEST_F(result_file, a_word_that_is_none_is_refused)
 {
-    (void)state;
     assert_refused("\"name\": \"backing\", \"verdict\": \"pass\"",
                    "\"name\": \"backing\", \"verdict\": \"perhaps\"",
                    "expected one of \"pass\", \"fail\", \"skipped\", found \"perhaps\"");
 }
 
-static void a_verdict_that_its_runs_do_not_have_is_refused(void **state)
+TEST_F(result_file, a_verdict_that_its_runs_do_not_have_is_refused)
 {
-    (void)state;
     assert_refused("\"verdict\": \"pass\"", "\"verdict\": \"fail\"",
                    "\"verdict\" is \"fail\", and that of the runs together \"pass\"");
 }
 
-static void a_result_of_an_earlier_gmd_is_refused_with_the_reason(void **state)
+TEST_F(result_file, a_result_of_an_earlier_gmd_is_refused_with_the_reason)
 {
-    (void)state;
     assert_refused("\"oracles\": [\n        {", "\"other\": [\n        {",
                    "an earlier gmd wrote this, without what each oracle said");
 }
 
-static void more_than_a_run_can_have_is_refused(void **state)
+TEST_F(result_file, more_than_a_run_can_have_is_refused)
 {
-    (void)state;
     char many[4 * GMD_VIOLATION_MAX + 64] = "\"violations\": [{}";
     size_t used = strlen(many);
     for (int i = 0; i < GMD_VIOLATION_MAX; i++) {
@@ -216,64 +195,30 @@ static void more_than_a_run_can_have_is_refused(void **state)
                    "scenarios[0].violations: 33 values, expected up to 32");
 }
 
-static void another_json_is_refused(void **state)
+TEST_F(result_file, another_json_is_refused)
 {
-    (void)state;
     assert_int_equal(gmd_result_file_parse(&result, "[1, 2]", 6, "r.json", &error), GMD_BAD_INPUT);
     assert_string_equal(
         error.text, "r.json: expected what gmd writes with --json: an object with the key \"gmd\"");
 }
 
-static void no_json_is_refused_with_line_and_column(void **state)
+TEST_F(result_file, no_json_is_refused_with_line_and_column)
 {
-    (void)state;
     assert_refused("\"seed\": ", "\"seed\" ", "r.json:6:10: ");
     assert_refused("\"seed\": ", "\"seed\" ", "expected JSON: ':' expected");
 }
 
-static void an_empty_file_is_refused(void **state)
+TEST_F(result_file, an_empty_file_is_refused)
 {
-    (void)state;
     assert_int_equal(gmd_result_file_parse(&result, NULL, 0, "r.json", &error), GMD_BAD_INPUT);
     assert_memory_equal(error.text, "r.json:1:", 9);
 }
 
-static void brackets_without_end_are_refused(void **state)
+TEST_F(result_file, brackets_without_end_are_refused)
 {
-    (void)state;
     static char text[1 << 20];
     memset(text, '[', sizeof text);
     assert_int_equal(gmd_result_file_parse(&result, text, sizeof text, "r.json", &error),
                      GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "maximum parsing depth reached"));
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(passes_failures_and_exact_replays_survive),
-        CLAIM(an_inexact_replay_survives),
-        CLAIM(a_replay_that_a_violation_cut_off_survives),
-        CLAIM(errors_survive),
-        CLAIM(bounds_and_paths_survive),
-        CLAIM(times_survive_to_the_last_digit),
-        CLAIM(a_campaign_of_repeats_survives),
-        CLAIM(hostile_text_survives),
-        CLAIM(a_text_that_became_too_long_is_cut_after_a_character),
-        CLAIM(wrong_types_are_refused),
-        CLAIM(missing_keys_are_refused),
-        CLAIM(keys_that_are_there_twice_are_refused),
-        CLAIM(numbers_beyond_their_range_are_refused),
-        CLAIM(a_word_that_is_none_is_refused),
-        CLAIM(a_verdict_that_its_runs_do_not_have_is_refused),
-        CLAIM(a_result_of_an_earlier_gmd_is_refused_with_the_reason),
-        CLAIM(more_than_a_run_can_have_is_refused),
-        CLAIM(another_json_is_refused),
-        CLAIM(no_json_is_refused_with_line_and_column),
-        CLAIM(an_empty_file_is_refused),
-        CLAIM(brackets_without_end_are_refused),
-    };
-    return cmocka_run_group_tests_name("result_file", tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The JSON of a gate that is read back: each writer makes of it what it made of the gate, and what
  * is no gate's is refused at its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "sample_read.h"
 
 #include <stdlib.h>
@@ -145,6 +139,8 @@ static int release(void **state)
     return 0;
 }
 
+FIXTURE(result_gate, setup, release);
+
 /* The gate as one that found nothing wrong. */
 static void make_clean(void)
 {
@@ -174,24 +170,21 @@ static void assert_survives(void)
     result = sample_read_back(&report);
 }
 
-static void a_gate_with_findings_and_regressions_survives(void **state)
+TEST_F(result_gate, a_gate_with_findings_and_regressions_survives)
 {
-    (void)state;
     assert_survives();
     assert_int_equal(gmd_result_file_report(result).outcomes[0]->verdict, GMD_FAIL);
 }
 
-static void a_clean_gate_without_a_baseline_survives(void **state)
+TEST_F(result_gate, a_clean_gate_without_a_baseline_survives)
 {
-    (void)state;
     make_clean();
     assert_survives();
     assert_int_equal(gmd_result_file_report(result).outcomes[0]->verdict, GMD_PASS);
 }
 
-static void a_gate_that_wrote_its_baseline_survives(void **state)
+TEST_F(result_gate, a_gate_that_wrote_its_baseline_survives)
 {
-    (void)state;
     make_clean();
     gate.figure_count = 1;
     figures[0] = figures[6];
@@ -200,9 +193,8 @@ static void a_gate_that_wrote_its_baseline_survives(void **state)
     assert_survives();
 }
 
-static void an_interrupted_gate_survives_as_an_error_of_gmd(void **state)
+TEST_F(result_gate, an_interrupted_gate_survives_as_an_error_of_gmd)
 {
-    (void)state;
     make_clean();
     snprintf(gate.ended_early, sizeof gate.ended_early, "interrupted");
     assert_survives();
@@ -211,24 +203,21 @@ static void an_interrupted_gate_survives_as_an_error_of_gmd(void **state)
     assert_int_equal(o->error_status, GMD_FAILED);
 }
 
-static void a_gate_that_ended_with_its_first_finding_survives_as_a_failure(void **state)
+TEST_F(result_gate, a_gate_that_ended_with_its_first_finding_survives_as_a_failure)
 {
-    (void)state;
     snprintf(gate.ended_early, sizeof gate.ended_early, "--fail-fast: the first finding ends it");
     assert_survives();
     assert_int_equal(gmd_result_file_report(result).outcomes[0]->verdict, GMD_FAIL);
 }
 
-static void a_gate_of_nothing_survives(void **state)
+TEST_F(result_gate, a_gate_of_nothing_survives)
 {
-    (void)state;
     gate = (gmd_gate_result){.seed = 7};
     assert_survives();
 }
 
-static void a_gate_that_could_not_begin_survives_as_a_run(void **state)
+TEST_F(result_gate, a_gate_that_could_not_begin_survives_as_a_run)
 {
-    (void)state;
     sample_passing.verdict = GMD_ERROR;
     sample_passing.error_status = GMD_BAD_INPUT;
     snprintf(sample_passing.error, sizeof sample_passing.error, "none.so: there is no such file");
@@ -240,9 +229,8 @@ static void a_gate_that_could_not_begin_survives_as_a_run(void **state)
     assert_int_equal(gmd_result_file_report(result).outcomes[0]->error_status, GMD_BAD_INPUT);
 }
 
-static void what_was_skipped_stays_where_it_was(void **state)
+TEST_F(result_gate, what_was_skipped_stays_where_it_was)
 {
-    (void)state;
     assert_survives();
     const gmd_gate_part *part = &gmd_result_file_report(result).gate->parts[0];
     assert_string_equal(part->items[0].name, "two devices");
@@ -250,9 +238,8 @@ static void what_was_skipped_stays_where_it_was(void **state)
     assert_int_equal(part->items[2].fate, GMD_GATE_SKIPPED);
 }
 
-static void hostile_text_survives(void **state)
+TEST_F(result_gate, hostile_text_survives)
 {
-    (void)state;
     parts[0].name = sample_hostile;
     snprintf(parts[2].reason, sizeof parts[2].reason, "%s", sample_hostile);
     snprintf(case_items[0].name, sizeof case_items[0].name, "%s", sample_hostile);
@@ -277,24 +264,21 @@ static void assert_refused(const char *what, const char *with, const char *messa
     sample_refuse(&report, what, with, message);
 }
 
-static void a_gate_without_its_key_is_refused(void **state)
+TEST_F(result_gate, a_gate_without_its_key_is_refused)
 {
-    (void)state;
     assert_refused("\"gate\": {", "\"gates\": {", "r.json: the key \"gate\" is missing");
     assert_refused("\"gate\": {", "\"gate\": 1, \"x\": {",
                    "r.json: \"gate\": expected an object, found a number");
 }
 
-static void a_gate_of_an_earlier_gmd_is_refused_with_the_reason(void **state)
+TEST_F(result_gate, a_gate_of_an_earlier_gmd_is_refused_with_the_reason)
 {
-    (void)state;
     assert_refused("\"oracles\": [\n      {", "\"other\": [\n      {",
                    "r.json: gate: the key \"oracles\" is missing: an earlier gmd wrote this");
 }
 
-static void wrong_types_are_refused(void **state)
+TEST_F(result_gate, wrong_types_are_refused)
 {
-    (void)state;
     assert_refused("\"quick\": true", "\"quick\": 1",
                    "r.json: gate: \"quick\": expected true or false, found a number");
     assert_refused("\"ended_early\": null", "\"ended_early\": []",
@@ -309,9 +293,8 @@ static void wrong_types_are_refused(void **state)
                    "r.json: gate.findings[0]: \"case_requests\": expected a whole number");
 }
 
-static void missing_keys_are_refused(void **state)
+TEST_F(result_gate, missing_keys_are_refused)
 {
-    (void)state;
     assert_refused("\"request\": 17,\n        \"part\"", "\"part\"",
                    "r.json: gate.findings[0]: the key \"request\" is missing");
     assert_refused("\"command\": \"gmd gate", "\"commands\": \"gmd gate",
@@ -322,9 +305,8 @@ static void missing_keys_are_refused(void **state)
                    "r.json: gate.figures[5]: the key \"value\" is missing");
 }
 
-static void words_that_are_none_are_refused(void **state)
+TEST_F(result_gate, words_that_are_none_are_refused)
 {
-    (void)state;
     assert_refused("\"change\": \"better\"", "\"change\": \"nicer\"",
                    "r.json: gate.figures[4]: \"change\": expected one of \"unjudged\"");
     assert_refused("\"name\": \"speed\",\n        \"category\": \"speed\"",
@@ -335,9 +317,8 @@ static void words_that_are_none_are_refused(void **state)
                    "r.json: gate.parts[0].items[1]: \"verdict\": expected one of \"pass\"");
 }
 
-static void figures_beyond_their_range_are_refused(void **state)
+TEST_F(result_gate, figures_beyond_their_range_are_refused)
 {
-    (void)state;
     assert_refused("\"value\": 1003", "\"value\": -1",
                    "r.json: gate.figures[2]: \"value\": expected a number from 0 to 2^63");
     assert_refused("\"value\": 1003", "\"value\": 1e30", "expected a number from 0 to 2^63");
@@ -345,9 +326,8 @@ static void figures_beyond_their_range_are_refused(void **state)
                    "\"value\": expected a number, found a string");
 }
 
-static void intervals_that_are_none_are_refused(void **state)
+TEST_F(result_gate, intervals_that_are_none_are_refused)
 {
-    (void)state;
     const char *place = "r.json: gate.figures[1].interval: expected two numbers from 0, with "
                         "\"value\" between them";
     assert_refused("\"interval\": [0.600000, 0.700000]", "\"interval\": [0.600000]", place);
@@ -358,18 +338,16 @@ static void intervals_that_are_none_are_refused(void **state)
                    "r.json: gate.figures[1].interval: 3 values, expected up to 2");
 }
 
-static void a_place_among_the_items_that_is_none_is_refused(void **state)
+TEST_F(result_gate, a_place_among_the_items_that_is_none_is_refused)
 {
-    (void)state;
     const char *message = "r.json: gate.parts[0].skipped[1]: \"index\": there is no such place "
                           "among the part's items";
     assert_refused("\"index\": 2", "\"index\": 4", message);
     assert_refused("\"index\": 2", "\"index\": 0", message);
 }
 
-static void a_part_whose_verdict_its_items_do_not_have_is_refused(void **state)
+TEST_F(result_gate, a_part_whose_verdict_its_items_do_not_have_is_refused)
 {
-    (void)state;
     const char *cases = "\"category\": \"correctness\",\n        \"verdict\": \"fail\"";
     assert_refused(cases, "\"category\": \"correctness\",\n        \"verdict\": \"pass\"",
                    "r.json: gate.parts[0]: \"verdict\" is \"pass\", and that of the items "
@@ -378,46 +356,15 @@ static void a_part_whose_verdict_its_items_do_not_have_is_refused(void **state)
                    "r.json: gate.parts[0]: \"verdict\" is \"not run\"");
 }
 
-static void a_verdict_that_the_gate_does_not_have_is_refused(void **state)
+TEST_F(result_gate, a_verdict_that_the_gate_does_not_have_is_refused)
 {
-    (void)state;
     assert_refused("\"verdict\": \"fail\"", "\"verdict\": \"pass\"",
                    "r.json: \"verdict\" is \"pass\", and that of the runs together \"fail\"");
 }
 
-static void more_notes_than_a_baseline_can_have_are_refused(void **state)
+TEST_F(result_gate, more_notes_than_a_baseline_can_have_are_refused)
 {
-    (void)state;
     assert_refused("\"notes\": [\n        \"made",
                    "\"notes\": [\"\",\"\",\"\",\"\",\"\",\"\",\"\",\n        \"made",
                    "r.json: gate.baseline.notes: 9 values, expected up to 8");
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, setup, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(a_gate_with_findings_and_regressions_survives),
-        CLAIM(a_clean_gate_without_a_baseline_survives),
-        CLAIM(a_gate_that_wrote_its_baseline_survives),
-        CLAIM(an_interrupted_gate_survives_as_an_error_of_gmd),
-        CLAIM(a_gate_that_ended_with_its_first_finding_survives_as_a_failure),
-        CLAIM(a_gate_of_nothing_survives),
-        CLAIM(a_gate_that_could_not_begin_survives_as_a_run),
-        CLAIM(what_was_skipped_stays_where_it_was),
-        CLAIM(hostile_text_survives),
-        CLAIM(a_gate_without_its_key_is_refused),
-        CLAIM(a_gate_of_an_earlier_gmd_is_refused_with_the_reason),
-        CLAIM(wrong_types_are_refused),
-        CLAIM(missing_keys_are_refused),
-        CLAIM(words_that_are_none_are_refused),
-        CLAIM(figures_beyond_their_range_are_refused),
-        CLAIM(intervals_that_are_none_are_refused),
-        CLAIM(a_place_among_the_items_that_is_none_is_refused),
-        CLAIM(a_part_whose_verdict_its_items_do_not_have_is_refused),
-        CLAIM(a_verdict_that_the_gate_does_not_have_is_refused),
-        CLAIM(more_notes_than_a_baseline_can_have_are_refused),
-    };
-    return cmocka_run_group_tests_name("result_gate", tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The SARIF report: what a code host shows beside a change. It also leaves *.sarif in the working
  * folder for the test reports/sarif_schema. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "sample.h"
 
 #include <jansson.h>
@@ -22,6 +16,8 @@ static int release(void **state)
     root = NULL;
     return 0;
 }
+
+FIXTURE(sarif, sample_setup, release);
 
 /* The one run of the log; a copy goes to FILE.sarif. */
 static json_t *report_on(const char *file, const gmd_report *report)
@@ -64,23 +60,20 @@ static const char *text_at(json_t *value, const char *path)
     return text ? text : "(no string)";
 }
 
-static void the_log_names_its_version(void **state)
+TEST_F(sarif, the_log_names_its_version)
 {
-    (void)state;
     run_of("passing", &sample_passing, NULL);
     assert_string_equal(text_at(root, "version"), "2.1.0");
 }
 
-static void what_passes_has_no_results(void **state)
+TEST_F(sarif, what_passes_has_no_results)
 {
-    (void)state;
     json_t *run = run_of("passing", &sample_passing, NULL);
     assert_int_equal(json_array_size(at(run, "results")), 0);
 }
 
-static void a_violation_is_a_result_of_its_oracles_rule(void **state)
+TEST_F(sarif, a_violation_is_a_result_of_its_oracles_rule)
 {
-    (void)state;
     json_t *run = run_of("failing", &sample_passing, &sample_failing);
     char rule[40];
     snprintf(rule, sizeof rule, "tool.driver.rules.%" JSON_INTEGER_FORMAT ".id",
@@ -91,9 +84,8 @@ static void a_violation_is_a_result_of_its_oracles_rule(void **state)
     assert_int_equal(json_integer_value(at(run, "results.0.properties.request")), 17);
 }
 
-static void a_rule_says_what_the_oracle_holds(void **state)
+TEST_F(sarif, a_rule_says_what_the_oracle_holds)
 {
-    (void)state;
     json_t *run = run_of("failing", &sample_failing, NULL);
     char rule[60];
     snprintf(rule, sizeof rule, "tool.driver.rules.%" JSON_INTEGER_FORMAT ".shortDescription.text",
@@ -101,9 +93,8 @@ static void a_rule_says_what_the_oracle_holds(void **state)
     assert_string_equal(text_at(run, rule), "no two live blocks share a byte");
 }
 
-static void the_place_is_the_trace_with_its_case_beside_it(void **state)
+TEST_F(sarif, the_place_is_the_trace_with_its_case_beside_it)
 {
-    (void)state;
     json_t *run = run_of("failing", &sample_failing, NULL);
     const char *uri = "physicalLocation.artifactLocation.uri";
     char place[80], beside[80];
@@ -113,9 +104,8 @@ static void the_place_is_the_trace_with_its_case_beside_it(void **state)
     assert_string_equal(text_at(run, beside), "gmd-cases/overlap.gmd");
 }
 
-static void the_place_of_a_scenarios_finding_is_its_case(void **state)
+TEST_F(sarif, the_place_of_a_scenarios_finding_is_its_case)
 {
-    (void)state;
     snprintf(sample_failing.kind, sizeof sample_failing.kind, "scenario");
     json_t *run = run_of("scenario", &sample_failing, NULL);
     assert_string_equal(text_at(run, "results.0.locations.0.physicalLocation.artifactLocation.uri"),
@@ -124,9 +114,8 @@ static void the_place_of_a_scenarios_finding_is_its_case(void **state)
                         "scenario/short.gmd");
 }
 
-static void a_file_name_becomes_a_valid_uri(void **state)
+TEST_F(sarif, a_file_name_becomes_a_valid_uri)
 {
-    (void)state;
     snprintf(sample_failing.name, sizeof sample_failing.name, "/tmp/a b%%.gmd");
     json_t *run = run_of("uri", &sample_failing, NULL);
     assert_string_equal(text_at(run, "results.0.locations.0.physicalLocation.artifactLocation.uri"),
@@ -144,9 +133,8 @@ static char *fingerprint_with(const char *message)
     return text;
 }
 
-static void a_defect_keeps_its_fingerprint_when_only_figures_change(void **state)
+TEST_F(sarif, a_defect_keeps_its_fingerprint_when_only_figures_change)
 {
-    (void)state;
     char *first = fingerprint_with("b3 shares 512 B with b1");
     char *same = fingerprint_with("b17 shares 1024 B with b2");
     char *other = fingerprint_with("b3 lies beyond its segment");
@@ -157,18 +145,16 @@ static void a_defect_keeps_its_fingerprint_when_only_figures_change(void **state
     assert_true(is_same && is_other);
 }
 
-static void a_skipped_oracle_is_a_note_with_its_reason(void **state)
+TEST_F(sarif, a_skipped_oracle_is_a_note_with_its_reason)
 {
-    (void)state;
     json_t *run = run_of("passing", &sample_passing, NULL);
     assert_string_equal(text_at(run, "invocations.0.toolExecutionNotifications.0.level"), "note");
     assert_string_equal(text_at(run, "invocations.0.toolExecutionNotifications.0.message.text"),
                         "growth leak=true: leak was not judged: no device figures");
 }
 
-static void a_run_that_failed_to_run_is_no_successful_execution(void **state)
+TEST_F(sarif, a_run_that_failed_to_run_is_no_successful_execution)
 {
-    (void)state;
     sample_passing.verdict = GMD_ERROR;
     snprintf(sample_passing.error, sizeof sample_passing.error, "no such library");
     json_t *run = run_of("error", &sample_passing, NULL);
@@ -177,9 +163,8 @@ static void a_run_that_failed_to_run_is_no_successful_execution(void **state)
                         "growth leak=true: no such library");
 }
 
-static void a_history_that_is_not_reproduced_is_a_result(void **state)
+TEST_F(sarif, a_history_that_is_not_reproduced_is_a_result)
 {
-    (void)state;
     sample_exact.check.exact = false;
     sample_exact.check.matched = 7;
     sample_exact.verdict = GMD_FAIL;
@@ -188,17 +173,15 @@ static void a_history_that_is_not_reproduced_is_a_result(void **state)
     assert_string_equal(text_at(run, "results.0.message.text"), "7 of 10236 requests matched");
 }
 
-static void a_failure_that_no_oracle_owns_is_a_result_all_the_same(void **state)
+TEST_F(sarif, a_failure_that_no_oracle_owns_is_a_result_all_the_same)
 {
-    (void)state;
     sample_passing.verdict = GMD_FAIL;
     json_t *run = run_of("unexplained", &sample_passing, NULL);
     assert_string_equal(text_at(run, "results.0.ruleId"), "run");
 }
 
-static void a_finding_of_the_gate_says_how_to_replay_it(void **state)
+TEST_F(sarif, a_finding_of_the_gate_says_how_to_replay_it)
 {
-    (void)state;
     gmd_gate_finding finding = {.violation = sample_failing.violations[0],
                                 .part = "cases",
                                 .item = "rmm868",
@@ -212,35 +195,11 @@ static void a_finding_of_the_gate_says_how_to_replay_it(void **state)
                         "cases/rmm868");
 }
 
-static void hostile_text_stays_text(void **state)
+TEST_F(sarif, hostile_text_stays_text)
 {
-    (void)state;
     sample_make_hostile(&sample_passing);
     sample_make_hostile(&sample_failing);
     json_t *run = run_of("hostile", &sample_passing, &sample_failing);
     assert_string_equal(text_at(run, "results.0.message.text"),
                         "a <b> & \"c\" | \x01 \xEF\xBF\xBD \n]]> \xC3\xA9");
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(the_log_names_its_version),
-        CLAIM(what_passes_has_no_results),
-        CLAIM(a_violation_is_a_result_of_its_oracles_rule),
-        CLAIM(a_rule_says_what_the_oracle_holds),
-        CLAIM(the_place_is_the_trace_with_its_case_beside_it),
-        CLAIM(the_place_of_a_scenarios_finding_is_its_case),
-        CLAIM(a_file_name_becomes_a_valid_uri),
-        CLAIM(a_defect_keeps_its_fingerprint_when_only_figures_change),
-        CLAIM(a_skipped_oracle_is_a_note_with_its_reason),
-        CLAIM(a_run_that_failed_to_run_is_no_successful_execution),
-        CLAIM(a_history_that_is_not_reproduced_is_a_result),
-        CLAIM(a_failure_that_no_oracle_owns_is_a_result_all_the_same),
-        CLAIM(a_finding_of_the_gate_says_how_to_replay_it),
-        CLAIM(hostile_text_stays_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,10 @@
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "gmd_test.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { WRITTEN_OVER = 500 };
 #define BASE UINT64_C(0x100000000)
@@ -40,6 +37,8 @@ static int close_journal(void **state)
     gmd_journal_close(journal);
     return 0;
 }
+
+FIXTURE(snapshot, open_journal, close_journal);
 
 static void note(gmd_action action, uint64_t address, uint64_t size)
 {
@@ -86,9 +85,8 @@ static void assert_block(size_t index, uint64_t address, uint64_t size, gmd_bloc
     assert_int_equal(snapshot.blocks[index].state, state);
 }
 
-static void what_is_between_live_blocks_is_inactive(void **state)
+TEST_F(snapshot, what_is_between_live_blocks_is_inactive)
 {
-    (void)state;
     note(GMD_ACTION_SEGMENT_ALLOC, BASE, 4 * MIB);
     note(GMD_ACTION_ALLOC, BASE + MIB, 1000);
     read_back();
@@ -98,9 +96,8 @@ static void what_is_between_live_blocks_is_inactive(void **state)
     assert_block(2, BASE + MIB + 1000, 3 * MIB - 1000, GMD_BLOCK_INACTIVE);
 }
 
-static void a_free_that_is_not_completed_leaves_its_block_pending(void **state)
+TEST_F(snapshot, a_free_that_is_not_completed_leaves_its_block_pending)
 {
-    (void)state;
     note(GMD_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
     note(GMD_ACTION_ALLOC, BASE, 2 * MIB);
     note(GMD_ACTION_FREE_REQUESTED, BASE, 2 * MIB);
@@ -108,9 +105,8 @@ static void a_free_that_is_not_completed_leaves_its_block_pending(void **state)
     assert_block(0, BASE, 2 * MIB, GMD_BLOCK_PENDING_FREE);
 }
 
-static void a_completed_free_leaves_nothing(void **state)
+TEST_F(snapshot, a_completed_free_leaves_nothing)
 {
-    (void)state;
     note(GMD_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
     note(GMD_ACTION_ALLOC, BASE, 2 * MIB);
     note(GMD_ACTION_FREE_REQUESTED, BASE, 2 * MIB);
@@ -119,9 +115,8 @@ static void a_completed_free_leaves_nothing(void **state)
     assert_block(0, BASE, 2 * MIB, GMD_BLOCK_INACTIVE);
 }
 
-static void blocks_that_overlap_share_their_segment_out(void **state)
+TEST_F(snapshot, blocks_that_overlap_share_their_segment_out)
 {
-    (void)state;
     note(GMD_ACTION_SEGMENT_ALLOC, BASE, 2 * MIB);
     note(GMD_ACTION_ALLOC, BASE, 8 * KIB);
     note(GMD_ACTION_ALLOC, BASE + 4 * KIB, 8 * KIB);
@@ -130,18 +125,16 @@ static void blocks_that_overlap_share_their_segment_out(void **state)
     assert_block(1, BASE + 8 * KIB, 4 * KIB, GMD_BLOCK_ALLOCATED);
 }
 
-static void a_block_in_no_known_segment_is_one(void **state)
+TEST_F(snapshot, a_block_in_no_known_segment_is_one)
 {
-    (void)state;
     note(GMD_ACTION_ALLOC, BASE, 3 * MIB);
     read_back();
     assert_int_equal(snapshot.segment_count, 1);
     assert_int_equal(snapshot.segments[0].total_size, 3 * MIB);
 }
 
-static void pages_that_came_one_by_one_are_one_segment(void **state)
+TEST_F(snapshot, pages_that_came_one_by_one_are_one_segment)
 {
-    (void)state;
     note(GMD_ACTION_SEGMENT_MAP, BASE, 2 * MIB);
     note(GMD_ACTION_SEGMENT_MAP, BASE + 2 * MIB, 2 * MIB);
     read_back();
@@ -149,9 +142,8 @@ static void pages_that_came_one_by_one_are_one_segment(void **state)
     assert_int_equal(snapshot.segments[0].total_size, 4 * MIB);
 }
 
-static void pages_unmapped_in_the_middle_leave_two_segments(void **state)
+TEST_F(snapshot, pages_unmapped_in_the_middle_leave_two_segments)
 {
-    (void)state;
     note(GMD_ACTION_SEGMENT_MAP, BASE, 6 * MIB);
     note(GMD_ACTION_SEGMENT_UNMAP, BASE + 2 * MIB, 2 * MIB);
     read_back();
@@ -159,10 +151,9 @@ static void pages_unmapped_in_the_middle_leave_two_segments(void **state)
     assert_int_equal(snapshot.segments[1].address, BASE + 4 * MIB);
 }
 
-static void no_journal_is_an_empty_snapshot(void **state)
+TEST_F(snapshot, no_journal_is_an_empty_snapshot)
 {
     gmd_error error = {""};
-    (void)state;
     assert_int_equal(write_and_read(NULL, &error), GMD_OK);
     assert_int_equal(snapshot.segment_count + snapshot.event_count, 0);
 }
@@ -185,9 +176,8 @@ static void write_over(void *memory, size_t size, uint64_t *random)
 }
 
 /* The writer comes to an end; what it wrote says nothing, and may be refused by readers. */
-static void a_journal_that_was_written_over_is_written_all_the_same(void **state)
+TEST_F(snapshot, a_journal_that_was_written_over_is_written_all_the_same)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 100; seed++) {
         uint64_t random = seed;
         gmd_error error;
@@ -204,21 +194,4 @@ static void a_journal_that_was_written_over_is_written_all_the_same(void **state
         write_and_read(journal, &error);
         gmd_snapshot_free(&snapshot);
     }
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_journal, close_journal)
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_between_live_blocks_is_inactive),
-        TEST(a_free_that_is_not_completed_leaves_its_block_pending),
-        TEST(a_completed_free_leaves_nothing),
-        TEST(blocks_that_overlap_share_their_segment_out),
-        TEST(a_block_in_no_known_segment_is_one),
-        TEST(pages_that_came_one_by_one_are_one_segment),
-        TEST(pages_unmapped_in_the_middle_leave_two_segments),
-        TEST(no_journal_is_an_empty_snapshot),
-        TEST(a_journal_that_was_written_over_is_written_all_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

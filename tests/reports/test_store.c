@@ -1,12 +1,6 @@
 /* The store of runs: what `--store` keeps and `gmd report --history` shows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_store.h"
+#include "gmd_test.h"
 #include "sample.h"
 
 #include <stdlib.h>
@@ -34,6 +28,8 @@ static int release(void **state)
     return unlink(path);
 }
 
+FIXTURE(store, reset, release);
+
 static void add_at(time_t when, const gmd_outcome *first, const gmd_outcome *second)
 {
     gmd_status status =
@@ -53,17 +49,15 @@ static const char *history_of(size_t most)
 
 #define assert_contains(text, part) assert_non_null(strstr((text), (part)))
 
-static void an_empty_store_says_so(void **state)
+TEST_F(store, an_empty_store_says_so)
 {
-    (void)state;
     assert_int_equal(gmd_store_add(path, sample_report("run", NULL, NULL, NULL), 0, &error),
                      GMD_OK);
     assert_string_equal(history_of(10), "no runs yet\n");
 }
 
-static void each_workload_has_its_runs_in_order(void **state)
+TEST_F(store, each_workload_has_its_runs_in_order)
 {
-    (void)state;
     add_at(86400, &sample_passing, &sample_failing);
     add_at(172800, &sample_passing, NULL);
     const char *text = history_of(10);
@@ -74,9 +68,8 @@ static void each_workload_has_its_runs_in_order(void **state)
     assert_true(strstr(text, "1970-01-02") < strstr(text, "1970-01-03"));
 }
 
-static void a_change_of_the_reserved_peak_is_shown(void **state)
+TEST_F(store, a_change_of_the_reserved_peak_is_shown)
 {
-    (void)state;
     sample_passing.stats.reserved_bytes_peak = 100 << 20;
     add_at(1, &sample_passing, NULL);
     sample_passing.stats.reserved_bytes_peak = 110 << 20;
@@ -87,17 +80,15 @@ static void a_change_of_the_reserved_peak_is_shown(void **state)
     assert_int_equal(sample_count(text, " = "), 1);
 }
 
-static void a_figure_that_nobody_kept_is_a_dash(void **state)
+TEST_F(store, a_figure_that_nobody_kept_is_a_dash)
 {
-    (void)state;
     add_at(1, &sample_failing, NULL);
     assert_contains(history_of(10), "fail ");
     assert_contains(shown, "   -");
 }
 
-static void only_the_last_runs_are_shown(void **state)
+TEST_F(store, only_the_last_runs_are_shown)
 {
-    (void)state;
     for (time_t day = 0; day < 5; day++) {
         add_at(day * 86400, &sample_exact, NULL);
     }
@@ -106,9 +97,8 @@ static void only_the_last_runs_are_shown(void **state)
     assert_contains(text, "1970-01-05");
 }
 
-static void other_allocators_have_a_history_of_their_own(void **state)
+TEST_F(store, other_allocators_have_a_history_of_their_own)
 {
-    (void)state;
     gmd_report report = *sample_report("run", &sample_exact, NULL, NULL);
     assert_int_equal(gmd_store_add(path, &report, 1, &error), GMD_OK);
     report.allocator = "mine.so";
@@ -116,17 +106,15 @@ static void other_allocators_have_a_history_of_their_own(void **state)
     assert_int_equal(sample_count(history_of(10), "when (UTC)"), 2);
 }
 
-static void hostile_text_is_kept_as_text(void **state)
+TEST_F(store, hostile_text_is_kept_as_text)
 {
-    (void)state;
     sample_make_hostile(&sample_failing);
     add_at(1, &sample_failing, NULL);
     assert_contains(history_of(10), "a <b> & \"c\" |");
 }
 
-static void a_file_of_another_kind_is_refused_and_kept(void **state)
+TEST_F(store, a_file_of_another_kind_is_refused_and_kept)
 {
-    (void)state;
     char line[16] = "";
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -143,26 +131,7 @@ static void a_file_of_another_kind_is_refused_and_kept(void **state)
     assert_string_equal(line, "not a database\n");
 }
 
-static void a_history_of_no_file_is_bad_input(void **state)
+TEST_F(store, a_history_of_no_file_is_bad_input)
 {
-    (void)state;
     assert_int_equal(gmd_store_history("no_such.db", 1, stdout, &error), GMD_BAD_INPUT);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, reset, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(an_empty_store_says_so),
-        CLAIM(each_workload_has_its_runs_in_order),
-        CLAIM(a_change_of_the_reserved_peak_is_shown),
-        CLAIM(a_figure_that_nobody_kept_is_a_dash),
-        CLAIM(only_the_last_runs_are_shown),
-        CLAIM(other_allocators_have_a_history_of_their_own),
-        CLAIM(hostile_text_is_kept_as_text),
-        CLAIM(a_file_of_another_kind_is_refused_and_kept),
-        CLAIM(a_history_of_no_file_is_bad_input),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

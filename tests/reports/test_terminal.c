@@ -1,11 +1,5 @@
 /* What a person sees at the end of a command: whole screens, as they are printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "sample.h"
 
 #include <stdlib.h>
@@ -22,9 +16,8 @@ static const gmd_terminal plain = {0};
 
 #define assert_contains(text, part) assert_non_null(strstr((text), (part)))
 
-static void a_scenario_shows_its_phases_in_columns_and_what_was_checked(void **state)
+TEST_F(sample, a_scenario_shows_its_phases_in_columns_and_what_was_checked)
 {
-    (void)state;
     assert_string_equal(
         show(plain, &sample_passing, NULL),
         "growth  leak=true\n"
@@ -37,71 +30,28 @@ static void a_scenario_shows_its_phases_in_columns_and_what_was_checked(void **s
         "  pass: 2,000 requests in 0.250 s (8,000 requests/s), seed 7\n");
 }
 
-static void add_oracle(const char *name, gmd_oracle_fate fate, const char *reason)
-{
-    gmd_oracle_result *o = &sample_passing.oracles[sample_passing.oracle_count++];
-    o->fate = fate;
-    snprintf(o->name, sizeof o->name, "%s", name);
-    snprintf(o->reason, sizeof o->reason, "%s", reason);
-}
-
-static void on_a_terminal_lists_are_wrapped_below_their_first_word(void **state)
-{
-    (void)state;
-    sample_passing.oracle_count = 0;
-    for (int i = 0; i < 3; i++) {
-        add_oracle("stream_order", GMD_ORACLE_PASSED, "");
-        add_oracle("leak", GMD_ORACLE_SKIPPED, "no empty_cache");
-    }
-    assert_contains(show((gmd_terminal){.columns = 40}, &sample_passing, NULL),
-                    "\n  passed: stream_order, stream_order,\n"
-                    "          stream_order\n"
-                    "  skipped: leak (no empty_cache), leak\n"
-                    "           (no empty_cache), leak (no\n"
-                    "           empty_cache)\n  pass: ");
-}
-
-static void a_list_that_just_fits_is_one_line(void **state)
-{
-    (void)state;
-    sample_passing.oracle_count = 0;
-    add_oracle("stream_order", GMD_ORACLE_PASSED, "");
-    add_oracle("leak", GMD_ORACLE_PASSED, "");
-    const char *line = "  passed: stream_order, leak";
-    assert_contains(show((gmd_terminal){.columns = (int)strlen(line)}, &sample_passing, NULL),
-                    "\n  passed: stream_order, leak\n");
-    sample_teardown(state);
-    assert_contains(show((gmd_terminal){.columns = (int)strlen(line) - 1}, &sample_passing, NULL),
-                    "\n  passed: stream_order,\n          leak\n");
-}
-
-static void elsewhere_a_list_is_one_line(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 20; i++) {
-        add_oracle("stream_order", GMD_ORACLE_PASSED, "");
-    }
-    assert_contains(show(plain, &sample_passing, NULL),
-                    "stream_order, stream_order\n  skipped: leak (no device figures)\n");
-}
-
 static const char *show_bound(gmd_stated_bound bound)
 {
     sample_passing.bounds[sample_passing.bound_count++] = bound;
     return show(plain, &sample_passing, NULL);
 }
 
-static void a_bound_that_is_held_is_shown_with_its_peak(void **state)
+TEST_F(sample, a_bound_that_is_held_is_shown_with_its_peak)
 {
-    (void)state;
     gmd_stated_bound bound = {.bytes = 300 << 20, .peak = 250 << 20};
     assert_contains(show_bound(bound),
                     "\n  bound: allocated at most 300.0 MiB: held; peak 250.0 MiB\n");
 }
 
-static void a_bound_that_is_passed_says_from_which_phase_on(void **state)
+TEST_F(sample, a_leaking_variant_that_holds_its_bound_says_that_it_should_not)
 {
-    (void)state;
+    gmd_stated_bound bound = {.leaks = true, .bytes = 300 << 20, .peak = 250 << 20};
+    assert_contains(show_bound(bound), ": held; peak 250.0 MiB (this variant is made to pass it, "
+                                       "and did not here)\n");
+}
+
+TEST_F(sample, a_bound_that_is_passed_says_from_which_phase_on)
+{
     gmd_stated_bound bound = {.is_reserved = true,
                               .leaks = true,
                               .bytes = 300 << 20,
@@ -112,32 +62,21 @@ static void a_bound_that_is_passed_says_from_which_phase_on(void **state)
                     "from phase step 1 on (this variant is made to)\n");
 }
 
-static void a_leaking_variant_that_holds_its_bound_says_that_it_should_not(void **state)
+TEST_F(sample, a_bound_on_what_nobody_sees_is_not_called_held)
 {
-    (void)state;
-    gmd_stated_bound bound = {.leaks = true, .bytes = 300 << 20, .peak = 250 << 20};
-    assert_contains(show_bound(bound), ": held; peak 250.0 MiB (this variant is made to pass it, "
-                                       "and did not here)\n");
-}
-
-static void a_bound_on_what_nobody_sees_is_not_called_held(void **state)
-{
-    (void)state;
     gmd_stated_bound bound = {.is_reserved = true, .bytes = 300 << 20, .peak = GMD_STAT_UNKNOWN};
     assert_contains(show_bound(bound), "\n  bound: reserved at most 300.0 MiB: not seen\n");
 }
 
-static void an_exact_history_is_told_in_one_line(void **state)
+TEST_F(sample, an_exact_history_is_told_in_one_line)
 {
-    (void)state;
     assert_contains(show(plain, &sample_exact, NULL),
                     "  exact: 10,236 of 10,236 requests, 674 device events, 93 blocks at the end, "
                     "24 statistics\n");
 }
 
-static void a_first_difference_shows_both_sides(void **state)
+TEST_F(sample, a_first_difference_shows_both_sides)
 {
-    (void)state;
     gmd_check *check = &sample_exact.check;
     sample_exact.verdict = GMD_FAIL;
     check->exact = false;
@@ -156,9 +95,8 @@ static void a_first_difference_shows_both_sides(void **state)
                     "    got       0x20000\n");
 }
 
-static void a_violation_names_oracle_request_and_case(void **state)
+TEST_F(sample, a_violation_names_oracle_request_and_case)
 {
-    (void)state;
     assert_string_equal(show(plain, &sample_failing, NULL),
                         "short.gmd\n"
                         "  passed: size\n"
@@ -167,33 +105,29 @@ static void a_violation_names_oracle_request_and_case(void **state)
                         "  fail: 18 requests in 0.001 s (18,000 requests/s), seed 0\n");
 }
 
-static void an_error_says_why(void **state)
+TEST_F(sample, an_error_says_why)
 {
-    (void)state;
     sample_failing.verdict = GMD_ERROR;
     snprintf(sample_failing.error, sizeof sample_failing.error, "plugin.so: no gmd_malloc");
     assert_contains(show(plain, &sample_failing, NULL), "\n  plugin.so: no gmd_malloc\n");
 }
 
-static void colour_is_there_only_when_asked_for(void **state)
+TEST_F(sample, colour_is_there_only_when_asked_for)
 {
-    (void)state;
     assert_contains(show((gmd_terminal){.color = true}, &sample_failing, NULL),
                     "\033[31moverlap, request 17: b3 shares 512 B with b1\033[0m");
     sample_teardown(NULL);
     assert_null(strchr(show(plain, &sample_failing, NULL), '\033'));
 }
 
-static void the_sparkline_rises_with_the_allocated_bytes(void **state)
+TEST_F(sample, the_sparkline_rises_with_the_allocated_bytes)
 {
-    (void)state;
     assert_contains(show((gmd_terminal){.utf8 = true}, &sample_passing, NULL),
                     "  allocated \xE2\x96\x84\xE2\x96\x86\xE2\x96\x88\n");
 }
 
-static void a_long_table_shows_both_ends_and_counts_the_rest(void **state)
+TEST_F(sample, a_long_table_shows_both_ends_and_counts_the_rest)
 {
-    (void)state;
     for (uint32_t i = 0; i < 30; i++) {
         snprintf(sample_passing.phases[i].label, sizeof sample_passing.phases[i].label, "row %02u",
                  i);
@@ -207,23 +141,65 @@ static void a_long_table_shows_both_ends_and_counts_the_rest(void **state)
     assert_contains(text, "  row 22 ");
 }
 
-static void quiet_says_nothing_of_what_passed(void **state)
+static void add_oracle(const char *name, gmd_oracle_fate fate, const char *reason)
 {
-    (void)state;
+    gmd_oracle_result *o = &sample_passing.oracles[sample_passing.oracle_count++];
+    o->fate = fate;
+    snprintf(o->name, sizeof o->name, "%s", name);
+    snprintf(o->reason, sizeof o->reason, "%s", reason);
+}
+
+TEST_F(sample, on_a_terminal_lists_are_wrapped_below_their_first_word)
+{
+    sample_passing.oracle_count = 0;
+    for (int i = 0; i < 3; i++) {
+        add_oracle("stream_order", GMD_ORACLE_PASSED, "");
+        add_oracle("leak", GMD_ORACLE_SKIPPED, "no empty_cache");
+    }
+    assert_contains(show((gmd_terminal){.columns = 40}, &sample_passing, NULL),
+                    "\n  passed: stream_order, stream_order,\n"
+                    "          stream_order\n"
+                    "  skipped: leak (no empty_cache), leak\n"
+                    "           (no empty_cache), leak (no\n"
+                    "           empty_cache)\n  pass: ");
+}
+
+TEST_F(sample, a_list_that_just_fits_is_one_line)
+{
+    sample_passing.oracle_count = 0;
+    add_oracle("stream_order", GMD_ORACLE_PASSED, "");
+    add_oracle("leak", GMD_ORACLE_PASSED, "");
+    const char *line = "  passed: stream_order, leak";
+    assert_contains(show((gmd_terminal){.columns = (int)strlen(line)}, &sample_passing, NULL),
+                    "\n  passed: stream_order, leak\n");
+    sample_teardown(state);
+    assert_contains(show((gmd_terminal){.columns = (int)strlen(line) - 1}, &sample_passing, NULL),
+                    "\n  passed: stream_order,\n          leak\n");
+}
+
+TEST_F(sample, elsewhere_a_list_is_one_line)
+{
+    for (int i = 0; i < 20; i++) {
+        add_oracle("stream_order", GMD_ORACLE_PASSED, "");
+    }
+    assert_contains(show(plain, &sample_passing, NULL),
+                    "stream_order, stream_order\n  skipped: leak (no device figures)\n");
+}
+
+TEST_F(sample, quiet_says_nothing_of_what_passed)
+{
     assert_string_equal(show((gmd_terminal){.quiet = true}, &sample_passing, NULL), "");
 }
 
-static void quiet_still_shows_what_failed(void **state)
+TEST_F(sample, quiet_still_shows_what_failed)
 {
-    (void)state;
     const char *text = show((gmd_terminal){.quiet = true}, &sample_passing, &sample_failing);
     assert_null(strstr(text, "growth"));
     assert_contains(text, "overlap, request 17");
 }
 
-static void several_runs_end_in_a_table_of_all_and_one_line_for_the_whole(void **state)
+TEST_F(sample, several_runs_end_in_a_table_of_all_and_one_line_for_the_whole)
 {
-    (void)state;
     sample_passing.stats.allocated_bytes_peak = (uint64_t)1250 << 20;
     sample_passing.stats.reserved_bytes_peak = (uint64_t)1260 << 20;
     assert_contains(
@@ -235,9 +211,8 @@ static void several_runs_end_in_a_table_of_all_and_one_line_for_the_whole(void *
         "fail: 2 runs, 2,018 requests in 0.251 s\n");
 }
 
-static void text_from_outside_cannot_move_the_cursor(void **state)
+TEST_F(sample, text_from_outside_cannot_move_the_cursor)
 {
-    (void)state;
     snprintf(sample_failing.name, sizeof sample_failing.name,
              "\033[2J\r\xC2\x9B"
              "2Jx\n");
@@ -247,40 +222,10 @@ static void text_from_outside_cannot_move_the_cursor(void **state)
     assert_null(strstr(text, "\xC2\x9B"));
 }
 
-static void a_stream_that_is_no_terminal_gets_no_colour(void **state)
+TEST_F(sample, a_stream_that_is_no_terminal_gets_no_colour)
 {
-    (void)state;
     FILE *file = tmpfile();
     assert_non_null(file);
     assert_false(gmd_terminal_for(file, false).color);
     fclose(file);
-}
-
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, sample_setup, sample_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLAIM(a_scenario_shows_its_phases_in_columns_and_what_was_checked),
-        CLAIM(a_bound_that_is_held_is_shown_with_its_peak),
-        CLAIM(a_leaking_variant_that_holds_its_bound_says_that_it_should_not),
-        CLAIM(a_bound_that_is_passed_says_from_which_phase_on),
-        CLAIM(a_bound_on_what_nobody_sees_is_not_called_held),
-        CLAIM(an_exact_history_is_told_in_one_line),
-        CLAIM(a_first_difference_shows_both_sides),
-        CLAIM(a_violation_names_oracle_request_and_case),
-        CLAIM(an_error_says_why),
-        CLAIM(colour_is_there_only_when_asked_for),
-        CLAIM(the_sparkline_rises_with_the_allocated_bytes),
-        CLAIM(a_long_table_shows_both_ends_and_counts_the_rest),
-        CLAIM(on_a_terminal_lists_are_wrapped_below_their_first_word),
-        CLAIM(a_list_that_just_fits_is_one_line),
-        CLAIM(elsewhere_a_list_is_one_line),
-        CLAIM(quiet_says_nothing_of_what_passed),
-        CLAIM(quiet_still_shows_what_failed),
-        CLAIM(several_runs_end_in_a_table_of_all_and_one_line_for_the_whole),
-        CLAIM(text_from_outside_cannot_move_the_cursor),
-        CLAIM(a_stream_that_is_no_terminal_gets_no_colour),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

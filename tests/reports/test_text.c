@@ -1,12 +1,6 @@
 /* Reading text of unknown origin, and numbers and tables for people. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_report_text.h"
+#include "gmd_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,44 +15,38 @@ static void assert_decodes(const char *text, const uint32_t *expected)
     assert_int_equal(gmd_utf8_next(&text), 0);
 }
 
-static void characters_of_each_length_decode(void **state)
+TEST(characters_of_each_length_decode)
 {
-    (void)state;
     assert_decodes("A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80",
                    (const uint32_t[]){'A', 0xE9, 0x20AC, 0x1F600, 0});
 }
 
-static void each_stray_byte_is_one_replacement(void **state)
+TEST(each_stray_byte_is_one_replacement)
 {
-    (void)state;
     assert_decodes("\x80\xFF"
                    "A",
                    (const uint32_t[]){R, R, 'A', 0});
 }
 
-static void a_sequence_cut_short_by_the_end_stays_inside_the_text(void **state)
+TEST(a_sequence_cut_short_by_the_end_stays_inside_the_text)
 {
-    (void)state;
     assert_decodes("\xE2\x82", (const uint32_t[]){R, R, 0});
 }
 
-static void overlong_forms_are_not_accepted(void **state)
+TEST(overlong_forms_are_not_accepted)
 {
-    (void)state;
     assert_decodes("\xC0\xAF", (const uint32_t[]){R, R, 0});
     assert_decodes("\xE0\x80\xAF", (const uint32_t[]){R, R, R, 0});
 }
 
-static void surrogates_and_values_past_unicode_are_not_accepted(void **state)
+TEST(surrogates_and_values_past_unicode_are_not_accepted)
 {
-    (void)state;
     assert_decodes("\xED\xA0\x80", (const uint32_t[]){R, R, R, 0});
     assert_decodes("\xF4\x90\x80\x80", (const uint32_t[]){R, R, R, R, 0});
 }
 
-static void encoding_gives_back_what_was_decoded(void **state)
+TEST(encoding_gives_back_what_was_decoded)
 {
-    (void)state;
     const char *text = "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
     char *copy = NULL;
     size_t size = 0;
@@ -71,9 +59,8 @@ static void encoding_gives_back_what_was_decoded(void **state)
     free(copy);
 }
 
-static void counts_have_a_comma_before_each_three_digits(void **state)
+TEST(counts_have_a_comma_before_each_three_digits)
 {
-    (void)state;
     char text[32];
     assert_string_equal(gmd_format_count(0, text), "0");
     assert_string_equal(gmd_format_count(999, text), "999");
@@ -82,9 +69,8 @@ static void counts_have_a_comma_before_each_three_digits(void **state)
     assert_string_equal(gmd_format_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
 }
 
-static void a_table_takes_its_unit_from_its_largest_known_figure(void **state)
+TEST(a_table_takes_its_unit_from_its_largest_known_figure)
 {
-    (void)state;
     gmd_phase phases[2] = {{.allocated = 512}, {.max_reserved = GMD_STAT_UNKNOWN}};
     assert_string_equal(gmd_table_unit_for(phases, 2).name, "KiB");
     phases[0].max_reserved = (uint64_t)2560 << 20;
@@ -93,26 +79,23 @@ static void a_table_takes_its_unit_from_its_largest_known_figure(void **state)
     assert_string_equal(gmd_table_unit_for(phases, 2).name, "GiB");
 }
 
-static void a_figure_in_a_unit_is_grouped_before_its_decimals(void **state)
+TEST(a_figure_in_a_unit_is_grouped_before_its_decimals)
 {
-    (void)state;
     char text[40];
     const gmd_table_unit mib = {"MiB", 1 << 20, 1};
     assert_string_equal(gmd_format_in_unit((uint64_t)2560 << 20, mib, text), "2,560.0");
     assert_string_equal(gmd_format_in_unit(1 << 19, mib, text), "0.5");
 }
 
-static void an_unknown_figure_is_a_dash(void **state)
+TEST(an_unknown_figure_is_a_dash)
 {
-    (void)state;
     char text[40];
     assert_string_equal(
         gmd_format_in_unit(GMD_STAT_UNKNOWN, (gmd_table_unit){"KiB", 1024, 1}, text), "-");
 }
 
-static void a_table_of_24_rows_is_whole_and_of_25_keeps_both_ends(void **state)
+TEST(a_table_of_24_rows_is_whole_and_of_25_keeps_both_ends)
 {
-    (void)state;
     uint32_t first, resume;
     gmd_phases_to_leave_out(24, &first, &resume);
     assert_int_equal(first, resume);
@@ -121,9 +104,8 @@ static void a_table_of_24_rows_is_whole_and_of_25_keeps_both_ends(void **state)
     assert_int_equal(resume, 17);
 }
 
-static void a_full_disk_is_reported_with_what_could_not_be_written(void **state)
+TEST(a_full_disk_is_reported_with_what_could_not_be_written)
 {
-    (void)state;
     FILE *full = fopen("/dev/full", "w");
     if (!full) {
         skip();
@@ -133,23 +115,4 @@ static void a_full_disk_is_reported_with_what_could_not_be_written(void **state)
     assert_int_equal(gmd_finish_writing(full, "the JSON report", &error), GMD_FAILED);
     assert_string_equal(error.text, "cannot write the JSON report: No space left on device");
     fclose(full);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(characters_of_each_length_decode),
-        cmocka_unit_test(each_stray_byte_is_one_replacement),
-        cmocka_unit_test(a_sequence_cut_short_by_the_end_stays_inside_the_text),
-        cmocka_unit_test(overlong_forms_are_not_accepted),
-        cmocka_unit_test(surrogates_and_values_past_unicode_are_not_accepted),
-        cmocka_unit_test(encoding_gives_back_what_was_decoded),
-        cmocka_unit_test(counts_have_a_comma_before_each_three_digits),
-        cmocka_unit_test(a_table_takes_its_unit_from_its_largest_known_figure),
-        cmocka_unit_test(a_figure_in_a_unit_is_grouped_before_its_decimals),
-        cmocka_unit_test(an_unknown_figure_is_a_dash),
-        cmocka_unit_test(a_table_of_24_rows_is_whole_and_of_25_keeps_both_ends),
-        cmocka_unit_test(a_full_disk_is_reported_with_what_could_not_be_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,12 @@
 /* What a graph keeps, and what backward frees and leaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 /* x -> x*x -> mean: the square saves x (1 KiB). w keeps a gradient of 1 KiB. */
 #define LEAF "w = empty { 256, requires_grad = true };\n"
 
-static void a_graph_keeps_what_its_operations_saved(void **state)
+TEST(a_graph_keeps_what_its_operations_saved)
 {
-    (void)state;
     bench *run = bench_run(LEAF "loss = relu(w * 2):square():mean()\nphase 'end'");
     bench_assert_ok(run);
     /* w, what relu and square share (relu's result), and the loss; w * 2 is saved by nobody */
@@ -21,18 +14,16 @@ static void a_graph_keeps_what_its_operations_saved(void **state)
     bench_free(run);
 }
 
-static void without_a_leaf_that_needs_a_gradient_nothing_is_saved(void **state)
+TEST(without_a_leaf_that_needs_a_gradient_nothing_is_saved)
 {
-    (void)state;
     bench *run = bench_run("w = empty { 256 }\nloss = relu(w * 2):square():mean()\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 1024 + 512);
     bench_free(run);
 }
 
-static void under_no_grad_nothing_is_saved(void **state)
+TEST(under_no_grad_nothing_is_saved)
 {
-    (void)state;
     bench *run =
         bench_run(LEAF "no_grad(function() loss = relu(w * 2):square():mean() end)\nphase 'end'");
     bench_assert_ok(run);
@@ -40,9 +31,8 @@ static void under_no_grad_nothing_is_saved(void **state)
     bench_free(run);
 }
 
-static void backward_frees_what_was_saved_and_leaves_the_gradients(void **state)
+TEST(backward_frees_what_was_saved_and_leaves_the_gradients)
 {
-    (void)state;
     bench *run = bench_run(LEAF "loss = relu(w * 2):square():mean()\n"
                                 "loss:backward()\nphase 'end'");
     bench_assert_ok(run);
@@ -50,9 +40,8 @@ static void backward_frees_what_was_saved_and_leaves_the_gradients(void **state)
     bench_free(run);
 }
 
-static void retain_graph_keeps_what_was_saved(void **state)
+TEST(retain_graph_keeps_what_was_saved)
 {
-    (void)state;
     bench *run = bench_run(LEAF "loss = relu(w * 2):square():mean()\n"
                                 "loss:backward { retain_graph = true }\nphase 'first'\n"
                                 "loss:backward()\nphase 'second'");
@@ -62,17 +51,15 @@ static void retain_graph_keeps_what_was_saved(void **state)
     bench_free(run);
 }
 
-static void a_second_backward_without_retain_graph_is_refused(void **state)
+TEST(a_second_backward_without_retain_graph_is_refused)
 {
-    (void)state;
     bench *run = bench_run(LEAF "loss = w:square():mean()\nloss:backward()\nloss:backward()");
     bench_assert_refused(run, ".lua:5: backward() went through this graph already");
     bench_free(run);
 }
 
-static void the_first_gradient_is_adopted_and_the_next_added_in_place(void **state)
+TEST(the_first_gradient_is_adopted_and_the_next_added_in_place)
 {
-    (void)state;
     bench *run = bench_run(LEAF "(w * 2):mean():backward();\nphase 'first';\n"
                                 "(w * 2):mean():backward()\nphase 'second'");
     bench_assert_ok(run);
@@ -83,27 +70,24 @@ static void the_first_gradient_is_adopted_and_the_next_added_in_place(void **sta
     bench_free(run);
 }
 
-static void a_gradient_that_is_a_broadcast_view_is_copied(void **state)
+TEST(a_gradient_that_is_a_broadcast_view_is_copied)
 {
-    (void)state;
     bench *run = bench_run(LEAF "w:sum():backward()\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 2048);
     bench_free(run);
 }
 
-static void gradients_of_two_uses_are_summed_in_place(void **state)
+TEST(gradients_of_two_uses_are_summed_in_place)
 {
-    (void)state;
     bench *run = bench_run(LEAF "(relu(w) + relu(w)):mean():backward()\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 2048);
     bench_free(run);
 }
 
-static void zero_grad_to_none_frees_the_gradients_and_to_zero_keeps_them(void **state)
+TEST(zero_grad_to_none_frees_the_gradients_and_to_zero_keeps_them)
 {
-    (void)state;
     bench *run = bench_run(LEAF "o = optim.SGD { w, lr = 1 }\n"
                                 "w:square():mean():backward()\n"
                                 "o:zero_grad { set_to_none = false }\nphase 'zero'\n"
@@ -114,9 +98,8 @@ static void zero_grad_to_none_frees_the_gradients_and_to_zero_keeps_them(void **
     bench_free(run);
 }
 
-static void optimizer_state_appears_at_the_first_step(void **state)
+TEST(optimizer_state_appears_at_the_first_step)
 {
-    (void)state;
     bench *run = bench_run(LEAF "sgd = optim.SGD { w, lr = 1, momentum = 0.9 }\n"
                                 "adam = optim.AdamW { w, lr = 1 }\n"
                                 "sgd:step()\nphase 'no gradient yet'\n"
@@ -132,9 +115,8 @@ static void optimizer_state_appears_at_the_first_step(void **state)
     bench_free(run);
 }
 
-static void whoever_keeps_a_result_keeps_its_graph(void **state)
+TEST(whoever_keeps_a_result_keeps_its_graph)
 {
-    (void)state;
     bench *run =
         bench_run(LEAF "kept = list()\n"
                        "for i = 1, 10 do kept:append((w * 2):square():mean()) end\n"
@@ -148,9 +130,8 @@ static void whoever_keeps_a_result_keeps_its_graph(void **state)
     bench_free(run);
 }
 
-static void a_graph_of_100000_operations_is_freed_without_deep_recursion(void **state)
+TEST(a_graph_of_100000_operations_is_freed_without_deep_recursion)
 {
-    (void)state;
     bench *run = bench_run("w = empty { 1, requires_grad = true }\n"
                            "y = w * 2\n"
                            "for i = 1, 100000 do y = y:view { 1 } end\n"
@@ -160,9 +141,8 @@ static void a_graph_of_100000_operations_is_freed_without_deep_recursion(void **
     bench_free(run);
 }
 
-static void a_kept_grad_fn_keeps_the_graph_and_not_the_tensor(void **state)
+TEST(a_kept_grad_fn_keeps_the_graph_and_not_the_tensor)
 {
-    (void)state;
     bench *run = bench_run(LEAF "y = relu(w * 2) * 3\n"
                                 "assert(w.grad_fn == nil and y.grad_fn.name == 'MulBackward')\n"
                                 "phase 'both'\nf = y.grad_fn\ny = nil\nphase 'grad_fn'\n"
@@ -174,9 +154,8 @@ static void a_kept_grad_fn_keeps_the_graph_and_not_the_tensor(void **state)
     bench_free(run);
 }
 
-static void a_gradient_from_elsewhere_goes_back_from_any_shape(void **state)
+TEST(a_gradient_from_elsewhere_goes_back_from_any_shape)
 {
-    (void)state;
     bench *run = bench_run(LEAF "y = relu(w * 2)\ny:backward(empty { 256 })\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 3 * 1024); /* w, its gradient, y */
@@ -189,9 +168,8 @@ static void a_gradient_from_elsewhere_goes_back_from_any_shape(void **state)
     bench_free(run);
 }
 
-static void dimensions_of_1_are_broadcast_also_between_as_many_elements(void **state)
+TEST(dimensions_of_1_are_broadcast_also_between_as_many_elements)
 {
-    (void)state;
     bench *run = bench_run("a, b = empty { 16, 1, 8 }, empty { 1, 16, 8 }\nc = a - b\n"
                            "assert(c:size(1) == 16 and c:size(2) == 16 and c:size(3) == 8)");
     bench_assert_ok(run);
@@ -199,37 +177,12 @@ static void dimensions_of_1_are_broadcast_also_between_as_many_elements(void **s
     bench_free(run);
 }
 
-static void shapes_that_do_not_fit_are_refused_with_both_shapes(void **state)
+TEST(shapes_that_do_not_fit_are_refused_with_both_shapes)
 {
-    (void)state;
     bench *run = bench_run("x = empty { 2, 3 } + empty { 4 }");
     bench_assert_refused(run, ".lua:2: add: shapes [2, 3] and [4] differ");
     bench_free(run);
     run = bench_run("m = nn.Linear { 8, 4 }\ny = m(empty { 2, 9 })");
     bench_assert_refused(run, ".lua:3: Linear takes 8 features");
     bench_free(run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_graph_keeps_what_its_operations_saved),
-        cmocka_unit_test(without_a_leaf_that_needs_a_gradient_nothing_is_saved),
-        cmocka_unit_test(under_no_grad_nothing_is_saved),
-        cmocka_unit_test(backward_frees_what_was_saved_and_leaves_the_gradients),
-        cmocka_unit_test(retain_graph_keeps_what_was_saved),
-        cmocka_unit_test(a_second_backward_without_retain_graph_is_refused),
-        cmocka_unit_test(the_first_gradient_is_adopted_and_the_next_added_in_place),
-        cmocka_unit_test(a_gradient_that_is_a_broadcast_view_is_copied),
-        cmocka_unit_test(gradients_of_two_uses_are_summed_in_place),
-        cmocka_unit_test(zero_grad_to_none_frees_the_gradients_and_to_zero_keeps_them),
-        cmocka_unit_test(optimizer_state_appears_at_the_first_step),
-        cmocka_unit_test(whoever_keeps_a_result_keeps_its_graph),
-        cmocka_unit_test(a_graph_of_100000_operations_is_freed_without_deep_recursion),
-        cmocka_unit_test(a_kept_grad_fn_keeps_the_graph_and_not_the_tensor),
-        cmocka_unit_test(a_gradient_from_elsewhere_goes_back_from_any_shape),
-        cmocka_unit_test(dimensions_of_1_are_broadcast_also_between_as_many_elements),
-        cmocka_unit_test(shapes_that_do_not_fit_are_refused_with_both_shapes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

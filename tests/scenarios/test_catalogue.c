@@ -1,13 +1,7 @@
 /* The scenarios of the folder: each bound tells the leaking variant from the fixed one, and what a
  * header says of growth is so. Bounds on reserved memory need an allocator: tests/cli runs those.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 #include <stdio.h>
@@ -57,9 +51,8 @@ static void check_frees(const char *name, bool has_leak)
     }
 }
 
-static void every_scenario_frees_what_it_allocated(void **state)
+TEST(every_scenario_frees_what_it_allocated)
 {
-    (void)state;
     check_all(check_frees);
 }
 
@@ -84,9 +77,8 @@ static void check_fixed(const char *name, bool has_leak)
     bench_free(run);
 }
 
-static void every_fixed_variant_holds_its_bounds(void **state)
+TEST(every_fixed_variant_holds_its_bounds)
 {
-    (void)state;
     check_all(check_fixed);
 }
 
@@ -130,9 +122,8 @@ static void check_sizes(const char *name, bool has_leak)
     gmd_scenario_close(scenario);
 }
 
-static void every_model_and_fixed_variant_holds_its_bounds_at_other_sizes(void **state)
+TEST(every_model_and_fixed_variant_holds_its_bounds_at_other_sizes)
 {
-    (void)state;
     check_all(check_sizes);
 }
 
@@ -154,10 +145,25 @@ static void check_leaking(const char *name, bool has_leak)
     bench_free(run);
 }
 
-static void every_leaking_variant_passes_its_bounds(void **state)
+TEST(every_leaking_variant_passes_its_bounds)
 {
-    (void)state;
     check_all(check_leaking);
+}
+
+/* --- what does not make sense --------------------------------------------------------------- */
+
+TEST(a_request_that_can_never_be_admitted_is_refused)
+{
+    bench *run = bench_run_named("inference_serving", "capacity=4607", 0);
+    bench_assert_refused(run, "capacity must be at least max_prompt + max_output");
+    bench_free(run);
+}
+
+TEST(shapes_without_a_number_are_refused)
+{
+    bench *run = bench_run_named("variable_batch", "shapes=abc", 0);
+    bench_assert_refused(run, "shapes: BATCHxLENGTH ... expected");
+    bench_free(run);
 }
 
 static void check_bounds_agree(const char *name, bool has_leak)
@@ -175,28 +181,9 @@ static void check_bounds_agree(const char *name, bool has_leak)
     bench_free(fixed);
 }
 
-static void both_variants_state_the_same_bound(void **state)
+TEST(both_variants_state_the_same_bound)
 {
-    (void)state;
     check_all(check_bounds_agree);
-}
-
-/* --- what does not make sense --------------------------------------------------------------- */
-
-static void a_request_that_can_never_be_admitted_is_refused(void **state)
-{
-    (void)state;
-    bench *run = bench_run_named("inference_serving", "capacity=4607", 0);
-    bench_assert_refused(run, "capacity must be at least max_prompt + max_output");
-    bench_free(run);
-}
-
-static void shapes_without_a_number_are_refused(void **state)
-{
-    (void)state;
-    bench *run = bench_run_named("variable_batch", "shapes=abc", 0);
-    bench_assert_refused(run, "shapes: BATCHxLENGTH ... expected");
-    bench_free(run);
 }
 
 /* --- growth ------------------------------------------------------------------------------ */
@@ -240,11 +227,20 @@ static growth closure = {"closure_cycle", "iterations=6 objects=0 interval=1", "
                          3 * (uint64_t)4 * 4 * (MIB * 4 + 4096)};
 static growth evaluation = {"evaluation", "iterations=6", "1", "5", 0};
 
+TEST_ROW("metrics grows", grows_by_what_its_header_says, &metrics);
+TEST_ROW("metrics of other sizes grows", grows_by_what_its_header_says, &metrics_of_other_sizes);
+TEST_ROW("logging_tensors grows", grows_by_what_its_header_says, &logging);
+TEST_ROW("checkpoint_cache grows", grows_by_what_its_header_says, &checkpoint_cache);
+TEST_ROW("checkpoint_cache of other sizes grows", grows_by_what_its_header_says,
+         &checkpoint_cache_of_other_sizes);
+TEST_ROW("awaitable_cycle grows", grows_by_what_its_header_says, &awaitable);
+TEST_ROW("closure_cycle grows", grows_by_what_its_header_says, &closure);
+TEST_ROW("evaluation does not grow", grows_by_what_its_header_says, &evaluation);
+
 /* --- claims of single scenarios ---------------------------------------------------------- */
 
-static void an_evaluation_with_graph_holds_the_input_and_a_result_for_each_layer(void **state)
+TEST(an_evaluation_with_graph_holds_the_input_and_a_result_for_each_layer)
 {
-    (void)state;
     bench *leak = bench_run_named("evaluation", "iterations=3 layers=5", 0);
     bench *fixed = bench_run_named("evaluation", "iterations=3 layers=5 leak=false", 0);
     assert_int_equal(bench_at(leak, "2") - bench_at(fixed, "2"), MIB * 6 * 8);
@@ -254,9 +250,8 @@ static void an_evaluation_with_graph_holds_the_input_and_a_result_for_each_layer
     bench_free(fixed);
 }
 
-static void a_kept_grad_fn_keeps_what_its_iteration_saved(void **state)
+TEST(a_kept_grad_fn_keeps_what_its_iteration_saved)
 {
-    (void)state;
     /* log_softmax, classes and the total weight of cross_entropy */
     const uint64_t loss = 1024 * 10 * 4 + 1024 * 8 + 512;
     bench *leak = bench_run_named("dynamic_graph", "iterations=10", 5);
@@ -272,9 +267,8 @@ static void a_kept_grad_fn_keeps_what_its_iteration_saved(void **state)
     bench_free(leak);
 }
 
-static void cycles_wait_for_gc_collect_where_it_is_called(void **state)
+TEST(cycles_wait_for_gc_collect_where_it_is_called)
 {
-    (void)state;
     bench *collected = bench_run_named("awaitable_cycle", "iterations=12 objects=0 interval=3", 0);
     uint64_t step = MIB * 4 * 8;
     assert_int_equal(bench_at(collected, "5"), 2 * step);
@@ -283,9 +277,8 @@ static void cycles_wait_for_gc_collect_where_it_is_called(void **state)
     bench_free(collected);
 }
 
-static void the_collector_counts_objects_and_not_bytes(void **state)
+TEST(the_collector_counts_objects_and_not_bytes)
 {
-    (void)state;
     bench *large = bench_run_named("awaitable_cycle", "", 0);
     bench *small = bench_run_named("awaitable_cycle", "batch=128", 0);
     assert_int_equal(large->max_allocated, 128 * small->max_allocated);
@@ -293,9 +286,8 @@ static void the_collector_counts_objects_and_not_bytes(void **state)
     bench_free(small);
 }
 
-static void buffers_made_once_ask_for_nothing_in_the_loop(void **state)
+TEST(buffers_made_once_ask_for_nothing_in_the_loop)
 {
-    (void)state;
     bench *leak = bench_run_named("allocate_in_loop", "iterations=50", 0);
     bench *fixed = bench_run_named("allocate_in_loop", "iterations=50 leak=false", 0);
     assert_int_equal(leak->requests, 2 * 3 * 50);
@@ -305,9 +297,8 @@ static void buffers_made_once_ask_for_nothing_in_the_loop(void **state)
     bench_free(fixed);
 }
 
-static void broadcasting_makes_two_temporaries_as_large_as_all_dimensions(void **state)
+TEST(broadcasting_makes_two_temporaries_as_large_as_all_dimensions)
 {
-    (void)state;
     bench *leak = bench_run_named("broadcast_temporaries", "points=512 features=64", 0);
     bench *fixed = bench_run_named("broadcast_temporaries", "points=512 features=64 leak=false", 0);
     assert_in_range(leak->max_allocated, MIB * 2 * 64, MIB * 2 * 64 + MIB);
@@ -316,9 +307,8 @@ static void broadcasting_makes_two_temporaries_as_large_as_all_dimensions(void *
     bench_free(fixed);
 }
 
-static void checkpointing_saves_the_inputs_of_blocks_and_not_what_is_in_them(void **state)
+TEST(checkpointing_saves_the_inputs_of_blocks_and_not_what_is_in_them)
 {
-    (void)state;
     const char *params = "iterations=1 leak=false layers=4";
     bench *four = bench_run_named("gradient_checkpointing", params, 0);
     bench *five = bench_run_named("gradient_checkpointing", "iterations=1 leak=false layers=5", 0);
@@ -329,9 +319,8 @@ static void checkpointing_saves_the_inputs_of_blocks_and_not_what_is_in_them(voi
     bench_free(five);
 }
 
-static void autocast_halves_what_the_layers_save(void **state)
+TEST(autocast_halves_what_the_layers_save)
 {
-    (void)state;
     bench *wide = bench_run_named("mixed_precision", "iterations=1", 0);
     bench *half = bench_run_named("mixed_precision", "iterations=1 leak=false", 0);
     uint64_t saved = bench_at(wide, "0:forward") - bench_at(wide, "0:step");
@@ -350,18 +339,16 @@ static uint64_t activations_of_pipeline(const char *params)
     return peak;
 }
 
-static void all_forward_passes_first_keep_every_microbatch(void **state)
+TEST(all_forward_passes_first_keep_every_microbatch)
 {
-    (void)state;
     const uint64_t pass = MIB * 3 * 8; /* the input, and the results of two layers */
     uint64_t sixteen = activations_of_pipeline("iterations=1 microbatches=16");
     uint64_t twenty = activations_of_pipeline("iterations=1 microbatches=20");
     assert_int_equal(twenty - sixteen, pass * 12);
 }
 
-static void one_forward_one_backward_keeps_as_many_as_it_warms_up_with(void **state)
+TEST(one_forward_one_backward_keeps_as_many_as_it_warms_up_with)
 {
-    (void)state;
     const uint64_t pass = MIB * 3 * 8;
     uint64_t sixteen = activations_of_pipeline("iterations=1 leak=false microbatches=16");
     uint64_t twenty = activations_of_pipeline("iterations=1 leak=false microbatches=20");
@@ -370,9 +357,8 @@ static void one_forward_one_backward_keeps_as_many_as_it_warms_up_with(void **st
     assert_int_equal(sixteen - two_ranks, pass * 4); /* two stages of two ranks fewer */
 }
 
-static void a_capacity_makes_every_step_the_same(void **state)
+TEST(a_capacity_makes_every_step_the_same)
 {
-    (void)state;
     bench *leak = bench_run_named("mixture_of_experts", "", 0);
     bench *fixed = bench_run_named("mixture_of_experts", "leak=false", 0);
     size_t last = fixed->phase_count - 1;
@@ -382,9 +368,8 @@ static void a_capacity_makes_every_step_the_same(void **state)
     bench_free(fixed);
 }
 
-static void pages_are_asked_for_once_in_a_while(void **state)
+TEST(pages_are_asked_for_once_in_a_while)
 {
-    (void)state;
     bench *leak = bench_run_named("inference_serving", "iterations=100", 0);
     bench *fixed = bench_run_named("inference_serving", "iterations=100 leak=false", 0);
     assert_true(leak->requests > 5 * fixed->requests);
@@ -393,9 +378,8 @@ static void pages_are_asked_for_once_in_a_while(void **state)
     bench_free(fixed);
 }
 
-static void trials_of_algorithms_peak_ten_times_as_high_as_training(void **state)
+TEST(trials_of_algorithms_peak_ten_times_as_high_as_training)
 {
-    (void)state;
     bench *run = bench_run_named("first_iteration_peak", "iterations=2", 0);
     bench_assert_ok(run);
     assert_true(bench_peak_at(run, "epoch0") > 10 * bench_peak_at(run, "epoch1"));
@@ -411,9 +395,8 @@ static bool trains_within(uint64_t limit)
     return trains;
 }
 
-static void the_smallest_memory_that_trains_is_the_steady_peak(void **state)
+TEST(the_smallest_memory_that_trains_is_the_steady_peak)
 {
-    (void)state;
     bench *run = bench_run_named("first_iteration_peak", "iterations=2", 0);
     uint64_t steady = bench_peak_at(run, "epoch1"), low = 0, high = bench_peak_at(run, "epoch0");
     bench_free(run);
@@ -426,42 +409,4 @@ static void the_smallest_memory_that_trains_is_the_steady_peak(void **state)
         }
     }
     assert_in_range(high, steady - steady / 50, steady + steady / 50);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_scenario_frees_what_it_allocated),
-        cmocka_unit_test(every_fixed_variant_holds_its_bounds),
-        cmocka_unit_test(every_model_and_fixed_variant_holds_its_bounds_at_other_sizes),
-        cmocka_unit_test(every_leaking_variant_passes_its_bounds),
-        cmocka_unit_test(a_request_that_can_never_be_admitted_is_refused),
-        cmocka_unit_test(shapes_without_a_number_are_refused),
-        cmocka_unit_test(both_variants_state_the_same_bound),
-        {"metrics grows", grows_by_what_its_header_says, NULL, NULL, &metrics},
-        {"metrics of other sizes grows", grows_by_what_its_header_says, NULL, NULL,
-         &metrics_of_other_sizes},
-        {"logging_tensors grows", grows_by_what_its_header_says, NULL, NULL, &logging},
-        {"checkpoint_cache grows", grows_by_what_its_header_says, NULL, NULL, &checkpoint_cache},
-        {"checkpoint_cache of other sizes grows", grows_by_what_its_header_says, NULL, NULL,
-         &checkpoint_cache_of_other_sizes},
-        {"awaitable_cycle grows", grows_by_what_its_header_says, NULL, NULL, &awaitable},
-        {"closure_cycle grows", grows_by_what_its_header_says, NULL, NULL, &closure},
-        {"evaluation does not grow", grows_by_what_its_header_says, NULL, NULL, &evaluation},
-        cmocka_unit_test(an_evaluation_with_graph_holds_the_input_and_a_result_for_each_layer),
-        cmocka_unit_test(a_kept_grad_fn_keeps_what_its_iteration_saved),
-        cmocka_unit_test(cycles_wait_for_gc_collect_where_it_is_called),
-        cmocka_unit_test(the_collector_counts_objects_and_not_bytes),
-        cmocka_unit_test(buffers_made_once_ask_for_nothing_in_the_loop),
-        cmocka_unit_test(broadcasting_makes_two_temporaries_as_large_as_all_dimensions),
-        cmocka_unit_test(checkpointing_saves_the_inputs_of_blocks_and_not_what_is_in_them),
-        cmocka_unit_test(autocast_halves_what_the_layers_save),
-        cmocka_unit_test(all_forward_passes_first_keep_every_microbatch),
-        cmocka_unit_test(one_forward_one_backward_keeps_as_many_as_it_warms_up_with),
-        cmocka_unit_test(a_capacity_makes_every_step_the_same),
-        cmocka_unit_test(pages_are_asked_for_once_in_a_while),
-        cmocka_unit_test(trials_of_algorithms_peak_ten_times_as_high_as_training),
-        cmocka_unit_test(the_smallest_memory_that_trains_is_the_steady_peak),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* Reference cycles wait for the collector, and the collector counts objects. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 #define CYCLE                                                                                      \
@@ -16,9 +10,8 @@
     "  a, b = nil, nil\n"                                                                          \
     "end\n"
 
-static void a_cycle_is_freed_only_when_the_collector_runs(void **state)
+TEST(a_cycle_is_freed_only_when_the_collector_runs)
 {
-    (void)state;
     bench *run = bench_run(CYCLE "cycle()\nphase 'before'\n"
                                  "assert(gc.collect() == 2)\nphase 'after'");
     bench_assert_ok(run);
@@ -27,18 +20,16 @@ static void a_cycle_is_freed_only_when_the_collector_runs(void **state)
     bench_free(run);
 }
 
-static void an_object_without_a_cycle_needs_no_collector(void **state)
+TEST(an_object_without_a_cycle_needs_no_collector)
 {
-    (void)state;
     bench *run = bench_run("a = object() a.data = empty { 256 } a = nil\nphase 'end'");
     bench_assert_ok(run);
     assert_int_equal(bench_at(run, "end"), 0);
     bench_free(run);
 }
 
-static void an_object_that_holds_itself_is_a_cycle(void **state)
+TEST(an_object_that_holds_itself_is_a_cycle)
 {
-    (void)state;
     bench *run = bench_run("a = object() a.self = a a.data = empty { 256 } a = nil\n"
                            "phase 'before'\ngc.collect()\nphase 'after'");
     bench_assert_ok(run);
@@ -47,9 +38,8 @@ static void an_object_that_holds_itself_is_a_cycle(void **state)
     bench_free(run);
 }
 
-static void a_cycle_through_a_list_is_found(void **state)
+TEST(a_cycle_through_a_list_is_found)
 {
-    (void)state;
     bench *run = bench_run("l = list() o = object() o.list = l l:append(o)\n"
                            "o.data = empty { 256 } l = nil o = nil\n"
                            "phase 'before'\ngc.collect()\nphase 'after'");
@@ -59,9 +49,8 @@ static void a_cycle_through_a_list_is_found(void **state)
     bench_free(run);
 }
 
-static void what_a_variable_still_reaches_survives(void **state)
+TEST(what_a_variable_still_reaches_survives)
 {
-    (void)state;
     bench *run = bench_run("a, b = object(), object()\n"
                            "a.other, b.other = b, a\n"
                            "b.data = empty { 256 }\n"
@@ -74,9 +63,8 @@ static void what_a_variable_still_reaches_survives(void **state)
 }
 
 /* The 701st allocation more than deallocations starts a collection of the youngest. */
-static void the_youngest_generation_is_collected_past_700_allocations(void **state)
+TEST(the_youngest_generation_is_collected_past_700_allocations)
 {
-    (void)state;
     bench *run = bench_run(CYCLE "for i = 1, 350 do cycle() end\nphase '700'\n"
                                  "cycle()\nphase '702'");
     bench_assert_ok(run);
@@ -85,9 +73,8 @@ static void the_youngest_generation_is_collected_past_700_allocations(void **sta
     bench_free(run);
 }
 
-static void a_collector_that_is_off_collects_only_when_asked(void **state)
+TEST(a_collector_that_is_off_collects_only_when_asked)
 {
-    (void)state;
     bench *run = bench_run(CYCLE "gc.disable()\nfor i = 1, 2000 do cycle() end\nphase 'off'\n"
                                  "gc.collect()\nphase 'asked'");
     bench_assert_ok(run);
@@ -97,9 +84,8 @@ static void a_collector_that_is_off_collects_only_when_asked(void **state)
 }
 
 /* Reachable during a collection means one generation older: it then waits ten times as long. */
-static void what_survives_a_collection_waits_for_an_older_one(void **state)
+TEST(what_survives_a_collection_waits_for_an_older_one)
 {
-    (void)state;
     bench *run = bench_run("a, b = object(), object()\n"
                            "a.other, b.other = b, a\n"
                            "a.data = empty { 256 }\n"
@@ -114,9 +100,8 @@ static void what_survives_a_collection_waits_for_an_older_one(void **state)
 }
 
 /* After eleven collections of the youngest, the twelfth takes the middle one, too. */
-static void the_middle_generation_is_collected_at_the_twelfth(void **state)
+TEST(the_middle_generation_is_collected_at_the_twelfth)
 {
-    (void)state;
     bench *run = bench_run("a, b = object(), object()\n"
                            "a.other, b.other = b, a\n"
                            "a.data = empty { 256 }\n"
@@ -131,9 +116,8 @@ static void the_middle_generation_is_collected_at_the_twelfth(void **state)
 }
 
 /* CPython skips full collections until a quarter of the long-lived objects is new. */
-static void a_full_collection_waits_for_a_quarter_of_new_objects(void **state)
+TEST(a_full_collection_waits_for_a_quarter_of_new_objects)
 {
-    (void)state;
     bench *run = bench_run("gc.background { 1000000 }\n"
                            "a, b = object(), object()\n"
                            "a.other, b.other = b, a\n"
@@ -150,21 +134,4 @@ static void a_full_collection_waits_for_a_quarter_of_new_objects(void **state)
     assert_int_equal(bench_at(run, "skipped"), 1024);
     assert_int_equal(bench_at(run, "due"), 0);
     bench_free(run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cycle_is_freed_only_when_the_collector_runs),
-        cmocka_unit_test(an_object_without_a_cycle_needs_no_collector),
-        cmocka_unit_test(an_object_that_holds_itself_is_a_cycle),
-        cmocka_unit_test(a_cycle_through_a_list_is_found),
-        cmocka_unit_test(what_a_variable_still_reaches_survives),
-        cmocka_unit_test(the_youngest_generation_is_collected_past_700_allocations),
-        cmocka_unit_test(a_collector_that_is_off_collects_only_when_asked),
-        cmocka_unit_test(what_survives_a_collection_waits_for_an_older_one),
-        cmocka_unit_test(the_middle_generation_is_collected_at_the_twelfth),
-        cmocka_unit_test(a_full_collection_waits_for_a_quarter_of_new_objects),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Looking inside a run: small scripts whose right answers can be computed by hand. Blocks are
  * rounded to 512 bytes by the bench, as PyTorch's allocator does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 #include <stdio.h>
@@ -24,6 +18,8 @@ static int release(void **state)
     seen = NULL;
     return 0;
 }
+
+FIXTURE(inspection, NULL, release);
 
 /* What is seen of `text`, whose first line is line 2, at the end of `phase` (NULL: of the script).
  */
@@ -53,9 +49,8 @@ static const gmd_line_row *line(uint32_t number)
     return NULL;
 }
 
-static void a_line_has_the_largest_figures_of_its_executions(void **state)
+TEST_F(inspection, a_line_has_the_largest_figures_of_its_executions)
 {
-    (void)state;
     look_at(
         GMD_INSPECT_LINES, NULL,
         "a = empty { 1048576, dtype = 'uint8' }\n"
@@ -69,9 +64,8 @@ static void a_line_has_the_largest_figures_of_its_executions(void **state)
     assert_int_equal(line(4)->active, 3 * MIB);
 }
 
-static void the_change_of_a_line_is_the_sum_over_its_executions(void **state)
+TEST_F(inspection, the_change_of_a_line_is_the_sum_over_its_executions)
 {
-    (void)state;
     look_at(GMD_INSPECT_LINES, NULL,
             "kept = list()\n"
             "for i = 1, 4 do\n"
@@ -83,9 +77,8 @@ static void the_change_of_a_line_is_the_sum_over_its_executions(void **state)
     assert_int_equal(line(6)->change, -4 * 512);
 }
 
-static void the_lines_of_a_function_lie_within_the_line_that_calls_it(void **state)
+TEST_F(inspection, the_lines_of_a_function_lie_within_the_line_that_calls_it)
 {
-    (void)state;
     look_at(GMD_INSPECT_LINES, NULL,
             "function scratch()\n"
             "  x = empty { 1048576, dtype = 'uint8' }\n"
@@ -99,74 +92,6 @@ static void the_lines_of_a_function_lie_within_the_line_that_calls_it(void **sta
     assert_int_equal(line(7)->active_peak, 512);
 }
 
-static void what_a_line_does_after_a_call_is_its_own(void **state)
-{
-    (void)state;
-    look_at(GMD_INSPECT_LINES, NULL,
-            "function small()\n"
-            "  return empty { 512, dtype = 'uint8' }\n"
-            "end\n"
-            "x, y = small(), empty { 1048576, dtype = 'uint8' }\n"
-            "phase 'end'\n");
-    assert_int_equal(line(3)->active_peak, 512);
-    assert_int_equal(line(5)->active_peak, 512 + 1 * MIB);
-}
-
-static void recursion_counts_a_change_once(void **state)
-{
-    (void)state;
-    look_at(GMD_INSPECT_LINES, NULL,
-            "kept = list()\n"
-            "function down(n)\n"
-            "  kept:append(empty { 512, dtype = 'uint8' })\n"
-            "  if n > 1 then down(n - 1) kept:append(empty { 512, dtype = 'uint8' }) end\n"
-            "end\n"
-            "down(4)\n");
-    assert_int_equal(line(4)->change, 4 * 512);
-    assert_int_equal(line(5)->change, 6 * 512); /* three frames below the first, and three after */
-    assert_int_equal(line(7)->change, 7 * 512);
-}
-
-static void an_error_that_is_caught_ends_the_lines_below(void **state)
-{
-    (void)state;
-    look_at(GMD_INSPECT_LINES, NULL,
-            "function fails()\n"
-            "  error('no')\n"
-            "end\n"
-            "ok = pcall(fails)\n"
-            "x = empty { 1048576, dtype = 'uint8' }\n"
-            "phase 'end'\n");
-    assert_int_equal(line(3)->active_peak, 0);
-    assert_int_equal(line(6)->active_peak, 1 * MIB);
-}
-
-static void the_declaration_is_no_part_of_the_profile(void **state)
-{
-    (void)state;
-    gmd_error error;
-    seen = gmd_inspection_open(GMD_INSPECT_LINES, NULL, &error);
-    assert_non_null(seen);
-    bench *run = bench_run_file_inspected("local name =\n  'a'\n\nscenario {\n  name = name,\n"
-                                          "  summary = 'b',\n}\n\nx = 1\n",
-                                          seen);
-    bench_assert_ok(run);
-    bench_free(run);
-    assert_int_equal(gmd_inspection_line(seen, 0)->line, 9);
-}
-
-static void lines_between_are_shown_with_those_that_ran(void **state)
-{
-    (void)state;
-    look_at(GMD_INSPECT_LINES, NULL, "\n-- a comment\nx = 1\n\ny = 2\n");
-    assert_int_equal(gmd_inspection_line(seen, 0)->line, 4);
-    assert_string_equal(gmd_inspection_text(seen, line(4)->code), "x = 1");
-    assert_int_equal(line(5)->times, 0);
-    assert_int_equal(line(6)->times, 1);
-}
-
-/* --- categories -------------------------------------------------------------------------- */
-
 static const gmd_phase_row *phase(const char *label)
 {
     const gmd_phase_row *row;
@@ -179,6 +104,69 @@ static const gmd_phase_row *phase(const char *label)
     return NULL;
 }
 
+TEST_F(inspection, what_a_line_does_after_a_call_is_its_own)
+{
+    look_at(GMD_INSPECT_LINES, NULL,
+            "function small()\n"
+            "  return empty { 512, dtype = 'uint8' }\n"
+            "end\n"
+            "x, y = small(), empty { 1048576, dtype = 'uint8' }\n"
+            "phase 'end'\n");
+    assert_int_equal(line(3)->active_peak, 512);
+    assert_int_equal(line(5)->active_peak, 512 + 1 * MIB);
+}
+
+TEST_F(inspection, recursion_counts_a_change_once)
+{
+    look_at(GMD_INSPECT_LINES, NULL,
+            "kept = list()\n"
+            "function down(n)\n"
+            "  kept:append(empty { 512, dtype = 'uint8' })\n"
+            "  if n > 1 then down(n - 1) kept:append(empty { 512, dtype = 'uint8' }) end\n"
+            "end\n"
+            "down(4)\n");
+    assert_int_equal(line(4)->change, 4 * 512);
+    assert_int_equal(line(5)->change, 6 * 512); /* three frames below the first, and three after */
+    assert_int_equal(line(7)->change, 7 * 512);
+}
+
+TEST_F(inspection, an_error_that_is_caught_ends_the_lines_below)
+{
+    look_at(GMD_INSPECT_LINES, NULL,
+            "function fails()\n"
+            "  error('no')\n"
+            "end\n"
+            "ok = pcall(fails)\n"
+            "x = empty { 1048576, dtype = 'uint8' }\n"
+            "phase 'end'\n");
+    assert_int_equal(line(3)->active_peak, 0);
+    assert_int_equal(line(6)->active_peak, 1 * MIB);
+}
+
+TEST_F(inspection, the_declaration_is_no_part_of_the_profile)
+{
+    gmd_error error;
+    seen = gmd_inspection_open(GMD_INSPECT_LINES, NULL, &error);
+    assert_non_null(seen);
+    bench *run = bench_run_file_inspected("local name =\n  'a'\n\nscenario {\n  name = name,\n"
+                                          "  summary = 'b',\n}\n\nx = 1\n",
+                                          seen);
+    bench_assert_ok(run);
+    bench_free(run);
+    assert_int_equal(gmd_inspection_line(seen, 0)->line, 9);
+}
+
+TEST_F(inspection, lines_between_are_shown_with_those_that_ran)
+{
+    look_at(GMD_INSPECT_LINES, NULL, "\n-- a comment\nx = 1\n\ny = 2\n");
+    assert_int_equal(gmd_inspection_line(seen, 0)->line, 4);
+    assert_string_equal(gmd_inspection_text(seen, line(4)->code), "x = 1");
+    assert_int_equal(line(5)->times, 0);
+    assert_int_equal(line(6)->times, 1);
+}
+
+/* --- categories -------------------------------------------------------------------------- */
+
 /* w and x: 4 KiB each; their product, which is saved by the square: 4 KiB; the square: 4 KiB; the
  * sum: one number. */
 static const char training[] = "w = randn { 1024, requires_grad = true }\n"
@@ -188,9 +176,8 @@ static const char training[] = "w = randn { 1024, requires_grad = true }\n"
                                "loss:backward()\n"
                                "phase 'backward'\n";
 
-static void bytes_are_told_by_what_they_are_for(void **state)
+TEST_F(inspection, bytes_are_told_by_what_they_are_for)
 {
-    (void)state;
     look_at(GMD_INSPECT_TIMELINE, NULL, training);
     const uint64_t *bytes = phase("forward")->end;
     assert_int_equal(bytes[GMD_PARAMETER], 4 * KIB);
@@ -200,9 +187,8 @@ static void bytes_are_told_by_what_they_are_for(void **state)
     assert_int_equal(bytes[GMD_TEMPORARY], 0);
 }
 
-static void what_became_a_gradient_is_one(void **state)
+TEST_F(inspection, what_became_a_gradient_is_one)
 {
-    (void)state;
     look_at(GMD_INSPECT_TIMELINE, NULL, training);
     const uint64_t *bytes = phase("backward")->end;
     assert_int_equal(bytes[GMD_GRADIENT], 4 * KIB);
@@ -211,9 +197,8 @@ static void what_became_a_gradient_is_one(void **state)
 
 /* In backward(): the gradient of the loss (512 B), then of the square, its power and its double.
  * The gradient of the product comes after those have gone. */
-static void the_peak_of_a_phase_is_taken_apart(void **state)
+TEST_F(inspection, the_peak_of_a_phase_is_taken_apart)
 {
-    (void)state;
     look_at(GMD_INSPECT_TIMELINE, NULL, training);
     const uint64_t *bytes = phase("backward")->peak;
     assert_int_equal(bytes[GMD_PARAMETER], 4 * KIB);
@@ -222,9 +207,8 @@ static void the_peak_of_a_phase_is_taken_apart(void **state)
     assert_int_equal(bytes[GMD_TEMPORARY], 512 + 12 * KIB);
 }
 
-static void a_peak_belongs_to_its_phase(void **state)
+TEST_F(inspection, a_peak_belongs_to_its_phase)
 {
-    (void)state;
     look_at(GMD_INSPECT_TIMELINE, NULL,
             "x = empty { 1048576, dtype = 'uint8' }\nx = nil\nphase 'a'\n"
             "y = empty { 512, dtype = 'uint8' }\ny = nil\nphase 'b'\n");
@@ -242,18 +226,16 @@ static uint64_t peak_of(const char *label)
     return sum;
 }
 
-static void what_died_before_the_peak_is_no_part_of_it(void **state)
+TEST_F(inspection, what_died_before_the_peak_is_no_part_of_it)
 {
-    (void)state;
     look_at(GMD_INSPECT_TIMELINE, NULL,
             "x = empty { 1048576, dtype = 'uint8' }\nx = nil\n"
             "y = empty { 2097152, dtype = 'uint8' }\ny = nil\nphase 'a'\n");
     assert_int_equal(peak_of("a"), 2 * MIB);
 }
 
-static void what_came_after_the_peak_is_no_part_of_it(void **state)
+TEST_F(inspection, what_came_after_the_peak_is_no_part_of_it)
 {
-    (void)state;
     look_at(GMD_INSPECT_TIMELINE, NULL,
             "x = empty { 2097152, dtype = 'uint8' }\nx = nil\n"
             "y = empty { 1048576, dtype = 'uint8' }\ny = nil\n"
@@ -261,9 +243,8 @@ static void what_came_after_the_peak_is_no_part_of_it(void **state)
     assert_int_equal(peak_of("a"), 2 * MIB);
 }
 
-static void modules_optimizers_and_workspaces_have_their_categories(void **state)
+TEST_F(inspection, modules_optimizers_and_workspaces_have_their_categories)
 {
-    (void)state;
     look_at(GMD_INSPECT_TIMELINE, NULL,
             "model = nn.Linear { 1024, 256, bias = false }\n" /* 1 MiB */
             "optimizer = optim.Adam { model, lr = 0.1 }\n"
@@ -278,9 +259,8 @@ static void modules_optimizers_and_workspaces_have_their_categories(void **state
     assert_int_equal(bytes[GMD_ACTIVATION] + bytes[GMD_INPUT] + bytes[GMD_TEMPORARY], 0);
 }
 
-static void a_script_without_phases_has_its_end(void **state)
+TEST_F(inspection, a_script_without_phases_has_its_end)
 {
-    (void)state;
     look_at(GMD_INSPECT_TIMELINE, NULL, "x = randn { 128 }\n");
     assert_int_equal(phase("(end)")->end[GMD_INPUT], 512);
 }
@@ -316,9 +296,8 @@ static const gmd_tensor_row *tensor(const char *path)
     return found;
 }
 
-static void a_tensor_has_its_shape_and_what_its_block_uses(void **state)
+TEST_F(inspection, a_tensor_has_its_shape_and_what_its_block_uses)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, NULL, "\na = randn { 2, 3, dtype = 'float16' }\n");
     const gmd_tensor_row *a = tensor("a");
     assert_string_equal(gmd_inspection_text(seen, a->shape), "[2, 3]");
@@ -329,9 +308,8 @@ static void a_tensor_has_its_shape_and_what_its_block_uses(void **state)
     assert_int_equal(seen->small.used - seen->small.asked, 500);
 }
 
-static void a_view_shares_the_block_of_its_tensor(void **state)
+TEST_F(inspection, a_view_shares_the_block_of_its_tensor)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, NULL, "a = randn { 4, 32 }\nb = a:view { 128 }\n");
     const gmd_tensor_row *a = tensor("a"), *b = tensor("b");
     assert_int_equal(a->shares, GMD_INSPECT_NONE);
@@ -341,9 +319,8 @@ static void a_view_shares_the_block_of_its_tensor(void **state)
 
 /* pytorch_memlab's example of memory that it cannot explain: of inp * (inp + 2) the second factor
  * has no name. */
-static void what_only_the_graph_has_saved_is_seen(void **state)
+TEST_F(inspection, what_only_the_graph_has_saved_is_seen)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, NULL,
             "inp = randn { 512, 1024, requires_grad = true }\nout = inp * (inp + 2)\n");
     const gmd_tensor_row *saved = tensor("out -> MulBackward -> saved[1]");
@@ -354,9 +331,8 @@ static void what_only_the_graph_has_saved_is_seen(void **state)
     assert_int_equal(seen->held[GMD_HELD_BY_NAME].used, 4 * MIB);
 }
 
-static void the_parts_add_up_to_what_is_allocated(void **state)
+TEST_F(inspection, the_parts_add_up_to_what_is_allocated)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, NULL,
             "model = nn.resnet50()\noptimizer = optim.SGD { model, lr = 0.1, momentum = 0.9 }\n"
             "x = randn { 2, 3, 64, 64 }\nkept = list()\n"
@@ -372,9 +348,8 @@ static void the_parts_add_up_to_what_is_allocated(void **state)
     assert_int_equal(seen->held[GMD_HELD_INSIDE].blocks, 0);
 }
 
-static void tensors_can_be_looked_at_in_the_middle(void **state)
+TEST_F(inspection, tensors_can_be_looked_at_in_the_middle)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, "middle",
             "a = randn { 128 }\nphase 'middle'\na = nil\nb = randn { 128 }\nphase 'end'\n");
     assert_true(seen->was_reached);
@@ -382,9 +357,8 @@ static void tensors_can_be_looked_at_in_the_middle(void **state)
     assert_null(find_tensor("b"));
 }
 
-static void of_phases_with_one_label_the_first_is_looked_at(void **state)
+TEST_F(inspection, of_phases_with_one_label_the_first_is_looked_at)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, "step",
             "a = randn { 128 }\nphase 'step'\na, b = nil, randn { 128 }\nphase 'step'\n");
     assert_non_null(tensor("a"));
@@ -392,26 +366,23 @@ static void of_phases_with_one_label_the_first_is_looked_at(void **state)
     assert_int_equal(seen->held[GMD_HELD_BY_NAME].blocks, 1);
 }
 
-static void a_block_alone_has_the_shape_that_it_was_made_for(void **state)
+TEST_F(inspection, a_block_alone_has_the_shape_that_it_was_made_for)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, NULL,
             "w = randn { 4, 32, requires_grad = true }\nout = (w + 1):view { 128 }:square()\n");
     const gmd_tensor_row *saved = tensor("out -> PowBackward -> saved[0]");
     assert_string_equal(gmd_inspection_text(seen, saved->shape), "[4, 32]");
 }
 
-static void a_phase_that_does_not_come_is_told(void **state)
+TEST_F(inspection, a_phase_that_does_not_come_is_told)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, "never", "a = randn { 128 }\nphase 'end'\n");
     assert_false(seen->was_reached);
     assert_int_equal(seen->tensor_count, 0);
 }
 
-static void out_of_memory_shows_what_was_alive_then(void **state)
+TEST_F(inspection, out_of_memory_shows_what_was_alive_then)
 {
-    (void)state;
     gmd_error error;
     seen = gmd_inspection_open(GMD_INSPECT_TENSORS, NULL, &error);
     assert_non_null(seen);
@@ -424,9 +395,8 @@ static void out_of_memory_shows_what_was_alive_then(void **state)
     assert_int_equal(seen->allocated, 3 * MIB);
 }
 
-static void sizes_come_first_and_views_follow_their_owner(void **state)
+TEST_F(inspection, sizes_come_first_and_views_follow_their_owner)
 {
-    (void)state;
     look_at(GMD_INSPECT_TENSORS, NULL,
             "small = randn { 128 }\nlarge = randn { 4096 }\nview = small:view { 2, 64 }\n");
     assert_string_equal(path_of(gmd_inspection_tensor(seen, 0)), "large");
@@ -436,27 +406,24 @@ static void sizes_come_first_and_views_follow_their_owner(void **state)
 
 /* --- retention --------------------------------------------------------------------------- */
 
-static void a_path_leads_through_objects_and_lists(void **state)
+TEST_F(inspection, a_path_leads_through_objects_and_lists)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "history = object()\nhistory.losses = list()\n"
             "history.losses:append(randn { 128 })\nhistory.losses:append(randn { 128 })\n");
     assert_int_equal(tensor("history.losses[2]")->holder, GMD_HELD_BY_NAME);
 }
 
-static void the_shortest_path_is_told(void **state)
+TEST_F(inspection, the_shortest_path_is_told)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "o = object()\no.first = object()\nx = randn { 128 }\no.first.x = x\n");
     assert_non_null(tensor("x"));
     assert_null(find_tensor("o.first.x"));
 }
 
-static void parameters_are_named_as_in_a_state_dict(void **state)
+TEST_F(inspection, parameters_are_named_as_in_a_state_dict)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "optimizer = nil\nmodel = nn.Sequential { nn.Linear { 4, 4 }, nn.LSTM { 4, 8 } }\n"
             "optimizer = optim.Adam { model, lr = 0.1 }\n"
@@ -467,9 +434,8 @@ static void parameters_are_named_as_in_a_state_dict(void **state)
     assert_int_equal(tensor("optimizer.state[0].exp_avg_sq")->holder, GMD_HELD_BY_STATE);
 }
 
-static void a_loss_that_is_kept_holds_its_graph(void **state)
+TEST_F(inspection, a_loss_that_is_kept_holds_its_graph)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "w = randn { 1024, requires_grad = true }\nlosses = list()\n"
             "for i = 1, 3 do\n  losses:append((w + 1):square():sum())\nend\n");
@@ -499,9 +465,8 @@ static const gmd_tensor_row *tensor_that_ends_with(const char *end)
 }
 
 /* The leaf has no name: 44 steps lead to it, of which 8 and 7 are kept. */
-static void a_long_chain_keeps_both_ends(void **state)
+TEST_F(inspection, a_long_chain_keeps_both_ends)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "h = randn { 1024, requires_grad = true }:square()\n"
             "for i = 1, 40 do\n  h = h + 1\nend\n");
@@ -513,9 +478,8 @@ static void a_long_chain_keeps_both_ends(void **state)
     assert_string_equal(gmd_inspection_text(seen, gap->text), "(29 more)");
 }
 
-static void what_only_a_cycle_holds_is_told_with_the_cycle(void **state)
+TEST_F(inspection, what_only_a_cycle_holds_is_told_with_the_cycle)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "a, b = object(), object()\na.other, b.other = b, a\na.data = randn { 128 }\n"
             "a, b = nil, nil\n");
@@ -524,36 +488,32 @@ static void what_only_a_cycle_holds_is_told_with_the_cycle(void **state)
     assert_int_equal(seen->held[GMD_HELD_BY_CYCLE].used, 512);
 }
 
-static void an_object_that_holds_itself_is_a_cycle(void **state)
+TEST_F(inspection, an_object_that_holds_itself_is_a_cycle)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "a = object()\na.callback = list()\na.callback:append(a)\na.data = randn { 128 }\n"
             "a = nil\n");
     assert_non_null(tensor("(cycle object.callback[1]).data"));
 }
 
-static void what_hangs_on_a_cycle_is_held_by_it(void **state)
+TEST_F(inspection, what_hangs_on_a_cycle_is_held_by_it)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "a, held = object(), list()\nheld:append(randn { 128 })\na.self, a.held = a, held\n"
             "a, held = nil, nil\n");
     assert_non_null(tensor("(cycle object.self).held[1]"));
 }
 
-static void a_cycle_that_a_variable_leads_to_is_no_leak(void **state)
+TEST_F(inspection, a_cycle_that_a_variable_leads_to_is_no_leak)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "a, b = object(), object()\na.other, b.other = b, a\nb.data = randn { 128 }\n");
     assert_int_equal(tensor("b.data")->holder, GMD_HELD_BY_NAME);
 }
 
 /* However near it is to the cycle, and however far from the variable. */
-static void what_a_variable_and_a_cycle_hold_is_the_variables(void **state)
+TEST_F(inspection, what_a_variable_and_a_cycle_hold_is_the_variables)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "a, x = object(), randn { 128 }\na.self, a.x = a, x\n"
             "far = list()\nfar:append(list())\nfar[1]:append(list())\nfar[1][1]:append(x)\n"
@@ -561,36 +521,27 @@ static void what_a_variable_and_a_cycle_hold_is_the_variables(void **state)
     assert_int_equal(tensor("far[1][1][1]")->holder, GMD_HELD_BY_NAME);
 }
 
-static void an_optimizer_holds_its_parameters(void **state)
+TEST_F(inspection, an_optimizer_holds_its_parameters)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "model = nn.Linear { 8, 8, bias = false }\noptimizer = optim.SGD { model, lr = 0.1 }\n"
             "model = nil\n");
     assert_int_equal(tensor("optimizer.params[0]")->holder, GMD_HELD_BY_NAME);
 }
 
-static void workspaces_are_the_librarys(void **state)
+TEST_F(inspection, workspaces_are_the_librarys)
 {
-    (void)state;
     look_at(GMD_INSPECT_RETENTION, NULL,
             "model = nn.Linear { 4, 4, bias = false }\ny = model(randn { 2, 4 })\n");
     assert_int_equal(tensor("(workspace of cuBLAS)")->holder, GMD_HELD_BY_LIBRARY);
 }
 
-/* --- the run itself ---------------------------------------------------------------------- */
-
-static void looking_changes_no_request(void **state)
+TEST_F(inspection, a_grad_fn_that_is_kept_holds_its_graph)
 {
-    (void)state;
-    bench *plain = bench_run(training);
-    gmd_error error;
-    seen = gmd_inspection_open(GMD_INSPECT_ALL, "forward", &error);
-    bench *watched = bench_run_inspected(training, seen, 0);
-    assert_int_equal(plain->requests, watched->requests);
-    assert_int_equal(plain->hash, watched->hash);
-    bench_free(plain);
-    bench_free(watched);
+    look_at(GMD_INSPECT_RETENTION, NULL,
+            "w = randn { 1024, requires_grad = true }\nfns = list()\n"
+            "fns:append((w + 1):square().grad_fn)\n");
+    assert_int_equal(tensor("fns[1] -> PowBackward -> saved[0]")->holder, GMD_HELD_BY_GRAPH);
 }
 
 static void expect_all_explained(void *context, const char *name)
@@ -615,26 +566,29 @@ static void expect_all_explained(void *context, const char *name)
 }
 
 /* A class of things whose references the walk does not know would show here. */
-static void what_is_left_of_every_scenario_is_explained(void **state)
+TEST_F(inspection, what_is_left_of_every_scenario_is_explained)
 {
-    (void)state;
     gmd_error error;
     assert_int_equal(gmd_scenario_each(GMD_SCENARIO_FOLDER, expect_all_explained, NULL, &error),
                      GMD_OK);
 }
 
-static void a_grad_fn_that_is_kept_holds_its_graph(void **state)
+/* --- the run itself ---------------------------------------------------------------------- */
+
+TEST_F(inspection, looking_changes_no_request)
 {
-    (void)state;
-    look_at(GMD_INSPECT_RETENTION, NULL,
-            "w = randn { 1024, requires_grad = true }\nfns = list()\n"
-            "fns:append((w + 1):square().grad_fn)\n");
-    assert_int_equal(tensor("fns[1] -> PowBackward -> saved[0]")->holder, GMD_HELD_BY_GRAPH);
+    bench *plain = bench_run(training);
+    gmd_error error;
+    seen = gmd_inspection_open(GMD_INSPECT_ALL, "forward", &error);
+    bench *watched = bench_run_inspected(training, seen, 0);
+    assert_int_equal(plain->requests, watched->requests);
+    assert_int_equal(plain->hash, watched->hash);
+    bench_free(plain);
+    bench_free(watched);
 }
 
-static void an_error_in_the_script_still_names_its_line(void **state)
+TEST_F(inspection, an_error_in_the_script_still_names_its_line)
 {
-    (void)state;
     gmd_error error;
     seen = gmd_inspection_open(GMD_INSPECT_ALL, NULL, &error);
     bench *run = bench_run_inspected("x = randn { 2 }\ny = x + randn { 3 }\n", seen, 0);
@@ -642,64 +596,11 @@ static void an_error_in_the_script_still_names_its_line(void **state)
     bench_free(run);
 }
 
-static void an_endless_loop_still_ends(void **state)
+TEST_F(inspection, an_endless_loop_still_ends)
 {
-    (void)state;
     gmd_error error;
     seen = gmd_inspection_open(GMD_INSPECT_ALL, NULL, &error);
     bench *run = bench_run_inspected("while true do end\n", seen, 0);
     bench_assert_refused(run, ":2: the script used up its");
     bench_free(run);
-}
-
-#define look(test) cmocka_unit_test_teardown(test, release)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        look(a_line_has_the_largest_figures_of_its_executions),
-        look(the_change_of_a_line_is_the_sum_over_its_executions),
-        look(the_lines_of_a_function_lie_within_the_line_that_calls_it),
-        look(what_a_line_does_after_a_call_is_its_own),
-        look(recursion_counts_a_change_once),
-        look(an_error_that_is_caught_ends_the_lines_below),
-        look(the_declaration_is_no_part_of_the_profile),
-        look(lines_between_are_shown_with_those_that_ran),
-        look(bytes_are_told_by_what_they_are_for),
-        look(what_became_a_gradient_is_one),
-        look(the_peak_of_a_phase_is_taken_apart),
-        look(a_peak_belongs_to_its_phase),
-        look(what_died_before_the_peak_is_no_part_of_it),
-        look(what_came_after_the_peak_is_no_part_of_it),
-        look(modules_optimizers_and_workspaces_have_their_categories),
-        look(a_script_without_phases_has_its_end),
-        look(a_tensor_has_its_shape_and_what_its_block_uses),
-        look(a_view_shares_the_block_of_its_tensor),
-        look(what_only_the_graph_has_saved_is_seen),
-        look(the_parts_add_up_to_what_is_allocated),
-        look(tensors_can_be_looked_at_in_the_middle),
-        look(of_phases_with_one_label_the_first_is_looked_at),
-        look(a_block_alone_has_the_shape_that_it_was_made_for),
-        look(a_phase_that_does_not_come_is_told),
-        look(out_of_memory_shows_what_was_alive_then),
-        look(sizes_come_first_and_views_follow_their_owner),
-        look(a_path_leads_through_objects_and_lists),
-        look(the_shortest_path_is_told),
-        look(parameters_are_named_as_in_a_state_dict),
-        look(a_loss_that_is_kept_holds_its_graph),
-        look(a_long_chain_keeps_both_ends),
-        look(what_only_a_cycle_holds_is_told_with_the_cycle),
-        look(an_object_that_holds_itself_is_a_cycle),
-        look(what_hangs_on_a_cycle_is_held_by_it),
-        look(a_cycle_that_a_variable_leads_to_is_no_leak),
-        look(what_a_variable_and_a_cycle_hold_is_the_variables),
-        look(an_optimizer_holds_its_parameters),
-        look(workspaces_are_the_librarys),
-        look(a_grad_fn_that_is_kept_holds_its_graph),
-        look(what_is_left_of_every_scenario_is_explained),
-        look(looking_changes_no_request),
-        look(an_error_in_the_script_still_names_its_line),
-        look(an_endless_loop_still_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* When memory is freed: Python's rules for variables, temporaries, containers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 static void assert_bytes(const char *script, const char *label, uint64_t expected)
@@ -16,9 +10,8 @@ static void assert_bytes(const char *script, const char *label, uint64_t expecte
     bench_free(run);
 }
 
-static void rebinding_frees_the_old_value_after_the_new_one_is_there(void **state)
+TEST(rebinding_frees_the_old_value_after_the_new_one_is_there)
 {
-    (void)state;
     bench *run = bench_run("x = empty { 256 }\n"
                            "x = empty { 256 }\n"
                            "phase 'end'");
@@ -28,52 +21,44 @@ static void rebinding_frees_the_old_value_after_the_new_one_is_there(void **stat
     bench_free(run);
 }
 
-static void nil_deletes_a_variable(void **state)
+TEST(nil_deletes_a_variable)
 {
-    (void)state;
     assert_bytes("x = empty { 256 } x = nil phase 'end'", "end", 0);
 }
 
-static void two_variables_of_one_tensor_share_it(void **state)
+TEST(two_variables_of_one_tensor_share_it)
 {
-    (void)state;
     assert_bytes("x = empty { 256 } y = x x = nil phase 'end'", "end", 1024);
 }
 
-static void a_view_keeps_the_storage(void **state)
+TEST(a_view_keeps_the_storage)
 {
-    (void)state;
     assert_bytes("x = empty { 256 } y = x:view { 16, 16 } x = nil phase 'end'", "end", 1024);
 }
 
-static void a_temporary_dies_when_the_call_that_it_is_passed_to_returns(void **state)
+TEST(a_temporary_dies_when_the_call_that_it_is_passed_to_returns)
 {
-    (void)state;
     assert_bytes("x = relu(empty { 256 }) phase 'end'", "end", 1024);
 }
 
-static void a_temporary_in_a_table_is_consumed_too(void **state)
+TEST(a_temporary_in_a_table_is_consumed_too)
 {
-    (void)state;
     assert_bytes("m = nn.Sequential { nn.Linear { 128, 1, bias = false } } m = nil phase 'end'",
                  "end", 0);
 }
 
-static void a_result_that_nobody_takes_dies_with_its_statement(void **state)
+TEST(a_result_that_nobody_takes_dies_with_its_statement)
 {
-    (void)state;
     assert_bytes("empty { 256 } phase 'end'", "end", 0);
 }
 
-static void all_values_of_a_multiple_assignment_live(void **state)
+TEST(all_values_of_a_multiple_assignment_live)
 {
-    (void)state;
     assert_bytes("x, y, z = empty { 256 }, empty { 256 }, empty { 256 } phase 'end'", "end", 3072);
 }
 
-static void a_helper_does_not_kill_the_temporaries_of_its_caller(void **state)
+TEST(a_helper_does_not_kill_the_temporaries_of_its_caller)
 {
-    (void)state;
     assert_bytes(
         "calls = 0\n"
         "function helper(t) calls = calls + 1; scratch = empty { 256 }; return relu(t) end\n"
@@ -83,9 +68,8 @@ static void a_helper_does_not_kill_the_temporaries_of_its_caller(void **state)
         "end", 1024);
 }
 
-static void a_tail_call_does_not_kill_the_temporaries_of_the_function_it_replaces(void **state)
+TEST(a_tail_call_does_not_kill_the_temporaries_of_the_function_it_replaces)
 {
-    (void)state;
     assert_bytes("n = 0\n"
                  "function inner(t) n = n + 1; return relu(t) end\n"
                  "function outer() return inner(empty { 256 }) end\n"
@@ -94,9 +78,8 @@ static void a_tail_call_does_not_kill_the_temporaries_of_the_function_it_replace
                  "end", 1024);
 }
 
-static void a_hold_keeps_a_value_to_the_end_of_its_block(void **state)
+TEST(a_hold_keeps_a_value_to_the_end_of_its_block)
 {
-    (void)state;
     bench *run = bench_run("do\n"
                            "  local h <close> = hold(empty { 256 })\n"
                            "  y = relu(h)\n"
@@ -110,9 +93,8 @@ static void a_hold_keeps_a_value_to_the_end_of_its_block(void **state)
     bench_free(run);
 }
 
-static void a_local_kept_too_long_is_an_error_with_file_line_and_remedy(void **state)
+TEST(a_local_kept_too_long_is_an_error_with_file_line_and_remedy)
 {
-    (void)state;
     bench *run = bench_run("local t = empty { 256 }\n"
                            "x = relu(t)\n"
                            "y = relu(t)\n");
@@ -121,9 +103,8 @@ static void a_local_kept_too_long_is_an_error_with_file_line_and_remedy(void **s
     bench_free(run);
 }
 
-static void a_lua_table_is_no_reference(void **state)
+TEST(a_lua_table_is_no_reference)
 {
-    (void)state;
     bench *run = bench_run("t = { empty { 256 } }\n"
                            "phase 'next'\n"
                            "x = relu(t[1])");
@@ -132,9 +113,8 @@ static void a_lua_table_is_no_reference(void **state)
     bench_free(run);
 }
 
-static void a_list_is_a_reference(void **state)
+TEST(a_list_is_a_reference)
 {
-    (void)state;
     bench *run = bench_run("kept = list()\n"
                            "for i = 1, 3 do kept:append(empty { 256 }) end\n"
                            "phase 'three'\n"
@@ -149,9 +129,8 @@ static void a_list_is_a_reference(void **state)
     bench_free(run);
 }
 
-static void an_attribute_is_a_reference(void **state)
+TEST(an_attribute_is_a_reference)
 {
-    (void)state;
     bench *run = bench_run("o = object()\n"
                            "o.data = empty { 256 }\n"
                            "o.name = 'plain values are kept, too'\n"
@@ -165,9 +144,8 @@ static void an_attribute_is_a_reference(void **state)
     bench_free(run);
 }
 
-static void a_long_chain_of_objects_is_freed_without_deep_recursion(void **state)
+TEST(a_long_chain_of_objects_is_freed_without_deep_recursion)
 {
-    (void)state;
     assert_bytes("head = object()\n"
                  "for i = 1, 100000 do\n"
                  "  node = object() node.next = head head = node\n"
@@ -178,9 +156,8 @@ static void a_long_chain_of_objects_is_freed_without_deep_recursion(void **state
                  "end", 0);
 }
 
-static void everything_is_freed_at_the_end(void **state)
+TEST(everything_is_freed_at_the_end)
 {
-    (void)state;
     bench *run = bench_run("a, b = object(), object()\n"
                            "a.other = b b.other = a a.data = empty { 256 }\n"
                            "m = nn.Linear { 8, 8 }\n"
@@ -190,28 +167,4 @@ static void everything_is_freed_at_the_end(void **state)
     assert_true(run->max_allocated > 0);
     assert_int_equal(run->allocated, 0);
     bench_free(run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rebinding_frees_the_old_value_after_the_new_one_is_there),
-        cmocka_unit_test(nil_deletes_a_variable),
-        cmocka_unit_test(two_variables_of_one_tensor_share_it),
-        cmocka_unit_test(a_view_keeps_the_storage),
-        cmocka_unit_test(a_temporary_dies_when_the_call_that_it_is_passed_to_returns),
-        cmocka_unit_test(a_temporary_in_a_table_is_consumed_too),
-        cmocka_unit_test(a_result_that_nobody_takes_dies_with_its_statement),
-        cmocka_unit_test(all_values_of_a_multiple_assignment_live),
-        cmocka_unit_test(a_helper_does_not_kill_the_temporaries_of_its_caller),
-        cmocka_unit_test(a_tail_call_does_not_kill_the_temporaries_of_the_function_it_replaces),
-        cmocka_unit_test(a_hold_keeps_a_value_to_the_end_of_its_block),
-        cmocka_unit_test(a_local_kept_too_long_is_an_error_with_file_line_and_remedy),
-        cmocka_unit_test(a_lua_table_is_no_reference),
-        cmocka_unit_test(a_list_is_a_reference),
-        cmocka_unit_test(an_attribute_is_a_reference),
-        cmocka_unit_test(a_long_chain_of_objects_is_freed_without_deep_recursion),
-        cmocka_unit_test(everything_is_freed_at_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* What operations, views, streams, mixed precision, checkpointing and cuDNN's trial ask of the
  * allocator. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 #define KIB ((uint64_t)1024)
@@ -34,26 +28,23 @@ static uint64_t peak_above(const char *text)
 
 /* --- views and joins --------------------------------------------------------------------- */
 
-static void views_take_no_memory(void **state)
+TEST(views_take_no_memory)
 {
-    (void)state;
     assert_int_equal(growth("x = randn { 256, 1024 }\nphase 'a'\n"
                             "y = x:transpose(1, 2)\nz = x:narrow(2, 10)\nw = x:select(1)\n"
                             "u = x:unbind()\nphase 'b'"),
                      0);
 }
 
-static void a_view_keeps_the_whole_storage(void **state)
+TEST(a_view_keeps_the_whole_storage)
 {
-    (void)state;
     assert_int_equal(growth("x = randn { 256, 1024 }\nphase 'a'\n"
                             "y = x:select(1)\nx = nil\nphase 'b'"),
                      0);
 }
 
-static void contiguous_copies_only_what_has_gaps(void **state)
+TEST(contiguous_copies_only_what_has_gaps)
 {
-    (void)state;
     assert_int_equal(growth("x = randn { 256, 1024 }\nphase 'a'\ny = x:contiguous()\nphase 'b'"),
                      0);
     assert_int_equal(growth("x = randn { 256, 1024 }\nphase 'a'\n"
@@ -61,26 +52,23 @@ static void contiguous_copies_only_what_has_gaps(void **state)
                      MIB);
 }
 
-static void the_gradient_of_a_part_is_as_large_as_the_whole(void **state)
+TEST(the_gradient_of_a_part_is_as_large_as_the_whole)
 {
-    (void)state;
     assert_int_equal(growth("x = randn { 256, 1024, requires_grad = true }\nphase 'a'\n"
                             "x:select(1):sum():backward()\nphase 'b'"),
                      MIB);
 }
 
-static void joining_takes_the_memory_of_all_parts(void **state)
+TEST(joining_takes_the_memory_of_all_parts)
 {
-    (void)state;
     assert_int_equal(growth("x = randn { 256, 1024 }\nphase 'a'\ny = cat { x, x, x }\nphase 'b'"),
                      3 * MIB);
     assert_int_equal(growth("x = randn { 256, 1024 }\nphase 'a'\ny = stack { x, x }\nphase 'b'"),
                      2 * MIB);
 }
 
-static void parts_that_do_not_fit_are_refused(void **state)
+TEST(parts_that_do_not_fit_are_refused)
 {
-    (void)state;
     bench *run = bench_run("x = cat { randn { 2, 3 }, randn { 2, 4 } }");
     bench_assert_refused(run, "cat: shapes [2, 3] and [2, 4] differ");
     bench_free(run);
@@ -88,17 +76,15 @@ static void parts_that_do_not_fit_are_refused(void **state)
 
 /* --- in place ---------------------------------------------------------------------------- */
 
-static void changes_in_place_take_no_memory(void **state)
+TEST(changes_in_place_take_no_memory)
 {
-    (void)state;
     assert_int_equal(growth("x = randn { 256, 1024 }\nphase 'a'\n"
                             "x:mul_(2):add_(x):relu_():zero_()\nphase 'b'"),
                      0);
 }
 
-static void a_leaf_that_requires_a_gradient_cannot_be_multiplied_in_place(void **state)
+TEST(a_leaf_that_requires_a_gradient_cannot_be_multiplied_in_place)
 {
-    (void)state;
     bench *run = bench_run("x = randn { 4, requires_grad = true }\nx:mul_(2)");
     bench_assert_refused(run, "a leaf that requires a gradient cannot be changed in place");
     bench_free(run);
@@ -106,9 +92,8 @@ static void a_leaf_that_requires_a_gradient_cannot_be_multiplied_in_place(void *
 
 /* --- products and reductions ------------------------------------------------------------- */
 
-static void a_product_of_batches_saves_both_sides(void **state)
+TEST(a_product_of_batches_saves_both_sides)
 {
-    (void)state;
     assert_int_equal(growth("w = randn { 64, 64 }\nv = w * 1\n"
                             "k = bmm(randn { 1, 2, 2 }, randn { 1, 2, 2 })\nk = nil\nphase 'a'\n"
                             "a = randn { 4, 256, 256, requires_grad = true }\n"
@@ -118,9 +103,8 @@ static void a_product_of_batches_saves_both_sides(void **state)
 
 /* setReduceConfig gives 63 blocks of 32 x 4 threads to each group of 128 columns, and each thread
  * leaves a partial sum. */
-static void many_rows_are_summed_by_several_blocks_through_a_buffer(void **state)
+TEST(many_rows_are_summed_by_several_blocks_through_a_buffer)
 {
-    (void)state;
     bench *run = bench_run("layer = nn.Linear { 1, 2000 }\n"
                            "layer(randn { 4000, 1 }):sum():backward()");
     bench_assert_ok(run);
@@ -128,9 +112,8 @@ static void many_rows_are_summed_by_several_blocks_through_a_buffer(void **state
     bench_free(run);
 }
 
-static void a_normalised_row_keeps_a_mean_and_a_deviation(void **state)
+TEST(a_normalised_row_keeps_a_mean_and_a_deviation)
 {
-    (void)state;
     assert_int_equal(growth("norm = nn.LayerNorm { 1024 }\nx = randn { 256, 1024 }\nphase 'a'\n"
                             "y = norm(x)\nphase 'b'"),
                      MIB + 2 * KIB);
@@ -138,9 +121,8 @@ static void a_normalised_row_keeps_a_mean_and_a_deviation(void **state)
 
 /* --- mixed precision --------------------------------------------------------------------- */
 
-static void autocast_copies_a_weight_once_and_drops_the_copy_with_the_block(void **state)
+TEST(autocast_copies_a_weight_once_and_drops_the_copy_with_the_block)
 {
-    (void)state;
     static const char text[] =
         "layer = nn.Linear { 1024, 1024, bias = false }\nx = randn { 16, 1024 }\n"
         "w = layer(x)\nw = nil\nphase 'a'\n"
@@ -155,9 +137,8 @@ static void autocast_copies_a_weight_once_and_drops_the_copy_with_the_block(void
     bench_free(run);
 }
 
-static void gradients_stay_in_32_bits_under_autocast(void **state)
+TEST(gradients_stay_in_32_bits_under_autocast)
 {
-    (void)state;
     bench *run = bench_run("layer = nn.Linear { 1024, 1024 }\n"
                            "autocast('bfloat16', function()\n"
                            "  loss = layer(randn { 16, 1024 }):sum()\nend)\n"
@@ -175,24 +156,21 @@ static void gradients_stay_in_32_bits_under_autocast(void **state)
     "x = randn { 512, 512, requires_grad = true }\n"                                               \
     "y = body(x)\ny = nil\nphase 'a'\n"
 
-static void a_checkpointed_module_keeps_only_its_output(void **state)
+TEST(a_checkpointed_module_keeps_only_its_output)
 {
-    (void)state;
     assert_int_equal(growth(STACK "y = checkpoint(body, x)\nphase 'b'"), MIB);
     assert_int_equal(growth(STACK "y = body(x)\nphase 'b'"), 2 * MIB);
 }
 
 /* And cublasLt's workspace: the autograd thread adds a bias for the first time. */
-static void a_checkpointed_module_gets_the_same_gradients(void **state)
+TEST(a_checkpointed_module_gets_the_same_gradients)
 {
-    (void)state;
     assert_int_equal(growth(STACK "checkpoint(body, x):sum():backward()\nphase 'b'"),
                      growth(STACK "body(x):sum():backward()\nphase 'b'") + (int64_t)MIB);
 }
 
-static void going_back_twice_through_a_checkpoint_is_refused(void **state)
+TEST(going_back_twice_through_a_checkpoint_is_refused)
 {
-    (void)state;
     bench *run = bench_run(STACK "y = checkpoint(body, x):sum()\ny:backward()\ny:backward()");
     bench_assert_refused(run, "backward() went through this graph already");
     bench_free(run);
@@ -200,18 +178,16 @@ static void going_back_twice_through_a_checkpoint_is_refused(void **state)
 
 /* --- streams ----------------------------------------------------------------------------- */
 
-static void work_on_another_stream_has_its_own_products_workspace(void **state)
+TEST(work_on_another_stream_has_its_own_products_workspace)
 {
-    (void)state;
     assert_int_equal(growth("layer = nn.Linear { 64, 64, bias = false }\nx = randn { 64, 64 }\n"
                             "y = layer(x)\ny = nil\nside = cuda.Stream()\nphase 'a'\n"
                             "cuda.stream(side, function() y = layer(x) end)\nphase 'b'"),
                      32 * MIB + 16 * KIB);
 }
 
-static void a_stream_block_ends_also_by_an_error(void **state)
+TEST(a_stream_block_ends_also_by_an_error)
 {
-    (void)state;
     bench *run =
         bench_run("side = cuda.Stream()\n"
                   "pcall(cuda.stream, side, function() error('x') end)\n"
@@ -229,26 +205,23 @@ static void a_stream_block_ends_also_by_an_error(void **state)
     "b(a(randn { 8, 512 })):sum():backward()\n"
 
 /* The moments, and on top of them for a moment the roots. */
-static void adam_takes_the_roots_of_all_parameters_at_once(void **state)
+TEST(adam_takes_the_roots_of_all_parameters_at_once)
 {
-    (void)state;
     assert_int_equal(peak_above(TRAINED "c = nil\nphase 'a'\no = optim.Adam { a, b }\n"
                                         "for i = 1, 40 do o:step() end\nphase 'b'"),
                      4 * MIB + 2 * MIB);
 }
 
-static void adam_in_a_loop_takes_two_temporaries_of_a_parameter(void **state)
+TEST(adam_in_a_loop_takes_two_temporaries_of_a_parameter)
 {
-    (void)state;
     assert_int_equal(peak_above("a = nn.Linear { 512, 512, bias = false }\n"
                                 "a(randn { 8, 512 }):sum():backward()\nphase 'a'\n"
                                 "o = optim.Adam { a, foreach = false }\no:step()\nphase 'b'"),
                      2 * MIB + 2 * MIB);
 }
 
-static void weight_decay_takes_a_sum_for_each_gradient_but_not_with_adamw(void **state)
+TEST(weight_decay_takes_a_sum_for_each_gradient_but_not_with_adamw)
 {
-    (void)state;
     assert_int_equal(peak_above(TRAINED "c = nil\nphase 'a'\n"
                                         "o = optim.SGD { a, b, weight_decay = 0.1 }\n"
                                         "for i = 1, 40 do o:step() end\nphase 'b'"),
@@ -263,9 +236,8 @@ static void weight_decay_takes_a_sum_for_each_gradient_but_not_with_adamw(void *
                      4 * MIB + 2 * MIB);
 }
 
-static void a_fused_step_keeps_its_count_on_the_device(void **state)
+TEST(a_fused_step_keeps_its_count_on_the_device)
 {
-    (void)state;
     assert_int_equal(growth(TRAINED
                             "phase 'a'\no = optim.AdamW { a, b, fused = true }\n"
                             "o:step()\nassert(o:nbytes() == 4 * 1024 * 1024 + 8)\nphase 'b'"),
@@ -278,9 +250,8 @@ static void a_fused_step_keeps_its_count_on_the_device(void **state)
     "cudnn.benchmark(true)\nlayer = nn.Conv2d { 64, 64, kernel = 3, padding = 1, bias = false }\n" \
     "x = randn { 8, 64, 14, 14 }\nphase 'a'\n"
 
-static void the_first_call_of_its_kind_tries_the_large_workspaces(void **state)
+TEST(the_first_call_of_its_kind_tries_the_large_workspaces)
 {
-    (void)state;
     bench *run = bench_run(CONVOLUTION "y = layer(x)\nphase 'b'");
     bench_assert_ok(run);
     /* 512 maps and 4096 pairs of channels as spectra of 16 x 16, twice, and the weight */
@@ -288,9 +259,8 @@ static void the_first_call_of_its_kind_tries_the_large_workspaces(void **state)
     bench_free(run);
 }
 
-static void the_second_call_of_its_kind_tries_nothing(void **state)
+TEST(the_second_call_of_its_kind_tries_nothing)
 {
-    (void)state;
     bench *once = bench_run(CONVOLUTION "y = layer(x)"), *twice;
     twice = bench_run(CONVOLUTION "y = layer(x)\ny = nil\ncuda.synchronize()\nphase 'b'\n"
                                   "y = layer(x)");
@@ -302,9 +272,8 @@ static void the_second_call_of_its_kind_tries_nothing(void **state)
     bench_free(twice);
 }
 
-static void a_trial_that_does_not_fit_asks_for_half_as_much(void **state)
+TEST(a_trial_that_does_not_fit_asks_for_half_as_much)
 {
-    (void)state;
     bench *run = bench_run_limited(CONVOLUTION "y = layer(x)\nphase 'b'", 6 * MIB);
     bench_assert_ok(run);
     assert_false(run->out_of_memory);
@@ -314,9 +283,8 @@ static void a_trial_that_does_not_fit_asks_for_half_as_much(void **state)
 
 /* --- recurrent networks ------------------------------------------------------------------ */
 
-static void both_directions_of_a_gru_give_their_states(void **state)
+TEST(both_directions_of_a_gru_give_their_states)
 {
-    (void)state;
     bench *run = bench_run("g = nn.GRU { 8, 16, layers = 2, bidirectional = true }\n"
                            "y, h = g(randn { 4, 5, 8 })\n"
                            "assert(y:size(3) == 32 and h:size(1) == 4)");
@@ -324,9 +292,8 @@ static void both_directions_of_a_gru_give_their_states(void **state)
     bench_free(run);
 }
 
-static void a_cell_that_gets_no_state_is_refused(void **state)
+TEST(a_cell_that_gets_no_state_is_refused)
 {
-    (void)state;
     bench *run = bench_run("c = nn.GRUCell { 8, 16 }\nh = c(randn { 4, 8 })");
     bench_assert_refused(run, "GRUCell takes an input and a state");
     bench_free(run);
@@ -357,9 +324,8 @@ static const char everything[] =
     "  o:zero_grad()\n"
     "end\n";
 
-static void a_sum_and_a_join_have_the_type_that_torch_promotes_to(void **state)
+TEST(a_sum_and_a_join_have_the_type_that_torch_promotes_to)
 {
-    (void)state;
     bench *run = bench_run("function is(t, name) assert(tostring(t) == 'tensor [4] ' .. name) end\n"
                            "is(randn { 4 } + randint { 4 }, 'float32')\n"
                            "is(randint { 4 } + randn { 4, dtype = 'float16' }, 'float16')\n"
@@ -372,9 +338,8 @@ static void a_sum_and_a_join_have_the_type_that_torch_promotes_to(void **state)
 }
 
 /* As torch's parameters(), state_dict() and an optimizer's state have them. */
-static void a_module_that_is_used_twice_has_its_parameters_once(void **state)
+TEST(a_module_that_is_used_twice_has_its_parameters_once)
 {
-    (void)state;
     bench *run = bench_run("l = nn.Linear { 4, 4 }\n"
                            "s = nn.Sequential { l, nn.ReLU(), l }\n"
                            "assert(#s:parameters() == 2 and s:nbytes() == 80)\n"
@@ -386,9 +351,8 @@ static void a_module_that_is_used_twice_has_its_parameters_once(void **state)
     bench_free(run);
 }
 
-static void out_of_memory_at_any_request_loses_nothing(void **state)
+TEST(out_of_memory_at_any_request_loses_nothing)
 {
-    (void)state;
     bench *whole = bench_run(everything);
     bench_assert_ok(whole);
     uint64_t peak = whole->max_allocated;
@@ -401,41 +365,4 @@ static void out_of_memory_at_any_request_loses_nothing(void **state)
         assert_int_equal(run->allocated, 0);
         bench_free(run);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(views_take_no_memory),
-        cmocka_unit_test(a_view_keeps_the_whole_storage),
-        cmocka_unit_test(contiguous_copies_only_what_has_gaps),
-        cmocka_unit_test(the_gradient_of_a_part_is_as_large_as_the_whole),
-        cmocka_unit_test(joining_takes_the_memory_of_all_parts),
-        cmocka_unit_test(parts_that_do_not_fit_are_refused),
-        cmocka_unit_test(changes_in_place_take_no_memory),
-        cmocka_unit_test(a_leaf_that_requires_a_gradient_cannot_be_multiplied_in_place),
-        cmocka_unit_test(a_product_of_batches_saves_both_sides),
-        cmocka_unit_test(many_rows_are_summed_by_several_blocks_through_a_buffer),
-        cmocka_unit_test(a_normalised_row_keeps_a_mean_and_a_deviation),
-        cmocka_unit_test(autocast_copies_a_weight_once_and_drops_the_copy_with_the_block),
-        cmocka_unit_test(gradients_stay_in_32_bits_under_autocast),
-        cmocka_unit_test(a_checkpointed_module_keeps_only_its_output),
-        cmocka_unit_test(a_checkpointed_module_gets_the_same_gradients),
-        cmocka_unit_test(going_back_twice_through_a_checkpoint_is_refused),
-        cmocka_unit_test(work_on_another_stream_has_its_own_products_workspace),
-        cmocka_unit_test(a_stream_block_ends_also_by_an_error),
-        cmocka_unit_test(adam_takes_the_roots_of_all_parameters_at_once),
-        cmocka_unit_test(adam_in_a_loop_takes_two_temporaries_of_a_parameter),
-        cmocka_unit_test(weight_decay_takes_a_sum_for_each_gradient_but_not_with_adamw),
-        cmocka_unit_test(a_fused_step_keeps_its_count_on_the_device),
-        cmocka_unit_test(the_first_call_of_its_kind_tries_the_large_workspaces),
-        cmocka_unit_test(the_second_call_of_its_kind_tries_nothing),
-        cmocka_unit_test(a_trial_that_does_not_fit_asks_for_half_as_much),
-        cmocka_unit_test(both_directions_of_a_gru_give_their_states),
-        cmocka_unit_test(a_cell_that_gets_no_state_is_refused),
-        cmocka_unit_test(a_sum_and_a_join_have_the_type_that_torch_promotes_to),
-        cmocka_unit_test(a_module_that_is_used_twice_has_its_parameters_once),
-        cmocka_unit_test(out_of_memory_at_any_request_loses_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

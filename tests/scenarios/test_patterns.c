@@ -2,13 +2,7 @@
  * record_truth.py ran (tests/data/truth/patterns); patterns/NAME.lua are the same loops as scripts.
  * What is compared are sums of bytes as asked for, so that nothing of an allocator is in between,
  * and the exact sizes of parameters, gradients, buffers and optimizer state. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 #include <jansson.h>
@@ -158,13 +152,16 @@ static pattern patterns[] = {
      "batch=64 length=20 vocabulary=8000 features=256 hidden=512 foreach=true", 0.2, false},
 };
 
-int main(void)
+/* One test for each row. */
+__attribute__((constructor)) static void register_patterns(void)
 {
-    struct CMUnitTest tests[sizeof patterns / sizeof patterns[0]];
+    static gmd_test tests[sizeof patterns / sizeof patterns[0]];
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
-        tests[i] = (struct CMUnitTest){.name = patterns[i].recording,
-                                       .test_func = asks_for_what_torch_asked_for,
-                                       .initial_state = &patterns[i]};
+        tests[i] = (gmd_test){.name = patterns[i].recording,
+                              .function = asks_for_what_torch_asked_for,
+                              .file = __FILE__,
+                              .place = (int)i,
+                              .state = &patterns[i]};
+        gmd_test_register(&tests[i]);
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* How a run ends, that it can be repeated, and that the variants differ as their headers say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 #include <string.h>
 
-static void out_of_memory_that_nobody_handles_ends_the_run(void **state)
+TEST(out_of_memory_that_nobody_handles_ends_the_run)
 {
-    (void)state;
     bench *run =
         bench_run_limited("a = empty { 256 }\nb = empty { 1024 }\nphase 'not reached'", 2048);
     bench_assert_ok(run);
@@ -22,9 +15,8 @@ static void out_of_memory_that_nobody_handles_ends_the_run(void **state)
     bench_free(run);
 }
 
-static void a_script_can_handle_out_of_memory(void **state)
+TEST(a_script_can_handle_out_of_memory)
 {
-    (void)state;
     bench *run = bench_run_limited("ok, why = pcall(function() x = empty { 1024 } end)\n"
                                    "assert(not ok and why ~= nil)\n"
                                    "x = empty { 256 }\n"
@@ -36,9 +28,8 @@ static void a_script_can_handle_out_of_memory(void **state)
     bench_free(run);
 }
 
-static void out_of_memory_raised_again_is_still_out_of_memory(void **state)
+TEST(out_of_memory_raised_again_is_still_out_of_memory)
 {
-    (void)state;
     bench *run = bench_run_limited("ok, why = pcall(empty, { 1024 })\nerror(why, 0)", 2048);
     bench_assert_ok(run);
     assert_true(run->out_of_memory);
@@ -46,9 +37,8 @@ static void out_of_memory_raised_again_is_still_out_of_memory(void **state)
 }
 
 /* Wherever the memory ends in training: no crash, and everything is given back. */
-static void out_of_memory_anywhere_in_training_leaves_nothing(void **state)
+TEST(out_of_memory_anywhere_in_training_leaves_nothing)
 {
-    (void)state;
     const char *training = "m = nn.TransformerEncoder { layers = 1, features = 64, heads = 4 }\n"
                            "l = nn.LSTM { 64, 64 }\n"
                            "c = nn.Conv2d { 1, 4, kernel = 3 }\n"
@@ -71,9 +61,8 @@ static void out_of_memory_anywhere_in_training_leaves_nothing(void **state)
     }
 }
 
-static void stop_ends_the_run_without_further_requests(void **state)
+TEST(stop_ends_the_run_without_further_requests)
 {
-    (void)state;
     for (uint64_t stop = 1; stop <= 40; stop++) {
         bench *run = bench_run_stopped("m = nn.Linear { 8, 8 }\n"
                                        "pcall(function() m(empty { 4, 8 }):mean():backward() end)\n"
@@ -87,9 +76,8 @@ static void stop_ends_the_run_without_further_requests(void **state)
     }
 }
 
-static void the_same_seed_gives_the_same_requests(void **state)
+TEST(the_same_seed_gives_the_same_requests)
 {
-    (void)state;
     bench *first = bench_run_named("variable_batch", "iterations=10", 7);
     bench *second = bench_run_named("variable_batch", "iterations=10", 7);
     bench *other = bench_run_named("variable_batch", "iterations=10", 8);
@@ -108,9 +96,8 @@ static gmd_served count_request(void *context, const gmd_request *request)
     return GMD_SERVED;
 }
 
-static void an_open_scenario_can_be_run_again_with_other_parameters(void **state)
+TEST(an_open_scenario_can_be_run_again_with_other_parameters)
 {
-    (void)state;
     gmd_scenario *scenario;
     gmd_error error;
     uint64_t requests[3] = {0};
@@ -129,9 +116,8 @@ static void an_open_scenario_can_be_run_again_with_other_parameters(void **state
     assert_true(requests[2] > requests[1]);
 }
 
-static void pairs_goes_in_the_order_of_the_keys(void **state)
+TEST(pairs_goes_in_the_order_of_the_keys)
 {
-    (void)state;
     bench *run = bench_run("local t, keys = { z = 1, a = 2, [10] = 3, [2] = 4, m = 5 }, ''\n"
                            "for k in pairs(t) do keys = keys .. k .. ' ' end\n"
                            "assert(keys == '2 10 a m z ', keys)");
@@ -139,17 +125,15 @@ static void pairs_goes_in_the_order_of_the_keys(void **state)
     bench_free(run);
 }
 
-static void the_script_sees_the_memory_figures(void **state)
+TEST(the_script_sees_the_memory_figures)
 {
-    (void)state;
     bench *run = bench_run("x = empty { 256 }\nassert(cuda.memory().allocated == 1024)");
     bench_assert_ok(run);
     bench_free(run);
 }
 
-static void peaks_begin_anew_where_the_script_resets_them(void **state)
+TEST(peaks_begin_anew_where_the_script_resets_them)
 {
-    (void)state;
     bench *run = bench_run("x = empty { 1024 }\nx = nil\nphase 'before'\n"
                            "cuda.reset_peak_memory_stats()\ny = empty { 256 }\nphase 'after'\n"
                            "assert(cuda.requested().peak == 1024)");
@@ -159,9 +143,8 @@ static void peaks_begin_anew_where_the_script_resets_them(void **state)
     bench_free(run);
 }
 
-static void gradients_kept_raise_each_forward_pass_by_one_set_of_them(void **state)
+TEST(gradients_kept_raise_each_forward_pass_by_one_set_of_them)
 {
-    (void)state;
     bench *leak = bench_run_named("gradient_accumulation", "", 0);
     bench *fixed = bench_run_named("gradient_accumulation", "leak=false", 0);
     /* 25,557,032 parameters of 4 bytes, each rounded to 512 */
@@ -173,9 +156,8 @@ static void gradients_kept_raise_each_forward_pass_by_one_set_of_them(void **sta
     bench_free(fixed);
 }
 
-static void a_state_never_detached_grows_by_one_batch_each_iteration(void **state)
+TEST(a_state_never_detached_grows_by_one_batch_each_iteration)
 {
-    (void)state;
     bench *leak = bench_run_named("hidden_state", "", 0);
     bench *fixed = bench_run_named("hidden_state", "leak=false", 0);
     /* input, output, two states, and cuDNN's reserve space */
@@ -187,9 +169,8 @@ static void a_state_never_detached_grows_by_one_batch_each_iteration(void **stat
     bench_free(fixed);
 }
 
-static void cycles_grow_until_the_collector_runs_and_stay_bounded_with_gc_collect(void **state)
+TEST(cycles_grow_until_the_collector_runs_and_stay_bounded_with_gc_collect)
 {
-    (void)state;
     const uint64_t pair = 2 * (uint64_t)67108864;
     bench *leak = bench_run_named("reference_cycle", "", 0);
     bench *fixed = bench_run_named("reference_cycle", "leak=false", 0);
@@ -204,9 +185,8 @@ static void cycles_grow_until_the_collector_runs_and_stay_bounded_with_gc_collec
     bench_free(fixed);
 }
 
-static void drawn_shapes_vary_and_padded_ones_do_not(void **state)
+TEST(drawn_shapes_vary_and_padded_ones_do_not)
 {
-    (void)state;
     bench *leak = bench_run_named("variable_batch", "", 1);
     bench *fixed = bench_run_named("variable_batch", "leak=false", 1);
     size_t same = 0;
@@ -220,25 +200,4 @@ static void drawn_shapes_vary_and_padded_ones_do_not(void **state)
     assert_true(leak->phases[0].allocated > 294124216 && leak->phases[0].allocated < 300066120);
     bench_free(leak);
     bench_free(fixed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(out_of_memory_that_nobody_handles_ends_the_run),
-        cmocka_unit_test(a_script_can_handle_out_of_memory),
-        cmocka_unit_test(out_of_memory_raised_again_is_still_out_of_memory),
-        cmocka_unit_test(out_of_memory_anywhere_in_training_leaves_nothing),
-        cmocka_unit_test(stop_ends_the_run_without_further_requests),
-        cmocka_unit_test(the_same_seed_gives_the_same_requests),
-        cmocka_unit_test(an_open_scenario_can_be_run_again_with_other_parameters),
-        cmocka_unit_test(pairs_goes_in_the_order_of_the_keys),
-        cmocka_unit_test(the_script_sees_the_memory_figures),
-        cmocka_unit_test(peaks_begin_anew_where_the_script_resets_them),
-        cmocka_unit_test(gradients_kept_raise_each_forward_pass_by_one_set_of_them),
-        cmocka_unit_test(a_state_never_detached_grows_by_one_batch_each_iteration),
-        cmocka_unit_test(cycles_grow_until_the_collector_runs_and_stay_bounded_with_gc_collect),
-        cmocka_unit_test(drawn_shapes_vary_and_padded_ones_do_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* Opening scenarios, their parameters, and everything that can be wrong with a script. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 #include <stdio.h>
@@ -34,9 +28,8 @@ static void assert_param_refused(const char *params, const char *message)
     bench_free(run);
 }
 
-static void an_unknown_scenario_is_refused_with_the_known_ones(void **state)
+TEST(an_unknown_scenario_is_refused_with_the_known_ones)
 {
-    (void)state;
     gmd_scenario *scenario;
     gmd_error error;
     gmd_status status = gmd_scenario_open(&scenario, "resnet", GMD_SCENARIO_FOLDER, &error);
@@ -47,17 +40,15 @@ static void an_unknown_scenario_is_refused_with_the_known_ones(void **state)
     assert_non_null(strstr(error.text, ", variable_batch")); /* the last: none is cut off */
 }
 
-static void a_tag_is_a_word(void **state)
+TEST(a_tag_is_a_word)
 {
-    (void)state;
     assert_file_refused("scenario { name = 'a', summary = 'b', tags = { 'two words' } }",
                         ":1: a tag is a word of small letters, digits and '_'");
     assert_file_refused("scenario { name = 'a', summary = 'b', tags = 'leak' }", "tags = {");
 }
 
-static void a_scenario_has_the_tags_that_it_declares(void **state)
+TEST(a_scenario_has_the_tags_that_it_declares)
 {
-    (void)state;
     gmd_scenario *scenario;
     gmd_error error;
     assert_int_equal(gmd_scenario_open(&scenario, "hidden_state", GMD_SCENARIO_FOLDER, &error),
@@ -69,9 +60,8 @@ static void a_scenario_has_the_tags_that_it_declares(void **state)
     gmd_scenario_close(scenario);
 }
 
-static void a_name_does_not_lead_out_of_the_folder(void **state)
+TEST(a_name_does_not_lead_out_of_the_folder)
 {
-    (void)state;
     gmd_scenario *scenario;
     gmd_error error;
     const char *name = "../scenarios/hidden_state";
@@ -79,18 +69,16 @@ static void a_name_does_not_lead_out_of_the_folder(void **state)
                      GMD_BAD_INPUT);
 }
 
-static void a_missing_file_is_refused_by_name(void **state)
+TEST(a_missing_file_is_refused_by_name)
 {
-    (void)state;
     gmd_scenario *scenario;
     gmd_error error;
     assert_int_equal(gmd_scenario_open(&scenario, "no/such.lua", ".", &error), GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "no/such.lua"));
 }
 
-static void a_bound_of_nothing_is_refused(void **state)
+TEST(a_bound_of_nothing_is_refused)
 {
-    (void)state;
     bench *run = bench_run("x = 1\nbound { allocated = 0 }");
     bench_assert_refused(run, ":3: bound { } needs allocated = BYTES or reserved = BYTES, above 0");
     bench_free(run);
@@ -99,9 +87,8 @@ static void a_bound_of_nothing_is_refused(void **state)
     bench_free(run);
 }
 
-static void a_module_cannot_become_part_of_itself(void **state)
+TEST(a_module_cannot_become_part_of_itself)
 {
-    (void)state;
     static const char *const cycles[] = {
         "m = nn.Sequential {}\nn = nn.Sequential { m }\nm:append(n)\ny = m(randn { 1 })",
         "m = nn.Sequential {}\n\nm:append(nn.Residual(m))\nm:nbytes()",
@@ -115,9 +102,8 @@ static void a_module_cannot_become_part_of_itself(void **state)
     }
 }
 
-static void modules_appended_to_the_innermost_are_nested_as_deep(void **state)
+TEST(modules_appended_to_the_innermost_are_nested_as_deep)
 {
-    (void)state;
     bench *run = bench_run("m = nn.Sequential {}\ninner = m\nfor i = 1, 100000 do\n"
                            "  n = nn.Sequential {}\n  inner:append(n)\n  inner = n\nend\n"
                            "y = m(randn { 1 })");
@@ -125,18 +111,16 @@ static void modules_appended_to_the_innermost_are_nested_as_deep(void **state)
     bench_free(run);
 }
 
-static void modules_of_shared_parts_are_refused_where_their_number_explodes(void **state)
+TEST(modules_of_shared_parts_are_refused_where_their_number_explodes)
 {
-    (void)state;
     bench *run = bench_run("m = nn.Sequential {}\nfor i = 1, 60 do\n"
                            "  m = nn.Sequential { m, m }\nend\nm:nbytes()");
     bench_assert_refused(run, ":4: a module that is part of another can have 65536 parts");
     bench_free(run);
 }
 
-static void a_bound_counts_from_where_it_is_stated(void **state)
+TEST(a_bound_counts_from_where_it_is_stated)
 {
-    (void)state;
     bench *run = bench_run("x = empty { 1024 }\nx = nil\ny = empty { 256 }\n"
                            "bound { allocated = 2048 }\nz = empty { 256 }");
     bench_assert_ok(run);
@@ -146,9 +130,8 @@ static void a_bound_counts_from_where_it_is_stated(void **state)
     bench_free(run);
 }
 
-static void an_error_without_a_place_gets_that_of_its_line(void **state)
+TEST(an_error_without_a_place_gets_that_of_its_line)
 {
-    (void)state;
     bench *run = bench_run("x = 1\nerror('bare', 0)");
     bench_assert_refused(run, ":3: bare");
     bench_free(run);
@@ -157,9 +140,8 @@ static void an_error_without_a_place_gets_that_of_its_line(void **state)
     bench_free(run);
 }
 
-static void brackets_that_the_parser_cannot_follow_are_told_by_line(void **state)
+TEST(brackets_that_the_parser_cannot_follow_are_told_by_line)
 {
-    (void)state;
     char text[1024] = "y = 1\nx = ";
     size_t used = strlen(text);
     memset(text + used, '(', 400);
@@ -168,9 +150,8 @@ static void brackets_that_the_parser_cannot_follow_are_told_by_line(void **state
     bench_free(run);
 }
 
-static void a_missing_folder_is_refused_by_name(void **state)
+TEST(a_missing_folder_is_refused_by_name)
 {
-    (void)state;
     gmd_scenario *scenario;
     gmd_error error;
     assert_int_equal(gmd_scenario_open(&scenario, "x", "no/such", &error), GMD_BAD_INPUT);
@@ -184,18 +165,16 @@ static void follow_name(void *context, const char *name)
     snprintf(last, 64, "%s", name);
 }
 
-static void the_folder_is_listed_sorted(void **state)
+TEST(the_folder_is_listed_sorted)
 {
-    (void)state;
     char last[64] = "";
     gmd_error error;
     assert_int_equal(gmd_scenario_each(GMD_SCENARIO_FOLDER, follow_name, last, &error), GMD_OK);
     assert_string_equal(last, "variable_batch");
 }
 
-static void a_scenario_tells_its_name_summary_and_parameters_in_order(void **state)
+TEST(a_scenario_tells_its_name_summary_and_parameters_in_order)
 {
-    (void)state;
     gmd_scenario *scenario;
     gmd_scenario_param param;
     gmd_error error;
@@ -213,16 +192,14 @@ static void a_scenario_tells_its_name_summary_and_parameters_in_order(void **sta
     gmd_scenario_close(scenario);
 }
 
-static void an_unknown_parameter_is_refused_with_the_known_ones(void **state)
+TEST(an_unknown_parameter_is_refused_with_the_known_ones)
 {
-    (void)state;
     assert_param_refused("lek=true", "gradient_accumulation has no parameter 'lek'; there are: "
                                      "leak, iterations, batch, classes, max_instructions");
 }
 
-static void a_value_of_the_wrong_type_is_refused_with_what_is_expected(void **state)
+TEST(a_value_of_the_wrong_type_is_refused_with_what_is_expected)
 {
-    (void)state;
     assert_param_refused("leak=maybe", "parameter leak=maybe: expected true or false");
     assert_param_refused("iterations=many", "expected a whole number from 1 to 100000");
     assert_param_refused("iterations=0", "expected a whole number from 1 to 100000");
@@ -230,9 +207,8 @@ static void a_value_of_the_wrong_type_is_refused_with_what_is_expected(void **st
     assert_param_refused("iterations=", "expected a whole number");
 }
 
-static void parameters_are_variables_that_cannot_be_assigned(void **state)
+TEST(parameters_are_variables_that_cannot_be_assigned)
 {
-    (void)state;
     const char *text = "scenario { name = 't', summary = 's', params = { { 'n', 3, 'count' } } }\n"
                        "assert(n == 3)\n"
                        "n = 4\n";
@@ -241,15 +217,13 @@ static void parameters_are_variables_that_cannot_be_assigned(void **state)
     bench_free(run);
 }
 
-static void a_syntax_error_is_found_at_opening_with_file_and_line(void **state)
+TEST(a_syntax_error_is_found_at_opening_with_file_and_line)
 {
-    (void)state;
     assert_file_refused("scenario { name = 't', summary = 's' }\nfor i = 1 do end\n", ".lua:2: ");
 }
 
-static void a_script_without_a_declaration_is_refused(void **state)
+TEST(a_script_without_a_declaration_is_refused)
 {
-    (void)state;
     assert_file_refused("local x = 1\n", "a scenario begins with scenario {");
     assert_file_refused("scenario { name = 't' }\n", ".lua:1: scenario { } needs summary");
     assert_file_refused("scenario { name = 't', summary = 's', params = { { 'x' } } }\n",
@@ -258,18 +232,16 @@ static void a_script_without_a_declaration_is_refused(void **state)
 
 #define PARAM(text) "scenario { name = 't', summary = 's', params = { { " text " } } }\n"
 
-static void a_misspelt_field_of_a_declaration_is_refused_with_the_known_ones(void **state)
+TEST(a_misspelt_field_of_a_declaration_is_refused_with_the_known_ones)
 {
-    (void)state;
     assert_file_refused("scenario { name = 't', summary = 's', param = {} }\n",
                         ".lua:1: 'param' is not known here; there are: name summary tags params");
     assert_file_refused(PARAM("'n', 3, 'h', min = 1"),
                         ".lua:1: 'min' is not known here; there are: least most");
 }
 
-static void a_default_beyond_its_own_limits_is_refused_with_its_line(void **state)
+TEST(a_default_beyond_its_own_limits_is_refused_with_its_line)
 {
-    (void)state;
     assert_file_refused(PARAM("'n', 5, 'h', least = 10, most = 20"),
                         ".lua:1: default: parameter n=5: expected a whole number from 10 to 20");
     assert_file_refused(PARAM("'n', 0/0, 'h'"), ".lua:1: default: parameter n=");
@@ -277,17 +249,15 @@ static void a_default_beyond_its_own_limits_is_refused_with_its_line(void **stat
                         ".lua:1: parameter 'n': least does not go with its type");
 }
 
-static void a_parameter_is_called_like_a_variable_of_its_own(void **state)
+TEST(a_parameter_is_called_like_a_variable_of_its_own)
 {
-    (void)state;
     assert_file_refused(PARAM("'two words', 1, 'h'"), "its name is no name of a variable");
     assert_file_refused(PARAM("'', 1, 'h'"), "its name is no name of a variable");
     assert_file_refused(PARAM("'max_instructions', 1, 'h'"), "max_instructions already");
 }
 
-static void limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction(void **state)
+TEST(limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction)
 {
-    (void)state;
     bench *run = bench_run_file_text(PARAM("'n', -5, 'h', least = -10") "assert(n == -5)\n");
     bench_assert_ok(run);
     bench_free(run);
@@ -299,9 +269,8 @@ static void limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction(voi
     bench_free(run);
 }
 
-static void what_torch_refuses_of_a_tensors_type_is_refused(void **state)
+TEST(what_torch_refuses_of_a_tensors_type_is_refused)
 {
-    (void)state;
     assert_refused("x = empty { 4, dtype = 'int64', requires_grad = true }\n",
                    ".lua:2: only floating types can require gradients, and this is int64");
     assert_refused("e = nn.Embedding { 4, 4 }\ny = e(randn { 4 })\n",
@@ -310,18 +279,16 @@ static void what_torch_refuses_of_a_tensors_type_is_refused(void **state)
                    ".lua:3: backward() on a tensor that has no graph");
 }
 
-static void more_tensors_than_a_module_takes_are_refused(void **state)
+TEST(more_tensors_than_a_module_takes_are_refused)
 {
-    (void)state;
     assert_refused("l = nn.Linear { 4, 4 }\ny = l(randn { 2, 4 }, randn { 2, 4 })\n",
                    ".lua:3: Linear takes 1 tensor, and here are 2");
     assert_refused("l = nn.GRU { 4, 4 }\nx = randn { 2, 3, 4 }\ny = l(x, x, x)\n",
                    ".lua:4: GRU takes 2 tensors, and here are 3");
 }
 
-static void what_does_not_fit_is_not_copied(void **state)
+TEST(what_does_not_fit_is_not_copied)
 {
-    (void)state;
     assert_refused("x = randn { 4 }\nx:copy_(randn { 5 })\n",
                    ".lua:3: copy_: shape [5] does not fit into [4]");
     assert_refused("x = randn { 4 }\nx:copy_()\n", ".lua:3: tensor expected");
@@ -330,15 +297,13 @@ static void what_does_not_fit_is_not_copied(void **state)
     bench_free(run);
 }
 
-static void bytecode_is_refused(void **state)
+TEST(bytecode_is_refused)
 {
-    (void)state;
     assert_file_refused("\x1bLua...", "attempt to load a binary chunk");
 }
 
-static void a_runtime_error_names_file_and_line(void **state)
+TEST(a_runtime_error_names_file_and_line)
 {
-    (void)state;
     assert_refused("x = 1\ny = x.field.more\n", ".lua:3: ");
     assert_refused("x = nn.Linear { 8 }\n", ".lua:2: out_features: a whole number expected");
     assert_refused("x = empty { 1, 2, -3 }\n", ".lua:2: size of a dimension: -3 is not between");
@@ -350,17 +315,15 @@ static void a_runtime_error_names_file_and_line(void **state)
     assert_refused("error(42)\n", ".lua:2: 42");
 }
 
-static void an_endless_loop_is_stopped_with_its_line(void **state)
+TEST(an_endless_loop_is_stopped_with_its_line)
 {
-    (void)state;
     bench *run = bench_run_budget("\nwhile true do end\n", "1000000");
     bench_assert_refused(run, ".lua:3: the script used up its 1000000 instructions");
     bench_free(run);
 }
 
-static void pcall_does_not_stop_the_end_of_an_endless_loop(void **state)
+TEST(pcall_does_not_stop_the_end_of_an_endless_loop)
 {
-    (void)state;
     bench *run = bench_run_named("hidden_state", "max_instructions=10000 iterations=100000", 0);
     bench_assert_refused(run, "the script used up its 10000 instructions");
     bench_free(run);
@@ -371,9 +334,8 @@ static void pcall_does_not_stop_the_end_of_an_endless_loop(void **state)
 }
 
 /* Found by fuzz_scenario: a thousand million containers and a collection for each second one. */
-static void collections_count_as_instructions(void **state)
+TEST(collections_count_as_instructions)
 {
-    (void)state;
     bench *run = bench_run_budget("\ngc.set_threshold(1, 0, 0)\n"
                                   "gc.background { 1000000000, free_lists = 1000000000 }\n",
                                   "1000000");
@@ -381,23 +343,20 @@ static void collections_count_as_instructions(void **state)
     bench_free(run);
 }
 
-static void endless_recursion_and_endless_tables_are_errors(void **state)
+TEST(endless_recursion_and_endless_tables_are_errors)
 {
-    (void)state;
     assert_refused("function f() return 1 + f() end\nf()\n", "stack overflow");
     assert_refused("local t, i = {}, 1\nwhile true do t[i] = i i = i + 1 end\n", "too much memory");
 }
 
-static void modules_nested_without_end_are_refused(void **state)
+TEST(modules_nested_without_end_are_refused)
 {
-    (void)state;
     assert_refused("m = nn.ReLU()\nfor i = 1, 1000 do m = nn.Sequential { m } end\n",
                    ".lua:3: modules are nested more than 64 deep");
 }
 
-static void the_outside_world_is_not_there(void **state)
+TEST(the_outside_world_is_not_there)
 {
-    (void)state;
     static const char *const names[] = {
         "io",         "os",          "require",        "load",       "loadfile",     "dofile",
         "debug",      "package",     "collectgarbage", "coroutine",  "setmetatable", "rawset",
@@ -411,55 +370,11 @@ static void the_outside_world_is_not_there(void **state)
     }
 }
 
-static void sizes_that_overflow_are_just_too_large(void **state)
+TEST(sizes_that_overflow_are_just_too_large)
 {
-    (void)state;
     bench *run =
         bench_run_limited("x = empty { 1099511627776, 1099511627776, 1099511627776 }\n", 1 << 20);
     bench_assert_ok(run);
     assert_true(run->out_of_memory);
     bench_free(run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unknown_scenario_is_refused_with_the_known_ones),
-        cmocka_unit_test(a_tag_is_a_word),
-        cmocka_unit_test(a_scenario_has_the_tags_that_it_declares),
-        cmocka_unit_test(a_name_does_not_lead_out_of_the_folder),
-        cmocka_unit_test(a_missing_file_is_refused_by_name),
-        cmocka_unit_test(a_bound_of_nothing_is_refused),
-        cmocka_unit_test(a_module_cannot_become_part_of_itself),
-        cmocka_unit_test(modules_appended_to_the_innermost_are_nested_as_deep),
-        cmocka_unit_test(modules_of_shared_parts_are_refused_where_their_number_explodes),
-        cmocka_unit_test(a_bound_counts_from_where_it_is_stated),
-        cmocka_unit_test(an_error_without_a_place_gets_that_of_its_line),
-        cmocka_unit_test(brackets_that_the_parser_cannot_follow_are_told_by_line),
-        cmocka_unit_test(a_missing_folder_is_refused_by_name),
-        cmocka_unit_test(the_folder_is_listed_sorted),
-        cmocka_unit_test(a_scenario_tells_its_name_summary_and_parameters_in_order),
-        cmocka_unit_test(an_unknown_parameter_is_refused_with_the_known_ones),
-        cmocka_unit_test(a_value_of_the_wrong_type_is_refused_with_what_is_expected),
-        cmocka_unit_test(parameters_are_variables_that_cannot_be_assigned),
-        cmocka_unit_test(a_syntax_error_is_found_at_opening_with_file_and_line),
-        cmocka_unit_test(a_script_without_a_declaration_is_refused),
-        cmocka_unit_test(a_misspelt_field_of_a_declaration_is_refused_with_the_known_ones),
-        cmocka_unit_test(a_default_beyond_its_own_limits_is_refused_with_its_line),
-        cmocka_unit_test(a_parameter_is_called_like_a_variable_of_its_own),
-        cmocka_unit_test(limits_hold_for_numbers_below_zero_and_for_those_with_a_fraction),
-        cmocka_unit_test(what_torch_refuses_of_a_tensors_type_is_refused),
-        cmocka_unit_test(more_tensors_than_a_module_takes_are_refused),
-        cmocka_unit_test(what_does_not_fit_is_not_copied),
-        cmocka_unit_test(bytecode_is_refused),
-        cmocka_unit_test(a_runtime_error_names_file_and_line),
-        cmocka_unit_test(an_endless_loop_is_stopped_with_its_line),
-        cmocka_unit_test(pcall_does_not_stop_the_end_of_an_endless_loop),
-        cmocka_unit_test(collections_count_as_instructions),
-        cmocka_unit_test(endless_recursion_and_endless_tables_are_errors),
-        cmocka_unit_test(modules_nested_without_end_are_refused),
-        cmocka_unit_test(the_outside_world_is_not_there),
-        cmocka_unit_test(sizes_that_overflow_are_just_too_large),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

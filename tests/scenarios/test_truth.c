@@ -1,13 +1,7 @@
 /* The scenarios against what torch 2.11 did on an H200 (tests/data/truth, from the phases of the
  * recorded histories). Recorded figures include what PyTorch's allocator leaves unsplit at the end
  * of a block; ours here are the requests rounded to 512 bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "scenario_bench.h"
 
 #include <jansson.h>
@@ -85,10 +79,22 @@ static truth varbatch = {"varbatch_cap6_default", "variable_batch",
                          3, 3};
 static truth cycle_fixed = {"simple_cycle_fixed", "reference_cycle", "leak=false", 0, 0};
 
+TEST_ROW("resnet50_leak within 3 %", follows_the_recording, &resnet50_leak);
+TEST_ROW("resnet50_fixed within 3 %", follows_the_recording, &resnet50_fixed);
+TEST_ROW("resnet50_bs32 within 3 %", follows_the_recording, &resnet50_bs32);
+TEST_ROW("hidden_leak within 8 %", follows_the_recording, &hidden_leak);
+TEST_ROW("hidden_fixed within 8 %", follows_the_recording, &hidden_fixed);
+TEST_ROW("eval_leak exactly", follows_the_recording, &eval_leak);
+TEST_ROW("eval_fixed exactly", follows_the_recording, &eval_fixed);
+TEST_ROW("left_free_16 within 3 %", follows_the_recording, &left_free_16);
+TEST_ROW("seq2seq within 3 %", follows_the_recording, &seq2seq);
+TEST_ROW("gpt_frames within 3 %", follows_the_recording, &gpt_frames);
+TEST_ROW("varbatch_cap6_default within 3 %", follows_the_recording, &varbatch);
+TEST_ROW("simple_cycle_fixed exactly", follows_the_recording, &cycle_fixed);
+
 /* Parameters, workspaces and input of ResNet-50, to the byte; the recording has them at "start". */
-static void resnet50_starts_with_the_recorded_bytes(void **state)
+TEST(resnet50_starts_with_the_recorded_bytes)
 {
-    (void)state;
     bench *run = bench_run_named("gradient_accumulation", "iterations=1", 0);
     assert_int_equal(bench_at(run, "start"), 137684480);
     /* the sizes that the recorded events have, each rounded to 512, at the same points */
@@ -100,9 +106,8 @@ static void resnet50_starts_with_the_recorded_bytes(void **state)
 
 /* When the collector ran in the recorded job depends on all of Python's objects; what is the same
  * is the shape: the mean height, and the number of collections. */
-static void uncollected_cycles_follow_the_recorded_saw_tooth(void **state)
+TEST(uncollected_cycles_follow_the_recorded_saw_tooth)
 {
-    (void)state;
     json_t *file, *phase, *phases = load_phases(&file, "simple_cycle_leak");
     bench *run = bench_run_named("reference_cycle", "", 0);
     double recorded_mean = 0, our_mean = 0;
@@ -122,25 +127,4 @@ static void uncollected_cycles_follow_the_recorded_saw_tooth(void **state)
     assert_true(fabs(our_mean / recorded_mean - 1) < 0.08);
     json_decref(file);
     bench_free(run);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        {"resnet50_leak within 3 %", follows_the_recording, NULL, NULL, &resnet50_leak},
-        {"resnet50_fixed within 3 %", follows_the_recording, NULL, NULL, &resnet50_fixed},
-        {"resnet50_bs32 within 3 %", follows_the_recording, NULL, NULL, &resnet50_bs32},
-        {"hidden_leak within 8 %", follows_the_recording, NULL, NULL, &hidden_leak},
-        {"hidden_fixed within 8 %", follows_the_recording, NULL, NULL, &hidden_fixed},
-        {"eval_leak exactly", follows_the_recording, NULL, NULL, &eval_leak},
-        {"eval_fixed exactly", follows_the_recording, NULL, NULL, &eval_fixed},
-        {"left_free_16 within 3 %", follows_the_recording, NULL, NULL, &left_free_16},
-        {"seq2seq within 3 %", follows_the_recording, NULL, NULL, &seq2seq},
-        {"gpt_frames within 3 %", follows_the_recording, NULL, NULL, &gpt_frames},
-        {"varbatch_cap6_default within 3 %", follows_the_recording, NULL, NULL, &varbatch},
-        {"simple_cycle_fixed exactly", follows_the_recording, NULL, NULL, &cycle_fixed},
-        cmocka_unit_test(resnet50_starts_with_the_recorded_bytes),
-        cmocka_unit_test(uncollected_cycles_follow_the_recorded_saw_tooth),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

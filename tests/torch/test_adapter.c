@@ -1,13 +1,7 @@
 /* Finding PyTorch, compiling the adapter and keeping it: what is missing is named, and a cache that
  * is damaged is made anew. No PyTorch is needed: an empty package and a stand-in for the compiler
  * are enough. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "gmd_test.h"
 #include "gmd_torch.h"
 
 #include <stdio.h>
@@ -75,6 +69,8 @@ static int close_place(void **state)
     return status;
 }
 
+FIXTURE(place, open_place, close_place);
+
 static void expect_refusal(const char *directory, const char *part)
 {
     gmd_torch torch;
@@ -128,21 +124,19 @@ static void expect_failure(const place *p, const char *part)
 
 /* --- finding ----------------------------------------------------------------------------- */
 
-static void a_folder_that_is_not_there_is_named(void **state)
+TEST_F(place, a_folder_that_is_not_there_is_named)
 {
-    (void)state;
     expect_refusal("/no/such/folder", "--torch-dir /no/such/folder: no such folder");
 }
 
-static void the_environment_names_the_folder_where_the_option_does_not(void **state)
+TEST_F(place, the_environment_names_the_folder_where_the_option_does_not)
 {
-    (void)state;
     setenv("GMD_TORCH_DIR", "/nowhere", 1);
     expect_refusal(NULL, "GMD_TORCH_DIR /nowhere: no such folder");
     unsetenv("GMD_TORCH_DIR");
 }
 
-static void a_package_without_headers_is_told_by_the_first_that_is_missing(void **state)
+TEST_F(place, a_package_without_headers_is_told_by_the_first_that_is_missing)
 {
     const place *p = *state;
     char header[200];
@@ -151,7 +145,7 @@ static void a_package_without_headers_is_told_by_the_first_that_is_missing(void 
     expect_refusal(p->package, "has no include/c10/cuda/CUDACachingAllocator.h");
 }
 
-static void a_package_without_cuda_is_told_by_the_library_that_is_missing(void **state)
+TEST_F(place, a_package_without_cuda_is_told_by_the_library_that_is_missing)
 {
     const place *p = *state;
     char library[200];
@@ -160,23 +154,21 @@ static void a_package_without_cuda_is_told_by_the_library_that_is_missing(void *
     expect_refusal(p->package, "has no lib/libc10_cuda.so: expected the folder of a PyTorch");
 }
 
-static void python_without_torch_is_no_pytorch(void **state)
+TEST_F(place, python_without_torch_is_no_pytorch)
 {
-    (void)state;
     setenv("GMD_PYTHON", "true", 1); /* answers nothing */
     expect_refusal(NULL, "true has no module torch); name the folder of its package");
     unsetenv("GMD_PYTHON");
 }
 
-static void no_python_is_no_pytorch(void **state)
+TEST_F(place, no_python_is_no_pytorch)
 {
-    (void)state;
     setenv("GMD_PYTHON", "/no/such/python", 1);
     expect_refusal(NULL, "/no/such/python cannot be started");
     unsetenv("GMD_PYTHON");
 }
 
-static void headers_of_the_packages_beside_pytorch_come_first(void **state)
+TEST_F(place, headers_of_the_packages_beside_pytorch_come_first)
 {
     const place *p = *state;
     gmd_torch torch;
@@ -186,7 +178,7 @@ static void headers_of_the_packages_beside_pytorch_come_first(void **state)
 }
 
 /* The pip package of the CUDA runtime alone: its headers include others that it has not. */
-static void headers_that_are_not_whole_are_left_out(void **state)
+TEST_F(place, headers_that_are_not_whole_are_left_out)
 {
     const place *p = *state;
     char header[200];
@@ -205,7 +197,7 @@ static void headers_that_are_not_whole_are_left_out(void **state)
 
 /* --- compiling --------------------------------------------------------------------------- */
 
-static void an_adapter_is_compiled_once(void **state)
+TEST_F(place, an_adapter_is_compiled_once)
 {
     const place *p = *state;
     char first[PATH_MAX], second[PATH_MAX];
@@ -215,7 +207,7 @@ static void an_adapter_is_compiled_once(void **state)
     assert_int_equal(compilations(p), 1);
 }
 
-static void another_pytorch_in_the_same_folder_gets_an_adapter_of_its_own(void **state)
+TEST_F(place, another_pytorch_in_the_same_folder_gets_an_adapter_of_its_own)
 {
     const place *p = *state;
     char first[PATH_MAX], second[PATH_MAX];
@@ -226,7 +218,7 @@ static void another_pytorch_in_the_same_folder_gets_an_adapter_of_its_own(void *
     assert_int_equal(compilations(p), 2);
 }
 
-static void a_damaged_adapter_in_the_cache_is_compiled_anew(void **state)
+TEST_F(place, a_damaged_adapter_in_the_cache_is_compiled_anew)
 {
     const place *p = *state;
     char path[PATH_MAX];
@@ -239,7 +231,7 @@ static void a_damaged_adapter_in_the_cache_is_compiled_anew(void **state)
     assert_int_equal(compilations(p), 2);
 }
 
-static void an_adapter_that_was_cut_off_is_compiled_anew(void **state)
+TEST_F(place, an_adapter_that_was_cut_off_is_compiled_anew)
 {
     const place *p = *state;
     char path[PATH_MAX];
@@ -249,14 +241,14 @@ static void an_adapter_that_was_cut_off_is_compiled_anew(void **state)
     assert_int_equal(compilations(p), 2);
 }
 
-static void a_machine_without_a_compiler_is_told_what_to_set(void **state)
+TEST_F(place, a_machine_without_a_compiler_is_told_what_to_set)
 {
     setenv("CXX", "/no/such/compiler", 1);
     expect_failure(*state,
                    "/no/such/compiler cannot be started: No such file or directory; set CXX");
 }
 
-static void a_compiler_that_fails_leaves_nothing_in_the_cache(void **state)
+TEST_F(place, a_compiler_that_fails_leaves_nothing_in_the_cache)
 {
     const place *p = *state;
     setenv("CXX", "false", 1);
@@ -266,7 +258,7 @@ static void a_compiler_that_fails_leaves_nothing_in_the_cache(void **state)
     assert_int_equal(rmdir(folder), 0); /* it is empty */
 }
 
-static void options_of_the_compiler_are_not_part_of_its_name(void **state)
+TEST_F(place, options_of_the_compiler_are_not_part_of_its_name)
 {
     const place *p = *state;
     char path[PATH_MAX];
@@ -275,33 +267,8 @@ static void options_of_the_compiler_are_not_part_of_its_name(void **state)
     assert_int_equal(compilations(p), 1);
 }
 
-static void a_cache_that_cannot_be_made_is_named(void **state)
+TEST_F(place, a_cache_that_cannot_be_made_is_named)
 {
     setenv("XDG_CACHE_HOME", "/proc/no-folder-here", 1);
     expect_failure(*state, "/proc/no-folder-here/gmd");
-}
-
-#define PLACED(test) cmocka_unit_test_setup_teardown(test, open_place, close_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PLACED(a_folder_that_is_not_there_is_named),
-        PLACED(the_environment_names_the_folder_where_the_option_does_not),
-        PLACED(a_package_without_headers_is_told_by_the_first_that_is_missing),
-        PLACED(a_package_without_cuda_is_told_by_the_library_that_is_missing),
-        PLACED(python_without_torch_is_no_pytorch),
-        PLACED(no_python_is_no_pytorch),
-        PLACED(headers_of_the_packages_beside_pytorch_come_first),
-        PLACED(headers_that_are_not_whole_are_left_out),
-        PLACED(an_adapter_is_compiled_once),
-        PLACED(another_pytorch_in_the_same_folder_gets_an_adapter_of_its_own),
-        PLACED(a_damaged_adapter_in_the_cache_is_compiled_anew),
-        PLACED(an_adapter_that_was_cut_off_is_compiled_anew),
-        PLACED(a_machine_without_a_compiler_is_told_what_to_set),
-        PLACED(a_compiler_that_fails_leaves_nothing_in_the_cache),
-        PLACED(options_of_the_compiler_are_not_part_of_its_name),
-        PLACED(a_cache_that_cannot_be_made_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* One CUDA runtime in the process, and it is the one that gmd has chosen. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_runtime.h"
 #include "gmd_subject.h"
+#include "gmd_test.h"
 #include "gmd_torch.h"
 
 #include <stdio.h>
@@ -28,9 +22,8 @@ static gmd_status open_allocator(const char *spec, const char *adapter, gmd_erro
 
 /* Whatever PyTorch's libraries name as their search path (DT_RPATH), what is mapped is simulated.
  */
-static void pytorch_gets_the_simulated_runtime(void **state)
+TEST(pytorch_gets_the_simulated_runtime)
 {
-    (void)state;
     gmd_torch torch;
     char adapter[PATH_MAX], line[PATH_MAX + 200];
     gmd_error error = {""};
@@ -57,21 +50,11 @@ static void pytorch_gets_the_simulated_runtime(void **state)
     assert_true(simulated > 0 && pytorch > 0);
 }
 
-static void an_allocator_that_brings_a_runtime_of_its_own_is_refused(void **state)
+/* Last: what it loads stays in the process. */
+TEST(an_allocator_that_brings_a_runtime_of_its_own_is_refused)
 {
-    (void)state;
     gmd_error error = {""};
     assert_int_equal(open_allocator(GMD_TEST_STRANGER, NULL, &error), GMD_BAD_INPUT);
     assert_non_null(strstr(error.text, "libcudart.so.11.0"));
     assert_non_null(strstr(error.text, "past the simulated device"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pytorch_gets_the_simulated_runtime),
-        /* last: what it loads stays in the process */
-        cmocka_unit_test(an_allocator_that_brings_a_runtime_of_its_own_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

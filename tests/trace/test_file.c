@@ -41,30 +41,26 @@ static void assert_refuses(const void *data, size_t size, const char *part)
     assert_contains(error.text, part);
 }
 
-static void a_plain_file_is_read_as_it_is(void **state)
+TEST(a_plain_file_is_read_as_it_is)
 {
-    (void)state;
     assert_reads(text, sizeof text, text, sizeof text);
 }
 
-static void an_empty_file_has_no_content(void **state)
+TEST(an_empty_file_has_no_content)
 {
-    (void)state;
     assert_reads("", 0, "", 0);
 }
 
-static void gzip_is_told_by_its_magic_and_unpacked(void **state)
+TEST(gzip_is_told_by_its_magic_and_unpacked)
 {
-    (void)state;
     size_t size;
     uint8_t *packed = pack(text, sizeof text, &size);
     assert_reads(packed, size, text, sizeof text);
     free(packed);
 }
 
-static void content_larger_than_the_first_buffer_is_unpacked_whole(void **state)
+TEST(content_larger_than_the_first_buffer_is_unpacked_whole)
 {
-    (void)state;
     size_t size, large = 1 << 20;
     uint8_t *content = malloc(large);
     uint64_t random = 1;
@@ -77,9 +73,8 @@ static void content_larger_than_the_first_buffer_is_unpacked_whole(void **state)
     free(content);
 }
 
-static void members_that_follow_each_other_are_joined(void **state)
+TEST(members_that_follow_each_other_are_joined)
 {
-    (void)state;
     size_t first, second;
     uint8_t *a = pack("abc", 3, &first), *b = pack("defg", 4, &second), both[256];
     memcpy(both, a, first);
@@ -89,9 +84,8 @@ static void members_that_follow_each_other_are_joined(void **state)
     free(b);
 }
 
-static void zeros_after_the_last_member_are_padding(void **state)
+TEST(zeros_after_the_last_member_are_padding)
 {
-    (void)state;
     size_t size;
     uint8_t *packed = pack("abc", 3, &size), padded[256] = {0};
     memcpy(padded, packed, size);
@@ -99,9 +93,8 @@ static void zeros_after_the_last_member_are_padding(void **state)
     free(packed);
 }
 
-static void other_bytes_after_the_last_member_are_refused_with_their_place(void **state)
+TEST(other_bytes_after_the_last_member_are_refused_with_their_place)
 {
-    (void)state;
     size_t size;
     uint8_t *packed = pack("abc", 3, &size), more[256];
     memcpy(more, packed, size);
@@ -112,9 +105,8 @@ static void other_bytes_after_the_last_member_are_refused_with_their_place(void 
     free(packed);
 }
 
-static void every_truncation_of_gzip_data_is_refused(void **state)
+TEST(every_truncation_of_gzip_data_is_refused)
 {
-    (void)state;
     size_t size;
     uint8_t *packed = pack(text, sizeof text, &size);
     for (size_t cut = 2; cut < size; cut++) {
@@ -130,9 +122,8 @@ static void every_truncation_of_gzip_data_is_refused(void **state)
     free(packed);
 }
 
-static void a_changed_byte_of_the_content_is_corrupt_data(void **state)
+TEST(a_changed_byte_of_the_content_is_corrupt_data)
 {
-    (void)state;
     size_t size;
     uint8_t *packed = pack(text, sizeof text, &size);
     packed[size - 6] ^= 1; /* the checksum */
@@ -140,9 +131,8 @@ static void a_changed_byte_of_the_content_is_corrupt_data(void **state)
     free(packed);
 }
 
-static void content_of_exactly_the_limit_is_read(void **state)
+TEST(content_of_exactly_the_limit_is_read)
 {
-    (void)state;
     size_t size, out_size;
     uint8_t *packed = pack(text, sizeof text, &size), *out;
     assert_int_equal(gmd_unpack(packed, size, sizeof text, "x", &out, &out_size, NULL), GMD_OK);
@@ -151,9 +141,8 @@ static void content_of_exactly_the_limit_is_read(void **state)
     free(packed);
 }
 
-static void content_over_the_limit_is_refused(void **state)
+TEST(content_over_the_limit_is_refused)
 {
-    (void)state;
     size_t size, out_size;
     uint8_t *packed = pack(text, sizeof text, &size), *out;
     gmd_error error = {""};
@@ -163,9 +152,8 @@ static void content_over_the_limit_is_refused(void **state)
     free(packed);
 }
 
-static void a_bomb_is_refused_without_being_unpacked(void **state)
+TEST(a_bomb_is_refused_without_being_unpacked)
 {
-    (void)state;
     size_t size, out_size, large = 64 << 20;
     uint8_t *zeros = calloc(large, 1), *packed = pack(zeros, large, &size), *out;
     assert_true(size < large / 900);
@@ -174,9 +162,8 @@ static void a_bomb_is_refused_without_being_unpacked(void **state)
     free(zeros);
 }
 
-static void a_folder_is_refused(void **state)
+TEST(a_folder_is_refused)
 {
-    (void)state;
     uint8_t *out;
     size_t size;
     gmd_error error = {""};
@@ -184,33 +171,11 @@ static void a_folder_is_refused(void **state)
     assert_contains(error.text, "is a directory");
 }
 
-static void a_missing_file_is_named(void **state)
+TEST(a_missing_file_is_named)
 {
-    (void)state;
     uint8_t *out;
     size_t size;
     gmd_error error = {""};
     assert_int_equal(gmd_file_read("no/such/file", &out, &size, &error), GMD_BAD_INPUT);
     assert_contains(error.text, "no/such/file: cannot be opened");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_file_is_read_as_it_is),
-        cmocka_unit_test(an_empty_file_has_no_content),
-        cmocka_unit_test(gzip_is_told_by_its_magic_and_unpacked),
-        cmocka_unit_test(content_larger_than_the_first_buffer_is_unpacked_whole),
-        cmocka_unit_test(members_that_follow_each_other_are_joined),
-        cmocka_unit_test(zeros_after_the_last_member_are_padding),
-        cmocka_unit_test(other_bytes_after_the_last_member_are_refused_with_their_place),
-        cmocka_unit_test(every_truncation_of_gzip_data_is_refused),
-        cmocka_unit_test(a_changed_byte_of_the_content_is_corrupt_data),
-        cmocka_unit_test(content_of_exactly_the_limit_is_read),
-        cmocka_unit_test(content_over_the_limit_is_refused),
-        cmocka_unit_test(a_bomb_is_refused_without_being_unpacked),
-        cmocka_unit_test(a_folder_is_refused),
-        cmocka_unit_test(a_missing_file_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* Whose doing a run of freed segments was: the rules of docs/replay.md one by one, and what the
  * model of the recorded cache says that a request gives back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "free_runs.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 #include "recorded_cache.h"
 
 #include <stdlib.h>
@@ -21,88 +15,75 @@
 #define RUN(...)     BEFORE(NEW_MEMORY, __VA_ARGS__)
 #define REFUSED(...) BEFORE(REFUSAL, __VA_ARGS__)
 
-static void what_is_given_back_between_pages_is_the_requests(void **state)
+TEST(what_is_given_back_between_pages_is_the_requests)
 {
-    (void)state;
     assert_int_equal(run_judge(RUN(.is_between_pages = true)), RUN_OF_REQUEST);
 }
 
-static void with_no_request_after_it_the_job_emptied_its_cache(void **state)
+TEST(with_no_request_after_it_the_job_emptied_its_cache)
 {
-    (void)state;
     run_facts alone = {.follower = FOLLOWED_BY_NOTHING};
     assert_int_equal(run_judge(&alone), RUN_EMPTY_CACHE);
 }
 
-static void an_empty_cache_goes_on_with_the_next_device(void **state)
+TEST(an_empty_cache_goes_on_with_the_next_device)
 {
-    (void)state;
     assert_int_equal(run_judge(RUN(.continues = true, .is_planned = true, .plan_has_retry = true)),
                      RUN_EMPTY_CACHE);
 }
 
-static void a_refused_request_gave_its_cache_back(void **state)
+TEST(a_refused_request_gave_its_cache_back)
 {
-    (void)state;
     assert_int_equal(run_judge(REFUSED(.knows_limit = false)), RUN_OF_REQUEST);
 }
 
-static void unless_it_would_have_done_so_in_another_order(void **state)
+TEST(unless_it_would_have_done_so_in_another_order)
 {
-    (void)state;
     assert_int_equal(run_judge(REFUSED(.knows_limit = true)), RUN_EMPTY_CACHE);
 }
 
-static void a_segment_that_would_have_served_was_gone_before(void **state)
+TEST(a_segment_that_would_have_served_was_gone_before)
 {
-    (void)state;
     assert_int_equal(
         run_judge(RUN(.would_have_served = true, .is_planned = true, .plan_has_retry = true)),
         RUN_EMPTY_CACHE);
 }
 
-static void a_part_of_the_cache_is_the_requests(void **state)
+TEST(a_part_of_the_cache_is_the_requests)
 {
-    (void)state;
     run_facts part = {.follower = FOLLOWED_BY_NEW_MEMORY};
     assert_int_equal(run_judge(&part), RUN_OF_REQUEST);
 }
 
-static void a_count_of_retries_that_rose_tells_a_retry(void **state)
+TEST(a_count_of_retries_that_rose_tells_a_retry)
 {
-    (void)state;
     assert_int_equal(run_judge(RUN(.knows_retries = true, .has_retried = true)), RUN_OF_REQUEST);
 }
 
-static void a_count_of_retries_that_did_not_rise_tells_an_empty_cache(void **state)
+TEST(a_count_of_retries_that_did_not_rise_tells_an_empty_cache)
 {
-    (void)state;
     assert_int_equal(
         run_judge(RUN(.knows_retries = true, .is_planned = true, .plan_has_retry = true)),
         RUN_EMPTY_CACHE);
 }
 
-static void or_a_collection_which_is_no_retry(void **state)
+TEST(or_a_collection_which_is_no_retry)
 {
-    (void)state;
     assert_int_equal(run_judge(RUN(.knows_retries = true, .is_planned = true)), RUN_OF_REQUEST);
 }
 
-static void what_the_request_would_not_have_given_back_is_an_empty_cache(void **state)
+TEST(what_the_request_would_not_have_given_back_is_an_empty_cache)
 {
-    (void)state;
     assert_int_equal(run_judge(RUN(.knows_limit = true)), RUN_EMPTY_CACHE);
 }
 
-static void what_it_would_have_given_back_without_a_retry_is_its_own(void **state)
+TEST(what_it_would_have_given_back_without_a_retry_is_its_own)
 {
-    (void)state;
     assert_int_equal(run_judge(RUN(.knows_limit = true, .is_planned = true)), RUN_OF_REQUEST);
 }
 
-static void a_retry_and_an_empty_cache_can_look_the_same(void **state)
+TEST(a_retry_and_an_empty_cache_can_look_the_same)
 {
-    (void)state;
     assert_int_equal(
         run_judge(RUN(.knows_limit = true, .is_planned = true, .plan_has_retry = true)),
         RUN_EITHER);
@@ -167,9 +148,8 @@ static void expect(fixture *f, const char *segments)
     close_fixture(f);
 }
 
-static void within_the_limit_nothing_is_given_back(void **state)
+TEST(within_the_limit_nothing_is_given_back)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     cache(&f, 0, 40, 1);
@@ -178,9 +158,8 @@ static void within_the_limit_nothing_is_given_back(void **state)
     expect(&f, "");
 }
 
-static void at_the_limit_the_whole_cache_is_given_back_in_the_pools_order(void **state)
+TEST(at_the_limit_the_whole_cache_is_given_back_in_the_pools_order)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     cache(&f, 0, 1, 1);  /* small: after the large ones */
@@ -192,9 +171,8 @@ static void at_the_limit_the_whole_cache_is_given_back_in_the_pools_order(void *
     expect(&f, "3210");
 }
 
-static void a_segment_with_a_block_is_not_given_back(void **state)
+TEST(a_segment_with_a_block_is_not_given_back)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     cache(&f, 0, 40, 1);
@@ -204,9 +182,8 @@ static void a_segment_with_a_block_is_not_given_back(void **state)
     expect(&f, "1");
 }
 
-static void of_the_garbage_what_has_been_cached_long_is_collected(void **state)
+TEST(of_the_garbage_what_has_been_cached_long_is_collected)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     f.settings.gc_threshold = 0.5;
@@ -218,9 +195,8 @@ static void of_the_garbage_what_has_been_cached_long_is_collected(void **state)
     expect(&f, "01");
 }
 
-static void small_segments_are_no_garbage(void **state)
+TEST(small_segments_are_no_garbage)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     f.settings.gc_threshold = 0.1;
@@ -229,9 +205,8 @@ static void small_segments_are_no_garbage(void **state)
     expect(&f, "");
 }
 
-static void a_collection_that_is_not_enough_is_followed_by_the_rest(void **state)
+TEST(a_collection_that_is_not_enough_is_followed_by_the_rest)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     f.settings.gc_threshold = 0.9;
@@ -242,9 +217,8 @@ static void a_collection_that_is_not_enough_is_followed_by_the_rest(void **state
     expect(&f, "01");
 }
 
-static void the_smallest_oversize_segment_that_is_enough_is_released(void **state)
+TEST(the_smallest_oversize_segment_that_is_enough_is_released)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     f.settings.max_split_bytes = 50 * GMD_MIB;
@@ -257,9 +231,8 @@ static void the_smallest_oversize_segment_that_is_enough_is_released(void **stat
     expect(&f, "1");
 }
 
-static void else_the_largest_ones_until_they_are(void **state)
+TEST(else_the_largest_ones_until_they_are)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     f.settings.max_split_bytes = 50 * GMD_MIB;
@@ -270,9 +243,8 @@ static void else_the_largest_ones_until_they_are(void **state)
     expect(&f, "21");
 }
 
-static void other_streams_oversize_segments_are_left(void **state)
+TEST(other_streams_oversize_segments_are_left)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     f.settings.max_split_bytes = 50 * GMD_MIB;
@@ -285,9 +257,8 @@ static void other_streams_oversize_segments_are_left(void **state)
 /* A late free leaves the segment cached when the request has looked, collected and released
  * already.
  */
-static void what_the_retry_waited_for_is_no_oversize_segment_before(void **state)
+TEST(what_the_retry_waited_for_is_no_oversize_segment_before)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     f.settings.max_split_bytes = 50 * GMD_MIB;
@@ -304,18 +275,16 @@ static void what_the_retry_waited_for_is_no_oversize_segment_before(void **state
 
 /* --- sizes under settings ------------------------------------------------------------------ */
 
-static void requests_are_rounded_as_the_settings_say(void **state)
+TEST(requests_are_rounded_as_the_settings_say)
 {
-    (void)state;
     gmd_snapshot snapshot = {.settings = {.roundup_divisions = {4, 0}}};
     recorded_settings s = recorded_settings_of(&snapshot);
     assert_int_equal(recorded_block_size(&s, GMD_MIB + 1), GMD_MIB / 4 * 5);
     assert_int_equal(recorded_block_size(&s, 5 * GMD_MIB + 1), 5 * GMD_MIB + 512);
 }
 
-static void the_string_of_settings_tells_what_the_values_do_not(void **state)
+TEST(the_string_of_settings_tells_what_the_values_do_not)
 {
-    (void)state;
     char conf[] = "large_segment_size_mb:64, max_split_size_mb:40,garbage_collection_threshold:0.6";
     gmd_snapshot snapshot = {.conf = conf};
     recorded_settings s = recorded_settings_of(&snapshot);
@@ -324,46 +293,12 @@ static void the_string_of_settings_tells_what_the_values_do_not(void **state)
     assert_true(s.gc_threshold > 0.59 && s.gc_threshold < 0.61);
 }
 
-static void an_oversize_segment_serves_no_request_below_that_size(void **state)
+TEST(an_oversize_segment_serves_no_request_below_that_size)
 {
-    (void)state;
     char conf[] = "max_split_size_mb:40";
     gmd_snapshot snapshot = {.conf = conf};
     recorded_settings s = recorded_settings_of(&snapshot);
     assert_false(recorded_serves(&s, 50 * GMD_MIB, 30 * GMD_MIB));
     assert_true(recorded_serves(&s, 50 * GMD_MIB, 45 * GMD_MIB));
     assert_false(recorded_serves(&s, 65 * GMD_MIB, 45 * GMD_MIB)); /* wastes 20 MiB */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_given_back_between_pages_is_the_requests),
-        cmocka_unit_test(with_no_request_after_it_the_job_emptied_its_cache),
-        cmocka_unit_test(an_empty_cache_goes_on_with_the_next_device),
-        cmocka_unit_test(a_refused_request_gave_its_cache_back),
-        cmocka_unit_test(unless_it_would_have_done_so_in_another_order),
-        cmocka_unit_test(a_segment_that_would_have_served_was_gone_before),
-        cmocka_unit_test(a_part_of_the_cache_is_the_requests),
-        cmocka_unit_test(a_count_of_retries_that_rose_tells_a_retry),
-        cmocka_unit_test(a_count_of_retries_that_did_not_rise_tells_an_empty_cache),
-        cmocka_unit_test(or_a_collection_which_is_no_retry),
-        cmocka_unit_test(what_the_request_would_not_have_given_back_is_an_empty_cache),
-        cmocka_unit_test(what_it_would_have_given_back_without_a_retry_is_its_own),
-        cmocka_unit_test(a_retry_and_an_empty_cache_can_look_the_same),
-        cmocka_unit_test(within_the_limit_nothing_is_given_back),
-        cmocka_unit_test(at_the_limit_the_whole_cache_is_given_back_in_the_pools_order),
-        cmocka_unit_test(a_segment_with_a_block_is_not_given_back),
-        cmocka_unit_test(of_the_garbage_what_has_been_cached_long_is_collected),
-        cmocka_unit_test(small_segments_are_no_garbage),
-        cmocka_unit_test(a_collection_that_is_not_enough_is_followed_by_the_rest),
-        cmocka_unit_test(the_smallest_oversize_segment_that_is_enough_is_released),
-        cmocka_unit_test(else_the_largest_ones_until_they_are),
-        cmocka_unit_test(other_streams_oversize_segments_are_left),
-        cmocka_unit_test(what_the_retry_waited_for_is_no_oversize_segment_before),
-        cmocka_unit_test(requests_are_rounded_as_the_settings_say),
-        cmocka_unit_test(the_string_of_settings_tells_what_the_values_do_not),
-        cmocka_unit_test(an_oversize_segment_serves_no_request_below_that_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

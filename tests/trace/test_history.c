@@ -1,14 +1,8 @@
 /* The requests behind a snapshot's events: what is inferred, and what is refused as contradictory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "gmd_history.h"
 #include "gmd_size.h"
+#include "gmd_test.h"
 
 #include <string.h>
 
@@ -102,9 +96,8 @@ static void expect_ops(const gmd_history *h, const char *ops)
     assert_string_equal(got, ops);
 }
 
-static void a_segment_belongs_to_the_allocation_after_it(void **state)
+TEST(a_segment_belongs_to_the_allocation_after_it)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), ALLOC(0));
     expect_ops(&h, "afa");
@@ -114,9 +107,8 @@ static void a_segment_belongs_to_the_allocation_after_it(void **state)
     gmd_history_free(&h);
 }
 
-static void freed_segments_without_an_allocation_are_an_empty_cache(void **state)
+TEST(freed_segments_without_an_allocation_are_an_empty_cache)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
           REQUESTED(1), COMPLETED(1));
@@ -127,9 +119,8 @@ static void freed_segments_without_an_allocation_are_an_empty_cache(void **state
     gmd_history_free(&h);
 }
 
-static void freed_segments_at_the_limit_belong_to_the_retry(void **state)
+TEST(freed_segments_at_the_limit_belong_to_the_retry)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 2 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
           GIVEN(0), MADE(2), ALLOC(2));
@@ -139,9 +130,8 @@ static void freed_segments_at_the_limit_belong_to_the_retry(void **state)
     gmd_history_free(&h);
 }
 
-static void a_segment_that_would_have_served_the_request_was_gone_before_it(void **state)
+TEST(a_segment_that_would_have_served_the_request_was_gone_before_it)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 2 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
           GIVEN(0), MADE(0), ALLOC(0));
@@ -149,9 +139,8 @@ static void a_segment_that_would_have_served_the_request_was_gone_before_it(void
     gmd_history_free(&h);
 }
 
-static void with_room_below_the_limit_the_job_emptied_its_cache(void **state)
+TEST(with_room_below_the_limit_the_job_emptied_its_cache)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 9 * SEGMENT, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),
           GIVEN(0), MADE(2), ALLOC(2));
@@ -159,9 +148,8 @@ static void with_room_below_the_limit_the_job_emptied_its_cache(void **state)
     gmd_history_free(&h);
 }
 
-static void a_limit_is_inferred_that_explains_the_retry(void **state)
+TEST(a_limit_is_inferred_that_explains_the_retry)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
           MADE(2), ALLOC(2));
@@ -171,9 +159,8 @@ static void a_limit_is_inferred_that_explains_the_retry(void **state)
     gmd_history_free(&h);
 }
 
-static void an_out_of_memory_bounds_the_limit_from_above(void **state)
+TEST(an_out_of_memory_bounds_the_limit_from_above)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), OOM);
     expect_ops(&h, "aaa");
@@ -183,9 +170,8 @@ static void an_out_of_memory_bounds_the_limit_from_above(void **state)
     gmd_history_free(&h);
 }
 
-static void a_limit_that_changed_is_told(void **state)
+TEST(a_limit_that_changed_is_told)
 {
-    (void)state;
     gmd_history changed, steady;
     BUILD(&changed, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0),
           OOM);
@@ -196,9 +182,8 @@ static void a_limit_that_changed_is_told(void **state)
     gmd_history_free(&steady);
 }
 
-static void freed_segments_before_an_out_of_memory_belong_to_it(void **state)
+TEST(freed_segments_before_an_out_of_memory_belong_to_it)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0), OOM);
     expect_ops(&h, "afa");
@@ -214,9 +199,8 @@ static void freed_segments_before_an_out_of_memory_belong_to_it(void **state)
         COMPLETED(0), GIVEN(0), MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0),  \
         GIVEN(0), MADE(2), ALLOC(2)
 
-static void the_recorders_count_of_retries_decides(void **state)
+TEST(the_recorders_count_of_retries_decides)
 {
-    (void)state;
     gmd_history one, none;
     BUILD_KNOWING(&one, 0, 1, MANY_OWN_RUNS);
     BUILD_KNOWING(&none, 0, 0, MANY_OWN_RUNS);
@@ -227,9 +211,8 @@ static void the_recorders_count_of_retries_decides(void **state)
     gmd_history_free(&none);
 }
 
-static void without_that_count_the_proportions_decide(void **state)
+TEST(without_that_count_the_proportions_decide)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, MANY_OWN_RUNS);
     assert_int_equal(h.limit_bytes, 0);
@@ -242,9 +225,8 @@ static gmd_snapshot_event on_device(gmd_snapshot_event e, uint8_t device)
     return e;
 }
 
-static void events_of_two_devices_may_interleave(void **state)
+TEST(events_of_two_devices_may_interleave)
 {
-    (void)state;
     gmd_history h;
     const gmd_snapshot_event plain[] = {MADE(0), ALLOC(0), REQUESTED(0), COMPLETED(0), GIVEN(0),
                                         MADE(1), ALLOC(1), REQUESTED(1), COMPLETED(1), GIVEN(1)};
@@ -264,9 +246,8 @@ static void events_of_two_devices_may_interleave(void **state)
 }
 
 /* Device 1 keeps what it has cached: an empty_cache() would not have left it. */
-static void what_other_devices_keep_tells_a_retry(void **state)
+TEST(what_other_devices_keep_tells_a_retry)
 {
-    (void)state;
     gmd_history h;
     gmd_snapshot_event events[] = {MADE(5),  ALLOC(5), REQUESTED(5), COMPLETED(5), MADE(0),
                                    ALLOC(0), MADE(1),  ALLOC(1),     REQUESTED(0), COMPLETED(0),
@@ -285,9 +266,8 @@ static void what_other_devices_keep_tells_a_retry(void **state)
     gmd_history_free(&h);
 }
 
-static void streams_are_numbered_by_their_handles(void **state)
+TEST(streams_are_numbered_by_their_handles)
 {
-    (void)state;
     gmd_history h;
     gmd_snapshot_event events[] = {MADE(0), ALLOC(0), MADE(1), ALLOC(1), MADE(2), ALLOC(2)};
     const uint64_t handles[] = {900, 900, 300, 300, 0, 0};
@@ -303,9 +283,8 @@ static void streams_are_numbered_by_their_handles(void **state)
     gmd_history_free(&h);
 }
 
-static void a_free_that_completes_later_is_counted_with_its_place(void **state)
+TEST(a_free_that_completes_later_is_counted_with_its_place)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), REQUESTED(1), COMPLETED(1),
           COMPLETED(0));
@@ -314,9 +293,8 @@ static void a_free_that_completes_later_is_counted_with_its_place(void **state)
     gmd_history_free(&h);
 }
 
-static void a_free_from_before_the_recording_is_left_out_and_counted(void **state)
+TEST(a_free_from_before_the_recording_is_left_out_and_counted)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, REQUESTED(7), COMPLETED(7), MADE(0), ALLOC(0));
     expect_ops(&h, "a");
@@ -325,9 +303,8 @@ static void a_free_from_before_the_recording_is_left_out_and_counted(void **stat
     gmd_history_free(&h);
 }
 
-static void a_segment_from_before_the_recording_is_counted(void **state)
+TEST(a_segment_from_before_the_recording_is_counted)
 {
-    (void)state;
     gmd_history h;
     BUILD(&h, 0, MADE(0), ALLOC(0), GIVEN(7));
     assert_int_equal(h.orphan_segments, 1);
@@ -335,9 +312,8 @@ static void a_segment_from_before_the_recording_is_counted(void **state)
     gmd_history_free(&h);
 }
 
-static void contradictions_are_refused_with_event_and_request(void **state)
+TEST(contradictions_are_refused_with_event_and_request)
 {
-    (void)state;
     gmd_snapshot_event other_size = REQUESTED(0), other_stream = ALLOC(0);
     other_size.size += 512;
     other_stream.stream = 5;
@@ -359,9 +335,8 @@ static void contradictions_are_refused_with_event_and_request(void **state)
 #define GARBAGE_0                                                                                  \
     MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), COMPLETED(0), GIVEN(0), MADE(2), ALLOC(2)
 
-static void garbage_is_collected_above_the_threshold_of_the_limit(void **state)
+TEST(garbage_is_collected_above_the_threshold_of_the_limit)
 {
-    (void)state;
     gmd_history above, below;
     BUILD_UNDER(&above, "garbage_collection_threshold:0.3", 6 * SEGMENT, GARBAGE_0);
     BUILD_UNDER(&below, "garbage_collection_threshold:0.6", 6 * SEGMENT, GARBAGE_0);
@@ -371,9 +346,8 @@ static void garbage_is_collected_above_the_threshold_of_the_limit(void **state)
     gmd_history_free(&below);
 }
 
-static void a_collection_tells_how_high_the_limit_is_at_most(void **state)
+TEST(a_collection_tells_how_high_the_limit_is_at_most)
 {
-    (void)state;
     gmd_history h; /* 0 was given back and 1, as old, was not: no empty_cache() */
     BUILD_UNDER(&h, "garbage_collection_threshold:0.4", 0, MADE(0), ALLOC(0), MADE(1), ALLOC(1),
                 MADE(2), ALLOC(2), REQUESTED(0), COMPLETED(0), REQUESTED(1), COMPLETED(1), GIVEN(0),
@@ -383,9 +357,8 @@ static void a_collection_tells_how_high_the_limit_is_at_most(void **state)
     gmd_history_free(&h);
 }
 
-static void the_operations_tell_a_retry_from_an_empty_cache(void **state)
+TEST(the_operations_tell_a_retry_from_an_empty_cache)
 {
-    (void)state;
     gmd_snapshot_event events[] = {GARBAGE_0};
     gmd_snapshot snapshot = {.events = events,
                              .event_count = sizeof events / sizeof *events,
@@ -409,8 +382,6 @@ static void the_operations_tell_a_retry_from_an_empty_cache(void **state)
     }
 }
 
-/* --- expandable segments ------------------------------------------------------------------ */
-
 #define PAGES(kind, first, n)                                                                      \
     {                                                                                              \
         .action = GMD_ACTION_SEGMENT_##kind, .address = AT(first), .size = (n)*SEGMENT             \
@@ -421,66 +392,9 @@ static void the_operations_tell_a_retry_from_an_empty_cache(void **state)
     }
 #define EXPANDABLE "expandable_segments:True"
 
-static void pages_belong_to_the_allocation_after_them(void **state)
-{
-    (void)state;
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), PAGES(MAP, 1, 2), OF_PAGE(ALLOC, 0));
-    expect_ops(&h, "a");
-    assert_int_equal(h.recorded[0].call_count, 2);
-    assert_true(h.calls[1].is_mapping && !h.calls[1].is_free);
-    gmd_history_free(&h);
-}
-
-static void pages_unmapped_for_a_retry_belong_to_it(void **state)
-{
-    (void)state;
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
-               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1),
-               PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0));
-    expect_ops(&h, "afa");
-    assert_true(h.calls[h.recorded[2].first_call].is_free);
-    gmd_history_free(&h);
-}
-
-static void pages_unmapped_on_their_own_are_an_empty_cache(void **state)
-{
-    (void)state;
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
-               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1));
-    expect_ops(&h, "afe");
-    gmd_history_free(&h);
-}
-
-static void the_first_page_of_a_segment_tells_where_it_begins(void **state)
-{
-    (void)state;
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 1, 1),
-               OF_PAGE(ALLOC, 1), PAGES(MAP, 50, 1), OF_PAGE(ALLOC, 50));
-    assert_true(h.calls[0].opens_segment);
-    assert_false(h.calls[1].opens_segment);
-    assert_true(h.calls[2].opens_segment);
-    gmd_history_free(&h);
-}
-
-static void a_segment_whose_last_page_is_unmapped_begins_anew(void **state)
-{
-    (void)state;
-    gmd_history h;
-    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
-               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1),
-               PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0));
-    assert_true(h.calls[2].opens_segment);
-    gmd_history_free(&h);
-}
-
 /* Served from the cache after an empty_cache() it would be no request that gave pages back. */
-static void a_retry_may_be_served_by_what_it_waited_for_with_no_new_page(void **state)
+TEST(a_retry_may_be_served_by_what_it_waited_for_with_no_new_page)
 {
-    (void)state;
     gmd_history h;
     BUILD_UNDER(&h, EXPANDABLE, 2 * SEGMENT, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 1, 1),
                 OF_PAGE(ALLOC, 1), OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_REQUESTED, 1),
@@ -491,9 +405,8 @@ static void a_retry_may_be_served_by_what_it_waited_for_with_no_new_page(void **
 }
 
 /* A segment that is gone left its addresses to others. */
-static void reservations_are_as_near_as_two_of_the_same_time(void **state)
+TEST(reservations_are_as_near_as_two_of_the_same_time)
 {
-    (void)state;
     gmd_history h;
     BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 50, 1),
                OF_PAGE(ALLOC, 50), OF_PAGE(FREE_REQUESTED, 50), OF_PAGE(FREE_COMPLETED, 50),
@@ -502,11 +415,63 @@ static void reservations_are_as_near_as_two_of_the_same_time(void **state)
     gmd_history_free(&h);
 }
 
+/* --- expandable segments ------------------------------------------------------------------ */
+
+TEST(pages_belong_to_the_allocation_after_them)
+{
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), PAGES(MAP, 1, 2), OF_PAGE(ALLOC, 0));
+    expect_ops(&h, "a");
+    assert_int_equal(h.recorded[0].call_count, 2);
+    assert_true(h.calls[1].is_mapping && !h.calls[1].is_free);
+    gmd_history_free(&h);
+}
+
+TEST(pages_unmapped_for_a_retry_belong_to_it)
+{
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1),
+               PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0));
+    expect_ops(&h, "afa");
+    assert_true(h.calls[h.recorded[2].first_call].is_free);
+    gmd_history_free(&h);
+}
+
+TEST(pages_unmapped_on_their_own_are_an_empty_cache)
+{
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1));
+    expect_ops(&h, "afe");
+    gmd_history_free(&h);
+}
+
+TEST(the_first_page_of_a_segment_tells_where_it_begins)
+{
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0), PAGES(MAP, 1, 1),
+               OF_PAGE(ALLOC, 1), PAGES(MAP, 50, 1), OF_PAGE(ALLOC, 50));
+    assert_true(h.calls[0].opens_segment);
+    assert_false(h.calls[1].opens_segment);
+    assert_true(h.calls[2].opens_segment);
+    gmd_history_free(&h);
+}
+
+TEST(a_segment_whose_last_page_is_unmapped_begins_anew)
+{
+    gmd_history h;
+    BUILD_WITH(&h, EXPANDABLE, false, PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0),
+               OF_PAGE(FREE_REQUESTED, 0), OF_PAGE(FREE_COMPLETED, 0), PAGES(UNMAP, 0, 1),
+               PAGES(MAP, 0, 1), OF_PAGE(ALLOC, 0));
+    assert_true(h.calls[2].opens_segment);
+    gmd_history_free(&h);
+}
+
 /* --- frees that waited -------------------------------------------------------------------- */
 
-static void a_free_that_waited_waits_again_until_the_allocation_that_completed_it(void **state)
+TEST(a_free_that_waited_waits_again_until_the_allocation_that_completed_it)
 {
-    (void)state;
     gmd_history h;
     BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), MADE(2),
                ALLOC(2), COMPLETED(0), ALLOC(0));
@@ -518,9 +483,8 @@ static void a_free_that_waited_waits_again_until_the_allocation_that_completed_i
     gmd_history_free(&h);
 }
 
-static void frees_that_overtake_each_other_wait_for_different_streams(void **state)
+TEST(frees_that_overtake_each_other_wait_for_different_streams)
 {
-    (void)state;
     gmd_history h;
     BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), REQUESTED(1),
                MADE(2), ALLOC(2), COMPLETED(1), ALLOC(1), COMPLETED(0), ALLOC(0));
@@ -529,9 +493,8 @@ static void frees_that_overtake_each_other_wait_for_different_streams(void **sta
     gmd_history_free(&h);
 }
 
-static void a_wait_that_a_retry_ended_lasts_until_the_retry(void **state)
+TEST(a_wait_that_a_retry_ended_lasts_until_the_retry)
 {
-    (void)state;
     gmd_history h; /* its completion comes with the segment that the refused request gave back */
     BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(1), REQUESTED(0),
                COMPLETED(1), COMPLETED(0), GIVEN(0), GIVEN(1), OOM);
@@ -540,9 +503,8 @@ static void a_wait_that_a_retry_ended_lasts_until_the_retry(void **state)
     gmd_history_free(&h);
 }
 
-static void a_wait_that_nothing_else_ended_was_ended_by_an_empty_cache(void **state)
+TEST(a_wait_that_nothing_else_ended_was_ended_by_an_empty_cache)
 {
-    (void)state;
     gmd_history h;
     BUILD_WITH(&h, NULL, true, MADE(0), ALLOC(0), MADE(1), ALLOC(1), REQUESTED(0), ALLOC(2),
                COMPLETED(0), REQUESTED(1), COMPLETED(1));
@@ -551,9 +513,8 @@ static void a_wait_that_nothing_else_ended_was_ended_by_an_empty_cache(void **st
 }
 
 /* Both events of a free come from one call, but for a wait: the time between them tells. */
-static void a_free_that_the_next_request_waited_for_is_told_by_the_clock(void **state)
+TEST(a_free_that_the_next_request_waited_for_is_told_by_the_clock)
 {
-    (void)state;
     gmd_snapshot_event waited = COMPLETED(0), prompt = COMPLETED(0);
     waited.time_us = 900;
     gmd_history slow, quick;
@@ -565,44 +526,4 @@ static void a_free_that_the_next_request_waited_for_is_told_by_the_clock(void **
     expect_ops(&quick, "aaurfa>afa");
     gmd_history_free(&slow);
     gmd_history_free(&quick);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_segment_belongs_to_the_allocation_after_it),
-        cmocka_unit_test(freed_segments_without_an_allocation_are_an_empty_cache),
-        cmocka_unit_test(freed_segments_at_the_limit_belong_to_the_retry),
-        cmocka_unit_test(a_segment_that_would_have_served_the_request_was_gone_before_it),
-        cmocka_unit_test(with_room_below_the_limit_the_job_emptied_its_cache),
-        cmocka_unit_test(a_limit_is_inferred_that_explains_the_retry),
-        cmocka_unit_test(an_out_of_memory_bounds_the_limit_from_above),
-        cmocka_unit_test(a_limit_that_changed_is_told),
-        cmocka_unit_test(freed_segments_before_an_out_of_memory_belong_to_it),
-        cmocka_unit_test(the_recorders_count_of_retries_decides),
-        cmocka_unit_test(without_that_count_the_proportions_decide),
-        cmocka_unit_test(events_of_two_devices_may_interleave),
-        cmocka_unit_test(what_other_devices_keep_tells_a_retry),
-        cmocka_unit_test(streams_are_numbered_by_their_handles),
-        cmocka_unit_test(a_free_that_completes_later_is_counted_with_its_place),
-        cmocka_unit_test(a_free_from_before_the_recording_is_left_out_and_counted),
-        cmocka_unit_test(a_segment_from_before_the_recording_is_counted),
-        cmocka_unit_test(contradictions_are_refused_with_event_and_request),
-        cmocka_unit_test(garbage_is_collected_above_the_threshold_of_the_limit),
-        cmocka_unit_test(a_collection_tells_how_high_the_limit_is_at_most),
-        cmocka_unit_test(the_operations_tell_a_retry_from_an_empty_cache),
-        cmocka_unit_test(a_retry_may_be_served_by_what_it_waited_for_with_no_new_page),
-        cmocka_unit_test(reservations_are_as_near_as_two_of_the_same_time),
-        cmocka_unit_test(pages_belong_to_the_allocation_after_them),
-        cmocka_unit_test(pages_unmapped_for_a_retry_belong_to_it),
-        cmocka_unit_test(pages_unmapped_on_their_own_are_an_empty_cache),
-        cmocka_unit_test(the_first_page_of_a_segment_tells_where_it_begins),
-        cmocka_unit_test(a_segment_whose_last_page_is_unmapped_begins_anew),
-        cmocka_unit_test(a_free_that_waited_waits_again_until_the_allocation_that_completed_it),
-        cmocka_unit_test(frees_that_overtake_each_other_wait_for_different_streams),
-        cmocka_unit_test(a_wait_that_a_retry_ended_lasts_until_the_retry),
-        cmocka_unit_test(a_wait_that_nothing_else_ended_was_ended_by_an_empty_cache),
-        cmocka_unit_test(a_free_that_the_next_request_waited_for_is_told_by_the_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,9 +78,8 @@ static text long_trace(void)
     return t;
 }
 
-static void a_text_trace_is_read_or_refused(void **state)
+TEST(a_text_trace_is_read_or_refused)
 {
-    (void)state;
     text t = long_trace();
     assert_survives(read_trace, &t);
     free(t.data);
@@ -95,9 +94,8 @@ static gmd_status write_trace(const void *from, gmd_error *error)
     return status;
 }
 
-static void a_trace_is_written_or_refused(void **state)
+TEST(a_trace_is_written_or_refused)
 {
-    (void)state;
     gmd_error error = {""};
     gmd_trace trace;
     text t = long_trace();
@@ -117,9 +115,8 @@ static gmd_status copy_schedule(const void *from, gmd_error *error)
     return status;
 }
 
-static void a_schedule_is_copied_or_refused(void **state)
+TEST(a_schedule_is_copied_or_refused)
 {
-    (void)state;
     static uint8_t choices[] = {1, 2, 3};
     const gmd_schedule schedule = {
         .kind = GMD_SCHEDULE_EXPLICIT, .choices = choices, .choice_count = sizeof choices};
@@ -137,9 +134,8 @@ static gmd_status read_packed(const void *from, gmd_error *error)
     return status;
 }
 
-static void a_packed_file_is_read_or_refused(void **state)
+TEST(a_packed_file_is_read_or_refused)
 {
-    (void)state;
     assert_survives(read_packed, GMD_TEST_DATA "/histories/hidden_leak.pickle.gz");
 }
 
@@ -154,9 +150,8 @@ static gmd_status read_snapshot(const void *from, gmd_error *error)
     return status;
 }
 
-static void a_snapshot_is_read_or_refused(void **state)
+TEST(a_snapshot_is_read_or_refused)
 {
-    (void)state;
     text t;
     t.data = read_test_data("histories/hidden_leak.pickle.gz", &t.size);
     assert_survives(read_snapshot, &t);
@@ -186,21 +181,18 @@ static void assert_history_survives(const char *name)
     gmd_snapshot_free(&snapshot);
 }
 
-static void a_history_is_built_or_refused(void **state)
+TEST(a_history_is_built_or_refused)
 {
-    (void)state;
     assert_history_survives("histories/hidden_leak.pickle.gz");
 }
 
-static void a_history_of_expandable_segments_is_built_or_refused(void **state)
+TEST(a_history_of_expandable_segments_is_built_or_refused)
 {
-    (void)state;
     assert_history_survives("histories/expand_edge_sizes.pickle.gz");
 }
 
-static void a_history_of_several_streams_is_built_or_refused(void **state)
+TEST(a_history_of_several_streams_is_built_or_refused)
 {
-    (void)state;
     assert_history_survives("histories/cross_stream.pickle.gz");
 }
 
@@ -212,9 +204,8 @@ static gmd_status read_truth(const void *from, gmd_error *error)
     return status;
 }
 
-static void the_recorders_figures_are_read_or_refused(void **state)
+TEST(the_recorders_figures_are_read_or_refused)
 {
-    (void)state;
     assert_survives(read_truth, GMD_TEST_DATA "/histories/limit_and_empty_cache.json");
 }
 
@@ -226,9 +217,8 @@ static gmd_status read_operations(const void *from, gmd_error *error)
     return status;
 }
 
-static void the_recorders_operations_are_read_or_refused(void **state)
+TEST(the_recorders_operations_are_read_or_refused)
 {
-    (void)state;
     text lines = {NULL, 0};
     FILE *out = open_memstream((char **)&lines.data, &lines.size);
     assert_non_null(out);
@@ -270,9 +260,8 @@ static uint64_t bytes_for(const void *begin, size_t size, gmd_status expected)
     return bytes_asked_for();
 }
 
-static void a_claim_of_2_to_the_60_is_refused_before_memory_is_asked_for(void **state)
+TEST(a_claim_of_2_to_the_60_is_refused_before_memory_is_asked_for)
 {
-    (void)state;
     const bytes claims[] = {
         BYTES("\x80\x04\x8d\0\0\0\0\0\0\0\x10"),  /* BINUNICODE8 */
         BYTES("\x80\x04\x8e\0\0\0\0\0\0\0\x10"),  /* BINBYTES8 */
@@ -302,9 +291,8 @@ static size_t put_doubled_lists(uint8_t *at)
     return size;
 }
 
-static void lists_in_lists_of_2_to_the_60_elements_are_refused_at_once(void **state)
+TEST(lists_in_lists_of_2_to_the_60_elements_are_refused_at_once)
 {
-    (void)state;
     static const char *const keys[] = {"segments", "device_traces"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         uint8_t pickle[KILOBYTE] = {0x80, 4, '}'};
@@ -325,9 +313,8 @@ static void lists_in_lists_of_2_to_the_60_elements_are_refused_at_once(void **st
 }
 
 /* A list of many references to one list of many references to one event. */
-static void references_that_multiply_are_refused_at_once(void **state)
+TEST(references_that_multiply_are_refused_at_once)
 {
-    (void)state;
     uint8_t pickle[KILOBYTE];
     size_t size = 0;
     static const uint8_t begin[] = "\x80\x04}\x8c\x0d"
@@ -355,24 +342,4 @@ static void references_that_multiply_are_refused_at_once(void **state)
     assert_true(size <= KILOBYTE);
     memset(pickle + size, '.', KILOBYTE - size);
     assert_true(bytes_for(pickle, KILOBYTE, GMD_BAD_INPUT) <= 256 * GMD_KIB);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_trace_is_read_or_refused),
-        cmocka_unit_test(a_trace_is_written_or_refused),
-        cmocka_unit_test(a_schedule_is_copied_or_refused),
-        cmocka_unit_test(a_packed_file_is_read_or_refused),
-        cmocka_unit_test(a_snapshot_is_read_or_refused),
-        cmocka_unit_test(a_history_is_built_or_refused),
-        cmocka_unit_test(a_history_of_expandable_segments_is_built_or_refused),
-        cmocka_unit_test(a_history_of_several_streams_is_built_or_refused),
-        cmocka_unit_test(the_recorders_figures_are_read_or_refused),
-        cmocka_unit_test(the_recorders_operations_are_read_or_refused),
-        cmocka_unit_test(a_claim_of_2_to_the_60_is_refused_before_memory_is_asked_for),
-        cmocka_unit_test(lists_in_lists_of_2_to_the_60_elements_are_refused_at_once),
-        cmocka_unit_test(references_that_multiply_are_refused_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -363,9 +363,10 @@ static const pickle_case claims[] = {
         assertion(&(cases)[i]);                                                                    \
     }
 
-static void a_decimal_number_longer_than_any_real_one_is_refused(void **state)
+TEST(each_opcode_makes_its_value){ASSERT_ALL(values, assert_value)}
+
+TEST(a_decimal_number_longer_than_any_real_one_is_refused)
 {
-    (void)state;
     char data[700];
     memset(data, '1', sizeof data);
     data[0] = 'F';
@@ -378,34 +379,16 @@ static void a_decimal_number_longer_than_any_real_one_is_refused(void **state)
     assert_contains(error.text, "x: byte 0: FLOAT: expected a decimal number, found '1111");
 }
 
-static void each_opcode_makes_its_value(void **state)
-{
-    (void)state;
-    ASSERT_ALL(values, assert_value)
-}
+TEST(opcodes_that_are_no_plain_data_are_refused_by_name_and_byte){
+    ASSERT_ALL(refusals, assert_refused)}
 
-static void opcodes_that_are_no_plain_data_are_refused_by_name_and_byte(void **state)
-{
-    (void)state;
-    ASSERT_ALL(refusals, assert_refused)
-}
+TEST(malformed_pickles_are_refused_with_what_was_expected){ASSERT_ALL(malformed, assert_refused)}
 
-static void malformed_pickles_are_refused_with_what_was_expected(void **state)
-{
-    (void)state;
-    ASSERT_ALL(malformed, assert_refused)
-}
-
-static void sizes_that_the_file_cannot_hold_are_refused_at_once(void **state)
-{
-    (void)state;
-    ASSERT_ALL(claims, assert_refused)
-}
+TEST(sizes_that_the_file_cannot_hold_are_refused_at_once){ASSERT_ALL(claims, assert_refused)}
 
 /* pickletools lists 68 opcodes for protocols 0 to 5. */
-static void all_opcodes_of_protocols_0_to_5_are_known(void **state)
+TEST(all_opcodes_of_protocols_0_to_5_are_known)
 {
-    (void)state;
     int known = 0;
     for (int code = 0; code < 256; code++) {
         uint8_t pickle[] = {'N', (uint8_t)code};
@@ -419,9 +402,8 @@ static void all_opcodes_of_protocols_0_to_5_are_known(void **state)
     assert_int_equal(known, 68);
 }
 
-static void a_value_remembers_the_byte_that_made_it(void **state)
+TEST(a_value_remembers_the_byte_that_made_it)
 {
-    (void)state;
     gmd_pickle pickle;
     const char data[] = "]NK\x07\x86"
                         "a.";
@@ -433,9 +415,8 @@ static void a_value_remembers_the_byte_that_made_it(void **state)
     gmd_pickle_free(&pickle);
 }
 
-static void containers_may_be_nested_to_a_depth_of_256(void **state)
+TEST(containers_may_be_nested_to_a_depth_of_256)
 {
-    (void)state;
     char data[2 * 257 + 1];
     memset(data, '(', 256);
     memset(data + 256, 'l', 256);
@@ -445,9 +426,8 @@ static void containers_may_be_nested_to_a_depth_of_256(void **state)
     gmd_pickle_free(&pickle);
 }
 
-static void deeper_nesting_is_refused(void **state)
+TEST(deeper_nesting_is_refused)
 {
-    (void)state;
     char data[257];
     memset(data, '(', sizeof data);
     gmd_pickle pickle;
@@ -458,9 +438,8 @@ static void deeper_nesting_is_refused(void **state)
 }
 
 /* Ten lists, each with a thousand references to the one before: 10^30 values when walked. */
-static void shared_containers_cost_what_the_file_holds(void **state)
+TEST(shared_containers_cost_what_the_file_holds)
 {
-    (void)state;
     static char data[40000];
     size_t size = 0;
     data[size++] = ']';
@@ -486,9 +465,8 @@ static void shared_containers_cost_what_the_file_holds(void **state)
 }
 
 /* The largest cost of a byte that was found: one-element containers of containers. */
-static void the_memory_bound_admits_the_most_costly_honest_pickles(void **state)
+TEST(the_memory_bound_admits_the_most_costly_honest_pickles)
 {
-    (void)state;
     static const char *const patterns[] = {"]a", "Na", "\x85", "N0", "(la", ")a"};
     for (size_t p = 0; p < sizeof patterns / sizeof *patterns; p++) {
         static char data[100002];
@@ -508,9 +486,8 @@ static void the_memory_bound_admits_the_most_costly_honest_pickles(void **state)
     }
 }
 
-static void an_arena_refuses_what_passes_its_limit(void **state)
+TEST(an_arena_refuses_what_passes_its_limit)
 {
-    (void)state;
     gmd_arena arena;
     gmd_arena_init(&arena, 100);
     assert_non_null(gmd_arena_take(&arena, 60));
@@ -520,9 +497,8 @@ static void an_arena_refuses_what_passes_its_limit(void **state)
     gmd_arena_free(&arena);
 }
 
-static void every_truncation_is_an_error(void **state)
+TEST(every_truncation_is_an_error)
 {
-    (void)state;
     static const char data[] = "\x80\x04}\x94(\x8c\x01"
                                "a\x94](K\x01M\x01\x02J\x01\x02\x03\x04\x8a\x03\x01\x02\x03"
                                "G\x3f\xf8\0\0\0\0\0\0I42\nL42L\nF0.5\nVx\nS'y'\np9\ng9\n"
@@ -548,9 +524,8 @@ static void every_truncation_is_an_error(void **state)
     }
 }
 
-static void random_bytes_are_read_or_refused(void **state)
+TEST(random_bytes_are_read_or_refused)
 {
-    (void)state;
     static const char opcodes[] =
         "(.012FIJKLMNSTUVXabcdeghijlopqrstuGBC)]}\x80\x81\x85\x86\x87\x88\x8a\x8b"
         "\x8c\x8d\x8f\x90\x91\x94\x95\x96";
@@ -570,25 +545,4 @@ static void random_bytes_are_read_or_refused(void **state)
         gmd_pickle_free(&pickle);
         free(copy);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_opcode_makes_its_value),
-        cmocka_unit_test(a_decimal_number_longer_than_any_real_one_is_refused),
-        cmocka_unit_test(opcodes_that_are_no_plain_data_are_refused_by_name_and_byte),
-        cmocka_unit_test(malformed_pickles_are_refused_with_what_was_expected),
-        cmocka_unit_test(sizes_that_the_file_cannot_hold_are_refused_at_once),
-        cmocka_unit_test(all_opcodes_of_protocols_0_to_5_are_known),
-        cmocka_unit_test(a_value_remembers_the_byte_that_made_it),
-        cmocka_unit_test(containers_may_be_nested_to_a_depth_of_256),
-        cmocka_unit_test(deeper_nesting_is_refused),
-        cmocka_unit_test(shared_containers_cost_what_the_file_holds),
-        cmocka_unit_test(the_memory_bound_admits_the_most_costly_honest_pickles),
-        cmocka_unit_test(an_arena_refuses_what_passes_its_limit),
-        cmocka_unit_test(every_truncation_is_an_error),
-        cmocka_unit_test(random_bytes_are_read_or_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

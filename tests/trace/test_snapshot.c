@@ -142,9 +142,8 @@ static size_t count_actions(const gmd_snapshot *s, gmd_action action)
 }
 
 /* The figures are those that Python's own pickle shows for the file. */
-static void a_recorded_history_is_read_whole(void **state)
+TEST(a_recorded_history_is_read_whole)
 {
-    (void)state;
     gmd_snapshot s = read_ok("simple_cycle_leak.pickle.gz");
     assert_int_equal(s.event_count, 360);
     assert_int_equal(count_actions(&s, GMD_ACTION_ALLOC), 120);
@@ -161,9 +160,8 @@ static void a_recorded_history_is_read_whole(void **state)
     gmd_snapshot_free(&s);
 }
 
-static void a_plain_pickle_gives_the_same_as_a_packed_one(void **state)
+TEST(a_plain_pickle_gives_the_same_as_a_packed_one)
 {
-    (void)state;
     size_t size;
     uint8_t *data = read_test_data("histories/eval_fixed.pickle.gz", &size);
     gmd_snapshot packed = read_ok("eval_fixed.pickle.gz"), plain;
@@ -179,9 +177,8 @@ static void a_plain_pickle_gives_the_same_as_a_packed_one(void **state)
     free(data);
 }
 
-static void truncated_histories_are_refused(void **state)
+TEST(truncated_histories_are_refused)
 {
-    (void)state;
     size_t size;
     uint8_t *data = read_test_data("histories/simple_cycle_leak.pickle.gz", &size);
     enum { FRAME_AT = 2, FRAME_BYTES = 9 }; /* without it, more than the frame's claim is tested */
@@ -198,9 +195,8 @@ static void truncated_histories_are_refused(void **state)
     free(data);
 }
 
-static void histories_with_flipped_bytes_are_read_or_refused(void **state)
+TEST(histories_with_flipped_bytes_are_read_or_refused)
 {
-    (void)state;
     size_t size, refused = 0;
     uint8_t *data = read_test_data("histories/simple_cycle_leak.pickle.gz", &size);
     uint64_t random = 2;
@@ -228,9 +224,8 @@ static void histories_with_flipped_bytes_are_read_or_refused(void **state)
 
 /* --- events ------------------------------------------------------------------------------ */
 
-static void every_action_is_known_by_name(void **state)
+TEST(every_action_is_known_by_name)
 {
-    (void)state;
     static const char *const names[] = {
         "alloc",       "free_requested", "free_completed", "segment_alloc", "segment_free",
         "segment_map", "segment_unmap",  "snapshot",       "oom",           "user_defined"};
@@ -247,9 +242,8 @@ static void every_action_is_known_by_name(void **state)
     gmd_snapshot_free(&s);
 }
 
-static void an_oom_has_the_device_s_free_bytes_as_its_address(void **state)
+TEST(an_oom_has_the_device_s_free_bytes_as_its_address)
 {
-    (void)state;
     pickle_text *p = start_events();
     put_event(p, "oom", 123456, 1 << 20, 5, 9);
     put(p, "eeu.");
@@ -260,9 +254,8 @@ static void an_oom_has_the_device_s_free_bytes_as_its_address(void **state)
     gmd_snapshot_free(&s);
 }
 
-static void an_action_that_is_not_known_is_kept_without_its_keys(void **state)
+TEST(an_action_that_is_not_known_is_kept_without_its_keys)
 {
-    (void)state;
     pickle_text *p = start_events();
     put(p, "}(");
     put_string_entry(p, "action", "of_a_later_torch");
@@ -273,9 +266,8 @@ static void an_action_that_is_not_known_is_kept_without_its_keys(void **state)
     gmd_snapshot_free(&s);
 }
 
-static void a_time_that_is_missing_is_0(void **state)
+TEST(a_time_that_is_missing_is_0)
 {
-    (void)state;
     pickle_text *p = start_events();
     put(p, "}(");
     put_string_entry(p, "action", "alloc");
@@ -288,9 +280,8 @@ static void a_time_that_is_missing_is_0(void **state)
     gmd_snapshot_free(&s);
 }
 
-static void keys_that_are_not_known_are_ignored(void **state)
+TEST(keys_that_are_not_known_are_ignored)
 {
-    (void)state;
     pickle_text *p = start("}(");
     put_string(p, "categories_of_a_later_torch");
     put(p, "](NNe");
@@ -309,9 +300,8 @@ static void keys_that_are_not_known_are_ignored(void **state)
     gmd_snapshot_free(&s);
 }
 
-static void devices_are_merged_by_time_and_each_keeps_its_order(void **state)
+TEST(devices_are_merged_by_time_and_each_keeps_its_order)
 {
-    (void)state;
     pickle_text *p = start("}(");
     open_traces(p);
     put(p, "](");
@@ -336,9 +326,8 @@ static void devices_are_merged_by_time_and_each_keeps_its_order(void **state)
     gmd_snapshot_free(&s);
 }
 
-static void a_snapshot_without_recording_has_no_events(void **state)
+TEST(a_snapshot_without_recording_has_no_events)
 {
-    (void)state;
     pickle_text *p = start("}(");
     open_traces(p);
     put(p, "]eu.");
@@ -368,38 +357,33 @@ static void assert_event_refused(const char *key, const char *opcodes, const cha
     assert_refused(p, part);
 }
 
-static void an_event_without_a_size_is_refused_with_its_place(void **state)
+TEST(an_event_without_a_size_is_refused_with_its_place)
 {
-    (void)state;
     assert_event_refused("size", NULL, "event 1 of device 0: expected the key 'size'");
 }
 
-static void an_event_whose_address_is_a_string_is_refused_with_its_place(void **state)
+TEST(an_event_whose_address_is_a_string_is_refused_with_its_place)
 {
-    (void)state;
     assert_event_refused("addr", "U\x01x",
                          "event 1 of device 0: key 'addr': expected an integer, found a string");
 }
 
-static void a_negative_size_is_refused(void **state)
+TEST(a_negative_size_is_refused)
 {
-    (void)state;
     assert_event_refused("size", "J\xff\xff\xff\xff",
                          "key 'size': expected an integer from 0, found a negative integer");
 }
 
-static void a_range_past_the_end_of_memory_is_refused(void **state)
+TEST(a_range_past_the_end_of_memory_is_refused)
 {
-    (void)state;
     pickle_text *p = start_events();
     put_event(p, "alloc", UINT64_MAX - 10, 512, 0, 1);
     put(p, "eeu.");
     assert_refused(p, "expected a range of 64-bit addresses");
 }
 
-static void the_byte_in_a_message_is_that_of_the_value(void **state)
+TEST(the_byte_in_a_message_is_that_of_the_value)
 {
-    (void)state;
     pickle_text *p = start_events();
     put(p, "}(");
     put_string_entry(p, "action", "alloc");
@@ -412,9 +396,8 @@ static void the_byte_in_a_message_is_that_of_the_value(void **state)
 
 /* --- segments and blocks ----------------------------------------------------------------- */
 
-static void segments_and_blocks_are_read(void **state)
+TEST(segments_and_blocks_are_read)
 {
-    (void)state;
     pickle_text *p = start_segments();
     open_segment(p, 1 << 20, 4096);
     put_block(p, 1 << 20, 1024, "active_allocated");
@@ -468,9 +451,8 @@ static void put_old_segment(pickle_text *p)
     put(p, "eu");
 }
 
-static void a_bare_list_of_segments_is_a_snapshot(void **state)
+TEST(a_bare_list_of_segments_is_a_snapshot)
 {
-    (void)state;
     pickle_text *p = start("](");
     put_old_segment(p);
     put(p, "e.");
@@ -481,9 +463,8 @@ static void a_bare_list_of_segments_is_a_snapshot(void **state)
     gmd_snapshot_free(&s);
 }
 
-static void addresses_that_old_versions_left_out_are_added_up(void **state)
+TEST(addresses_that_old_versions_left_out_are_added_up)
 {
-    (void)state;
     pickle_text *p = start("](");
     put_old_segment(p);
     put(p, "e.");
@@ -505,85 +486,49 @@ static void assert_block_refused(uint64_t address, uint64_t size, const char *bl
     assert_refused(p, part);
 }
 
-static void a_block_that_overlaps_the_one_before_is_refused(void **state)
+TEST(a_block_that_overlaps_the_one_before_is_refused)
 {
-    (void)state;
     assert_block_refused(4096 + 256, 512, "inactive",
                          "block 1 of segment 0: key 'address': expected at least 4608");
 }
 
-static void a_block_that_passes_its_segment_s_end_is_refused(void **state)
+TEST(a_block_that_passes_its_segment_s_end_is_refused)
 {
-    (void)state;
     assert_block_refused(4608, 1537, "inactive", "expected them to end at or before 6144");
 }
 
-static void a_block_that_begins_behind_its_segment_is_refused(void **state)
+TEST(a_block_that_begins_behind_its_segment_is_refused)
 {
-    (void)state;
     assert_block_refused(UINT64_MAX, 1, "inactive", "expected them to end at or before 6144");
 }
 
-static void a_block_of_no_bytes_is_refused(void **state)
+TEST(a_block_of_no_bytes_is_refused)
 {
-    (void)state;
     assert_block_refused(4608, 0, "inactive", "key 'size': expected over 0");
 }
 
-static void a_state_that_is_not_known_is_refused(void **state)
+TEST(a_state_that_is_not_known_is_refused)
 {
-    (void)state;
     assert_block_refused(4608, 512, "dozing",
                          "expected active_allocated, active_pending_free or inactive, "
                          "found 'dozing'");
 }
 
-static void a_segment_past_the_end_of_memory_is_refused(void **state)
+TEST(a_segment_past_the_end_of_memory_is_refused)
 {
-    (void)state;
     pickle_text *p = start_segments();
     open_segment(p, UINT64_MAX - 100, 2048);
     put(p, "eueu.");
     assert_refused(p, "segment 0: 2048 bytes at address 18446744073709551515");
 }
 
-static void a_device_that_gmd_cannot_number_is_refused(void **state)
+TEST(a_device_that_gmd_cannot_number_is_refused)
 {
-    (void)state;
     pickle_text *p = start_segments();
     put(p, "}(");
     put_number_entry(p, "device", GMD_MAX_DEVICES);
     put(p, "ueu.");
     assert_refused(p, "segment 0: key 'device': expected less than 16, found 16");
-}
-
-/* --- the rest ---------------------------------------------------------------------------- */
-
-static gmd_snapshot parse_with_settings(const char *key, const char *conf)
-{
-    pickle_text *p = start("}(");
-    put_empty_segments(p);
-    put_string(p, "allocator_settings");
-    put(p, "}(");
-    put_string_entry(p, key, conf);
-    put(p, "uu.");
-    return parse_ok(p);
-}
-
-static void the_settings_are_kept(void **state)
-{
-    (void)state;
-    gmd_snapshot s = parse_with_settings("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128");
-    assert_string_equal(s.conf, "max_split_size_mb:128");
-    gmd_snapshot_free(&s);
-}
-
-static void the_settings_are_kept_under_their_newer_name(void **state)
-{
-    (void)state;
-    gmd_snapshot s = parse_with_settings("PYTORCH_ALLOC_CONF", "expandable_segments:True");
-    assert_string_equal(s.conf, "expandable_segments:True");
-    gmd_snapshot_free(&s);
 }
 
 /* `value`: opcodes of one value. */
@@ -603,9 +548,8 @@ static const char *setting_of(const char *key, const char *value)
     return setting;
 }
 
-static void a_setting_in_force_is_named_also_without_its_string(void **state)
+TEST(a_setting_in_force_is_named_also_without_its_string)
 {
-    (void)state;
     assert_string_equal(setting_of("expandable_segments", "\x88"), "expandable_segments");
     assert_string_equal(setting_of("max_split_size", "K\x40"), "max_split_size");
     assert_string_equal(setting_of("garbage_collection_threshold", "F0.8\n"),
@@ -615,9 +559,8 @@ static void a_setting_in_force_is_named_also_without_its_string(void **state)
                         "roundup_power2_divisions");
 }
 
-static void the_defaults_are_no_settings(void **state)
+TEST(the_defaults_are_no_settings)
 {
-    (void)state;
     assert_null(setting_of("expandable_segments", "\x89"));
     assert_null(setting_of("max_split_size", "I-1\n"));
     assert_null(setting_of("garbage_collection_threshold", "F0.0\n"));
@@ -625,9 +568,35 @@ static void the_defaults_are_no_settings(void **state)
                                                        "2I0\nu"));
 }
 
-static void settings_with_a_nul_are_refused(void **state)
+/* --- the rest ---------------------------------------------------------------------------- */
+
+static gmd_snapshot parse_with_settings(const char *key, const char *conf)
 {
-    (void)state;
+    pickle_text *p = start("}(");
+    put_empty_segments(p);
+    put_string(p, "allocator_settings");
+    put(p, "}(");
+    put_string_entry(p, key, conf);
+    put(p, "uu.");
+    return parse_ok(p);
+}
+
+TEST(the_settings_are_kept)
+{
+    gmd_snapshot s = parse_with_settings("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128");
+    assert_string_equal(s.conf, "max_split_size_mb:128");
+    gmd_snapshot_free(&s);
+}
+
+TEST(the_settings_are_kept_under_their_newer_name)
+{
+    gmd_snapshot s = parse_with_settings("PYTORCH_ALLOC_CONF", "expandable_segments:True");
+    assert_string_equal(s.conf, "expandable_segments:True");
+    gmd_snapshot_free(&s);
+}
+
+TEST(settings_with_a_nul_are_refused)
+{
     static const char data[] = "}(U\x08segments]U\x12"
                                "allocator_settings}(U\x17PYTORCH_CUDA_ALLOC_CONFU\x03"
                                "a\0buu.";
@@ -638,9 +607,8 @@ static void settings_with_a_nul_are_refused(void **state)
         p, "allocator_settings: key 'PYTORCH_CUDA_ALLOC_CONF': expected at most 4096 bytes");
 }
 
-static void what_is_no_snapshot_is_refused(void **state)
+TEST(what_is_no_snapshot_is_refused)
 {
-    (void)state;
     assert_refused(start("K\x07."), "expected a snapshot's dict, found an integer");
     assert_refused(start("}."), "expected the key 'segments'");
     assert_refused(start("(U\x08segments}d."), "key 'segments': expected a list, found a dict");
@@ -652,9 +620,8 @@ static void what_is_no_snapshot_is_refused(void **state)
                    "segment 0: expected a dict, found an integer");
 }
 
-static void more_devices_than_gmd_can_number_are_refused(void **state)
+TEST(more_devices_than_gmd_can_number_are_refused)
 {
-    (void)state;
     pickle_text *p = start("}(");
     open_traces(p);
     put(p, "]]]]]]]]]]]]]]]]]eu.");
@@ -662,9 +629,8 @@ static void more_devices_than_gmd_can_number_are_refused(void **state)
 }
 
 /* Each reference costs two bytes, each event that it stands for dozens. */
-static void a_list_that_is_referred_to_again_and_again_is_refused(void **state)
+TEST(a_list_that_is_referred_to_again_and_again_is_refused)
 {
-    (void)state;
     pickle_text *p = start("}(");
     open_traces(p);
     put(p, "](");
@@ -677,9 +643,8 @@ static void a_list_that_is_referred_to_again_and_again_is_refused(void **state)
     assert_refused(p, "more events, segments and blocks than the file has room for");
 }
 
-static void a_record_with_very_many_keys_is_refused(void **state)
+TEST(a_record_with_very_many_keys_is_refused)
 {
-    (void)state;
     pickle_text *p = start_events();
     put(p, "}(");
     for (int i = 0; i < 65; i++) {
@@ -689,9 +654,8 @@ static void a_record_with_very_many_keys_is_refused(void **state)
     assert_refused(p, "event 0 of device 0: expected at most 64 keys, found 65");
 }
 
-static void a_list_that_holds_itself_is_refused(void **state)
+TEST(a_list_that_holds_itself_is_refused)
 {
-    (void)state;
     assert_refused(start("]q\x01h\x01"
                          "a."),
                    "segment 0: expected a dict, found a list");
@@ -699,9 +663,8 @@ static void a_list_that_holds_itself_is_refused(void **state)
 
 /* The bound of the design is 150 ms for 60,000 events in an optimised build; sanitizers cost more.
  */
-static void sixty_thousand_events_load_in_time(void **state)
+TEST(sixty_thousand_events_load_in_time)
 {
-    (void)state;
     enum { EVENTS = 60000 };
     pickle_text *p = start("}(");
     open_traces(p);
@@ -725,48 +688,4 @@ static void sixty_thousand_events_load_in_time(void **state)
     assert_true(end - begin < 2 * CLOCKS_PER_SEC);
     gmd_snapshot_free(&s);
     free(data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_recorded_history_is_read_whole),
-        cmocka_unit_test(a_plain_pickle_gives_the_same_as_a_packed_one),
-        cmocka_unit_test(truncated_histories_are_refused),
-        cmocka_unit_test(histories_with_flipped_bytes_are_read_or_refused),
-        cmocka_unit_test(every_action_is_known_by_name),
-        cmocka_unit_test(an_oom_has_the_device_s_free_bytes_as_its_address),
-        cmocka_unit_test(an_action_that_is_not_known_is_kept_without_its_keys),
-        cmocka_unit_test(a_time_that_is_missing_is_0),
-        cmocka_unit_test(keys_that_are_not_known_are_ignored),
-        cmocka_unit_test(devices_are_merged_by_time_and_each_keeps_its_order),
-        cmocka_unit_test(a_snapshot_without_recording_has_no_events),
-        cmocka_unit_test(an_event_without_a_size_is_refused_with_its_place),
-        cmocka_unit_test(an_event_whose_address_is_a_string_is_refused_with_its_place),
-        cmocka_unit_test(a_negative_size_is_refused),
-        cmocka_unit_test(a_range_past_the_end_of_memory_is_refused),
-        cmocka_unit_test(the_byte_in_a_message_is_that_of_the_value),
-        cmocka_unit_test(segments_and_blocks_are_read),
-        cmocka_unit_test(a_bare_list_of_segments_is_a_snapshot),
-        cmocka_unit_test(addresses_that_old_versions_left_out_are_added_up),
-        cmocka_unit_test(a_block_that_overlaps_the_one_before_is_refused),
-        cmocka_unit_test(a_block_that_passes_its_segment_s_end_is_refused),
-        cmocka_unit_test(a_block_that_begins_behind_its_segment_is_refused),
-        cmocka_unit_test(a_block_of_no_bytes_is_refused),
-        cmocka_unit_test(a_state_that_is_not_known_is_refused),
-        cmocka_unit_test(a_segment_past_the_end_of_memory_is_refused),
-        cmocka_unit_test(a_device_that_gmd_cannot_number_is_refused),
-        cmocka_unit_test(a_setting_in_force_is_named_also_without_its_string),
-        cmocka_unit_test(the_defaults_are_no_settings),
-        cmocka_unit_test(the_settings_are_kept),
-        cmocka_unit_test(the_settings_are_kept_under_their_newer_name),
-        cmocka_unit_test(settings_with_a_nul_are_refused),
-        cmocka_unit_test(what_is_no_snapshot_is_refused),
-        cmocka_unit_test(more_devices_than_gmd_can_number_are_refused),
-        cmocka_unit_test(a_list_that_is_referred_to_again_and_again_is_refused),
-        cmocka_unit_test(a_record_with_very_many_keys_is_refused),
-        cmocka_unit_test(a_list_that_holds_itself_is_refused),
-        cmocka_unit_test(sixty_thousand_events_load_in_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,9 +73,8 @@ static void assert_rewritten(const char *text, const char *expected)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
-static void alloc_has_a_block_a_size_and_a_stream(void **state)
+TEST(alloc_has_a_block_a_size_and_a_stream)
 {
-    (void)state;
     gmd_trace t = parse_body("alloc a 825968 s1\n");
     assert_int_equal(t.count, 1);
     assert_int_equal(t.requests[0].op, GMD_OP_ALLOC);
@@ -88,9 +87,8 @@ static void alloc_has_a_block_a_size_and_a_stream(void **state)
     gmd_trace_free(&t);
 }
 
-static void s0_is_the_default_stream_whatever_is_named_first(void **state)
+TEST(s0_is_the_default_stream_whatever_is_named_first)
 {
-    (void)state;
     gmd_trace t = parse_body("alloc a 1 copies\nalloc b 1 s0\n");
     assert_int_equal(t.requests[0].stream, 1);
     assert_int_equal(t.requests[1].stream, 0);
@@ -98,9 +96,8 @@ static void s0_is_the_default_stream_whatever_is_named_first(void **state)
     gmd_trace_free(&t);
 }
 
-static void sizes_reach_the_largest_number(void **state)
+TEST(sizes_reach_the_largest_number)
 {
-    (void)state;
     gmd_trace t = parse_body("alloc a 18446744073709551615 s0\nalloc b 1.5GiB s0\nalloc c 0 s0\n");
     assert_int_equal(t.requests[0].bytes, UINT64_MAX);
     assert_int_equal(t.requests[1].bytes, 3 * GMD_GIB / 2);
@@ -108,9 +105,8 @@ static void sizes_reach_the_largest_number(void **state)
     gmd_trace_free(&t);
 }
 
-static void free_use_and_record_are_on_the_block_s_device(void **state)
+TEST(free_use_and_record_are_on_the_block_s_device)
 {
-    (void)state;
     gmd_trace t = parse_body("alloc a 1 s1 device 3\nuse a s2 100us\nrecord a s2\nfree a\n");
     assert_int_equal(t.requests[1].op, GMD_OP_USE);
     assert_int_equal(t.requests[1].duration_ns, 100000);
@@ -125,17 +121,15 @@ static void free_use_and_record_are_on_the_block_s_device(void **state)
     gmd_trace_free(&t);
 }
 
-static void use_takes_10_us_where_nothing_is_said(void **state)
+TEST(use_takes_10_us_where_nothing_is_said)
 {
-    (void)state;
     gmd_trace t = parse_body("alloc a 1 s0\nuse a s0\n");
     assert_int_equal(t.requests[1].duration_ns, 10000);
     gmd_trace_free(&t);
 }
 
-static void wait_and_sync_name_streams_and_a_device(void **state)
+TEST(wait_and_sync_name_streams_and_a_device)
 {
-    (void)state;
     gmd_trace t = parse_body(
         "wait s1 s2\nwait s1 s2 device 2\nsync s2\nsync\nsync device 1\nsync s1 device 1\n");
     assert_int_equal(t.requests[0].op, GMD_OP_WAIT);
@@ -152,9 +146,8 @@ static void wait_and_sync_name_streams_and_a_device(void **state)
     gmd_trace_free(&t);
 }
 
-static void advance_empty_cache_fraction_and_fault_have_their_arguments(void **state)
+TEST(advance_empty_cache_fraction_and_fault_have_their_arguments)
 {
-    (void)state;
     gmd_trace t = parse_body("advance 50us\nempty_cache\nfraction 0.5\nfraction 1 device 1\n"
                              "fault cuMemSetAccess 3 2\n");
     assert_int_equal(t.requests[0].op, GMD_OP_ADVANCE);
@@ -170,18 +163,16 @@ static void advance_empty_cache_fraction_and_fault_have_their_arguments(void **s
     gmd_trace_free(&t);
 }
 
-static void fault_may_hold_for_every_later_call(void **state)
+TEST(fault_may_hold_for_every_later_call)
 {
-    (void)state;
     gmd_trace t = parse_body("fault cudaMalloc 1 2\nfault cudaMalloc 1 2 every\n");
     assert_int_equal(t.requests[0].every_later, 0);
     assert_int_equal(t.requests[1].every_later, 1);
     gmd_trace_free(&t);
 }
 
-static void a_pool_is_for_one_stream_or_for_all(void **state)
+TEST(a_pool_is_for_one_stream_or_for_all)
 {
-    (void)state;
     gmd_trace t = parse_body("begin_pool p s1 device 1\nbegin_pool q\n");
     assert_int_equal(t.pools.count, 2);
     assert_int_equal(t.requests[0].op, GMD_OP_BEGIN_POOL);
@@ -192,9 +183,8 @@ static void a_pool_is_for_one_stream_or_for_all(void **state)
     gmd_trace_free(&t);
 }
 
-static void a_pool_may_be_begun_again_and_released_as_often(void **state)
+TEST(a_pool_may_be_begun_again_and_released_as_often)
 {
-    (void)state;
     gmd_trace t = parse_body("begin_pool p\nend_pool p\nbegin_pool p\nrelease_pool p\n"
                              "end_pool p\nrelease_pool p\nbegin_pool p s1\n");
     assert_int_equal(t.pools.count, 1);
@@ -202,9 +192,8 @@ static void a_pool_may_be_begun_again_and_released_as_often(void **state)
     gmd_trace_free(&t);
 }
 
-static void a_pool_that_cannot_be_there_is_refused(void **state)
+TEST(a_pool_that_cannot_be_there_is_refused)
 {
-    (void)state;
     assert_body_refused("begin_pool p\nbegin_pool q\n",
                         "x.gmd:3: expected end_pool of the device's open pool before another "
                         "begin_pool, found 'q'");
@@ -221,9 +210,8 @@ static void a_pool_that_cannot_be_there_is_refused(void **state)
     assert_body_refused("begin_pool p 7\n", "x.gmd:2: expected a stream, found '7'");
 }
 
-static void a_capture_is_of_one_stream_and_ends_in_its_pool(void **state)
+TEST(a_capture_is_of_one_stream_and_ends_in_its_pool)
 {
-    (void)state;
     gmd_trace t = parse_body("begin_capture p s1 device 1\nend_capture p device 1\n"
                              "launch p s2 device 1\nrelease_pool p device 1\n");
     assert_int_equal(t.requests[0].op, GMD_OP_BEGIN_CAPTURE);
@@ -236,18 +224,16 @@ static void a_capture_is_of_one_stream_and_ends_in_its_pool(void **state)
     gmd_trace_free(&t);
 }
 
-static void two_captures_may_share_a_pool(void **state)
+TEST(two_captures_may_share_a_pool)
 {
-    (void)state;
     gmd_trace t = parse_body("begin_capture p s1\nend_capture p\nbegin_capture p s2\n"
                              "end_capture p\nrelease_pool p\nlaunch p s1\nrelease_pool p\n");
     assert_int_equal(t.count, 7);
     gmd_trace_free(&t);
 }
 
-static void a_capture_that_cannot_be_there_is_refused(void **state)
+TEST(a_capture_that_cannot_be_there_is_refused)
 {
-    (void)state;
     assert_body_refused("begin_capture p\n",
                         "x.gmd:2: expected a stream, found the end of the line");
     assert_body_refused("begin_capture p s0\n",
@@ -266,9 +252,8 @@ static void a_capture_that_cannot_be_there_is_refused(void **state)
                         "x.gmd:2: expected the pool that is open on the device, found 'p'");
 }
 
-static void a_graph_that_cannot_be_there_is_refused(void **state)
+TEST(a_graph_that_cannot_be_there_is_refused)
 {
-    (void)state;
     assert_body_refused("begin_pool p\nend_pool p\nlaunch p s1\n",
                         "x.gmd:4: expected a pool with a graph, by an end_capture on the device, "
                         "found 'p'");
@@ -281,9 +266,8 @@ static void a_graph_that_cannot_be_there_is_refused(void **state)
                         "found 'p'");
 }
 
-static void device_destroy_and_budget_have_their_arguments(void **state)
+TEST(device_destroy_and_budget_have_their_arguments)
 {
-    (void)state;
     gmd_trace t = parse_body("device 3\ndestroy s2 device 1\nbudget 1MiB device 2\nbudget none\n");
     assert_int_equal(t.requests[0].op, GMD_OP_DEVICE);
     assert_int_equal(t.requests[0].device, 3);
@@ -297,9 +281,8 @@ static void device_destroy_and_budget_have_their_arguments(void **state)
     gmd_trace_free(&t);
 }
 
-static void schedules_and_interleavings_are_read(void **state)
+TEST(schedules_and_interleavings_are_read)
 {
-    (void)state;
     gmd_trace lazy = parse_body("schedule lazy\ninterleave seed 7\n");
     assert_int_equal(lazy.schedule.kind, GMD_SCHEDULE_LAZY);
     assert_int_equal(lazy.interleave.kind, GMD_SCHEDULE_SEEDED);
@@ -313,9 +296,8 @@ static void schedules_and_interleavings_are_read(void **state)
     gmd_trace_free(&given);
 }
 
-static void expectations_are_kept(void **state)
+TEST(expectations_are_kept)
 {
-    (void)state;
     gmd_trace t = parse_body("expect oom b 4GiB s1\nexpect alloc b 1 s1\n");
     assert_int_equal(t.requests[0].expect, GMD_EXPECT_OOM);
     assert_int_equal(t.requests[0].bytes, 4 * GMD_GIB);
@@ -324,9 +306,8 @@ static void expectations_are_kept(void **state)
     gmd_trace_free(&t);
 }
 
-static void lines_after_thread_run_on_it(void **state)
+TEST(lines_after_thread_run_on_it)
 {
-    (void)state;
     gmd_trace t = parse_body("empty_cache\nthread t2\nempty_cache\nthread main\nempty_cache\n");
     assert_int_equal(t.requests[0].thread, 0);
     assert_int_equal(t.requests[1].thread, 1);
@@ -334,18 +315,16 @@ static void lines_after_thread_run_on_it(void **state)
     gmd_trace_free(&t);
 }
 
-static void an_id_may_be_used_again_after_its_free(void **state)
+TEST(an_id_may_be_used_again_after_its_free)
 {
-    (void)state;
     gmd_trace t = parse_body("alloc a 1 s0\nfree a\nalloc a 2 s0 device 1\nfree a\n");
     assert_int_equal(t.blocks.count, 1);
     assert_int_equal(t.requests[3].device, 1);
     gmd_trace_free(&t);
 }
 
-static void names_that_an_index_gives_anyway_are_not_kept(void **state)
+TEST(names_that_an_index_gives_anyway_are_not_kept)
 {
-    (void)state;
     gmd_trace t = parse_body("alloc b0 1 s1\nalloc b7 1 s1\n");
     assert_null(t.blocks.items[0]);
     assert_string_equal(t.blocks.items[1], "b7");
@@ -355,9 +334,8 @@ static void names_that_an_index_gives_anyway_are_not_kept(void **state)
 
 /* --- the shape of the text --------------------------------------------------------------- */
 
-static void header_lines_are_read(void **state)
+TEST(header_lines_are_read)
 {
-    (void)state;
     gmd_trace t = parse_body("devices 2\ncapacity 2560MiB\nconf a:1, b:[1,2]  \nstreams s0 x s2\n");
     assert_int_equal(t.device_count, 2);
     assert_int_equal(t.capacity_bytes, 2560 * GMD_MIB);
@@ -368,9 +346,8 @@ static void header_lines_are_read(void **state)
     gmd_trace_free(&t);
 }
 
-static void comments_blank_lines_tabs_and_crlf_are_tolerated(void **state)
+TEST(comments_blank_lines_tabs_and_crlf_are_tolerated)
 {
-    (void)state;
     gmd_trace t = parse_ok(
         "gmd-trace 1 # first\r\n\r\n# caf\xc3\xa9\r\n\t alloc\ta  1\ts1 # a\r\n  \nfree a#x");
     assert_int_equal(t.count, 2);
@@ -379,9 +356,8 @@ static void comments_blank_lines_tabs_and_crlf_are_tolerated(void **state)
     gmd_trace_free(&t);
 }
 
-static void a_trace_may_hold_no_requests(void **state)
+TEST(a_trace_may_hold_no_requests)
 {
-    (void)state;
     gmd_trace t = parse_ok("gmd-trace 1");
     assert_int_equal(t.count, 0);
     assert_int_equal(t.streams.count, 1);
@@ -389,9 +365,8 @@ static void a_trace_may_hold_no_requests(void **state)
     gmd_trace_free(&t);
 }
 
-static void every_malformed_line_is_refused_with_what_was_expected(void **state)
+TEST(every_malformed_line_is_refused_with_what_was_expected)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"aloc a 1 s0", "expected a request such as 'alloc' or 'free', found 'aloc'"},
         {"alloc", "expected the id of a block, found the end of the line"},
@@ -467,9 +442,8 @@ static void every_malformed_line_is_refused_with_what_was_expected(void **state)
     }
 }
 
-static void the_first_line_must_name_the_format(void **state)
+TEST(the_first_line_must_name_the_format)
 {
-    (void)state;
     const char *missing = "alloc a 1 s0\n", *newer = "gmd-trace 2\n";
     assert_text_refused(missing, strlen(missing),
                         "x.gmd:1: expected 'gmd-trace 1' as the first line, found 'alloc'");
@@ -479,47 +453,41 @@ static void the_first_line_must_name_the_format(void **state)
         "", 0, "x.gmd:1: expected 'gmd-trace 1' as the first line, found the end of the line");
 }
 
-static void errors_name_the_line_they_are_on(void **state)
+TEST(errors_name_the_line_they_are_on)
 {
-    (void)state;
     assert_body_refused("# one\n\nalloc a 1 s0\nfree a\nfree a\n",
                         "x.gmd:6: expected the id of an allocated block, found 'a'");
 }
 
-static void an_id_cannot_be_allocated_twice(void **state)
+TEST(an_id_cannot_be_allocated_twice)
 {
-    (void)state;
     assert_body_refused("alloc a 1 s0\nalloc a 1 s0\n",
                         "x.gmd:3: expected the id of a block that is not allocated, found 'a'");
 }
 
-static void a_block_that_must_not_be_served_is_not_allocated(void **state)
+TEST(a_block_that_must_not_be_served_is_not_allocated)
 {
-    (void)state;
     assert_body_refused("expect oom a 1 s0\nfree a\n",
                         "x.gmd:3: expected the id of an allocated block, found 'a'");
 }
 
-static void header_lines_come_first_and_once(void **state)
+TEST(header_lines_come_first_and_once)
 {
-    (void)state;
     assert_body_refused("empty_cache\ndevices 1\n",
                         "x.gmd:3: expected header lines before the first request, found 'devices'");
     assert_body_refused("devices 1\ndevices 1\n",
                         "x.gmd:3: expected one line 'devices', found a second");
 }
 
-static void devices_are_those_of_the_header(void **state)
+TEST(devices_are_those_of_the_header)
 {
-    (void)state;
     assert_body_refused(
         "devices 2\nalloc a 1 s0 device 2\n",
         "x.gmd:3: expected the number of a device of this trace, from 0, found '2'");
 }
 
-static void names_are_at_most_127_bytes_long(void **state)
+TEST(names_are_at_most_127_bytes_long)
 {
-    (void)state;
     char name[129], body[256];
     memset(name, 'x', sizeof name);
     name[127] = 0;
@@ -535,9 +503,8 @@ static void names_are_at_most_127_bytes_long(void **state)
     assert_body_refused(body, message);
 }
 
-static void at_most_64_threads_are_possible(void **state)
+TEST(at_most_64_threads_are_possible)
 {
-    (void)state;
     char text[4096];
     int size = snprintf(text, sizeof text, "gmd-trace 1\n");
     for (int i = 1; i <= GMD_MAX_THREADS; i++) {
@@ -548,9 +515,8 @@ static void at_most_64_threads_are_possible(void **state)
         "x.gmd:65: expected a thread: at most 64 are possible, found 'w64' as one more");
 }
 
-static void bytes_that_are_no_text_are_refused_by_place(void **state)
+TEST(bytes_that_are_no_text_are_refused_by_place)
 {
-    (void)state;
     static const char nul[] = "gmd-trace 1\nfree\0 a\n", latin[] = "gmd-trace 1\n# caf\xe9\n";
     assert_text_refused(nul, sizeof nul - 1,
                         "x.gmd:2: byte 5 of the line is 0x00: expected UTF-8 text without NUL");
@@ -558,9 +524,8 @@ static void bytes_that_are_no_text_are_refused_by_place(void **state)
                         "x.gmd:2: byte 6 of the line is 0xe9: expected UTF-8 text without NUL");
 }
 
-static void utf8_is_checked_as_the_standard_says(void **state)
+TEST(utf8_is_checked_as_the_standard_says)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t good;
@@ -575,9 +540,8 @@ static void utf8_is_checked_as_the_standard_says(void **state)
 
 /* --- writing ----------------------------------------------------------------------------- */
 
-static void what_was_read_is_written_the_same(void **state)
+TEST(what_was_read_is_written_the_same)
 {
-    (void)state;
     const char *text = "gmd-trace 1\n"
                        "devices 2\n"
                        "capacity 2560MiB\n"
@@ -615,26 +579,23 @@ static void what_was_read_is_written_the_same(void **state)
     assert_rewritten(text, text);
 }
 
-static void streams_are_listed_where_their_order_would_change(void **state)
+TEST(streams_are_listed_where_their_order_would_change)
 {
-    (void)state;
     const char *text = "gmd-trace 1\nstreams s0 s1 s2\nalloc a 1 s2\nalloc b 1 s1\n";
     assert_rewritten(text, text);
     assert_rewritten("gmd-trace 1\nstreams s0 s1\nalloc a 1 s1\n", "gmd-trace 1\nalloc a 1 s1\n");
 }
 
-static void durations_and_fractions_are_written_short_and_exact(void **state)
+TEST(durations_and_fractions_are_written_short_and_exact)
 {
-    (void)state;
     const char *text =
         "gmd-trace 1\nadvance 0ns\nadvance 1500us\nadvance 2s\nadvance 18446744073709551615ns\n"
         "fraction 0.1\nfraction 0.30000000000000004\nfraction 1\nfraction 1e-09\n";
     assert_rewritten(text, text);
 }
 
-static void unnamed_entries_are_written_as_a_letter_and_their_index(void **state)
+TEST(unnamed_entries_are_written_as_a_letter_and_their_index)
 {
-    (void)state;
     gmd_trace t;
     uint32_t index;
     gmd_trace_init(&t);
@@ -650,9 +611,8 @@ static void unnamed_entries_are_written_as_a_letter_and_their_index(void **state
 }
 
 /* A scenario may call every activation the same; a text trace cannot. */
-static void names_are_made_valid_and_unique(void **state)
+TEST(names_are_made_valid_and_unique)
 {
-    (void)state;
     static const char *const names[] = {"loss", "loss", "layer 1/weight", "",      "0",
                                         "b5",   NULL,   "device",         "loss.1"};
     gmd_trace t;
@@ -673,9 +633,8 @@ static void names_are_made_valid_and_unique(void **state)
     gmd_trace_free(&t);
 }
 
-static void a_name_gives_way_to_an_unnamed_entry(void **state)
+TEST(a_name_gives_way_to_an_unnamed_entry)
 {
-    (void)state;
     gmd_trace t;
     uint32_t index;
     gmd_trace_init(&t);
@@ -698,9 +657,8 @@ static gmd_status write_status(const gmd_trace *t, gmd_error *error)
     return status;
 }
 
-static void settings_that_are_no_line_cannot_be_written(void **state)
+TEST(settings_that_are_no_line_cannot_be_written)
 {
-    (void)state;
     static const char *const confs[] = {"a\nb", "a#b", " a", "a ", "a\rb", "a\tb", "\xff"};
     for (size_t i = 0; i < sizeof confs / sizeof *confs; i++) {
         gmd_trace t;
@@ -713,9 +671,8 @@ static void settings_that_are_no_line_cannot_be_written(void **state)
     }
 }
 
-static void a_request_for_what_the_trace_does_not_have_is_not_written(void **state)
+TEST(a_request_for_what_the_trace_does_not_have_is_not_written)
 {
-    (void)state;
     static const gmd_request requests[] = {
         {.op = GMD_OP_FREE, .block = 0},         {.op = GMD_OP_SYNC, .stream = 1},
         {.op = GMD_OP_WAIT, .other_stream = 1},  {.op = GMD_OP_FAULT, .function = 0},
@@ -731,9 +688,8 @@ static void a_request_for_what_the_trace_does_not_have_is_not_written(void **sta
     }
 }
 
-static void a_full_disk_is_reported(void **state)
+TEST(a_full_disk_is_reported)
 {
-    (void)state;
     gmd_trace t = parse_body("empty_cache\n");
     gmd_error error = {""};
     FILE *full = fopen("/dev/full", "w");
@@ -747,9 +703,8 @@ static void a_full_disk_is_reported(void **state)
     gmd_trace_free(&t);
 }
 
-static void a_request_is_shown_as_its_line(void **state)
+TEST(a_request_is_shown_as_its_line)
 {
-    (void)state;
     char text[64], small[8];
     gmd_trace t = parse_body("alloc act 20MiB s1 device 1\nuse act s2\n");
     assert_string_equal(gmd_request_text(&t, &t.requests[0], text, sizeof text),
@@ -918,9 +873,8 @@ static void assert_same_requests(const gmd_trace *a, const gmd_trace *b)
     }
 }
 
-static void a_written_trace_reads_back_as_the_same_requests(void **state)
+TEST(a_written_trace_reads_back_as_the_same_requests)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 500; seed++) {
         gmd_trace trace = random_trace(seed);
         char *text = write_ok(&trace);
@@ -935,9 +889,8 @@ static void a_written_trace_reads_back_as_the_same_requests(void **state)
     }
 }
 
-static void every_truncation_is_read_or_refused(void **state)
+TEST(every_truncation_is_read_or_refused)
 {
-    (void)state;
     gmd_trace trace = random_trace(3);
     char *text = write_ok(&trace);
     for (size_t cut = 0; cut <= strlen(text); cut++) {
@@ -955,9 +908,8 @@ static void every_truncation_is_read_or_refused(void **state)
     gmd_trace_free(&trace);
 }
 
-static void two_hundred_thousand_blocks_are_found_in_linear_time(void **state)
+TEST(two_hundred_thousand_blocks_are_found_in_linear_time)
 {
-    (void)state;
     enum { BLOCKS = 200000 };
     char *text = malloc((size_t)BLOCKS * 64), *at = text;
     at += sprintf(at, "gmd-trace 1\n");
@@ -972,59 +924,4 @@ static void two_hundred_thousand_blocks_are_found_in_linear_time(void **state)
     assert_int_equal(trace.blocks.count, BLOCKS);
     gmd_trace_free(&trace);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alloc_has_a_block_a_size_and_a_stream),
-        cmocka_unit_test(s0_is_the_default_stream_whatever_is_named_first),
-        cmocka_unit_test(sizes_reach_the_largest_number),
-        cmocka_unit_test(free_use_and_record_are_on_the_block_s_device),
-        cmocka_unit_test(use_takes_10_us_where_nothing_is_said),
-        cmocka_unit_test(wait_and_sync_name_streams_and_a_device),
-        cmocka_unit_test(advance_empty_cache_fraction_and_fault_have_their_arguments),
-        cmocka_unit_test(fault_may_hold_for_every_later_call),
-        cmocka_unit_test(a_pool_is_for_one_stream_or_for_all),
-        cmocka_unit_test(a_pool_may_be_begun_again_and_released_as_often),
-        cmocka_unit_test(a_pool_that_cannot_be_there_is_refused),
-        cmocka_unit_test(a_capture_is_of_one_stream_and_ends_in_its_pool),
-        cmocka_unit_test(two_captures_may_share_a_pool),
-        cmocka_unit_test(a_capture_that_cannot_be_there_is_refused),
-        cmocka_unit_test(a_graph_that_cannot_be_there_is_refused),
-        cmocka_unit_test(device_destroy_and_budget_have_their_arguments),
-        cmocka_unit_test(schedules_and_interleavings_are_read),
-        cmocka_unit_test(expectations_are_kept),
-        cmocka_unit_test(lines_after_thread_run_on_it),
-        cmocka_unit_test(an_id_may_be_used_again_after_its_free),
-        cmocka_unit_test(names_that_an_index_gives_anyway_are_not_kept),
-        cmocka_unit_test(header_lines_are_read),
-        cmocka_unit_test(comments_blank_lines_tabs_and_crlf_are_tolerated),
-        cmocka_unit_test(a_trace_may_hold_no_requests),
-        cmocka_unit_test(every_malformed_line_is_refused_with_what_was_expected),
-        cmocka_unit_test(the_first_line_must_name_the_format),
-        cmocka_unit_test(errors_name_the_line_they_are_on),
-        cmocka_unit_test(an_id_cannot_be_allocated_twice),
-        cmocka_unit_test(a_block_that_must_not_be_served_is_not_allocated),
-        cmocka_unit_test(header_lines_come_first_and_once),
-        cmocka_unit_test(devices_are_those_of_the_header),
-        cmocka_unit_test(names_are_at_most_127_bytes_long),
-        cmocka_unit_test(at_most_64_threads_are_possible),
-        cmocka_unit_test(bytes_that_are_no_text_are_refused_by_place),
-        cmocka_unit_test(utf8_is_checked_as_the_standard_says),
-        cmocka_unit_test(what_was_read_is_written_the_same),
-        cmocka_unit_test(streams_are_listed_where_their_order_would_change),
-        cmocka_unit_test(durations_and_fractions_are_written_short_and_exact),
-        cmocka_unit_test(unnamed_entries_are_written_as_a_letter_and_their_index),
-        cmocka_unit_test(names_are_made_valid_and_unique),
-        cmocka_unit_test(a_name_gives_way_to_an_unnamed_entry),
-        cmocka_unit_test(settings_that_are_no_line_cannot_be_written),
-        cmocka_unit_test(a_request_for_what_the_trace_does_not_have_is_not_written),
-        cmocka_unit_test(a_full_disk_is_reported),
-        cmocka_unit_test(a_request_is_shown_as_its_line),
-        cmocka_unit_test(a_written_trace_reads_back_as_the_same_requests),
-        cmocka_unit_test(every_truncation_is_read_or_refused),
-        cmocka_unit_test(two_hundred_thousand_blocks_are_found_in_linear_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

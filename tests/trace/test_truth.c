@@ -59,9 +59,8 @@ static void assert_line_refused(const char *line, const char *part)
     assert_ops_refused(text, part);
 }
 
-static void settings_statistics_and_phases_are_read(void **state)
+TEST(settings_statistics_and_phases_are_read)
 {
-    (void)state;
     gmd_truth truth = {0};
     assert_int_equal(
         read_json("{\"case\": \"x\", \"conf\": \"a:b\", \"kwargs\": {\"cap_gib\": 2.5, \"n\": 1},\n"
@@ -83,9 +82,8 @@ static void settings_statistics_and_phases_are_read(void **state)
     gmd_truth_free(&truth);
 }
 
-static void a_recording_without_a_cap_has_none(void **state)
+TEST(a_recording_without_a_cap_has_none)
 {
-    (void)state;
     gmd_truth truth = {0};
     assert_int_equal(read_json("{\"kwargs\": {}, \"stats\": {}}", &truth, NULL), GMD_OK);
     assert_int_equal(truth.cap_bytes, 0);
@@ -93,9 +91,8 @@ static void a_recording_without_a_cap_has_none(void **state)
     gmd_truth_free(&truth);
 }
 
-static void the_recorder_s_own_file_is_read(void **state)
+TEST(the_recorder_s_own_file_is_read)
 {
-    (void)state;
     gmd_truth truth = {0};
     uint64_t peak = 0;
     assert_int_equal(
@@ -107,9 +104,8 @@ static void the_recorder_s_own_file_is_read(void **state)
     gmd_truth_free(&truth);
 }
 
-static void malformed_json_is_refused_with_its_line(void **state)
+TEST(malformed_json_is_refused_with_its_line)
 {
-    (void)state;
     assert_json_refused("{\"stats\": {},\n\"phases\": }", ":2: column ");
     assert_json_refused("[1]", ":1: expected a JSON object");
     assert_json_refused("{\"stats\": {\"num_ooms\": -1}}",
@@ -126,9 +122,8 @@ static void malformed_json_is_refused_with_its_line(void **state)
     assert_json_refused("{\"conf\": 1}", "\"conf\": expected a string");
 }
 
-static void operations_are_read(void **state)
+TEST(operations_are_read)
 {
-    (void)state;
     gmd_truth truth = {0};
     assert_int_equal(
         read_ops("{\"streams\": [7, 8], \"cap\": 2684354560, \"profile\": \"mixed\"}\n"
@@ -160,9 +155,8 @@ static void operations_are_read(void **state)
     gmd_truth_free(&truth);
 }
 
-static void both_files_are_read_into_one(void **state)
+TEST(both_files_are_read_into_one)
 {
-    (void)state;
     gmd_truth truth = {0};
     assert_int_equal(read_json("{\"stats\": {\"num_ooms\": 1}}", &truth, NULL), GMD_OK);
     assert_int_equal(
@@ -172,9 +166,8 @@ static void both_files_are_read_into_one(void **state)
     gmd_truth_free(&truth);
 }
 
-static void reading_again_replaces_what_was_read(void **state)
+TEST(reading_again_replaces_what_was_read)
 {
-    (void)state;
     gmd_truth truth = {0};
     uint64_t ooms;
     assert_int_equal(read_json("{\"stats\": {\"num_ooms\": 1}}", &truth, NULL), GMD_OK);
@@ -184,9 +177,8 @@ static void reading_again_replaces_what_was_read(void **state)
     gmd_truth_free(&truth);
 }
 
-static void malformed_operations_are_refused_with_their_line(void **state)
+TEST(malformed_operations_are_refused_with_their_line)
 {
-    (void)state;
     assert_ops_refused("", ":1: ");
     assert_ops_refused("{\"cap\": 1}\n", ":1: \"streams\": expected an array of stream handles");
     assert_ops_refused("{\"streams\": [-1]}\n", "line 1: \"streams\": expected an integer from 0");
@@ -214,9 +206,8 @@ static void malformed_operations_are_refused_with_their_line(void **state)
     assert_line_refused("{\"op\":\"free\",\"id\":1} x", "expected the end of the line, found 'x'");
 }
 
-static void twenty_thousand_operations_are_read(void **state)
+TEST(twenty_thousand_operations_are_read)
 {
-    (void)state;
     enum { OPS = 20000, LINE = 256 };
     char *text = malloc((size_t)(OPS + 1) * LINE), *at = text;
     gmd_truth truth = {0};
@@ -229,20 +220,4 @@ static void twenty_thousand_operations_are_read(void **state)
     assert_int_equal(truth.ops[OPS - 1].id, OPS - 1);
     gmd_truth_free(&truth);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settings_statistics_and_phases_are_read),
-        cmocka_unit_test(a_recording_without_a_cap_has_none),
-        cmocka_unit_test(the_recorder_s_own_file_is_read),
-        cmocka_unit_test(malformed_json_is_refused_with_its_line),
-        cmocka_unit_test(operations_are_read),
-        cmocka_unit_test(both_files_are_read_into_one),
-        cmocka_unit_test(reading_again_replaces_what_was_read),
-        cmocka_unit_test(malformed_operations_are_refused_with_their_line),
-        cmocka_unit_test(twenty_thousand_operations_are_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

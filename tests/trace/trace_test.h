@@ -2,12 +2,7 @@
 #ifndef GMD_TRACE_TEST_H
 #define GMD_TRACE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "gmd_test.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,0 +1,405 @@
+#include "gmd_generate.h"
+
+#include "gmd_size.h"
+#include "gmd_text.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* --- sizes ------------------------------------------------------------------------------- */
+
+static uint64_t limit_of(const gmd_profile *p)
+{
+    return (uint64_t)(p->fraction * (double)p->capacity_bytes);
+}
+
+/* What is left of the memory, or all of it, and a little more or less. */
+static uint64_t size_near_cap(gmd_generator *g, uint8_t device)
+{
+    static const int64_t steps[] = {-(int64_t)(2 * GMD_MIB), -(int64_t)GMD_MIB, -512, 0, 1, 512,
+                                    (int64_t)GMD_MIB};
+    uint64_t limit = limit_of(g->profile), used = g->live_bytes[device];
+    uint64_t left = used < limit ? limit - used : limit;
+    uint64_t aim = gmd_random_chance(&g->random, 70) ? left : limit / 2;
+    uint64_t size = aim + (uint64_t)steps[gmd_random_below(&g->random, 7)];
+    return size > 2 * limit ? aim : size; /* below zero */
+}
+
+static uint64_t size_at_a_boundary(gmd_random *r)
+{
+    static const uint64_t around[] = {512, 4096, GMD_MIB, 2 * GMD_MIB, 10 * GMD_MIB, 20 * GMD_MIB};
+    static const int64_t steps[] = {-512, -1, 0, 0, 1, 512};
+    return around[gmd_random_below(r, 6)] + (uint64_t)steps[gmd_random_below(r, 6)];
+}
+
+static uint64_t choose_size(gmd_generator *g, uint8_t device)
+{
+    gmd_random *r = &g->random;
+    const gmd_profile *p = g->profile;
+    if (p->has_huge_sizes && gmd_random_below(r, 100) == 0) {
+        return UINT64_MAX - gmd_random_below(r, 4) * 511; /* sums that wrap around */
+    }
+    if (gmd_random_below(r, 400) == 0) {
+        return 0;
+    }
+    if (gmd_random_chance(r, p->palette_percent)) {
+        return p->palette[gmd_random_below(r, p->palette_count)];
+    }
+    if (gmd_random_chance(r, p->cap_percent)) {
+        return size_near_cap(g, device);
+    }
+    if (gmd_random_chance(r, 50)) {
+        return size_at_a_boundary(r);
+    }
+    return gmd_random_chance(r, 50) ? 1 + gmd_random_below(r, GMD_MIB / 16)
+                                    : 1 + gmd_random_below(r, 32 * GMD_MIB);
+}
+
+/* --- requests ---------------------------------------------------------------------------- */
+
+/* While a stream is captured most requests are on it, and few others are allowed. */
+static bool is_for_capture(gmd_generator *g)
+{
+    return g->pools.capturing && gmd_random_chance(&g->random, 60);
+}
+
+static uint32_t choose_stream(gmd_generator *g)
+{
+    if (is_for_capture(g)) {
+        return g->captured_stream;
+    }
+    return (uint32_t)gmd_random_below(&g->random, g->profile->stream_count);
+}
+
+static uint8_t choose_device(gmd_generator *g)
+{
+    if (g->profile->device_count > 1 && is_for_capture(g)) {
+        return g->pools.capturing - 1;
+    }
+    return (uint8_t)gmd_random_below(&g->random, g->profile->device_count);
+}
+
+/* Plans come out of it the last first. */
+static void plan(gmd_generator *g, gmd_request request)
+{
+    if (g->planned_count < sizeof g->planned / sizeof *g->planned) {
+        g->planned[g->planned_count++] = request;
+    }
+}
+
+static gmd_request make_alloc(gmd_generator *g, uint64_t bytes, uint32_t stream, uint8_t device)
+{
+    gmd_generated_block b = {g->next_block++, stream, device, bytes};
+    g->live[g->live_count++] = b;
+    g->live_bytes[device] += bytes < limit_of(g->profile) ? bytes : 0;
+    return (gmd_request){
+        .op = GMD_OP_ALLOC, .block = b.block, .bytes = bytes, .stream = stream, .device = device};
+}
+
+/* A freed size is often asked for again at once: by then it may or may not be there. */
+static gmd_request make_free(gmd_generator *g)
+{
+    uint32_t which = (uint32_t)gmd_random_below(&g->random, g->live_count);
+    gmd_generated_block b = g->live[which];
+    memmove(&g->live[which], &g->live[which + 1], (g->live_count - which - 1) * sizeof b);
+    g->live_count--;
+    g->live_bytes[b.device] -= b.bytes < limit_of(g->profile) ? b.bytes : 0;
+    if (gmd_random_chance(&g->random, 30)) {
+        plan(g, (gmd_request){.op = GMD_OP_ALLOC,
+                              .bytes = b.bytes,
+                              .stream =
+                                  gmd_random_chance(&g->random, 70) ? b.stream : choose_stream(g),
+                              .device = b.device});
+    }
+    return (gmd_request){.op = GMD_OP_FREE, .block = b.block, .device = b.device};
+}
+
+static uint64_t choose_duration(gmd_generator *g)
+{
+    static const uint64_t durations[] = {1000, 10000, 100000, 1000000000};
+    return durations[gmd_random_below(&g->random, 4)];
+}
+
+/* Graphs work with the blocks that were allocated last. */
+static const gmd_generated_block *choose_live(gmd_generator *g)
+{
+    return &g->live[is_for_capture(g) ? g->live_count - 1
+                                      : gmd_random_below(&g->random, g->live_count)];
+}
+
+static gmd_request make_use(gmd_generator *g)
+{
+    const gmd_generated_block *b = choose_live(g);
+    gmd_request use = {.op = GMD_OP_USE,
+                       .block = b->block,
+                       .device = b->device,
+                       .stream = choose_stream(g),
+                       .duration_ns = choose_duration(g)};
+    if (use.stream != b->stream && g->space->has_record_stream &&
+        gmd_random_chance(&g->random, 60)) {
+        plan(g, (gmd_request){.op = GMD_OP_RECORD,
+                              .block = b->block,
+                              .device = b->device,
+                              .stream = use.stream});
+    }
+    return use;
+}
+
+static gmd_request make_record(gmd_generator *g)
+{
+    const gmd_generated_block *b = choose_live(g);
+    return (gmd_request){
+        .op = GMD_OP_RECORD, .block = b->block, .device = b->device, .stream = choose_stream(g)};
+}
+
+static gmd_request make_fault(gmd_generator *g)
+{
+    uint32_t target = (uint32_t)gmd_random_below(&g->random, g->space->fault_target_count);
+    return (gmd_request){.op = GMD_OP_FAULT,
+                         .function = target,
+                         .count = 1 + (uint32_t)gmd_random_below(&g->random, 4),
+                         .error = g->space->fault_targets[target].error};
+}
+
+static gmd_request make_other(gmd_generator *g, gmd_op op)
+{
+    gmd_request r = {.op = (uint8_t)op, .device = choose_device(g)};
+    switch (op) {
+    case GMD_OP_WAIT:
+        r.stream = choose_stream(g);
+        r.other_stream = choose_stream(g);
+        break;
+    case GMD_OP_SYNC: /* of a stream that is captured it would fail the capture */
+        r.stream = g->pools.capturing || gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS
+                                                                           : choose_stream(g);
+        break;
+    case GMD_OP_ADVANCE:
+        r.device = 0;
+        r.duration_ns = choose_duration(g);
+        break;
+    case GMD_OP_FRACTION:
+        r.fraction = gmd_random_chance(&g->random, 50)
+                         ? g->profile->fraction
+                         : (double)(1 + gmd_random_below(&g->random, 4)) / 4;
+        break;
+    case GMD_OP_DESTROY:
+        r.stream = 1 + (uint32_t)gmd_random_below(&g->random, g->profile->stream_count - 1);
+        break;
+    case GMD_OP_BUDGET:
+        r.bytes = gmd_random_chance(&g->random, 40)
+                      ? GMD_NO_BUDGET
+                      : gmd_random_below(&g->random, 1 + limit_of(g->profile) / (2 * GMD_MIB)) * 2 *
+                            GMD_MIB;
+        break;
+    default:
+        r.device = op == GMD_OP_DEVICE ? r.device : 0;
+        break;
+    }
+    return r;
+}
+
+/* What the pool that is open allows, or else the begin of one. */
+static gmd_request make_allowed(gmd_generator *g, uint8_t device, uint32_t pool)
+{
+    uint8_t open = g->pools.open[device];
+    bool is_capture = g->pools.capturing == device + 1;
+    return (gmd_request){.op = is_capture ? GMD_OP_END_CAPTURE
+                               : open     ? GMD_OP_END_POOL
+                                          : GMD_OP_BEGIN_POOL,
+                         .device = device,
+                         .stream = open ? 0 : GMD_ALL_STREAMS,
+                         .pool = open ? open - 1u : pool};
+}
+
+/* Few pools, each in turn open, ended and released: what may not be done here gives way to what
+ * may. A capture fails now and then, because the host waits for its stream. */
+static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
+{
+    enum { POOLS = 3 };
+    uint8_t device = choose_device(g);
+    uint32_t choice = (uint32_t)gmd_random_below(&g->random, POOLS);
+    uint8_t open = g->pools.open[device];
+    gmd_request r = {.op = (uint8_t)op,
+                     .device = device,
+                     .pool = choice < g->pool_count ? choice : g->pool_count};
+    if (op == GMD_OP_END_CAPTURE && g->pools.capturing && gmd_random_chance(&g->random, 8)) {
+        return (gmd_request){
+            .op = GMD_OP_SYNC, .device = g->pools.capturing - 1, .stream = g->captured_stream};
+    }
+    if (op == GMD_OP_END_POOL || op == GMD_OP_END_CAPTURE) {
+        r.pool = open ? open - 1u : r.pool;
+    } else if (op == GMD_OP_BEGIN_POOL) {
+        r.stream = gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS : choose_stream(g);
+    } else if (op == GMD_OP_BEGIN_CAPTURE || op == GMD_OP_LAUNCH) {
+        r.stream = choose_stream(g);
+    }
+    if (gmd_pool_book_note(&g->pools, &r)) {
+        r = make_allowed(g, device, r.pool);
+        if (gmd_pool_book_note(&g->pools, &r)) {
+            return make_other(g, GMD_OP_ADVANCE);
+        }
+    }
+    g->captured_stream = r.op == GMD_OP_BEGIN_CAPTURE ? r.stream : g->captured_stream;
+    g->pool_count += r.pool == g->pool_count;
+    return r;
+}
+
+/* A profile may have been shaped after it was drawn, and by one who does not know the space. */
+static uint32_t weight_of(const gmd_generator *g, int op)
+{
+    const gmd_profile_space *space = g->space;
+    bool is_possible = op == GMD_OP_FAULT      ? space->fault_target_count > 0
+                       : op == GMD_OP_BUDGET   ? space->has_budgets
+                       : op == GMD_OP_FRACTION ? space->has_fraction
+                       : op == GMD_OP_RECORD   ? space->has_record_stream
+                       : op == GMD_OP_DESTROY  ? g->profile->stream_count > 1
+                       : gmd_op_is_of_capture((uint8_t)op)
+                           ? space->has_captures && space->has_pools && !g->profile->interleaves
+                       : gmd_op_is_on_pool((uint8_t)op) ? space->has_pools
+                                                        : true;
+    return is_possible && !(space->without_ops >> op & 1) ? g->profile->weights[op] : 0;
+}
+
+static gmd_op choose_op(gmd_generator *g)
+{
+    uint64_t at = gmd_random_below(&g->random, g->weight_sum);
+    int op = 0;
+    while (at >= weight_of(g, op)) {
+        at -= weight_of(g, op++);
+    }
+    bool needs_block = op == GMD_OP_FREE || op == GMD_OP_USE || op == GMD_OP_RECORD;
+    if (needs_block && !g->live_count) {
+        return GMD_OP_ALLOC;
+    }
+    return op == GMD_OP_ALLOC && g->live_count >= g->profile->live_max ? GMD_OP_FREE : (gmd_op)op;
+}
+
+static gmd_request make_request(gmd_generator *g)
+{
+    gmd_op op = choose_op(g);
+    uint8_t device;
+    switch (op) {
+    case GMD_OP_ALLOC:
+        device = choose_device(g);
+        return make_alloc(g, choose_size(g, device), choose_stream(g), device);
+    case GMD_OP_FREE:
+        return make_free(g);
+    case GMD_OP_USE:
+        return make_use(g);
+    case GMD_OP_RECORD:
+        return make_record(g);
+    case GMD_OP_FAULT:
+        return make_fault(g);
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
+        return make_on_pool(g, op);
+    default:
+        return make_other(g, op);
+    }
+}
+
+/* --- sequences --------------------------------------------------------------------------- */
+
+gmd_status gmd_generator_step(gmd_generator *g, gmd_trace *trace, gmd_error *error)
+{
+    gmd_request request;
+    if (g->planned_count) {
+        request = g->planned[--g->planned_count];
+        if (request.op == GMD_OP_ALLOC) { /* with a block of its own */
+            request = g->live_count < GMD_LIVE_MAX
+                          ? make_alloc(g, request.bytes, request.stream, request.device)
+                          : make_free(g);
+        }
+    } else {
+        request = make_request(g);
+    }
+    bool may_change = !g->pools.capturing && request.op != GMD_OP_END_CAPTURE; /* its own thread */
+    if (g->profile->thread_count > 1 && may_change && gmd_random_chance(&g->random, 30)) {
+        g->thread = (uint8_t)gmd_random_below(&g->random, g->profile->thread_count);
+    }
+    request.thread = g->thread;
+    return gmd_trace_append(trace, &request, error);
+}
+
+static gmd_status add_nameless(gmd_names *names, size_t count, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    uint32_t index;
+    for (size_t i = 0; i < count && status == GMD_OK; i++) {
+        status = gmd_names_add(names, NULL, &index, error);
+    }
+    return status;
+}
+
+static gmd_status add_functions(gmd_names *names, const gmd_profile_space *space, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    uint32_t index;
+    for (uint32_t i = 0; i < space->fault_target_count && status == GMD_OK; i++) {
+        status = gmd_names_add(names, space->fault_targets[i].function, &index, error);
+    }
+    return status;
+}
+
+static gmd_status write_header(gmd_generator *g, gmd_trace *trace, gmd_error *error)
+{
+    const gmd_profile *p = g->profile;
+    trace->device_count = p->device_count;
+    trace->capacity_bytes = p->capacity_bytes;
+    trace->schedule = (gmd_schedule){.kind = p->schedule};
+    if (p->schedule == GMD_SCHEDULE_SEEDED) {
+        trace->schedule.seed = p->schedule_seed;
+    }
+    if (p->interleaves) {
+        trace->interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED,
+                                           .seed = gmd_random_below(&g->random, 1000000)};
+    }
+    if (p->conf[0] && !(trace->conf = gmd_text_copy(p->conf, strlen(p->conf)))) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
+    }
+    gmd_status status = add_nameless(&trace->streams, p->stream_count - 1, error);
+    if (status == GMD_OK) {
+        status = add_nameless(&trace->threads, p->thread_count - 1, error);
+    }
+    return status != GMD_OK ? status : add_functions(&trace->functions, g->space, error);
+}
+
+gmd_status gmd_generator_start(gmd_generator *g, const gmd_profile *profile,
+                               const gmd_profile_space *space, uint64_t seed, gmd_trace *trace,
+                               gmd_error *error)
+{
+    /* `live` is large, and read as far as it was written. */
+    memset(&g->live_count, 0, sizeof *g - offsetof(gmd_generator, live_count));
+    g->profile = profile;
+    g->space = space;
+    g->random = (gmd_random){seed};
+    for (int op = 0; op < GMD_OP_COUNT; op++) {
+        g->weight_sum += weight_of(g, op);
+    }
+    gmd_status status = write_header(g, trace, error);
+    for (uint32_t device = 0; device < profile->device_count && profile->fraction < 1; device++) {
+        gmd_request r = {
+            .op = GMD_OP_FRACTION, .device = (uint8_t)device, .fraction = profile->fraction};
+        if (status == GMD_OK) {
+            status = gmd_trace_append(trace, &r, error);
+        }
+    }
+    return status;
+}
+
+gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *space, uint64_t seed,
+                        gmd_trace *trace, gmd_error *error)
+{
+    gmd_generator g;
+    gmd_status status = gmd_generator_start(&g, profile, space, seed, trace, error);
+    for (uint32_t i = 0; i < profile->request_count && status == GMD_OK; i++) {
+        status = gmd_generator_step(&g, trace, error);
+    }
+    /* Every block and pool has an entry, so that the trace can be written. */
+    status = status == GMD_OK ? add_nameless(&trace->blocks, g.next_block, error) : status;
+    return status == GMD_OK ? add_nameless(&trace->pools, g.pool_count, error) : status;
+}

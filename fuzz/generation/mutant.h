@@ -1,0 +1,49 @@
+/* mutant.h - what the parts of the mutator share. */
+#ifndef MUTANT_H
+#define MUTANT_H
+
+#include "gmd_input_format.h"
+#include "gmd_mutate.h"
+#include "gmd_random.h"
+
+typedef struct mutant {
+    uint8_t *data;
+    size_t count, most; /* records: there, and with room */
+    gmd_random random;
+} mutant;
+
+static inline uint8_t *record_at(const mutant *m, size_t i)
+{
+    return m->data + GMD_INPUT_HEADER + i * GMD_INPUT_RECORD;
+}
+
+/* A gmd_op up to GMD_OP_BUDGET, or one of GMD_RECORD_*. */
+static inline uint8_t record_op(const mutant *m, size_t i)
+{
+    uint8_t op = record_at(m, i)[0] & 15;
+    return op == GMD_RECORD_POOL && !m->data[GMD_INPUT_AT_POOLS] ? GMD_OP_ALLOC : op;
+}
+
+/* --- mutate.c ---------------------------------------------------------------------------- */
+
+/* False: no room for a header. An input without any bytes gets a drawn header. */
+bool mutant_open(mutant *m, uint8_t *data, size_t size, size_t max_size, uint64_t seed);
+
+static inline size_t mutant_size(const mutant *m)
+{
+    return GMD_INPUT_HEADER + m->count * GMD_INPUT_RECORD;
+}
+
+/* --- mutate_draw.c: new records, as a campaign draws requests ---------------------------- */
+
+void mutant_draw_header(mutant *m);
+void mutant_redraw_header_field(mutant *m);
+uint32_t mutant_draw_size(mutant *m);
+void mutant_draw_record(mutant *m, uint8_t *record);
+void mutant_draw_fault(mutant *m, uint8_t *record);
+
+/* Requests that go together; how many. */
+enum { IDIOM_MAX = 8 };
+size_t mutant_draw_idiom(mutant *m, uint8_t records[IDIOM_MAX][GMD_INPUT_RECORD]);
+
+#endif

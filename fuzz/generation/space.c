@@ -1,0 +1,205 @@
+#include "gmd_space.h"
+
+#include "gmd_pool_book.h"
+#include "gmd_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Allocators differ in what they take a fraction of 0 for: no memory at all, or no limit. */
+#define FRACTION_MIN   (1.0 / 1024)
+#define CAPACITY_MIN   ((uint64_t)1 << 20)
+#define CAPACITY_MAX   ((uint64_t)1 << 40)
+#define CAPACITY_USUAL ((uint64_t)64 << 20)
+
+enum { REQUESTS_MAX = 1024 }; /* longer inputs of other sources cost more than they show */
+
+static bool is_fault_allowed(const gmd_profile_space *space, const gmd_trace *t,
+                             const gmd_request *r)
+{
+    const char *name = r->function < t->functions.count ? t->functions.items[r->function] : NULL;
+    for (uint32_t i = 0; i < space->fault_target_count && name; i++) {
+        const gmd_fault_target *target = &space->fault_targets[i];
+        if (strcmp(target->function, name) == 0 && target->error == r->error) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_allowed(const gmd_profile_space *space, const gmd_trace *t, const gmd_request *r)
+{
+    const uint64_t huge = UINT64_MAX / 2;
+    if (space->without_ops >> r->op & 1) {
+        return false;
+    }
+    switch (r->op) {
+    case GMD_OP_ALLOC:
+        return !space->has_no_huge_sizes || r->bytes < huge;
+    case GMD_OP_FRACTION:
+        return space->has_fraction && !(space->fraction > 0) && r->fraction >= FRACTION_MIN;
+    case GMD_OP_RECORD:
+        return space->has_record_stream;
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_RELEASE_POOL:
+        return space->has_pools;
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
+        return space->has_pools && space->has_captures &&
+               (t->interleave.kind == GMD_SCHEDULE_UNSTATED || !space->has_interleaving);
+    case GMD_OP_BUDGET:
+        return space->has_budgets;
+    case GMD_OP_FAULT:
+        return space->has_faults && is_fault_allowed(space, t, r);
+    default:
+        return true;
+    }
+}
+
+static void fit_interleaving(const gmd_profile_space *space, gmd_trace *t)
+{
+    uint64_t seed = t->interleave.seed;
+    for (size_t i = 0; i < t->interleave.choice_count; i++) {
+        seed = seed * 31 + t->interleave.choices[i];
+    }
+    bool is_wanted = t->interleave.kind != GMD_SCHEDULE_UNSTATED && space->has_interleaving &&
+                     !space->has_one_thread && t->threads.count > 1;
+    gmd_schedule_free(&t->interleave);
+    t->interleave = (gmd_schedule){0};
+    if (is_wanted) {
+        t->interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed % 1000000};
+    }
+}
+
+/* Without captures not every pool is begun that is released, and of fewer devices one may have
+ * several open: what a reader of the text would refuse goes. */
+static void keep_in_order(gmd_trace *t)
+{
+    gmd_pool_book book;
+    size_t kept = 0;
+    memset(&book, 0, sizeof book);
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (!gmd_op_is_on_pool(r->op) || !gmd_pool_book_note(&book, r)) {
+            t->requests[kept++] = *r;
+        }
+    }
+    t->count = kept;
+}
+
+void gmd_space_fit(const gmd_profile_space *space, gmd_trace *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->count && kept < REQUESTS_MAX; i++) {
+        gmd_request r = t->requests[i];
+        r.thread = space->has_one_thread ? 0 : r.thread;
+        if (r.op == GMD_OP_ALLOC) {
+            r.expect = GMD_EXPECT_ANY;
+        }
+        if (is_allowed(space, t, &r)) {
+            t->requests[kept++] = r;
+        }
+    }
+    t->count = kept;
+    if (t->pools.count) {
+        keep_in_order(t);
+    }
+    fit_interleaving(space, t);
+}
+
+static bool is_taken(const gmd_profile_space *space, const char *conf)
+{
+    for (size_t i = 0; i < space->conf_count; i++) {
+        if (strcmp(space->confs[i], conf) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static gmd_status set_conf(gmd_trace *header, const char *conf, gmd_error *error)
+{
+    char *copy = conf ? gmd_text_copy(conf, strlen(conf)) : NULL;
+    if (conf && !copy) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for settings");
+    }
+    free(header->conf);
+    header->conf = copy;
+    return GMD_OK;
+}
+
+static void fit_schedule(const gmd_profile_space *space, gmd_schedule *schedule)
+{
+    const gmd_schedule *fixed = space->schedule;
+    bool is_fixed = fixed && fixed->kind != GMD_SCHEDULE_UNSTATED;
+    if (is_fixed && schedule->kind != fixed->kind) {
+        gmd_schedule_free(schedule);
+        *schedule = (gmd_schedule){.kind = fixed->kind, .seed = fixed->seed};
+    }
+    if (schedule->kind == GMD_SCHEDULE_SEEDED && !space->has_seeded_schedules) {
+        schedule->kind = GMD_SCHEDULE_TIMED;
+    }
+}
+
+gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_trace *header, gmd_error *error)
+{
+    uint32_t most = space->device_max ? space->device_max : 1;
+    uint32_t devices = header->device_count ? header->device_count : 1;
+    header->device_count = devices < most ? devices : most;
+    if (space->capacity_bytes) {
+        header->capacity_bytes = space->capacity_bytes;
+    } else if (header->capacity_bytes < CAPACITY_MIN || header->capacity_bytes > CAPACITY_MAX) {
+        header->capacity_bytes = CAPACITY_USUAL;
+    }
+    fit_schedule(space, &header->schedule);
+    if (space->conf_is_fixed) {
+        return set_conf(header, space->confs[0], error);
+    }
+    return header->conf && !is_taken(space, header->conf) ? set_conf(header, NULL, error) : GMD_OK;
+}
+
+/* The campaign's limit, where it has one, comes first and stays. */
+static gmd_status put_fraction(const gmd_profile_space *space, gmd_trace *t, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    uint32_t devices = t->device_count ? t->device_count : 1;
+    for (uint32_t i = 0; i < devices && space->fraction > 0 && status == GMD_OK; i++) {
+        gmd_request r = {.op = GMD_OP_FRACTION, .device = (uint8_t)i, .fraction = space->fraction};
+        status = gmd_trace_append(t, &r, error);
+        if (status == GMD_OK) {
+            memmove(&t->requests[1], &t->requests[0], (t->count - 1) * sizeof r);
+            t->requests[0] = r;
+        }
+    }
+    return status;
+}
+
+gmd_status gmd_space_take_header(const gmd_profile_space *space, gmd_trace *t,
+                                 const gmd_trace *header, gmd_error *error)
+{
+    char *conf = header->conf ? gmd_text_copy(header->conf, strlen(header->conf)) : NULL;
+    gmd_schedule schedule = {0};
+    gmd_status status = gmd_schedule_copy(&schedule, &header->schedule, error);
+    if (status != GMD_OK || (header->conf && !conf)) {
+        free(conf);
+        gmd_schedule_free(&schedule);
+        return status != GMD_OK ? status
+                                : gmd_fail(error, GMD_NO_MEMORY, "no host memory for settings");
+    }
+    free(t->conf);
+    gmd_schedule_free(&t->schedule);
+    t->conf = conf;
+    t->schedule = schedule;
+    t->capacity_bytes = header->capacity_bytes;
+    t->device_count = header->device_count;
+    uint8_t devices = (uint8_t)(header->device_count ? header->device_count : 1);
+    for (size_t i = 0; i < t->count; i++) {
+        t->requests[i].device = (uint8_t)(t->requests[i].device % devices);
+    }
+    if (t->pools.count) {
+        keep_in_order(t);
+    }
+    return put_fraction(space, t, error);
+}

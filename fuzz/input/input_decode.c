@@ -1,0 +1,589 @@
+/* input_decode.c - from bytes to a trace. It is on the path of every input that an engine tries:
+ * one pass, and no memory is asked for once the trace's arrays are large enough. */
+#include "gmd_fault_error.h"
+#include "gmd_faults.h"
+#include "gmd_input_format.h"
+#include "gmd_input_pools.h"
+#include "gmd_text.h"
+#include "input_live.h"
+#include "names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FUNCTION_BYTES = 64, FUNCTIONS_KNOWN = 512, NOT_LISTED = 255 };
+
+/* What the wide records before a record have said. */
+typedef struct wide_fields {
+    bool has_value, has_stream, has_place, has_target;
+    uint32_t value, stream, target;
+    uint8_t device, thread;
+} wide_fields;
+
+typedef struct decoder {
+    gmd_trace *trace;
+    gmd_error *error;
+    wide_fields wide;
+    bool has_begun; /* a request has been read: the header is complete */
+    uint32_t stream_count, thread_count, conf_code, fault_count, listed, threads_used;
+    uint64_t limit[GMD_MAX_DEVICES], live_bytes[GMD_MAX_DEVICES];
+    uint8_t function_index[FUNCTIONS_KNOWN]; /* in the trace's list */
+    uint8_t thread_index[GMD_MAX_THREADS];
+    size_t conf_length;
+    char conf[GMD_INPUT_CONF_MAX + 1];
+    input_live live;
+    gmd_input_pools pools;
+} decoder;
+
+/* --- room -------------------------------------------------------------------------------- */
+
+static gmd_status no_memory(gmd_error *error)
+{
+    return gmd_fail(error, GMD_NO_MEMORY, "no host memory for an input");
+}
+
+static gmd_status reserve_requests(gmd_trace *trace, size_t count, gmd_error *error)
+{
+    if (count <= trace->capacity) {
+        return GMD_OK;
+    }
+    gmd_request *requests = realloc(trace->requests, count * sizeof *requests);
+    if (!requests) {
+        return no_memory(error);
+    }
+    trace->requests = requests;
+    trace->capacity = count;
+    return GMD_OK;
+}
+
+/* A list of `count` entries, all without a name but those that it has already. */
+static gmd_status set_nameless(gmd_names *names, uint32_t count, gmd_error *error)
+{
+    if (count > names->capacity) {
+        char **items = realloc(names->items, count * sizeof *items);
+        if (!items) {
+            return no_memory(error);
+        }
+        names->items = items;
+        names->capacity = count;
+    }
+    for (uint32_t i = names->count; i < count; i++) {
+        names->items[i] = NULL;
+    }
+    names->count = count;
+    return GMD_OK;
+}
+
+/* --- header ------------------------------------------------------------------------------ */
+
+static void read_header(decoder *d, const uint8_t *h)
+{
+    gmd_trace *t = d->trace;
+    uint8_t devices = h[GMD_INPUT_AT_DEVICES], streams = h[GMD_INPUT_AT_STREAMS],
+            threads = h[GMD_INPUT_AT_THREADS];
+    static const gmd_schedule_kind interleavings[] = {GMD_SCHEDULE_UNSTATED, GMD_SCHEDULE_SEEDED,
+                                                      GMD_SCHEDULE_EXPLICIT};
+    t->device_count = devices <= GMD_MAX_DEVICES ? devices : 1 + devices % 2;
+    t->capacity_bytes = gmd_input_capacities[h[GMD_INPUT_AT_CAPACITY] % gmd_input_capacity_count];
+    t->schedule.kind = (gmd_schedule_kind)(h[GMD_INPUT_AT_SCHEDULE] % (GMD_SCHEDULE_EXPLICIT + 1));
+    t->schedule.seed = gmd_input_get32(h + GMD_INPUT_AT_SCHEDULE_SEED);
+    t->schedule.choice_count = 0;
+    t->interleave.kind = interleavings[h[GMD_INPUT_AT_INTERLEAVE] % 3];
+    t->interleave.seed = gmd_input_get32(h + GMD_INPUT_AT_INTERLEAVE_SEED);
+    t->interleave.choice_count = 0;
+    d->conf_code = h[GMD_INPUT_AT_CONF] % gmd_input_conf_count;
+    d->stream_count = !streams                              ? GMD_INPUT_STREAMS_USUAL
+                      : streams <= GMD_INPUT_STREAMS_NARROW ? streams
+                                                            : 1 + streams % 8U;
+    uint8_t pools = h[GMD_INPUT_AT_POOLS];
+    gmd_input_pools_open(&d->pools, pools <= GMD_MAX_POOLS ? pools : 1 + pools % 4U);
+    d->thread_count = threads && threads <= GMD_INPUT_THREADS_NARROW ? threads : 1;
+}
+
+/* Room for choices grows by doubling from 64, so that their number tells it. */
+static gmd_status add_choice(gmd_schedule *schedule, uint8_t choice, gmd_error *error)
+{
+    size_t count = schedule->choice_count;
+    if (!count || (count >= 64 && (count & (count - 1)) == 0)) {
+        uint8_t *choices = realloc(schedule->choices, count < 64 ? 64 : 2 * count);
+        if (!choices) {
+            return no_memory(error);
+        }
+        schedule->choices = choices;
+    }
+    schedule->choices[schedule->choice_count++] = choice;
+    return GMD_OK;
+}
+
+static gmd_status read_text(decoder *d, const uint8_t *record, gmd_input_header_part part)
+{
+    uint32_t count = (uint32_t)(record[1] >> 4) % (GMD_INPUT_TEXT_BYTES + 1);
+    gmd_status status = GMD_OK;
+    for (uint32_t i = 0; i < count && status == GMD_OK; i++) {
+        uint8_t byte = record[2 + i];
+        if (part == GMD_PART_CONF) {
+            if (d->conf_length < GMD_INPUT_CONF_MAX) {
+                d->conf[d->conf_length++] = (char)byte;
+            }
+        } else {
+            status = add_choice(part == GMD_PART_SCHEDULE_CHOICES ? &d->trace->schedule
+                                                                  : &d->trace->interleave,
+                                byte, d->error);
+        }
+    }
+    return status;
+}
+
+static uint64_t with_number(uint64_t before, const uint8_t *record)
+{
+    uint64_t number = gmd_input_get48(record + 2);
+    return before | (record[1] >> 4 ? number << 48 : number);
+}
+
+static uint32_t count_of(const uint8_t *record, uint32_t most)
+{
+    uint64_t count = gmd_input_get48(record + 2) % most;
+    return count ? (uint32_t)count : most;
+}
+
+static gmd_status read_header_record(decoder *d, const uint8_t *record)
+{
+    gmd_input_header_part part = (gmd_input_header_part)(record[1] & 15);
+    gmd_trace *t = d->trace;
+    switch (part) {
+    case GMD_PART_CAPACITY:
+        t->capacity_bytes = with_number(t->capacity_bytes, record);
+        return GMD_OK;
+    case GMD_PART_SCHEDULE_SEED:
+        t->schedule.seed = with_number(t->schedule.seed, record);
+        return GMD_OK;
+    case GMD_PART_INTERLEAVE_SEED:
+        t->interleave.seed = with_number(t->interleave.seed, record);
+        return GMD_OK;
+    case GMD_PART_STREAMS:
+        d->stream_count = count_of(record, GMD_MAX_STREAMS);
+        return GMD_OK;
+    case GMD_PART_THREADS:
+        d->thread_count = count_of(record, GMD_MAX_THREADS);
+        return GMD_OK;
+    case GMD_PART_CONF:
+    case GMD_PART_SCHEDULE_CHOICES:
+    case GMD_PART_INTERLEAVE_CHOICES:
+        return read_text(d, record, part);
+    default:
+        return GMD_OK;
+    }
+}
+
+/* Choices only with the kind that has them, and that kind never without. */
+static gmd_status settle_schedule(gmd_schedule *schedule, gmd_error *error)
+{
+    if (schedule->kind != GMD_SCHEDULE_SEEDED) {
+        schedule->seed = 0;
+    }
+    if (schedule->kind != GMD_SCHEDULE_EXPLICIT) {
+        schedule->choice_count = 0;
+        return GMD_OK;
+    }
+    return schedule->choice_count ? GMD_OK : add_choice(schedule, 0, error);
+}
+
+/* Kept as it is where it says the same already: settings seldom change from input to input. */
+static gmd_status settle_conf(decoder *d)
+{
+    const char *conf = gmd_input_confs[d->conf_code];
+    size_t length = conf ? strlen(conf) : 0;
+    if (d->conf_length) {
+        conf = gmd_conf_is_valid(d->conf, d->conf_length) ? d->conf : NULL;
+        length = d->conf_length;
+        d->conf[length] = '\0';
+    }
+    char **held = &d->trace->conf;
+    if (!conf || (*held && strcmp(*held, conf) != 0)) {
+        free(*held);
+        *held = NULL;
+    }
+    if (conf && !*held && !(*held = gmd_text_copy(conf, length))) {
+        return no_memory(d->error);
+    }
+    return GMD_OK;
+}
+
+static gmd_status settle_header(decoder *d)
+{
+    gmd_trace *t = d->trace;
+    d->has_begun = true;
+    for (uint32_t i = 0; i < GMD_MAX_DEVICES; i++) {
+        d->limit[i] = t->capacity_bytes ? t->capacity_bytes : GMD_INPUT_CAPACITY;
+    }
+    gmd_status status = settle_schedule(&t->schedule, d->error);
+    if (status == GMD_OK) {
+        status = settle_schedule(&t->interleave, d->error);
+    }
+    if (status == GMD_OK) {
+        status = settle_conf(d);
+    }
+    return status == GMD_OK ? set_nameless(&t->streams, d->stream_count, d->error) : status;
+}
+
+/* --- sizes ------------------------------------------------------------------------------- */
+
+static uint64_t stepped(uint64_t base, uint32_t code)
+{
+    int64_t step = gmd_input_steps[code >> 3 & 15];
+    return step < 0 && base < (uint64_t)-step ? base : base + (uint64_t)step;
+}
+
+static uint64_t usual_size(uint32_t pick)
+{
+    return gmd_input_usual_sizes[pick % gmd_input_usual_size_count];
+}
+
+static uint64_t left_of(const decoder *d, uint8_t device)
+{
+    uint64_t limit = d->limit[device], used = d->live_bytes[device];
+    return used < limit ? limit - used : limit;
+}
+
+static uint64_t alike(const decoder *d, uint32_t pick)
+{
+    if (!d->live.count) {
+        return usual_size(pick);
+    }
+    uint32_t block = input_live_at(&d->live, pick % d->live.count);
+    return d->trace->requests[d->live.request[block]].bytes;
+}
+
+static uint64_t boundary_size(const decoder *d, uint32_t code, uint8_t device)
+{
+    uint32_t pick = code >> 7 & 0xffffff;
+    uint64_t limit = d->limit[device];
+    switch ((gmd_input_boundary)(code & 7)) {
+    case GMD_BOUNDARY_MIB:
+        return stepped((1 + pick % 64) * GMD_MIB, code);
+    case GMD_BOUNDARY_PART:
+        return stepped(limit / (1 + pick % 16), code);
+    case GMD_BOUNDARY_SHARE:
+        return stepped(limit / 64 * (1 + pick % 64), code);
+    case GMD_BOUNDARY_LEFT:
+        return stepped(left_of(d, device), code);
+    case GMD_BOUNDARY_ALIKE:
+        return stepped(alike(d, pick), code);
+    case GMD_BOUNDARY_ROUNDS:
+        return stepped((uint64_t)512 * (1 + pick % 64), code);
+    case GMD_BOUNDARY_HUGE:
+        return gmd_input_huge_sizes[pick % gmd_input_huge_size_count];
+    default:
+        return stepped(usual_size(pick), code);
+    }
+}
+
+static uint64_t size_of(const decoder *d, uint32_t value, uint8_t device)
+{
+    if (d->wide.has_value) {
+        return (uint64_t)d->wide.value << 32 | value;
+    }
+    return value & GMD_INPUT_TOP_BIT ? boundary_size(d, value, device) : value;
+}
+
+static uint64_t duration_of(const decoder *d, uint32_t value)
+{
+    if (d->wide.has_value) {
+        return (uint64_t)d->wide.value << 32 | value;
+    }
+    return value & GMD_INPUT_TOP_BIT ? (uint64_t)(value & ~GMD_INPUT_TOP_BIT) * 1000 : value;
+}
+
+/* --- requests ---------------------------------------------------------------------------- */
+
+static uint32_t stream_of(const decoder *d, const uint8_t *record)
+{
+    return (d->wide.has_stream ? d->wide.stream : record[1] & 31U) % d->stream_count;
+}
+
+/* Where their number is not stated, others than the first come only by a wide record: to name one
+ * that is not there ends a run. */
+static uint8_t device_of(const decoder *d, const uint8_t *record)
+{
+    uint32_t count = d->trace->device_count;
+    if (d->wide.has_place) {
+        return (uint8_t)(d->wide.device % (count ? count : GMD_MAX_DEVICES));
+    }
+    return count ? (uint8_t)((record[1] >> 5) % count) : 0;
+}
+
+/* Threads are numbered by their first request, as a text does it. */
+static uint8_t thread_of(decoder *d, const uint8_t *record)
+{
+    uint32_t thread =
+        (uint32_t)(d->wide.has_place ? d->wide.thread : record[0] >> 4) % d->thread_count;
+    if (d->thread_index[thread] == NOT_LISTED) {
+        d->thread_index[thread] = (uint8_t)d->threads_used++;
+    }
+    return d->thread_index[thread];
+}
+
+static uint32_t target_of(const decoder *d, const uint8_t *record)
+{
+    return d->wide.has_target ? d->wide.target : gmd_input_get16(record + 2);
+}
+
+static void make_alloc(decoder *d, gmd_request *r, uint32_t value)
+{
+    r->bytes = size_of(d, value, r->device);
+    r->block = input_live_add(&d->live, d->trace->count);
+    d->live_bytes[r->device] += r->bytes <= d->limit[r->device] ? r->bytes : 0;
+}
+
+/* False: no block is live. */
+static bool find_block(const decoder *d, gmd_request *r, const uint8_t *record)
+{
+    if (!d->live.count) {
+        return false;
+    }
+    r->block = input_live_at(&d->live, target_of(d, record) % d->live.count);
+    r->device = d->trace->requests[d->live.request[r->block]].device;
+    return true;
+}
+
+static void forget_block(decoder *d, const gmd_request *r)
+{
+    uint64_t bytes = d->trace->requests[d->live.request[r->block]].bytes;
+    uint64_t *held = &d->live_bytes[r->device];
+    *held -= bytes < *held ? bytes : *held;
+    input_live_remove(&d->live, r->block);
+}
+
+static bool make_fraction(decoder *d, gmd_request *r, uint32_t value)
+{
+    r->fraction = (double)(value % (GMD_INPUT_BILLION + 1)) / GMD_INPUT_BILLION;
+    if (d->wide.has_value) {
+        uint64_t bits = (uint64_t)d->wide.value << 32 | value;
+        memcpy(&r->fraction, &bits, sizeof bits);
+    }
+    if (!(r->fraction >= 0 && r->fraction <= 1)) {
+        return false;
+    }
+    r->fraction = r->fraction > 0 ? r->fraction : 0; /* not -0, which no text has */
+    uint64_t capacity = d->trace->capacity_bytes ? d->trace->capacity_bytes : GMD_INPUT_CAPACITY;
+    uint64_t half = capacity / 2; /* of 2^64 bytes the product may be one more than fits */
+    d->limit[r->device] = r->fraction < 1 ? (uint64_t)(r->fraction * (double)half) * 2 : capacity;
+    return true;
+}
+
+/* The function's place in the trace's list. Its entries lie in buffers that all names fit into, so
+ * that the next input's functions can take their place. */
+static gmd_status list_function(decoder *d, uint32_t known, uint32_t *index)
+{
+    gmd_names *list = &d->trace->functions;
+    if (d->function_index[known] != NOT_LISTED) {
+        *index = d->function_index[known];
+        return GMD_OK;
+    }
+    if (d->listed == list->count) {
+        gmd_status status = set_nameless(list, list->count + 1, d->error);
+        if (status != GMD_OK) {
+            return status;
+        }
+    }
+    char **slot = &list->items[d->listed];
+    if (!*slot && !(*slot = malloc(FUNCTION_BYTES))) {
+        return no_memory(d->error);
+    }
+    size_t length = strlen(gmd_input_functions[known]);
+    memcpy(*slot, gmd_input_functions[known], length + 1);
+    d->function_index[known] = (uint8_t)d->listed;
+    *index = d->listed++;
+    return GMD_OK;
+}
+
+static bool make_fault(decoder *d, gmd_request *r, const uint8_t *record, gmd_status *status)
+{
+    uint32_t known = target_of(d, record) % gmd_input_function_count;
+    const char *function = gmd_input_functions[known];
+    uint32_t value = gmd_input_get32(record + 4);
+    if (d->fault_count >= GMD_INPUT_FAULT_MAX) {
+        return false;
+    }
+    if (!d->fault_count++) {
+        memset(d->function_index, NOT_LISTED, sizeof d->function_index);
+    }
+    r->every_later = record[1] & 1;
+    r->device = 0;
+    r->count = d->wide.has_value ? value : value & 0xffff;
+    r->count += !r->count;
+    r->error = d->wide.has_value ? d->wide.value : value >> 16;
+    bool is_taken = r->error && (d->wide.has_value || gmd_fault_check(r, function, NULL) == GMD_OK);
+    if (!is_taken) {
+        int usual = gmd_fault_error_of(function, false);
+        r->error =
+            usual ? (uint32_t)usual : 1; /* cudaErrorInvalidValue, CUDA_ERROR_INVALID_VALUE */
+    }
+    *status = list_function(d, known, &r->function);
+    return *status == GMD_OK;
+}
+
+/* False: left out, or `status` says what failed. `r` has its op, device and stream. */
+static bool make_request(decoder *d, gmd_request *r, const uint8_t *record, gmd_status *status)
+{
+    uint32_t value = gmd_input_get32(record + 4);
+    switch ((gmd_op)r->op) {
+    case GMD_OP_ALLOC:
+        make_alloc(d, r, value);
+        return true;
+    case GMD_OP_FREE:
+        r->stream = 0;
+        return find_block(d, r, record) && (forget_block(d, r), true);
+    case GMD_OP_USE:
+        r->duration_ns = duration_of(d, value);
+        return find_block(d, r, record);
+    case GMD_OP_RECORD:
+        return find_block(d, r, record);
+    case GMD_OP_WAIT:
+        r->other_stream = gmd_input_get16(record + 2) % d->stream_count;
+        return true;
+    case GMD_OP_SYNC:
+        r->stream = record[2] & 1 ? GMD_ALL_STREAMS : r->stream;
+        return true;
+    case GMD_OP_DESTROY:
+        return r->stream != 0;
+    default:
+        break;
+    }
+    r->stream = 0; /* the others have none */
+    switch ((gmd_op)r->op) {
+    case GMD_OP_ADVANCE:
+        r->device = 0;
+        r->duration_ns = duration_of(d, value);
+        return true;
+    case GMD_OP_EMPTY_CACHE:
+        r->device = 0;
+        return true;
+    case GMD_OP_FRACTION:
+        return make_fraction(d, r, value);
+    case GMD_OP_FAULT:
+        return make_fault(d, r, record, status);
+    case GMD_OP_BUDGET:
+        r->bytes = !d->wide.has_value && value == GMD_INPUT_NO_BUDGET
+                       ? GMD_NO_BUDGET
+                       : size_of(d, value, r->device);
+        return true;
+    default: /* GMD_OP_DEVICE */
+        return true;
+    }
+}
+
+static bool make_on_pool(decoder *d, gmd_request *r, const uint8_t *record)
+{
+    uint32_t act = gmd_input_get32(record + 4) % GMD_POOL_ACTS;
+    return gmd_input_pools_make(&d->pools, r, target_of(d, record), (gmd_input_pool_act)act);
+}
+
+static gmd_status read_request(decoder *d, const uint8_t *record)
+{
+    uint8_t op = record[0] & 15;
+    bool is_on_pool = op == GMD_RECORD_POOL && d->pools.count;
+    gmd_status status = d->has_begun ? GMD_OK : settle_header(d);
+    if (status != GMD_OK || d->trace->count >= GMD_MAX_TRACE_LEN) {
+        return status;
+    }
+    gmd_request r = {.op = op <= GMD_OP_BUDGET ? op : GMD_OP_ALLOC};
+    r.device = device_of(d, record);
+    r.stream = stream_of(d, record);
+    if (is_on_pool ? make_on_pool(d, &r, record) : make_request(d, &r, record, &status)) {
+        r.thread = thread_of(d, record);
+        d->trace->requests[d->trace->count++] = r;
+    }
+    if (d->wide.has_value || d->wide.has_stream || d->wide.has_place || d->wide.has_target) {
+        d->wide = (wide_fields){0};
+    }
+    return status;
+}
+
+static void read_wide(wide_fields *w, const uint8_t *record)
+{
+    switch ((gmd_input_wide)(record[1] % GMD_WIDE_COUNT)) {
+    case GMD_WIDE_VALUE:
+        w->has_value = true;
+        w->value = gmd_input_get32(record + 4);
+        break;
+    case GMD_WIDE_STREAM:
+        w->has_stream = true;
+        w->stream = gmd_input_get16(record + 2);
+        break;
+    case GMD_WIDE_PLACE:
+        w->has_place = true;
+        w->device = record[2];
+        w->thread = record[3];
+        break;
+    case GMD_WIDE_TARGET:
+    case GMD_WIDE_COUNT:
+        w->has_target = true;
+        w->target = gmd_input_get32(record + 4);
+        break;
+    }
+}
+
+static gmd_status read_record(decoder *d, const uint8_t *record)
+{
+    switch (record[0] & 15) {
+    case GMD_RECORD_WIDE:
+        read_wide(&d->wide, record);
+        return GMD_OK;
+    case GMD_RECORD_HEADER:
+        return d->has_begun ? GMD_OK : read_header_record(d, record);
+    default:
+        return read_request(d, record);
+    }
+}
+
+/* --- the whole input --------------------------------------------------------------------- */
+
+static gmd_status decode_records(decoder *d, const uint8_t *data, size_t size)
+{
+    gmd_status status = GMD_OK;
+    for (size_t at = GMD_INPUT_HEADER; at + GMD_INPUT_RECORD <= size && status == GMD_OK;
+         at += GMD_INPUT_RECORD) {
+        status = read_record(d, data + at);
+    }
+    if (status == GMD_OK && !d->has_begun) {
+        status = settle_header(d);
+    }
+    if (status == GMD_OK) {
+        status = set_nameless(&d->trace->blocks, d->live.made, d->error);
+    }
+    if (status == GMD_OK) {
+        status = set_nameless(&d->trace->pools, d->pools.used, d->error);
+    }
+    return status == GMD_OK ? set_nameless(&d->trace->threads, d->threads_used, d->error) : status;
+}
+
+gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, gmd_error *error)
+{
+    uint8_t header[GMD_INPUT_HEADER] = {0};
+    size_t records = size > GMD_INPUT_HEADER ? (size - GMD_INPUT_HEADER) / GMD_INPUT_RECORD : 0;
+    size_t most = records < GMD_MAX_TRACE_LEN ? records : GMD_MAX_TRACE_LEN;
+    decoder d; /* not cleared as a whole: its tables are larger than most inputs */
+    d.trace = trace;
+    d.error = error;
+    d.wide = (wide_fields){0};
+    d.has_begun = false;
+    d.fault_count = d.listed = 0;
+    d.conf_length = 0;
+    memset(d.live_bytes, 0, sizeof d.live_bytes);
+    memset(d.thread_index, NOT_LISTED, sizeof d.thread_index);
+    d.thread_index[0] = 0;
+    d.threads_used = 1;
+    if (size) {
+        memcpy(header, data, size < sizeof header ? size : sizeof header);
+    }
+    trace->count = 0;
+    gmd_status status = reserve_requests(trace, most, error);
+    if (status != GMD_OK || !input_live_open(&d.live, most)) {
+        return status != GMD_OK ? status : no_memory(error);
+    }
+    read_header(&d, header);
+    status = decode_records(&d, data, size);
+    input_live_close(&d.live);
+    return status;
+}

@@ -1,0 +1,455 @@
+/* input_encode.c - from a trace to bytes, and files of either form. */
+#include "gmd_faults.h"
+#include "gmd_input_format.h"
+#include "gmd_input_pools.h"
+#include "input_live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_BLOCK UINT32_MAX
+
+typedef struct encoder {
+    const gmd_trace *trace;
+    uint8_t *data;
+    size_t size, room;
+    input_live live;
+    uint32_t *index; /* of each of the trace's blocks: which allocation it is; NO_BLOCK: not live */
+    gmd_pool_book pools;
+    uint32_t fault_count;
+    gmd_status status;
+    gmd_error *error;
+} encoder;
+
+/* --- records ----------------------------------------------------------------------------- */
+
+/* Room for one more record, cleared; NULL: no host memory. */
+static uint8_t *new_record(encoder *e)
+{
+    if (e->size + GMD_INPUT_RECORD > e->room) {
+        size_t room = 2 * (e->room + GMD_INPUT_HEADER + GMD_INPUT_RECORD);
+        uint8_t *data = realloc(e->data, room);
+        if (!data) {
+            e->status = gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
+            return NULL;
+        }
+        e->data = data;
+        e->room = room;
+    }
+    uint8_t *record = e->data + e->size;
+    memset(record, 0, GMD_INPUT_RECORD);
+    e->size += GMD_INPUT_RECORD;
+    return record;
+}
+
+static void put_wide(encoder *e, gmd_input_wide what, uint32_t narrow, uint32_t value)
+{
+    uint8_t *record = new_record(e);
+    if (record) {
+        record[0] = GMD_RECORD_WIDE;
+        record[1] = (uint8_t)what;
+        gmd_input_put16(record + 2, narrow);
+        gmd_input_put32(record + 4, value);
+    }
+}
+
+static void put_part(encoder *e, gmd_input_header_part part, uint32_t high, uint64_t number)
+{
+    uint8_t *record = new_record(e);
+    if (record) {
+        record[0] = GMD_RECORD_HEADER;
+        record[1] = (uint8_t)((uint32_t)part | high << 4);
+        gmd_input_put48(record + 2, number);
+    }
+}
+
+static void put_number(encoder *e, gmd_input_header_part part, uint64_t number)
+{
+    put_part(e, part, 0, number & GMD_INPUT_NUMBER_LOW);
+    if (number > GMD_INPUT_NUMBER_LOW) {
+        put_part(e, part, 1, number >> 48);
+    }
+}
+
+static void put_text(encoder *e, gmd_input_header_part part, const uint8_t *text, size_t length)
+{
+    for (size_t at = 0; at < length; at += GMD_INPUT_TEXT_BYTES) {
+        size_t left = length - at,
+               count = left < GMD_INPUT_TEXT_BYTES ? left : GMD_INPUT_TEXT_BYTES;
+        uint8_t *record = new_record(e);
+        if (record) {
+            record[0] = GMD_RECORD_HEADER;
+            record[1] = (uint8_t)((uint32_t)part | (uint32_t)count << 4);
+            memcpy(record + 2, text + at, count);
+        }
+    }
+}
+
+/* --- header ------------------------------------------------------------------------------ */
+
+/* The part of a seed that the header holds; the rest is for a record. */
+static uint32_t narrow_seed(const gmd_schedule *schedule)
+{
+    return schedule->kind == GMD_SCHEDULE_SEEDED ? (uint32_t)schedule->seed : 0;
+}
+
+static uint8_t code_of_capacity(uint64_t bytes)
+{
+    uint32_t code = 0;
+    while (code < gmd_input_capacity_count && gmd_input_capacities[code] != bytes) {
+        code++;
+    }
+    return code < gmd_input_capacity_count ? (uint8_t)code : 0;
+}
+
+static uint8_t code_of_conf(const char *conf)
+{
+    uint32_t code = 1;
+    while (code < gmd_input_conf_count && strcmp(gmd_input_confs[code], conf) != 0) {
+        code++;
+    }
+    return code < gmd_input_conf_count ? (uint8_t)code : 0;
+}
+
+static void put_schedule(encoder *e, const gmd_schedule *schedule, gmd_input_header_part seed,
+                         gmd_input_header_part choices)
+{
+    if (schedule->kind == GMD_SCHEDULE_SEEDED && schedule->seed > UINT32_MAX) {
+        put_number(e, seed, schedule->seed);
+    }
+    if (schedule->kind == GMD_SCHEDULE_EXPLICIT) {
+        put_text(e, choices, schedule->choices, schedule->choice_count);
+    }
+}
+
+static void put_header(encoder *e)
+{
+    const gmd_trace *t = e->trace;
+    uint8_t *h = calloc(1, GMD_INPUT_HEADER);
+    if (!h) {
+        e->status = gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
+        return;
+    }
+    const char *conf = t->conf ? t->conf : "";
+    uint32_t streams = t->streams.count, threads = t->threads.count;
+    h[GMD_INPUT_AT_DEVICES] = (uint8_t)t->device_count;
+    h[GMD_INPUT_AT_CAPACITY] = code_of_capacity(t->capacity_bytes);
+    h[GMD_INPUT_AT_SCHEDULE] = (uint8_t)t->schedule.kind;
+    h[GMD_INPUT_AT_INTERLEAVE] = t->interleave.kind == GMD_SCHEDULE_SEEDED     ? 1
+                                 : t->interleave.kind == GMD_SCHEDULE_EXPLICIT ? 2
+                                                                               : 0;
+    gmd_input_put32(h + GMD_INPUT_AT_SCHEDULE_SEED, narrow_seed(&t->schedule));
+    gmd_input_put32(h + GMD_INPUT_AT_INTERLEAVE_SEED, narrow_seed(&t->interleave));
+    h[GMD_INPUT_AT_CONF] = code_of_conf(conf);
+    h[GMD_INPUT_AT_POOLS] = (uint8_t)t->pools.count;
+    h[GMD_INPUT_AT_STREAMS] = streams <= GMD_INPUT_STREAMS_NARROW ? (uint8_t)streams : 1;
+    h[GMD_INPUT_AT_THREADS] = threads <= GMD_INPUT_THREADS_NARROW ? (uint8_t)threads : 1;
+    e->data = h;
+    e->size = e->room = GMD_INPUT_HEADER;
+    if (t->capacity_bytes && !h[GMD_INPUT_AT_CAPACITY]) {
+        put_number(e, GMD_PART_CAPACITY, t->capacity_bytes);
+    }
+    put_schedule(e, &t->schedule, GMD_PART_SCHEDULE_SEED, GMD_PART_SCHEDULE_CHOICES);
+    put_schedule(e, &t->interleave, GMD_PART_INTERLEAVE_SEED, GMD_PART_INTERLEAVE_CHOICES);
+    if (streams > GMD_INPUT_STREAMS_NARROW) {
+        put_number(e, GMD_PART_STREAMS, streams);
+    }
+    if (threads > GMD_INPUT_THREADS_NARROW) {
+        put_number(e, GMD_PART_THREADS, threads);
+    }
+    if (*conf && !e->data[GMD_INPUT_AT_CONF]) {
+        put_text(e, GMD_PART_CONF, (const uint8_t *)conf, strlen(conf));
+    }
+}
+
+static gmd_status check_header(const gmd_trace *t, gmd_error *error)
+{
+    if (t->device_count > GMD_MAX_DEVICES || t->streams.count > GMD_MAX_STREAMS ||
+        t->threads.count > GMD_MAX_THREADS || t->pools.count > GMD_MAX_POOLS || !t->streams.count ||
+        !t->threads.count) {
+        return gmd_fail(error, GMD_BAD_INPUT,
+                        "a trace with %u devices, %u streams, %u threads and %u pools is no input: "
+                        "expected at most %u, %u, %u and %u",
+                        t->device_count, t->streams.count, t->threads.count, t->pools.count,
+                        GMD_MAX_DEVICES, GMD_MAX_STREAMS, GMD_MAX_THREADS, GMD_MAX_POOLS);
+    }
+    if (t->conf && strlen(t->conf) > GMD_INPUT_CONF_MAX) {
+        return gmd_fail(error, GMD_BAD_INPUT, "settings of more than %d bytes are no input",
+                        GMD_INPUT_CONF_MAX);
+    }
+    return GMD_OK;
+}
+
+/* --- requests ---------------------------------------------------------------------------- */
+
+typedef struct fields {
+    uint32_t stream, target;
+    uint8_t device;
+    uint64_t value;
+    bool is_wide; /* the value */
+} fields;
+
+static bool is_narrow_device(const encoder *e, uint8_t device)
+{
+    uint32_t count = e->trace->device_count;
+    return count ? device < GMD_INPUT_DEVICES_NARROW : device == 0;
+}
+
+static bool is_there(encoder *e, size_t i, bool is_so)
+{
+    if (!is_so) {
+        e->status = gmd_fail(e->error, GMD_BAD_INPUT,
+                             "request %zu refers to what its trace does not have there", i);
+    }
+    return is_so;
+}
+
+static void find_block(encoder *e, size_t i, const gmd_request *r, fields *f)
+{
+    bool is_live = r->block < e->trace->blocks.count && e->index[r->block] != NO_BLOCK;
+    if (is_there(e, i, is_live)) {
+        f->target = input_live_age(&e->live, e->index[r->block]);
+    }
+}
+
+static void put_bytes(fields *f, uint64_t bytes)
+{
+    f->value = bytes;
+    f->is_wide = bytes >= GMD_INPUT_TOP_BIT;
+}
+
+static void put_duration(fields *f, uint64_t ns)
+{
+    f->value = ns;
+    if (ns >= GMD_INPUT_TOP_BIT && ns % 1000 == 0 && ns / 1000 < GMD_INPUT_TOP_BIT) {
+        f->value = GMD_INPUT_TOP_BIT | ns / 1000;
+    } else {
+        f->is_wide = ns >= GMD_INPUT_TOP_BIT;
+    }
+}
+
+static void put_fraction(fields *f, double fraction)
+{
+    bool is_usual = fraction >= 0 && fraction <= 1;
+    uint32_t billionths = is_usual ? (uint32_t)(fraction * GMD_INPUT_BILLION + 0.5) : 0;
+    f->value = billionths;
+    if (!is_usual || (double)billionths / GMD_INPUT_BILLION != fraction) {
+        memcpy(&f->value, &fraction, sizeof fraction);
+        f->is_wide = true;
+    }
+}
+
+static void put_fault(encoder *e, size_t i, const gmd_request *r, fields *f)
+{
+    const gmd_names *list = &e->trace->functions;
+    const char *name = r->function < list->count ? list->items[r->function] : NULL;
+    f->target = 0;
+    while (name && f->target < gmd_input_function_count &&
+           strcmp(gmd_input_functions[f->target], name) != 0) {
+        f->target++;
+    }
+    if (!name || f->target == gmd_input_function_count) {
+        e->status =
+            gmd_fail(e->error, GMD_BAD_INPUT,
+                     "request %zu: the simulated device has no function '%s'", i, name ? name : "");
+        return;
+    }
+    if (e->fault_count++ >= GMD_INPUT_FAULT_MAX) {
+        e->status = gmd_fail(e->error, GMD_BAD_INPUT, "request %zu: an input has at most %d faults",
+                             i, GMD_INPUT_FAULT_MAX);
+    }
+    f->is_wide = !r->count || r->count > UINT16_MAX || r->error > UINT16_MAX ||
+                 gmd_fault_check(r, name, NULL) != GMD_OK;
+    f->value = f->is_wide ? (uint64_t)r->error << 32 | r->count : r->error << 16 | r->count;
+    f->stream = r->every_later;
+}
+
+static void put_alloc(encoder *e, size_t i, const gmd_request *r, fields *f)
+{
+    if (is_there(e, i, r->block < e->trace->blocks.count)) {
+        put_bytes(f, r->bytes);
+        e->index[r->block] = input_live_add(&e->live, i);
+    }
+}
+
+static void put_free(encoder *e, size_t i, const gmd_request *r, fields *f)
+{
+    find_block(e, i, r, f);
+    if (e->status == GMD_OK) {
+        input_live_remove(&e->live, e->index[r->block]);
+        e->index[r->block] = NO_BLOCK;
+    }
+}
+
+static void put_on_pool(encoder *e, size_t i, const gmd_request *r, fields *f)
+{
+    f->target = r->pool;
+    f->value = (uint64_t)gmd_input_pool_act_of(r);
+    is_there(e, i, r->pool < e->trace->pools.count && !gmd_pool_book_note(&e->pools, r));
+}
+
+/* What belongs to the operation alone; stream and device are those of the request. */
+static void put_request(encoder *e, size_t i, const gmd_request *r, fields *f)
+{
+    switch ((gmd_op)r->op) {
+    case GMD_OP_ALLOC:
+        put_alloc(e, i, r, f);
+        break;
+    case GMD_OP_FREE:
+        put_free(e, i, r, f);
+        break;
+    case GMD_OP_USE:
+        put_duration(f, r->duration_ns);
+        find_block(e, i, r, f);
+        break;
+    case GMD_OP_RECORD:
+        find_block(e, i, r, f);
+        break;
+    case GMD_OP_WAIT:
+        f->target = r->other_stream;
+        is_there(e, i, r->other_stream < e->trace->streams.count);
+        break;
+    case GMD_OP_SYNC:
+        f->target = r->stream == GMD_ALL_STREAMS;
+        f->stream = f->target ? 0 : r->stream;
+        break;
+    case GMD_OP_ADVANCE:
+        put_duration(f, r->duration_ns);
+        break;
+    case GMD_OP_FRACTION:
+        put_fraction(f, r->fraction);
+        break;
+    case GMD_OP_FAULT:
+        put_fault(e, i, r, f);
+        break;
+    case GMD_OP_BUDGET:
+        put_bytes(f, r->bytes);
+        if (r->bytes == GMD_NO_BUDGET) {
+            f->value = GMD_INPUT_NO_BUDGET;
+            f->is_wide = false;
+        }
+        break;
+    case GMD_OP_BEGIN_POOL:
+    case GMD_OP_END_POOL:
+    case GMD_OP_BEGIN_CAPTURE:
+    case GMD_OP_END_CAPTURE:
+    case GMD_OP_LAUNCH:
+    case GMD_OP_RELEASE_POOL:
+        put_on_pool(e, i, r, f);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Blocks tell their device themselves. */
+static bool has_device(uint8_t op)
+{
+    return op == GMD_OP_ALLOC || op == GMD_OP_WAIT || op == GMD_OP_SYNC || op == GMD_OP_FRACTION ||
+           op == GMD_OP_DEVICE || op == GMD_OP_DESTROY || op == GMD_OP_BUDGET ||
+           gmd_op_is_on_pool(op);
+}
+
+static void put_fields(encoder *e, const gmd_request *r, const fields *f)
+{
+    if (f->is_wide) {
+        put_wide(e, GMD_WIDE_VALUE, 0, (uint32_t)(f->value >> 32));
+    }
+    if (f->stream >= GMD_INPUT_STREAMS_NARROW) {
+        put_wide(e, GMD_WIDE_STREAM, f->stream, 0);
+    }
+    if (!is_narrow_device(e, f->device) || r->thread >= GMD_INPUT_THREADS_NARROW) {
+        put_wide(e, GMD_WIDE_PLACE, f->device | (uint32_t)r->thread << 8, 0);
+    }
+    if (f->target > UINT16_MAX) {
+        put_wide(e, GMD_WIDE_TARGET, 0, f->target);
+    }
+    uint8_t *record = new_record(e);
+    if (record) {
+        uint8_t kind = gmd_op_is_on_pool(r->op) ? GMD_RECORD_POOL : r->op;
+        record[0] = (uint8_t)(kind | (r->thread & 15U) << 4);
+        record[1] = (uint8_t)((f->stream & 31U) | (f->device & 7U) << 5);
+        gmd_input_put16(record + 2, f->target);
+        gmd_input_put32(record + 4, (uint32_t)f->value);
+    }
+}
+
+static void encode_request(encoder *e, size_t i)
+{
+    const gmd_request *r = &e->trace->requests[i];
+    fields f = {.stream = gmd_request_names_stream(r) ? r->stream : 0,
+                .device = has_device(r->op) ? r->device : 0};
+    uint32_t devices = e->trace->device_count ? e->trace->device_count : GMD_MAX_DEVICES;
+    if (!is_there(e, i,
+                  r->op < GMD_OP_COUNT && r->thread < e->trace->threads.count &&
+                      f.device < devices && f.stream < e->trace->streams.count)) {
+        return;
+    }
+    put_request(e, i, r, &f);
+    if (e->status == GMD_OK) {
+        put_fields(e, r, &f);
+    }
+}
+
+/* --- the whole trace --------------------------------------------------------------------- */
+
+static gmd_status open_encoder(encoder *e)
+{
+    gmd_status status = check_header(e->trace, e->error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    size_t blocks = e->trace->blocks.count;
+    e->index = malloc((blocks + 1) * sizeof *e->index);
+    if (!e->index || !input_live_open(&e->live, e->trace->count)) {
+        free(e->index);
+        e->index = NULL;
+        return gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
+    }
+    memset(e->index, 0xff, (blocks + 1) * sizeof *e->index); /* NO_BLOCK */
+    return GMD_OK;
+}
+
+gmd_status gmd_input_encode(const gmd_trace *trace, uint8_t **data, size_t *size, gmd_error *error)
+{
+    encoder e = {.trace = trace, .error = error};
+    *data = NULL;
+    *size = 0;
+    gmd_status status = open_encoder(&e);
+    if (status != GMD_OK) {
+        return status;
+    }
+    put_header(&e);
+    for (size_t i = 0; i < trace->count && e.status == GMD_OK; i++) {
+        encode_request(&e, i);
+    }
+    input_live_close(&e.live);
+    free(e.index);
+    if (e.status != GMD_OK) {
+        free(e.data);
+        return e.status;
+    }
+    *data = e.data;
+    *size = e.size;
+    return GMD_OK;
+}
+
+bool gmd_input_is_text(const uint8_t *contents, size_t size)
+{
+    static const char first[] = "gmd-trace";
+    return size >= sizeof first - 1 && memcmp(contents, first, sizeof first - 1) == 0;
+}
+
+gmd_status gmd_input_read(const uint8_t *contents, size_t size, const char *name, gmd_trace *trace,
+                          gmd_error *error)
+{
+    if (gmd_input_is_text(contents, size)) {
+        return gmd_trace_parse(trace, (const char *)contents, size, name, error);
+    }
+    gmd_trace_init(trace);
+    gmd_status status = gmd_input_decode(contents, size, trace, error);
+    if (status != GMD_OK) {
+        gmd_trace_free(trace);
+    }
+    return status;
+}

@@ -1,0 +1,32 @@
+/* gmd_minimize.h - the smallest sequence with the same verdict.
+ *
+ * Delta debugging: blocks are dropped with all their requests, then chunks of requests, then single
+ * ones; then what is left is made simple: settings, schedule, devices, threads, streams, sizes,
+ * durations, faults. Each step is kept only where a run in a process of its own still ends with the
+ * same cause (oracle and message without its numbers). The same input gives the same result. */
+#ifndef GMD_MINIMIZE_H
+#define GMD_MINIMIZE_H
+
+#include "gmd_cause.h"
+#include "gmd_runner.h"
+
+typedef struct gmd_minimize_limits {
+    uint64_t tries; /* at most; 0: no limit */
+    double seconds; /* likewise */
+    /* Told of each success, for a status line; NULL: nobody. */
+    void (*progress)(void *context, size_t requests, uint64_t tries);
+    void *context;
+} gmd_minimize_limits;
+
+typedef struct gmd_minimized {
+    uint64_t tries;
+    bool is_complete;        /* false: a limit ended it early */
+    gmd_violation violation; /* of the result */
+} gmd_minimized;
+
+/* Makes `trace`, which must show `cause` when `runner` runs it, smaller in place. GMD_BAD_INPUT: it
+ * does not show the cause; then nothing is changed. */
+gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *cause,
+                        const gmd_minimize_limits *limits, gmd_minimized *result, gmd_error *error);
+
+#endif

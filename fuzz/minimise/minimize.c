@@ -1,0 +1,176 @@
+#include "minimizer.h"
+
+#include "gmd_clock.h"
+#include "gmd_pool_book.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUND_MAX 12
+
+/* A block's name may be used again after its free: each lifetime gets an entry of its own, so that
+ * one can be dropped without the other. */
+static gmd_status rename_lifetimes(gmd_trace *trace, uint32_t *now, bool *was_used,
+                                   gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < trace->count && status == GMD_OK; i++) {
+        gmd_request *r = &trace->requests[i];
+        if (r->op > GMD_OP_RECORD) {
+            continue;
+        }
+        if (r->op == GMD_OP_ALLOC) {
+            uint32_t name = r->block;
+            now[name] = name;
+            if (was_used[name]) {
+                status = gmd_names_add(&trace->blocks, NULL, &now[name], error);
+            }
+            was_used[name] = true;
+        }
+        r->block = now[r->block];
+    }
+    return status;
+}
+
+static gmd_status separate_lifetimes(gmd_trace *trace, gmd_error *error)
+{
+    size_t count = (size_t)trace->blocks.count + 1;
+    uint32_t *now = malloc(count * sizeof *now);
+    bool *was_used = calloc(count, sizeof *was_used);
+    gmd_status status = now && was_used ? rename_lifetimes(trace, now, was_used, error)
+                                        : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    free(now);
+    free(was_used);
+    return status;
+}
+
+/* Blocks a, b, c... and streams and threads in the order in which they come: the result of a search
+ * says nothing by its names. */
+static void forget_names(gmd_names *names)
+{
+    for (uint32_t i = 1; i < names->count; i++) {
+        free(names->items[i]);
+        names->items[i] = NULL;
+    }
+}
+
+static void name_block(gmd_names *names, uint32_t index, const char *name)
+{
+    char *copy = strdup(name);
+    if (copy) { /* else it keeps the name that it has: no less right */
+        free(names->items[index]);
+        names->items[index] = copy;
+    }
+}
+
+/* Streams that are not named any more would be listed in the header. */
+static void forget_streams(gmd_trace *trace)
+{
+    uint32_t count = 1;
+    for (size_t i = 0; i < trace->count; i++) {
+        const gmd_request *r = &trace->requests[i];
+        if (gmd_request_names_stream(r) && r->stream >= count) {
+            count = r->stream + 1;
+        }
+        if (r->op == GMD_OP_WAIT && r->other_stream >= count) {
+            count = r->other_stream + 1;
+        }
+    }
+    while (trace->streams.count > count) {
+        free(trace->streams.items[--trace->streams.count]);
+    }
+}
+
+/* By the order of their first requests, without those that are gone. */
+static void renumber_pools(gmd_trace *trace)
+{
+    uint32_t next = 0, as[GMD_MAX_POOLS];
+    memset(as, 0xff, sizeof as);
+    for (size_t i = 0; i < trace->count; i++) {
+        gmd_request *r = &trace->requests[i];
+        if (gmd_op_is_on_pool(r->op)) {
+            uint32_t *pool = &as[r->pool % GMD_MAX_POOLS];
+            *pool = *pool == UINT32_MAX ? next++ : *pool;
+            r->pool = *pool;
+        }
+    }
+    for (uint32_t i = 0; i < trace->pools.count; i++) {
+        free(trace->pools.items[i]);
+        trace->pools.items[i] = NULL;
+    }
+    trace->pools.count = next < trace->pools.count ? next : trace->pools.count;
+}
+
+static void rename_blocks(gmd_trace *trace)
+{
+    uint32_t next = 0;
+    uint32_t *as = malloc(((size_t)trace->blocks.count + 1) * sizeof *as);
+    if (!as) {
+        return;
+    }
+    for (size_t i = 0; i < trace->count; i++) {
+        gmd_request *r = &trace->requests[i];
+        if (r->op == GMD_OP_ALLOC) {
+            as[r->block] = next++;
+        }
+        if (r->op <= GMD_OP_RECORD) {
+            r->block = as[r->block];
+        }
+    }
+    for (uint32_t i = 0; i < trace->blocks.count; i++) {
+        char name[] = {(char)('a' + i), '\0'};
+        if (next <= 26 && i < 26) {
+            name_block(&trace->blocks, i, name);
+        } else {
+            free(trace->blocks.items[i]);
+            trace->blocks.items[i] = NULL;
+        }
+    }
+    forget_names(&trace->streams);
+    forget_names(&trace->threads);
+    free(as);
+}
+
+static void reduce(minimizer *m)
+{
+    bool has_changed = true;
+    for (int round = 0; has_changed && round < ROUND_MAX && !m->is_over; round++) {
+        has_changed = minimizer_untangle(m);
+        has_changed = minimizer_drop(m) || has_changed;
+        has_changed = minimizer_simplify(m) || has_changed;
+    }
+}
+
+gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *cause,
+                        const gmd_minimize_limits *limits, gmd_minimized *result, gmd_error *error)
+{
+    *result = (gmd_minimized){0};
+    minimizer m = {.best = trace,
+                   .runner = runner,
+                   .cause = cause,
+                   .limits = limits,
+                   .result = result,
+                   .start = gmd_clock_s(),
+                   .error = error};
+    gmd_status status = separate_lifetimes(trace, error);
+    m.spare = malloc((trace->count + 1) * sizeof *m.spare);
+    if (status != GMD_OK || !m.spare) {
+        free(m.spare);
+        return status != GMD_OK ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory");
+    }
+    minimizer_begin(&m);
+    if (!minimizer_try(&m, trace->count, NULL)) {
+        free(m.spare);
+        return m.status != GMD_OK ? m.status
+                                  : gmd_fail(error, GMD_BAD_INPUT,
+                                             "the requests do not end with this verdict: %s: %s",
+                                             cause->oracle, cause->text);
+    }
+    reduce(&m);
+    result->is_complete = !m.is_over;
+    free(m.spare);
+    rename_blocks(trace);
+    renumber_pools(trace);
+    forget_streams(trace);
+    return m.status;
+}

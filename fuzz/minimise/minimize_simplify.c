@@ -1,0 +1,491 @@
+/* minimize_simplify.c - what is left after dropping, made easier to read. */
+#include "minimizer.h"
+
+#include "gmd_pool_book.h"
+#include "gmd_size.h"
+#include "gmd_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the header -------------------------------------------------------------------------- */
+
+static bool try_header(minimizer *m, const gmd_trace *header)
+{
+    minimizer_begin(m);
+    return minimizer_try(m, m->best->count, header);
+}
+
+/* Without the `index`-th of the settings that commas separate; false: there are not so many. */
+static bool cut_setting(const char *conf, size_t index, char *out, size_t size)
+{
+    const char *start = conf;
+    for (size_t i = 0; i < index; i++) {
+        start = strchr(start, ',');
+        if (!start) {
+            return false;
+        }
+        start++;
+    }
+    const char *end = strchr(start, ',');
+    size_t before = (size_t)(start - conf);
+    const char *after = end ? end + 1 : "";
+    before -= !end && before; /* the comma before the last one */
+    if (before + strlen(after) >= size) {
+        return false;
+    }
+    memcpy(out, conf, before);
+    memcpy(out + before, after, strlen(after) + 1);
+    return true;
+}
+
+static bool simplify_conf(minimizer *m)
+{
+    char text[4200];
+    bool has_changed = false;
+    for (size_t i = 0; m->best->conf && cut_setting(m->best->conf, i, text, sizeof text);) {
+        gmd_trace header = *m->best;
+        header.conf = text[0] ? text : NULL;
+        if (try_header(m, &header)) {
+            has_changed = true;
+        } else {
+            i++;
+        }
+        if (m->is_over) {
+            break;
+        }
+    }
+    return has_changed;
+}
+
+static bool simplify_schedule(minimizer *m)
+{
+    static const gmd_schedule_kind simpler[] = {GMD_SCHEDULE_UNSTATED, GMD_SCHEDULE_LAZY,
+                                                GMD_SCHEDULE_EAGER};
+    bool is_stated = m->best->schedule.kind != GMD_SCHEDULE_UNSTATED;
+    for (size_t i = 0; is_stated && i < sizeof simpler / sizeof *simpler; i++) {
+        gmd_trace header = *m->best;
+        header.schedule = (gmd_schedule){.kind = simpler[i]};
+        if (m->best->schedule.kind == simpler[i]) {
+            return false;
+        }
+        if (try_header(m, &header)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#define SEED_MAX 64 /* interleavings that are tried for a small seed */
+
+/* What `spare` holds, under interleavings by small seeds. */
+static bool try_seeds(minimizer *m)
+{
+    gmd_request *wanted = malloc((m->best->count + 1) * sizeof *wanted);
+    bool has_changed = false;
+    for (uint64_t seed = 0; wanted && seed < SEED_MAX && !has_changed && !m->is_over; seed++) {
+        gmd_trace header = *m->best;
+        header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed};
+        if (seed == 0) {
+            memcpy(wanted, m->spare, m->best->count * sizeof *wanted);
+        }
+        memcpy(m->spare, wanted, m->best->count * sizeof *wanted);
+        has_changed = minimizer_try(m, m->best->count, &header);
+    }
+    free(wanted);
+    return has_changed;
+}
+
+/* Threads in the order in which they are named, as a reader of the text numbers them. */
+static bool order_threads(minimizer *m)
+{
+    uint8_t as[GMD_MAX_THREADS] = {0}, next = 1;
+    bool is_in_order = true;
+    minimizer_begin(m);
+    for (size_t i = 0; i < m->best->count; i++) {
+        uint8_t *thread = &m->spare[i].thread;
+        if (*thread && !as[*thread]) {
+            as[*thread] = next++;
+        }
+        is_in_order = is_in_order && as[*thread] == *thread;
+        *thread = as[*thread];
+    }
+    return !is_in_order &&
+           (minimizer_try(m, m->best->count, NULL) || (m->best->interleave.kind && try_seeds(m)));
+}
+
+static bool simplify_interleave(minimizer *m)
+{
+    const gmd_schedule *now = &m->best->interleave;
+    if (now->kind == GMD_SCHEDULE_UNSTATED) {
+        return false;
+    }
+    gmd_trace header = *m->best;
+    header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_UNSTATED};
+    if (try_header(m, &header)) {
+        return true;
+    }
+    bool is_simple = now->kind == GMD_SCHEDULE_SEEDED && now->seed < SEED_MAX;
+    minimizer_begin(m);
+    return !is_simple && try_seeds(m);
+}
+
+static bool simplify_devices(minimizer *m)
+{
+    uint32_t count = 1;
+    for (size_t i = 0; i < m->best->count; i++) {
+        uint32_t device = m->best->requests[i].device;
+        count = device >= count ? device + 1 : count;
+    }
+    if (count >= m->best->device_count) {
+        return false;
+    }
+    gmd_trace header = *m->best;
+    header.device_count = count;
+    return try_header(m, &header);
+}
+
+static bool simplify_capacity(minimizer *m)
+{
+    static const uint64_t sizes[] = {16, 20, 32, 40, 64, 100, 128, 256, 512, 1024};
+    uint64_t now = m->best->capacity_bytes;
+    char text[24], other[24];
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !m->is_over; i++) {
+        uint64_t size = sizes[i] * GMD_MIB;
+        gmd_trace header = *m->best;
+        header.capacity_bytes = size;
+        size_t length = strlen(gmd_format_exact_size(size, text));
+        size_t before = strlen(gmd_format_exact_size(now, other));
+        bool is_simpler = length < before || (length == before && size < now);
+        if (now && is_simpler && try_header(m, &header)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- streams, threads, devices ----------------------------------------------------------- */
+
+/* Stream `from` becomes `to`, and `to` becomes `from` where `swaps`. */
+static bool try_stream(minimizer *m, uint32_t from, uint32_t to, bool swaps)
+{
+    bool has_any = false;
+    minimizer_begin(m);
+    for (size_t i = 0; i < m->best->count; i++) {
+        gmd_request *r = &m->spare[i];
+        uint32_t *streams[] = {gmd_request_names_stream(r) ? &r->stream : NULL,
+                               r->op == GMD_OP_WAIT ? &r->other_stream : NULL};
+        for (size_t k = 0; k < 2; k++) {
+            if (streams[k] && *streams[k] == from) {
+                *streams[k] = to;
+                has_any = true;
+            } else if (streams[k] && *streams[k] == to && swaps) {
+                *streams[k] = from;
+            }
+        }
+        if (r->op == GMD_OP_DESTROY && r->stream == 0) {
+            return false;
+        }
+    }
+    return has_any && minimizer_try(m, m->best->count, NULL);
+}
+
+/* Fewer, and the lowest: s1 before s2, and s0, which waits for all others, last. */
+static bool merge_streams(minimizer *m)
+{
+    bool has_changed = false;
+    uint32_t count = m->best->streams.count;
+    for (uint32_t from = 0; from < count && !m->is_over; from++) {
+        for (uint32_t to = 1; to < count && !m->is_over; to++) {
+            if (to < from || from == 0) {
+                has_changed = try_stream(m, from, to, false) || has_changed;
+            }
+        }
+    }
+    return has_changed;
+}
+
+static void find_streams(const gmd_trace *t, bool used[GMD_MAX_STREAMS])
+{
+    memset(used, 0, GMD_MAX_STREAMS * sizeof *used);
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        if (gmd_request_names_stream(r)) {
+            used[r->stream] = true;
+        }
+        if (r->op == GMD_OP_WAIT) {
+            used[r->other_stream] = true;
+        }
+    }
+}
+
+/* s1, s2, s3 without gaps. */
+static bool close_gaps(minimizer *m)
+{
+    bool used[GMD_MAX_STREAMS], has_changed = false;
+    find_streams(m->best, used);
+    uint32_t next = 1;
+    for (uint32_t i = 1; i < m->best->streams.count && !m->is_over; i++) {
+        if (used[i] && i != next) {
+            has_changed = try_stream(m, i, next, false) || has_changed;
+        }
+        next += used[i];
+    }
+    return has_changed;
+}
+
+/* The first stream that is named is s1. */
+static bool put_in_order(minimizer *m)
+{
+    bool seen[GMD_MAX_STREAMS] = {true}, has_changed = false;
+    uint32_t next = 1;
+    for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
+        const gmd_request *r = &m->best->requests[i];
+        uint32_t streams[] = {gmd_request_names_stream(r) ? r->stream : 0,
+                              r->op == GMD_OP_WAIT ? r->other_stream : 0};
+        for (size_t k = 0; k < 2; k++) {
+            uint32_t s = streams[k];
+            if (!seen[s] && s != next) {
+                if (!try_stream(m, s, next, true)) {
+                    return has_changed;
+                }
+                has_changed = true;
+                s = next;
+            }
+            next += !seen[s];
+            seen[s] = true;
+        }
+    }
+    return has_changed;
+}
+
+static bool merge_threads(minimizer *m)
+{
+    bool has_changed = false;
+    for (uint32_t from = m->best->threads.count; from-- > 1 && !m->is_over;) {
+        bool has_any = false;
+        minimizer_begin(m);
+        for (size_t i = 0; i < m->best->count; i++) {
+            has_any = has_any || m->spare[i].thread == from;
+            m->spare[i].thread = m->spare[i].thread == from ? 0 : m->spare[i].thread;
+        }
+        if (has_any) {
+            has_changed = minimizer_try(m, m->best->count, NULL) || has_changed;
+        }
+    }
+    return has_changed;
+}
+
+static bool merge_devices(minimizer *m)
+{
+    bool has_changed = false;
+    for (uint32_t from = GMD_MAX_DEVICES; from-- > 1 && !m->is_over;) {
+        for (uint32_t to = 0; to < from; to++) {
+            bool has_any = false;
+            minimizer_begin(m);
+            for (size_t i = 0; i < m->best->count; i++) {
+                has_any = has_any || m->spare[i].device == from;
+                m->spare[i].device = m->spare[i].device == from ? (uint8_t)to : m->spare[i].device;
+            }
+            if (has_any && minimizer_try(m, m->best->count, NULL)) {
+                has_changed = true;
+                break;
+            }
+        }
+    }
+    return has_changed;
+}
+
+/* --- numbers ----------------------------------------------------------------------------- */
+
+static bool is_simpler_size(uint64_t a, uint64_t b)
+{
+    char text[24], other[24];
+    size_t length = strlen(gmd_format_exact_size(a, text));
+    size_t before = strlen(gmd_format_exact_size(b, other));
+    return length < before || (length == before && a < b);
+}
+
+/* Allocations of `from` bytes, or only request `single` (SIZE_MAX: all), become `to` bytes. */
+static bool try_size(minimizer *m, uint64_t from, uint64_t to, size_t single)
+{
+    minimizer_begin(m);
+    for (size_t i = 0; i < m->best->count; i++) {
+        gmd_request *r = &m->spare[i];
+        if (r->op == GMD_OP_ALLOC && r->bytes == from && (single == SIZE_MAX || i == single)) {
+            r->bytes = to;
+        }
+    }
+    return minimizer_try(m, m->best->count, NULL);
+}
+
+static bool simplify_size(minimizer *m, size_t index, bool is_alone)
+{
+    static const uint64_t grains[] = {32 * GMD_MIB, 10 * GMD_MIB, 2 * GMD_MIB, GMD_MIB,
+                                      GMD_MIB / 16, 4096,         512};
+    uint64_t from = m->best->requests[index].bytes;
+    uint64_t candidates[2 * sizeof grains / sizeof *grains + 6] = {
+        1, 512, GMD_MIB, 2 * GMD_MIB, 10 * GMD_MIB, 20 * GMD_MIB};
+    size_t count = 6;
+    for (size_t i = 0; i < sizeof grains / sizeof *grains; i++) {
+        candidates[count++] = from / grains[i] * grains[i];
+        candidates[count++] = from / grains[i] * grains[i] + grains[i];
+    }
+    for (size_t i = 0; i < count && !m->is_over; i++) {
+        if (candidates[i] && is_simpler_size(candidates[i], from) &&
+            try_size(m, from, candidates[i], is_alone ? index : SIZE_MAX)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool simplify_sizes(minimizer *m)
+{
+    bool has_changed = false;
+    for (int is_alone = 0; is_alone < 2; is_alone++) {
+        for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
+            if (m->best->requests[i].op == GMD_OP_ALLOC) {
+                has_changed = simplify_size(m, i, is_alone) || has_changed;
+            }
+        }
+    }
+    return has_changed;
+}
+
+/* One request becomes `changed`. */
+static bool try_request(minimizer *m, size_t index, const gmd_request *changed)
+{
+    minimizer_begin(m);
+    m->spare[index] = *changed;
+    return minimizer_try(m, m->best->count, NULL);
+}
+
+static bool simplify_duration(minimizer *m, size_t index)
+{
+    static const uint64_t durations[] = {10000, 1000000, 1000000000};
+    gmd_request r = m->best->requests[index];
+    for (size_t i = 0; i < 3 && r.duration_ns != durations[i]; i++) {
+        gmd_request changed = r;
+        changed.duration_ns = durations[i];
+        if (try_request(m, index, &changed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool simplify_fault(minimizer *m, size_t index)
+{
+    gmd_request r = m->best->requests[index];
+    uint32_t counts[] = {1, r.count / 2, r.count - 1};
+    for (size_t i = 0; i < 3; i++) {
+        gmd_request changed = r;
+        changed.count = counts[i];
+        if (counts[i] && counts[i] < r.count && try_request(m, index, &changed)) {
+            return true;
+        }
+    }
+    gmd_request once = r;
+    once.every_later = 0;
+    return r.every_later && try_request(m, index, &once);
+}
+
+static bool simplify_fraction(minimizer *m, size_t index)
+{
+    static const double fractions[] = {0.5, 0.25, 0.75, 0.1};
+    gmd_request r = m->best->requests[index];
+    for (size_t i = 0; i < 4 && r.fraction != fractions[i]; i++) {
+        gmd_request changed = r;
+        changed.fraction = fractions[i];
+        if (try_request(m, index, &changed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool simplify_expectation(minimizer *m, size_t index)
+{
+    gmd_request changed = m->best->requests[index];
+    bool has_one = changed.expect != GMD_EXPECT_ANY;
+    changed.expect = GMD_EXPECT_ANY;
+    return has_one && try_request(m, index, &changed);
+}
+
+/* A pool for all streams is simpler than one for some. */
+static bool simplify_begin(minimizer *m, size_t index)
+{
+    gmd_request changed = m->best->requests[index];
+    bool is_for_one = changed.stream != GMD_ALL_STREAMS;
+    changed.stream = GMD_ALL_STREAMS;
+    return is_for_one && try_request(m, index, &changed);
+}
+
+/* A pool by itself is simpler than one that a stream is captured into: its launches go. */
+static bool simplify_capture(minimizer *m, size_t index)
+{
+    gmd_pool_book pools;
+    memset(&pools, 0, sizeof pools);
+    size_t kept = 0;
+    bool is_open = false;
+    for (size_t i = 0; i < m->best->count; i++) {
+        gmd_request r = m->best->requests[i];
+        if (i == index) {
+            r.op = GMD_OP_BEGIN_POOL;
+            is_open = true;
+        } else if (is_open && r.op == GMD_OP_END_CAPTURE) {
+            r.op = GMD_OP_END_POOL;
+            is_open = false;
+        }
+        if (!gmd_op_is_on_pool(r.op) || !gmd_pool_book_note(&pools, &r)) {
+            m->spare[kept++] = r;
+        }
+    }
+    return minimizer_try(m, kept, NULL);
+}
+
+static bool simplify_requests(minimizer *m)
+{
+    bool has_changed = false;
+    for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
+        switch (m->best->requests[i].op) {
+        case GMD_OP_ALLOC:
+            has_changed = simplify_expectation(m, i) || has_changed;
+            break;
+        case GMD_OP_USE:
+        case GMD_OP_ADVANCE:
+            has_changed = simplify_duration(m, i) || has_changed;
+            break;
+        case GMD_OP_FAULT:
+            has_changed = simplify_fault(m, i) || has_changed;
+            break;
+        case GMD_OP_FRACTION:
+            has_changed = simplify_fraction(m, i) || has_changed;
+            break;
+        case GMD_OP_BEGIN_POOL:
+            has_changed = simplify_begin(m, i) || has_changed;
+            break;
+        case GMD_OP_BEGIN_CAPTURE:
+            has_changed = simplify_capture(m, i) || has_changed;
+            break;
+        default:
+            break;
+        }
+    }
+    return has_changed;
+}
+
+bool minimizer_simplify(minimizer *m)
+{
+    static bool (*const steps[])(minimizer *) = {
+        simplify_conf,     simplify_schedule, simplify_interleave, merge_threads, order_threads,
+        merge_devices,     simplify_devices,  merge_streams,       close_gaps,    put_in_order,
+        simplify_requests, simplify_sizes,    simplify_capacity,
+    };
+    bool has_changed = false;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !m->is_over; i++) {
+        has_changed = steps[i](m) || has_changed;
+    }
+    return has_changed;
+}

@@ -1,0 +1,171 @@
+/* minimize_try.c - one candidate: whether it shows the cause, too. Since one with fewer requests
+ * needs another interleaving, several are tried for each. */
+#include "minimizer.h"
+
+#include "gmd_clock.h"
+#include "gmd_pool_book.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEDS_TRIED 24 /* for each candidate, all in one process */
+
+void minimizer_begin(minimizer *m)
+{
+    memcpy(m->spare, m->best->requests, m->best->count * sizeof *m->spare);
+}
+
+static bool is_at_limit(const minimizer *m)
+{
+    const gmd_minimize_limits *l = m->limits;
+    return (l->tries && m->result->tries >= l->tries) ||
+           (l->seconds > 0 && gmd_clock_s() - m->start >= l->seconds);
+}
+
+/* What comes after the violation cannot matter, except where threads are interleaved: there it may
+ * have been before. */
+static void accept(minimizer *m, size_t count, const gmd_violation *violation)
+{
+    m->result->violation = *violation;
+    bool is_interleaved = m->best->interleave.kind != GMD_SCHEDULE_UNSTATED;
+    if (!is_interleaved && violation->request + 1 < count) {
+        count = (size_t)violation->request + 1;
+    }
+    memcpy(m->best->requests, m->spare, count * sizeof *m->spare);
+    m->best->count = count;
+    if (m->limits->progress) {
+        m->limits->progress(m->limits->context, count, m->result->tries);
+    }
+}
+
+static gmd_status take_over_header(gmd_trace *to, const gmd_trace *header, gmd_error *error)
+{
+    gmd_trace copy;
+    gmd_status status = gmd_trace_copy_header(&copy, header, error);
+    if (status == GMD_OK) {
+        free(to->conf);
+        gmd_schedule_free(&to->schedule);
+        gmd_schedule_free(&to->interleave);
+        to->conf = copy.conf;
+        to->schedule = copy.schedule;
+        to->interleave = copy.interleave;
+        to->device_count = copy.device_count;
+        to->capacity_bytes = copy.capacity_bytes;
+    }
+    return status;
+}
+
+/* A candidate that the device or the allocator refuses is only a bad candidate. */
+static const gmd_violation *run_candidate(minimizer *m, const gmd_trace *candidate)
+{
+    const gmd_outcome *outcome;
+    gmd_error error;
+    m->result->tries++;
+    gmd_status status = gmd_runner_run(m->runner, candidate, &outcome, &error);
+    if (status != GMD_OK && status != GMD_BAD_INPUT) {
+        m->is_over = true;
+        m->status = gmd_fail(m->error, status, "%s", error.text);
+    }
+    return status == GMD_OK ? gmd_cause_find(outcome, m->cause) : NULL;
+}
+
+static gmd_trace make_candidate(const minimizer *m, size_t count, const gmd_trace *header)
+{
+    gmd_trace candidate = header ? *header : *m->best; /* borrows all of it */
+    candidate.blocks = m->best->blocks;
+    candidate.streams = m->best->streams;
+    candidate.threads = m->best->threads;
+    candidate.functions = m->best->functions;
+    candidate.pools = m->best->pools;
+    candidate.requests = m->spare;
+    candidate.count = count;
+    candidate.threads.count = 1; /* those that a reader of the file would know */
+    for (size_t i = 0; i < count; i++) {
+        if (m->spare[i].thread >= candidate.threads.count) {
+            candidate.threads.count = m->spare[i].thread + 1u;
+        }
+    }
+    return candidate;
+}
+
+/* A reader of the file would refuse what no pool allows where it stands. */
+static bool is_in_order(const minimizer *m, size_t count)
+{
+    gmd_pool_book pools;
+    memset(&pools, 0, m->best->pools.count ? sizeof pools : 0);
+    for (size_t i = 0; i < count && m->best->pools.count; i++) {
+        if (gmd_op_is_on_pool(m->spare[i].op) && gmd_pool_book_note(&pools, &m->spare[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_seeded(const gmd_trace *t)
+{
+    return t->interleave.kind == GMD_SCHEDULE_SEEDED && t->threads.count > 1;
+}
+
+/* The first of the inputs from `at` on that seems to show the cause; `count`: none does. */
+static size_t scout(minimizer *m, const gmd_persistent_input *inputs, size_t at, size_t count)
+{
+    while (at < count) {
+        gmd_persistent_result scouted;
+        gmd_error error;
+        if (gmd_runner_scout(m->runner, &inputs[at], count - at, &scouted, &error) != GMD_OK) {
+            return count;
+        }
+        at += scouted.passed;
+        if (scouted.is_suspect && gmd_cause_find(scouted.outcome, m->cause)) {
+            return at;
+        }
+        if (!scouted.is_suspect && !scouted.passed) {
+            return count;
+        }
+        at += scouted.is_suspect;
+    }
+    return count;
+}
+
+/* An interleaving under which the candidate seems to show the cause. */
+static bool find_seed(minimizer *m, const gmd_trace *candidate, uint64_t *seed)
+{
+    gmd_persistent_input inputs[SEEDS_TRIED];
+    if (!is_seeded(candidate)) {
+        return false;
+    }
+    for (uint64_t i = 0; i < SEEDS_TRIED; i++) {
+        inputs[i] = (gmd_persistent_input){.trace = *candidate};
+        inputs[i].trace.interleave.seed = i;
+    }
+    *seed = scout(m, inputs, 0, SEEDS_TRIED);
+    return *seed < SEEDS_TRIED;
+}
+
+bool minimizer_try(minimizer *m, size_t count, const gmd_trace *header)
+{
+    if (!is_in_order(m, count)) {
+        return false;
+    }
+    if (m->is_over || is_at_limit(m)) {
+        m->is_over = true;
+        return false;
+    }
+    gmd_trace candidate = make_candidate(m, count, header);
+    const gmd_violation *found = run_candidate(m, &candidate);
+    bool is_first = m->result->tries == 1; /* of the case as it is */
+    uint64_t seed;
+    if (!found && !m->is_over && !is_first && find_seed(m, &candidate, &seed)) {
+        candidate.interleave.seed = seed;
+        found = run_candidate(m, &candidate);
+    }
+    if (!found) {
+        return false;
+    }
+    accept(m, count, found);
+    if (header || m->best->interleave.seed != candidate.interleave.seed) {
+        m->status = take_over_header(m->best, &candidate, m->error);
+        m->is_over = m->status != GMD_OK;
+    }
+    return true;
+}

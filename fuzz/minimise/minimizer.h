@@ -1,0 +1,32 @@
+/* minimizer.h - what the steps of the minimiser share. */
+#ifndef MINIMIZER_H
+#define MINIMIZER_H
+
+#include "gmd_minimize.h"
+
+typedef struct minimizer {
+    gmd_trace *best; /* the smallest that shows the cause */
+    gmd_runner *runner;
+    const gmd_cause *cause;
+    const gmd_minimize_limits *limits;
+    gmd_minimized *result;
+    double start;
+    gmd_request *spare; /* the requests of the candidate; as many as `best` began with */
+    bool is_over;       /* a limit was reached, or a run failed */
+    gmd_status status;
+    gmd_error *error;
+} minimizer;
+
+/* The candidate is `best` with the `count` requests in `spare` and, where `header` is not NULL, the
+ * header lines of that. True: it shows the cause, and is the best now. */
+bool minimizer_try(minimizer *m, size_t count, const gmd_trace *header);
+
+/* Copies the requests of `best` to `spare`. */
+void minimizer_begin(minimizer *m);
+
+/* Each gives true where it changed something. */
+bool minimizer_untangle(minimizer *m); /* interleaved threads: none, or for less long */
+bool minimizer_drop(minimizer *m);     /* blocks and requests: fewer of them */
+bool minimizer_simplify(minimizer *m); /* what is left: simpler */
+
+#endif

@@ -1,0 +1,54 @@
+/* gmd_runner.h - runs traces, each as its own header says, and keeps a process warm for as long as
+ * the header stays the same. Thread safety: none. */
+#ifndef GMD_RUNNER_H
+#define GMD_RUNNER_H
+
+#include "gmd_driver.h"
+#include "gmd_fork_server.h"
+#include "gmd_trace_header.h"
+
+typedef struct gmd_runner {
+    const gmd_run_options *given; /* for what a trace's header does not state */
+    gmd_run_options options;      /* in force in the fork server */
+    gmd_trace header;             /* likewise: a trace without requests */
+    gmd_fork_server *server;
+    uint64_t runs, requests; /* so far */
+} gmd_runner;
+
+void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given);
+void gmd_runner_close(gmd_runner *runner);
+
+/* Runs the trace; the outcome is valid until the next call. GMD_BAD_INPUT: the device or the
+ * allocator refuses the header. An outcome that is GMD_ERROR tells of requests that it refuses. */
+gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
+                          gmd_error *error);
+
+/* The same, with the list of calls of gmd_fork_server_log. */
+gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
+                          const gmd_logged_call **calls, size_t *call_count, bool *is_complete,
+                          gmd_error *error);
+
+/* Whether the allocator exports private pools: a run of no requests, which fails as it would. */
+gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error *error);
+
+/* Many traces with the header of the first (gmd_fork_server_run_persistent), or where the allocator
+ * exports gmd_restart, each with its own. */
+gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_persistent_input *traces, size_t count,
+                            gmd_persistent_result *result, gmd_error *error);
+
+/* The process that is warm for the one is so for the other. On a real device the schedule does not
+ * count: its work is over when it is over. */
+bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_trace *a, const gmd_trace *b);
+
+/* The next run starts a new process: `given` or what it points to has changed. */
+void gmd_runner_renew(gmd_runner *runner);
+
+/* Writes what `options` says and the trace does not into the trace: devices, capacity, settings,
+ * schedule, and the limit as a memory fraction, the first request of each device. */
+gmd_status gmd_trace_absorb_options(gmd_trace *trace, const gmd_run_options *options,
+                                    gmd_error *error);
+
+/* A deep copy; `to` need not be initialised. */
+gmd_status gmd_trace_copy(gmd_trace *to, const gmd_trace *from, gmd_error *error);
+
+#endif

@@ -1,0 +1,195 @@
+#include "gmd_runner.h"
+
+#include "gmd_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- traces ------------------------------------------------------------------------------ */
+
+static gmd_status no_memory(gmd_error *error)
+{
+    return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
+}
+
+static gmd_status copy_text(char **to, const char *from, gmd_error *error)
+{
+    *to = from ? gmd_text_copy(from, strlen(from)) : NULL;
+    return from && !*to ? no_memory(error) : GMD_OK;
+}
+
+static gmd_status copy_names(gmd_names *to, const gmd_names *from, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    uint32_t index;
+    for (uint32_t i = 0; i < from->count && status == GMD_OK; i++) {
+        status = gmd_names_add(to, from->items[i], &index, error);
+    }
+    return status;
+}
+
+gmd_status gmd_trace_copy(gmd_trace *to, const gmd_trace *from, gmd_error *error)
+{
+    gmd_status status = gmd_trace_copy_header(to, from, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    const gmd_names *sources[] = {&from->blocks, &from->streams, &from->threads, &from->functions,
+                                  &from->pools};
+    gmd_names *targets[] = {&to->blocks, &to->streams, &to->threads, &to->functions, &to->pools};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources && status == GMD_OK; i++) {
+        status = copy_names(targets[i], sources[i], error);
+    }
+    for (size_t i = 0; i < from->count && status == GMD_OK; i++) {
+        status = gmd_trace_append(to, &from->requests[i], error);
+    }
+    if (status != GMD_OK) {
+        gmd_trace_free(to);
+    }
+    return status;
+}
+
+static gmd_status absorb_limit(gmd_trace *trace, const gmd_run_options *options, gmd_error *error)
+{
+    double fraction = (double)options->limit_bytes / (double)trace->capacity_bytes;
+    while (fraction < 1 &&
+           (uint64_t)(fraction * (double)trace->capacity_bytes) < options->limit_bytes) {
+        fraction = nextafter(fraction, 1);
+    }
+    gmd_status status = GMD_OK;
+    for (uint32_t i = 0; i < trace->device_count && status == GMD_OK; i++) {
+        gmd_request r = {.op = GMD_OP_FRACTION, .device = (uint8_t)i, .fraction = fraction};
+        status = gmd_trace_append(trace, &r, error);
+        if (status == GMD_OK) {
+            memmove(&trace->requests[1], &trace->requests[0], (trace->count - 1) * sizeof r);
+            trace->requests[0] = r;
+        }
+    }
+    return status;
+}
+
+gmd_status gmd_trace_absorb_options(gmd_trace *trace, const gmd_run_options *options,
+                                    gmd_error *error)
+{
+    trace->device_count = options->device_count;
+    trace->capacity_bytes = options->capacity_bytes;
+    gmd_status status = GMD_OK;
+    if (options->conf != trace->conf) {
+        free(trace->conf);
+        status = copy_text(&trace->conf, options->conf, error);
+    }
+    if (status == GMD_OK && options->schedule && options->schedule != &trace->schedule) {
+        gmd_schedule_free(&trace->schedule);
+        status = gmd_schedule_copy(&trace->schedule, options->schedule, error);
+    }
+    if (status == GMD_OK && options->interleave && options->interleave != &trace->interleave) {
+        gmd_schedule_free(&trace->interleave);
+        status = gmd_schedule_copy(&trace->interleave, options->interleave, error);
+    }
+    if (status == GMD_OK && options->limit_bytes &&
+        options->limit_bytes <= options->capacity_bytes) {
+        status = absorb_limit(trace, options, error);
+    }
+    return status;
+}
+
+/* --- the runner -------------------------------------------------------------------------- */
+
+void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given)
+{
+    *runner = (gmd_runner){.given = given};
+}
+
+void gmd_runner_renew(gmd_runner *runner)
+{
+    gmd_fork_server_close(runner->server);
+    runner->server = NULL;
+}
+
+void gmd_runner_close(gmd_runner *runner)
+{
+    gmd_runner_renew(runner);
+    gmd_trace_free(&runner->header);
+}
+
+bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_trace *a, const gmd_trace *b)
+{
+    gmd_trace x = *a, y = *b; /* views */
+    if (runner->given->device != GMD_DEVICE_SIM) {
+        x.schedule = y.schedule = (gmd_schedule){0};
+    }
+    return gmd_trace_has_header_of(&x, &y);
+}
+
+static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error *error)
+{
+    if (runner->server && gmd_runner_shares_process(runner, &runner->header, t)) {
+        return GMD_OK;
+    }
+    gmd_runner_close(runner);
+    gmd_status status = gmd_trace_copy_header(&runner->header, t, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    gmd_options_of_header(&runner->options, runner->given, &runner->header);
+    status = gmd_fork_server_open(&runner->server, &runner->options, error);
+    if (status == GMD_OK) {
+        gmd_fork_server_follow(runner->server, runner->given);
+    }
+    return status;
+}
+
+gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
+                          const gmd_logged_call **calls, size_t *call_count, bool *is_complete,
+                          gmd_error *error)
+{
+    gmd_status status = take_header(runner, trace, error);
+    if (status == GMD_OK) {
+        status = gmd_fork_server_log(runner->server, trace, outcome, calls, call_count, is_complete,
+                                     error);
+        runner->runs++;
+    }
+    return status;
+}
+
+gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
+                          gmd_error *error)
+{
+    gmd_status status = take_header(runner, trace, error);
+    if (status == GMD_OK) {
+        status = gmd_fork_server_run(runner->server, trace, outcome, error);
+        runner->runs++;
+        runner->requests += status == GMD_OK ? (*outcome)->requests : 0;
+    }
+    return status;
+}
+
+gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_persistent_input *traces, size_t count,
+                            gmd_persistent_result *result, gmd_error *error)
+{
+    *result = (gmd_persistent_result){0};
+    const gmd_trace *first = &traces[0].trace;
+    bool can_follow = runner->server && gmd_fork_server_can_follow(runner->server, first);
+    gmd_status status = can_follow ? GMD_OK : take_header(runner, first, error);
+    if (status == GMD_OK) {
+        status = gmd_fork_server_run_persistent(runner->server, traces, count, result, error);
+        runner->runs += result->passed;
+        runner->requests += result->requests;
+    }
+    return status;
+}
+
+gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error *error)
+{
+    gmd_trace trace;
+    const gmd_outcome *outcome;
+    gmd_trace_init(&trace);
+    gmd_status status = gmd_runner_run(runner, &trace, &outcome, error);
+    if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
+        status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+    }
+    *has_pools = status == GMD_OK && outcome->has_pools;
+    gmd_trace_free(&trace);
+    return status;
+}

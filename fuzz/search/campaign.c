@@ -1,0 +1,175 @@
+#include "campaign.h"
+
+#include "gmd_clock.h"
+
+#include <stdio.h>
+
+void campaign_tell(campaign *c, const char *doing)
+{
+    gmd_search_status *s = &c->result->status;
+    s->runs = c->sequences;
+    s->requests = c->runner.requests;
+    s->seconds = gmd_clock_s() - c->start;
+    s->findings = c->findings->count;
+    s->inputs = c->options->corpus ? c->options->corpus->count : 0;
+    s->features = c->options->run->features ? atomic_load(&c->options->run->features->count) : 0;
+    s->fresh_seconds = gmd_clock_s() - c->last_fresh;
+    s->doing = doing;
+    if (c->options->progress) {
+        c->options->progress(c->options->context, s);
+    }
+}
+
+bool campaign_is_over(const campaign *c)
+{
+    const gmd_search_options *o = c->options;
+    return c->status != GMD_OK || (o->is_interrupted && *o->is_interrupted) ||
+           (o->ends_when_found && c->findings->count) || (o->runs && c->sequences >= o->runs) ||
+           (o->seconds > 0 && gmd_clock_s() - c->start >= o->seconds);
+}
+
+void campaign_note_refusal(campaign *c, const char *reason)
+{
+    if (!c->result->refused++) {
+        snprintf(c->result->refusal, sizeof c->result->refusal, "%s", reason);
+    }
+}
+
+void campaign_add_finding(campaign *c, const gmd_trace *trace, const gmd_violation *violation)
+{
+    gmd_violation copy = *violation; /* the next run overwrites it */
+    c->status = gmd_findings_add(c->findings, &c->runner, trace, &copy, c->sequences,
+                                 gmd_clock_s() - c->start, c->error);
+}
+
+/* What a run that ended badly, by itself, tells. False: the round is not worth going on with. */
+static bool take_outcome(campaign *c, const gmd_trace *trace, const gmd_outcome *outcome,
+                         const gmd_violation *suspicion)
+{
+    if (outcome->violation_count) {
+        campaign_add_finding(c, trace, &outcome->violations[0]);
+        return c->status == GMD_OK;
+    }
+    if (outcome->verdict == GMD_ERROR) {
+        campaign_note_refusal(c, outcome->error);
+        return false;
+    }
+    if (!c->result->unconfirmed++) {
+        c->result->unconfirmed_first = *suspicion;
+    }
+    return true;
+}
+
+/* A sequence that was suspected counts for what it shows by itself. */
+static bool run_sequence(campaign *c, const gmd_trace *trace, const gmd_violation *suspicion)
+{
+    const gmd_outcome *outcome;
+    gmd_error error;
+    gmd_status status = gmd_runner_run(&c->runner, trace, &outcome, &error);
+    if (status == GMD_BAD_INPUT) {
+        campaign_note_refusal(c, error.text);
+        return false;
+    }
+    if (status != GMD_OK) {
+        c->status = gmd_fail(c->error, status, "%s", error.text);
+        return false;
+    }
+    return take_outcome(c, trace, outcome, suspicion);
+}
+
+bool campaign_generate(campaign *c, const gmd_profile *profile, uint64_t seed, gmd_trace *trace)
+{
+    gmd_trace_init(trace);
+    c->status = gmd_generate(profile, &c->options->space, seed, trace, c->error);
+    return c->status == GMD_OK;
+}
+
+/* --- threads that spin ------------------------------------------------------------------- */
+
+/* Each turn that a thread loses to the watchdog takes as long as a thousand requests. */
+#define SPINNING_SEQUENCES UINT64_C(4)
+#define SPINNING_LAPSES    UINT64_C(2) /* in each, on average */
+
+static void note_lapses(campaign *c, bool interleaves, const gmd_persistent_result *scouted)
+{
+    gmd_search_result *r = c->result;
+    if (!interleaves) {
+        return;
+    }
+    r->interleaved += scouted->passed;
+    r->lapses += scouted->lapses;
+    if (!r->spins_since && r->lapses >= SPINNING_SEQUENCES * SPINNING_LAPSES &&
+        r->lapses >= r->interleaved * SPINNING_LAPSES) {
+        r->spins_since = c->sequences;
+    }
+}
+
+/* --- batches ----------------------------------------------------------------------------- */
+
+/* What brought the allocator into a new state is worth going on from. */
+static void take_fresh(campaign *c, const batch *b, size_t first,
+                       const gmd_persistent_result *scouted)
+{
+    gmd_corpus *corpus = c->options->corpus;
+    for (size_t i = 0; i < scouted->passed && corpus && c->status == GMD_OK; i++) {
+        if (scouted->fresh[i]) {
+            c->last_fresh = gmd_clock_s();
+            c->status =
+                gmd_corpus_add(corpus, &b->traces[first + i].trace, scouted->fresh[i], c->error);
+        }
+    }
+}
+
+static void note_scouted(campaign *c, const gmd_persistent_result *scouted)
+{
+    c->sequences += scouted->passed + scouted->is_suspect;
+    c->result->faults_planted += scouted->faults_planted;
+    c->result->faults_unfired += scouted->faults_unfired;
+}
+
+/* The next of the batch was suspected: it counts for what it shows by itself. */
+static bool look_again(campaign *c, batch *b, const gmd_outcome *outcome)
+{
+    gmd_violation suspicion = {.oracle = "progress", .message = "it did not end"};
+    if (outcome->violation_count) {
+        suspicion = outcome->violations[0]; /* the next run overwrites it */
+    }
+    bool is_known = gmd_findings_hit(c->findings, &suspicion);
+    bool goes_on = is_known || run_sequence(c, &b->traces[b->next].trace, &suspicion);
+    b->known += is_known;
+    b->next++;
+    campaign_tell(c, "searching");
+    return goes_on;
+}
+
+bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
+{
+    bool goes_on = true;
+    while (b->next < b->count && goes_on && !campaign_is_over(c)) {
+        gmd_persistent_result scouted;
+        gmd_error error;
+        size_t at = b->next;
+        gmd_status status =
+            gmd_runner_scout(&c->runner, &b->traces[at], b->count - at, &scouted, &error);
+        if (status == GMD_BAD_INPUT) {
+            b->next = b->count;
+            campaign_note_refusal(c, error.text);
+            return false;
+        }
+        if (status != GMD_OK) {
+            c->status = gmd_fail(c->error, status, "%s", error.text);
+            return false;
+        }
+        note_scouted(c, &scouted);
+        note_lapses(c, interleaves, &scouted);
+        take_fresh(c, b, at, &scouted);
+        b->next += scouted.passed;
+        if (interleaves && c->result->spins_since && !b->traces[at].expects_lapses) {
+            return false; /* the rest of the round would go on like this */
+        }
+        if (scouted.is_suspect) {
+            goes_on = look_again(c, b, scouted.outcome);
+        }
+    }
+    return goes_on;
+}

@@ -1,0 +1,247 @@
+#include "gmd_corpus.h"
+
+#include "gmd_grow.h"
+#include "gmd_input.h"
+#include "gmd_output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ENTRIES_MAX = 50000, CANDIDATES = 4 };
+#define FILE_MAX ((off_t)4 << 20) /* a larger file is no input for a fuzzer */
+#define AS_FILE                                                                                    \
+    UINT64_C(0x5bd1e995a7c3f0d2) /* the name of a file that was read, taken in or not              \
+                                  */
+
+/* --- what is known ----------------------------------------------------------------------- */
+
+static uint64_t hash_of(const void *bytes, size_t size)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (size_t i = 0; i < size; i++) {
+        h = (h ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    }
+    return h ? h : 1;
+}
+
+static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t hash)
+{
+    size_t at = (size_t)(hash >> 7) & (capacity - 1);
+    while (slots[at] && slots[at] != hash) {
+        at = (at + 1) & (capacity - 1);
+    }
+    return &slots[at];
+}
+
+static bool grow_known(gmd_corpus *c)
+{
+    size_t capacity = c->known_capacity ? c->known_capacity * 2 : 1024;
+    uint64_t *slots = calloc(capacity, sizeof *slots);
+    if (!slots) {
+        return false;
+    }
+    for (size_t i = 0; i < c->known_capacity; i++) {
+        if (c->known[i]) {
+            *slot_of(slots, capacity, c->known[i]) = c->known[i];
+        }
+    }
+    free(c->known);
+    c->known = slots;
+    c->known_capacity = capacity;
+    return true;
+}
+
+/* False: it was there before, or there is no host memory to remember it. */
+static bool is_new(gmd_corpus *c, uint64_t hash)
+{
+    if (c->known_count * 2 >= c->known_capacity && !grow_known(c)) {
+        return false;
+    }
+    uint64_t *slot = slot_of(c->known, c->known_capacity, hash);
+    bool is_there = *slot != 0;
+    *slot = hash;
+    c->known_count += !is_there;
+    return !is_there;
+}
+
+/* --- taking in --------------------------------------------------------------------------- */
+
+static gmd_status write_text(const gmd_trace *trace, char **text, size_t *size, gmd_error *error)
+{
+    FILE *out = open_memstream(text, size);
+    gmd_status status = out ? gmd_trace_write(trace, out, error)
+                            : gmd_fail(error, GMD_NO_MEMORY, "no host memory for an input");
+    bool is_short = out && fclose(out) != 0;
+    return status == GMD_OK && is_short
+               ? gmd_fail(error, GMD_NO_MEMORY, "no host memory for an input")
+               : status;
+}
+
+/* Under another name first: who shares the folder sees whole files only. */
+static gmd_status save(gmd_corpus *c, uint64_t hash, const char *text, size_t size,
+                       gmd_error *error)
+{
+    char name[24], path[PATH_MAX], part[PATH_MAX];
+    snprintf(name, sizeof name, "%016" PRIx64 ".gmd", hash);
+    if (!is_new(c, hash_of(name, strlen(name)) ^ AS_FILE)) {
+        return GMD_OK; /* another process had the same input, and this one has read it */
+    }
+    snprintf(path, sizeof path, "%.3900s/%s", c->folder, name);
+    snprintf(part, sizeof part, "%.3900s/.%016" PRIx64 ".%ld", c->folder, hash, (long)getpid());
+    FILE *out = fopen(part, "w");
+    bool is_written = out && fwrite(text, 1, size, out) == size;
+    is_written = out && fclose(out) == 0 && is_written;
+    if (!is_written || rename(part, path) != 0) {
+        int reason = errno;
+        unlink(part);
+        return gmd_fail(error, GMD_FAILED, "%s: cannot be written: %s", path, strerror(reason));
+    }
+    return GMD_OK;
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): they are the corpus's to free from now on */
+static gmd_status keep(gmd_corpus *c, uint8_t *bytes, size_t size, uint32_t fresh, gmd_error *error)
+{
+    if (!GMD_GROW(&c->entries, &c->capacity, c->count + 1)) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the corpus");
+    }
+    c->entries[c->count++] = (gmd_corpus_entry){.bytes = bytes, .size = size, .fresh = fresh};
+    return GMD_OK;
+}
+
+gmd_status gmd_corpus_add(gmd_corpus *c, const gmd_trace *trace, uint32_t fresh, gmd_error *error)
+{
+    char *text = NULL;
+    uint8_t *bytes = NULL;
+    size_t text_size = 0, size = 0;
+    if (c->count == ENTRIES_MAX) {
+        return GMD_OK;
+    }
+    gmd_error reason = {""};
+    gmd_status status = gmd_input_encode(trace, &bytes, &size, &reason);
+    if (status != GMD_OK) {
+        return status == GMD_BAD_INPUT ? GMD_OK : gmd_fail(error, status, "%s", reason.text);
+    }
+    status = write_text(trace, &text, &text_size, error);
+    uint64_t hash = status == GMD_OK ? hash_of(text, text_size) : 0;
+    bool is_kept = false;
+    if (status == GMD_OK && is_new(c, hash)) {
+        status = keep(c, bytes, size, fresh, error);
+        is_kept = status == GMD_OK;
+        if (is_kept && c->folder) {
+            status = save(c, hash, text, text_size, error);
+        }
+    }
+    if (!is_kept) {
+        free(bytes);
+    }
+    free(text);
+    return status;
+}
+
+/* --- choosing ---------------------------------------------------------------------------- */
+
+gmd_corpus_entry *gmd_corpus_choose(gmd_corpus *c, gmd_random *random)
+{
+    gmd_corpus_entry *best = NULL;
+    for (int i = 0; i < CANDIDATES && c->count; i++) {
+        gmd_corpus_entry *e = &c->entries[gmd_random_below(random, c->count)];
+        bool is_better = !best || (uint64_t)(e->fresh + 1) * (best->chosen + 1) >
+                                      (uint64_t)(best->fresh + 1) * (e->chosen + 1);
+        best = is_better ? e : best;
+    }
+    if (best) {
+        best->chosen++;
+    }
+    return best;
+}
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+static gmd_status read_file(const char *path, uint8_t **contents, size_t *size, gmd_error *error)
+{
+    struct stat info;
+    FILE *in = stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size <= FILE_MAX
+                   ? fopen(path, "rb")
+                   : NULL;
+    if (!in) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: expected a readable file of at most 4 MiB",
+                        path);
+    }
+    *contents = malloc((size_t)info.st_size + 1);
+    *size = *contents ? fread(*contents, 1, (size_t)info.st_size, in) : 0;
+    fclose(in);
+    return *contents ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for %s", path);
+}
+
+static gmd_status visit_file(const char *path, gmd_corpus_visit_fn *visit, void *context,
+                             gmd_error *error)
+{
+    uint8_t *contents = NULL;
+    size_t size = 0;
+    gmd_trace trace;
+    gmd_status status = read_file(path, &contents, &size, error);
+    if (status == GMD_OK) {
+        status = gmd_input_read(contents, size, path, &trace, error);
+    }
+    if (status == GMD_OK) {
+        status = visit(context, &trace);
+    }
+    free(contents);
+    return status;
+}
+
+gmd_status gmd_corpus_read(gmd_corpus *c, gmd_corpus_visit_fn *visit, void *context,
+                           size_t *unreadable, gmd_error *error)
+{
+    struct dirent **names;
+    if (c->folder && gmd_output_folder(c->folder) != 0) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: the folder cannot be made: %s", c->folder,
+                        strerror(errno));
+    }
+    int count = c->folder ? scandir(c->folder, &names, NULL, alphasort) : 0;
+    *unreadable = 0;
+    if (count < 0) {
+        return gmd_fail(error, GMD_BAD_INPUT, "%s: cannot be read: %s", c->folder, strerror(errno));
+    }
+    gmd_status status = GMD_OK;
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        gmd_error reason = {""};
+        const char *name = names[i]->d_name;
+        snprintf(path, sizeof path, "%.3800s/%.250s", c->folder, name);
+        if (status == GMD_OK && name[0] != '.' &&
+            is_new(c, hash_of(name, strlen(name)) ^ AS_FILE)) {
+            status = visit_file(path, visit, context, &reason);
+            if (status == GMD_BAD_INPUT) {
+                status = GMD_OK;
+                if (!(*unreadable)++) {
+                    *error = reason;
+                }
+            } else if (status != GMD_OK) {
+                *error = reason;
+            }
+        }
+        free(names[i]);
+    }
+    if (c->folder) {
+        free(names);
+    }
+    return status;
+}
+
+void gmd_corpus_free(gmd_corpus *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        free(c->entries[i].bytes);
+    }
+    free(c->entries);
+    free(c->known);
+    *c = (gmd_corpus){.folder = c->folder};
+}

@@ -1,0 +1,224 @@
+#include "gmd_fault_sweep.h"
+
+#include "gmd_fault_error.h"
+#include "gmd_size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_BYTES    (2 * GMD_MIB)
+#define BATCH         32
+#define OUT_OF_MEMORY 2 /* in both APIs */
+
+/* --- one run ----------------------------------------------------------------------------- */
+
+typedef struct sweep {
+    const gmd_trace *trace;
+    gmd_runner *runner;
+    const gmd_sweep_options *options;
+    gmd_sweep_result *result;
+    gmd_trace tried; /* the case with one request more */
+    gmd_persistent_input waiting[BATCH];
+    size_t waiting_count;
+    uint64_t planned;
+    bool is_over;
+    gmd_error *error;
+} sweep;
+
+/* The case with a request more. What it expects to be served may be refused now. */
+static void insert(sweep *s, size_t at, const gmd_request *request)
+{
+    const gmd_request *from = s->trace->requests;
+    memcpy(s->tried.requests, from, at * sizeof *from);
+    s->tried.requests[at] = *request;
+    memcpy(s->tried.requests + at + 1, from + at, (s->trace->count - at) * sizeof *from);
+    s->tried.count = s->trace->count + 1;
+    for (size_t i = 0; i < s->tried.count; i++) {
+        if (s->tried.requests[i].op == GMD_OP_ALLOC) {
+            s->tried.requests[i].expect = GMD_EXPECT_ANY;
+        }
+    }
+}
+
+static gmd_status run_alone(sweep *s, const gmd_trace *trace)
+{
+    const gmd_outcome *outcome;
+    gmd_status status = gmd_runner_run(s->runner, trace, &outcome, s->error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    s->result->not_judged += outcome->verdict == GMD_ERROR && !outcome->violation_count;
+    if (outcome->violation_count && s->options->found &&
+        !s->options->found(s->options->context, trace, &outcome->violations[0])) {
+        s->is_over = true;
+    }
+    return GMD_OK;
+}
+
+static bool is_known(const sweep *s, const gmd_outcome *outcome)
+{
+    return outcome->violation_count && s->options->is_known &&
+           s->options->is_known(s->options->context, &outcome->violations[0]);
+}
+
+/* Runs those that wait; each suspect ends the process that it ran in. */
+static gmd_status scout_waiting(sweep *s)
+{
+    gmd_status status = GMD_OK;
+    for (size_t at = 0; at < s->waiting_count && status == GMD_OK && !s->is_over;) {
+        gmd_persistent_result scouted;
+        status =
+            gmd_runner_scout(s->runner, &s->waiting[at], s->waiting_count - at, &scouted, s->error);
+        at += scouted.passed;
+        if (status == GMD_OK && scouted.is_suspect) {
+            status = is_known(s, scouted.outcome) ? GMD_OK : run_alone(s, &s->waiting[at].trace);
+            at++;
+        }
+    }
+    while (s->waiting_count) {
+        gmd_trace_free(&s->waiting[--s->waiting_count].trace);
+    }
+    return status;
+}
+
+static gmd_status run_one(sweep *s, const char *what)
+{
+    if (s->options->progress) {
+        s->options->progress(s->options->context, s->result->runs, s->planned, what);
+    }
+    s->result->runs++;
+    if (!s->options->scouts) {
+        return run_alone(s, &s->tried);
+    }
+    gmd_persistent_input *t = &s->waiting[s->waiting_count];
+    gmd_status status = gmd_trace_copy(&t->trace, &s->tried, s->error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    t->probed_refusal = s->result->runs % 4; /* in every fourth run none */
+    return ++s->waiting_count == BATCH ? scout_waiting(s) : GMD_OK;
+}
+
+/* The function's entry in the names of the tried case. */
+static gmd_status find_function(sweep *s, const char *name, uint32_t *index)
+{
+    const gmd_names *names = &s->tried.functions;
+    for (*index = 0; *index < names->count; ++*index) {
+        if (names->items[*index] && strcmp(names->items[*index], name) == 0) {
+            return GMD_OK;
+        }
+    }
+    return gmd_names_add(&s->tried.functions, name, index, s->error);
+}
+
+static gmd_status fail_call(sweep *s, const gmd_logged_call *call, int code)
+{
+    gmd_request fault = {
+        .op = GMD_OP_FAULT, .count = call->ordinal, .error = (uint32_t)code, .thread = 0};
+    gmd_status status = find_function(s, call->function, &fault.function);
+    uint8_t ways = s->options->others_only ? 1 : 2;
+    for (uint8_t every = 0; every < ways && status == GMD_OK && !s->is_over; every++) {
+        fault.every_later = every;
+        insert(s, call->request, &fault);
+        status = run_one(s, call->function);
+    }
+    return status;
+}
+
+/* --- all of them ------------------------------------------------------------------------- */
+
+static bool is_swept(const sweep *s, const gmd_logged_call *call)
+{
+    bool is_left_out =
+        s->options->others_only && gmd_fault_error_of(call->function, true) == OUT_OF_MEMORY;
+    return call->request < s->trace->count && !is_left_out &&
+           gmd_fault_error_of(call->function, s->options->memory_only);
+}
+
+static gmd_status fail_each(sweep *s, const gmd_logged_call *calls, size_t count)
+{
+    /* never 0, even where a number of runs is the largest there is */
+    size_t swept = 0, limit = s->options->runs ? s->options->runs / 2 | 1 : SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        swept += is_swept(s, &calls[i]);
+    }
+    size_t stride = swept > limit ? (swept + limit - 1) / limit : 1, seen = 0;
+    s->planned = 2 * (uint64_t)(swept / stride);
+    s->result->is_complete = s->result->is_complete && stride == 1;
+    gmd_status status = GMD_OK;
+    for (size_t i = 0; i < count && status == GMD_OK && !s->is_over; i++) {
+        if (is_swept(s, &calls[i]) && seen++ % stride == 0) {
+            status = fail_call(s, &calls[i],
+                               gmd_fault_error_of(calls[i].function, s->options->memory_only));
+        }
+    }
+    return status;
+}
+
+/* From no memory at all up to what the case needs, a page more each time. */
+static gmd_status try_budgets(sweep *s, uint64_t peak_bytes)
+{
+    uint64_t pages = peak_bytes / PAGE_BYTES,
+             most = s->options->runs ? s->options->runs / 4 + 1 : 256;
+    uint64_t stride = pages > most ? (pages + most - 1) / most : 1;
+    gmd_status status = GMD_OK;
+    for (uint64_t page = 0; page < pages && status == GMD_OK && !s->is_over; page += stride) {
+        gmd_request budget = {.op = GMD_OP_BUDGET, .bytes = page * PAGE_BYTES};
+        insert(s, 0, &budget);
+        status = run_one(s, "budget");
+    }
+    return status;
+}
+
+static gmd_status open_sweep(sweep *s)
+{
+    gmd_status status = gmd_trace_copy(&s->tried, s->trace, s->error);
+    for (size_t i = 0; i < 2 && status == GMD_OK; i++) { /* room for one request more */
+        status = gmd_trace_append(&s->tried, &(gmd_request){.op = GMD_OP_EMPTY_CACHE}, s->error);
+    }
+    return status;
+}
+
+gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep_options *options,
+                     gmd_sweep_result *result, gmd_error *error)
+{
+    *result = (gmd_sweep_result){.is_complete = true};
+    sweep s = {
+        .trace = trace, .runner = runner, .options = options, .result = result, .error = error};
+    const gmd_outcome *outcome;
+    const gmd_logged_call *shared_calls;
+    size_t count;
+    gmd_status status =
+        gmd_runner_log(runner, trace, &outcome, &shared_calls, &count, &result->is_complete, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    if (outcome->verdict == GMD_ERROR) {
+        return gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+    }
+    if (outcome->violation_count) {
+        result->case_fails = true;
+        result->violation = outcome->violations[0];
+        return GMD_OK;
+    }
+    result->calls = count;
+    uint64_t peak = outcome->has_stats ? outcome->stats.reserved_bytes_peak : 0;
+    gmd_logged_call *calls = malloc((count + 1) * sizeof *calls);
+    if (!calls) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu calls", count);
+    }
+    memcpy(calls, shared_calls, count * sizeof *calls);
+    status = open_sweep(&s);
+    if (status == GMD_OK) {
+        status = fail_each(&s, calls, count);
+    }
+    if (status == GMD_OK && options->has_budgets && !options->others_only &&
+        peak != GMD_STAT_UNKNOWN) {
+        status = try_budgets(&s, peak);
+    }
+    gmd_status scouted = scout_waiting(&s);
+    status = status == GMD_OK ? scouted : status;
+    free(calls);
+    gmd_trace_free(&s.tried);
+    return status;
+}

@@ -1,0 +1,230 @@
+#include "gmd_findings.h"
+
+#include "gmd_clock.h"
+#include "gmd_grow.h"
+#include "gmd_output.h"
+#include "gmd_reproducer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        if (gmd_cause_equal(&findings->items[i].cause, cause)) {
+            return &findings->items[i];
+        }
+    }
+    return NULL;
+}
+
+bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation)
+{
+    gmd_cause cause;
+    gmd_cause_of(violation, &cause);
+    gmd_finding *finding = find(findings, &cause);
+    if (finding) {
+        finding->hits++;
+    }
+    bool is_shared = findings->board && gmd_board_hit(findings->board, &cause);
+    return finding != NULL || is_shared;
+}
+
+static gmd_finding *add(gmd_findings *findings)
+{
+    if (!GMD_GROW(&findings->items, &findings->capacity, findings->count + 1)) {
+        return NULL;
+    }
+    gmd_finding *finding = findings->items ? &findings->items[findings->count++] : NULL;
+    if (finding) {
+        *finding = (gmd_finding){0};
+    }
+    return finding;
+}
+
+void gmd_findings_free(gmd_findings *findings)
+{
+    free(findings->items);
+    findings->items = NULL;
+    findings->count = findings->capacity = 0;
+}
+
+/* The same defect has the same file in every campaign. */
+static void name_case(const gmd_findings *findings, const gmd_cause *cause, char *path, size_t size)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (const char *c = cause->text; *c; c++) {
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    }
+    snprintf(path, size, "%s/%s-%08" PRIx32 ".gmd", findings->out_directory, cause->oracle, hash);
+}
+
+/* In one line: an allocator's own words may have several. */
+static void write_message(FILE *out, const char *message)
+{
+    for (const char *c = message; *c; c++) {
+        fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
+    }
+}
+
+static void write_lines(FILE *out, const char *text, const gmd_violation *violation,
+                        const char *origin, const char *allocator)
+{
+    const char *rest = strchr(text, '\n');
+    size_t first = rest ? (size_t)(rest + 1 - text) : strlen(text);
+    fwrite(text, 1, first, out);
+    fprintf(out, "# %s: ", violation->oracle);
+    write_message(out, violation->message);
+    fprintf(out, "\n# %s --allocator %s\n%s", origin, allocator, text + first);
+}
+
+gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *violation,
+                               const char *origin, const char *allocator, const char *path,
+                               gmd_error *error)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    gmd_trace shown = *trace; /* one device is what there is without a word */
+    shown.device_count = trace->device_count > 1 ? trace->device_count : 0;
+    gmd_status status = memory ? gmd_trace_write(&shown, memory, error)
+                               : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a case");
+    if (memory) {
+        fclose(memory);
+    }
+    gmd_output out;
+    if (status == GMD_OK) {
+        status = gmd_output_open(&out, path, error);
+    }
+    if (status == GMD_OK) {
+        write_lines(out.stream, text, violation, origin, allocator);
+        status = gmd_output_close(&out, status, error);
+    }
+    free(text);
+    return status;
+}
+
+gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *violation,
+                                   const char *origin, const char *allocator, const char *path,
+                                   gmd_error *error)
+{
+    const gmd_reproducer reproducer = {.trace = trace,
+                                       .oracle = violation->oracle,
+                                       .message = violation->message,
+                                       .origin = origin,
+                                       .allocator = allocator};
+    gmd_status status = gmd_case_file_write(trace, violation, origin, allocator, path, error);
+    return status == GMD_OK ? gmd_reproducer_write_beside(&reproducer, path, error) : status;
+}
+
+static bool is_progress(const gmd_violation *violation, const char *beginning)
+{
+    return strcmp(violation->oracle, "progress") == 0 &&
+           strncmp(violation->message, beginning, strlen(beginning)) == 0;
+}
+
+bool gmd_is_hang(const gmd_violation *violation)
+{
+    return is_progress(violation, "no answer within");
+}
+
+bool gmd_is_without_end(const gmd_violation *violation)
+{
+    return gmd_is_hang(violation) || is_progress(violation, "deadlock: ");
+}
+
+/* Of a hang each try takes as long as the request's budget: it gets a smaller one. Interleaved
+ * threads are tried in many orders, of which most hang: such a case stays as it is. */
+static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
+                           gmd_trace *smallest, gmd_minimized *minimized, gmd_error *error)
+{
+    gmd_minimize_limits limits = {.seconds = findings->minimize_seconds,
+                                  .tries = findings->minimize_tries,
+                                  .progress = findings->progress,
+                                  .context = findings->context};
+    const gmd_run_options *given = runner->given;
+    gmd_run_options hasty = *given;
+    bool is_hang = gmd_is_hang(&finding->violation) && findings->hang_seconds > 0;
+    if (is_hang && smallest->threads.count > 1) {
+        return GMD_BAD_INPUT;
+    }
+    if (is_hang) {
+        hasty.call_budget_s = findings->hang_seconds;
+        runner->given = &hasty;
+        gmd_runner_renew(runner);
+    }
+    gmd_status status = gmd_minimize(smallest, runner, &finding->cause, &limits, minimized, error);
+    if (is_hang) {
+        runner->given = given;
+        gmd_runner_renew(runner);
+    }
+    return status;
+}
+
+/* One that cannot be reproduced is kept whole: it says at least what was running. */
+static gmd_status make_case(gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
+                            const gmd_trace *trace, gmd_error *error)
+{
+    gmd_trace smallest;
+    gmd_minimized minimized;
+    gmd_status status = gmd_trace_copy(&smallest, trace, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    double start = gmd_clock_s();
+    status = minimize(findings, finding, runner, &smallest, &minimized, error);
+    finding->minimize_seconds = gmd_clock_s() - start;
+    if (status == GMD_OK) {
+        finding->violation = minimized.violation;
+    }
+    status = status == GMD_BAD_INPUT ? GMD_OK : status;
+    finding->requests = smallest.count;
+    char path[sizeof finding->violation.case_path];
+    if (status == GMD_OK && findings->out_directory) {
+        name_case(findings, &finding->cause, path, sizeof path);
+        gmd_output_folder(findings->out_directory); /* what fails is told by the next line */
+        status = gmd_case_file_write_all(&smallest, &finding->violation, findings->origin,
+                                         findings->allocator, path, error);
+        snprintf(finding->violation.case_path, sizeof path, "%s", path);
+    }
+    gmd_trace_free(&smallest);
+    return status;
+}
+
+gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gmd_trace *trace,
+                            const gmd_violation *violation, uint64_t run, double seconds,
+                            gmd_error *error)
+{
+    gmd_cause cause;
+    gmd_cause_of(violation, &cause);
+    if (gmd_findings_hit(findings, violation) ||
+        (findings->board && !gmd_board_claim(findings->board, &cause))) {
+        return GMD_OK;
+    }
+    gmd_finding *finding = add(findings);
+    if (!finding) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the findings");
+    }
+    finding->cause = cause;
+    finding->violation = *violation;
+    finding->hits = 1;
+    finding->run = run;
+    finding->seconds = seconds;
+    gmd_status status = make_case(findings, finding, runner, trace, error);
+    if (findings->board) {
+        gmd_board_publish(findings->board, finding);
+    }
+    return status;
+}
+
+gmd_status gmd_findings_take(gmd_findings *findings, const gmd_finding *finding, gmd_error *error)
+{
+    gmd_finding *own = add(findings);
+    if (!own) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the findings");
+    }
+    *own = *finding;
+    return GMD_OK;
+}

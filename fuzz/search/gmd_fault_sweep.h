@@ -1,0 +1,41 @@
+/* gmd_fault_sweep.h - the fault sweep: each call that the allocator makes to the device fails in a
+ * run of its own, and every run must have a clean outcome.
+ *
+ * This is how SQLite tests its handling of out-of-memory. The case runs once with its calls listed;
+ * then, for each call in turn, with `fault FUNCTION N ERROR` before the request that makes the
+ * call: once with this call failing, once with every later call of the function failing too. */
+#ifndef GMD_FAULT_SWEEP_H
+#define GMD_FAULT_SWEEP_H
+
+#include "gmd_cause.h"
+#include "gmd_runner.h"
+
+typedef struct gmd_sweep_options {
+    bool memory_only; /* only calls that a device without memory refuses */
+    bool others_only; /* only the other ones, each once: they fail for a moment, not for ever */
+    bool scouts;      /* many runs in one process; those that show something again by themselves */
+    bool has_budgets; /* the device can also be made to run out of memory at each size */
+    uint64_t runs;    /* at most; 0: no limit. The calls are then taken evenly from all */
+    /* Told of each run, for a status line; NULL: nobody. */
+    void (*progress)(void *context, uint64_t done, uint64_t all, const char *what);
+    /* Told of each run that did not end cleanly, with the case that shows it: false ends the sweep.
+     */
+    bool (*found)(void *context, const gmd_trace *trace, const gmd_violation *violation);
+    /* With `scouts`: what it shows needs no run by itself. NULL: nothing is known. */
+    bool (*is_known)(void *context, const gmd_violation *violation);
+    void *context;
+} gmd_sweep_options;
+
+typedef struct gmd_sweep_result {
+    uint64_t calls;          /* that the allocator made */
+    uint64_t runs;           /* with one of them failing */
+    uint64_t not_judged;     /* runs in which the fault hit a call of the driver's own */
+    bool is_complete;        /* false: more calls than can be listed, or a limit */
+    bool case_fails;         /* without any fault: nothing was swept */
+    gmd_violation violation; /* then */
+} gmd_sweep_result;
+
+gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep_options *options,
+                     gmd_sweep_result *result, gmd_error *error);
+
+#endif

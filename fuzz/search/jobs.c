@@ -1,0 +1,243 @@
+#include "gmd_jobs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_NS 200000000 /* between two looks at how the processes get on */
+
+typedef struct job { /* in memory that the processes share */
+    gmd_search_status status;
+    gmd_search_result result;
+    gmd_status end;
+    gmd_error error;
+    bool is_over;
+} job;
+
+typedef struct crew {
+    const gmd_search_options *options;
+    unsigned count;
+    job *jobs;
+    pid_t *processes;
+    gmd_board *board;
+    char scratch[PATH_MAX]; /* a folder for the time of the campaign; empty: none */
+} crew;
+
+/* --- one process ------------------------------------------------------------------------- */
+
+static void note_status(void *context, const gmd_search_status *status)
+{
+    ((job *)context)->status = *status;
+}
+
+static void search_as(const crew *c, unsigned index, const gmd_findings *findings)
+{
+    job *own = &c->jobs[index];
+    gmd_corpus corpus = {.folder = c->options->corpus->folder};
+    if (*c->scratch) {
+        corpus.folder = c->scratch;
+    }
+    gmd_search_options options = *c->options;
+    uint64_t runs = options.runs;
+    options.seed = gmd_random_derive(options.seed, index);
+    options.runs = runs / c->count + (index < runs % c->count);
+    options.corpus = &corpus;
+    options.progress = note_status;
+    options.context = own;
+    gmd_findings mine = *findings;
+    mine.board = c->board;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    own->end = !runs || options.runs ? gmd_search(&options, &mine, &own->result, &own->error)
+                                     : GMD_OK; /* fewer runs than processes */
+    own->is_over = true;
+    _exit(EXIT_SUCCESS);
+}
+
+static gmd_status start(crew *c, const gmd_findings *findings, gmd_error *error)
+{
+    fflush(NULL); /* or each process would print once more what is buffered here */
+    for (unsigned i = 0; i < c->count; i++) {
+        c->processes[i] = fork();
+        if (c->processes[i] == 0) {
+            search_as(c, i, findings);
+        } else if (c->processes[i] < 0) {
+            c->processes[i] = 0;
+            return gmd_fail(error, GMD_FAILED, "fork: %s", strerror(errno));
+        }
+    }
+    return GMD_OK;
+}
+
+/* --- all of them ------------------------------------------------------------------------- */
+
+static void add_up_status(const crew *c, gmd_search_status *sum)
+{
+    *sum = c->jobs[0].status;
+    sum->runs = sum->requests = sum->rounds = 0;
+    sum->doing = "searching";
+    for (unsigned i = 0; i < c->count; i++) {
+        const gmd_search_status *s = &c->jobs[i].status;
+        sum->runs += s->runs;
+        sum->requests += s->requests;
+        sum->rounds += s->rounds;
+        sum->seconds = s->seconds > sum->seconds ? s->seconds : sum->seconds;
+        sum->inputs = s->inputs > sum->inputs ? s->inputs : sum->inputs;
+        sum->features = s->features > sum->features ? s->features : sum->features;
+        sum->fresh_seconds =
+            s->fresh_seconds < sum->fresh_seconds ? s->fresh_seconds : sum->fresh_seconds;
+    }
+    sum->findings = c->board ? c->board->count : 0;
+}
+
+/* Waits for the processes that are left, if any. */
+static bool is_any_left(crew *c, gmd_error *error, gmd_status *status)
+{
+    bool is_left = false;
+    for (unsigned i = 0; i < c->count; i++) {
+        int how;
+        pid_t ended = c->processes[i] ? waitpid(c->processes[i], &how, WNOHANG) : 0;
+        if (ended == c->processes[i] && ended) {
+            c->processes[i] = 0;
+            if (!c->jobs[i].is_over && *status == GMD_OK) {
+                *status = gmd_fail(error, GMD_FAILED, "process %u of the campaign ended with %s %d",
+                                   i, WIFSIGNALED(how) ? "signal" : "exit status",
+                                   WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how));
+            }
+        }
+        is_left = is_left || c->processes[i];
+    }
+    return is_left;
+}
+
+static void end_all(const crew *c)
+{
+    for (unsigned i = 0; i < c->count; i++) {
+        if (c->processes[i]) {
+            kill(c->processes[i], SIGTERM);
+        }
+    }
+}
+
+static gmd_status watch(crew *c, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    while (is_any_left(c, error, &status)) {
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        if (c->options->progress) {
+            gmd_search_status sum;
+            add_up_status(c, &sum);
+            c->options->progress(c->options->context, &sum);
+        }
+        if (*c->options->is_interrupted) { /* from a terminal it reaches all by itself */
+            end_all(c);
+        }
+    }
+    return status;
+}
+
+static gmd_status add_up(const crew *c, gmd_search_result *sum, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    *sum = c->jobs[0].result;
+    for (unsigned i = 0; i < c->count; i++) {
+        const gmd_search_result *r = &c->jobs[i].result;
+        if (status == GMD_OK && c->jobs[i].end != GMD_OK) {
+            status = gmd_fail(error, c->jobs[i].end, "%s", c->jobs[i].error.text);
+        }
+        if (i) {
+            sum->refused += r->refused;
+            sum->unconfirmed += r->unconfirmed;
+            sum->interleaved += r->interleaved;
+            sum->lapses += r->lapses;
+            sum->faults_planted += r->faults_planted;
+            sum->faults_unfired += r->faults_unfired;
+        }
+    }
+    add_up_status(c, &sum->status);
+    sum->status.doing = "done";
+    return status;
+}
+
+static gmd_status take_findings(const crew *c, gmd_findings *findings, gmd_error *error)
+{
+    gmd_status status = GMD_OK;
+    size_t count = c->board ? c->board->count : 0;
+    for (size_t i = 0; i < count && status == GMD_OK; i++) {
+        status = gmd_findings_take(findings, &c->board->items[i], error);
+    }
+    return status;
+}
+
+/* --- the folder in between --------------------------------------------------------------- */
+
+static gmd_status make_scratch(crew *c, gmd_error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    snprintf(c->scratch, sizeof c->scratch, "%.3900s/gmd-corpus-XXXXXX",
+             folder && *folder ? folder : "/tmp");
+    if (!mkdtemp(c->scratch)) {
+        gmd_fail(error, GMD_FAILED, "%s: cannot be made: %s", c->scratch, strerror(errno));
+        *c->scratch = '\0';
+        return GMD_FAILED;
+    }
+    return GMD_OK;
+}
+
+static void remove_scratch(const crew *c)
+{
+    DIR *folder = *c->scratch ? opendir(c->scratch) : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder) {
+        closedir(folder);
+        rmdir(c->scratch);
+    }
+}
+
+gmd_status gmd_search_jobs(const gmd_search_options *options, unsigned jobs, gmd_findings *findings,
+                           gmd_search_result *result, gmd_error *error)
+{
+    static const volatile sig_atomic_t never;
+    gmd_search_options given = *options;
+    given.is_interrupted = options->is_interrupted ? options->is_interrupted : &never;
+    crew c = {.options = &given, .count = jobs};
+    size_t size = jobs * sizeof *c.jobs;
+    c.jobs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    c.processes = calloc(jobs, sizeof *c.processes);
+    gmd_status status = c.jobs != MAP_FAILED && c.processes
+                            ? gmd_board_open(&c.board, error)
+                            : gmd_fail(error, GMD_NO_MEMORY, "no memory for %u processes", jobs);
+    if (status == GMD_OK && !options->corpus->folder) {
+        status = make_scratch(&c, error);
+    }
+    if (status == GMD_OK) {
+        status = start(&c, findings, error);
+        if (status != GMD_OK) {
+            end_all(&c);
+        }
+        gmd_status watched = watch(&c, error);
+        status = status == GMD_OK ? watched : status;
+    }
+    if (status == GMD_OK) {
+        status = add_up(&c, result, error);
+        gmd_status taken = take_findings(&c, findings, error);
+        status = status == GMD_OK ? taken : status;
+    }
+    remove_scratch(&c);
+    gmd_board_close(c.board);
+    free(c.processes);
+    if (c.jobs != MAP_FAILED) {
+        munmap(c.jobs, size);
+    }
+    return status;
+}

@@ -1,0 +1,220 @@
+#include "campaign.h"
+
+#include "guide.h"
+
+#include "gmd_clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERLEAVED_MAX  16 /* sequences of a round: each takes as long as fifty others */
+#define THREADED_MAX     32 /* likewise, ten */
+#define GUIDED_ROUNDS    1  /* of three, once there is a corpus */
+#define GUIDED_RUNS      96 /* sequences of such a round */
+#define RANDOM_RUNS      64
+#define REAL_RUNS        256 /* on a real device, where a process takes a second and a half */
+#define RARELY           16  /* one round in so many: what few defects need, and costs more */
+#define SPINNING_SPACING 4   /* once threads spin: one round in so many interleaves one sequence */
+
+static void tell_minimising(void *context, size_t requests, uint64_t tries)
+{
+    campaign *c = context;
+    c->result->status.case_requests = requests;
+    if (tries % PROGRESS_RUNS == 0) {
+        campaign_tell(c, "minimising");
+    }
+}
+
+/* --- batches ----------------------------------------------------------------------------- */
+
+/* Where the sequences of a round come from. */
+typedef struct source {
+    const gmd_profile *profile; /* each is drawn by it */
+    guide *guide;               /* or made of the corpus; NULL: not */
+    uint64_t seed;
+} source;
+
+static void free_batch(batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        gmd_trace_free(&b->traces[i].trace);
+    }
+    b->count = 0;
+}
+
+/* The questions after a refusal end a sequence: after which one is drawn, the first ones more often
+ * than the later ones, and for some it is none. Mostly it is one of those that may be false. */
+static uint64_t choose_refusal(uint64_t seed)
+{
+    gmd_random r = {seed};
+    uint64_t kind = gmd_random_below(&r, 10);
+    uint64_t most = 1 + gmd_random_below(&r, kind < 7 ? 6 : 12);
+    uint64_t which = 1 + gmd_random_below(&r, most);
+    return kind < 7 ? GMD_DOUBTFUL_REFUSAL(which) : kind < 9 ? which : 0;
+}
+
+static bool make_sequence(campaign *c, const source *from, uint64_t seed, gmd_trace *trace)
+{
+    if (!from->guide) {
+        return campaign_generate(c, from->profile, seed, trace);
+    }
+    c->status = guide_make(from->guide, trace, c->error);
+    return c->status == GMD_OK;
+}
+
+static bool make_batch(campaign *c, const source *from, uint64_t first, size_t count, batch *b)
+{
+    b->count = b->next = 0;
+    while (b->count < count) {
+        uint64_t own = gmd_random_derive(from->seed, first + b->count);
+        gmd_persistent_input *t = &b->traces[b->count++];
+        t->probed_refusal = choose_refusal(~own);
+        t->expects_lapses = c->result->spins_since != 0;
+        if (!make_sequence(c, from, own, &t->trace)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Short ones at first: a campaign of a minute is to see many kinds of sequences. */
+static uint64_t usual_length(const campaign *c, uint64_t round)
+{
+    if (c->options->run->device != GMD_DEVICE_SIM) {
+        return REAL_RUNS;
+    }
+    return round < 8 ? 16 : round < 32 ? 64 : 256;
+}
+
+static uint64_t sequences_of(const campaign *c, const gmd_profile *profile, uint64_t round)
+{
+    if (profile->interleaves && c->result->spins_since) {
+        return 1;
+    }
+    uint64_t count = c->options->round_runs ? c->options->round_runs : usual_length(c, round);
+    uint64_t most = profile->interleaves        ? INTERLEAVED_MAX
+                    : profile->thread_count > 1 ? THREADED_MAX
+                                                : count;
+    return count < most ? count : most;
+}
+
+/* A round that only comes upon what is found already is left: its inputs end too early to get
+ * anywhere else. */
+static void search_round(campaign *c, const source *from, uint64_t count)
+{
+    uint64_t left = c->options->runs ? c->options->runs - c->sequences : count;
+    count = left < count ? left : count;
+    batch *b = calloc(1, sizeof *b);
+    bool goes_on = b != NULL;
+    if (!b) {
+        c->status = gmd_fail(c->error, GMD_NO_MEMORY, "no host memory for sequences");
+    }
+    for (uint64_t i = 0; i < count && goes_on && !campaign_is_over(c); i += BATCH) {
+        size_t size = count - i < BATCH ? (size_t)(count - i) : BATCH;
+        goes_on =
+            make_batch(c, from, i, size, b) && campaign_run_batch(c, from->profile->interleaves, b);
+        free_batch(b);
+        goes_on = goes_on && (b->known < 6 || b->known * 2 < i + size);
+        campaign_tell(c, "searching");
+    }
+    free(b);
+}
+
+/* --- rounds ------------------------------------------------------------------------------ */
+
+/* False: there is nothing to go on from yet. */
+static bool guided_round(campaign *c, const gmd_profile *profile, uint64_t seed)
+{
+    guide g;
+    gmd_trace drawn;
+    gmd_profile_space space = c->options->space;
+    space.has_interleaving = space.has_interleaving && !c->result->spins_since;
+    gmd_profile short_one = *profile, plain = {.thread_count = 1};
+    short_one.request_count = 1;
+    bool can_be = campaign_generate(c, &short_one, seed, &drawn) &&
+                  guide_start(&g, c->options->corpus, &space, seed, &drawn);
+    if (can_be) {
+        const source from = {.profile = &plain, .guide = &g, .seed = seed};
+        search_round(c, &from, g.header.interleave.kind ? INTERLEAVED_MAX : GUIDED_RUNS);
+        guide_end(&g);
+    }
+    gmd_trace_free(&drawn);
+    return can_be;
+}
+
+static void drawn_round(campaign *c, const gmd_profile *profile, uint64_t seed, uint64_t round)
+{
+    const source from = {.profile = profile, .seed = seed};
+    search_round(c, &from, sequences_of(c, profile, round));
+}
+
+/* What is gained by knowing what requests are is measured against this. */
+static void random_round(campaign *c, uint64_t seed)
+{
+    guide g;
+    gmd_profile plain = {.thread_count = 1};
+    if (guide_start_random(&g, &c->options->space, seed)) {
+        plain.interleaves = g.header.interleave.kind != GMD_SCHEDULE_UNSTATED;
+        const source from = {.profile = &plain, .guide = &g, .seed = seed};
+        search_round(c, &from, plain.interleaves ? INTERLEAVED_MAX : RANDOM_RUNS);
+    } else {
+        c->status = gmd_fail(c->error, GMD_NO_MEMORY, "no host memory for an input");
+    }
+    guide_end(&g);
+}
+
+static bool is_guided(const campaign *c, uint64_t round)
+{
+    return c->options->corpus && c->options->corpus->count && round % 3 < GUIDED_ROUNDS;
+}
+
+static void play_round(campaign *c, uint64_t round)
+{
+    const gmd_search_options *o = c->options;
+    gmd_profile profile;
+    uint64_t seed = gmd_random_derive(o->seed, round);
+    gmd_profile_draw(&profile, &o->space, seed);
+    if (o->shape) {
+        o->shape(&profile, o->kind);
+    }
+    c->result->status.rounds++;
+    if (c->result->spins_since && round % SPINNING_SPACING != 0) {
+        profile.interleaves = false;
+    }
+    campaign_read_corpus(c);
+    if (o->is_random) {
+        random_round(c, seed);
+        return;
+    }
+    bool sweeps = o->space.has_faults && round % 4 == 3 && !o->no_sweeps;
+    bool repeats = round % RARELY == RARELY - 2 && !o->shape;
+    if (sweeps) {
+        campaign_sweep(c, &profile, seed, round % RARELY == RARELY - 1 && !o->shape);
+    } else if ((!repeats || !campaign_repeat(c, &profile, seed)) &&
+               (!is_guided(c, round) || !guided_round(c, &profile, seed))) {
+        drawn_round(c, &profile, seed, round);
+    }
+}
+
+gmd_status gmd_search(const gmd_search_options *options, gmd_findings *findings,
+                      gmd_search_result *result, gmd_error *error)
+{
+    *result = (gmd_search_result){.status = {.doing = "searching"}};
+    campaign c = {.options = options,
+                  .findings = findings,
+                  .result = result,
+                  .start = gmd_clock_s(),
+                  .last_fresh = gmd_clock_s(),
+                  .error = error};
+    gmd_runner_init(&c.runner, options->run);
+    findings->progress = tell_minimising;
+    findings->context = &c;
+    for (uint64_t round = 0; !campaign_is_over(&c); round++) {
+        play_round(&c, round);
+    }
+    campaign_tell(&c, "done");
+    gmd_runner_close(&c.runner);
+    findings->progress = NULL;
+    return c.status;
+}

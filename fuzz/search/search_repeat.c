@@ -1,0 +1,66 @@
+/* search_repeat.c - rounds of sequences that are run by themselves. What passes is repeated there
+ * until it shows whether freed blocks are used again (driver/session/session_rounds.c), which many
+ * sequences in one process leave no time for. */
+#include "campaign.h"
+
+#include "gmd_size.h"
+
+#define SEQUENCES 8
+#define ROOM      GMD_GIB /* what is lost shows as growth, for which there must be room */
+
+/* What is repeated is requests only: what would change the device from one time to the next, or
+ * plants something, is left out. */
+static void make_repeatable(gmd_profile *profile, const gmd_profile_space *space)
+{
+    static const gmd_op left_out[] = {GMD_OP_FAULT,        GMD_OP_BUDGET,        GMD_OP_FRACTION,
+                                      GMD_OP_DESTROY,      GMD_OP_BEGIN_POOL,    GMD_OP_END_POOL,
+                                      GMD_OP_RELEASE_POOL, GMD_OP_BEGIN_CAPTURE, GMD_OP_END_CAPTURE,
+                                      GMD_OP_LAUNCH};
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
+        profile->weights[left_out[i]] = 0;
+    }
+    profile->fraction = 1;
+    profile->capacity_bytes =
+        !space->capacity_bytes && profile->capacity_bytes < ROOM ? ROOM : profile->capacity_bytes;
+    profile->thread_count = 1;
+    profile->interleaves = false;
+}
+
+/* False: the round is not worth going on with. */
+static bool run_alone(campaign *c, const gmd_trace *trace)
+{
+    const gmd_outcome *outcome;
+    gmd_error error;
+    gmd_status status = gmd_runner_run(&c->runner, trace, &outcome, &error);
+    if (status == GMD_BAD_INPUT || (status == GMD_OK && outcome->verdict == GMD_ERROR)) {
+        campaign_note_refusal(c, status == GMD_OK ? outcome->error : error.text);
+        return false;
+    }
+    if (status != GMD_OK) {
+        c->status = gmd_fail(c->error, status, "%s", error.text);
+        return false;
+    }
+    c->sequences++;
+    if (outcome->violation_count && !gmd_findings_hit(c->findings, &outcome->violations[0])) {
+        campaign_add_finding(c, trace, &outcome->violations[0]);
+    }
+    return true;
+}
+
+bool campaign_repeat(campaign *c, gmd_profile *profile, uint64_t seed)
+{
+    bool is_limited = c->options->space.fraction > 0; /* by a request of its own, each time */
+    if (c->options->run->device != GMD_DEVICE_SIM || is_limited) {
+        return false;
+    }
+    make_repeatable(profile, &c->options->space);
+    bool goes_on = true;
+    for (uint64_t i = 0; i < SEQUENCES && goes_on && !campaign_is_over(c); i++) {
+        gmd_trace trace;
+        goes_on = campaign_generate(c, profile, gmd_random_derive(seed, i), &trace) &&
+                  run_alone(c, &trace);
+        gmd_trace_free(&trace);
+    }
+    campaign_tell(c, "searching");
+    return true;
+}

@@ -1,0 +1,111 @@
+/* search_sweep.c - rounds in which calls fail, one after the other, in short sequences. */
+#include "campaign.h"
+
+#include "gmd_fault_sweep.h"
+
+#define SWEEPS_A_ROUND 2
+#define SWEEP_RUNS     200
+#define SWEEP_REQUESTS 30
+#define ANSWER_SECONDS 3 /* of a request in a sequence that takes milliseconds */
+
+static bool note_swept(void *context, const gmd_trace *trace, const gmd_violation *violation)
+{
+    campaign *c = context;
+    campaign_add_finding(c, trace, violation);
+    return !campaign_is_over(c);
+}
+
+static bool was_found(void *context, const gmd_violation *violation)
+{
+    campaign *c = context;
+    return gmd_findings_hit(c->findings, violation);
+}
+
+/* After an error that is none of memory an allocator may refuse all that comes, or end the process.
+ * That it comes back is asked all the same. */
+static bool note_hang(void *context, const gmd_trace *trace, const gmd_violation *violation)
+{
+    return gmd_is_without_end(violation) ? note_swept(context, trace, violation) : true;
+}
+
+static bool counts_for_nothing(void *context, const gmd_violation *violation)
+{
+    return !gmd_is_without_end(violation) || was_found(context, violation);
+}
+
+static void tell_sweeping(void *context, uint64_t done, uint64_t all, const char *what)
+{
+    campaign *c = context;
+    c->sequences++;
+    (void)all;
+    (void)what;
+    if (done % PROGRESS_RUNS == 0) {
+        campaign_tell(c, "sweeping");
+    }
+}
+
+static void sweep(campaign *c, const gmd_trace *trace, gmd_runner *runner,
+                  const gmd_sweep_options *options)
+{
+    gmd_sweep_result result;
+    gmd_error error;
+    gmd_status status = gmd_sweep(trace, runner, options, &result, &error);
+    if (status == GMD_BAD_INPUT) {
+        campaign_note_refusal(c, error.text);
+    } else if (status != GMD_OK && c->status == GMD_OK) {
+        c->status = gmd_fail(c->error, status, "%s", error.text);
+    } else if (status == GMD_OK && result.case_fails && !was_found(c, &result.violation)) {
+        campaign_add_finding(c, trace, &result.violation);
+    }
+}
+
+static void sweep_memory(campaign *c, const gmd_trace *trace)
+{
+    const gmd_sweep_options options = {.memory_only = true,
+                                       .scouts = true,
+                                       .is_known = was_found,
+                                       .has_budgets = c->options->space.has_budgets,
+                                       .runs = SWEEP_RUNS,
+                                       .progress = tell_sweeping,
+                                       .found = note_swept,
+                                       .context = c};
+    sweep(c, trace, &c->runner, &options);
+}
+
+static void sweep_others(campaign *c, const gmd_trace *trace)
+{
+    const gmd_sweep_options options = {.others_only = true,
+                                       .scouts = true,
+                                       .is_known = counts_for_nothing,
+                                       .runs = SWEEP_RUNS,
+                                       .progress = tell_sweeping,
+                                       .found = note_hang,
+                                       .context = c};
+    gmd_run_options hasty = *c->options->run;
+    hasty.call_budget_s =
+        hasty.call_budget_s < ANSWER_SECONDS ? hasty.call_budget_s : ANSWER_SECONDS;
+    gmd_runner runner;
+    gmd_runner_init(&runner, &hasty);
+    sweep(c, trace, &runner, &options);
+    c->runner.requests += runner.requests;
+    gmd_runner_close(&runner);
+}
+
+void campaign_sweep(campaign *c, gmd_profile *profile, uint64_t seed, bool others)
+{
+    profile->request_count =
+        profile->request_count < SWEEP_REQUESTS ? profile->request_count : SWEEP_REQUESTS;
+    profile->weights[GMD_OP_FAULT] = profile->weights[GMD_OP_BUDGET] = 0;
+    profile->interleaves = false; /* a call that is to fail is found by its number */
+    for (uint64_t i = 0; i < SWEEPS_A_ROUND && !campaign_is_over(c); i++) {
+        gmd_trace trace;
+        if (campaign_generate(c, profile, gmd_random_derive(seed, i), &trace)) {
+            if (others && i + 1 == SWEEPS_A_ROUND) {
+                sweep_others(c, &trace);
+            } else {
+                sweep_memory(c, &trace);
+            }
+        }
+        gmd_trace_free(&trace);
+    }
+}
