@@ -187,7 +187,7 @@ static bool check_operation(checker *c, size_t i)
     if (!is_operation_of(c, i, t)) {
         return false;
     }
-    const gmd_stats *s = &c->session->stats[0];
+    const gmd_stats *s = &c->session->figures.stats[0];
     return check_figure(c, i, "allocated_bytes", t->allocated, s->allocated_bytes) &&
            check_figure(c, i, "reserved_bytes", t->reserved, s->reserved_bytes) &&
            check_figure(c, i, "segment_count", t->segments, s->segment_count) &&
@@ -417,7 +417,7 @@ static bool check_request(checker *c, size_t i)
     }
     if ((r->op == GMD_OP_ALLOC && !check_answer(c, i, served)) ||
         (c->sees_addresses && !check_calls(c, i)) ||
-        (c->session->has_stats && !check_operation(c, i))) {
+        (c->session->figures.has_stats && !check_operation(c, i))) {
         return false;
     }
     c->result->matched++;

@@ -170,7 +170,7 @@ static bool open_late(gmd_session *session, server_shared *shared)
     if (status != GMD_OK) {
         gmd_outcome_error(&shared->run.outcome, status, &error);
     }
-    session->is_muted = true;
+    session->muting.is_needless = true;
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
     return status == GMD_OK;
 }
@@ -269,7 +269,7 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, server_sh
         gmd_outcome_error(&shared->run.outcome, status, &error);
     }
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
-    session.is_muted = true;
+    session.muting.is_needless = true;
     shared->can_restart = !shared->is_real && session.subject.restart != NULL;
     gmd_child_keep_opening(opening, &shared->run);
     int how = 0;

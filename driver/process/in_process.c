@@ -70,8 +70,8 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
                           "needs a process of its own",
                           p->given->allocator);
     }
-    p->session.is_persistent = p->session.is_in_process = true;
-    p->session.is_muted = gmd_mute_is_needless();
+    p->session.persistent.is_on = p->session.persistent.is_in_process = true;
+    p->session.muting.is_needless = gmd_mute_is_needless();
     gmd_child_keep_opening(&p->opening, p->shared);
     return status;
 }
@@ -158,7 +158,7 @@ static void play(gmd_in_process *p, const gmd_trace *trace)
     gmd_outcome *o = &p->shared->outcome;
     p->workload.trace = trace;
     p->has_run = true;
-    s->asked_refusal = choose_refusal(p, trace);
+    s->persistent.asked_refusal = choose_refusal(p, trace);
     bool has_passed = persistent_play(s);
     p->workload.trace = &p->header;
     if (!gmd_child_judge_end(p->given, &p->workload, p->shared, &p->opening, NULL)) {

@@ -33,10 +33,10 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     trace->interleave = input->interleave;
     options->interleave =
         input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
-    s->is_persistent = true;
+    s->persistent.is_on = true;
     gmd_holds_hurry(s->holds);
     gmd_features_start(&s->features, options->features);
-    s->asked_refusal = input->probed_refusal;
+    s->persistent.asked_refusal = input->probed_refusal;
 }
 
 #define LAPSE_MAX                                                                                  \
@@ -54,7 +54,7 @@ void persistent_keep_memory(void)
 bool persistent_play(gmd_session *s)
 {
     const gmd_outcome *o = &s->shared->outcome;
-    s->lapses = 0;
+    s->interleaving.lapses = 0;
     gmd_child_play(s);
     return !o->violation_count && o->verdict == GMD_PASS;
 }
@@ -84,7 +84,7 @@ static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_
         return false;
     }
     s->judge.features = s->features.map ? &s->features : NULL;
-    s->expects_lapses = list->expects_lapses;
+    s->interleaving.expects_lapses = list->expects_lapses;
     if (!persistent_play(s)) {
         return false;
     }
@@ -92,8 +92,8 @@ static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_
     list->requests += o->requests;
     list->faults_planted += o->faults_planted;
     list->faults_unfired += o->faults_unfired;
-    list->lapses += s->lapses;
-    list->states[atomic_load(&list->passed)] = s->state_hash;
+    list->lapses += s->interleaving.lapses;
+    list->states[atomic_load(&list->passed)] = s->persistent.state_hash;
     atomic_fetch_add(&list->passed, 1);
     list->has_stopped = !list->expects_lapses && list->lapses >= LAPSE_MAX;
     return !list->has_stopped;

@@ -1,44 +1,38 @@
 #include "allocator_calls.h"
 
 #include "frames.h"
-#include "gmd_grow.h"
 #include "journal_writer.h"
 
 static void note_memory(gmd_session *s, const gmd_sim_call *call)
 {
-    s->device_calls++;
-    gmd_book_call(s, call);
-    if (s->overlap) {
+    s->calls.memory_calls++;
+    journal_writer_call(s, call);
+    if (s->interleaving.overlap) {
         return; /* whose request's they are cannot be told */
     }
-    if (!GMD_GROW(&s->calls, &s->call_capacity, s->call_count + 1)) {
-        return;
-    }
     bool is_unmapped = call->kind == GMD_SIM_CALL_UNMAP;
-    s->calls[s->call_count++] =
-        (gmd_device_call){.is_free = call->kind == GMD_SIM_CALL_FREE || is_unmapped,
-                          .is_mapping = call->kind == GMD_SIM_CALL_MAP || is_unmapped,
-                          .is_pooled = call->is_pooled,
-                          .device = call->device,
-                          .address = call->address,
-                          .size = call->size};
+    call_list_add(&s->calls,
+                  &(gmd_device_call){.is_free = call->kind == GMD_SIM_CALL_FREE || is_unmapped,
+                                     .is_mapping = call->kind == GMD_SIM_CALL_MAP || is_unmapped,
+                                     .is_pooled = call->is_pooled,
+                                     .device = call->device,
+                                     .address = call->address,
+                                     .size = call->size});
 }
 
 static void note_misuse(gmd_session *s, const gmd_sim_call *call)
 {
-    if (s->misuse_count < GMD_MISUSE_MAX) {
-        s->misuses[s->misuse_count++] = (gmd_misuse){.function = call->function,
-                                                     .sentence = call->misuse,
-                                                     .address = call->address,
-                                                     .size = call->size,
-                                                     .result = call->result};
-    }
+    call_list_add_misuse(&s->calls, &(gmd_misuse){.function = call->function,
+                                                  .sentence = call->misuse,
+                                                  .address = call->address,
+                                                  .size = call->size,
+                                                  .result = call->result});
 }
 
 static void note_call(void *context, const gmd_sim_call *call)
 {
     gmd_session *s = context;
-    s->api_calls++;
+    s->calls.api_calls++;
     if (s->call_log) {
         gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
     }

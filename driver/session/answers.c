@@ -1,6 +1,6 @@
 #include "gmd_answers.h"
 
-#include "blocks.h"
+#include "gmd_session_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,9 +24,9 @@ static uint64_t hash_request(const gmd_request *r)
 
 static uint64_t hash_calls(const gmd_session *s)
 {
-    uint64_t hash = s->call_count;
-    for (size_t i = 0; i < s->call_count; i++) {
-        const gmd_device_call *c = &s->calls[i];
+    uint64_t hash = s->calls.count;
+    for (size_t i = 0; i < s->calls.count; i++) {
+        const gmd_device_call *c = &s->calls.list[i];
         hash = mix(hash, c->address);
         hash = mix(hash, c->size << 2 | (uint64_t)c->is_free << 1 | c->is_mapping);
     }
@@ -35,8 +35,8 @@ static uint64_t hash_calls(const gmd_session *s)
 
 static bool has_unmapped(const gmd_session *s)
 {
-    for (size_t i = 0; i < s->call_count; i++) {
-        if (s->calls[i].is_free && s->calls[i].is_mapping) {
+    for (size_t i = 0; i < s->calls.count; i++) {
+        if (s->calls.list[i].is_free && s->calls.list[i].is_mapping) {
             return s->has_used;
         }
     }
@@ -50,15 +50,15 @@ static gmd_answer answer_of(const gmd_session *s, const gmd_request *r, bool is_
                     .is_refused = is_refused,
                     .has_unmapped = has_unmapped(s)};
     gmd_device_range range;
-    a.address = r->op == GMD_OP_ALLOC ? block_address(s, r->block) : 0;
+    a.address = r->op == GMD_OP_ALLOC ? blocks_address(&s->blocks, r->block) : 0;
     if (a.address && s->view.find_range &&
         s->view.find_range(s->view.device_context, a.address, &range)) {
         a.offset = a.address - range.address;
         a.range_size = range.size;
     }
     memset(&a.stats, 0xff, sizeof a.stats);
-    if (s->has_stats) {
-        a.stats = s->stats[s->view.device];
+    if (s->figures.has_stats) {
+        a.stats = s->figures.stats[s->view.device];
     }
     return a;
 }

@@ -30,11 +30,11 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
 {
     cudaStream_t stream = NULL;
     gmd_status status = gmd_streams_get(&s->streams, r->device, r->stream, &stream, error);
-    session_block *b = block_at(s, r->block);
+    session_block *b = blocks_at(&s->blocks, r->block);
     if (status != GMD_OK || !b) {
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
-    uint32_t pool = gmd_session_pool_of(s, r->device, stream);
+    uint32_t pool = pool_table_of(&s->pools, r->device, stream);
     gmd_call_frame frame;
     enter_allocator(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
@@ -42,7 +42,7 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
     *served = memory || r->bytes == 0 ? GMD_SERVED : GMD_OUT_OF_MEMORY;
     s->view.out_of_memory = *served == GMD_OUT_OF_MEMORY;
     if (s->view.out_of_memory) {
-        s->last_refused = s->request_index;
+        s->refusals.last = s->request_index;
         enter_for_question(s);
         s->view.device_request = s->subject.device_request
                                      ? s->subject.device_request((size_t)r->bytes)
@@ -54,27 +54,24 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
         gmd_session_refresh(s);
         s->view.room = gmd_session_room(s, r->device);
         if (s->view.out_of_memory) {
-            gmd_book_refusal(s, r);
+            journal_writer_refusal(s, r);
         }
         return GMD_OK;
     }
-    *b = (session_block){.live = {.address = (uint64_t)(uintptr_t)memory,
-                                  .bytes = r->bytes,
-                                  .born = s->request_index,
-                                  .id = r->block,
-                                  .stream = r->stream,
-                                  .device = r->device,
-                                  .pool = pool},
-                         .is_for_graph = gmd_session_has_graphs(s, r->device, pool)};
-    s->live_count[r->device]++;
-    s->live_bytes[r->device] += r->bytes;
-    if (r->device == 0 && s->live_bytes[0] > s->peak_allocated) {
-        s->peak_allocated = s->live_bytes[0];
-    }
+    const session_block served_block = {.live = {.address = (uint64_t)(uintptr_t)memory,
+                                                 .bytes = r->bytes,
+                                                 .born = s->request_index,
+                                                 .id = r->block,
+                                                 .stream = r->stream,
+                                                 .device = r->device,
+                                                 .pool = pool},
+                                        .is_for_graph =
+                                            captures_have_graphs(&s->captures, r->device, pool)};
+    blocks_add(&s->blocks, b, &served_block);
     s->view.block = &b->live;
-    s->view.clash = s->is_capturing ? gmd_session_capture_clash(s, &b->live) : NULL;
+    s->view.clash = s->captures.is_under_way ? gmd_session_capture_clash(s, &b->live) : NULL;
     gmd_session_refresh(s);
-    gmd_book_alloc(s, r, b->live.address);
+    journal_writer_alloc(s, r, b->live.address);
     if (!s->is_over) {
         gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
     }
@@ -103,7 +100,7 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
     if (status == GMD_OK && b->is_orphan) {
         status = wait_for_uses(s, b, error);
     } else if (status == GMD_OK && b->uses.streams &&
-               gmd_session_is_captured(s, b->live.device, b->live.stream)) {
+               captures_include(&s->captures, b->live.device, b->live.stream)) {
         status = gmd_session_capture_settle(s, b, error);
     } else if (status == GMD_OK && b->uses.streams) {
         status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
@@ -124,16 +121,14 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
     s->view.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
     s->view.recorded_streams = b->uses.recorded;
     gmd_judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
-    b->live.address = 0;
-    s->live_count[freed->device]--;
-    s->live_bytes[freed->device] -= freed->bytes;
-    gmd_book_free(s, freed);
+    blocks_remove(&s->blocks, b);
+    journal_writer_free(s, freed);
     gmd_call_frame frame;
     enter_allocator(s, &frame);
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
     leave_allocator(s, &frame);
     gmd_session_refresh(s);
-    gmd_book_freed(s, freed, s->view.recorded_count > 0);
+    journal_writer_freed(s, freed, s->view.recorded_count > 0);
     return GMD_OK;
 }
 
@@ -177,14 +172,14 @@ static gmd_status note_use(gmd_session *s, const gmd_request *r, session_block *
 
 gmd_status block_use(gmd_session *s, const gmd_request *r, session_block *b, gmd_error *error)
 {
-    if (gmd_session_is_captured(s, b->live.device, r->stream)) {
+    if (captures_include(&s->captures, b->live.device, r->stream)) {
         return gmd_session_capture_use(s, r, b, error);
     }
     cudaStream_t stream = NULL;
     int previous;
     gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
     s->has_used = true;
-    if (status == GMD_OK && s->canaries) {
+    if (status == GMD_OK && s->canaries.table) {
         status = gmd_session_use_filled(s, r, b, stream, error);
         return status == GMD_OK ? note_use(s, r, b, stream, error) : status;
     }

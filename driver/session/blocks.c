@@ -3,31 +3,79 @@
 #include <stdlib.h>
 #include <string.h>
 
-session_block *block_at(gmd_session *s, uint32_t id)
+session_block *blocks_at(live_blocks *b, uint32_t id)
 {
-    if (id >= s->block_capacity) {
-        uint32_t capacity = s->block_capacity ? s->block_capacity : 1024;
+    if (id >= b->capacity) {
+        uint32_t capacity = b->capacity ? b->capacity : 1024;
         while (capacity <= id) {
             capacity *= 2;
         }
-        session_block *blocks = realloc(s->blocks, capacity * sizeof *blocks);
-        if (!blocks) {
+        session_block *list = realloc(b->list, capacity * sizeof *list);
+        if (!list) {
             return NULL;
         }
-        memset(blocks + s->block_capacity, 0, (capacity - s->block_capacity) * sizeof *blocks);
-        s->blocks = blocks;
-        s->block_capacity = capacity;
+        memset(list + b->capacity, 0, (capacity - b->capacity) * sizeof *list);
+        b->list = list;
+        b->capacity = capacity;
     }
-    s->block_end = id >= s->block_end ? id + 1 : s->block_end;
-    return &s->blocks[id];
+    b->end = id >= b->end ? id + 1 : b->end;
+    return &b->list[id];
 }
 
-bool blocks_reserve(gmd_session *s, uint32_t count)
+bool blocks_reserve(live_blocks *b, uint32_t count)
 {
-    return count == 0 || block_at(s, count - 1) != NULL;
+    return count == 0 || blocks_at(b, count - 1) != NULL;
 }
 
-uint64_t block_address(const gmd_session *session, uint32_t block)
+void blocks_add(live_blocks *b, session_block *place, const session_block *block)
 {
-    return block < session->block_capacity ? session->blocks[block].live.address : 0;
+    int device = block->live.device;
+    *place = *block;
+    b->count[device]++;
+    b->bytes[device] += block->live.bytes;
+    if (device == 0 && b->bytes[0] > b->peak_bytes) {
+        b->peak_bytes = b->bytes[0];
+    }
+}
+
+void blocks_remove(live_blocks *b, session_block *place)
+{
+    b->count[place->live.device]--;
+    b->bytes[place->live.device] -= place->live.bytes;
+    place->live.address = 0;
+}
+
+session_block *blocks_find(const live_blocks *b, uint32_t id)
+{
+    return id < b->end && b->list[id].live.address ? &b->list[id] : NULL;
+}
+
+session_block *blocks_next(const live_blocks *b, uint32_t *id)
+{
+    while (*id < b->end) {
+        session_block *block = &b->list[(*id)++];
+        if (block->live.address) {
+            return block;
+        }
+    }
+    return NULL;
+}
+
+void blocks_restart_peak(live_blocks *b)
+{
+    b->peak_bytes = b->bytes[0];
+}
+
+void blocks_clear(live_blocks *b)
+{
+    if (b->list) {
+        memset(b->list, 0, b->end * sizeof *b->list);
+    }
+    *b = (live_blocks){.list = b->list, .capacity = b->capacity};
+}
+
+void blocks_free(live_blocks *b)
+{
+    free(b->list);
+    *b = (live_blocks){0};
 }

@@ -1,15 +1,52 @@
-/* blocks.h - the blocks of a run, by their number in the trace. */
+/* blocks.h - the blocks of a run, by their number in the trace, and what of them is live. */
 #ifndef GMD_BLOCKS_H
 #define GMD_BLOCKS_H
 
-#include "gmd_session_state.h"
+#include "gmd_oracle.h"
+#include "gmd_streams.h"
+
+typedef struct session_block {
+    gmd_live_block live; /* address 0: not live */
+    gmd_stream_uses uses;
+    uint32_t last_uses; /* its list (uses.h); simulated device only */
+    bool is_orphan;     /* its stream was destroyed: nothing can be ordered before its next work */
+    uint64_t mark;      /* that its work leaves in it; 0: its contents are not followed */
+    bool is_marked;     /* all over, from the start */
+    bool is_for_graph;  /* graphs work in its memory, too, or may: what it holds is theirs to say */
+} session_block;
+
+typedef struct live_blocks {                                 /* zero-initialised: none */
+    session_block *list;                                     /* by block id; owned */
+    uint32_t capacity, end;                                  /* end: beyond all ids of this run */
+    uint64_t count[GMD_MAX_DEVICES], bytes[GMD_MAX_DEVICES]; /* that are live */
+    uint64_t peak_bytes;                                     /* of the first device */
+} live_blocks;
 
 /* The place of a block; NULL: no host memory. Places move when there are more of them. */
-session_block *block_at(gmd_session *session, uint32_t id);
+session_block *blocks_at(live_blocks *blocks, uint32_t id);
 /* There will be no more than `count` blocks: their places stay where they are. False: no host
  * memory. */
-bool blocks_reserve(gmd_session *session, uint32_t count);
+bool blocks_reserve(live_blocks *blocks, uint32_t count);
+
+/* `place` is live from now on, and no longer. */
+void blocks_add(live_blocks *blocks, session_block *place, const session_block *block);
+void blocks_remove(live_blocks *blocks, session_block *place);
+
 /* Where a live block is; 0 when it is not live. */
-uint64_t block_address(const gmd_session *session, uint32_t block);
+static inline uint64_t blocks_address(const live_blocks *blocks, uint32_t id)
+{
+    return id < blocks->end ? blocks->list[id].live.address : 0;
+}
+
+/* The live block with that number; NULL: it is not live. */
+session_block *blocks_find(const live_blocks *blocks, uint32_t id);
+/* The first live block from number *id on, which becomes the number after it; NULL: there is none.
+ */
+session_block *blocks_next(const live_blocks *blocks, uint32_t *id);
+
+/* The peak starts again from what is live. */
+void blocks_restart_peak(live_blocks *blocks);
+void blocks_clear(live_blocks *blocks); /* a new run: nothing was ever live */
+void blocks_free(live_blocks *blocks);
 
 #endif

@@ -4,19 +4,19 @@
 
 bool session_memory(gmd_session *session, gmd_sink_memory *memory)
 {
-    const gmd_stats *stats = &session->stats[0];
-    if (session->has_stats) {
+    const gmd_stats *stats = &session->figures.stats[0];
+    if (session->figures.has_stats) {
         *memory = (gmd_sink_memory){stats->allocated_bytes, stats->allocated_bytes_peak,
                                     stats->reserved_bytes, stats->reserved_bytes_peak,
                                     stats->active_bytes};
         return true;
     }
-    *memory = (gmd_sink_memory){.allocated = session->live_bytes[0],
-                                .max_allocated = session->peak_allocated,
+    *memory = (gmd_sink_memory){.allocated = session->blocks.bytes[0],
+                                .max_allocated = session->blocks.peak_bytes,
                                 .active = GMD_STAT_UNKNOWN};
     if (session->runtime.sim) {
-        memory->reserved = session->figures[0].physical_bytes;
-        memory->max_reserved = session->peak_reserved;
+        memory->reserved = session->figures.now[0].physical_bytes;
+        memory->max_reserved = session->figures.peak_reserved;
     }
     return true;
 }
@@ -26,10 +26,10 @@ static uint64_t figure_of(gmd_session *s, const gmd_stated_bound *bound)
     gmd_sink_memory memory;
     session_memory(s, &memory);
     if (!bound->is_reserved) {
-        return memory.allocated == GMD_STAT_UNKNOWN ? s->live_bytes[0] : memory.allocated;
+        return memory.allocated == GMD_STAT_UNKNOWN ? s->blocks.bytes[0] : memory.allocated;
     }
     /* a real device does not tell what an allocator without statistics holds */
-    return s->has_stats || s->runtime.sim ? memory.reserved : GMD_STAT_UNKNOWN;
+    return s->figures.has_stats || s->runtime.sim ? memory.reserved : GMD_STAT_UNKNOWN;
 }
 
 static void follow(gmd_session *s, gmd_stated_bound *bound)

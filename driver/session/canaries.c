@@ -23,12 +23,12 @@ typedef struct owner { /* of a mark */
     bool is_captured;
 } owner;
 
-struct gmd_canary_book {
+typedef struct canary_table {
     gmd_canaries *kernels;
     uint64_t last_mark, last_ticket;
     owner owners[REMEMBERED];           /* by mark */
     verification verifying[REMEMBERED]; /* by ticket */
-};
+} canary_table;
 
 gmd_status gmd_session_open_canaries(gmd_session *s, gmd_error *error)
 {
@@ -36,16 +36,16 @@ gmd_status gmd_session_open_canaries(gmd_session *s, gmd_error *error)
     if (s->options->oracles_off) {
         return GMD_OK;
     }
-    s->canaries = calloc(1, sizeof *s->canaries);
-    if (!s->canaries) {
+    s->canaries.table = calloc(1, sizeof *s->canaries.table);
+    if (!s->canaries.table) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what blocks hold");
     }
     gmd_status status =
-        gmd_canaries_open(&s->canaries->kernels, &s->runtime, s->device_count, &reason);
+        gmd_canaries_open(&s->canaries.table->kernels, &s->runtime, s->device_count, &reason);
     if (status != GMD_OK) {
-        free(s->canaries);
-        s->canaries = NULL;
-        snprintf(s->no_canaries, sizeof s->no_canaries, "%.150s", reason.text);
+        free(s->canaries.table);
+        s->canaries.table = NULL;
+        snprintf(s->canaries.reason, sizeof s->canaries.reason, "%.150s", reason.text);
         s->runtime.cudaGetLastError();
     }
     return status == GMD_NO_MEMORY ? gmd_fail(error, status, "%s", reason.text) : GMD_OK;
@@ -53,10 +53,10 @@ gmd_status gmd_session_open_canaries(gmd_session *s, gmd_error *error)
 
 void gmd_session_close_canaries(gmd_session *s)
 {
-    if (s->canaries) {
-        gmd_canaries_close(s->canaries->kernels);
-        free(s->canaries);
-        s->canaries = NULL;
+    if (s->canaries.table) {
+        gmd_canaries_close(s->canaries.table->kernels);
+        free(s->canaries.table);
+        s->canaries.table = NULL;
     }
 }
 
@@ -65,7 +65,7 @@ void gmd_session_close_canaries(gmd_session *s)
 static gmd_status check(gmd_session *s, cudaError_t result, const gmd_live_block *b,
                         gmd_error *error)
 {
-    return result == cudaSuccess || gmd_session_is_of_failed_capture(s, result)
+    return result == cudaSuccess || captures_have_failed(&s->runtime, result)
                ? GMD_OK
                : gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", b->id,
                           gmd_runtime_error_text(&s->runtime, result));
@@ -74,21 +74,22 @@ static gmd_status check(gmd_session *s, cudaError_t result, const gmd_live_block
 /* Of a graph's block work of the graph alone, of another one work that is not captured. */
 static bool is_followed_on(const gmd_session *s, const session_block *b, uint32_t stream)
 {
-    bool is_captured = gmd_session_is_captured(s, b->live.device, stream);
-    return is_captured ? gmd_session_is_of_graph(s, &b->live) : !b->is_for_graph;
+    bool is_captured = captures_include(&s->captures, b->live.device, stream);
+    return is_captured ? pool_table_is_of_graph(&s->pools, &s->captures, &b->live)
+                       : !b->is_for_graph;
 }
 
 static cudaError_t verify(gmd_session *s, const session_block *b, uint32_t stream_index,
                           cudaStream_t stream)
 {
-    gmd_canary_book *book = s->canaries;
+    canary_table *book = s->canaries.table;
     uint64_t ticket = ++book->last_ticket;
     book->verifying[ticket % REMEMBERED] =
         (verification){.ticket = ticket,
                        .block = b->live,
                        .request = s->request_index,
                        .stream = stream_index,
-                       .is_captured = gmd_session_is_captured(s, b->live.device, stream_index)};
+                       .is_captured = captures_include(&s->captures, b->live.device, stream_index)};
     return gmd_canary_verify(book->kernels, stream, b->live.address, b->live.bytes, b->mark,
                              ticket);
 }
@@ -96,19 +97,19 @@ static cudaError_t verify(gmd_session *s, const session_block *b, uint32_t strea
 gmd_status gmd_session_fill(gmd_session *s, session_block *b, cudaStream_t stream, gmd_error *error)
 {
     int previous;
-    if (!s->canaries || !is_followed_on(s, b, b->live.stream)) {
+    if (!s->canaries.table || !is_followed_on(s, b, b->live.stream)) {
         return GMD_OK;
     }
     gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
     if (status != GMD_OK) {
         return status;
     }
-    b->mark = ++s->canaries->last_mark;
-    s->canaries->owners[b->mark % REMEMBERED] =
+    b->mark = ++s->canaries.table->last_mark;
+    s->canaries.table->owners[b->mark % REMEMBERED] =
         (owner){.block = b->live,
-                .is_captured = gmd_session_is_captured(s, b->live.device, b->live.stream)};
-    cudaError_t result =
-        gmd_canary_fill(s->canaries->kernels, stream, b->live.address, b->live.bytes, b->mark);
+                .is_captured = captures_include(&s->captures, b->live.device, b->live.stream)};
+    cudaError_t result = gmd_canary_fill(s->canaries.table->kernels, stream, b->live.address,
+                                         b->live.bytes, b->mark);
     status = gmd_streams_leave(&s->streams, previous, error);
     return status == GMD_OK ? check(s, result, &b->live, error) : status;
 }
@@ -117,8 +118,8 @@ cudaError_t gmd_session_work_filled(gmd_session *s, const session_block *b, uint
                                     cudaStream_t stream)
 {
     cudaError_t result = verify(s, b, stream_index, stream);
-    return result == cudaSuccess ? gmd_canary_fill(s->canaries->kernels, stream, b->live.address,
-                                                   b->live.bytes, b->mark)
+    return result == cudaSuccess ? gmd_canary_fill(s->canaries.table->kernels, stream,
+                                                   b->live.address, b->live.bytes, b->mark)
                                  : result;
 }
 
@@ -141,9 +142,10 @@ gmd_status gmd_session_use_filled(gmd_session *s, const gmd_request *r, session_
     }
     cudaError_t result = gmd_hold(s->holds, b->live.device, stream, r->duration_ns);
     if (result == cudaSuccess) {
-        result = is_followed_on(s, b, r->stream) ? gmd_session_work_filled(s, b, r->stream, stream)
-                                                 : gmd_canary_read(s->canaries->kernels, stream,
-                                                                   b->live.address, b->live.bytes);
+        result = is_followed_on(s, b, r->stream)
+                     ? gmd_session_work_filled(s, b, r->stream, stream)
+                     : gmd_canary_read(s->canaries.table->kernels, stream, b->live.address,
+                                       b->live.bytes);
     }
     status = gmd_streams_leave(&s->streams, previous, error);
     return status == GMD_OK ? check(s, result, &b->live, error) : status;
@@ -153,7 +155,7 @@ gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaS
                                    gmd_error *error)
 {
     int previous;
-    if (!s->canaries || !b->mark || !is_followed_on(s, b, b->live.stream)) {
+    if (!s->canaries.table || !b->mark || !is_followed_on(s, b, b->live.stream)) {
         return GMD_OK;
     }
     gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
@@ -171,7 +173,7 @@ gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaS
 
 /* --- what it showed ----------------------------------------------------------------------- */
 
-static gmd_canary_sight sight_of(const gmd_canary_book *book, const gmd_canary_finding *f)
+static gmd_canary_sight sight_of(const canary_table *book, const gmd_canary_finding *f)
 {
     const verification *v = &book->verifying[f->ticket % REMEMBERED];
     bool is_remembered = v->ticket == f->ticket;
@@ -198,9 +200,9 @@ static gmd_canary_sight sight_of(const gmd_canary_book *book, const gmd_canary_f
 void gmd_session_judge_sights(gmd_session *s)
 {
     gmd_canary_finding found;
-    while (s->canaries && !s->shared->outcome.violation_count &&
-           gmd_canary_next(s->canaries->kernels, &found)) {
-        gmd_canary_sight sight = sight_of(s->canaries, &found);
+    while (s->canaries.table && !s->shared->outcome.violation_count &&
+           gmd_canary_next(s->canaries.table->kernels, &found)) {
+        gmd_canary_sight sight = sight_of(s->canaries.table, &found);
         s->view.sight = &sight;
         gmd_judge_ask(&s->judge, GMD_HOOK_ON_SIGHT, &s->view);
         s->view.sight = NULL;
@@ -210,12 +212,12 @@ void gmd_session_judge_sights(gmd_session *s)
 /* The device is idle. */
 void gmd_session_forget_sights(gmd_session *s)
 {
-    if (!s->canaries) {
+    if (!s->canaries.table) {
         return;
     }
-    if (gmd_canaries_are_full(s->canaries->kernels)) {
+    if (gmd_canaries_are_full(s->canaries.table->kernels)) {
         session_note(s, "kernels found more blocks with wrong contents than gmd keeps: the "
                         "first ones were judged");
     }
-    gmd_canaries_forget(s->canaries->kernels);
+    gmd_canaries_forget(s->canaries.table->kernels);
 }

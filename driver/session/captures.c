@@ -1,6 +1,11 @@
 #include "captures.h"
 
-bool gmd_session_has_joined(const gmd_session_captures *c, cudaStream_t stream)
+#include "gmd_grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool captures_have_joined(const capture_set *c, cudaStream_t stream)
 {
     for (uint64_t left = c->joined; left; left &= left - 1) {
         if (c->handles[__builtin_ctzll(left)] == stream) {
@@ -10,35 +15,84 @@ bool gmd_session_has_joined(const gmd_session_captures *c, cudaStream_t stream)
     return false;
 }
 
-bool gmd_session_is_captured(const gmd_session *s, int device, uint32_t stream)
+captured_graph *captures_add(capture_set *c)
 {
-    return s->is_capturing && s->captures.device == device &&
-           (s->captures.joined & stream_bit(stream));
-}
-
-/* A graph works with blocks that were allocated while it was captured, whose memory the pool keeps;
- * other work keeps away from them. */
-bool gmd_session_is_of_graph(const gmd_session *s, const gmd_live_block *b)
-{
-    const gmd_session_captures *c = &s->captures;
-    return s->is_capturing && b->pool && b->device == c->device && b->born > c->began &&
-           s->pools.book.open[b->device] &&
-           b->pool == s->pools.serials[b->device][s->pools.book.open[b->device] - 1];
-}
-
-/* A call that was refused because the capture has failed, for which there are good reasons. */
-bool gmd_session_is_of_failed_capture(const gmd_session *s, cudaError_t result)
-{
-    bool is_it = result == cudaErrorStreamCaptureInvalidated;
-    if (is_it) {
-        s->runtime.cudaGetLastError();
+    if (!GMD_GROW(&c->graphs, &c->capacity, c->count + 1)) {
+        return NULL;
     }
-    return is_it;
+    captured_graph *g = &c->graphs[c->count++];
+    *g = (captured_graph){0};
+    return g;
 }
 
-uint32_t gmd_session_count_graphs(const gmd_session *s, int device, uint32_t pool)
+void captures_begin(capture_set *c, int device, uint32_t stream, cudaStream_t handle,
+                    uint64_t request)
 {
-    const gmd_session_captures *c = &s->captures;
+    c->device = device;
+    c->stream = stream;
+    c->joined = stream_bit(stream);
+    c->handles[stream] = handle;
+    c->began = request;
+    c->is_spoilt = false;
+    memset(c->after, 0, sizeof c->after);
+    c->is_under_way = true;
+}
+
+void captures_join(capture_set *c, uint32_t waiter, uint32_t waited, cudaStream_t handle)
+{
+    c->joined |= stream_bit(waiter);
+    c->handles[waiter] = handle;
+    for (size_t i = 0; i < ORDERED_ACCESSES / 64; i++) {
+        c->after[waiter][i] |= c->after[waited][i];
+    }
+}
+
+bool captures_note(capture_set *c, const gmd_graph_access *access, uint64_t duration_ns)
+{
+    captured_graph *g = &c->graphs[c->count - 1];
+    if (!GMD_GROW(&g->accesses, &g->capacity, g->count + 1)) {
+        return false;
+    }
+    if (g->count < ORDERED_ACCESSES) {
+        c->after[access->stream][g->count / 64] |= (uint64_t)1 << g->count % 64;
+    }
+    g->accesses[g->count++] = *access;
+    g->duration_ns =
+        duration_ns > UINT64_MAX - g->duration_ns ? UINT64_MAX : g->duration_ns + duration_ns;
+    return true;
+}
+
+void captures_end(capture_set *c)
+{
+    c->is_under_way = false;
+    c->joined = 0;
+}
+
+const gmd_graph_access *captures_clash(const capture_set *c, uint64_t address, uint64_t bytes,
+                                       uint32_t stream)
+{
+    const captured_graph *g = &c->graphs[c->count - 1];
+    for (size_t i = 0; i < g->count && i < ORDERED_ACCESSES; i++) {
+        const gmd_graph_access *a = &g->accesses[i];
+        bool is_shared = a->address < address + bytes && address < a->address + a->bytes;
+        if (is_shared && !(c->after[stream][i / 64] >> i % 64 & 1)) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+captured_graph *captures_latest(capture_set *c, int device, uint32_t pool)
+{
+    size_t i = c->count;
+    while (i && (c->graphs[i - 1].device != device || c->graphs[i - 1].pool != pool)) {
+        i--;
+    }
+    return i && c->graphs[i - 1].exec ? &c->graphs[i - 1] : NULL;
+}
+
+uint32_t captures_count(const capture_set *c, int device, uint32_t pool)
+{
     uint32_t count = 0;
     for (size_t i = 0; i < c->count; i++) {
         count += c->graphs[i].device == device && c->graphs[i].pool == pool;
@@ -46,8 +100,34 @@ uint32_t gmd_session_count_graphs(const gmd_session *s, int device, uint32_t poo
     return count;
 }
 
-bool gmd_session_has_graphs(const gmd_session *s, int device, uint32_t serial)
+bool captures_have_graphs(const capture_set *c, int device, uint32_t serial)
 {
-    return serial && s->captures.count &&
-           gmd_session_count_graphs(s, device, gmd_pool_number(serial)) > 0;
+    return serial && c->count && captures_count(c, device, gmd_pool_number(serial)) > 0;
+}
+
+void captures_drop(capture_set *c, size_t index)
+{
+    free(c->graphs[index].accesses);
+    c->count--;
+    memmove(&c->graphs[index], &c->graphs[index + 1], (c->count - index) * sizeof *c->graphs);
+}
+
+void captures_forget(capture_set *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        free(c->graphs[i].accesses);
+    }
+    free(c->graphs);
+    c->graphs = NULL;
+    c->count = c->capacity = 0;
+    captures_end(c);
+}
+
+bool captures_have_failed(const gmd_runtime *runtime, cudaError_t result)
+{
+    bool is_it = result == cudaErrorStreamCaptureInvalidated;
+    if (is_it) {
+        runtime->cudaGetLastError();
+    }
+    return is_it;
 }

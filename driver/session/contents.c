@@ -4,7 +4,7 @@ enum { FOLLOWED_AT_FIRST = 4096, STRETCH_EVERY = 4096, STRETCH = 128 };
 
 static bool is_followed(gmd_session *s, const session_block *b)
 {
-    uint64_t n = s->marking_count++;
+    uint64_t n = s->marks.asked++;
     return !s->options->oracles_off && b->live.bytes &&
            (n < FOLLOWED_AT_FIRST || n % STRETCH_EVERY < STRETCH);
 }
@@ -21,7 +21,7 @@ void gmd_session_mark(gmd_session *s, session_block *b, cudaStream_t stream)
     if (!s->runtime.sim || b->is_for_graph || !is_followed(s, b)) {
         return;
     }
-    b->mark = ++s->last_mark;
+    b->mark = ++s->marks.last;
     if (is_idle(s, b->live.device, stream)) {
         s->runtime.sim->gmd_sim_mark(b->live.address, b->live.bytes, b->mark);
         b->is_marked = true;
@@ -30,9 +30,10 @@ void gmd_session_mark(gmd_session *s, session_block *b, cudaStream_t stream)
 
 static const gmd_live_block *find_marked(const gmd_session *s, uint64_t mark)
 {
-    for (uint32_t id = 0; mark && id < s->block_end; id++) {
-        if (s->blocks[id].live.address && s->blocks[id].mark == mark) {
-            return &s->blocks[id].live;
+    const session_block *b = NULL;
+    for (uint32_t id = 0; mark && (b = blocks_next(&s->blocks, &id)) != NULL;) {
+        if (b->mark == mark) {
+            return &b->live;
         }
     }
     return NULL;
@@ -57,9 +58,9 @@ bool gmd_session_read_contents(const void *session, const gmd_live_block *block,
                                gmd_contents *contents)
 {
     const gmd_session *s = session;
-    const session_block *b = &s->blocks[block->id];
+    const session_block *b = blocks_find(&s->blocks, block->id);
     gmd_sim_marked found;
-    if (!b->mark ||
+    if (!b || !b->mark ||
         s->runtime.sim->gmd_sim_find_mark(block->address, block->bytes, b->mark, &found) != 0) {
         return false;
     }

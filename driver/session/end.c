@@ -36,11 +36,11 @@ static void note_free_memory(gmd_session *s)
     size_t now = 0, total;
     if (!s->runtime.sim && s->runtime.cudaSetDevice(0) == cudaSuccess &&
         s->runtime.cudaMemGetInfo(&now, &total) == cudaSuccess &&
-        now + NOTED_LOSS <= s->free_at_start) {
+        now + NOTED_LOSS <= s->figures.free_at_start) {
         session_note(s,
                      "device 0 has %" PRIu64 " B less free memory than before the allocator "
                      "was loaded, with everything freed; other processes may have it",
-                     s->free_at_start - now);
+                     s->figures.free_at_start - now);
     }
 }
 
@@ -94,13 +94,9 @@ static bool holds_more_than_at_start(gmd_session *s)
 {
     bool holds = false;
     for (int device = 0; device < s->device_count && !holds; device++) {
-        const gmd_device_figures *now = &s->figures[device], *was = &s->baseline[device];
         gmd_session_look_at(s, device);
         gmd_session_refresh(s);
-        holds = gmd_session_held(s, device) > s->held_at_start[device] ||
-                now->event_count > was->event_count || now->stream_count > was->stream_count ||
-                now->handle_count > was->handle_count ||
-                now->reservation_count > was->reservation_count;
+        holds = figures_hold_more_than_at_start(&s->figures, device);
     }
     return holds;
 }
@@ -124,11 +120,11 @@ static uint64_t mix(uint64_t hash, uint64_t value)
  * allocation. */
 static uint64_t hash_blocks(const gmd_session *s, uint64_t hash)
 {
-    for (uint32_t id = 0; id < s->block_end; id++) {
-        const gmd_live_block *b = &s->blocks[id].live;
+    const session_block *block = NULL;
+    for (uint32_t id = 0; (block = blocks_next(&s->blocks, &id)) != NULL;) {
+        const gmd_live_block *b = &block->live;
         gmd_device_range range = {0};
-        if (b->address && s->view.find_range &&
-            s->view.find_range(s->view.device_context, b->address, &range)) {
+        if (s->view.find_range && s->view.find_range(s->view.device_context, b->address, &range)) {
             hash = mix(hash, b->bytes);
             hash = mix(hash, b->stream);
             hash = mix(hash, b->address - range.address);
@@ -140,9 +136,9 @@ static uint64_t hash_blocks(const gmd_session *s, uint64_t hash)
 
 static uint64_t hash_state(const gmd_session *s)
 {
-    const gmd_stats *f = &s->stats[0];
+    const gmd_stats *f = &s->figures.stats[0];
     uint64_t hash = hash_blocks(s, 1);
-    if (s->has_stats) {
+    if (s->figures.has_stats) {
         const uint64_t figures[] = {f->allocated_bytes,      f->reserved_bytes,  f->active_bytes,
                                     f->inactive_split_bytes, f->requested_bytes, f->segment_count};
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
@@ -155,15 +151,15 @@ static uint64_t hash_state(const gmd_session *s)
 void gmd_session_finish(gmd_session *session)
 {
     gmd_outcome *o = &session->shared->outcome;
-    if (session->is_persistent) {
-        session->state_hash = session->ends_here ? 0 : hash_state(session);
+    if (session->persistent.is_on) {
+        session->persistent.state_hash = session->persistent.ends_here ? 0 : hash_state(session);
     }
-    o->has_stats = session->has_stats;
+    o->has_stats = session->figures.has_stats;
     o->has_pools = session->subject.begin_pool != NULL;
-    o->stats = session->stats[0];
-    o->device_calls = session->device_calls;
+    o->stats = session->figures.stats[0];
+    o->device_calls = session->calls.memory_calls;
     note_unfired_faults(session);
-    gmd_book_end(session);
+    journal_writer_end(session);
     if (session->is_over) {
         return; /* after a violation the rest would only be its consequences */
     }
@@ -207,7 +203,7 @@ void gmd_session_end_process(gmd_session *s)
     s->is_over = true;
     shared->outcome.seconds = gmd_clock_s() - s->start_s;
     gmd_session_finish(s);
-    if (s->is_in_process) {
+    if (s->persistent.is_in_process) {
         gmd_outcome_tell(&shared->outcome);
         abort();
     }
@@ -242,17 +238,15 @@ void gmd_session_close(gmd_session *session)
     gmd_threads_join(&session->threads);
     gmd_judge_close(&session->judge);
     gmd_holds_close(session->holds);
-    if (session->canaries) {
+    if (session->canaries.table) {
         session->runtime.cudaDeviceSynchronize();
     }
     gmd_session_close_canaries(session);
-    gmd_session_close_book(session);
-    gmd_session_forget_graphs(session);
+    journal_writer_close(session);
+    captures_forget(&session->captures); /* the device is about to be reset */
     gmd_streams_close(&session->streams);
-    free(session->blocks);
+    blocks_free(&session->blocks);
     gmd_uses_free(&session->uses);
-    gmd_mute_close(&session->mute);
-    free(session->calls);
-    session->blocks = NULL;
-    session->calls = NULL;
+    gmd_mute_close(&session->muting.mute);
+    call_list_free(&session->calls);
 }

@@ -24,15 +24,15 @@ void overlap_note(overlap *in, unsigned thread_count)
 
 unsigned overlap_others_inside(const gmd_session *session)
 {
-    const overlap *in = session->overlap;
+    const overlap *in = session->interleaving.overlap;
     return in ? in->inside_count - in->is_inside[this_thread] : 0;
 }
 
 static void put_aside(gmd_session *session, gmd_call_frame *frame)
 {
-    overlap *in = session->overlap;
+    overlap *in = session->interleaving.overlap;
     frame->view = session->view;
-    frame->stats_before = session->stats_before;
+    frame->stats_before = session->figures.before;
     frame->request_index = session->request_index;
     in->is_inside[this_thread] = true;
     in->was_overlapped[this_thread] = in->inside_count > 0;
@@ -42,12 +42,12 @@ static void put_aside(gmd_session *session, gmd_call_frame *frame)
 
 static void put_back(gmd_session *session, const gmd_call_frame *frame)
 {
-    overlap *in = session->overlap;
+    overlap *in = session->interleaving.overlap;
     gmd_scheduler_leave_subject();
     in->is_inside[this_thread] = false;
     in->inside_count--;
     session->view = frame->view;
-    session->stats_before = frame->stats_before;
+    session->figures.before = frame->stats_before;
     session->request_index = frame->request_index;
     session->view.is_overlapped = frame->view.is_overlapped || in->was_overlapped[this_thread];
     session->view.uses = NULL; /* another thread's free may have taken their place */
@@ -74,9 +74,9 @@ static void list_faulted(const char *faulted[GMD_FAULTED_MAX], const char *funct
 
 void frames_note_fault(gmd_session *s, const char *function)
 {
-    if (s->overlap) {
-        s->overlap->faults_hit[this_thread]++;
-        list_faulted(s->overlap->faulted[this_thread], function);
+    if (s->interleaving.overlap) {
+        s->interleaving.overlap->faults_hit[this_thread]++;
+        list_faulted(s->interleaving.overlap->faulted[this_thread], function);
     } else {
         s->view.faults_hit++;
         list_faulted(s->view.faulted, function);
@@ -89,7 +89,7 @@ static unsigned own_threads(void *context)
 {
     const gmd_session *s = context;
     unsigned count = 1;
-    if (s->overlap) {
+    if (s->interleaving.overlap) {
         return gmd_scheduler_has_foreign_threads() ? 0 : UINT_MAX;
     }
     for (unsigned i = 0; i < GMD_MAX_THREADS; i++) {
@@ -136,13 +136,13 @@ static void look_at_thread(const gmd_session *s, gmd_thread_state *state)
 void enter_allocator(gmd_session *s, gmd_call_frame *frame)
 {
     look_at_thread(s, &frame->thread_before);
-    if (s->overlap) {
+    if (s->interleaving.overlap) {
         put_aside(s, frame);
     }
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(false);
     }
-    if (!s->overlap) { /* else the scheduler sees who waits for whom */
+    if (!s->interleaving.overlap) { /* else the scheduler sees who waits for whom */
         gmd_self_deadlock_enter(&s->self_deadlock);
     }
 }
@@ -152,19 +152,19 @@ void leave_allocator(gmd_session *s, const gmd_call_frame *frame)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(true);
     }
-    if (s->overlap) {
+    if (s->interleaving.overlap) {
         put_back(s, frame);
     }
-    s->thread_before = frame->thread_before;
-    look_at_thread(s, &s->thread_after);
-    s->view.thread_before = &s->thread_before;
-    s->view.thread_after = &s->thread_after;
+    s->report.thread_before = frame->thread_before;
+    look_at_thread(s, &s->report.thread_after);
+    s->view.thread_before = &s->report.thread_before;
+    s->view.thread_after = &s->report.thread_after;
     const char *said = s->subject.last_error ? s->subject.last_error() : NULL;
     gmd_self_deadlock_leave();
     if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
-        snprintf(s->error_text, sizeof s->error_text, "%s", said);
+        snprintf(s->report.error_text, sizeof s->report.error_text, "%s", said);
     }
-    s->view.error_text = said ? s->error_text : NULL;
+    s->view.error_text = said ? s->report.error_text : NULL;
 }
 
 /* Between the requests of interleaved threads, too, when none of them is in the allocator. */

@@ -13,18 +13,18 @@
 /* What is freed on a captured stream would have to wait for work that is not captured. */
 static bool is_use_left_out(const gmd_session *s, const gmd_request *r, const gmd_live_block *b)
 {
-    bool is_graphs = gmd_session_is_of_graph(s, b);
-    return gmd_session_is_captured(s, b->device, r->stream)
+    bool is_graphs = pool_table_is_of_graph(&s->pools, &s->captures, b);
+    return captures_include(&s->captures, b->device, r->stream)
                ? !is_graphs
-               : is_graphs || gmd_session_is_captured(s, b->device, b->stream);
+               : is_graphs || captures_include(&s->captures, b->device, b->stream);
 }
 
 /* A captured stream waits for captured work only; whoever waits for that is captured, too, which
  * the default stream cannot be. */
 static bool is_wait_left_out(const gmd_session *s, const gmd_request *r)
 {
-    bool waits = gmd_session_is_captured(s, r->device, r->stream);
-    bool is_waited_for = gmd_session_is_captured(s, r->device, r->other_stream);
+    bool waits = captures_include(&s->captures, r->device, r->stream);
+    bool is_waited_for = captures_include(&s->captures, r->device, r->other_stream);
     return waits ? !is_waited_for : is_waited_for && (r->stream == 0 || !stream_bit(r->stream));
 }
 
@@ -36,51 +36,34 @@ static bool is_free_left_out(const gmd_session *s, const session_block *b)
     uint64_t captured = live->device == s->captures.device ? s->captures.joined : 0;
     bool is_captured = captured & stream_bit(live->stream);
     return b->is_orphan || (b->uses.streams & (is_captured ? ~captured : captured)) ||
-           (is_captured && b->uses.streams && !gmd_session_is_of_graph(s, live));
+           (is_captured && b->uses.streams &&
+            !pool_table_is_of_graph(&s->pools, &s->captures, live));
 }
 
 bool gmd_session_capture_forbids(const gmd_session *s, const gmd_request *r)
 {
-    const session_block *b =
-        r->op <= GMD_OP_RECORD && r->block < s->block_end ? &s->blocks[r->block] : NULL;
+    const session_block *b = r->op <= GMD_OP_RECORD ? blocks_find(&s->blocks, r->block) : NULL;
     switch (r->op) {
     case GMD_OP_ALLOC: /* the allocator may have to ask the device, which only a captured one may */
-        return !gmd_session_is_captured(s, r->device, r->stream);
+        return !captures_include(&s->captures, r->device, r->stream);
     case GMD_OP_SYNC:
-        return r->stream == GMD_ALL_STREAMS || !gmd_session_is_captured(s, r->device, r->stream);
+        return r->stream == GMD_ALL_STREAMS ||
+               !captures_include(&s->captures, r->device, r->stream);
     case GMD_OP_DESTROY:
     case GMD_OP_EMPTY_CACHE:
         return true; /* the host would wait */
     case GMD_OP_WAIT:
         return is_wait_left_out(s, r);
     case GMD_OP_USE:
-        return b && b->live.address && is_use_left_out(s, r, &b->live);
+        return b && is_use_left_out(s, r, &b->live);
     case GMD_OP_FREE:
-        return b && b->live.address && is_free_left_out(s, b);
+        return b && is_free_left_out(s, b);
     default:
         return false;
     }
 }
 
 /* --- what is captured --------------------------------------------------------------------- */
-
-static gmd_session_graph *graph_under_way(gmd_session *s)
-{
-    return &s->captures.graphs[s->captures.count - 1];
-}
-
-static bool note_access(gmd_session *s, const gmd_graph_access *access)
-{
-    gmd_session_graph *g = graph_under_way(s);
-    if (!GMD_GROW(&g->accesses, &g->capacity, g->count + 1)) {
-        return false;
-    }
-    if (g->count < GMD_ORDERED_ACCESSES) {
-        s->captures.after[access->stream][g->count / 64] |= (uint64_t)1 << g->count % 64;
-    }
-    g->accesses[g->count++] = *access;
-    return true;
-}
 
 static gmd_status told(const gmd_session *s, cudaError_t result, const char *what, gmd_error *error)
 {
@@ -95,16 +78,10 @@ static cudaError_t queue_work(gmd_session *s, const gmd_request *r, const sessio
 {
     cudaStream_t stream = s->captures.handles[r->stream];
     gmd_sim_access work = {b->live.address, b->live.bytes, true};
-    return s->runtime.sim ? s->runtime.sim->gmd_sim_launch(stream, r->duration_ns, &work, 1)
-           : s->canaries  ? gmd_session_work_filled(s, b, r->stream, stream)
-                          : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->live.address, 0xa5,
-                                                       (size_t)b->live.bytes, stream);
-}
-
-static void add_duration(gmd_session_graph *g, uint64_t duration_ns)
-{
-    g->duration_ns =
-        duration_ns > UINT64_MAX - g->duration_ns ? UINT64_MAX : g->duration_ns + duration_ns;
+    return s->runtime.sim      ? s->runtime.sim->gmd_sim_launch(stream, r->duration_ns, &work, 1)
+           : s->canaries.table ? gmd_session_work_filled(s, b, r->stream, stream)
+                               : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->live.address,
+                                                            0xa5, (size_t)b->live.bytes, stream);
 }
 
 gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session_block *b,
@@ -116,7 +93,8 @@ gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session
                                .stream = r->stream};
     gmd_status status = GMD_OK;
     int previous;
-    if (s->canaries) { /* a caller's duty: it comes after what the block's own stream put there */
+    if (s->canaries
+            .table) { /* a caller's duty: it comes after what the block's own stream put there */
         status = gmd_session_capture_wait(s, b->live.device, r->stream, b->live.stream, error);
     }
     if (status == GMD_OK) {
@@ -127,13 +105,12 @@ gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session
     }
     cudaError_t result = queue_work(s, r, b);
     status = gmd_streams_leave(&s->streams, previous, error);
-    if (status != GMD_OK || gmd_session_is_of_failed_capture(s, result)) {
+    if (status != GMD_OK || captures_have_failed(&s->runtime, result)) {
         return status;
     }
-    if (!note_access(s, &access)) {
+    if (!captures_note(&s->captures, &access, r->duration_ns)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a graph");
     }
-    add_duration(graph_under_way(s), r->duration_ns);
     b->uses.streams |= r->stream == b->live.stream ? 0 : stream_bit(r->stream) & ~b->uses.recorded;
     return told(s, result, "work in a capture", error);
 }
@@ -155,15 +132,14 @@ static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t w
     }
     rt->cudaEventDestroy(event);
     *is_done = result == cudaSuccess;
-    return gmd_session_is_of_failed_capture(s, result)
-               ? GMD_OK
-               : told(s, result, "wait in a capture", error);
+    return captures_have_failed(&s->runtime, result) ? GMD_OK
+                                                     : told(s, result, "wait in a capture", error);
 }
 
 gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter, uint32_t waited,
                                     gmd_error *error)
 {
-    gmd_session_captures *c = &s->captures;
+    capture_set *c = &s->captures;
     cudaStream_t handle = NULL;
     bool is_done = false;
     int previous;
@@ -180,11 +156,7 @@ gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter,
     status = queue_wait(s, handle, c->handles[waited], &is_done, error);
     gmd_status left = gmd_streams_leave(&s->streams, previous, status == GMD_OK ? error : NULL);
     if (is_done) {
-        c->joined |= stream_bit(waiter);
-        c->handles[waiter] = handle;
-        for (size_t i = 0; i < GMD_ORDERED_ACCESSES / 64; i++) {
-            c->after[waiter][i] |= c->after[waited][i];
-        }
+        captures_join(c, waiter, waited, handle);
     }
     return status == GMD_OK ? left : status;
 }
@@ -212,40 +184,20 @@ void gmd_session_capture_sync(gmd_session *s, int device, uint32_t stream)
 
 const gmd_graph_access *gmd_session_capture_clash(const gmd_session *s, const gmd_live_block *b)
 {
-    const gmd_session_captures *c = &s->captures;
-    const gmd_session_graph *g = &c->graphs[c->count - 1];
-    if (!gmd_session_is_of_graph(s, b) || !gmd_session_is_captured(s, b->device, b->stream)) {
-        return NULL;
-    }
-    for (size_t i = 0; i < g->count && i < GMD_ORDERED_ACCESSES; i++) {
-        const gmd_graph_access *a = &g->accesses[i];
-        bool is_shared = a->address < b->address + b->bytes && b->address < a->address + a->bytes;
-        if (is_shared && !(c->after[b->stream][i / 64] >> i % 64 & 1)) {
-            return a;
-        }
-    }
-    return NULL;
+    bool is_ours = pool_table_is_of_graph(&s->pools, &s->captures, b) &&
+                   captures_include(&s->captures, b->device, b->stream);
+    return is_ours ? captures_clash(&s->captures, b->address, b->bytes, b->stream) : NULL;
 }
 
 /* --- begin, end, launch ------------------------------------------------------------------- */
-
-static gmd_session_graph *new_graph(gmd_session_captures *c)
-{
-    if (!GMD_GROW(&c->graphs, &c->capacity, c->count + 1)) {
-        return NULL;
-    }
-    gmd_session_graph *g = &c->graphs[c->count++];
-    *g = (gmd_session_graph){0};
-    return g;
-}
 
 /* The order of work on a stream whose number is too high cannot be followed: its requests go to the
  * pool without a capture. */
 gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaStream_t stream,
                                      gmd_error *error)
 {
-    gmd_session_captures *c = &s->captures;
-    gmd_session_graph *g = new_graph(c);
+    capture_set *c = &s->captures;
+    captured_graph *g = captures_add(c);
     if (!g) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a graph");
     }
@@ -254,15 +206,8 @@ gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaS
     if (r->stream >= GMD_TRACKED_STREAMS) {
         return GMD_OK;
     }
-    c->device = r->device;
-    c->stream = r->stream;
-    c->joined = stream_bit(r->stream);
-    c->handles[r->stream] = stream;
-    c->began = s->request_index;
-    c->is_spoilt = false;
-    memset(c->after, 0, sizeof c->after);
+    captures_begin(c, r->device, r->stream, stream, s->request_index);
     s->pools.accepted[r->device].captures = c;
-    s->is_capturing = true;
     s->shared->outcome.scene.has_captured = true;
     return told(s, s->runtime.cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
                 "begin_capture: cudaStreamBeginCapture", error);
@@ -271,7 +216,7 @@ gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaS
 /* All streams of the capture come together again in the first one, as CUDA demands. */
 static gmd_status join(gmd_session *s, gmd_error *error)
 {
-    gmd_session_captures *c = &s->captures;
+    capture_set *c = &s->captures;
     gmd_status status = GMD_OK;
     for (uint64_t left = c->joined & ~stream_bit(c->stream); left && status == GMD_OK;
          left &= left - 1) {
@@ -296,31 +241,21 @@ static void note_failure(gmd_session *s, cudaError_t result)
 gmd_status gmd_session_end_capture(gmd_session *s, gmd_error *error)
 {
     cudaGraph_t graph = NULL;
-    if (!s->is_capturing) {
+    if (!s->captures.is_under_way) {
         return GMD_OK;
     }
     gmd_status status = join(s, error);
     cudaStream_t origin = s->captures.handles[s->captures.stream];
-    s->is_capturing = false;
-    s->captures.joined = 0;
+    captures_end(&s->captures);
     cudaError_t result = s->runtime.cudaStreamEndCapture(origin, &graph);
     if (result != cudaSuccess || !graph) { /* there is nothing to launch */
         note_failure(s, result);
         return status;
     }
-    result = s->runtime.cudaGraphInstantiateWithFlags(&graph_under_way(s)->exec, graph, 0);
+    result = s->runtime.cudaGraphInstantiateWithFlags(
+        &s->captures.graphs[s->captures.count - 1].exec, graph, 0);
     s->runtime.cudaGraphDestroy(graph);
     return status == GMD_OK ? told(s, result, "end_capture: cudaGraphInstantiate", error) : status;
-}
-
-static gmd_session_graph *latest_graph(gmd_session *s, int device, uint32_t pool)
-{
-    gmd_session_captures *c = &s->captures;
-    size_t i = c->count;
-    while (i && (c->graphs[i - 1].device != device || c->graphs[i - 1].pool != pool)) {
-        i--;
-    }
-    return i && c->graphs[i - 1].exec ? &c->graphs[i - 1] : NULL;
 }
 
 /* What was queued in the pool's memory before it was the graph's, and earlier graphs of the pool,
@@ -342,13 +277,13 @@ static gmd_status wait_for_earlier_work(gmd_session *s, const gmd_request *r, gm
 gmd_status gmd_session_launch(gmd_session *s, const gmd_request *r, cudaStream_t stream,
                               gmd_error *error)
 {
-    gmd_session_graph *g = latest_graph(s, r->device, r->pool);
+    captured_graph *g = captures_latest(&s->captures, r->device, r->pool);
     gmd_status status = GMD_OK;
     int previous;
     if (!g) {
         return GMD_OK;
     }
-    if (s->canaries && !g->is_launched) {
+    if (s->canaries.table && !g->is_launched) {
         status = wait_for_earlier_work(s, r, error);
     }
     if (status == GMD_OK) {
@@ -369,45 +304,25 @@ gmd_status gmd_session_launch(gmd_session *s, const gmd_request *r, cudaStream_t
 
 /* --- the end of graphs -------------------------------------------------------------------- */
 
-static void destroy_graph(gmd_session *s, size_t i)
-{
-    gmd_session_captures *c = &s->captures;
-    if (c->graphs[i].exec) {
-        s->runtime.cudaGraphExecDestroy(c->graphs[i].exec);
-    }
-    free(c->graphs[i].accesses);
-    c->count--;
-    memmove(&c->graphs[i], &c->graphs[i + 1], (c->count - i) * sizeof *c->graphs);
-}
-
 gmd_status gmd_session_destroy_graphs(gmd_session *s, int device, uint32_t pool, uint32_t kept,
                                       gmd_error *error)
 {
-    gmd_session_captures *c = &s->captures;
-    uint32_t there = gmd_session_count_graphs(s, device, pool);
+    capture_set *c = &s->captures;
+    uint32_t there = captures_count(c, device, pool);
     if (there <= kept) {
         return GMD_OK;
     }
     gmd_status status = session_sync(s, device, GMD_ALL_STREAMS, error);
     for (size_t i = 0; there > kept && status == GMD_OK;) {
         if (c->graphs[i].device == device && c->graphs[i].pool == pool) {
-            destroy_graph(s, i);
+            if (c->graphs[i].exec) {
+                s->runtime.cudaGraphExecDestroy(c->graphs[i].exec);
+            }
+            captures_drop(c, i);
             there--;
         } else {
             i++;
         }
     }
     return status;
-}
-
-void gmd_session_forget_graphs(gmd_session *s)
-{
-    for (size_t i = 0; i < s->captures.count; i++) {
-        free(s->captures.graphs[i].accesses);
-    }
-    free(s->captures.graphs);
-    s->captures.graphs = NULL;
-    s->captures.count = s->captures.capacity = 0;
-    s->captures.joined = 0;
-    s->is_capturing = false;
 }

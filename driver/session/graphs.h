@@ -31,6 +31,5 @@ gmd_status gmd_session_launch(gmd_session *session, const gmd_request *request, 
 /* The oldest graphs of the pool, until `kept` are left; their work is waited for. */
 gmd_status gmd_session_destroy_graphs(gmd_session *session, int device, uint32_t pool,
                                       uint32_t kept, gmd_error *error);
-void gmd_session_forget_graphs(gmd_session *session); /* the device was reset, or is about to be */
 
 #endif

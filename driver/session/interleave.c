@@ -278,7 +278,7 @@ static gmd_status play(interleaving *in, gmd_error *error)
         .choices = which->choices,
         .choice_count = which->choice_count,
         .seed = which->seed,
-        .expects_lapses = s->expects_lapses,
+        .expects_lapses = s->interleaving.expects_lapses,
         .context = in,
         .resumed = resumed,
         .deadlocked = deadlocked,
@@ -303,7 +303,7 @@ static gmd_status play(interleaving *in, gmd_error *error)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     }
-    s->lapses = gmd_scheduler_lapses();
+    s->interleaving.lapses = gmd_scheduler_lapses();
     gmd_scheduler_stop();
     return GMD_OK;
 }
@@ -317,14 +317,14 @@ gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
                        .thread_count = trace->threads.count};
     memset(in.under_way, 0xff, sizeof in.under_way);
     gmd_status status = plan(&in, error);
-    if (status == GMD_OK && !blocks_reserve(session, trace->blocks.count)) {
+    if (status == GMD_OK && !blocks_reserve(&session->blocks, trace->blocks.count)) {
         status =
             gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u blocks", trace->blocks.count);
     }
     if (status == GMD_OK) {
-        session->overlap = &in.overlap;
+        session->interleaving.overlap = &in.overlap;
         status = play(&in, error);
-        session->overlap = NULL;
+        session->interleaving.overlap = NULL;
         session->view.is_busy = false;
         session->view.is_overlapped = false;
         session->request_index = session->is_over ? session->request_index : trace->count;

@@ -16,7 +16,7 @@ typedef struct pending_free { /* requested, and not completed yet */
     bool is_pending; /* the allocator still shows it so */
 } pending_free;
 
-struct gmd_book {
+struct journal_writer {
     gmd_journal *journal;
     pending_free *pending;
     size_t pending_count, pending_capacity;
@@ -25,17 +25,17 @@ struct gmd_book {
     uint64_t first;                          /* event of the request under way */
 };
 
-gmd_status gmd_session_open_book(gmd_session *s, gmd_error *error)
+gmd_status journal_writer_open(gmd_session *s, gmd_error *error)
 {
     gmd_journal *journal = s->options->is_second_run ? NULL : s->options->journal;
     if (!journal) {
         return GMD_OK;
     }
-    s->book = calloc(1, sizeof *s->book);
-    if (!s->book) {
+    s->journal = calloc(1, sizeof *s->journal);
+    if (!s->journal) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the journal of a run");
     }
-    s->book->journal = journal;
+    s->journal->journal = journal;
     journal->count = journal->dropped = journal->block_count = 0; /* of an earlier run */
     journal->is_walked = false;
     journal->device_count = (uint32_t)s->device_count;
@@ -43,13 +43,13 @@ gmd_status gmd_session_open_book(gmd_session *s, gmd_error *error)
     return GMD_OK;
 }
 
-void gmd_session_close_book(gmd_session *s)
+void journal_writer_close(gmd_session *s)
 {
-    if (s->book) {
-        gmd_intervals_free(&s->book->segments);
-        free(s->book->pending);
-        free(s->book);
-        s->book = NULL;
+    if (s->journal) {
+        gmd_intervals_free(&s->journal->segments);
+        free(s->journal->pending);
+        free(s->journal);
+        s->journal = NULL;
     }
 }
 
@@ -57,11 +57,11 @@ void gmd_session_close_book(gmd_session *s)
 
 static _Thread_local const gmd_request *under_way; /* in this thread */
 
-void gmd_book_begin(gmd_session *s, const gmd_request *r)
+void journal_writer_begin(gmd_session *s, const gmd_request *r)
 {
-    if (s->book) {
+    if (s->journal) {
         under_way = r;
-        s->book->first = s->book->journal->count;
+        s->journal->first = s->journal->journal->count;
     }
 }
 
@@ -124,13 +124,13 @@ static void add(gmd_journal *j, const gmd_journal_event *e)
 /* What an allocator finds when a request begins comes before what it does then. */
 static void add_first(gmd_session *s, const gmd_journal_event *e)
 {
-    gmd_journal *j = s->book->journal;
-    uint64_t at = s->book->first;
+    gmd_journal *j = s->journal->journal;
+    uint64_t at = s->journal->first;
     add(j, e);
-    if (!s->overlap && !j->dropped && at < j->count) {
+    if (!s->interleaving.overlap && !j->dropped && at < j->count) {
         memmove(&j->events[at + 1], &j->events[at], (j->count - 1 - at) * sizeof *j->events);
         j->events[at] = *e;
-        s->book->first++;
+        s->journal->first++;
     }
 }
 
@@ -145,14 +145,14 @@ static void note_completed(gmd_session *s, const gmd_journal_event *requested)
     if (requested->request != e.request) {
         add_first(s, &e);
     } else {
-        add(s->book->journal, &e);
+        add(s->journal->journal, &e);
     }
 }
 
 /* Those that are pending no more are completed, in the order in which they were requested. */
 static void complete_marked(gmd_session *s)
 {
-    struct gmd_book *book = s->book;
+    struct journal_writer *book = s->journal;
     size_t kept = 0;
     for (size_t i = 0; i < book->pending_count; i++) {
         if (book->pending[i].is_pending) {
@@ -168,8 +168,8 @@ static void complete_marked(gmd_session *s)
 static void complete_in(gmd_session *s, int device, uint64_t address, uint64_t size)
 {
     bool is_any = false;
-    for (size_t i = 0; i < s->book->pending_count; i++) {
-        pending_free *p = &s->book->pending[i];
+    for (size_t i = 0; i < s->journal->pending_count; i++) {
+        pending_free *p = &s->journal->pending[i];
         const gmd_journal_event *e = &p->requested;
         p->is_pending =
             e->device != device || e->address >= address + size || address >= e->address + e->size;
@@ -182,8 +182,8 @@ static void complete_in(gmd_session *s, int device, uint64_t address, uint64_t s
 
 static bool read_pending_bytes(const gmd_session *s, int device, uint64_t *bytes)
 {
-    const gmd_stats *f = &s->stats[device];
-    if (!s->has_stats || f->active_bytes == GMD_STAT_UNKNOWN ||
+    const gmd_stats *f = &s->figures.stats[device];
+    if (!s->figures.has_stats || f->active_bytes == GMD_STAT_UNKNOWN ||
         f->allocated_bytes == GMD_STAT_UNKNOWN || f->active_bytes < f->allocated_bytes) {
         return false;
     }
@@ -197,7 +197,7 @@ typedef struct pending_place {
 } pending_place;
 
 typedef struct pending_walk {
-    struct gmd_book *book;
+    struct journal_writer *book;
     pending_place *places; /* of the device, by address */
     size_t count;
 } pending_walk;
@@ -223,7 +223,7 @@ static void keep_pending(void *context, const gmd_block_info *b)
 
 static void settle_by_walk(gmd_session *s, int device)
 {
-    struct gmd_book *book = s->book;
+    struct journal_writer *book = s->journal;
     pending_walk walk = {.book = book,
                          .places = malloc((book->pending_count + 1) * sizeof *walk.places)};
     if (!walk.places) {
@@ -246,24 +246,24 @@ static void settle_by_walk(gmd_session *s, int device)
     free(walk.places);
 }
 
-void gmd_book_settle(gmd_session *s, int device)
+void journal_writer_settle(gmd_session *s, int device)
 {
     uint64_t bytes;
-    if (!s->book || s->view.is_busy || !read_pending_bytes(s, device, &bytes)) {
+    if (!s->journal || s->view.is_busy || !read_pending_bytes(s, device, &bytes)) {
         return;
     }
-    uint64_t before = s->book->pending_bytes[device];
-    s->book->pending_bytes[device] = bytes;
-    if (!bytes && s->book->pending_count) {
+    uint64_t before = s->journal->pending_bytes[device];
+    s->journal->pending_bytes[device] = bytes;
+    if (!bytes && s->journal->pending_count) {
         complete_in(s, device, 0, UINT64_MAX);
     } else if (bytes < before && s->subject.walk) {
         settle_by_walk(s, device);
     }
 }
 
-void gmd_book_free(gmd_session *s, const gmd_live_block *b)
+void journal_writer_free(gmd_session *s, const gmd_live_block *b)
 {
-    struct gmd_book *book = s->book;
+    struct journal_writer *book = s->journal;
     if (!book) {
         return;
     }
@@ -279,9 +279,9 @@ void gmd_book_free(gmd_session *s, const gmd_live_block *b)
     book->pending[book->pending_count++] = (pending_free){.requested = e};
 }
 
-void gmd_book_freed(gmd_session *s, const gmd_live_block *b, bool is_recorded)
+void journal_writer_freed(gmd_session *s, const gmd_live_block *b, bool is_recorded)
 {
-    struct gmd_book *book = s->book;
+    struct journal_writer *book = s->journal;
     if (!book) {
         return;
     }
@@ -306,24 +306,24 @@ void gmd_book_freed(gmd_session *s, const gmd_live_block *b, bool is_recorded)
 
 /* --- allocations -------------------------------------------------------------------------- */
 
-void gmd_book_alloc(gmd_session *s, const gmd_request *r, uint64_t address)
+void journal_writer_alloc(gmd_session *s, const gmd_request *r, uint64_t address)
 {
-    if (!s->book) {
+    if (!s->journal) {
         return;
     }
-    gmd_book_settle(s, r->device);
+    journal_writer_settle(s, r->device);
     gmd_journal_event e = event_of(s, GMD_ACTION_ALLOC, r->device);
     e.address = place_of(s, r->device, address);
     e.size = r->bytes;
     e.stream = stream_of(s, r->stream);
     name_block(s, r->block, &e);
     complete_in(s, r->device, e.address, e.size);
-    add(s->book->journal, &e);
+    add(s->journal->journal, &e);
 }
 
 static uint64_t free_bytes_of(gmd_session *s, int device)
 {
-    const gmd_device_figures *f = &s->figures[device];
+    const gmd_device_figures *f = &s->figures.now[device];
     size_t bytes = 0, total;
     int previous;
     if (s->runtime.sim) {
@@ -339,18 +339,18 @@ static uint64_t free_bytes_of(gmd_session *s, int device)
     return bytes;
 }
 
-void gmd_book_refusal(gmd_session *s, const gmd_request *r)
+void journal_writer_refusal(gmd_session *s, const gmd_request *r)
 {
-    if (!s->book) {
+    if (!s->journal) {
         return;
     }
-    gmd_book_settle(s, r->device);
+    journal_writer_settle(s, r->device);
     gmd_journal_event e = event_of(s, GMD_ACTION_OOM, r->device);
     e.address = free_bytes_of(s, r->device);
     e.size = r->bytes;
     e.stream = stream_of(s, r->stream);
     name_block(s, r->block, &e);
-    add(s->book->journal, &e);
+    add(s->journal->journal, &e);
 }
 
 /* --- the device --------------------------------------------------------------------------- */
@@ -383,7 +383,7 @@ static bool joins(gmd_journal *j, const gmd_journal_event *e)
     return true;
 }
 
-void gmd_book_call(gmd_session *s, const gmd_sim_call *call)
+void journal_writer_call(gmd_session *s, const gmd_sim_call *call)
 {
     static const gmd_action actions[] = {
         [GMD_SIM_CALL_MALLOC] = GMD_ACTION_SEGMENT_ALLOC,
@@ -391,7 +391,7 @@ void gmd_book_call(gmd_session *s, const gmd_sim_call *call)
         [GMD_SIM_CALL_MAP] = GMD_ACTION_SEGMENT_MAP,
         [GMD_SIM_CALL_UNMAP] = GMD_ACTION_SEGMENT_UNMAP,
     };
-    struct gmd_book *book = s->book;
+    struct journal_writer *book = s->journal;
     if (!book) {
         return;
     }
@@ -448,17 +448,17 @@ static void note_block(void *context, const gmd_block_info *b)
 }
 
 /* Who has just been found wrong may have nothing left that can be walked. */
-void gmd_book_end(gmd_session *s)
+void journal_writer_end(gmd_session *s)
 {
-    if (s->book && !s->is_over && s->subject.walk && !s->book->journal->dropped) {
+    if (s->journal && !s->is_over && s->subject.walk && !s->journal->journal->dropped) {
         bool is_whole = true;
         for (int device = 0; device < s->device_count && is_whole; device++) {
-            block_walk walk = {.session = s, .journal = s->book->journal, .device = device};
+            block_walk walk = {.session = s, .journal = s->journal->journal, .device = device};
             enter_for_question(s);
             is_whole = s->subject.walk(device, note_block, &walk) == 0 && !walk.is_full;
             leave_question();
         }
-        s->book->journal->is_walked = is_whole;
+        s->journal->journal->is_walked = is_whole;
     }
-    gmd_session_close_book(s);
+    journal_writer_close(s);
 }

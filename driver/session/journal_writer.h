@@ -10,23 +10,23 @@
 #include "gmd_session_state.h"
 
 /* Before the allocator is loaded. */
-gmd_status gmd_session_open_book(gmd_session *s, gmd_error *error);
+gmd_status journal_writer_open(gmd_session *s, gmd_error *error);
 /* Nothing more is noted; what was pending stays so. */
-void gmd_session_close_book(gmd_session *s);
+void journal_writer_close(gmd_session *s);
 
 /* A request begins, in the thread that carries it out. */
-void gmd_book_begin(gmd_session *s, const gmd_request *r);
+void journal_writer_begin(gmd_session *s, const gmd_request *r);
 /* The allocator has taken memory of the device, or given it back. */
-void gmd_book_call(gmd_session *s, const gmd_sim_call *call);
+void journal_writer_call(gmd_session *s, const gmd_sim_call *call);
 /* After a request, with the statistics read: blocks that are pending no more. */
-void gmd_book_settle(gmd_session *s, int device);
-void gmd_book_alloc(gmd_session *s, const gmd_request *r, uint64_t address);
-void gmd_book_refusal(gmd_session *s, const gmd_request *r);
+void journal_writer_settle(gmd_session *s, int device);
+void journal_writer_alloc(gmd_session *s, const gmd_request *r, uint64_t address);
+void journal_writer_refusal(gmd_session *s, const gmd_request *r);
 /* Before the allocator is told, and after, with the statistics read. */
-void gmd_book_free(gmd_session *s, const gmd_live_block *block);
-void gmd_book_freed(gmd_session *s, const gmd_live_block *block, bool is_recorded);
+void journal_writer_free(gmd_session *s, const gmd_live_block *block);
+void journal_writer_freed(gmd_session *s, const gmd_live_block *block, bool is_recorded);
 
 /* The workload is over: what the allocator holds now is the last that is noted. */
-void gmd_book_end(gmd_session *s);
+void journal_writer_end(gmd_session *s);
 
 #endif

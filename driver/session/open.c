@@ -97,11 +97,9 @@ static gmd_status measure_devices(gmd_session *s, gmd_error *error)
         return gmd_fail(error, GMD_FAILED, "cudaMemGetInfo: %s",
                         gmd_runtime_error_text(&s->runtime, result));
     }
-    s->free_at_start = free_bytes;
+    s->figures.free_at_start = free_bytes;
     for (int device = 0; device < s->device_count; device++) {
-        s->total_bytes[device] = total;
-        s->limit_bytes[device] = UINT64_MAX;
-        s->budget_bytes[device] = UINT64_MAX;
+        limits_open(&s->limits, device, total);
     }
     return GMD_OK;
 }
@@ -124,7 +122,7 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
                         "--limit: the allocator %s exports no gmd_set_memory_fraction",
                         s->options->allocator);
     }
-    uint64_t total = s->total_bytes[0];
+    uint64_t total = s->limits.total[0];
     if (limit > total) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--limit: %" PRIu64 " bytes are more than the device has (%" PRIu64 ")",
@@ -132,7 +130,7 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
     }
     for (int device = 0; device < s->device_count; device++) {
         s->subject.set_memory_fraction(gmd_fraction_for(limit, total), device);
-        s->limit_bytes[device] = limit;
+        limits_set(&s->limits, device, limit);
     }
     return GMD_OK;
 }
@@ -145,7 +143,7 @@ static void note_limit_of_settings(gmd_session *s, const char *conf)
     at = at ? at + strlen(name) + strspn(at + strlen(name), " \t") : "";
     double fraction = *at == ':' ? strtod(at + 1, NULL) : 1;
     for (int i = 0; fraction >= 0 && fraction < 1 && i < s->device_count; i++) {
-        s->limit_bytes[i] = (uint64_t)(fraction * (double)s->total_bytes[i]);
+        limits_set(&s->limits, i, (uint64_t)(fraction * (double)s->limits.total[i]));
     }
 }
 
@@ -268,7 +266,7 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
         status = prepare_device(session, error);
     }
     if (status == GMD_OK) {
-        status = gmd_session_open_book(session, error);
+        status = journal_writer_open(session, error);
     }
     if (status == GMD_OK) {
         status = open_allocator(session, error);

@@ -71,7 +71,7 @@ static gmd_status play_on_one_core(gmd_session *session,
 {
     gmd_one_core core = {.is_on = false};
     if (session->workload->trace->threads.count > 1 && session->runtime.sim &&
-        !session->expects_lapses) {
+        !session->interleaving.expects_lapses) {
         gmd_one_core_begin(&core);
     }
     gmd_status status = play(session, error);

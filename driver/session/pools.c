@@ -20,7 +20,7 @@ static pool_id id_of(const gmd_session *s, int device, uint32_t pool)
 static void name_pool(gmd_session *s, int device, uint32_t pool)
 {
     if (s->pools.book.holders[device][pool] == 1) {
-        s->pools.serials[device][pool] = GMD_MAX_POOLS * s->pool_count++ + 1 + pool;
+        s->pools.serials[device][pool] = GMD_MAX_POOLS * s->pools.made++ + 1 + pool;
     }
 }
 
@@ -28,14 +28,14 @@ static void name_pool(gmd_session *s, int device, uint32_t pool)
  * capture takes the requests of all streams that it has come to. */
 static bool is_accepted(void *context, cudaStream_t stream)
 {
-    const gmd_session_accepted *a = context;
-    return a->stream == stream || (a->captures && gmd_session_has_joined(a->captures, stream));
+    const accepted_streams *a = context;
+    return a->stream == stream || (a->captures && captures_have_joined(a->captures, stream));
 }
 
 static bool begin(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
-    gmd_session_accepted *accepted = &s->pools.accepted[device];
+    accepted_streams *accepted = &s->pools.accepted[device];
     gmd_call_frame frame;
     enter_allocator(s, &frame);
     int result =
@@ -73,7 +73,7 @@ static const char *release(gmd_session *s, int device, uint32_t pool)
 static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
 {
     gmd_pool_book *book = &s->pools.book;
-    s->pools.accepted[r->device] = (gmd_session_accepted){
+    s->pools.accepted[r->device] = (accepted_streams){
         .stream = stream, .takes_all = r->op == GMD_OP_BEGIN_POOL && r->stream == GMD_ALL_STREAMS};
     s->shared->outcome.scene.has_begun_pool = true;
     name_pool(s, r->device, r->pool);
@@ -132,11 +132,12 @@ static bool can_carry_out(gmd_session *s, const gmd_request *r)
                         "gmd_end_pool and gmd_release_pool");
     }
     s->pools.is_used = true;
-    bool can_capture = s->runtime.cudaStreamBeginCapture && !s->overlap;
+    bool can_capture = s->runtime.cudaStreamBeginCapture && !s->interleaving.overlap;
     if (has_pools && !can_capture && r->op == GMD_OP_BEGIN_CAPTURE) {
-        session_note(s, s->overlap ? "captures are left out: threads are interleaved"
-                                   : "captures are left out: this CUDA runtime lacks functions for "
-                                     "them");
+        session_note(s, s->interleaving.overlap
+                            ? "captures are left out: threads are interleaved"
+                            : "captures are left out: this CUDA runtime lacks functions for "
+                              "them");
     }
     return has_pools && (can_capture || r->op != GMD_OP_BEGIN_CAPTURE);
 }
@@ -177,7 +178,7 @@ bool gmd_session_reenter_pool(gmd_session *s, int device)
 
 void gmd_session_end_pools(gmd_session *s)
 {
-    if (s->is_capturing) {
+    if (s->captures.is_under_way) {
         gmd_session_end_capture(s, NULL);
         s->pools.book.capturing = 0;
     }

@@ -21,9 +21,9 @@ enum { PROBES_AT_FIRST = 16, PROBE_SPACING = 16384, FREE_ALL_EVERY = 16 };
 
 static bool is_due(gmd_session *s)
 {
-    s->refusals++;
-    bool is_one_of_the_first = s->refusals <= PROBES_AT_FIRST;
-    return (is_one_of_the_first || s->request_index - s->last_probe >= PROBE_SPACING) &&
+    s->refusals.count++;
+    bool is_one_of_the_first = s->refusals.count <= PROBES_AT_FIRST;
+    return (is_one_of_the_first || s->request_index - s->refusals.last_asked >= PROBE_SPACING) &&
            s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL] > 0;
 }
 
@@ -64,7 +64,7 @@ static void make_idle(gmd_session *s)
 static uint64_t held(gmd_session *s, int device)
 {
     gmd_session_refresh(s);
-    return gmd_session_held(s, device);
+    return figures_held(&s->figures, device);
 }
 
 static void refresh_all(gmd_session *s)
@@ -77,16 +77,18 @@ static void refresh_all(gmd_session *s)
 
 static void free_all(gmd_session *s)
 {
-    if (s->is_persistent) { /* nobody forks: the run's own blocks are freed, and the oracles know */
+    if (s->persistent
+            .is_on) { /* nobody forks: the run's own blocks are freed, and the oracles know */
         refresh_all(s);
         free_everything(s);
         return;
     }
-    for (uint32_t id = 0; id < s->block_end; id++) {
-        const gmd_live_block *b = &s->blocks[id].live;
+    const session_block *block = NULL;
+    for (uint32_t id = 0; (block = blocks_next(&s->blocks, &id)) != NULL;) {
+        const gmd_live_block *b = &block->live;
         cudaStream_t stream = NULL;
-        if (b->address && gmd_streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==
-                              GMD_OK) { /* a new one, where it was destroyed */
+        if (gmd_streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==
+            GMD_OK) { /* a new one, where it was destroyed */
             s->subject.free((void *)(uintptr_t)b->address, (size_t)b->bytes, b->device, stream);
         }
     }
@@ -96,7 +98,8 @@ static void free_all(gmd_session *s)
 static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_refusal *out)
 {
     out->at_once = ask(s, r, out);
-    if (out->at_once == GMD_SERVED_NOW || s->is_capturing) { /* the rest waits, or gives back */
+    if (out->at_once == GMD_SERVED_NOW ||
+        s->captures.is_under_way) { /* the rest waits, or gives back */
         return;
     }
     make_idle(s);
@@ -121,7 +124,7 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     gmd_session_release_pools(s);
     gmd_session_look_at(s, r->device);
     empty_cache(s);
-    out->held_at_start = s->held_at_start[r->device];
+    out->held_at_start = s->figures.held_at_start[r->device];
     out->held_free = held(s, r->device);
     if (out->held_free > out->held_at_start) { /* lazily: with the second emptying */
         empty_cache(s);
@@ -144,8 +147,8 @@ static void limit_time(double seconds)
 static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
 {
     limit_time(s->options->call_budget_s / 2); /* the parent's own time runs */
-    gmd_session_close_book(s);                 /* what is asked here is no part of the run */
-    s->overlap = NULL;                         /* the other threads did not come along */
+    journal_writer_close(s);                   /* what is asked here is no part of the run */
+    s->interleaving.overlap = NULL;            /* the other threads did not come along */
     s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     s->runtime.sim->gmd_sim_clear_faults();
     ask_all(s, r, frees_all, &s->shared->refusal);
@@ -185,7 +188,7 @@ static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     }
     *out = (gmd_refusal){.room = GMD_STAT_UNKNOWN};
     out->at_once = ask(s, r, out);
-    if (out->at_once == GMD_REFUSED && s->subject.empty_cache && !s->is_capturing) {
+    if (out->at_once == GMD_REFUSED && s->subject.empty_cache && !s->captures.is_under_way) {
         empty_cache(s);
         out->when_emptied = ask(s, r, out);
     }
@@ -207,13 +210,13 @@ static void ask_in_place_and_end(gmd_session *s, const gmd_request *r)
     gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);
     s->view.refusal = NULL;
     refresh_all(s);
-    s->ends_here = true;
+    s->persistent.ends_here = true;
 }
 
 /* Neither the limit nor the device is full of what is live. */
 static bool is_doubtful(const gmd_session *s, const gmd_request *r)
 {
-    uint64_t bound = s->view.limit_bytes, live = s->live_bytes[r->device];
+    uint64_t bound = s->view.limit_bytes, live = s->blocks.bytes[r->device];
     if (s->view.device_bytes && s->view.device_bytes < bound) {
         bound = s->view.device_bytes;
     }
@@ -223,17 +226,19 @@ static bool is_doubtful(const gmd_session *s, const gmd_request *r)
 static bool is_asked_about(gmd_session *s, const gmd_request *r)
 {
     bool is_last = s->request_index + 1 == s->workload->trace->count;
-    s->refusals++;
-    s->doubtful_refusals += is_doubtful(s, r);
-    return s->refusals == s->asked_refusal || (is_last && s->asked_refusal == GMD_LAST_REQUEST) ||
-           (is_doubtful(s, r) && s->asked_refusal == GMD_DOUBTFUL_REFUSAL(s->doubtful_refusals));
+    s->refusals.count++;
+    s->refusals.doubtful += is_doubtful(s, r);
+    return s->refusals.count == s->persistent.asked_refusal ||
+           (is_last && s->persistent.asked_refusal == GMD_LAST_REQUEST) ||
+           (is_doubtful(s, r) &&
+            s->persistent.asked_refusal == GMD_DOUBTFUL_REFUSAL(s->refusals.doubtful));
 }
 
 void session_probe(gmd_session *s, const gmd_request *r)
 {
     bool is_alone = !s->view.is_busy && !s->view.is_overlapped; /* no thread frees in between */
-    if (s->is_persistent) {
-        bool is_wanted = is_asked_about(s, r) && !s->overlap;
+    if (s->persistent.is_on) {
+        bool is_wanted = is_asked_about(s, r) && !s->interleaving.overlap;
         if (is_wanted && !s->is_over && s->judge.listener_count[GMD_HOOK_AFTER_REFUSAL]) {
             ask_in_place_and_end(s, r);
         }
@@ -242,9 +247,9 @@ void session_probe(gmd_session *s, const gmd_request *r)
     if (!is_alone || s->is_over || s->shared->outcome.violation_count > 0 || !is_due(s)) {
         return;
     }
-    bool frees_all = s->probes < PROBES_AT_FIRST || s->probes % FREE_ALL_EVERY == 0;
-    s->probes++;
-    s->last_probe = s->request_index;
+    bool frees_all = s->refusals.asked < PROBES_AT_FIRST || s->refusals.asked % FREE_ALL_EVERY == 0;
+    s->refusals.asked++;
+    s->refusals.last_asked = s->request_index;
     gmd_refusal refusal;
     const char *said = s->view.error_text;
     bool is_answered =

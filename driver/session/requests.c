@@ -30,12 +30,11 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
     return gmd_fault_plant(&s->faults, &s->runtime, r, function, s->request_index, error);
 }
 
-/* Where a fault hit, the allocator may have kept its earlier limit. */
 /* A trace's fraction is one of the capacity that the trace states: a real device has another. */
 static double fraction_here(const gmd_session *s, const gmd_request *r)
 {
     const gmd_trace *t = s->workload->trace;
-    uint64_t total = s->total_bytes[r->device];
+    uint64_t total = s->limits.total[r->device];
     if (s->runtime.sim || !t || !t->capacity_bytes || t->capacity_bytes >= total) {
         return r->fraction;
     }
@@ -52,19 +51,22 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
     enter_allocator(s, &frame);
     s->subject.set_memory_fraction(fraction, r->device);
     leave_allocator(s, &frame);
-    s->limit_is_unknown[r->device] = s->view.faults_hit > 0;
-    s->limit_bytes[r->device] =
-        s->view.faults_hit ? UINT64_MAX : (uint64_t)(fraction * (double)s->total_bytes[r->device]);
-    s->view.limit_bytes = s->limit_bytes[r->device];
+    if (s->view.faults_hit) { /* the allocator may have kept its earlier limit */
+        limits_set_unknown(&s->limits, r->device);
+    } else {
+        limits_set(&s->limits, r->device,
+                   (uint64_t)(fraction * (double)s->limits.total[r->device]));
+    }
+    s->view.limit_bytes = s->limits.bytes[r->device];
 }
 
 /* Work on a destroyed stream can no longer be ordered before a free: a block that is live on it, or
  * used there with nobody told, is waited for first. */
 static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
 {
-    for (uint32_t i = 0; i < s->block_end; i++) {
-        const session_block *b = &s->blocks[i];
-        if (b->live.address && b->live.device == r->device &&
+    const session_block *b = NULL;
+    for (uint32_t id = 0; (b = blocks_next(&s->blocks, &id)) != NULL;) {
+        if (b->live.device == r->device &&
             (b->live.stream == r->stream || r->stream >= GMD_TRACKED_STREAMS ||
              (b->uses.streams & (uint64_t)1 << r->stream))) {
             return true;
@@ -89,9 +91,9 @@ static void tell_of_destroy(gmd_session *s, const gmd_request *r)
 static void forget_stream(gmd_session *s, const gmd_request *r)
 {
     uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
-    for (uint32_t i = 0; i < s->block_end; i++) {
-        session_block *b = &s->blocks[i];
-        if (b->live.address && b->live.device == r->device) {
+    session_block *b = NULL;
+    for (uint32_t id = 0; (b = blocks_next(&s->blocks, &id)) != NULL;) {
+        if (b->live.device == r->device) {
             b->uses.recorded &= others;
             b->uses.streams &= others; /* the host has waited for it */
             b->is_orphan = b->is_orphan || b->live.stream == r->stream;
@@ -103,7 +105,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
 {
     tell_of_destroy(s, r);
     gmd_status status = GMD_OK;
-    bool may_run_graphs = s->canaries && s->captures.count; /* a later one comes after them */
+    bool may_run_graphs = s->canaries.table && s->captures.count; /* a later one comes after them */
     if (is_stream_in_use(s, r) || may_run_graphs) {
         status = session_sync(s, r->device, r->stream, error);
     }
@@ -128,14 +130,14 @@ static gmd_status do_budget(gmd_session *s, const gmd_request *r, gmd_error *err
         return gmd_fail(error, GMD_BAD_INPUT, "budget: needs the simulated device");
     }
     s->runtime.sim->gmd_sim_budget(r->device, r->bytes);
-    s->budget_bytes[r->device] = r->bytes;
+    limits_set_budget(&s->limits, r->device, r->bytes);
     return GMD_OK;
 }
 
 static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_block *freed,
                               gmd_error *error)
 {
-    session_block *b = block_at(s, r->block);
+    session_block *b = blocks_at(&s->blocks, r->block);
     if (!b || !b->live.address) {
         return b ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
@@ -145,7 +147,7 @@ static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_blo
     }
     gmd_status status =
         r->op == GMD_OP_USE ? block_use(s, r, b, error) : block_record(s, r, b, error);
-    if (s->overlap) { /* it changes no figure, but others have, or are about to */
+    if (s->interleaving.overlap) { /* it changes no figure, but others have, or are about to */
         gmd_session_refresh(s);
     }
     return status;
@@ -155,13 +157,13 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
 {
     switch (r->op) {
     case GMD_OP_WAIT:
-        if (gmd_session_is_captured(s, r->device, r->other_stream)) {
+        if (captures_include(&s->captures, r->device, r->other_stream)) {
             return gmd_session_capture_wait(s, r->device, r->stream, r->other_stream, error);
         }
         return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
                                 error);
     case GMD_OP_SYNC:
-        if (gmd_session_is_captured(s, r->device, r->stream)) {
+        if (captures_include(&s->captures, r->device, r->stream)) {
             gmd_session_capture_sync(s, r->device, r->stream);
             return GMD_OK;
         }
@@ -213,13 +215,13 @@ gmd_status carry_out_request(gmd_session *s, const gmd_request *r, gmd_served *s
                         "request %" PRIu64 " is for device %d, and there are %d (the first is 0)",
                         s->request_index, r->device, s->device_count);
     }
-    if (s->is_capturing && gmd_session_capture_forbids(s, r)) {
+    if (s->captures.is_under_way && gmd_session_capture_forbids(s, r)) {
         return GMD_OK;
     }
     gmd_live_block freed;
     s->moment++;
     s->shared->outcome.scene.has_second_device |= r->device > 0;
-    gmd_book_begin(s, r);
+    journal_writer_begin(s, r);
     gmd_session_look_at(s, r->device);
     gmd_status status;
     switch (r->op) {
@@ -234,7 +236,7 @@ gmd_status carry_out_request(gmd_session *s, const gmd_request *r, gmd_served *s
     default:
         status = do_elsewhere(s, r, error);
         gmd_session_refresh(s);
-        gmd_book_settle(s, s->view.device);
+        journal_writer_settle(s, s->view.device);
     }
     if (status == GMD_OK && !s->is_over) {
         gmd_session_judge(s);

@@ -1,27 +1,24 @@
 #include "gmd_restart.h"
 
 #include "frames.h"
-#include "graphs.h"
 #include "view.h"
-
-#include <string.h>
 
 static void restore_device(gmd_session *s, int device)
 {
-    if (s->budget_bytes[device] != UINT64_MAX) {
+    if (s->limits.budget[device] != UINT64_MAX) {
         s->runtime.sim->gmd_sim_budget(device, UINT64_MAX);
-        s->budget_bytes[device] = UINT64_MAX;
+        limits_set_budget(&s->limits, device, UINT64_MAX);
     }
-    uint64_t limit = s->limit_at_start[device];
-    bool was_set = s->limit_bytes[device] != limit || s->limit_is_unknown[device];
-    if (was_set && s->subject.set_memory_fraction) {
-        double fraction = limit == UINT64_MAX ? 1 : gmd_fraction_for(limit, s->total_bytes[device]);
+    if (limits_have_changed(&s->limits, device) && s->subject.set_memory_fraction) {
+        uint64_t limit = s->limits.at_start[device];
+        double fraction =
+            limit == UINT64_MAX ? 1 : gmd_fraction_for(limit, s->limits.total[device]);
         gmd_call_frame frame;
         enter_allocator(s, &frame);
         s->subject.set_memory_fraction(fraction, device);
         leave_allocator(s, &frame);
     }
-    s->limit_bytes[device] = limit;
+    limits_restart(&s->limits, device);
     if (s->subject.reset_peak_stats) {
         s->subject.reset_peak_stats(device);
     }
@@ -32,26 +29,20 @@ void gmd_session_forget(gmd_session *s)
 {
     gmd_threads_join(&s->threads);
     gmd_judge_close(&s->judge);
-    if (s->blocks) {
-        memset(s->blocks, 0, s->block_end * sizeof *s->blocks);
-    }
-    s->block_end = 0;
+    blocks_clear(&s->blocks);
     if (s->pools.is_used) {
-        gmd_session_forget_graphs(s);
-        memset(&s->pools, 0, sizeof s->pools);
+        captures_forget(&s->captures);
+        pool_table_clear(&s->pools);
     }
     gmd_uses_clear(&s->uses);
     s->faults.count = 0;
-    s->call_count = s->misuse_count = 0;
-    s->peak_allocated = s->peak_reserved = 0;
-    s->refusals = s->doubtful_refusals = s->probes = s->last_probe = 0;
-    s->wrong_frees = (gmd_misuses_made){0};
-    s->marking_count = 0;
-    s->request_index = s->last_refused = 0;
-    s->is_over = s->ends_here = s->has_used = false;
-    memset(s->limit_is_unknown, 0, sizeof s->limit_is_unknown);
-    memset(s->live_count, 0, sizeof s->live_count);
-    memset(s->live_bytes, 0, sizeof s->live_bytes);
+    call_list_judged(&s->calls);
+    s->figures.peak_reserved = 0;
+    s->refusals = (refusal_counts){0};
+    s->wrong_frees = (wrong_free_counts){0};
+    s->marks.asked = 0;
+    s->request_index = 0;
+    s->is_over = s->persistent.ends_here = s->has_used = false;
     gmd_session_begin(s);
 }
 

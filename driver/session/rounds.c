@@ -54,7 +54,7 @@ static bool can_repeat(const gmd_session *s)
 {
     const gmd_trace *t = s->workload->trace;
     if (!t || !t->count || t->count > REQUEST_MAX || t->threads.count > 1 || !s->runtime.sim ||
-        s->is_persistent || s->options->is_compared || s->options->oracles_off ||
+        s->persistent.is_on || s->options->is_compared || s->options->oracles_off ||
         s->options->is_second_run) {
         return false;
     }
@@ -121,7 +121,7 @@ static bool make_request(rounds *r, size_t index)
         r->was_served[index] = true;
         uint64_t live = 0;
         for (int device = 0; device < s->device_count; device++) {
-            live += s->live_bytes[device];
+            live += s->blocks.bytes[device];
         }
         r->peak_live = live > r->peak_live ? live : r->peak_live;
         return true;

@@ -56,7 +56,7 @@ static gmd_served serve_on_its_thread(gmd_session *s, const gmd_request *r)
 
 gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
 {
-    if (session->is_over || session->ends_here) {
+    if (session->is_over || session->persistent.ends_here) {
         return GMD_STOP;
     }
     record_request(session, request);
@@ -77,7 +77,7 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
     session->request_index++;
     session->shared->outcome.requests = session->request_index;
     session->is_over = session->is_over || session->shared->outcome.violation_count > 0;
-    return session->is_over || session->ends_here ? GMD_STOP : served;
+    return session->is_over || session->persistent.ends_here ? GMD_STOP : served;
 }
 
 /* --- what others ask of a session -------------------------------------------------------- */
@@ -113,9 +113,9 @@ void gmd_session_phase(gmd_session *session, const char *label)
 bool gmd_session_reset_peaks(gmd_session *session, int device)
 {
     if (!session->subject.reset_peak_stats) {
-        if (!session->has_stats) { /* peaks are then ours */
-            session->peak_allocated = session->live_bytes[0];
-            session->peak_reserved = session->figures[0].physical_bytes;
+        if (!session->figures.has_stats) { /* peaks are then ours */
+            blocks_restart_peak(&session->blocks);
+            figures_restart_peak(&session->figures);
         }
         return false;
     }
@@ -129,13 +129,13 @@ bool gmd_session_reset_peaks(gmd_session *session, int device)
 
 const gmd_device_call *gmd_session_device_calls(const gmd_session *session, size_t *count)
 {
-    *count = session->call_count;
-    return session->calls;
+    *count = session->calls.count;
+    return session->calls.list;
 }
 
 uint64_t gmd_session_api_calls(const gmd_session *session)
 {
-    return session->api_calls;
+    return session->calls.api_calls;
 }
 
 const gmd_subject *gmd_session_subject(const gmd_session *session)
@@ -161,12 +161,12 @@ void gmd_session_fail(gmd_session *session, const char *oracle, uint64_t request
 
 uint64_t gmd_session_last_refused(const gmd_session *session)
 {
-    return session->last_refused;
+    return session->refusals.last;
 }
 
 uint64_t gmd_session_address(const gmd_session *session, uint32_t block)
 {
-    return block_address(session, block);
+    return blocks_address(&session->blocks, block);
 }
 
 bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory)

@@ -21,16 +21,16 @@ void gmd_session_note_timeline(gmd_session *s, const gmd_request *r)
                                   .stream = r->stream,
                                   .op = r->op,
                                   .device = device,
-                                  .allocated = s->live_bytes[device],
+                                  .allocated = s->blocks.bytes[device],
                                   .reserved = GMD_STAT_UNKNOWN};
     if (r->op == GMD_OP_ALLOC) {
         entry->bytes = r->bytes;
-        entry->address = block_address(s, r->block);
+        entry->address = blocks_address(&s->blocks, r->block);
     }
-    if (s->has_stats) {
-        entry->allocated = s->stats[device].allocated_bytes;
-        entry->reserved = s->stats[device].reserved_bytes;
+    if (s->figures.has_stats) {
+        entry->allocated = s->figures.stats[device].allocated_bytes;
+        entry->reserved = s->figures.stats[device].reserved_bytes;
     } else if (s->runtime.sim) {
-        entry->reserved = s->figures[device].physical_bytes;
+        entry->reserved = s->figures.now[device].physical_bytes;
     }
 }

@@ -15,7 +15,7 @@ static void read_figures(gmd_session *s, int device)
     if (!s->runtime.sim || s->runtime.sim->gmd_sim_device(device, &state) != 0) {
         return;
     }
-    s->figures[device] = (gmd_device_figures){
+    s->figures.now[device] = (gmd_device_figures){
         .capacity_bytes = state.capacity_bytes,
         .physical_bytes = state.physical_bytes,
         .allocated_bytes = state.allocated_bytes,
@@ -32,7 +32,7 @@ static void read_figures(gmd_session *s, int device)
 
 static bool read_stats(gmd_session *s, int device)
 {
-    gmd_stats *stats = &s->stats[device];
+    gmd_stats *stats = &s->figures.stats[device];
     memset(stats, 0xff, sizeof *stats); /* GMD_STAT_UNKNOWN, where the allocator fills nothing in */
     stats->struct_size = sizeof *stats;
     enter_for_question(s);
@@ -95,9 +95,10 @@ static int walk(const void *session, int device, gmd_walk_fn *visit, void *conte
 static void each_live(const void *session, int device, gmd_live_fn *visit, void *context)
 {
     const gmd_session *s = session;
-    for (uint32_t i = 0; i < s->block_end; i++) {
-        gmd_live_block b = s->blocks[i].live;
-        if (b.address && b.device == device) {
+    const session_block *block = NULL;
+    for (uint32_t id = 0; (block = blocks_next(&s->blocks, &id)) != NULL;) {
+        gmd_live_block b = block->live;
+        if (b.device == device) {
             b.address = s->is_placed ? s->subject.place_of(device, b.address) : b.address;
             visit(context, &b);
         }
@@ -110,7 +111,7 @@ void gmd_session_view_untouched(gmd_session *s)
 {
     for (int device = 0; device < s->device_count; device++) {
         read_figures(s, device);
-        s->untouched[device] = s->figures[device];
+        figures_keep_untouched(&s->figures, device);
     }
 }
 
@@ -126,16 +127,14 @@ static bool has_pool_requests(const gmd_session *s)
 
 void gmd_session_view_open(gmd_session *s)
 {
-    s->has_stats = s->subject.get_stats != NULL;
+    s->figures.has_stats = s->subject.get_stats != NULL;
     for (int device = 0; device < s->device_count; device++) {
-        s->has_stats = s->has_stats && read_stats(s, device);
+        s->figures.has_stats = s->figures.has_stats && read_stats(s, device);
         read_figures(s, device);
-        s->baseline[device] = s->figures[device];
-        s->reserved_at_start[device] = s->stats[device].reserved_bytes;
     }
     for (int device = 0; device < s->device_count; device++) {
-        s->held_at_start[device] = gmd_session_held(s, device);
-        s->limit_at_start[device] = s->limit_bytes[device];
+        figures_keep_baseline(&s->figures, device);
+        limits_start(&s->limits, device);
     }
     unsigned promises =
         gmd_promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);
@@ -151,24 +150,24 @@ void gmd_session_view_open(gmd_session *s)
                          .each_live = each_live,
                          .can_empty_cache = s->subject.empty_cache != NULL,
                          .device_context = s,
-                         .stats = s->has_stats ? &s->stats[0] : NULL,
-                         .stats_before = s->has_stats ? &s->stats_before : NULL,
-                         .stats_failed = s->subject.get_stats && !s->has_stats,
-                         .has_canaries = s->canaries != NULL,
-                         .no_canaries = s->no_canaries,
-                         .limit_bytes = s->limit_bytes[0],
-                         .device_bytes = s->total_bytes[0]};
+                         .stats = s->figures.has_stats ? &s->figures.stats[0] : NULL,
+                         .stats_before = s->figures.has_stats ? &s->figures.before : NULL,
+                         .stats_failed = s->subject.get_stats && !s->figures.has_stats,
+                         .has_canaries = s->canaries.table != NULL,
+                         .no_canaries = s->canaries.reason,
+                         .limit_bytes = s->limits.bytes[0],
+                         .device_bytes = s->limits.total[0]};
     if (s->runtime.sim) {
-        s->view.figures = &s->figures[0];
-        s->view.untouched = &s->untouched[0];
-        s->view.baseline = &s->baseline[0];
+        s->view.figures = &s->figures.now[0];
+        s->view.untouched = &s->figures.untouched[0];
+        s->view.baseline = &s->figures.baseline[0];
         s->view.find_range = find_range;
         s->view.is_backed = is_backed;
         s->view.is_ordered = is_ordered;
         s->view.is_known = is_known;
         s->view.read_contents = gmd_session_read_contents;
     }
-    s->device_calls = 0; /* what it did while it was loaded is not part of the run */
+    s->calls.memory_calls = 0; /* what it did while it was loaded is not part of the run */
 }
 
 gmd_status gmd_session_open_judge(gmd_session *s, gmd_error *error)
@@ -180,7 +179,7 @@ gmd_status gmd_session_open_judge(gmd_session *s, gmd_error *error)
 
 void gmd_session_begin(gmd_session *s)
 {
-    s->call_count = 0;
+    call_list_begin(&s->calls);
     s->view.faults_hit = 0;
     memset(s->view.faulted, 0, sizeof s->view.faulted);
     s->view.thread_before = NULL;
@@ -200,32 +199,32 @@ void gmd_session_look_at(gmd_session *s, int device)
 {
     s->view.device = device;
     s->view.is_busy = overlap_others_inside(s) > 0;
-    s->view.live_count = s->live_count[device];
-    s->view.live_bytes = s->live_bytes[device];
+    s->view.live_count = s->blocks.count[device];
+    s->view.live_bytes = s->blocks.bytes[device];
     s->view.block = NULL;
     s->view.out_of_memory = false;
     s->view.uses = NULL;
     s->view.use_count = 0;
     s->view.recorded_count = 0;
     s->view.recorded_streams = 0;
-    s->view.is_capturing = s->is_capturing;
-    s->view.limit_bytes = s->limit_bytes[device];
-    s->view.device_bytes = s->total_bytes[device];
-    if (s->has_stats) {
-        s->stats_before = s->stats[device];
-        s->view.stats = &s->stats[device];
-        s->view.reserved_at_start = s->reserved_at_start[device];
+    s->view.is_capturing = s->captures.is_under_way;
+    s->view.limit_bytes = s->limits.bytes[device];
+    s->view.device_bytes = s->limits.total[device];
+    if (s->figures.has_stats) {
+        s->figures.before = s->figures.stats[device];
+        s->view.stats = &s->figures.stats[device];
+        s->view.reserved_at_start = s->figures.reserved_at_start[device];
     }
     if (s->runtime.sim) {
-        s->view.figures = &s->figures[device];
-        s->view.untouched = &s->untouched[device];
-        s->view.baseline = &s->baseline[device];
+        s->view.figures = &s->figures.now[device];
+        s->view.untouched = &s->figures.untouched[device];
+        s->view.baseline = &s->figures.baseline[device];
     }
 }
 
 static void read_device(gmd_session *s, int device)
 {
-    if (s->has_stats && !read_stats(s, device)) {
+    if (s->figures.has_stats && !read_stats(s, device)) {
         gmd_outcome_violation(&s->shared->outcome, s->options->known, "accounting",
                               s->request_index, "gmd_get_stats failed after it had worked before");
         s->is_over = true;
@@ -235,17 +234,17 @@ static void read_device(gmd_session *s, int device)
 
 static void show_calls(gmd_session *s)
 {
-    s->view.calls = s->calls;
-    s->view.call_count = s->call_count;
-    s->view.sees_calls = s->runtime.sim && !s->overlap;
+    s->view.calls = s->calls.list;
+    s->view.call_count = s->calls.count;
+    s->view.sees_calls = s->runtime.sim && !s->interleaving.overlap;
 }
 
 void gmd_session_refresh(gmd_session *s)
 {
     show_calls(s);
     int device = s->view.device;
-    s->view.live_count = s->live_count[device];
-    s->view.live_bytes = s->live_bytes[device];
+    s->view.live_count = s->blocks.count[device];
+    s->view.live_bytes = s->blocks.bytes[device];
     s->view.is_busy = overlap_others_inside(s) > 0;
     if (s->view.is_busy) {
         return; /* the allocator may be in the middle of a change, and hold its lock */
@@ -259,48 +258,26 @@ void gmd_session_refresh(gmd_session *s)
         }
     }
     read_device(s, device);
-    if (device == 0 && s->figures[0].physical_bytes > s->peak_reserved) {
-        s->peak_reserved = s->figures[0].physical_bytes;
-    }
+    figures_follow_peak(&s->figures);
     bounds_follow(s);
-}
-
-uint64_t gmd_session_held(const gmd_session *s, int device)
-{
-    const gmd_device_figures *now = &s->figures[device], *was = &s->untouched[device];
-    if (s->has_stats && s->stats[device].reserved_bytes != GMD_STAT_UNKNOWN) {
-        return s->stats[device].reserved_bytes;
-    }
-    return now->allocated_bytes + now->mapped_bytes - was->allocated_bytes - was->mapped_bytes;
-}
-
-static uint64_t left_of(uint64_t bound, uint64_t taken)
-{
-    return bound > taken ? bound - taken : 0;
 }
 
 uint64_t gmd_session_room(const gmd_session *s, int device)
 {
-    if (!s->runtime.sim || s->limit_is_unknown[device]) {
-        return GMD_STAT_UNKNOWN;
-    }
-    const gmd_device_figures *now = &s->figures[device];
-    uint64_t memory = now->capacity_bytes < s->budget_bytes[device] ? now->capacity_bytes
-                                                                    : s->budget_bytes[device];
-    uint64_t by_device = left_of(memory, now->physical_bytes);
-    uint64_t by_limit = left_of(s->limit_bytes[device], gmd_session_held(s, device));
-    return by_limit < by_device ? by_limit : by_device;
+    return s->runtime.sim ? limits_room(&s->limits, device, &s->figures.now[device],
+                                        figures_held(&s->figures, device))
+                          : GMD_STAT_UNKNOWN;
 }
 
 void gmd_session_judge(gmd_session *s)
 {
     show_calls(s);
-    s->view.misuses = s->misuses;
-    s->view.misuse_count = s->misuse_count;
+    s->view.misuses = s->calls.misuses;
+    s->view.misuse_count = s->calls.misuse_count;
     gmd_session_judge_sights(s);
     gmd_judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
-    s->misuse_count = 0;
-    if (s->runtime.sim && s->thread_after.last_error && s->view.thread_after) {
+    call_list_judged(&s->calls);
+    if (s->runtime.sim && s->report.thread_after.last_error && s->view.thread_after) {
         s->runtime.cudaGetLastError(); /* an excused one: the next request begins without it */
     }
 }

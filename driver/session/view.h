@@ -16,9 +16,7 @@ void gmd_session_begin(gmd_session *session);
 void gmd_session_look_at(gmd_session *session, int device);
 /* Reads again what the request may have changed. */
 void gmd_session_refresh(gmd_session *session);
-/* Of what was read last: bytes that the allocator holds, and what its limit and the device leave
- * (GMD_STAT_UNKNOWN on a real device). */
-uint64_t gmd_session_held(const gmd_session *session, int device);
+/* Of what was read last: what the limit and the device leave; GMD_STAT_UNKNOWN on a real device. */
 uint64_t gmd_session_room(const gmd_session *session, int device);
 /* Asks the oracles about the request that was carried out, or about the end. */
 void gmd_session_judge(gmd_session *session);

@@ -7,8 +7,8 @@ enum { AT_FIRST = 8, FIRST_INTERVAL = 1024 };
 
 static bool is_due(gmd_session *s)
 {
-    gmd_misuses_made *made = &s->wrong_frees;
-    if (!s->judge.listener_count[GMD_HOOK_AFTER_WRONG_FREE] || s->overlap ||
+    wrong_free_counts *made = &s->wrong_frees;
+    if (!s->judge.listener_count[GMD_HOOK_AFTER_WRONG_FREE] || s->interleaving.overlap ||
         s->options->is_compared) {
         return false;
     }
@@ -32,10 +32,10 @@ static bool is_backed(const gmd_session *s, const gmd_live_block *b)
 
 static const gmd_live_block *find_live(const gmd_session *s, int device)
 {
-    for (uint32_t id = 0; id < s->block_end; id++) {
-        const gmd_live_block *b = &s->blocks[id].live;
-        if (b->address && b->device == device && b->bytes > 1 && is_backed(s, b)) {
-            return b;
+    const session_block *b = NULL;
+    for (uint32_t id = 0; (b = blocks_next(&s->blocks, &id)) != NULL;) {
+        if (b->live.device == device && b->live.bytes > 1 && is_backed(s, &b->live)) {
+            return &b->live;
         }
     }
     return NULL;
@@ -68,13 +68,13 @@ static void make(gmd_session *s, const gmd_live_block *freed, const gmd_wrong_fr
     gmd_streams_find(&s->streams, freed->device, freed->stream, &stream);
     s->shared->wrong_free = *f;
     atomic_store(&s->shared->is_freeing_wrongly, 1);
-    bool is_silent = !s->is_muted && gmd_mute_begin(&s->mute);
+    bool is_silent = !s->muting.is_needless && gmd_mute_begin(&s->muting.mute);
     gmd_call_frame frame;
     enter_allocator(s, &frame);
     s->subject.free((void *)(uintptr_t)f->address, (size_t)f->bytes, freed->device, stream);
     leave_allocator(s, &frame);
     if (is_silent) {
-        gmd_mute_end(&s->mute);
+        gmd_mute_end(&s->muting.mute);
     }
     atomic_store(&s->shared->is_freeing_wrongly, 0);
 }
@@ -86,14 +86,14 @@ void session_free_wrongly(gmd_session *s, const gmd_live_block *freed)
     }
     gmd_wrong_free f = choose(s, freed);
     gmd_session_look_at(s, freed->device);
-    s->call_count = 0;
+    call_list_begin(&s->calls);
     make(s, freed, &f);
     gmd_session_refresh(s);
     s->view.error_text = NULL; /* it may well complain */
     s->view.wrong_free = &f;
-    s->view.misuses = s->misuses;
-    s->view.misuse_count = s->misuse_count;
+    s->view.misuses = s->calls.misuses;
+    s->view.misuse_count = s->calls.misuse_count;
     gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_WRONG_FREE, &s->view);
     s->view.wrong_free = NULL;
-    s->misuse_count = 0;
+    call_list_judged(&s->calls);
 }
