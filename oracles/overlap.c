@@ -35,7 +35,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     }
     if (!gmd_intervals_insert(live, b->address, end, b->born)) {
         gmd_violation_add(judge, "gmd ran out of host memory after %" PRIu64 " live blocks",
-                          view->live_count);
+                          view->live.count);
     }
 }
 

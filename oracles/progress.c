@@ -1,7 +1,8 @@
 /* progress - no crash, no assertion, no deadlock, no call slower than its budget. Crashes and hangs
  * end the child process in which the requests run, so it is its parent, the driver, that sees them
- * and speaks in this oracle's name (driver/process/isolate.c). What an allocator tells of (gmd_last_error)
- * is judged here: a planted fault may make a request fail in any way but by an assertion. */
+ * and speaks in this oracle's name (driver/process/isolate.c). What an allocator tells of
+ * (gmd_last_error) is judged here: a planted fault may make a request fail in any way but by an
+ * assertion. */
 #include "list.h"
 
 #include <string.h>
@@ -9,10 +10,10 @@
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    const char *text = view->error_text;
-    if (text && (!view->faults_hit || strstr(text, "INTERNAL ASSERT"))) {
+    const char *text = view->thread.error_text;
+    if (text && (!view->faults.hit || strstr(text, "INTERNAL ASSERT"))) {
         gmd_violation_add(judge, "the request failed other than for want of memory%s: %.400s",
-                          view->faults_hit ? " when a planted fault hit" : "", text);
+                          view->faults.hit ? " when a planted fault hit" : "", text);
     }
 }
 

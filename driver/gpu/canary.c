@@ -217,7 +217,7 @@ void gmd_canaries_close(gmd_canaries *c)
 
 /* --- what they found ---------------------------------------------------------------------- */
 
-bool gmd_canary_next(gmd_canaries *c, gmd_canary_finding *finding)
+bool gmd_canary_next(gmd_canaries *c, gmd_canary_hit *finding)
 {
     if (c->read == REPORT_CAPACITY) {
         return false;
@@ -227,7 +227,7 @@ bool gmd_canary_next(gmd_canaries *c, gmd_canary_finding *finding)
         return false;
     }
     c->read++;
-    *finding = (gmd_canary_finding){.ticket = e->ticket, .offset = e->word * 8, .found = e->found};
+    *finding = (gmd_canary_hit){.ticket = e->ticket, .offset = e->word * 8, .found = e->found};
     return true;
 }
 

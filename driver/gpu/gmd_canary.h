@@ -17,11 +17,11 @@
 typedef struct gmd_canaries gmd_canaries;
 
 /* A verification that found something else than the mark. */
-typedef struct gmd_canary_finding {
+typedef struct gmd_canary_hit {
     uint64_t ticket; /* of gmd_canary_verify */
     uint64_t offset; /* bytes from the block's start: where it first differs, as far as was seen */
     uint64_t found;  /* the word there */
-} gmd_canary_finding;
+} gmd_canary_hit;
 
 /* The mark of the block that such a word would be of. */
 uint64_t gmd_canary_mark_of(uint64_t word);
@@ -50,7 +50,7 @@ cudaError_t gmd_canary_read(gmd_canaries *canaries, cudaStream_t stream, uint64_
 
 /* The next finding of work that has run by now; false: none. A verification tells once, however
  * often it runs (in a graph), and of 1024 that found something the first ones are kept. */
-bool gmd_canary_next(gmd_canaries *canaries, gmd_canary_finding *finding);
+bool gmd_canary_next(gmd_canaries *canaries, gmd_canary_hit *finding);
 bool gmd_canaries_are_full(const gmd_canaries *canaries); /* there were more */
 
 /* What was found, read or not; no work may be pending. */

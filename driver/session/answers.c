@@ -51,8 +51,8 @@ static gmd_answer answer_of(const gmd_session *s, const gmd_request *r, bool is_
                     .has_unmapped = has_unmapped(s)};
     gmd_device_range range;
     a.address = r->op == GMD_OP_ALLOC ? blocks_address(&s->blocks, r->block) : 0;
-    if (a.address && s->view.find_range &&
-        s->view.find_range(s->view.device_context, a.address, &range)) {
+    if (a.address && s->view.ask.find_range &&
+        s->view.ask.find_range(s->view.ask.context, a.address, &range)) {
         a.offset = a.address - range.address;
         a.range_size = range.size;
     }

@@ -44,15 +44,15 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
     if (s->view.out_of_memory) {
         s->refusals.last = s->request_index;
         enter_for_question(s);
-        s->view.device_request = s->subject.device_request
-                                     ? s->subject.device_request((size_t)r->bytes)
-                                     : GMD_STAT_UNKNOWN;
+        s->view.limits.device_request = s->subject.device_request
+                                            ? s->subject.device_request((size_t)r->bytes)
+                                            : GMD_STAT_UNKNOWN;
         leave_question();
     }
     check_expectation(s, r, *served == GMD_SERVED);
     if (!memory) {
         gmd_session_refresh(s);
-        s->view.room = gmd_session_room(s, r->device);
+        s->view.limits.room = gmd_session_room(s, r->device);
         if (s->view.out_of_memory) {
             journal_writer_refusal(s, r);
         }
@@ -69,7 +69,7 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
                                             captures_have_graphs(&s->captures, r->device, pool)};
     blocks_add(&s->blocks, b, &served_block);
     s->view.block = &b->live;
-    s->view.clash = s->captures.is_under_way ? gmd_session_capture_clash(s, &b->live) : NULL;
+    s->view.pools.clash = s->captures.is_under_way ? gmd_session_capture_clash(s, &b->live) : NULL;
     gmd_session_refresh(s);
     journal_writer_alloc(s, r, b->live.address);
     if (!s->is_over) {
@@ -112,14 +112,14 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
     if (status != GMD_OK) {
         return status;
     }
-    if (!gmd_uses_take(&s->uses, &b->last_uses, &s->view.uses, &s->view.use_count)) {
+    if (!gmd_uses_take(&s->uses, &b->last_uses, &s->view.uses.list, &s->view.uses.count)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u",
                         b->live.id);
     }
     *freed = b->live;
     s->view.block = freed;
-    s->view.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
-    s->view.recorded_streams = b->uses.recorded;
+    s->view.uses.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
+    s->view.uses.recorded = b->uses.recorded;
     gmd_judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
     blocks_remove(&s->blocks, b);
     journal_writer_free(s, freed);
@@ -128,7 +128,7 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
     leave_allocator(s, &frame);
     gmd_session_refresh(s);
-    journal_writer_freed(s, freed, s->view.recorded_count > 0);
+    journal_writer_freed(s, freed, s->view.uses.recorded_count > 0);
     return GMD_OK;
 }
 

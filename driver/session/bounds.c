@@ -67,6 +67,6 @@ void bounds_follow(gmd_session *session)
     for (uint32_t i = 0; i < o->bound_count; i++) {
         follow(session, &o->bounds[i]);
     }
-    session->view.bounds = o->bounds;
-    session->view.bound_count = o->bound_count;
+    session->view.bounds.list = o->bounds;
+    session->view.bounds.count = o->bound_count;
 }

@@ -173,7 +173,7 @@ gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaS
 
 /* --- what it showed ----------------------------------------------------------------------- */
 
-static gmd_canary_sight sight_of(const canary_table *book, const gmd_canary_finding *f)
+static gmd_canary_finding finding_of(const canary_table *book, const gmd_canary_hit *f)
 {
     const verification *v = &book->verifying[f->ticket % REMEMBERED];
     bool is_remembered = v->ticket == f->ticket;
@@ -183,34 +183,34 @@ static gmd_canary_sight sight_of(const canary_table *book, const gmd_canary_find
                     mark + REMEMBERED > book->last_mark &&
                     gmd_canary_is_written_at(f->found, v->block.address + f->offset,
                                              other->block.address, other->block.bytes);
-    gmd_canary_sight sight = {.offset = f->offset, .found = f->found, .has_other = is_known};
+    gmd_canary_finding finding = {.offset = f->offset, .found = f->found, .has_other = is_known};
     if (is_remembered) {
-        sight.block = v->block;
-        sight.use = (gmd_use){.request = v->request, .ticket = v->ticket, .stream = v->stream};
-        sight.is_captured = v->is_captured;
+        finding.block = v->block;
+        finding.use = (gmd_use){.request = v->request, .ticket = v->ticket, .stream = v->stream};
+        finding.is_captured = v->is_captured;
     }
     if (is_known) {
-        sight.other = other->block;
-        sight.other_is_captured = other->is_captured;
+        finding.other = other->block;
+        finding.other_is_captured = other->is_captured;
     }
-    return sight;
+    return finding;
 }
 
 /* One that is no known defect is enough: what else is found may be its consequence. */
-void gmd_session_judge_sights(gmd_session *s)
+void gmd_session_judge_canaries(gmd_session *s)
 {
-    gmd_canary_finding found;
+    gmd_canary_hit found;
     while (s->canaries.table && !s->shared->outcome.violation_count &&
            gmd_canary_next(s->canaries.table->kernels, &found)) {
-        gmd_canary_sight sight = sight_of(s->canaries.table, &found);
-        s->view.sight = &sight;
-        gmd_judge_ask(&s->judge, GMD_HOOK_ON_SIGHT, &s->view);
-        s->view.sight = NULL;
+        gmd_canary_finding finding = finding_of(s->canaries.table, &found);
+        s->view.canaries.finding = &finding;
+        gmd_judge_ask(&s->judge, GMD_HOOK_ON_CANARY_FINDING, &s->view);
+        s->view.canaries.finding = NULL;
     }
 }
 
 /* The device is idle. */
-void gmd_session_forget_sights(gmd_session *s)
+void gmd_session_forget_canaries(gmd_session *s)
 {
     if (!s->canaries.table) {
         return;

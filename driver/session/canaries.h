@@ -26,7 +26,7 @@ gmd_status gmd_session_verify_last(gmd_session *session, const session_block *bl
                                    cudaStream_t stream, gmd_error *error);
 /* Asks the oracles about all that kernels have found by now; and begins anew at the end of a run,
  * with nothing pending. */
-void gmd_session_judge_sights(gmd_session *session);
-void gmd_session_forget_sights(gmd_session *session);
+void gmd_session_judge_canaries(gmd_session *session);
+void gmd_session_forget_canaries(gmd_session *session);
 
 #endif

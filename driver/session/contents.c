@@ -44,8 +44,8 @@ static const gmd_live_block *find_marked(const gmd_session *s, uint64_t mark)
  * fault. */
 static bool is_own_work_over(const gmd_session *s, const gmd_live_block *b)
 {
-    for (size_t i = 0; i < s->view.use_count; i++) {
-        const gmd_use *use = &s->view.uses[i];
+    for (size_t i = 0; i < s->view.uses.count; i++) {
+        const gmd_use *use = &s->view.uses.list[i];
         if (use->stream == b->stream && s->runtime.sim->gmd_sim_is_complete((gmd_sim_point){
                                             .stream = use->place, .ticket = use->ticket})) {
             return true;

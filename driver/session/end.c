@@ -124,7 +124,8 @@ static uint64_t hash_blocks(const gmd_session *s, uint64_t hash)
     for (uint32_t id = 0; (block = blocks_next(&s->blocks, &id)) != NULL;) {
         const gmd_live_block *b = &block->live;
         gmd_device_range range = {0};
-        if (s->view.find_range && s->view.find_range(s->view.device_context, b->address, &range)) {
+        if (s->view.ask.find_range &&
+            s->view.ask.find_range(s->view.ask.context, b->address, &range)) {
             hash = mix(hash, b->bytes);
             hash = mix(hash, b->stream);
             hash = mix(hash, b->address - range.address);
@@ -189,7 +190,7 @@ void gmd_session_finish(gmd_session *session)
     }
     if (!session->is_over) {
         judge_the_end(session);
-        gmd_session_forget_sights(session);
+        gmd_session_forget_canaries(session);
         note_free_memory(session);
     }
     if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */

@@ -50,11 +50,12 @@ static void put_back(gmd_session *session, const gmd_call_frame *frame)
     session->figures.before = frame->stats_before;
     session->request_index = frame->request_index;
     session->view.is_overlapped = frame->view.is_overlapped || in->was_overlapped[this_thread];
-    session->view.uses = NULL; /* another thread's free may have taken their place */
-    session->view.use_count = 0;
+    session->view.uses.list = NULL; /* another thread's free may have taken their place */
+    session->view.uses.count = 0;
     if (in->faults_hit[this_thread]) {
-        session->view.faults_hit += in->faults_hit[this_thread];
-        memcpy(session->view.faulted, in->faulted[this_thread], sizeof session->view.faulted);
+        session->view.faults.hit += in->faults_hit[this_thread];
+        memcpy(session->view.faults.functions, in->faulted[this_thread],
+               sizeof session->view.faults.functions);
         memset(in->faulted[this_thread], 0, sizeof in->faulted[this_thread]);
         in->faults_hit[this_thread] = 0;
     }
@@ -78,8 +79,8 @@ void frames_note_fault(gmd_session *s, const char *function)
         s->interleaving.overlap->faults_hit[this_thread]++;
         list_faulted(s->interleaving.overlap->faulted[this_thread], function);
     } else {
-        s->view.faults_hit++;
-        list_faulted(s->view.faulted, function);
+        s->view.faults.hit++;
+        list_faulted(s->view.faults.functions, function);
     }
 }
 
@@ -157,14 +158,14 @@ void leave_allocator(gmd_session *s, const gmd_call_frame *frame)
     }
     s->report.thread_before = frame->thread_before;
     look_at_thread(s, &s->report.thread_after);
-    s->view.thread_before = &s->report.thread_before;
-    s->view.thread_after = &s->report.thread_after;
+    s->view.thread.before = &s->report.thread_before;
+    s->view.thread.after = &s->report.thread_after;
     const char *said = s->subject.last_error ? s->subject.last_error() : NULL;
     gmd_self_deadlock_leave();
     if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
         snprintf(s->report.error_text, sizeof s->report.error_text, "%s", said);
     }
-    s->view.error_text = said ? s->report.error_text : NULL;
+    s->view.thread.error_text = said ? s->report.error_text : NULL;
 }
 
 /* Between the requests of interleaved threads, too, when none of them is in the allocator. */

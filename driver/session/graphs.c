@@ -232,7 +232,7 @@ static void note_failure(gmd_session *s, cudaError_t result)
 {
     s->runtime.cudaGetLastError();
     if (!s->runtime.sim && !s->captures.is_spoilt && result != cudaErrorStreamCaptureWrongThread) {
-        s->view.pool_failure =
+        s->view.pools.failure =
             "the capture has failed: the allocator made a call that CUDA forbids "
             "while a stream is captured";
     }
@@ -297,8 +297,8 @@ gmd_status gmd_session_launch(gmd_session *s, const gmd_request *r, cudaStream_t
     g->is_launched = true;
     status = gmd_streams_leave(&s->streams, previous, error);
     s->has_used = true;
-    s->view.accesses = g->accesses;
-    s->view.access_count = g->count;
+    s->view.pools.accesses = g->accesses;
+    s->view.pools.access_count = g->count;
     return status != GMD_OK ? status : told(s, result, "launch: cudaGraphLaunch", error);
 }
 

@@ -83,7 +83,7 @@ static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
     book->open[r->device] = 0;
     book->holders[r->device][r->pool]--;
     book->capturing = r->op == GMD_OP_BEGIN_CAPTURE ? 0 : book->capturing;
-    if (!s->view.faults_hit) {
+    if (!s->view.faults.hit) {
         session_note(s, "the allocator refused a private pool on device %d", r->device);
     }
     return false;
@@ -97,7 +97,7 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
     const gmd_pool_book *book = &s->pools.book;
     gmd_status status = GMD_OK;
     const char *failure;
-    s->view.pool = s->pools.serials[r->device][r->pool];
+    s->view.pools.serial = s->pools.serials[r->device][r->pool];
     switch (r->op) {
     case GMD_OP_BEGIN_POOL:
         do_begin(s, r, stream);
@@ -107,18 +107,18 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
     case GMD_OP_END_CAPTURE:
         status = gmd_session_end_capture(s, error);
         failure = end(s, r->device, r->pool);
-        s->view.pool_failure = failure ? failure : s->view.pool_failure;
+        s->view.pools.failure = failure ? failure : s->view.pools.failure;
         return status;
     case GMD_OP_END_POOL:
-        s->view.pool_failure = end(s, r->device, r->pool);
+        s->view.pools.failure = end(s, r->device, r->pool);
         return GMD_OK;
     case GMD_OP_LAUNCH:
         return gmd_session_launch(s, r, stream, error);
     default:
         status = gmd_session_destroy_graphs(s, r->device, r->pool, book->graphs[r->device][r->pool],
                                             error);
-        s->view.pool_failure = release(s, r->device, r->pool);
-        s->view.pool_is_let_go = !book->holders[r->device][r->pool];
+        s->view.pools.failure = release(s, r->device, r->pool);
+        s->view.pools.is_let_go = !book->holders[r->device][r->pool];
         return status;
     }
 }

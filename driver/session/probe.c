@@ -37,8 +37,8 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     enter_allocator(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
     leave_allocator(s, &frame);
-    if (s->view.error_text) {
-        snprintf(out->error, sizeof out->error, "%s", s->view.error_text);
+    if (s->view.thread.error_text) {
+        snprintf(out->error, sizeof out->error, "%s", s->view.thread.error_text);
     }
     if (memory) {
         s->subject.free(memory, (size_t)r->bytes, r->device, stream);
@@ -216,9 +216,9 @@ static void ask_in_place_and_end(gmd_session *s, const gmd_request *r)
 /* Neither the limit nor the device is full of what is live. */
 static bool is_doubtful(const gmd_session *s, const gmd_request *r)
 {
-    uint64_t bound = s->view.limit_bytes, live = s->blocks.bytes[r->device];
-    if (s->view.device_bytes && s->view.device_bytes < bound) {
-        bound = s->view.device_bytes;
+    uint64_t bound = s->view.limits.bytes, live = s->blocks.bytes[r->device];
+    if (s->view.limits.device_bytes && s->view.limits.device_bytes < bound) {
+        bound = s->view.limits.device_bytes;
     }
     return live <= bound && r->bytes <= bound - live;
 }
@@ -251,10 +251,10 @@ void session_probe(gmd_session *s, const gmd_request *r)
     s->refusals.asked++;
     s->refusals.last_asked = s->request_index;
     gmd_refusal refusal;
-    const char *said = s->view.error_text;
+    const char *said = s->view.thread.error_text;
     bool is_answered =
         s->runtime.sim ? ask_in_a_child(s, r, frees_all, &refusal) : ask_in_place(s, r, &refusal);
-    s->view.error_text = said;
+    s->view.thread.error_text = said;
     if (is_answered) {
         s->view.refusal = &refusal;
         gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);

@@ -51,13 +51,13 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
     enter_allocator(s, &frame);
     s->subject.set_memory_fraction(fraction, r->device);
     leave_allocator(s, &frame);
-    if (s->view.faults_hit) { /* the allocator may have kept its earlier limit */
+    if (s->view.faults.hit) { /* the allocator may have kept its earlier limit */
         limits_set_unknown(&s->limits, r->device);
     } else {
         limits_set(&s->limits, r->device,
                    (uint64_t)(fraction * (double)s->limits.total[r->device]));
     }
-    s->view.limit_bytes = s->limits.bytes[r->device];
+    s->view.limits.bytes = s->limits.bytes[r->device];
 }
 
 /* Work on a destroyed stream can no longer be ordered before a free: a block that is live on it, or

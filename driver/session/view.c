@@ -138,34 +138,34 @@ void gmd_session_view_open(gmd_session *s)
     }
     unsigned promises =
         gmd_promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);
-    s->view = (gmd_view){.promises = promises,
-                         .promised_alignment =
+    s->view = (gmd_view){.allocator.promises = promises,
+                         .allocator.promised_alignment =
                              gmd_promised_alignment(promises, s->subject.promised_alignment),
-                         .is_reference = strcmp(s->options->allocator, "reference") == 0,
-                         .no_second_run = s->shared->no_second_run,
-                         .exports_pools = s->subject.begin_pool != NULL,
-                         .knows_requests = s->workload->trace && s->workload->trace->count,
-                         .has_pool_requests = has_pool_requests(s),
-                         .walk = s->subject.walk ? walk : NULL,
-                         .each_live = each_live,
-                         .can_empty_cache = s->subject.empty_cache != NULL,
-                         .device_context = s,
-                         .stats = s->figures.has_stats ? &s->figures.stats[0] : NULL,
-                         .stats_before = s->figures.has_stats ? &s->figures.before : NULL,
-                         .stats_failed = s->subject.get_stats && !s->figures.has_stats,
-                         .has_canaries = s->canaries.table != NULL,
-                         .no_canaries = s->canaries.reason,
-                         .limit_bytes = s->limits.bytes[0],
-                         .device_bytes = s->limits.total[0]};
+                         .allocator.is_reference = strcmp(s->options->allocator, "reference") == 0,
+                         .workload.no_second_run = s->shared->no_second_run,
+                         .allocator.exports_pools = s->subject.begin_pool != NULL,
+                         .workload.knows_requests = s->workload->trace && s->workload->trace->count,
+                         .workload.has_pool_requests = has_pool_requests(s),
+                         .ask.walk = s->subject.walk ? walk : NULL,
+                         .ask.each_live = each_live,
+                         .allocator.can_empty_cache = s->subject.empty_cache != NULL,
+                         .ask.context = s,
+                         .stats.now = s->figures.has_stats ? &s->figures.stats[0] : NULL,
+                         .stats.before = s->figures.has_stats ? &s->figures.before : NULL,
+                         .stats.has_failed = s->subject.get_stats && !s->figures.has_stats,
+                         .canaries.are_there = s->canaries.table != NULL,
+                         .canaries.reason = s->canaries.reason,
+                         .limits.bytes = s->limits.bytes[0],
+                         .limits.device_bytes = s->limits.total[0]};
     if (s->runtime.sim) {
-        s->view.figures = &s->figures.now[0];
-        s->view.untouched = &s->figures.untouched[0];
-        s->view.baseline = &s->figures.baseline[0];
-        s->view.find_range = find_range;
-        s->view.is_backed = is_backed;
-        s->view.is_ordered = is_ordered;
-        s->view.is_known = is_known;
-        s->view.read_contents = gmd_session_read_contents;
+        s->view.figures.now = &s->figures.now[0];
+        s->view.figures.untouched = &s->figures.untouched[0];
+        s->view.figures.baseline = &s->figures.baseline[0];
+        s->view.ask.find_range = find_range;
+        s->view.ask.is_backed = is_backed;
+        s->view.ask.is_ordered = is_ordered;
+        s->view.ask.is_known = is_known;
+        s->view.ask.read_contents = gmd_session_read_contents;
     }
     s->calls.memory_calls = 0; /* what it did while it was loaded is not part of the run */
 }
@@ -180,45 +180,45 @@ gmd_status gmd_session_open_judge(gmd_session *s, gmd_error *error)
 void gmd_session_begin(gmd_session *s)
 {
     call_list_begin(&s->calls);
-    s->view.faults_hit = 0;
-    memset(s->view.faulted, 0, sizeof s->view.faulted);
-    s->view.thread_before = NULL;
-    s->view.thread_after = NULL;
-    s->view.error_text = NULL;
+    s->view.faults.hit = 0;
+    memset(s->view.faults.functions, 0, sizeof s->view.faults.functions);
+    s->view.thread.before = NULL;
+    s->view.thread.after = NULL;
+    s->view.thread.error_text = NULL;
     s->view.refusal = NULL;
-    s->view.pool_failure = NULL;
-    s->view.pool_is_let_go = false;
-    s->view.clash = NULL;
-    s->view.accesses = NULL;
-    s->view.access_count = 0;
-    s->view.device_request = GMD_STAT_UNKNOWN;
-    s->view.room = GMD_STAT_UNKNOWN;
+    s->view.pools.failure = NULL;
+    s->view.pools.is_let_go = false;
+    s->view.pools.clash = NULL;
+    s->view.pools.accesses = NULL;
+    s->view.pools.access_count = 0;
+    s->view.limits.device_request = GMD_STAT_UNKNOWN;
+    s->view.limits.room = GMD_STAT_UNKNOWN;
 }
 
 void gmd_session_look_at(gmd_session *s, int device)
 {
     s->view.device = device;
     s->view.is_busy = overlap_others_inside(s) > 0;
-    s->view.live_count = s->blocks.count[device];
-    s->view.live_bytes = s->blocks.bytes[device];
+    s->view.live.count = s->blocks.count[device];
+    s->view.live.bytes = s->blocks.bytes[device];
     s->view.block = NULL;
     s->view.out_of_memory = false;
-    s->view.uses = NULL;
-    s->view.use_count = 0;
-    s->view.recorded_count = 0;
-    s->view.recorded_streams = 0;
-    s->view.is_capturing = s->captures.is_under_way;
-    s->view.limit_bytes = s->limits.bytes[device];
-    s->view.device_bytes = s->limits.total[device];
+    s->view.uses.list = NULL;
+    s->view.uses.count = 0;
+    s->view.uses.recorded_count = 0;
+    s->view.uses.recorded = 0;
+    s->view.pools.is_capturing = s->captures.is_under_way;
+    s->view.limits.bytes = s->limits.bytes[device];
+    s->view.limits.device_bytes = s->limits.total[device];
     if (s->figures.has_stats) {
         s->figures.before = s->figures.stats[device];
-        s->view.stats = &s->figures.stats[device];
-        s->view.reserved_at_start = s->figures.reserved_at_start[device];
+        s->view.stats.now = &s->figures.stats[device];
+        s->view.stats.reserved_at_start = s->figures.reserved_at_start[device];
     }
     if (s->runtime.sim) {
-        s->view.figures = &s->figures.now[device];
-        s->view.untouched = &s->figures.untouched[device];
-        s->view.baseline = &s->figures.baseline[device];
+        s->view.figures.now = &s->figures.now[device];
+        s->view.figures.untouched = &s->figures.untouched[device];
+        s->view.figures.baseline = &s->figures.baseline[device];
     }
 }
 
@@ -234,17 +234,17 @@ static void read_device(gmd_session *s, int device)
 
 static void show_calls(gmd_session *s)
 {
-    s->view.calls = s->calls.list;
-    s->view.call_count = s->calls.count;
-    s->view.sees_calls = s->runtime.sim && !s->interleaving.overlap;
+    s->view.calls.list = s->calls.list;
+    s->view.calls.count = s->calls.count;
+    s->view.calls.are_all = s->runtime.sim && !s->interleaving.overlap;
 }
 
 void gmd_session_refresh(gmd_session *s)
 {
     show_calls(s);
     int device = s->view.device;
-    s->view.live_count = s->blocks.count[device];
-    s->view.live_bytes = s->blocks.bytes[device];
+    s->view.live.count = s->blocks.count[device];
+    s->view.live.bytes = s->blocks.bytes[device];
     s->view.is_busy = overlap_others_inside(s) > 0;
     if (s->view.is_busy) {
         return; /* the allocator may be in the middle of a change, and hold its lock */
@@ -272,12 +272,12 @@ uint64_t gmd_session_room(const gmd_session *s, int device)
 void gmd_session_judge(gmd_session *s)
 {
     show_calls(s);
-    s->view.misuses = s->calls.misuses;
-    s->view.misuse_count = s->calls.misuse_count;
-    gmd_session_judge_sights(s);
+    s->view.calls.misuses = s->calls.misuses;
+    s->view.calls.misuse_count = s->calls.misuse_count;
+    gmd_session_judge_canaries(s);
     gmd_judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
     call_list_judged(&s->calls);
-    if (s->runtime.sim && s->report.thread_after.last_error && s->view.thread_after) {
+    if (s->runtime.sim && s->report.thread_after.last_error && s->view.thread.after) {
         s->runtime.cudaGetLastError(); /* an excused one: the next request begins without it */
     }
 }

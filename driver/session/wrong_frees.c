@@ -26,8 +26,8 @@ static bool is_due(gmd_session *s)
 static bool is_backed(const gmd_session *s, const gmd_live_block *b)
 {
     uint64_t bad = 0;
-    return !s->view.is_backed ||
-           s->view.is_backed(s->view.device_context, b->address, b->bytes, b->device, &bad);
+    return !s->view.ask.is_backed ||
+           s->view.ask.is_backed(s->view.ask.context, b->address, b->bytes, b->device, &bad);
 }
 
 static const gmd_live_block *find_live(const gmd_session *s, int device)
@@ -89,10 +89,10 @@ void session_free_wrongly(gmd_session *s, const gmd_live_block *freed)
     call_list_begin(&s->calls);
     make(s, freed, &f);
     gmd_session_refresh(s);
-    s->view.error_text = NULL; /* it may well complain */
+    s->view.thread.error_text = NULL; /* it may well complain */
     s->view.wrong_free = &f;
-    s->view.misuses = s->calls.misuses;
-    s->view.misuse_count = s->calls.misuse_count;
+    s->view.calls.misuses = s->calls.misuses;
+    s->view.calls.misuse_count = s->calls.misuse_count;
     gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_WRONG_FREE, &s->view);
     s->view.wrong_free = NULL;
     call_list_judged(&s->calls);

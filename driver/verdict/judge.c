@@ -89,7 +89,7 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
     gmd_hook_fn *const hooks[GMD_HOOK_COUNT] = {
         [GMD_HOOK_AFTER_ALLOC] = oracle->after_alloc,
         [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
-        [GMD_HOOK_ON_SIGHT] = oracle->on_sight,
+        [GMD_HOOK_ON_CANARY_FINDING] = oracle->on_canary_finding,
         [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
         [GMD_HOOK_AFTER_REFUSAL] = oracle->after_refusal,
         [GMD_HOOK_AFTER_WRONG_FREE] = oracle->after_wrong_free,
@@ -124,7 +124,8 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
         if (reason) {
             snprintf(result->reason, sizeof result->reason, "%s", reason);
         }
-        bool is_idle = oracle->needs_pools && view->knows_requests && !view->has_pool_requests;
+        bool is_idle = oracle->needs_pools && view->workload.knows_requests &&
+                       !view->workload.has_pool_requests;
         bool is_asked = !reason && !is_idle;
         if (is_asked && oracle->create && !(judge->states[i] = oracle->create())) {
             return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s", oracle->name);

@@ -113,14 +113,14 @@ static uint64_t difference(uint64_t a, uint64_t b)
 /* Bytes count by factors of four, so that a class is not left with every small block. */
 static void note_fullness(gmd_features *f, const gmd_view *v)
 {
-    const gmd_stats *s = v->stats;
-    uint64_t held = s ? s->reserved_bytes : v->figures ? v->figures->physical_bytes : 0;
-    uint64_t taken = s ? s->active_bytes : v->live_bytes;
+    const gmd_stats *s = v->stats.now;
+    uint64_t held = s ? s->reserved_bytes : v->figures.now ? v->figures.now->physical_bytes : 0;
+    uint64_t taken = s ? s->active_bytes : v->live.bytes;
     uint32_t cached = class_of(difference(held, taken)) / 2;
     uint64_t segments = s && s->segment_count != GMD_STAT_UNKNOWN ? s->segment_count : 0;
     uint32_t split = s ? class_of(difference(s->inactive_split_bytes, 0)) / 2 : 0;
     gmd_features_add(f, FAMILY_FULLNESS, mix(cached, class_of(segments)));
-    gmd_features_add(f, FAMILY_FULLNESS, mix(mix(split, 99), class_of(v->live_count)));
+    gmd_features_add(f, FAMILY_FULLNESS, mix(mix(split, 99), class_of(v->live.count)));
     if (s) {
         uint32_t pending = class_of(difference(s->active_bytes, s->allocated_bytes)) / 2;
         gmd_features_add(f, FAMILY_PENDING, mix(pending, mix(v->request->op, cached)));
@@ -129,7 +129,7 @@ static void note_fullness(gmd_features *f, const gmd_view *v)
 
 static void note_refusals(gmd_features *f, const gmd_view *v)
 {
-    const gmd_stats *s = v->stats;
+    const gmd_stats *s = v->stats.now;
     bool has_retried = s && f->has_begun && s->num_alloc_retries != f->retries;
     f->retries = s ? s->num_alloc_retries : 0;
     f->has_begun = true;
@@ -175,8 +175,8 @@ static void note_place(gmd_features *f, const gmd_view *v)
 
 static void note_free(gmd_features *f, const gmd_view *v)
 {
-    uint32_t uses = v->use_count < 4 ? (uint32_t)v->use_count : 4;
-    uint32_t recorded = v->recorded_count < 4 ? v->recorded_count : 4;
+    uint32_t uses = v->uses.count < 4 ? (uint32_t)v->uses.count : 4;
+    uint32_t recorded = v->uses.recorded_count < 4 ? v->uses.recorded_count : 4;
     gmd_features_add(f, FAMILY_USES, uses << 3 | recorded);
     f->freed[f->freed_count++ % GMD_FREED_BLOCKS] = *v->block;
 }
