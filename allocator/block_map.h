@@ -8,6 +8,7 @@
 #define GMD_BLOCK_MAP_H
 
 #include "block.h"
+#include "gmd_hash.h"
 
 typedef uint64_t block_map_slot; /* 0: empty */
 
@@ -23,7 +24,7 @@ typedef struct block_map {
 
 static inline uint64_t block_map_hash(uint64_t address)
 {
-    return (address >> 9) * 0x9e3779b97f4a7c15u; /* blocks are multiples of 512 B */
+    return gmd_hash_number(address >> 9); /* blocks are multiples of 512 B */
 }
 
 static inline uint64_t block_map_tag(uint64_t hash) /* in its place in a slot */

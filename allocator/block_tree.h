@@ -7,12 +7,13 @@
 #define GMD_BLOCK_TREE_H
 
 #include "block.h"
+#include "gmd_hash.h"
 
 typedef enum block_order { BY_SIZE, BY_ADDRESS } block_order; /* by size, then by address */
 
 static inline uint32_t block_tree_priority(const block *b)
 {
-    return (uint32_t)(b->address * 0x9e3779b97f4a7c15u >> 32);
+    return (uint32_t)(gmd_hash_number(b->address) >> 32);
 }
 
 /* Two blocks never share an address, so hash ties between different addresses need a rule too. */

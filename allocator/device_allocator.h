@@ -8,6 +8,7 @@
 #define GMD_DEVICE_ALLOCATOR_H
 
 #include "gmd_allocator.h"
+#include "gmd_hash.h"
 #include "heap.h"
 #include "history.h"
 #include "pending.h"
@@ -93,7 +94,7 @@ heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream);
 
 static inline uint32_t device_heap_slot(cudaStream_t stream, uint32_t way)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u;
+    uint64_t hash = gmd_hash_pointer(stream);
     return (uint32_t)((hash >> 56) + way) % HEAP_CACHE_SIZE;
 }
 

@@ -2,6 +2,7 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
+#include "gmd_min.h"
 #include "history.h"
 #include "segments.h"
 #include "virtual_memory.h"
@@ -128,17 +129,12 @@ static bool map_front(device_allocator *d, free_set *set, block *b, uint64_t siz
     return true;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Memory that has to be mapped so that `size` bytes from b on have some. */
 static uint64_t missing_bytes(const block *b, uint64_t size)
 {
     uint64_t missing = 0;
     for (; size && b; b = b->next) {
-        uint64_t part = lesser(size, b->size);
+        uint64_t part = gmd_min(size, b->size);
         const segment *s = block_detail_seen(b)->expandable;
         missing += block_is_unmapped(b) ? pages_for(s, part) * s->page_bytes : 0;
         size -= part;
@@ -192,7 +188,7 @@ block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
         return NULL;
     }
     b = b ? b : reserve_addresses(d, set, size);
-    if (!b || (block_is_unmapped(b) && !map_front(d, set, b, lesser(b->size, size)))) {
+    if (!b || (block_is_unmapped(b) && !map_front(d, set, b, gmd_min(b->size, size)))) {
         if (b) {
             release_if_empty(d, block_detail_of(b)->expandable);
         }
@@ -200,7 +196,7 @@ block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
     }
     while (b->size < size) { /* what follows is unmapped: free neighbours are merged */
         block *next = b->next;
-        if (!next || !map_front(d, set, next, lesser(next->size, size - b->size))) {
+        if (!next || !map_front(d, set, next, gmd_min(next->size, size - b->size))) {
             return NULL;
         }
         b = next;

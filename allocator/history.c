@@ -3,6 +3,7 @@
 #include "device_allocator.h"
 
 #include "gmd_grow.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,14 +140,9 @@ void history_note_snapshot(device_allocator *d, uint64_t active_bytes)
 
 /* --- in one order ------------------------------------------------------------------------- */
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t ring_count(const device_allocator *d, const history_ring *r)
 {
-    return r ? least(least(r->count, r->mask + 1), d->history.max_entries) : 0;
+    return r ? gmd_min(gmd_min(r->count, r->mask + 1), d->history.max_entries) : 0;
 }
 
 /* The order within a ring is certain; a reading of the clock may be a few ns early. */
@@ -240,7 +236,7 @@ static bool sort_latest(const device_allocator *d, history_event **events, size_
     if (!sort(events, *count)) {
         return false;
     }
-    size_t kept = least(*count, d->history.max_entries);
+    size_t kept = gmd_min(*count, d->history.max_entries);
     memmove(*events, *events + (*count - kept), kept * sizeof **events);
     *count = kept;
     return true;

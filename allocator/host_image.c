@@ -1,4 +1,5 @@
 #include "host_image.h"
+#include "gmd_min.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -8,11 +9,6 @@
 #include <sys/mman.h>
 
 #define MIB ((uint64_t)1 << 20)
-
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* The number after `name` at the beginning of a line of the file. */
 static bool read_number(const char *path, const char *name, uint64_t *number)
@@ -59,7 +55,7 @@ gmd_status host_image_open(host_image *image, uint64_t bytes, gmd_error *error)
     if (!bytes) {
         return GMD_OK;
     }
-    uint64_t available = lesser(available_in_system(), available_in_group());
+    uint64_t available = gmd_min(available_in_system(), available_in_group());
     void *data = bytes > available ? MAP_FAILED
                                    : mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,7 @@
 #include "snapshot.h"
 
 #include "device_state.h"
+#include "gmd_hash.h"
 #include "snapshot_file.h"
 
 #include <stdlib.h>
@@ -22,7 +23,7 @@ typedef struct writer {
 /* Where a return address is, or would go. */
 static written_code *find_code(written_code *codes, size_t mask, const void *code)
 {
-    size_t at = ((uintptr_t)code * 0x9e3779b97f4a7c15u >> 32) & mask;
+    size_t at = (gmd_hash_pointer(code) >> 32) & mask;
     while (codes[at].code && codes[at].code != code) {
         at = (at + 1) & mask;
     }

@@ -1,4 +1,5 @@
 #include "stacks.h"
+#include "gmd_hash.h"
 
 #include <execinfo.h>
 #include <pthread.h>
@@ -44,11 +45,11 @@ static uint64_t hash_of(const void *data, size_t size, bool is_text)
     uint64_t hash = size * 2 + is_text, word;
     for (; size >= sizeof word; byte += sizeof word, size -= sizeof word) {
         memcpy(&word, byte, sizeof word);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash = gmd_hash_add(hash, word);
         hash ^= hash >> 29;
     }
     for (; size; byte++, size--) {
-        hash = (hash ^ *byte) * 0x9e3779b97f4a7c15u;
+        hash = gmd_hash_add(hash, *byte);
         hash ^= hash >> 29;
     }
     return hash;

@@ -1,4 +1,5 @@
 #include "statistics.h"
+#include "gmd_min.h"
 
 #include <stdio.h>
 
@@ -26,11 +27,6 @@ static uint64_t value_of(const heap_statistics *h, int row, int which)
                            : value_in(h, row, which);
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Where the room for a counted figure ends: at its own ceiling, and where what is active, which is
  * more by what is pending, comes to its ceiling. */
 static void set_end(heap_statistics *h, int row, int which)
@@ -39,7 +35,7 @@ static void set_end(heap_statistics *h, int row, int which)
     int active = FIGURE_ACTIVE + which;
     if (active < HEAP_FIGURE_COUNT) {
         uint64_t pending = value_of(h, row, active) - value_of(h, row, which);
-        end = lesser(end, h->shares[row][active].ceiling - pending);
+        end = gmd_min(end, h->shares[row][active].ceiling - pending);
     }
     *(row == POOL_ALL ? &h->ends[which] : &h->counts[row][which].end) = end;
 }
@@ -196,7 +192,7 @@ static void share_out(statistics *s, const heap_statistics *asking, int row, int
         uint64_t value = value_of(h, row, which);
         sum += (double)(h->shares[row][which].high - value) * part;
         uint64_t share =
-            all <= left ? h->shares[row][which].high - value : lesser((uint64_t)sum, left) - given;
+            all <= left ? h->shares[row][which].high - value : gmd_min((uint64_t)sum, left) - given;
         given += share;
         h->shares[row][which].ceiling = value + share + extra;
         set_end(h, row, counted(which));

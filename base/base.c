@@ -167,6 +167,12 @@ char *gmd_text_copy(const char *text, size_t length)
     return copy;
 }
 
+const char *gmd_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool gmd_text_ends_with(const char *text, const char *ending)
 {
     size_t length = strlen(text), tail = strlen(ending);

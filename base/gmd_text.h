@@ -9,6 +9,9 @@
  * it reads exactly these bytes, so the source may end with its buffer. */
 char *gmd_text_copy(const char *text, size_t length);
 
+/* The last part of a path: what stands behind its last '/', in `path` itself. */
+const char *gmd_file_name(const char *path);
+
 /* Of a file's name: there is something before the ending. */
 bool gmd_text_ends_with(const char *text, const char *ending);
 

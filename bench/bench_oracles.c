@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "gmd_driver.h"
 #include "gmd_oracle.h"
+#include "gmd_random.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "libraries.h"
@@ -39,12 +40,9 @@ typedef struct configuration {
     double median[2], share[2];
 } configuration;
 
-static uint64_t below(load *l, uint64_t limit) /* splitmix64 */
+static uint64_t below(load *l, uint64_t limit)
 {
-    uint64_t z = l->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (z ^ z >> 31) % limit;
+    return gmd_random_mix(l->random += GMD_HASH_MULTIPLIER) % limit;
 }
 
 /* Half of them up to 64 KiB, a quarter up to 1 MiB, the others up to 24 MiB. */

@@ -2,6 +2,7 @@
 #include "gmd_bench.h"
 
 #include "gmd_report_text.h"
+#include "gmd_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,8 +16,7 @@
 /* A library's path is longer than its column: the file's name says which. */
 static void label_of(const char *spec, char label[LABEL_MAX])
 {
-    const char *slash = strrchr(spec, '/');
-    snprintf(label, LABEL_MAX, "%s", slash ? slash + 1 : spec);
+    snprintf(label, LABEL_MAX, "%s", gmd_file_name(spec));
 }
 
 static const char *format_ns(double ns, char text[40])

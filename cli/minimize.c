@@ -9,6 +9,7 @@
 #include "gmd_known.h"
 #include "gmd_size.h"
 #include "gmd_status_line.h"
+#include "gmd_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -151,8 +152,7 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
                                const gmd_minimized *result, gmd_error *error)
 {
     char path[4200], origin[4300];
-    const char *base = strrchr(a->input, '/');
-    snprintf(origin, sizeof origin, "minimised from %s", base ? base + 1 : a->input);
+    snprintf(origin, sizeof origin, "minimised from %s", gmd_file_name(a->input));
     const char *output = output_of(a, path, sizeof path);
     bool is_stdout = strcmp(output, "-") == 0;
     gmd_status status = is_stdout ? gmd_case_file_write(trace, &result->violation, origin,

@@ -3,6 +3,7 @@
 #include "gmd_file.h"
 #include "gmd_known.h"
 #include "gmd_output.h"
+#include "gmd_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,7 @@
 static void describe(gmd_reproducer *r, char *text, const char *output, const char *allocator,
                      const char *oracle)
 {
-    const char *slash = strrchr(output, '/');
-    r->name = slash ? slash + 1 : output;
+    r->name = gmd_file_name(output);
     gmd_reproducer_read_comments(r, text);
     if (r->oracle && !gmd_oracle_is_named(r->oracle)) {
         r->oracle = r->message = r->origin = r->allocator = NULL; /* a comment of another kind */

@@ -65,8 +65,7 @@ static gmd_status open_notes(const cli_results *results, gmd_run_options *option
 /* How many outcomes before the last are called as it will be: their cases must not be replaced. */
 static uint32_t count_alike(const cli_results *results, const gmd_workload *workload)
 {
-    const char *base = strrchr(workload->name, '/'), *variant = workload->variant;
-    base = base ? base + 1 : workload->name;
+    const char *base = gmd_file_name(workload->name), *variant = workload->variant;
     uint32_t alike = 0;
     for (size_t i = 0; i + 1 < results->count; i++) {
         const gmd_outcome *o = results->items[i];

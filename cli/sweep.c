@@ -5,6 +5,7 @@
 #include "gmd_findings.h"
 #include "gmd_search.h"
 #include "gmd_status_line.h"
+#include "gmd_text.h"
 #include "progress.h"
 
 #include <inttypes.h>
@@ -105,8 +106,7 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
     given.limit_bytes = 0; /* it is a request now, and these are header lines */
     given.conf = NULL;
     given.schedule = given.interleave = NULL;
-    const char *base = strrchr(path, '/');
-    base = base ? base + 1 : path;
+    const char *base = gmd_file_name(path);
     snprintf(origin, sizeof origin, "found by: gmd %s --sweep %s", command, base);
     gmd_runner runner;
     gmd_runner_init(&runner, &given);

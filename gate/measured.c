@@ -3,6 +3,7 @@
 
 #include "gmd_command.h"
 #include "gmd_grow.h"
+#include "gmd_text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -48,18 +49,12 @@ static void name_machine(char *out, size_t size)
     snprintf(out, size, "%s, %ld cores", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* What does not fit is said, and compared all the same where it can be. */
 static void compare_headers(gmd_gate *gate, const char *machine)
 {
     const gmd_baseline *b = &gate->baseline;
     const char *path = gate->options->baseline;
-    if (strcmp(file_name(b->allocator), file_name(gate->run.allocator)) != 0) {
+    if (strcmp(gmd_file_name(b->allocator), gmd_file_name(gate->run.allocator)) != 0) {
         gmd_gate_note_baseline(gate,
                                "%.120s is of the allocator %.80s, and this is %.80s: its figures "
                                "say little about another one",

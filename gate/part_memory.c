@@ -7,6 +7,7 @@
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
+#include "gmd_text.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -199,7 +200,7 @@ static void measure_scenario(gmd_gate *gate, gmd_scenario *scenario)
 /* "histories/resnet50_bs32" of ".../resnet50_bs32.pickle.gz" */
 static void name_history(const char *path, char *name, size_t size)
 {
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char *file = gmd_file_name(path);
     const char *end = strstr(file, ".pickle");
     snprintf(name, size, "histories/%.*s", end ? (int)(end - file) : (int)strlen(file), file);
     for (char *c = name; *c; c++) {

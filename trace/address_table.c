@@ -1,4 +1,5 @@
 #include "address_table.h"
+#include "gmd_hash.h"
 
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ bool address_table_make(address_table *table, size_t entries)
 
 static size_t home_of(const address_table *table, uint64_t address)
 {
-    return (size_t)(address * 0x9e3779b97f4a7c15u >> table->shift);
+    return (size_t)(gmd_hash_number(address) >> table->shift);
 }
 
 bool address_table_put(address_table *table, uint64_t address, uint32_t value)

@@ -22,14 +22,4 @@ typedef struct gmd_pool_book {     /* zero-initialised: there is none */
  * changed. */
 const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *request);
 
-static inline bool gmd_op_is_of_capture(uint8_t op)
-{
-    return op >= GMD_OP_BEGIN_CAPTURE && op <= GMD_OP_LAUNCH;
-}
-
-static inline bool gmd_op_is_on_pool(uint8_t op)
-{
-    return op >= GMD_OP_BEGIN_POOL && op <= GMD_OP_RELEASE_POOL;
-}
-
 #endif

@@ -10,38 +10,13 @@
 #define GMD_TRACE_H
 
 #include "gmd_error.h"
+#include "gmd_request_table.h"
 #include "gmd_schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-typedef enum gmd_op {
-    GMD_OP_ALLOC,       /* block, bytes, stream, device */
-    GMD_OP_FREE,        /* block */
-    GMD_OP_USE,         /* block, stream, duration_ns: work on `stream` that reads and writes it */
-    GMD_OP_RECORD,      /* block, stream: record_stream */
-    GMD_OP_WAIT,        /* stream waits for all that is queued on other_stream now */
-    GMD_OP_SYNC,        /* the host waits for `stream`, or for the device: GMD_ALL_STREAMS */
-    GMD_OP_ADVANCE,     /* duration_ns: the simulated clock moves */
-    GMD_OP_EMPTY_CACHE, /* gmd_empty_cache() */
-    GMD_OP_FRACTION,    /* fraction, device: gmd_set_memory_fraction() */
-    GMD_OP_FAULT,       /* function (name index), count, error: the count-th call from here fails;
-                           with every_later, so do all after it */
-    GMD_OP_DEVICE,      /* device: it becomes the thread's current one */
-    GMD_OP_DESTROY,     /* stream, device: the stream is destroyed; a later use makes a new one */
-    GMD_OP_BUDGET,      /* bytes, device: physical memory beyond that is refused */
-    GMD_OP_BEGIN_POOL,  /* pool, device, stream: its requests, or with GMD_ALL_STREAMS all of the
-                           device, go to the pool */
-    GMD_OP_END_POOL,    /* pool, device: to the default one again */
-    GMD_OP_BEGIN_CAPTURE, /* pool, stream, device: work on the stream becomes a graph, and its
-                             requests go to the pool */
-    GMD_OP_END_CAPTURE,   /* pool, device: the graph is made, and the pool is closed */
-    GMD_OP_LAUNCH,        /* pool, stream, device: the pool's latest graph runs on the stream */
-    GMD_OP_RELEASE_POOL,  /* pool, device: one begin's hold is taken back */
-    GMD_OP_COUNT
-} gmd_op;
 
 /* What the author of a trace demands of an allocation (`expect alloc`, `expect oom`). */
 typedef enum gmd_expect { GMD_EXPECT_ANY, GMD_EXPECT_ALLOC, GMD_EXPECT_OOM } gmd_expect;
@@ -54,29 +29,29 @@ typedef enum gmd_expect { GMD_EXPECT_ANY, GMD_EXPECT_ALLOC, GMD_EXPECT_OOM } gmd
 #define GMD_MAX_POOLS     64
 #define GMD_MAX_TRACE_LEN ((size_t)1 << 28)
 
+/* Which of the fields count is said by the row of its op (gmd_request_table.h). */
 typedef struct gmd_request {
     uint8_t op; /* gmd_op */
     union {
-        uint8_t expect;      /* gmd_expect, ALLOC only */
-        uint8_t every_later; /* FAULT only: 0 or 1 */
+        uint8_t expect;      /* gmd_expect */
+        uint8_t every_later; /* 0 or 1 */
     };
-    uint8_t device;  /* ALLOC, FRACTION, DEVICE, BUDGET, pools, SYNC of the device; for the others
-                        the  block's or stream's */
+    uint8_t device;  /* 0 where there is no such field; where there is a block, its own */
     uint8_t thread;  /* index into gmd_trace.threads; 0 is the main thread */
     uint32_t block;  /* index into gmd_trace.blocks */
     uint32_t stream; /* index into gmd_trace.streams; 0 is the legacy default stream */
     union {
-        uint32_t other_stream; /* WAIT */
-        uint32_t function;     /* FAULT: index into gmd_trace.functions */
-        uint32_t pool;         /* BEGIN_POOL to RELEASE_POOL: index into gmd_trace.pools */
+        uint32_t other_stream;
+        uint32_t function; /* index into gmd_trace.functions */
+        uint32_t pool;     /* index into gmd_trace.pools */
     };
     union {
-        uint64_t bytes;       /* ALLOC, BUDGET */
-        uint64_t duration_ns; /* USE, ADVANCE */
-        double fraction;      /* FRACTION, 0..1 */
+        uint64_t bytes;
+        uint64_t duration_ns;
+        double fraction; /* 0..1 */
         struct {
-            uint32_t count; /* FAULT: 1 is the next call */
-            uint32_t error; /* FAULT: a cudaError_t or CUresult */
+            uint32_t count; /* 1 is the next call */
+            uint32_t error; /* a cudaError_t or CUresult */
         };
     };
     uint32_t line; /* of the source text; 0 where there is none */
@@ -108,7 +83,25 @@ void gmd_trace_free(gmd_trace *trace);
 gmd_status gmd_trace_append(gmd_trace *trace, const gmd_request *request, gmd_error *error);
 
 /* Whether its `stream` is one of the trace's: not so where it means all of the device. */
-bool gmd_request_names_stream(const gmd_request *request);
+static inline bool gmd_request_names_stream(const gmd_request *request)
+{
+    return gmd_op_has_any(request->op, GMD_STREAM_FIELDS) &&
+           (request->stream != GMD_ALL_STREAMS ||
+            !gmd_op_has(request->op, GMD_FIELD_STREAM_OR_ALL));
+}
+
+/* The places of the streams that it names, in the order of its line; how many. */
+static inline size_t gmd_request_streams(gmd_request *request, uint32_t *streams[2])
+{
+    size_t count = 0;
+    if (gmd_request_names_stream(request)) {
+        streams[count++] = &request->stream;
+    }
+    if (gmd_op_has(request->op, GMD_FIELD_OTHER_STREAM)) {
+        streams[count++] = &request->other_stream;
+    }
+    return count;
+}
 
 /* Adds an entry (name may be NULL) and gives its index. */
 gmd_status gmd_names_add(gmd_names *names, const char *name, uint32_t *index, gmd_error *error);

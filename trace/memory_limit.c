@@ -1,4 +1,5 @@
 #include "memory_limit.h"
+#include "gmd_min.h"
 
 #include <stdlib.h>
 
@@ -87,11 +88,6 @@ static uint64_t below_for_partial(const free_run *run, const recorded_settings *
     return settings->gc_threshold > 0 && collected > refused ? collected : refused;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 bool memory_limit_infer(const free_runs *runs, const recorded_settings *settings,
                         const gmd_history_hints *hints, uint64_t *limit_bytes)
 {
@@ -99,10 +95,10 @@ bool memory_limit_infer(const free_runs *runs, const recorded_settings *settings
     if (!find_below_for_retries(runs, hints->recorded_retries, &below)) {
         return false;
     }
-    below = lesser(below, runs->below);
+    below = gmd_min(below, runs->below);
     for (size_t i = 0; i < runs->count; i++) {
         if (is_partial(&runs->items[i])) {
-            below = lesser(below, below_for_partial(&runs->items[i], settings));
+            below = gmd_min(below, below_for_partial(&runs->items[i], settings));
         }
     }
     *limit_bytes = below == UINT64_MAX || below <= runs->at_least ? 0 : below - 1;

@@ -1,5 +1,6 @@
 #include "names.h"
 
+#include "gmd_hash.h"
 #include "quote.h"
 
 #include <stdio.h>
@@ -107,12 +108,8 @@ void gmd_names_free(gmd_names *names)
  */
 static uint64_t hash_name(const char *name, size_t length)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3u;
-    }
-    hash ^= hash >> 32;
-    hash *= 0x9e3779b97f4a7c15u;
+    uint64_t hash = gmd_hash_bytes(GMD_HASH_OF_NOTHING, name, length);
+    hash = gmd_hash_number(hash ^ hash >> 32);
     return hash ^ hash >> 29;
 }
 

@@ -2,7 +2,7 @@
 
 static const char *begin(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
 {
-    bool is_capture = r->op == GMD_OP_BEGIN_CAPTURE;
+    bool is_capture = gmd_op_is_of_capture(r->op);
     if (book->open[device]) {
         return "end_pool of the device's open pool before another begin_pool";
     }
@@ -26,7 +26,7 @@ static const char *end(gmd_pool_book *book, const gmd_request *r, uint8_t device
     if (book->open[device] != pool + 1) {
         return "the pool that is open on the device";
     }
-    if (is_capture != (r->op == GMD_OP_END_CAPTURE)) {
+    if (is_capture != gmd_op_is_of_capture(r->op)) {
         return is_capture ? "end_capture: a capture works in the pool"
                           : "end_pool: no capture works in the pool";
     }
@@ -58,14 +58,12 @@ const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *r)
 {
     uint8_t device = r->device % GMD_MAX_DEVICES;
     uint32_t pool = r->pool % GMD_MAX_POOLS;
-    switch (r->op) {
-    case GMD_OP_BEGIN_POOL:
-    case GMD_OP_BEGIN_CAPTURE:
+    switch ((gmd_pool_step)gmd_request_rows[r->op].pool_step) {
+    case GMD_POOL_STEP_BEGIN:
         return begin(book, r, device, pool);
-    case GMD_OP_END_POOL:
-    case GMD_OP_END_CAPTURE:
+    case GMD_POOL_STEP_END:
         return end(book, r, device, pool);
-    case GMD_OP_LAUNCH:
+    case GMD_POOL_STEP_LAUNCH:
         return book->capturing ? "end_capture before a launch"
                : !book->graphs[device][pool]
                    ? "a pool with a graph, by an end_capture on the device"

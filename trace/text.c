@@ -5,20 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_USE_NS ((uint64_t)10000)
-
 /* --- requests ---------------------------------------------------------------------------- */
 
-static bool parse_alloc(gmd_parser *p, gmd_request *r)
+/* What the lines after this one may say depends on the blocks and pools that there are. */
+static bool note_request(gmd_parser *p, const gmd_request *r, gmd_token first)
 {
-    r->op = GMD_OP_ALLOC;
-    if (!gmd_text_take_new_block(p, &r->block) || !gmd_text_take_size(p, &r->bytes) ||
-        !gmd_text_take_stream(p, &r->stream) || !gmd_text_take_device(p, &r->device)) {
-        return false;
+    if (gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
+        p->states[r->block] =
+            (gmd_block_state){.is_live = r->expect != GMD_EXPECT_OOM, .device = r->device};
+    } else if (gmd_op_is(r->op, GMD_IS_FREE)) {
+        p->states[r->block].is_live = false;
+    } else if (gmd_op_is_on_pool(r->op)) {
+        const char *expected = gmd_pool_book_note(&p->pool_book, r);
+        return !expected || UNEXPECTED(p, expected, first);
     }
-    p->states[r->block] =
-        (gmd_block_state){.is_live = r->expect != GMD_EXPECT_OOM, .device = r->device};
     return true;
+}
+
+static bool parse_request(gmd_parser *p, gmd_request *r)
+{
+    const gmd_request_row *row = &gmd_request_rows[r->op];
+    const char *start = p->at;
+    gmd_token first = gmd_text_next_token(p);
+    p->at = start;
+    for (size_t i = 0; i < GMD_REQUEST_FIELDS; i++) {
+        if (!gmd_text_take_field(p, (gmd_field)row->fields[i], r)) {
+            return false;
+        }
+    }
+    return gmd_text_end_line(p) && note_request(p, r, first);
 }
 
 static bool parse_expect(gmd_parser *p, gmd_request *r)
@@ -31,206 +46,8 @@ static bool parse_expect(gmd_parser *p, gmd_request *r)
     } else {
         return UNEXPECTED(p, "'alloc' or 'oom'", t);
     }
-    return parse_alloc(p, r);
-}
-
-static bool parse_use(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_USE;
-    r->duration_ns = DEFAULT_USE_NS;
-    if (!gmd_text_take_live_block(p, r) || !gmd_text_take_stream(p, &r->stream)) {
-        return false;
-    }
-    gmd_token t = gmd_text_next_token(p);
-    return !t.length || (gmd_text_read_duration(p, t, &r->duration_ns) && gmd_text_end_line(p));
-}
-
-static bool parse_record(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_RECORD;
-    return gmd_text_take_live_block(p, r) && gmd_text_take_stream(p, &r->stream) &&
-           gmd_text_end_line(p);
-}
-
-static bool parse_free(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_FREE;
-    if (!gmd_text_take_live_block(p, r) || !gmd_text_end_line(p)) {
-        return false;
-    }
-    p->states[r->block].is_live = false;
-    return true;
-}
-
-static bool parse_wait(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_WAIT;
-    return gmd_text_take_stream(p, &r->stream) && gmd_text_take_stream(p, &r->other_stream) &&
-           gmd_text_take_device(p, &r->device);
-}
-
-static bool parse_sync(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_SYNC;
-    r->stream = GMD_ALL_STREAMS;
-    const char *before = p->at;
-    gmd_token t = gmd_text_next_token(p);
-    if (gmd_text_token_is(t, GMD_DEVICE_WORD)) {
-        p->at = before;
-    } else if (t.length && !gmd_text_stream_index(p, t, &r->stream)) {
-        return false;
-    }
-    return gmd_text_take_device(p, &r->device);
-}
-
-static bool parse_advance(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_ADVANCE;
-    return gmd_text_read_duration(p, gmd_text_next_token(p), &r->duration_ns) &&
-           gmd_text_end_line(p);
-}
-
-static bool parse_empty_cache(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_EMPTY_CACHE;
-    return gmd_text_end_line(p);
-}
-
-static bool parse_fraction(gmd_parser *p, gmd_request *r)
-{
-    char text[64], *end = text;
-    gmd_token t = gmd_text_next_token(p);
-    r->op = GMD_OP_FRACTION;
-    bool is_number = t.length && gmd_text_copy_token(t, text, sizeof text) &&
-                     strspn(text, "0123456789.eE+-") == t.length && text[0] != '-' &&
-                     text[0] != '+';
-    double fraction = is_number ? strtod(text, &end) : 0;
-    if (!is_number || end != text + t.length || !(fraction >= 0 && fraction <= 1)) {
-        return UNEXPECTED(p, "a fraction from 0 to 1", t);
-    }
-    r->fraction = fraction;
-    return gmd_text_take_device(p, &r->device);
-}
-
-static bool parse_fault(gmd_parser *p, gmd_request *r)
-{
-    uint64_t count, code;
-    r->op = GMD_OP_FAULT;
-    if (!gmd_text_name_index(p, &p->trace->functions, &p->functions, 'f',
-                             (uint32_t)GMD_MAX_TRACE_LEN, "the name of a CUDA function",
-                             gmd_text_next_token(p), &r->function) ||
-        !gmd_text_take_number(p, "which call fails, from 1", 1, UINT32_MAX, &count) ||
-        !gmd_text_take_number(p, "an error code from 1", 1, UINT32_MAX, &code)) {
-        return false;
-    }
-    r->count = (uint32_t)count;
-    r->error = (uint32_t)code;
-    gmd_token t = gmd_text_next_token(p);
-    r->every_later = gmd_text_token_is(t, "every");
-    return !t.length || (r->every_later ? gmd_text_end_line(p)
-                                        : UNEXPECTED(p, "'every' or the end of the line", t));
-}
-
-static bool parse_current_device(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_DEVICE;
-    return gmd_text_take_device_number(p, &r->device);
-}
-
-static bool parse_destroy(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_DESTROY;
-    gmd_token t = gmd_text_next_token(p);
-    if (gmd_text_token_is(t, "s0")) {
-        return UNEXPECTED(p, "a stream other than the default one", t);
-    }
-    return gmd_text_stream_index(p, t, &r->stream) && gmd_text_take_device(p, &r->device);
-}
-
-static bool parse_budget(gmd_parser *p, gmd_request *r)
-{
-    r->op = GMD_OP_BUDGET;
-    const char *before = p->at;
-    if (gmd_text_token_is(gmd_text_next_token(p), "none")) {
-        r->bytes = GMD_NO_BUDGET;
-    } else {
-        p->at = before;
-        if (!gmd_text_take_size(p, &r->bytes)) {
-            return false;
-        }
-    }
-    return gmd_text_take_device(p, &r->device);
-}
-
-/* [STREAM] [device N] */
-static bool take_accepted(gmd_parser *p, gmd_request *r)
-{
-    const char *before = p->at;
-    gmd_token t = gmd_text_next_token(p);
-    r->stream = GMD_ALL_STREAMS;
-    if (gmd_text_token_is(t, GMD_DEVICE_WORD)) {
-        p->at = before;
-    } else if (t.length && !gmd_text_stream_index(p, t, &r->stream)) {
-        return false;
-    }
-    return gmd_text_take_device(p, &r->device);
-}
-
-static bool take_place(gmd_parser *p, gmd_request *r, gmd_op op)
-{
-    switch (op) {
-    case GMD_OP_BEGIN_POOL:
-        return take_accepted(p, r);
-    case GMD_OP_BEGIN_CAPTURE:
-    case GMD_OP_LAUNCH:
-        return gmd_text_take_stream(p, &r->stream) && gmd_text_take_device(p, &r->device);
-    default:
-        return gmd_text_take_device(p, &r->device);
-    }
-}
-
-/* What may stand here depends on the pools that are open and held. */
-static bool parse_on_pool(gmd_parser *p, gmd_request *r, gmd_op op)
-{
-    gmd_token t = gmd_text_next_token(p);
-    r->op = (uint8_t)op;
-    if (!gmd_text_name_index(p, &p->trace->pools, &p->pools, 'p', GMD_MAX_POOLS, "a pool", t,
-                             &r->pool) ||
-        !take_place(p, r, op)) {
-        return false;
-    }
-    const char *expected = gmd_pool_book_note(&p->pool_book, r);
-    return !expected || UNEXPECTED(p, expected, t);
-}
-
-static bool parse_begin_capture(gmd_parser *p, gmd_request *r)
-{
-    return parse_on_pool(p, r, GMD_OP_BEGIN_CAPTURE);
-}
-
-static bool parse_end_capture(gmd_parser *p, gmd_request *r)
-{
-    return parse_on_pool(p, r, GMD_OP_END_CAPTURE);
-}
-
-static bool parse_launch(gmd_parser *p, gmd_request *r)
-{
-    return parse_on_pool(p, r, GMD_OP_LAUNCH);
-}
-
-static bool parse_begin_pool(gmd_parser *p, gmd_request *r)
-{
-    return parse_on_pool(p, r, GMD_OP_BEGIN_POOL);
-}
-
-static bool parse_end_pool(gmd_parser *p, gmd_request *r)
-{
-    return parse_on_pool(p, r, GMD_OP_END_POOL);
-}
-
-static bool parse_release_pool(gmd_parser *p, gmd_request *r)
-{
-    return parse_on_pool(p, r, GMD_OP_RELEASE_POOL);
+    r->op = GMD_OP_ALLOC;
+    return parse_request(p, r);
 }
 
 static bool parse_thread(gmd_parser *p, gmd_request *unused)
@@ -247,6 +64,7 @@ static bool parse_thread(gmd_parser *p, gmd_request *unused)
 
 /* --- lines ------------------------------------------------------------------------------- */
 
+/* Beside the words of requests (gmd_request_table.h). */
 typedef struct directive {
     const char *word;
     bool (*parse)(gmd_parser *p, gmd_request *request);
@@ -254,27 +72,8 @@ typedef struct directive {
 } directive;
 
 static const directive directives[] = {
-    {"alloc", parse_alloc, REQUEST},
-    {"free", parse_free, REQUEST},
-    {"use", parse_use, REQUEST},
-    {"record", parse_record, REQUEST},
     {"expect", parse_expect, REQUEST},
-    {"wait", parse_wait, REQUEST},
-    {"sync", parse_sync, REQUEST},
-    {"advance", parse_advance, REQUEST},
     {"thread", parse_thread, SWITCH},
-    {"empty_cache", parse_empty_cache, REQUEST},
-    {"fraction", parse_fraction, REQUEST},
-    {"fault", parse_fault, REQUEST},
-    {GMD_DEVICE_WORD, parse_current_device, REQUEST},
-    {"destroy", parse_destroy, REQUEST},
-    {"budget", parse_budget, REQUEST},
-    {"begin_pool", parse_begin_pool, REQUEST},
-    {"end_pool", parse_end_pool, REQUEST},
-    {"begin_capture", parse_begin_capture, REQUEST},
-    {"end_capture", parse_end_capture, REQUEST},
-    {"launch", parse_launch, REQUEST},
-    {"release_pool", parse_release_pool, REQUEST},
     {"devices", gmd_text_parse_devices, HEADER},
     {"capacity", gmd_text_parse_capacity, HEADER},
     {"conf", gmd_text_parse_conf, HEADER},
@@ -283,8 +82,15 @@ static const directive directives[] = {
     {"streams", gmd_text_parse_streams, HEADER},
 };
 
-static const directive *find_directive(gmd_token word)
+static const directive *find_directive(gmd_token word, gmd_request *request)
 {
+    static const directive of_requests = {NULL, parse_request, REQUEST};
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        if (gmd_text_token_is(word, gmd_request_rows[op].word)) {
+            request->op = op;
+            return &of_requests;
+        }
+    }
     for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) {
         if (gmd_text_token_is(word, directives[i].word)) {
             return &directives[i];
@@ -299,14 +105,14 @@ static bool parse_directive(gmd_parser *p)
     if (!word.length) {
         return true;
     }
-    const directive *d = find_directive(word);
+    gmd_request request = {.thread = p->thread, .line = p->line};
+    const directive *d = find_directive(word, &request);
     if (!d) {
         return UNEXPECTED(p, "a request such as 'alloc' or 'free'", word);
     }
     if (d->kind == HEADER && p->trace->count) {
         return UNEXPECTED(p, "header lines before the first request", word);
     }
-    gmd_request request = {.thread = p->thread, .line = p->line};
     if (!d->parse(p, &request)) {
         return false;
     }

@@ -78,6 +78,10 @@ bool gmd_text_take_live_block(gmd_parser *p, gmd_request *request);
 bool gmd_text_take_device_number(gmd_parser *p, uint8_t *device);
 bool gmd_text_take_device(gmd_parser *p, uint8_t *device);
 
+/* --- text_fields.c ----------------------------------------------------------------------- */
+
+bool gmd_text_take_field(gmd_parser *p, gmd_field field, gmd_request *r);
+
 /* --- text_header.c: header lines --------------------------------------------------------- */
 
 bool gmd_text_parse_devices(gmd_parser *p, gmd_request *unused);

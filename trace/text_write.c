@@ -1,5 +1,4 @@
 /* Writes the text format, and single requests for messages; docs/trace-format.md describes it. */
-#include "gmd_pool_book.h"
 #include "gmd_size.h"
 #include "gmd_trace.h"
 #include "names.h"
@@ -44,96 +43,112 @@ static const char *format_fraction(double fraction, char text[40])
     return text;
 }
 
-static int write_device(char *text, size_t size, uint8_t device)
+/* A line under way; what does not fit is cut off. */
+typedef struct line {
+    char *text;
+    size_t size, length;
+} line;
+
+static void add(line *l, const char *before, const char *word)
 {
-    return device ? snprintf(text, size, " " GMD_DEVICE_WORD " %u", device) : 0;
+    size_t left = l->size - l->length;
+    int length = snprintf(l->text + l->length, left, "%s%s", before, word);
+    l->length += (size_t)length < left ? (size_t)length : left - 1;
 }
 
-static int write_alloc(const gmd_request *r, const mentions *m, char *text, size_t size)
+static void add_number(line *l, const char *before, uint32_t number)
 {
-    static const char *const prefix[] = {"alloc", "expect alloc", "expect oom"};
-    char bytes[24];
-    return snprintf(text, size, "%s %s %s %s", prefix[r->expect <= GMD_EXPECT_OOM ? r->expect : 0],
-                    m->block, gmd_format_exact_size(r->bytes, bytes), m->stream);
+    char text[16];
+    snprintf(text, sizeof text, "%" PRIu32, number);
+    add(l, before, text);
 }
 
-static int write_sync(const gmd_request *r, const mentions *m, char *text, size_t size)
+static const char *word_of(const gmd_request *r)
 {
-    bool is_all = r->stream == GMD_ALL_STREAMS;
-    return snprintf(text, size, "sync%s%s", is_all ? "" : " ", is_all ? "" : m->stream);
+    static const char *const expecting[] = {"alloc", "expect alloc", "expect oom"};
+    bool expects = gmd_op_has(r->op, GMD_FIELD_EXPECT) && r->expect <= GMD_EXPECT_OOM;
+    return expects ? expecting[r->expect] : gmd_request_rows[r->op].word;
 }
 
-static int write_on_pool(const gmd_request *r, const mentions *m, char *text, size_t size)
+/* What of the trace the field names; NULL: nothing. */
+static const char *name_of(gmd_field field, const gmd_request *r, const mentions *m)
 {
-    static const char *const words[] = {"begin_pool",  "end_pool", "begin_capture",
-                                        "end_capture", "launch",   "release_pool"};
-    bool has_stream = gmd_request_names_stream(r);
-    return snprintf(text, size, "%s %s%s%s", words[r->op - GMD_OP_BEGIN_POOL], m->pool,
-                    has_stream ? " " : "", has_stream ? m->stream : "");
+    switch (field) {
+    case GMD_FIELD_NEW_BLOCK:
+    case GMD_FIELD_BLOCK:
+        return m->block;
+    case GMD_FIELD_STREAM_OR_ALL:
+        return r->stream == GMD_ALL_STREAMS ? NULL : m->stream;
+    case GMD_FIELD_STREAM:
+    case GMD_FIELD_OWN_STREAM:
+        return m->stream;
+    case GMD_FIELD_OTHER_STREAM:
+        return m->other_stream;
+    case GMD_FIELD_POOL:
+        return m->pool;
+    case GMD_FIELD_FUNCTION:
+        return m->function;
+    default:
+        return NULL;
+    }
 }
 
-/* Lengths are snprintf's; the device follows where the block does not tell it. */
-static void write_request(const gmd_request *r, const mentions *m, char *text, size_t size)
+static void add_value(line *l, gmd_field field, const gmd_request *r)
 {
     char number[40];
-    int length = 0;
-    switch ((gmd_op)r->op) {
-    case GMD_OP_ALLOC:
-        length = write_alloc(r, m, text, size);
+    switch (field) {
+    case GMD_FIELD_COUNT:
+        add_number(l, " ", r->count);
         break;
-    case GMD_OP_FREE:
-        snprintf(text, size, "free %s", m->block);
-        return;
-    case GMD_OP_USE:
-        snprintf(text, size, "use %s %s %s", m->block, m->stream,
-                 format_duration(r->duration_ns, number));
-        return;
-    case GMD_OP_RECORD:
-        snprintf(text, size, "record %s %s", m->block, m->stream);
-        return;
-    case GMD_OP_WAIT:
-        length = snprintf(text, size, "wait %s %s", m->stream, m->other_stream);
+    case GMD_FIELD_ERROR:
+        add_number(l, " ", r->error);
         break;
-    case GMD_OP_SYNC:
-        length = write_sync(r, m, text, size);
+    case GMD_FIELD_EVERY:
+        add(l, "", r->every_later ? " every" : "");
         break;
-    case GMD_OP_ADVANCE:
-        snprintf(text, size, "advance %s", format_duration(r->duration_ns, number));
-        return;
-    case GMD_OP_EMPTY_CACHE:
-        snprintf(text, size, "empty_cache");
-        return;
-    case GMD_OP_FRACTION:
-        length = snprintf(text, size, "fraction %s", format_fraction(r->fraction, number));
+    case GMD_FIELD_BYTES:
+        add(l, " ", gmd_format_exact_size(r->bytes, number));
         break;
-    case GMD_OP_FAULT:
-        snprintf(text, size, "fault %s %u %u%s", m->function, r->count, r->error,
-                 r->every_later ? " every" : "");
-        return;
-    case GMD_OP_DEVICE:
-        snprintf(text, size, GMD_DEVICE_WORD " %u", r->device);
-        return;
-    case GMD_OP_DESTROY:
-        length = snprintf(text, size, "destroy %s", m->stream);
+    case GMD_FIELD_BYTES_OR_NONE:
+        add(l, " ", r->bytes == GMD_NO_BUDGET ? "none" : gmd_format_exact_size(r->bytes, number));
         break;
-    case GMD_OP_BUDGET:
-        length =
-            snprintf(text, size, "budget %s",
-                     r->bytes == GMD_NO_BUDGET ? "none" : gmd_format_exact_size(r->bytes, number));
+    case GMD_FIELD_DURATION:
+    case GMD_FIELD_WORK_DURATION:
+        add(l, " ", format_duration(r->duration_ns, number));
         break;
-    case GMD_OP_BEGIN_POOL:
-    case GMD_OP_END_POOL:
-    case GMD_OP_BEGIN_CAPTURE:
-    case GMD_OP_END_CAPTURE:
-    case GMD_OP_LAUNCH:
-    case GMD_OP_RELEASE_POOL:
-        length = write_on_pool(r, m, text, size);
+    case GMD_FIELD_FRACTION:
+        add(l, " ", format_fraction(r->fraction, number));
         break;
-    case GMD_OP_COUNT:
+    case GMD_FIELD_DEVICE:
+        if (r->device) {
+            add_number(l, " " GMD_DEVICE_WORD " ", r->device);
+        }
+        break;
+    case GMD_FIELD_DEVICE_NUMBER:
+        add_number(l, " ", r->device);
+        break;
+    default:
         break;
     }
-    if ((size_t)length < size) {
-        write_device(text + length, size - (size_t)length, r->device);
+}
+
+/* `size` is not 0. What is no request is an empty line. */
+static void write_request(const gmd_request *r, const mentions *m, char *text, size_t size)
+{
+    line l = {.text = text, .size = size};
+    text[0] = 0;
+    if (r->op >= GMD_OP_COUNT) {
+        return;
+    }
+    add(&l, "", word_of(r));
+    for (size_t i = 0; i < GMD_REQUEST_FIELDS; i++) {
+        gmd_field field = (gmd_field)gmd_request_rows[r->op].fields[i];
+        const char *name = name_of(field, r, m);
+        if (name) {
+            add(&l, " ", name);
+        } else {
+            add_value(&l, field, r);
+        }
     }
 }
 
@@ -148,7 +163,6 @@ const char *gmd_request_text(const gmd_trace *trace, const gmd_request *request,
                   .function = gmd_name_text(&trace->functions, 'f', request->function, names[3]),
                   .pool = gmd_name_text(&trace->pools, 'p', request->pool, names[4])};
     if (size) {
-        text[0] = 0;
         write_request(request, &m, text, size);
     }
     return text;
@@ -168,12 +182,13 @@ static bool streams_come_in_order(const gmd_trace *trace)
 {
     uint32_t next = 1;
     for (size_t i = 0; i < trace->count; i++) {
-        const gmd_request *r = &trace->requests[i];
-        if (gmd_request_names_stream(r) && r->stream >= next && r->stream != next++) {
-            return false;
-        }
-        if (r->op == GMD_OP_WAIT && r->other_stream >= next && r->other_stream != next++) {
-            return false;
+        gmd_request r = trace->requests[i];
+        uint32_t *streams[2];
+        size_t count = gmd_request_streams(&r, streams);
+        for (size_t k = 0; k < count; k++) {
+            if (*streams[k] >= next && *streams[k] != next++) {
+                return false;
+            }
         }
     }
     return next >= trace->streams.count;
@@ -235,11 +250,11 @@ static bool find_mentions(const writer *w, const gmd_request *r, mentions *m)
                     .other_stream = written(&w->streams, r->other_stream),
                     .function = written(&w->functions, r->function),
                     .pool = written(&w->pools, r->pool)};
-    bool has_block = r->op <= GMD_OP_RECORD;
-    bool has_stream = gmd_request_names_stream(r);
-    return r->op < GMD_OP_COUNT && r->thread < w->threads.count && (!has_block || m->block) &&
-           (!has_stream || m->stream) && (r->op != GMD_OP_WAIT || m->other_stream) &&
-           (r->op != GMD_OP_FAULT || m->function) && (!gmd_op_is_on_pool(r->op) || m->pool);
+    return r->op < GMD_OP_COUNT && r->thread < w->threads.count &&
+           (m->block || !gmd_op_has_block(r->op)) && (m->stream || !gmd_request_names_stream(r)) &&
+           (m->other_stream || !gmd_op_has(r->op, GMD_FIELD_OTHER_STREAM)) &&
+           (m->function || !gmd_op_has(r->op, GMD_FIELD_FUNCTION)) &&
+           (m->pool || !gmd_op_is_on_pool(r->op));
 }
 
 static gmd_status write_requests(const writer *w)

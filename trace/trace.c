@@ -54,22 +54,3 @@ gmd_status gmd_trace_append(gmd_trace *trace, const gmd_request *request, gmd_er
     }
     return status;
 }
-
-bool gmd_request_names_stream(const gmd_request *r)
-{
-    switch (r->op) {
-    case GMD_OP_ALLOC:
-    case GMD_OP_USE:
-    case GMD_OP_RECORD:
-    case GMD_OP_WAIT:
-    case GMD_OP_DESTROY:
-    case GMD_OP_BEGIN_CAPTURE:
-    case GMD_OP_LAUNCH:
-        return true;
-    case GMD_OP_SYNC:
-    case GMD_OP_BEGIN_POOL:
-        return r->stream != GMD_ALL_STREAMS;
-    default:
-        return false;
-    }
-}

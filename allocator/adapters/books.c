@@ -1,4 +1,5 @@
 #include "books.h"
+#include "gmd_hash.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ void books_unlock(void)
 
 static booked **bucket_of(const void *memory)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)memory * 0x9E3779B97F4A7C15u;
+    uint64_t hash = gmd_hash_pointer(memory);
     return &buckets[(hash >> 32) & (bucket_count - 1)];
 }
 

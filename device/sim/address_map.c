@@ -1,4 +1,5 @@
 #include "address_map.h"
+#include "gmd_random.h"
 
 #include <stdlib.h>
 
@@ -56,10 +57,7 @@ static uint32_t new_node(void)
 
 static uint32_t priority_of(uint64_t counter)
 {
-    uint64_t z = counter * 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return (uint32_t)(z >> 32);
+    return (uint32_t)(gmd_random_mix(gmd_hash_number(counter)) >> 32);
 }
 
 bool map_init(void)

@@ -86,8 +86,8 @@ static bool reset(const gmd_sim_config *config)
     }
     sim = (sim_state){.config = *config,
                       .epoch = sim.epoch + 1,
-                      .random = config->seed,
-                      .schedule_random = config->schedule_seed,
+                      .random = {config->seed},
+                      .schedule_random = {config->schedule_seed},
                       .is_driver_initialized = sim.is_driver_initialized};
     for (uint32_t d = 0; d < config->device_count; d++) {
         placement_reset_device((int)d);
@@ -127,7 +127,7 @@ int gmd_sim_reset(const gmd_sim_config *config)
 void gmd_sim_restart_schedule(void)
 {
     sim_lock();
-    sim.schedule_random = sim.config.schedule_seed;
+    sim.schedule_random.state = sim.config.schedule_seed;
     sim.choices_used = 0;
     sim_unlock();
 }

@@ -54,14 +54,6 @@ void placement_reset_device(int device)
     sim.devices[device].next_small = window.address + window.span / 2;
 }
 
-static uint64_t next_random(void)
-{
-    uint64_t z = (sim.random += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 /* What is to be placed, and the part of the window that is for it. */
 typedef struct demand {
     int device;
@@ -139,7 +131,7 @@ static uint64_t place_random(const demand *d)
     uint64_t units = (d->end - d->begin) / unit;
     uint64_t near = sim.config.capacity_bytes / unit * 4;
     units = near < units ? near : units;
-    uint64_t found = lowest_free(d, d->begin + next_random() % units * unit);
+    uint64_t found = lowest_free(d, d->begin + gmd_random_next(&sim.random) % units * unit);
     return found ? found : lowest_free(d, d->begin);
 }
 

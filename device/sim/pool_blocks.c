@@ -1,4 +1,5 @@
 #include "pool_blocks.h"
+#include "gmd_hash.h"
 
 #include <stdlib.h>
 
@@ -69,7 +70,7 @@ void blocks_reset(void)
 
 static uint32_t priority(const block *b)
 {
-    return (uint32_t)(b->address * 0x9E3779B97F4A7C15u >> 32);
+    return (uint32_t)(gmd_hash_number(b->address) >> 32);
 }
 
 static bool outranks(uint32_t slot, uint32_t other)

@@ -110,21 +110,12 @@ static bool is_choosing(void)
            (sim.config.schedule == GMD_SIM_EXPLICIT && sim.choices_used < sim.config.choice_count);
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_random(void)
-{
-    uint64_t z = sim.schedule_random += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* Seeds differ in how slow their device is: most defects need work that stays unfinished for long.
  */
 static bool device_is_slow(void)
 {
     uint64_t mask = (2u << sim.config.schedule_seed % 6) - 1;
-    return (next_random() & mask) != 0;
+    return (gmd_random_next(&sim.schedule_random) & mask) != 0;
 }
 
 static uint64_t choose_below(uint64_t options)
@@ -133,7 +124,7 @@ static uint64_t choose_below(uint64_t options)
         return 0;
     }
     uint64_t choice = sim.config.schedule == GMD_SIM_SEEDED
-                          ? next_random()
+                          ? gmd_random_next(&sim.schedule_random)
                           : sim.config.choices[sim.choices_used++];
     return choice % options;
 }

@@ -7,6 +7,7 @@
 #include "address_map.h"
 #include "calls.h"
 #include "front.h"
+#include "gmd_random.h"
 #include "gmd_sim.h"
 #include "past.h"
 
@@ -34,11 +35,11 @@ typedef struct sim_device {
 
 typedef struct sim_state {
     gmd_sim_config config;
-    uint64_t epoch;  /* of resets; part of every handle */
-    uint64_t now_ns; /* the virtual clock */
-    uint64_t random; /* state of the generator of GMD_SIM_RANDOM */
+    uint64_t epoch;    /* of resets; part of every handle */
+    uint64_t now_ns;   /* the virtual clock */
+    gmd_random random; /* state of the generator of GMD_SIM_RANDOM */
     uint64_t forced_waits;
-    uint64_t schedule_random; /* state of the generator of GMD_SIM_SEEDED */
+    gmd_random schedule_random; /* state of the generator of GMD_SIM_SEEDED */
     size_t choices_used;
     uint64_t buffers; /* ever made, of device and page-locked host memory: their ids */
     uint32_t running; /* host functions, without the lock */

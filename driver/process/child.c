@@ -1,6 +1,7 @@
 /* child.c - what every process does that holds an allocator under test, and what its parent makes
  * of its end. */
 #include "child.h"
+#include "gmd_text.h"
 
 #include "gmd_clock.h"
 #include "gmd_end.h"
@@ -119,8 +120,7 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
 static void name_outcome(gmd_outcome *o, const gmd_run_options *options,
                          const gmd_workload *workload)
 {
-    const char *base = strrchr(workload->name, '/');
-    snprintf(o->name, sizeof o->name, "%s", base ? base + 1 : workload->name);
+    snprintf(o->name, sizeof o->name, "%s", gmd_file_name(workload->name));
     snprintf(o->kind, sizeof o->kind, "%s", workload->kind);
     snprintf(o->variant, sizeof o->variant, "%s", workload->variant ? workload->variant : "");
     if (workload->path && strlen(workload->path) < sizeof o->path) {

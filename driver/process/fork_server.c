@@ -13,6 +13,7 @@
 #include "gmd_call_log.h"
 #include "gmd_clock.h"
 #include "gmd_end.h"
+#include "gmd_min.h"
 #include "gmd_open.h"
 #include "gmd_session_state.h"
 #include "gmd_trace_header.h"
@@ -87,19 +88,14 @@ static void view_input(server_shared *shared, gmd_trace *trace, char *functions[
     trace->interleave.choices = shared->choices;
 }
 
-static uint32_t largest(uint32_t a, uint32_t b)
+static uint64_t most_names(const server_shared *shared)
 {
-    return a > b ? a : b;
-}
-
-static uint32_t most_names(const server_shared *shared)
-{
-    uint32_t most =
-        largest(largest(shared->thread_count, shared->block_count), shared->stream_count);
+    uint64_t most =
+        gmd_max(gmd_max(shared->thread_count, shared->block_count), shared->stream_count);
     for (size_t i = 0; i < shared->persistent.count; i++) {
         const persistent_entry *input = &shared->persistent.inputs[i];
-        most = largest(
-            most, largest(largest(input->thread_count, input->block_count), input->stream_count));
+        most = gmd_max(
+            most, gmd_max(gmd_max(input->thread_count, input->block_count), input->stream_count));
     }
     return most;
 }

@@ -1,5 +1,6 @@
 #include "gmd_answers.h"
 
+#include "gmd_hash.h"
 #include "gmd_session_state.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = gmd_hash_add(hash, value);
     return hash ^ hash >> 29;
 }
 

@@ -4,6 +4,7 @@
 #include "clean_up.h"
 #include "frames.h"
 #include "gmd_clock.h"
+#include "gmd_hash.h"
 #include "graphs.h"
 #include "journal_writer.h"
 #include "notes.h"
@@ -112,7 +113,7 @@ static void empty_all(gmd_session *s)
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = gmd_hash_add(hash, value);
     return hash ^ hash >> 32;
 }
 

@@ -2,6 +2,7 @@
 #include "gmd_torch.h"
 
 #include "gmd_file.h"
+#include "gmd_hash.h"
 #include "program.h"
 
 #include <errno.h>
@@ -16,21 +17,10 @@
 /* Adapters compiled by versions of gmd that call the compiler in another way do not count. */
 #define RECIPE "1"
 
-static uint64_t hash(uint64_t h, const void *data, size_t size) /* FNV-1a */
-{
-    const uint8_t *bytes = data;
-    for (size_t i = 0; i < size; i++) {
-        h = (h ^ bytes[i]) * 0x100000001b3u;
-    }
-    return h;
-}
-
 static uint64_t hash_text(uint64_t h, const char *text)
 {
-    return hash(h, text, strlen(text) + 1);
+    return gmd_hash_bytes(h, text, strlen(text) + 1);
 }
-
-#define HASH_START 0xcbf29ce484222325u
 
 /* --- what the adapter is made from ------------------------------------------------------- */
 
@@ -51,7 +41,7 @@ static gmd_status add_library(recipe *r, const char *name, gmd_error *error)
                         strerror(errno));
     }
     int64_t figures[] = {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
-    r->key = hash(hash_text(r->key, path), figures, sizeof figures);
+    r->key = gmd_hash_bytes(hash_text(r->key, path), figures, sizeof figures);
     return GMD_OK;
 }
 
@@ -61,7 +51,7 @@ static gmd_status add_source(recipe *r, const char *path, gmd_error *error)
     size_t size = 0;
     gmd_status status = gmd_file_read(path, &text, &size, error);
     if (status == GMD_OK) {
-        r->key = hash(r->key, text, size);
+        r->key = gmd_hash_bytes(r->key, text, size);
     }
     free(text);
     return status == GMD_BAD_INPUT ? GMD_FAILED : status; /* it is a part of gmd */
@@ -71,7 +61,7 @@ static gmd_status write_recipe(recipe *r, const gmd_torch *torch, const char *li
                                gmd_error *error)
 {
     const char *compiler = getenv("CXX");
-    *r = (recipe){.torch = torch, .key = HASH_START};
+    *r = (recipe){.torch = torch, .key = GMD_HASH_OF_NOTHING};
     char header[PATH_MAX + 16];
     int length = snprintf(r->include, sizeof r->include, "%s/adapters", lib_directory);
     snprintf(r->source, sizeof r->source, "%s/adapters/torch.cpp", lib_directory);
@@ -151,7 +141,7 @@ static bool is_whole(const char *path)
     if (whole) {
         memcpy(&end, data + size - sizeof end, sizeof end);
         whole = memcmp(end.magic, seal_magic, sizeof end.magic) == 0 &&
-                end.hash == hash(HASH_START, data, size - sizeof end);
+                end.hash == gmd_hash_bytes(GMD_HASH_OF_NOTHING, data, size - sizeof end);
     }
     free(data);
     return whole;
@@ -165,7 +155,7 @@ static gmd_status put_seal(const char *path, gmd_error *error)
     if (status != GMD_OK) {
         return status;
     }
-    seal end = {.hash = hash(HASH_START, data, size)};
+    seal end = {.hash = gmd_hash_bytes(GMD_HASH_OF_NOTHING, data, size)};
     memcpy(end.magic, seal_magic, sizeof end.magic);
     free(data);
     FILE *file = fopen(path, "ab");

@@ -5,6 +5,7 @@
 #ifndef GMD_SCHEDULE_STATE_H
 #define GMD_SCHEDULE_STATE_H
 
+#include "gmd_random.h"
 #include "gmd_scheduler_config.h"
 
 #include <pthread.h>
@@ -47,7 +48,7 @@ struct gmd_turns {
     gmd_turns_thread threads[GMD_MAX_THREADS];
     sem_t lock;
     unsigned current, last, joined; /* current: who has the turn, or GMD_NOBODY */
-    uint64_t random;
+    gmd_random random;
     uint64_t
         keep_below; /* of 2^64: the thread that has the turn goes on for random numbers below */
     size_t next_choice;

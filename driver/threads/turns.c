@@ -3,20 +3,13 @@
 
 #include "deadlock.h"
 
-static uint64_t next_random(void) /* splitmix64 */
-{
-    uint64_t z = gmd_turns.random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* Some races need a switch at one point and none for long after it, others many of them: how often
  * the turn is passed on is the seed's choice, too, from every second yield point to every 64th. */
 void gmd_turns_seed(uint64_t seed)
 {
-    gmd_turns.random = seed;
-    gmd_turns.keep_below = UINT64_MAX - (UINT64_MAX >> (1 + next_random() % 6));
+    gmd_turns.random.state = seed;
+    gmd_turns.keep_below =
+        UINT64_MAX - (UINT64_MAX >> (1 + gmd_random_next(&gmd_turns.random) % 6));
 }
 
 size_t gmd_turns_choose(size_t count, bool first_can_go_on)
@@ -30,9 +23,11 @@ size_t gmd_turns_choose(size_t count, bool first_can_go_on)
                    : 0;
     }
     if (!first_can_go_on) {
-        return next_random() % count;
+        return gmd_random_next(&gmd_turns.random) % count;
     }
-    return next_random() < gmd_turns.keep_below ? 0 : 1 + next_random() % (count - 1);
+    return gmd_random_next(&gmd_turns.random) < gmd_turns.keep_below
+               ? 0
+               : 1 + gmd_random_next(&gmd_turns.random) % (count - 1);
 }
 
 static size_t find_ready(unsigned ready[GMD_MAX_THREADS])

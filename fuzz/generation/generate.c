@@ -127,74 +127,98 @@ static const gmd_generated_block *choose_live(gmd_generator *g)
                                       : gmd_random_below(&g->random, g->live_count)];
 }
 
-static gmd_request make_use(gmd_generator *g)
+static uint64_t choose_budget(gmd_generator *g)
 {
-    const gmd_generated_block *b = choose_live(g);
-    gmd_request use = {.op = GMD_OP_USE,
-                       .block = b->block,
-                       .device = b->device,
-                       .stream = choose_stream(g),
-                       .duration_ns = choose_duration(g)};
-    if (use.stream != b->stream && g->space->has_record_stream &&
-        gmd_random_chance(&g->random, 60)) {
-        plan(g, (gmd_request){.op = GMD_OP_RECORD,
-                              .block = b->block,
-                              .device = b->device,
-                              .stream = use.stream});
-    }
-    return use;
+    return gmd_random_chance(&g->random, 40)
+               ? GMD_NO_BUDGET
+               : gmd_random_below(&g->random, 1 + limit_of(g->profile) / (2 * GMD_MIB)) * 2 *
+                     GMD_MIB;
 }
 
-static gmd_request make_record(gmd_generator *g)
+static void draw_stream(gmd_generator *g, gmd_field field, gmd_request *r)
 {
-    const gmd_generated_block *b = choose_live(g);
-    return (gmd_request){
-        .op = GMD_OP_RECORD, .block = b->block, .device = b->device, .stream = choose_stream(g)};
-}
-
-static gmd_request make_fault(gmd_generator *g)
-{
-    uint32_t target = (uint32_t)gmd_random_below(&g->random, g->space->fault_target_count);
-    return (gmd_request){.op = GMD_OP_FAULT,
-                         .function = target,
-                         .count = 1 + (uint32_t)gmd_random_below(&g->random, 4),
-                         .error = g->space->fault_targets[target].error};
-}
-
-static gmd_request make_other(gmd_generator *g, gmd_op op)
-{
-    gmd_request r = {.op = (uint8_t)op, .device = choose_device(g)};
-    switch (op) {
-    case GMD_OP_WAIT:
-        r.stream = choose_stream(g);
-        r.other_stream = choose_stream(g);
+    switch (field) {
+    case GMD_FIELD_STREAM:
+        r->stream = choose_stream(g);
         break;
-    case GMD_OP_SYNC: /* of a stream that is captured it would fail the capture */
-        r.stream = g->pools.capturing || gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS
-                                                                           : choose_stream(g);
+    case GMD_FIELD_OWN_STREAM:
+        r->stream = 1 + (uint32_t)gmd_random_below(&g->random, g->profile->stream_count - 1);
         break;
-    case GMD_OP_ADVANCE:
-        r.device = 0;
-        r.duration_ns = choose_duration(g);
+    case GMD_FIELD_STREAM_OR_ALL: /* to wait for one that is captured would fail the capture */
+        r->stream = g->pools.capturing || gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS
+                                                                            : choose_stream(g);
         break;
-    case GMD_OP_FRACTION:
-        r.fraction = gmd_random_chance(&g->random, 50)
-                         ? g->profile->fraction
-                         : (double)(1 + gmd_random_below(&g->random, 4)) / 4;
-        break;
-    case GMD_OP_DESTROY:
-        r.stream = 1 + (uint32_t)gmd_random_below(&g->random, g->profile->stream_count - 1);
-        break;
-    case GMD_OP_BUDGET:
-        r.bytes = gmd_random_chance(&g->random, 40)
-                      ? GMD_NO_BUDGET
-                      : gmd_random_below(&g->random, 1 + limit_of(g->profile) / (2 * GMD_MIB)) * 2 *
-                            GMD_MIB;
+    case GMD_FIELD_OTHER_STREAM:
+        r->other_stream = choose_stream(g);
         break;
     default:
-        r.device = op == GMD_OP_DEVICE ? r.device : 0;
         break;
     }
+}
+
+static void draw_value(gmd_generator *g, gmd_field field, gmd_request *r)
+{
+    switch (field) {
+    case GMD_FIELD_FUNCTION: /* which says the error */
+        r->function = (uint32_t)gmd_random_below(&g->random, g->space->fault_target_count);
+        r->error = g->space->fault_targets[r->function].error;
+        break;
+    case GMD_FIELD_COUNT:
+        r->count = 1 + (uint32_t)gmd_random_below(&g->random, 4);
+        break;
+    case GMD_FIELD_BYTES:
+        r->bytes = choose_size(g, r->device);
+        break;
+    case GMD_FIELD_BYTES_OR_NONE:
+        r->bytes = choose_budget(g);
+        break;
+    case GMD_FIELD_DURATION:
+    case GMD_FIELD_WORK_DURATION:
+        r->duration_ns = choose_duration(g);
+        break;
+    case GMD_FIELD_FRACTION:
+        r->fraction = gmd_random_chance(&g->random, 50)
+                          ? g->profile->fraction
+                          : (double)(1 + gmd_random_below(&g->random, 4)) / 4;
+        break;
+    default:
+        break;
+    }
+}
+
+static void draw_fields(gmd_generator *g, gmd_request *r)
+{
+    for (size_t i = 0; i < GMD_REQUEST_FIELDS; i++) {
+        gmd_field field = (gmd_field)gmd_request_rows[r->op].fields[i];
+        draw_stream(g, field, r);
+        draw_value(g, field, r);
+    }
+}
+
+static gmd_request make_on_block(gmd_generator *g, gmd_op op)
+{
+    const gmd_generated_block *b = choose_live(g);
+    gmd_request r = {.op = (uint8_t)op, .block = b->block, .device = b->device};
+    draw_fields(g, &r);
+    bool is_work = gmd_op_has(r.op, GMD_FIELD_WORK_DURATION);
+    if (is_work && r.stream != b->stream && g->space->has_record_stream &&
+        gmd_random_chance(&g->random, 60)) {
+        plan(g,
+             (gmd_request){
+                 .op = GMD_OP_RECORD, .block = b->block, .device = b->device, .stream = r.stream});
+    }
+    return r;
+}
+
+/* A fault is of a function, on whatever device. */
+static gmd_request make_other(gmd_generator *g, gmd_op op)
+{
+    gmd_request r = {.op = (uint8_t)op};
+    if (!gmd_op_has(r.op, GMD_FIELD_FUNCTION)) {
+        r.device = choose_device(g);
+    }
+    draw_fields(g, &r);
+    r.device = gmd_op_has_any(r.op, GMD_DEVICE_FIELDS) ? r.device : 0;
     return r;
 }
 
@@ -222,15 +246,17 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
     gmd_request r = {.op = (uint8_t)op,
                      .device = device,
                      .pool = choice < g->pool_count ? choice : g->pool_count};
-    if (op == GMD_OP_END_CAPTURE && g->pools.capturing && gmd_random_chance(&g->random, 8)) {
+    bool is_end = gmd_request_rows[op].pool_step == GMD_POOL_STEP_END;
+    if (is_end && gmd_op_is_of_capture(r.op) && g->pools.capturing &&
+        gmd_random_chance(&g->random, 8)) {
         return (gmd_request){
             .op = GMD_OP_SYNC, .device = g->pools.capturing - 1, .stream = g->captured_stream};
     }
-    if (op == GMD_OP_END_POOL || op == GMD_OP_END_CAPTURE) {
+    if (is_end) {
         r.pool = open ? open - 1u : r.pool;
-    } else if (op == GMD_OP_BEGIN_POOL) {
+    } else if (gmd_op_has(r.op, GMD_FIELD_STREAM_OR_ALL)) {
         r.stream = gmd_random_chance(&g->random, 50) ? GMD_ALL_STREAMS : choose_stream(g);
-    } else if (op == GMD_OP_BEGIN_CAPTURE || op == GMD_OP_LAUNCH) {
+    } else if (gmd_op_has(r.op, GMD_FIELD_STREAM)) {
         r.stream = choose_stream(g);
     }
     if (gmd_pool_book_note(&g->pools, &r)) {
@@ -239,24 +265,22 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
             return make_other(g, GMD_OP_ADVANCE);
         }
     }
-    g->captured_stream = r.op == GMD_OP_BEGIN_CAPTURE ? r.stream : g->captured_stream;
+    bool is_capture =
+        gmd_op_is_of_capture(r.op) && gmd_request_rows[r.op].pool_step == GMD_POOL_STEP_BEGIN;
+    g->captured_stream = is_capture ? r.stream : g->captured_stream;
     g->pool_count += r.pool == g->pool_count;
     return r;
 }
 
-/* A profile may have been shaped after it was drawn, and by one who does not know the space. */
+/* A profile may have been shaped after it was drawn, and by one who does not know the space: what
+ * cannot be made there is not. */
 static uint32_t weight_of(const gmd_generator *g, int op)
 {
     const gmd_profile_space *space = g->space;
-    bool is_possible = op == GMD_OP_FAULT      ? space->fault_target_count > 0
-                       : op == GMD_OP_BUDGET   ? space->has_budgets
-                       : op == GMD_OP_FRACTION ? space->has_fraction
-                       : op == GMD_OP_RECORD   ? space->has_record_stream
-                       : op == GMD_OP_DESTROY  ? g->profile->stream_count > 1
-                       : gmd_op_is_of_capture((uint8_t)op)
-                           ? space->has_captures && space->has_pools && !g->profile->interleaves
-                       : gmd_op_is_on_pool((uint8_t)op) ? space->has_pools
-                                                        : true;
+    uint32_t needs = gmd_request_rows[op].needs & ~(GMD_NEEDS_STREAMS | GMD_NEEDS_DEVICES);
+    bool is_possible =
+        !(needs & ~gmd_profile_needs_met(g->profile, space)) &&
+        (!gmd_op_has((uint8_t)op, GMD_FIELD_OWN_STREAM) || g->profile->stream_count > 1);
     return is_possible && !(space->without_ops >> op & 1) ? g->profile->weights[op] : 0;
 }
 
@@ -264,42 +288,37 @@ static gmd_op choose_op(gmd_generator *g)
 {
     uint64_t at = gmd_random_below(&g->random, g->weight_sum);
     int op = 0;
-    while (at >= weight_of(g, op)) {
-        at -= weight_of(g, op++);
+    while (at >= g->weights[op]) {
+        at -= g->weights[op++];
     }
-    bool needs_block = op == GMD_OP_FREE || op == GMD_OP_USE || op == GMD_OP_RECORD;
-    if (needs_block && !g->live_count) {
+    if (gmd_op_has((uint8_t)op, GMD_FIELD_BLOCK) && !g->live_count) {
         return GMD_OP_ALLOC;
     }
     return op == GMD_OP_ALLOC && g->live_count >= g->profile->live_max ? GMD_OP_FREE : (gmd_op)op;
 }
 
+/* (Choices are made one after the other, not among the arguments of a call, whose order is the
+ * compiler's: the same seed, the same sequence everywhere.) */
+static gmd_request make_new_block(gmd_generator *g)
+{
+    uint8_t device = choose_device(g);
+    uint32_t stream = choose_stream(g);
+    uint64_t size = choose_size(g, device);
+    return make_alloc(g, size, stream, device);
+}
+
 static gmd_request make_request(gmd_generator *g)
 {
     gmd_op op = choose_op(g);
-    uint8_t device;
-    switch (op) {
-    case GMD_OP_ALLOC:
-        device = choose_device(g);
-        return make_alloc(g, choose_size(g, device), choose_stream(g), device);
-    case GMD_OP_FREE:
-        return make_free(g);
-    case GMD_OP_USE:
-        return make_use(g);
-    case GMD_OP_RECORD:
-        return make_record(g);
-    case GMD_OP_FAULT:
-        return make_fault(g);
-    case GMD_OP_BEGIN_POOL:
-    case GMD_OP_END_POOL:
-    case GMD_OP_RELEASE_POOL:
-    case GMD_OP_BEGIN_CAPTURE:
-    case GMD_OP_END_CAPTURE:
-    case GMD_OP_LAUNCH:
-        return make_on_pool(g, op);
-    default:
-        return make_other(g, op);
+    if (op == GMD_OP_ALLOC) {
+        return make_new_block(g);
     }
+    if (op == GMD_OP_FREE) {
+        return make_free(g);
+    }
+    return gmd_op_is_on_pool((uint8_t)op)             ? make_on_pool(g, op)
+           : gmd_op_has((uint8_t)op, GMD_FIELD_BLOCK) ? make_on_block(g, op)
+                                                      : make_other(g, op);
 }
 
 /* --- sequences --------------------------------------------------------------------------- */
@@ -317,7 +336,9 @@ gmd_status gmd_generator_step(gmd_generator *g, gmd_trace *trace, gmd_error *err
     } else {
         request = make_request(g);
     }
-    bool may_change = !g->pools.capturing && request.op != GMD_OP_END_CAPTURE; /* its own thread */
+    bool ends_capture = gmd_op_is_of_capture(request.op) &&
+                        gmd_request_rows[request.op].pool_step == GMD_POOL_STEP_END;
+    bool may_change = !g->pools.capturing && !ends_capture; /* its own thread */
     if (g->profile->thread_count > 1 && may_change && gmd_random_chance(&g->random, 30)) {
         g->thread = (uint8_t)gmd_random_below(&g->random, g->profile->thread_count);
     }
@@ -378,7 +399,8 @@ gmd_status gmd_generator_start(gmd_generator *g, const gmd_profile *profile,
     g->space = space;
     g->random = (gmd_random){seed};
     for (int op = 0; op < GMD_OP_COUNT; op++) {
-        g->weight_sum += weight_of(g, op);
+        g->weights[op] = weight_of(g, op);
+        g->weight_sum += g->weights[op];
     }
     gmd_status status = write_header(g, trace, error);
     for (uint32_t device = 0; device < profile->device_count && profile->fraction < 1; device++) {

@@ -73,6 +73,9 @@ extern const char gmd_profile_left_out_names[]; /* all, separated by commas */
 extern const char *const gmd_profile_confs[];
 extern const size_t gmd_profile_conf_count;
 
+/* Which needs (gmd_request_table.h) the sequences of a profile meet, as bits. */
+uint32_t gmd_profile_needs_met(const gmd_profile *profile, const gmd_profile_space *space);
+
 void gmd_profile_draw(gmd_profile *profile, const gmd_profile_space *space, uint64_t seed);
 
 typedef struct gmd_generated_block {
@@ -90,8 +93,8 @@ typedef struct gmd_generator {
     uint32_t next_block;
     uint64_t live_bytes[GMD_MAX_DEVICES];
     uint8_t thread;
-    uint32_t weight_sum;
-    gmd_request planned[2]; /* what is to come next, the last first */
+    uint32_t weights[GMD_OP_COUNT], weight_sum; /* of what can be made */
+    gmd_request planned[2];                     /* what is to come next, the last first */
     uint32_t planned_count;
     uint32_t pool_count; /* made so far */
     gmd_pool_book pools;

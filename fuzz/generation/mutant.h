@@ -17,11 +17,25 @@ static inline uint8_t *record_at(const mutant *m, size_t i)
     return m->data + GMD_INPUT_HEADER + i * GMD_INPUT_RECORD;
 }
 
-/* A gmd_op up to GMD_OP_BUDGET, or one of GMD_RECORD_*. */
-static inline uint8_t record_op(const mutant *m, size_t i)
+/* A gmd_op that has a kind of record of its own, or one of GMD_RECORD_*. */
+static inline uint8_t record_kind(const mutant *m, size_t i)
 {
-    uint8_t op = record_at(m, i)[0] & 15;
-    return op == GMD_RECORD_POOL && !m->data[GMD_INPUT_AT_POOLS] ? GMD_OP_ALLOC : op;
+    const uint8_t *record = record_at(m, i);
+    uint8_t kind = record[0] & 15, further = gmd_input_further_op(record);
+    if (kind == GMD_RECORD_HEADER && further < GMD_OP_COUNT) {
+        return further;
+    }
+    return kind == GMD_RECORD_POOL && !m->data[GMD_INPUT_AT_POOLS] ? GMD_OP_ALLOC : kind;
+}
+
+/* Whether the record is a request that has one of the fields, as bits (gmd_request_table.h). */
+static inline bool kind_has_any(uint8_t kind, uint32_t field_set)
+{
+    if (kind == GMD_RECORD_POOL) {
+        return field_set & GMD_FIELD_BIT(GMD_FIELD_POOL);
+    }
+    return (kind < GMD_INPUT_OPS || kind >= GMD_INPUT_OPS_FURTHER) &&
+           gmd_op_has_any(kind, field_set);
 }
 
 /* --- mutate.c ---------------------------------------------------------------------------- */

@@ -14,9 +14,19 @@ static bool chance(mutant *m, unsigned percent)
     return gmd_random_chance(&m->random, percent);
 }
 
-static bool names_block(uint8_t op)
+static bool names_block(uint8_t kind)
 {
-    return op == GMD_OP_FREE || op == GMD_OP_USE || op == GMD_OP_RECORD;
+    return kind_has_any(kind, GMD_FIELD_BIT(GMD_FIELD_BLOCK));
+}
+
+static bool is_alloc(uint8_t kind)
+{
+    return kind_has_any(kind, GMD_FIELD_BIT(GMD_FIELD_NEW_BLOCK));
+}
+
+static bool is_free(uint8_t kind)
+{
+    return names_block(kind) && gmd_op_is(kind, GMD_IS_FREE);
 }
 
 static uint32_t target_at(const mutant *m, size_t i)
@@ -30,12 +40,12 @@ static void set_target(mutant *m, size_t i, uint32_t target)
 }
 
 /* A record for which `wanted` holds, looked for from a random place on. False: none. */
-static bool find(mutant *m, bool (*wanted)(uint8_t op), size_t *found)
+static bool find(mutant *m, bool (*wanted)(uint8_t kind), size_t *found)
 {
     size_t start = below(m, m->count);
     for (size_t n = 0; n < m->count; n++) {
         size_t i = (start + n) % m->count;
-        if (wanted(record_op(m, i))) {
+        if (wanted(record_kind(m, i))) {
             *found = i;
             return true;
         }
@@ -50,14 +60,14 @@ static bool find(mutant *m, bool (*wanted)(uint8_t op), size_t *found)
 static void follow_new_block(mutant *m, size_t from, uint32_t age)
 {
     for (size_t i = from; i < m->count; i++) {
-        uint8_t op = record_op(m, i);
-        if (op == GMD_OP_ALLOC) {
+        uint8_t kind = record_kind(m, i);
+        if (is_alloc(kind)) {
             age++;
-        } else if (names_block(op)) {
+        } else if (names_block(kind)) {
             uint32_t target = target_at(m, i);
             if (target >= age) {
                 set_target(m, i, target + 1);
-            } else if (op == GMD_OP_FREE) {
+            } else if (is_free(kind)) {
                 age--;
             }
         }
@@ -68,14 +78,14 @@ static void follow_new_block(mutant *m, size_t from, uint32_t age)
 static void follow_lost_block(mutant *m, size_t from, uint32_t age)
 {
     for (size_t i = from; i < m->count; i++) {
-        uint8_t op = record_op(m, i);
-        if (op == GMD_OP_ALLOC) {
+        uint8_t kind = record_kind(m, i);
+        if (is_alloc(kind)) {
             age++;
-        } else if (names_block(op)) {
+        } else if (names_block(kind)) {
             uint32_t target = target_at(m, i);
             if (target > age) {
                 set_target(m, i, target - 1);
-            } else if (op == GMD_OP_FREE) {
+            } else if (is_free(kind)) {
                 if (target == age) {
                     return; /* it would have gone here */
                 }
@@ -106,10 +116,10 @@ static void close_gap(mutant *m, size_t at, size_t count)
 /* The record, which is in place, as if it had been there ever since. */
 static void settle_in(mutant *m, size_t at)
 {
-    uint8_t op = record_op(m, at);
-    if (op == GMD_OP_ALLOC) {
+    uint8_t kind = record_kind(m, at);
+    if (is_alloc(kind)) {
         follow_new_block(m, at + 1, 0);
-    } else if (op == GMD_OP_FREE) {
+    } else if (is_free(kind)) {
         follow_lost_block(m, at + 1, target_at(m, at));
     }
 }
@@ -158,12 +168,12 @@ static bool delete_one(mutant *m)
         return false;
     }
     size_t at = below(m, m->count);
-    uint8_t op = record_op(m, at);
+    uint8_t kind = record_kind(m, at);
     uint32_t target = target_at(m, at);
     close_gap(m, at, 1);
-    if (op == GMD_OP_ALLOC) {
+    if (is_alloc(kind)) {
         follow_lost_block(m, at, 0);
-    } else if (op == GMD_OP_FREE) {
+    } else if (is_free(kind)) {
         follow_new_block(m, at, target);
     }
     return true;
@@ -244,11 +254,6 @@ static bool move_run(mutant *m)
     return true;
 }
 
-static bool is_free(uint8_t op)
-{
-    return op == GMD_OP_FREE;
-}
-
 /* Moves the free past one record, so that both name the blocks that they named. False: it cannot
  * come before the block's own allocation or uses. */
 static bool step_free(mutant *m, size_t *at, bool is_later)
@@ -257,25 +262,25 @@ static bool step_free(mutant *m, size_t *at, bool is_later)
     if (is_later ? other >= m->count : *at == 0) {
         return false;
     }
-    uint8_t op = record_op(m, other);
+    uint8_t kind = record_kind(m, other);
     uint32_t mine = target_at(m, *at), its = target_at(m, other);
-    if (op == GMD_OP_ALLOC) {
+    if (is_alloc(kind)) {
         if (!is_later && !mine) {
             return false;
         }
         mine = is_later ? mine + 1 : mine - 1;
-    } else if (names_block(op) && is_later) {
+    } else if (names_block(kind) && is_later) {
         its += its >= mine;
-        mine -= op == GMD_OP_FREE && its < mine;
-    } else if (names_block(op)) {
-        if (op != GMD_OP_FREE && its == mine) {
+        mine -= is_free(kind) && its < mine;
+    } else if (names_block(kind)) {
+        if (!is_free(kind) && its == mine) {
             return false;
         }
-        mine += op == GMD_OP_FREE && its <= mine;
+        mine += is_free(kind) && its <= mine;
         its -= its > mine;
     }
     set_target(m, *at, mine);
-    if (names_block(op)) {
+    if (names_block(kind)) {
         set_target(m, other, its);
     }
     reverse(m, is_later ? *at : other, (is_later ? other : *at) + 1);
@@ -299,27 +304,37 @@ static bool move_free(mutant *m)
 
 /* --- fields change ----------------------------------------------------------------------- */
 
-static bool is_alloc(uint8_t op)
+static bool has_value(uint8_t kind)
 {
-    return op == GMD_OP_ALLOC;
+    return kind_has_any(kind, GMD_BYTES_FIELDS | GMD_DURATION_FIELDS |
+                                  GMD_FIELD_BIT(GMD_FIELD_FRACTION) |
+                                  GMD_FIELD_BIT(GMD_FIELD_COUNT) | GMD_FIELD_BIT(GMD_FIELD_POOL));
 }
 
-static bool has_value(uint8_t op)
+static bool has_size(uint8_t kind)
 {
-    return op == GMD_OP_ALLOC || op == GMD_OP_USE || op == GMD_OP_ADVANCE || op == GMD_OP_BUDGET ||
-           op == GMD_OP_FAULT || op == GMD_OP_FRACTION || op == GMD_RECORD_POOL;
+    return kind_has_any(kind, GMD_FIELD_BIT(GMD_FIELD_BYTES));
 }
 
-static bool has_target(uint8_t op)
+static bool names_function(uint8_t kind)
 {
-    return names_block(op) || op == GMD_OP_WAIT || op == GMD_OP_SYNC || op == GMD_OP_FAULT ||
-           op == GMD_RECORD_POOL;
+    return kind_has_any(kind, GMD_FIELD_BIT(GMD_FIELD_FUNCTION));
 }
 
-static bool has_place(uint8_t op)
+static bool has_target(uint8_t kind)
 {
-    return op == GMD_RECORD_POOL || (op <= GMD_OP_BUDGET && op != GMD_OP_FREE &&
-                                     op != GMD_OP_ADVANCE && op != GMD_OP_EMPTY_CACHE);
+    return kind_has_any(kind,
+                        GMD_FIELD_BIT(GMD_FIELD_BLOCK) | GMD_FIELD_BIT(GMD_FIELD_OTHER_STREAM) |
+                            GMD_FIELD_BIT(GMD_FIELD_STREAM_OR_ALL) |
+                            GMD_FIELD_BIT(GMD_FIELD_FUNCTION) | GMD_FIELD_BIT(GMD_FIELD_POOL));
+}
+
+/* In the bits in which most records have it. */
+static bool has_place(uint8_t kind)
+{
+    return kind < GMD_INPUT_OPS_FURTHER &&
+           kind_has_any(kind, GMD_STREAM_FIELDS | GMD_DEVICE_FIELDS |
+                                  GMD_FIELD_BIT(GMD_FIELD_EVERY) | GMD_FIELD_BIT(GMD_FIELD_POOL));
 }
 
 /* The value of record `i` becomes `value`; false: it was that already. */
@@ -334,13 +349,13 @@ static bool set_value(mutant *m, size_t i, uint32_t value)
 static bool to_boundary(mutant *m)
 {
     size_t at;
-    return m->count && find(m, is_alloc, &at) && set_value(m, at, mutant_draw_size(m));
+    return m->count && find(m, has_size, &at) && set_value(m, at, mutant_draw_size(m));
 }
 
 static bool to_another(mutant *m)
 {
     size_t at, from;
-    return m->count && find(m, is_alloc, &at) && find(m, is_alloc, &from) &&
+    return m->count && find(m, has_size, &at) && find(m, has_size, &from) &&
            set_value(m, at, gmd_input_get32(record_at(m, from) + 4));
 }
 
@@ -377,7 +392,7 @@ static bool retarget(mutant *m)
     if (!m->count || !find(m, has_target, &at)) {
         return false;
     }
-    uint32_t target = target_at(m, at), most = record_op(m, at) == GMD_OP_FAULT
+    uint32_t target = target_at(m, at), most = names_function(record_kind(m, at))
                                                    ? gmd_input_memory_function_count
                                                    : (uint32_t)(chance(m, 70) ? 4 : 32);
     set_target(m, at, chance(m, 30) ? target ^ 1 : (uint32_t)below(m, most));
@@ -394,7 +409,7 @@ static bool swap_streams(mutant *m)
     bool is_changed = false;
     for (size_t i = at; i < at + length; i++) {
         uint8_t *place = record_at(m, i) + 1, stream = *place & 31;
-        if (has_place(record_op(m, i)) && (stream == a || stream == b)) {
+        if (has_place(record_kind(m, i)) && (stream == a || stream == b)) {
             *place = (uint8_t)((*place & ~31) | (stream == a ? b : a));
             is_changed = true;
         }

@@ -21,7 +21,7 @@ static bool size_from_here(mutant *m, uint32_t *size)
 {
     for (int attempt = 0; attempt < 4 && m->count; attempt++) {
         size_t i = below(m, (uint32_t)m->count);
-        if (record_op(m, i) == GMD_OP_ALLOC) {
+        if (kind_has_any(record_kind(m, i), GMD_FIELD_BIT(GMD_FIELD_BYTES))) {
             *size = gmd_input_get32(record_at(m, i) + 4);
             return true;
         }
@@ -87,16 +87,12 @@ static uint32_t draw_target(mutant *m)
     return chance(m, 60) ? below(m, 3) : below(m, 16);
 }
 
-static uint8_t with_thread(mutant *m, uint8_t op)
-{
-    return (uint8_t)(op | (chance(m, 70) ? 0 : below(m, 4)) << 4);
-}
-
-static void put(mutant *m, uint8_t *record, uint8_t op, uint8_t place, uint32_t target,
+/* `kind`: an op, or GMD_RECORD_POOL. */
+static void put(mutant *m, uint8_t *record, uint8_t kind, uint8_t place, uint32_t target,
                 uint32_t value)
 {
-    record[0] = with_thread(m, op);
-    record[1] = place;
+    uint32_t thread = chance(m, 70) ? 0 : below(m, 4);
+    gmd_input_put_op(record, kind, thread, place & 31U, place >> 5);
     gmd_input_put16(record + 2, target);
     gmd_input_put32(record + 4, value);
 }
@@ -120,19 +116,16 @@ static uint32_t draw_budget(mutant *m)
 
 static uint32_t draw_value(mutant *m, uint8_t op)
 {
-    switch ((gmd_op)op) {
-    case GMD_OP_ALLOC:
+    if (gmd_op_has(op, GMD_FIELD_BYTES)) {
         return mutant_draw_size(m);
-    case GMD_OP_USE:
-    case GMD_OP_ADVANCE:
-        return draw_duration(m);
-    case GMD_OP_FRACTION:
-        return (1 + below(m, 8)) * (GMD_INPUT_BILLION / 8);
-    case GMD_OP_BUDGET:
-        return draw_budget(m);
-    default:
-        return 0;
     }
+    if (gmd_op_has_any(op, GMD_DURATION_FIELDS)) {
+        return draw_duration(m);
+    }
+    if (gmd_op_has(op, GMD_FIELD_FRACTION)) {
+        return (1 + below(m, 8)) * (GMD_INPUT_BILLION / 8);
+    }
+    return gmd_op_has(op, GMD_FIELD_BYTES_OR_NONE) ? draw_budget(m) : 0;
 }
 
 /* Of one or two pools, so that requests meet. */
@@ -148,24 +141,28 @@ static bool has_pools(const mutant *m)
     return m->data[GMD_INPUT_AT_POOLS] != 0;
 }
 
+static uint8_t draw_op(mutant *m)
+{
+    uint32_t sum = 0;
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        sum += gmd_request_rows[op].record_weight;
+    }
+    uint32_t at = below(m, sum);
+    uint8_t op = 0;
+    while (at >= gmd_request_rows[op].record_weight) {
+        at -= gmd_request_rows[op++].record_weight;
+    }
+    return op;
+}
+
 void mutant_draw_record(mutant *m, uint8_t *record)
 {
-    static const uint16_t weights[GMD_OP_BUDGET + 1] = {
-        [GMD_OP_ALLOC] = 400,  [GMD_OP_FREE] = 280,       [GMD_OP_USE] = 110,
-        [GMD_OP_RECORD] = 60,  [GMD_OP_WAIT] = 25,        [GMD_OP_SYNC] = 20,
-        [GMD_OP_ADVANCE] = 25, [GMD_OP_EMPTY_CACHE] = 20, [GMD_OP_FRACTION] = 8,
-        [GMD_OP_FAULT] = 20,   [GMD_OP_DEVICE] = 12,      [GMD_OP_DESTROY] = 8,
-        [GMD_OP_BUDGET] = 12}; /* in all 1000 */
     if (has_pools(m) && chance(m, 8)) {
         draw_on_pool(m, record, (gmd_input_pool_act)below(m, GMD_POOL_ACTS));
         return;
     }
-    uint32_t at = below(m, 1000);
-    uint8_t op = 0;
-    while (at >= weights[op]) {
-        at -= weights[op++];
-    }
-    if (op == GMD_OP_FAULT) {
+    uint8_t op = draw_op(m);
+    if (gmd_op_has(op, GMD_FIELD_FUNCTION)) {
         mutant_draw_fault(m, record);
     } else {
         uint8_t place = draw_place(m);

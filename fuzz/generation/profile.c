@@ -71,39 +71,54 @@ static gmd_schedule_kind draw_schedule(const gmd_profile_space *space, gmd_rando
                         : GMD_SCHEDULE_SEEDED;
 }
 
-/* Most sequences leave out most kinds of requests: those that are left come close together. */
+uint32_t gmd_profile_needs_met(const gmd_profile *p, const gmd_profile_space *space)
+{
+    bool has_captures = space->has_pools && space->has_captures && !p->interleaves;
+    return GMD_NEEDS_EMPTY_CACHE | (space->has_record_stream ? GMD_NEEDS_RECORD_STREAM : 0) |
+           (space->has_fraction ? GMD_NEEDS_FRACTION : 0) |
+           (space->has_pools ? GMD_NEEDS_POOLS : 0) | (has_captures ? GMD_NEEDS_CAPTURES : 0) |
+           (space->fault_target_count ? GMD_NEEDS_FAULTS : 0) |
+           (space->has_budgets ? GMD_NEEDS_BUDGETS : 0) |
+           (p->stream_count > 1 ? GMD_NEEDS_STREAMS : 0) |
+           (p->device_count > 1 ? GMD_NEEDS_DEVICES : 0);
+}
+
+/* Most sequences leave out most kinds of requests: those that are left come close together. What
+ * needs pools has a draw of its own. */
 static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
 {
-    static const uint16_t usual[GMD_OP_BUDGET + 1] = {
-        [GMD_OP_ALLOC] = 400,  [GMD_OP_FREE] = 300,       [GMD_OP_USE] = 120,
-        [GMD_OP_RECORD] = 60,  [GMD_OP_WAIT] = 20,        [GMD_OP_SYNC] = 10,
-        [GMD_OP_ADVANCE] = 20, [GMD_OP_EMPTY_CACHE] = 10, [GMD_OP_FRACTION] = 2,
-        [GMD_OP_FAULT] = 10,   [GMD_OP_DEVICE] = 10,      [GMD_OP_DESTROY] = 3,
-        [GMD_OP_BUDGET] = 5};
-    for (int op = 0; op <= GMD_OP_BUDGET; op++) {
-        bool is_basic = op <= GMD_OP_FREE;
-        p->weights[op] = is_basic || gmd_random_chance(r, 60) ? usual[op] : 0;
+    uint32_t missing = ~gmd_profile_needs_met(p, space);
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        const gmd_request_row *row = &gmd_request_rows[op];
+        bool is_basic = gmd_op_has(op, GMD_FIELD_NEW_BLOCK) || gmd_op_is(op, GMD_IS_FREE);
+        if (!gmd_op_is_on_pool(op)) {
+            p->weights[op] = is_basic || gmd_random_chance(r, 60) ? row->weight : 0;
+        }
     }
-    if (!space->has_record_stream || p->stream_count == 1) {
-        p->weights[GMD_OP_RECORD] = 0;
+    /* First what the allocator or the device may not have, for which nothing is then drawn. */
+    const uint32_t abilities = GMD_NEEDS_FRACTION | GMD_NEEDS_FAULTS | GMD_NEEDS_BUDGETS;
+    for (int is_of_program = 0; is_of_program < 2; is_of_program++) {
+        for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+            const gmd_request_row *row = &gmd_request_rows[op];
+            bool is_next = !(row->needs & abilities) == is_of_program && !gmd_op_is_on_pool(op);
+            bool cannot_be = row->needs & missing;
+            bool is_drawn = row->rarity && (is_of_program || !cannot_be);
+            if (is_next && ((is_drawn && gmd_random_chance(r, row->rarity)) || cannot_be)) {
+                p->weights[op] = 0;
+            }
+        }
     }
-    if (p->stream_count == 1) {
-        p->weights[GMD_OP_WAIT] = p->weights[GMD_OP_DESTROY] = 0;
-    }
-    if (!space->has_fraction || gmd_random_chance(r, 80)) {
-        p->weights[GMD_OP_FRACTION] = 0;
-    }
-    if (!space->fault_target_count || gmd_random_chance(r, 80)) {
-        p->weights[GMD_OP_FAULT] = 0;
-    }
-    if (!space->has_budgets || gmd_random_chance(r, 80)) {
-        p->weights[GMD_OP_BUDGET] = 0;
-    }
-    if (gmd_random_chance(r, 70)) {
-        p->weights[GMD_OP_DESTROY] = 0;
-    }
-    if (p->device_count == 1) {
-        p->weights[GMD_OP_DEVICE] = 0;
+}
+
+/* The kinds that name a pool, those of captures or the others. Who captures releases pools, too. */
+static void take_weights(gmd_profile *p, bool of_captures)
+{
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        const gmd_request_row *row = &gmd_request_rows[op];
+        bool is_release = row->pool_step == GMD_POOL_STEP_RELEASE;
+        if (gmd_op_is_on_pool(op) && (gmd_op_is_of_capture(op) == of_captures || is_release)) {
+            p->weights[op] = row->weight;
+        }
     }
 }
 
@@ -111,8 +126,7 @@ static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_ran
 static void draw_pools(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
 {
     if (space->has_pools && gmd_random_chance(r, 40)) {
-        p->weights[GMD_OP_BEGIN_POOL] = p->weights[GMD_OP_END_POOL] = 30;
-        p->weights[GMD_OP_RELEASE_POOL] = 20;
+        take_weights(p, false);
     }
 }
 
@@ -120,12 +134,9 @@ static void draw_pools(gmd_profile *p, const gmd_profile_space *space, gmd_rando
  * is to have some requests in it. */
 static void draw_captures(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
 {
-    if (space->has_pools && space->has_captures && p->stream_count > 1 && !p->interleaves &&
-        gmd_random_chance(r, 30)) {
-        p->weights[GMD_OP_BEGIN_CAPTURE] = 40;
-        p->weights[GMD_OP_END_CAPTURE] = 60;
-        p->weights[GMD_OP_LAUNCH] = 20;
-        p->weights[GMD_OP_RELEASE_POOL] = 20;
+    const uint32_t needs = GMD_NEEDS_CAPTURES | GMD_NEEDS_STREAMS;
+    if (!(needs & ~gmd_profile_needs_met(p, space)) && gmd_random_chance(r, 30)) {
+        take_weights(p, true);
     }
 }
 
@@ -173,23 +184,26 @@ const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait
                                           "empty_cache, destroy, pools, captures, threads, "
                                           "devices, settings, huge";
 
-static bool leave_out_one(gmd_profile_space *space, const char *name)
+/* False: it is no kind of request that can be left out. */
+static bool leave_out_op(gmd_profile_space *space, const char *word)
 {
-    static const struct {
-        const char *name;
-        gmd_op op;
-    } ops[] = {{"fault", GMD_OP_FAULT},       {"budget", GMD_OP_BUDGET},
-               {"fraction", GMD_OP_FRACTION}, {"record", GMD_OP_RECORD},
-               {"wait", GMD_OP_WAIT},         {"sync", GMD_OP_SYNC},
-               {"destroy", GMD_OP_DESTROY},   {"empty_cache", GMD_OP_EMPTY_CACHE}};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        if (strcmp(name, ops[i].name) == 0) {
-            space->without_ops |= 1u << ops[i].op;
-            space->has_fraction = space->has_fraction && ops[i].op != GMD_OP_FRACTION;
-            space->has_record_stream = space->has_record_stream && ops[i].op != GMD_OP_RECORD;
-            space->has_faults = space->has_faults && ops[i].op != GMD_OP_FAULT;
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        if (gmd_op_is(op, GMD_IS_OPTIONAL) && strcmp(word, gmd_request_rows[op].word) == 0) {
+            space->without_ops |= 1u << op;
+            space->has_fraction = space->has_fraction && !gmd_op_needs(op, GMD_NEEDS_FRACTION);
+            space->has_record_stream =
+                space->has_record_stream && !gmd_op_needs(op, GMD_NEEDS_RECORD_STREAM);
+            space->has_faults = space->has_faults && !gmd_op_needs(op, GMD_NEEDS_FAULTS);
             return true;
         }
+    }
+    return false;
+}
+
+static bool leave_out_one(gmd_profile_space *space, const char *name)
+{
+    if (leave_out_op(space, name)) {
+        return true;
     }
     bool is_huge = strcmp(name, "huge") == 0, is_threads = strcmp(name, "threads") == 0;
     bool is_pools = strcmp(name, "pools") == 0, is_captures = strcmp(name, "captures") == 0;

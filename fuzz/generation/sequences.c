@@ -4,48 +4,64 @@
 
 /* --- codes ------------------------------------------------------------------------------- */
 
-/* Ascending by kind; within a kind by the numbers that follow it. 0 is no request. */
+/* How many values each field of a request has. */
 enum {
     STREAMS = GMD_ALPHABET_STREAMS,
     POOLS = GMD_ALPHABET_POOLS,
-    ROUTES = 1 + STREAMS, /* what a pool is begun for: all streams, or one of them */
-    ALLOC = 1,            /* size, stream */
-    FREE = ALLOC + GMD_ALPHABET_SIZES * STREAMS, /* block */
-    USE = FREE + GMD_SEQUENCE_MAX,               /* block, stream */
-    RECORD = USE + GMD_SEQUENCE_MAX * STREAMS,   /* block, stream */
-    WAIT = RECORD + GMD_SEQUENCE_MAX * STREAMS,  /* the stream that waits, the other */
-    SYNC = WAIT + STREAMS * STREAMS,             /* stream */
-    EMPTY_CACHE = SYNC + STREAMS,
-    BEGIN_POOL = EMPTY_CACHE + 1,                  /* pool, route */
-    END_POOL = BEGIN_POOL + POOLS * ROUTES,        /* pool */
-    RELEASE_POOL = END_POOL + POOLS,               /* pool */
-    BEGIN_CAPTURE = RELEASE_POOL + POOLS,          /* pool, stream */
-    END_CAPTURE = BEGIN_CAPTURE + POOLS * STREAMS, /* pool */
-    LAUNCH = END_CAPTURE + POOLS,                  /* pool, stream */
+    ROUTES = 1 + STREAMS, /* 0: all streams */
+    VALUES_NONE = 1,
+    VALUES_EXPECT = 1,
+    VALUES_NEW_BLOCK = 1,
+    VALUES_BLOCK = GMD_SEQUENCE_MAX,
+    VALUES_STREAM = STREAMS,
+    VALUES_OWN_STREAM = STREAMS,
+    VALUES_STREAM_OR_ALL = ROUTES,
+    VALUES_OTHER_STREAM = STREAMS,
+    VALUES_POOL = POOLS,
+    VALUES_FUNCTION = 1,
+    VALUES_COUNT = 1,
+    VALUES_ERROR = 1,
+    VALUES_EVERY = 1,
+    VALUES_BYTES = GMD_ALPHABET_SIZES,
+    VALUES_BYTES_OR_NONE = 1,
+    VALUES_DURATION = 1,
+    VALUES_WORK_DURATION = 1,
+    VALUES_FRACTION = 1,
+    VALUES_DEVICE = 1,
+    VALUES_DEVICE_NUMBER = 1,
 };
 
-#define USE_DURATION_NS UINT64_C(10000)
+#define VALUES_OF(field, syntax) [GMD_FIELD_##field] = VALUES_##field,
+static const uint8_t values_of[GMD_FIELD_KINDS] = {GMD_FIELD_TABLE(VALUES_OF)};
 
-static bool is_use(uint8_t code)
-{
-    return code >= USE && code < RECORD;
-}
+/* The codes of an op are FIRST_op to LAST_op, ascending by the values of its fields, of which the
+ * first counts most; where it is not in the alphabet there are none. 0 is no request. */
+#define VALUES(...) VALUES_FILLED(__VA_ARGS__, NONE, NONE, NONE, NONE, NONE)
+#define VALUES_FILLED(a, b, c, d, e, ...)                                                          \
+    (VALUES_##a * VALUES_##b * VALUES_##c * VALUES_##d * VALUES_##e)
+#define CODES(op, word, fields, needs, traits, step, weights)                                      \
+    FIRST_##op, LAST_##op = FIRST_##op - 1 + (((traits)&GMD_IS_IN_ALPHABET) ? VALUES fields : 0),
+enum { NO_REQUEST, GMD_REQUEST_TABLE(CODES) CODES_END };
+_Static_assert(CODES_END <= UINT8_MAX, "a code is one byte");
 
-static bool is_sync(uint8_t code)
-{
-    return code >= SYNC && code < EMPTY_CACHE;
-}
+#define FIRST(op, word, fields, needs, traits, step, weights) FIRST_##op,
+static const uint8_t first_code[GMD_OP_COUNT + 1] = {GMD_REQUEST_TABLE(FIRST) CODES_END};
 
-static bool is_wait(uint8_t code)
+static uint8_t op_of(uint8_t code)
 {
-    return code >= WAIT && code < SYNC;
+    uint8_t op = 0;
+    while (code >= first_code[op + 1]) {
+        op++;
+    }
+    return op;
 }
 
 /* Whether `code` right after `previous` is, in another order or made once, listed elsewhere. */
 static bool is_listed_elsewhere(uint8_t previous, uint8_t code)
 {
-    bool commute = (is_use(previous) && is_use(code)) || (is_sync(previous) && is_sync(code));
-    return (commute && code <= previous) || (is_wait(code) && code == previous);
+    uint8_t op = op_of(code);
+    return op == op_of(previous) && ((gmd_op_is(op, GMD_IS_COMMUTING) && code <= previous) ||
+                                     (gmd_op_is(op, GMD_IS_IDEMPOTENT) && code == previous));
 }
 
 uint64_t gmd_sequence_key(const gmd_sequence *sequence)
@@ -72,61 +88,45 @@ void gmd_alphabet_for(gmd_alphabet *alphabet, uint64_t capacity_bytes)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
-static gmd_request request_on_pool(uint8_t code)
+static void set_field(const gmd_alphabet *alphabet, gmd_field field, uint32_t value, gmd_request *r)
 {
-    gmd_request r = {.op = GMD_OP_RELEASE_POOL, .pool = (uint32_t)code - RELEASE_POOL};
-    if (code < END_POOL) {
-        uint32_t route = (uint32_t)(code - BEGIN_POOL) % ROUTES;
-        r = (gmd_request){.op = GMD_OP_BEGIN_POOL,
-                          .pool = (uint32_t)(code - BEGIN_POOL) / ROUTES,
-                          .stream = route ? route : GMD_ALL_STREAMS};
-    } else if (code < RELEASE_POOL) {
-        r = (gmd_request){.op = GMD_OP_END_POOL, .pool = (uint32_t)code - END_POOL};
+    switch (field) {
+    case GMD_FIELD_BLOCK:
+        r->block = value;
+        break;
+    case GMD_FIELD_STREAM:
+    case GMD_FIELD_OWN_STREAM:
+        r->stream = 1 + value;
+        break;
+    case GMD_FIELD_STREAM_OR_ALL:
+        r->stream = value ? value : GMD_ALL_STREAMS;
+        break;
+    case GMD_FIELD_OTHER_STREAM:
+        r->other_stream = 1 + value;
+        break;
+    case GMD_FIELD_POOL:
+        r->pool = value;
+        break;
+    case GMD_FIELD_BYTES:
+        r->bytes = alphabet->sizes[value];
+        break;
+    case GMD_FIELD_WORK_DURATION:
+        r->duration_ns = GMD_USUAL_WORK_NS;
+        break;
+    default:
+        break;
     }
-    return r;
-}
-
-static gmd_request request_of_capture(uint8_t code)
-{
-    bool is_launch = code >= LAUNCH;
-    uint32_t which = code - (uint32_t)(is_launch ? LAUNCH : BEGIN_CAPTURE);
-    if (code >= END_CAPTURE && !is_launch) {
-        return (gmd_request){.op = GMD_OP_END_CAPTURE, .pool = (uint32_t)code - END_CAPTURE};
-    }
-    return (gmd_request){.op = is_launch ? GMD_OP_LAUNCH : GMD_OP_BEGIN_CAPTURE,
-                         .pool = which / STREAMS,
-                         .stream = 1 + which % STREAMS};
 }
 
 static gmd_request request_of(const gmd_alphabet *alphabet, uint8_t code, uint32_t new_block)
 {
-    gmd_request r = {.op = GMD_OP_EMPTY_CACHE};
-    if (code < FREE) {
-        r = (gmd_request){.op = GMD_OP_ALLOC,
-                          .block = new_block,
-                          .bytes = alphabet->sizes[(code - ALLOC) / STREAMS],
-                          .stream = 1 + (code - ALLOC) % STREAMS};
-    } else if (code < USE) {
-        r = (gmd_request){.op = GMD_OP_FREE, .block = (uint32_t)(code - FREE)};
-    } else if (code < RECORD) {
-        r = (gmd_request){.op = GMD_OP_USE,
-                          .block = (uint32_t)(code - USE) / STREAMS,
-                          .stream = 1 + (uint32_t)(code - USE) % STREAMS,
-                          .duration_ns = USE_DURATION_NS};
-    } else if (code < WAIT) {
-        r = (gmd_request){.op = GMD_OP_RECORD,
-                          .block = (uint32_t)(code - RECORD) / STREAMS,
-                          .stream = 1 + (uint32_t)(code - RECORD) % STREAMS};
-    } else if (code < SYNC) {
-        r = (gmd_request){.op = GMD_OP_WAIT,
-                          .stream = 1 + (uint32_t)(code - WAIT) / STREAMS,
-                          .other_stream = 1 + (uint32_t)(code - WAIT) % STREAMS};
-    } else if (code < EMPTY_CACHE) {
-        r = (gmd_request){.op = GMD_OP_SYNC, .stream = 1 + (uint32_t)(code - SYNC)};
-    } else if (code >= BEGIN_CAPTURE) {
-        r = request_of_capture(code);
-    } else if (code >= BEGIN_POOL) {
-        r = request_on_pool(code);
+    gmd_request r = {.op = op_of(code)};
+    uint32_t number = (uint32_t)code - first_code[r.op];
+    r.block = gmd_op_has(r.op, GMD_FIELD_NEW_BLOCK) ? new_block : 0;
+    for (size_t i = GMD_REQUEST_FIELDS; i-- > 0;) {
+        gmd_field field = (gmd_field)gmd_request_rows[r.op].fields[i];
+        set_field(alphabet, field, number % values_of[field], &r);
+        number /= values_of[field];
     }
     return r;
 }
@@ -137,7 +137,7 @@ void gmd_sequence_requests(const gmd_alphabet *alphabet, const gmd_sequence *seq
     uint32_t blocks = 0;
     for (uint32_t i = 0; i < sequence->length; i++) {
         requests[i] = request_of(alphabet, sequence->codes[i], blocks);
-        blocks += requests[i].op == GMD_OP_ALLOC;
+        blocks += gmd_op_has(requests[i].op, GMD_FIELD_NEW_BLOCK);
     }
 }
 
@@ -252,7 +252,7 @@ static bool append_allocs(walk *w, const situation *s)
             after.live |= UINT32_C(1) << s->blocks;
             after.owners |= stream << s->blocks;
             after.blocks++;
-            goes_on = append(w, ALLOC + size * STREAMS + stream, &after);
+            goes_on = append(w, FIRST_ALLOC + size * STREAMS + stream, &after);
         }
     }
     return goes_on;
@@ -265,7 +265,7 @@ static bool append_frees(walk *w, const situation *s)
         if (has_bit(s->live, b) && !is_free_left_out(s, b)) {
             situation after = *s;
             after.live &= ~(UINT32_C(1) << b);
-            goes_on = append(w, FREE + b, &after);
+            goes_on = append(w, FIRST_FREE + b, &after);
         }
     }
     return goes_on;
@@ -291,7 +291,8 @@ static bool append_of_blocks(walk *w, const situation *s, bool is_record)
             bool is_own = has_bit(s->owners, b) == stream;
             if (has_bit(s->live, b) && !(is_record ? is_own : is_use_left_out(s, b, stream))) {
                 situation after = with_user(s, b, stream, is_record);
-                goes_on = append(w, (is_record ? RECORD : USE) + b * STREAMS + stream, &after);
+                goes_on = append(w, (is_record ? FIRST_RECORD : FIRST_USE) + b * STREAMS + stream,
+                                 &after);
             }
         }
     }
@@ -307,7 +308,7 @@ static bool append_waits(walk *w, const situation *s)
             if (other != waiting && !is_wait_left_out(s, waiting, other)) {
                 situation after = with_stream(s, waiting);
                 after.captured |= has_bit(s->captured, other) ? 1u << waiting : 0;
-                goes_on = append(w, WAIT + waiting * STREAMS + other, &after);
+                goes_on = append(w, FIRST_WAIT + waiting * STREAMS + other, &after);
             }
         }
     }
@@ -321,7 +322,7 @@ static bool append_syncs(walk *w, const situation *s)
         if (!is_sync_left_out(s, stream)) {
             situation after = *s;
             after.has_failed = s->captured;
-            goes_on = append(w, SYNC + stream, &after);
+            goes_on = append(w, FIRST_SYNC + 1 + stream, &after);
         }
     }
     return goes_on;
@@ -334,7 +335,7 @@ static bool append_begin(walk *w, const situation *s, uint32_t pool)
         situation after = route ? with_stream(s, route - 1) : *s;
         after.open = pool + 1;
         after.holders[pool]++;
-        goes_on = append(w, BEGIN_POOL + pool * ROUTES + route, &after);
+        goes_on = append(w, FIRST_BEGIN_POOL + pool * ROUTES + route, &after);
     }
     for (uint32_t stream = 0;
          w->alphabet->has_captures && stream < streams_to_name(w, s) && goes_on; stream++) {
@@ -343,7 +344,7 @@ static bool append_begin(walk *w, const situation *s, uint32_t pool)
         after.holders[pool]++;
         after.captured = 1u << stream;
         after.graph_blocks = s->blocks;
-        goes_on = append(w, BEGIN_CAPTURE + pool * STREAMS + stream, &after);
+        goes_on = append(w, FIRST_BEGIN_CAPTURE + pool * STREAMS + stream, &after);
     }
     return goes_on;
 }
@@ -368,13 +369,13 @@ static bool append_end(walk *w, const situation *s)
     situation after = *s;
     after.open = 0;
     if (!s->captured) {
-        return append(w, END_POOL + pool, &after);
+        return append(w, FIRST_END_POOL + pool, &after);
     }
     after.captured = 0;
     after.has_failed = false;
     after.graphs[pool]++;
     after.failed = s->has_failed ? s->failed | bit : s->failed & ~bit;
-    return append(w, END_CAPTURE + pool, &after);
+    return append(w, FIRST_END_CAPTURE + pool, &after);
 }
 
 /* A pool that is open keeps one hold. Graphs beyond the holds that are left are gone. */
@@ -386,7 +387,7 @@ static bool append_releases(walk *w, const situation *s)
             situation after = *s;
             uint32_t left = --after.holders[pool];
             after.graphs[pool] = s->graphs[pool] < left ? s->graphs[pool] : left;
-            goes_on = append(w, RELEASE_POOL + pool, &after);
+            goes_on = append(w, FIRST_RELEASE_POOL + pool, &after);
         }
     }
     return goes_on;
@@ -400,7 +401,53 @@ static bool append_launches(walk *w, const situation *s)
         for (uint32_t stream = 0; has_graph && stream < streams_to_name(w, s) && goes_on;
              stream++) {
             situation after = with_stream(s, stream);
-            goes_on = append(w, LAUNCH + pool * STREAMS + stream, &after);
+            goes_on = append(w, FIRST_LAUNCH + pool * STREAMS + stream, &after);
+        }
+    }
+    return goes_on;
+}
+
+static bool can_be(const walk *w, const situation *s, gmd_field field, uint32_t value)
+{
+    switch (field) {
+    case GMD_FIELD_BLOCK:
+        return has_bit(s->live, value);
+    case GMD_FIELD_BYTES:
+        return value < w->alphabet->size_count;
+    case GMD_FIELD_STREAM:
+    case GMD_FIELD_OWN_STREAM:
+    case GMD_FIELD_OTHER_STREAM:
+        return value < s->streams;
+    case GMD_FIELD_STREAM_OR_ALL:
+        return value <= s->streams;
+    case GMD_FIELD_POOL:
+        return s->holders[value];
+    default:
+        return true;
+    }
+}
+
+static bool can_be_next(const walk *w, const situation *s, uint8_t op, uint32_t number)
+{
+    bool can = true;
+    for (size_t i = GMD_REQUEST_FIELDS; i-- > 0 && can;) {
+        gmd_field field = (gmd_field)gmd_request_rows[op].fields[i];
+        can = can_be(w, s, field, number % values_of[field]);
+        number /= values_of[field];
+    }
+    return can;
+}
+
+/* Requests that leave the situation as it is; a capture leaves them out. */
+static bool append_plain(walk *w, const situation *s)
+{
+    bool goes_on = true;
+    for (uint8_t op = 0; op < GMD_OP_COUNT && !s->captured; op++) {
+        uint32_t codes = gmd_op_is(op, GMD_IS_PLAIN) ? first_code[op + 1] - first_code[op] : 0;
+        for (uint32_t number = 0; number < codes && goes_on; number++) {
+            if (can_be_next(w, s, op, number)) {
+                goes_on = append(w, first_code[op] + number, s);
+            }
         }
     }
     return goes_on;
@@ -410,8 +457,8 @@ static bool go_on(walk *w, const situation *s)
 {
     return append_allocs(w, s) && append_frees(w, s) && append_of_blocks(w, s, false) &&
            append_of_blocks(w, s, true) && append_waits(w, s) && append_syncs(w, s) &&
-           (s->captured || append(w, EMPTY_CACHE, s)) && append_begins(w, s) &&
-           (!s->open || append_end(w, s)) && append_releases(w, s) && append_launches(w, s);
+           append_plain(w, s) && append_begins(w, s) && (!s->open || append_end(w, s)) &&
+           append_releases(w, s) && append_launches(w, s);
 }
 
 bool gmd_sequences_each(const gmd_alphabet *alphabet, uint32_t length,
@@ -468,6 +515,43 @@ static uint64_t unreduced_on_pools(const gmd_alphabet *a, const situation *s, ui
     return sum;
 }
 
+static uint64_t choices_of(const gmd_alphabet *a, const situation *s, gmd_field field)
+{
+    uint64_t pools = 0;
+    switch (field) {
+    case GMD_FIELD_BLOCK:
+        return s->blocks;
+    case GMD_FIELD_BYTES:
+        return a->size_count;
+    case GMD_FIELD_STREAM:
+    case GMD_FIELD_OWN_STREAM:
+    case GMD_FIELD_OTHER_STREAM:
+        return a->stream_count;
+    case GMD_FIELD_STREAM_OR_ALL:
+        return 1 + a->stream_count;
+    case GMD_FIELD_POOL:
+        for (uint32_t pool = 0; pool < a->pool_count; pool++) {
+            pools += s->holders[pool] > 0;
+        }
+        return pools;
+    default:
+        return 1;
+    }
+}
+
+static uint64_t plain_requests(const gmd_alphabet *a, const situation *s)
+{
+    uint64_t sum = 0;
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        uint64_t choices = gmd_op_is(op, GMD_IS_PLAIN) && gmd_op_is(op, GMD_IS_IN_ALPHABET);
+        for (size_t i = 0; i < GMD_REQUEST_FIELDS; i++) {
+            choices *= choices_of(a, s, (gmd_field)gmd_request_rows[op].fields[i]);
+        }
+        sum += choices;
+    }
+    return sum;
+}
+
 /* Of the situation's blocks only those that are live count. */
 static uint64_t unreduced(const gmd_alphabet *a, const situation *s, uint32_t length)
 {
@@ -476,8 +560,8 @@ static uint64_t unreduced(const gmd_alphabet *a, const situation *s, uint32_t le
     }
     uint64_t n = a->stream_count, live = s->blocks;
     situation after = *s;
-    /* use, record, wait, sync, empty_cache */
-    uint64_t same = live * n + live * (n - 1) + n * (n - 1) + n + 1;
+    /* use, record, wait, sync, and what leaves the situation as it is */
+    uint64_t same = live * n + live * (n - 1) + n * (n - 1) + n + plain_requests(a, s);
     uint64_t sum = same * unreduced(a, s, length - 1);
     after.blocks = s->blocks + 1;
     sum += a->size_count * n * unreduced(a, &after, length - 1);

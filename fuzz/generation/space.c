@@ -27,35 +27,29 @@ static bool is_fault_allowed(const gmd_profile_space *space, const gmd_trace *t,
     return false;
 }
 
-static bool is_allowed(const gmd_profile_space *space, const gmd_trace *t, const gmd_request *r)
+/* Which needs can be met, whatever the threads do. */
+static uint32_t needs_met(const gmd_profile_space *space, const gmd_trace *t)
+{
+    bool is_interleaved = t->interleave.kind != GMD_SCHEDULE_UNSTATED && space->has_interleaving;
+    const gmd_profile any = {
+        .stream_count = UINT32_MAX, .device_count = UINT32_MAX, .interleaves = is_interleaved};
+    return gmd_profile_needs_met(&any, space);
+}
+
+static bool is_allowed(const gmd_profile_space *space, const gmd_trace *t, uint32_t met,
+                       const gmd_request *r)
 {
     const uint64_t huge = UINT64_MAX / 2;
-    if (space->without_ops >> r->op & 1) {
+    if (space->without_ops >> r->op & 1 || gmd_request_rows[r->op].needs & ~met) {
         return false;
     }
-    switch (r->op) {
-    case GMD_OP_ALLOC:
-        return !space->has_no_huge_sizes || r->bytes < huge;
-    case GMD_OP_FRACTION:
-        return space->has_fraction && !(space->fraction > 0) && r->fraction >= FRACTION_MIN;
-    case GMD_OP_RECORD:
-        return space->has_record_stream;
-    case GMD_OP_BEGIN_POOL:
-    case GMD_OP_END_POOL:
-    case GMD_OP_RELEASE_POOL:
-        return space->has_pools;
-    case GMD_OP_BEGIN_CAPTURE:
-    case GMD_OP_END_CAPTURE:
-    case GMD_OP_LAUNCH:
-        return space->has_pools && space->has_captures &&
-               (t->interleave.kind == GMD_SCHEDULE_UNSTATED || !space->has_interleaving);
-    case GMD_OP_BUDGET:
-        return space->has_budgets;
-    case GMD_OP_FAULT:
-        return space->has_faults && is_fault_allowed(space, t, r);
-    default:
-        return true;
+    if (gmd_op_has(r->op, GMD_FIELD_FRACTION)) {
+        return !(space->fraction > 0) && r->fraction >= FRACTION_MIN;
     }
+    if (gmd_op_has(r->op, GMD_FIELD_FUNCTION)) {
+        return space->has_faults && is_fault_allowed(space, t, r);
+    }
+    return !gmd_op_has(r->op, GMD_FIELD_BYTES) || !space->has_no_huge_sizes || r->bytes < huge;
 }
 
 static void fit_interleaving(const gmd_profile_space *space, gmd_trace *t)
@@ -92,13 +86,14 @@ static void keep_in_order(gmd_trace *t)
 void gmd_space_fit(const gmd_profile_space *space, gmd_trace *t)
 {
     size_t kept = 0;
+    uint32_t met = needs_met(space, t);
     for (size_t i = 0; i < t->count && kept < REQUESTS_MAX; i++) {
         gmd_request r = t->requests[i];
         r.thread = space->has_one_thread ? 0 : r.thread;
-        if (r.op == GMD_OP_ALLOC) {
+        if (gmd_op_has(r.op, GMD_FIELD_EXPECT)) {
             r.expect = GMD_EXPECT_ANY;
         }
-        if (is_allowed(space, t, &r)) {
+        if (is_allowed(space, t, met, &r)) {
             t->requests[kept++] = r;
         }
     }

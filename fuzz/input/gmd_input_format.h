@@ -14,7 +14,7 @@
  *   15  threads, the main one among them: 1 to 16; 0 and above: 1
  *
  * Record, 8 bytes:
- *    0  low half: gmd_op up to GMD_OP_BUDGET, or one of GMD_RECORD_*; high half: thread, modulo
+ *    0  low half: a gmd_op below GMD_INPUT_OPS, or one of GMD_RECORD_*; high half: thread, modulo
  *       their count
  *    1  low 5 bits: stream, modulo their count; high 3 bits: device, modulo their count
  *    2  target, 2 bytes: the block (0: the youngest live one, modulo the live ones); of a wait the
@@ -33,7 +33,11 @@
  * GMD_RECORD_WIDE goes before a record and gives what its fields are too narrow for: byte 1 is a
  * gmd_input_wide. GMD_RECORD_HEADER, before the first request, does so for the header: byte 1 has a
  * gmd_input_header_part in its low half. Of numbers (6 bytes, added by `or`) the high half says
- * which 48 bits they are; of text and choices how many of the 6 bytes count, modulo 7. */
+ * which 48 bits they are; of text and choices how many of the 6 bytes count, modulo 7.
+ *
+ * A GMD_RECORD_HEADER with a part from GMD_PART_COUNT on is, anywhere, a request: of the op
+ * GMD_INPUT_OPS_FURTHER + part - GMD_PART_COUNT, if there is one. The high half of byte 1 is then
+ * its stream (2 bits) and its device (2 bits); the rest is as above. */
 #ifndef GMD_INPUT_FORMAT_H
 #define GMD_INPUT_FORMAT_H
 
@@ -53,6 +57,10 @@ enum {
     GMD_INPUT_AT_STREAMS = 14,
     GMD_INPUT_AT_THREADS = 15,
 
+    GMD_INPUT_OPS = 13,         /* ops below have a kind of record of their own */
+    GMD_INPUT_OPS_FURTHER = 19, /* ops from here on are parts of GMD_RECORD_HEADER; those between
+                                   are gmd_input_pool_acts of GMD_RECORD_POOL */
+
     GMD_RECORD_WIDE = 13,
     GMD_RECORD_HEADER = 14,
     GMD_RECORD_POOL = 15,
@@ -61,8 +69,9 @@ enum {
     GMD_INPUT_STREAMS_NARROW = 32, /* as many as a record's byte can name */
     GMD_INPUT_THREADS_NARROW = 16,
     GMD_INPUT_DEVICES_NARROW = 8,
-    GMD_INPUT_FAULT_MAX = 64, /* as many as the simulated device holds */
-    GMD_INPUT_TEXT_BYTES = 6, /* of a record */
+    GMD_INPUT_FURTHER_NARROW = 4, /* streams and devices, of a further op */
+    GMD_INPUT_FAULT_MAX = 64,     /* as many as the simulated device holds */
+    GMD_INPUT_TEXT_BYTES = 6,     /* of a record */
     GMD_INPUT_CONF_MAX = 4096,
 };
 
@@ -107,6 +116,28 @@ typedef enum gmd_input_boundary {
     GMD_BOUNDARY_HUGE,   /* close to 2^64, 2^63, 2^48; without a step */
     GMD_BOUNDARY_COUNT
 } gmd_input_boundary;
+
+/* The op of a record that is a part of GMD_RECORD_HEADER; GMD_OP_COUNT or above: it is no request.
+ */
+static inline uint8_t gmd_input_further_op(const uint8_t *record)
+{
+    uint8_t part = record[1] & 15;
+    return part < GMD_PART_COUNT ? GMD_OP_COUNT
+                                 : (uint8_t)(GMD_INPUT_OPS_FURTHER + part - GMD_PART_COUNT);
+}
+
+/* Bytes 0 and 1 of a request that is not on a pool. `stream` and `device` are cut off to what the
+ * record has room for. */
+static inline void gmd_input_put_op(uint8_t *record, uint8_t op, uint32_t thread, uint32_t stream,
+                                    uint32_t device)
+{
+    bool is_further = op >= GMD_INPUT_OPS_FURTHER;
+    uint32_t kind = is_further ? GMD_RECORD_HEADER : op;
+    record[0] = (uint8_t)(kind | (thread & 15U) << 4);
+    record[1] = (uint8_t)(is_further ? ((uint32_t)GMD_PART_COUNT + op - GMD_INPUT_OPS_FURTHER) |
+                                           (stream & 3U) << 4 | (device & 3U) << 6
+                                     : (stream & 31U) | (device & 7U) << 5);
+}
 
 static inline uint32_t gmd_input_boundary_code(gmd_input_boundary what, uint32_t step,
                                                uint32_t pick)

@@ -65,14 +65,15 @@ static inline bool gmd_input_pools_make(gmd_input_pools *p, gmd_request *r, uint
 
 static inline gmd_input_pool_act gmd_input_pool_act_of(const gmd_request *r)
 {
-    switch (r->op) {
-    case GMD_OP_BEGIN_POOL:
-        return r->stream == GMD_ALL_STREAMS ? GMD_POOL_BEGIN : GMD_POOL_BEGIN_ON;
-    case GMD_OP_BEGIN_CAPTURE:
-        return GMD_POOL_CAPTURE;
-    case GMD_OP_LAUNCH:
+    bool is_of_capture = gmd_op_is_of_capture(r->op);
+    switch ((gmd_pool_step)gmd_request_rows[r->op].pool_step) {
+    case GMD_POOL_STEP_BEGIN:
+        return is_of_capture                  ? GMD_POOL_CAPTURE
+               : r->stream == GMD_ALL_STREAMS ? GMD_POOL_BEGIN
+                                              : GMD_POOL_BEGIN_ON;
+    case GMD_POOL_STEP_LAUNCH:
         return GMD_POOL_LAUNCH;
-    case GMD_OP_RELEASE_POOL:
+    case GMD_POOL_STEP_RELEASE:
         return GMD_POOL_RELEASE;
     default:
         return GMD_POOL_END;

@@ -328,9 +328,8 @@ static uint32_t target_of(const decoder *d, const uint8_t *record)
     return d->wide.has_target ? d->wide.target : gmd_input_get16(record + 2);
 }
 
-static void make_alloc(decoder *d, gmd_request *r, uint32_t value)
+static void add_block(decoder *d, gmd_request *r)
 {
-    r->bytes = size_of(d, value, r->device);
     r->block = input_live_add(&d->live, d->trace->count);
     d->live_bytes[r->device] += r->bytes <= d->limit[r->device] ? r->bytes : 0;
 }
@@ -409,7 +408,6 @@ static bool make_fault(decoder *d, gmd_request *r, const uint8_t *record, gmd_st
         memset(d->function_index, NOT_LISTED, sizeof d->function_index);
     }
     r->every_later = record[1] & 1;
-    r->device = 0;
     r->count = d->wide.has_value ? value : value & 0xffff;
     r->count += !r->count;
     r->error = d->wide.has_value ? d->wide.value : value >> 16;
@@ -423,54 +421,54 @@ static bool make_fault(decoder *d, gmd_request *r, const uint8_t *record, gmd_st
     return *status == GMD_OK;
 }
 
-/* False: left out, or `status` says what failed. `r` has its op, device and stream. */
-static bool make_request(decoder *d, gmd_request *r, const uint8_t *record, gmd_status *status)
+/* What byte 4 and those after it say. False: no such value. */
+static bool read_value(decoder *d, gmd_request *r, const uint8_t *record)
 {
     uint32_t value = gmd_input_get32(record + 4);
-    switch ((gmd_op)r->op) {
-    case GMD_OP_ALLOC:
-        make_alloc(d, r, value);
-        return true;
-    case GMD_OP_FREE:
-        r->stream = 0;
-        return find_block(d, r, record) && (forget_block(d, r), true);
-    case GMD_OP_USE:
+    if (gmd_op_has(r->op, GMD_FIELD_BYTES_OR_NONE) && !d->wide.has_value &&
+        value == GMD_INPUT_NO_BUDGET) {
+        r->bytes = GMD_NO_BUDGET;
+    } else if (gmd_op_has_any(r->op, GMD_BYTES_FIELDS)) {
+        r->bytes = size_of(d, value, r->device);
+    } else if (gmd_op_has_any(r->op, GMD_DURATION_FIELDS)) {
         r->duration_ns = duration_of(d, value);
-        return find_block(d, r, record);
-    case GMD_OP_RECORD:
-        return find_block(d, r, record);
-    case GMD_OP_WAIT:
-        r->other_stream = gmd_input_get16(record + 2) % d->stream_count;
-        return true;
-    case GMD_OP_SYNC:
-        r->stream = record[2] & 1 ? GMD_ALL_STREAMS : r->stream;
-        return true;
-    case GMD_OP_DESTROY:
-        return r->stream != 0;
-    default:
-        break;
-    }
-    r->stream = 0; /* the others have none */
-    switch ((gmd_op)r->op) {
-    case GMD_OP_ADVANCE:
-        r->device = 0;
-        r->duration_ns = duration_of(d, value);
-        return true;
-    case GMD_OP_EMPTY_CACHE:
-        r->device = 0;
-        return true;
-    case GMD_OP_FRACTION:
+    } else if (gmd_op_has(r->op, GMD_FIELD_FRACTION)) {
         return make_fraction(d, r, value);
-    case GMD_OP_FAULT:
-        return make_fault(d, r, record, status);
-    case GMD_OP_BUDGET:
-        r->bytes = !d->wide.has_value && value == GMD_INPUT_NO_BUDGET
-                       ? GMD_NO_BUDGET
-                       : size_of(d, value, r->device);
-        return true;
-    default: /* GMD_OP_DEVICE */
-        return true;
     }
+    return true;
+}
+
+/* False: left out, or `status` says what failed. `r` has its op, and the device and the stream of
+ * the record, which it keeps where it has such fields. */
+static bool make_request(decoder *d, gmd_request *r, const uint8_t *record, gmd_status *status)
+{
+    uint32_t fields = gmd_request_rows[r->op].field_set;
+    if (fields & GMD_FIELD_BIT(GMD_FIELD_BLOCK) && !find_block(d, r, record)) {
+        return false;
+    }
+    r->device = fields & (GMD_DEVICE_FIELDS | GMD_BLOCK_FIELDS) ? r->device : 0;
+    if (!(fields & GMD_STREAM_FIELDS)) {
+        r->stream = 0;
+    } else if (fields & GMD_FIELD_BIT(GMD_FIELD_STREAM_OR_ALL) && record[2] & 1) {
+        r->stream = GMD_ALL_STREAMS;
+    } else if (fields & GMD_FIELD_BIT(GMD_FIELD_OWN_STREAM) && !r->stream) {
+        return false;
+    }
+    if (fields & GMD_FIELD_BIT(GMD_FIELD_OTHER_STREAM)) {
+        r->other_stream = gmd_input_get16(record + 2) % d->stream_count;
+    }
+    if (fields & GMD_FIELD_BIT(GMD_FIELD_FUNCTION)) {
+        return make_fault(d, r, record, status);
+    }
+    if (!read_value(d, r, record)) {
+        return false;
+    }
+    if (fields & GMD_FIELD_BIT(GMD_FIELD_NEW_BLOCK)) {
+        add_block(d, r);
+    } else if (gmd_op_is(r->op, GMD_IS_FREE)) {
+        forget_block(d, r);
+    }
+    return true;
 }
 
 static bool make_on_pool(decoder *d, gmd_request *r, const uint8_t *record)
@@ -479,15 +477,15 @@ static bool make_on_pool(decoder *d, gmd_request *r, const uint8_t *record)
     return gmd_input_pools_make(&d->pools, r, target_of(d, record), (gmd_input_pool_act)act);
 }
 
-static gmd_status read_request(decoder *d, const uint8_t *record)
+/* `kind`: an op, or GMD_RECORD_POOL. */
+static gmd_status read_request(decoder *d, const uint8_t *record, uint8_t kind)
 {
-    uint8_t op = record[0] & 15;
-    bool is_on_pool = op == GMD_RECORD_POOL && d->pools.count;
+    bool is_on_pool = kind == GMD_RECORD_POOL && d->pools.count;
     gmd_status status = d->has_begun ? GMD_OK : settle_header(d);
     if (status != GMD_OK || d->trace->count >= GMD_MAX_TRACE_LEN) {
         return status;
     }
-    gmd_request r = {.op = op <= GMD_OP_BUDGET ? op : GMD_OP_ALLOC};
+    gmd_request r = {.op = kind == GMD_RECORD_POOL ? GMD_OP_ALLOC : kind};
     r.device = device_of(d, record);
     r.stream = stream_of(d, record);
     if (is_on_pool ? make_on_pool(d, &r, record) : make_request(d, &r, record, &status)) {
@@ -524,6 +522,15 @@ static void read_wide(wide_fields *w, const uint8_t *record)
     }
 }
 
+/* Stream and device go to where other records have them. */
+static gmd_status read_further(decoder *d, const uint8_t *record)
+{
+    uint8_t usual[GMD_INPUT_RECORD];
+    memcpy(usual, record, sizeof usual);
+    usual[1] = (uint8_t)((record[1] >> 4 & 3) | (record[1] >> 6) << 5);
+    return read_request(d, usual, gmd_input_further_op(record));
+}
+
 static gmd_status read_record(decoder *d, const uint8_t *record)
 {
     switch (record[0] & 15) {
@@ -531,9 +538,12 @@ static gmd_status read_record(decoder *d, const uint8_t *record)
         read_wide(&d->wide, record);
         return GMD_OK;
     case GMD_RECORD_HEADER:
+        if (gmd_input_further_op(record) < GMD_OP_COUNT) {
+            return read_further(d, record);
+        }
         return d->has_begun ? GMD_OK : read_header_record(d, record);
     default:
-        return read_request(d, record);
+        return read_request(d, record, record[0] & 15);
     }
 }
 

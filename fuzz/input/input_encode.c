@@ -189,10 +189,17 @@ typedef struct fields {
     bool is_wide; /* the value */
 } fields;
 
-static bool is_narrow_device(const encoder *e, uint8_t device)
+static bool is_narrow_device(const encoder *e, uint8_t op, uint8_t device)
 {
-    uint32_t count = e->trace->device_count;
-    return count ? device < GMD_INPUT_DEVICES_NARROW : device == 0;
+    uint32_t narrow =
+        op < GMD_INPUT_OPS_FURTHER ? GMD_INPUT_DEVICES_NARROW : GMD_INPUT_FURTHER_NARROW;
+    return e->trace->device_count ? device < narrow : device == 0;
+}
+
+static bool is_narrow_stream(uint8_t op, uint32_t stream)
+{
+    return stream <
+           (op < GMD_INPUT_OPS_FURTHER ? GMD_INPUT_STREAMS_NARROW : GMD_INPUT_FURTHER_NARROW);
 }
 
 static bool is_there(encoder *e, size_t i, bool is_so)
@@ -264,20 +271,29 @@ static void put_fault(encoder *e, size_t i, const gmd_request *r, fields *f)
     f->stream = r->every_later;
 }
 
-static void put_alloc(encoder *e, size_t i, const gmd_request *r, fields *f)
+static void add_block(encoder *e, size_t i, const gmd_request *r)
 {
     if (is_there(e, i, r->block < e->trace->blocks.count)) {
-        put_bytes(f, r->bytes);
         e->index[r->block] = input_live_add(&e->live, i);
     }
 }
 
-static void put_free(encoder *e, size_t i, const gmd_request *r, fields *f)
+static void forget_block(encoder *e, const gmd_request *r)
 {
-    find_block(e, i, r, f);
-    if (e->status == GMD_OK) {
-        input_live_remove(&e->live, e->index[r->block]);
-        e->index[r->block] = NO_BLOCK;
+    input_live_remove(&e->live, e->index[r->block]);
+    e->index[r->block] = NO_BLOCK;
+}
+
+static void put_value(const gmd_request *r, fields *f)
+{
+    if (gmd_op_has(r->op, GMD_FIELD_BYTES_OR_NONE) && r->bytes == GMD_NO_BUDGET) {
+        f->value = GMD_INPUT_NO_BUDGET;
+    } else if (gmd_op_has_any(r->op, GMD_BYTES_FIELDS)) {
+        put_bytes(f, r->bytes);
+    } else if (gmd_op_has_any(r->op, GMD_DURATION_FIELDS)) {
+        put_duration(f, r->duration_ns);
+    } else if (gmd_op_has(r->op, GMD_FIELD_FRACTION)) {
+        put_fraction(f, r->fraction);
     }
 }
 
@@ -288,66 +304,28 @@ static void put_on_pool(encoder *e, size_t i, const gmd_request *r, fields *f)
     is_there(e, i, r->pool < e->trace->pools.count && !gmd_pool_book_note(&e->pools, r));
 }
 
-/* What belongs to the operation alone; stream and device are those of the request. */
+/* What the other fields say; stream and device are those of the request. */
 static void put_request(encoder *e, size_t i, const gmd_request *r, fields *f)
 {
-    switch ((gmd_op)r->op) {
-    case GMD_OP_ALLOC:
-        put_alloc(e, i, r, f);
-        break;
-    case GMD_OP_FREE:
-        put_free(e, i, r, f);
-        break;
-    case GMD_OP_USE:
-        put_duration(f, r->duration_ns);
+    uint32_t named = gmd_request_rows[r->op].field_set;
+    put_value(r, f);
+    if (named & GMD_FIELD_BIT(GMD_FIELD_NEW_BLOCK)) {
+        add_block(e, i, r);
+    } else if (named & GMD_FIELD_BIT(GMD_FIELD_BLOCK)) {
         find_block(e, i, r, f);
-        break;
-    case GMD_OP_RECORD:
-        find_block(e, i, r, f);
-        break;
-    case GMD_OP_WAIT:
+    } else if (named & GMD_FIELD_BIT(GMD_FIELD_POOL)) {
+        put_on_pool(e, i, r, f);
+    } else if (named & GMD_FIELD_BIT(GMD_FIELD_FUNCTION)) {
+        put_fault(e, i, r, f);
+    } else if (named & GMD_FIELD_BIT(GMD_FIELD_OTHER_STREAM)) {
         f->target = r->other_stream;
         is_there(e, i, r->other_stream < e->trace->streams.count);
-        break;
-    case GMD_OP_SYNC:
+    } else if (named & GMD_FIELD_BIT(GMD_FIELD_STREAM_OR_ALL)) {
         f->target = r->stream == GMD_ALL_STREAMS;
-        f->stream = f->target ? 0 : r->stream;
-        break;
-    case GMD_OP_ADVANCE:
-        put_duration(f, r->duration_ns);
-        break;
-    case GMD_OP_FRACTION:
-        put_fraction(f, r->fraction);
-        break;
-    case GMD_OP_FAULT:
-        put_fault(e, i, r, f);
-        break;
-    case GMD_OP_BUDGET:
-        put_bytes(f, r->bytes);
-        if (r->bytes == GMD_NO_BUDGET) {
-            f->value = GMD_INPUT_NO_BUDGET;
-            f->is_wide = false;
-        }
-        break;
-    case GMD_OP_BEGIN_POOL:
-    case GMD_OP_END_POOL:
-    case GMD_OP_BEGIN_CAPTURE:
-    case GMD_OP_END_CAPTURE:
-    case GMD_OP_LAUNCH:
-    case GMD_OP_RELEASE_POOL:
-        put_on_pool(e, i, r, f);
-        break;
-    default:
-        break;
     }
-}
-
-/* Blocks tell their device themselves. */
-static bool has_device(uint8_t op)
-{
-    return op == GMD_OP_ALLOC || op == GMD_OP_WAIT || op == GMD_OP_SYNC || op == GMD_OP_FRACTION ||
-           op == GMD_OP_DEVICE || op == GMD_OP_DESTROY || op == GMD_OP_BUDGET ||
-           gmd_op_is_on_pool(op);
+    if (gmd_op_is(r->op, GMD_IS_FREE) && e->status == GMD_OK) {
+        forget_block(e, r);
+    }
 }
 
 static void put_fields(encoder *e, const gmd_request *r, const fields *f)
@@ -355,10 +333,10 @@ static void put_fields(encoder *e, const gmd_request *r, const fields *f)
     if (f->is_wide) {
         put_wide(e, GMD_WIDE_VALUE, 0, (uint32_t)(f->value >> 32));
     }
-    if (f->stream >= GMD_INPUT_STREAMS_NARROW) {
+    if (!is_narrow_stream(r->op, f->stream)) {
         put_wide(e, GMD_WIDE_STREAM, f->stream, 0);
     }
-    if (!is_narrow_device(e, f->device) || r->thread >= GMD_INPUT_THREADS_NARROW) {
+    if (!is_narrow_device(e, r->op, f->device) || r->thread >= GMD_INPUT_THREADS_NARROW) {
         put_wide(e, GMD_WIDE_PLACE, f->device | (uint32_t)r->thread << 8, 0);
     }
     if (f->target > UINT16_MAX) {
@@ -367,8 +345,7 @@ static void put_fields(encoder *e, const gmd_request *r, const fields *f)
     uint8_t *record = new_record(e);
     if (record) {
         uint8_t kind = gmd_op_is_on_pool(r->op) ? GMD_RECORD_POOL : r->op;
-        record[0] = (uint8_t)(kind | (r->thread & 15U) << 4);
-        record[1] = (uint8_t)((f->stream & 31U) | (f->device & 7U) << 5);
+        gmd_input_put_op(record, kind, r->thread, f->stream, f->device);
         gmd_input_put16(record + 2, f->target);
         gmd_input_put32(record + 4, (uint32_t)f->value);
     }
@@ -378,7 +355,7 @@ static void encode_request(encoder *e, size_t i)
 {
     const gmd_request *r = &e->trace->requests[i];
     fields f = {.stream = gmd_request_names_stream(r) ? r->stream : 0,
-                .device = has_device(r->op) ? r->device : 0};
+                .device = gmd_op_has_any(r->op, GMD_DEVICE_FIELDS) ? r->device : 0};
     uint32_t devices = e->trace->device_count ? e->trace->device_count : GMD_MAX_DEVICES;
     if (!is_there(e, i,
                   r->op < GMD_OP_COUNT && r->thread < e->trace->threads.count &&

@@ -16,10 +16,10 @@ static gmd_status rename_lifetimes(gmd_trace *trace, uint32_t *now, bool *was_us
     gmd_status status = GMD_OK;
     for (size_t i = 0; i < trace->count && status == GMD_OK; i++) {
         gmd_request *r = &trace->requests[i];
-        if (r->op > GMD_OP_RECORD) {
+        if (!gmd_op_has_block(r->op)) {
             continue;
         }
-        if (r->op == GMD_OP_ALLOC) {
+        if (gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
             uint32_t name = r->block;
             now[name] = name;
             if (was_used[name]) {
@@ -68,12 +68,10 @@ static void forget_streams(gmd_trace *trace)
 {
     uint32_t count = 1;
     for (size_t i = 0; i < trace->count; i++) {
-        const gmd_request *r = &trace->requests[i];
-        if (gmd_request_names_stream(r) && r->stream >= count) {
-            count = r->stream + 1;
-        }
-        if (r->op == GMD_OP_WAIT && r->other_stream >= count) {
-            count = r->other_stream + 1;
+        uint32_t *streams[2];
+        size_t named = gmd_request_streams(&trace->requests[i], streams);
+        for (size_t k = 0; k < named; k++) {
+            count = *streams[k] >= count ? *streams[k] + 1 : count;
         }
     }
     while (trace->streams.count > count) {
@@ -110,10 +108,10 @@ static void rename_blocks(gmd_trace *trace)
     }
     for (size_t i = 0; i < trace->count; i++) {
         gmd_request *r = &trace->requests[i];
-        if (r->op == GMD_OP_ALLOC) {
+        if (gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
             as[r->block] = next++;
         }
-        if (r->op <= GMD_OP_RECORD) {
+        if (gmd_op_has_block(r->op)) {
             r->block = as[r->block];
         }
     }

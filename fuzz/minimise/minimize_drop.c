@@ -38,7 +38,7 @@ static void list_blocks(selection *s, const gmd_trace *t)
 {
     s->block_count = 0;
     for (size_t i = 0; i < t->count; i++) {
-        if (t->requests[i].op == GMD_OP_ALLOC) {
+        if (gmd_op_has(t->requests[i].op, GMD_FIELD_NEW_BLOCK)) {
             s->blocks[s->block_count++] = t->requests[i].block;
         }
     }
@@ -55,11 +55,11 @@ static bool try_selection(minimizer *m, selection *s)
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
-        if (s->drops_request[i] && r->op == GMD_OP_ALLOC) {
+        if (s->drops_request[i] && gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
             s->drops_block[r->block] = true;
         }
         bool is_dropped = s->drops_request[i] ||
-                          (r->op <= GMD_OP_RECORD && s->drops_block[r->block]) ||
+                          (gmd_op_has_block(r->op) && s->drops_block[r->block]) ||
                           (gmd_op_is_on_pool(r->op) && gmd_pool_book_note(&pools, r));
         if (!is_dropped) {
             m->spare[kept++] = *r;

@@ -173,17 +173,17 @@ static bool try_stream(minimizer *m, uint32_t from, uint32_t to, bool swaps)
     minimizer_begin(m);
     for (size_t i = 0; i < m->best->count; i++) {
         gmd_request *r = &m->spare[i];
-        uint32_t *streams[] = {gmd_request_names_stream(r) ? &r->stream : NULL,
-                               r->op == GMD_OP_WAIT ? &r->other_stream : NULL};
-        for (size_t k = 0; k < 2; k++) {
-            if (streams[k] && *streams[k] == from) {
+        uint32_t *streams[2];
+        size_t count = gmd_request_streams(r, streams);
+        for (size_t k = 0; k < count; k++) {
+            if (*streams[k] == from) {
                 *streams[k] = to;
                 has_any = true;
-            } else if (streams[k] && *streams[k] == to && swaps) {
+            } else if (*streams[k] == to && swaps) {
                 *streams[k] = from;
             }
         }
-        if (r->op == GMD_OP_DESTROY && r->stream == 0) {
+        if (gmd_op_has(r->op, GMD_FIELD_OWN_STREAM) && r->stream == 0) {
             return false;
         }
     }
@@ -209,12 +209,10 @@ static void find_streams(const gmd_trace *t, bool used[GMD_MAX_STREAMS])
 {
     memset(used, 0, GMD_MAX_STREAMS * sizeof *used);
     for (size_t i = 0; i < t->count; i++) {
-        const gmd_request *r = &t->requests[i];
-        if (gmd_request_names_stream(r)) {
-            used[r->stream] = true;
-        }
-        if (r->op == GMD_OP_WAIT) {
-            used[r->other_stream] = true;
+        uint32_t *streams[2];
+        size_t count = gmd_request_streams(&t->requests[i], streams);
+        for (size_t k = 0; k < count; k++) {
+            used[*streams[k]] = true;
         }
     }
 }
@@ -240,11 +238,11 @@ static bool put_in_order(minimizer *m)
     bool seen[GMD_MAX_STREAMS] = {true}, has_changed = false;
     uint32_t next = 1;
     for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
-        const gmd_request *r = &m->best->requests[i];
-        uint32_t streams[] = {gmd_request_names_stream(r) ? r->stream : 0,
-                              r->op == GMD_OP_WAIT ? r->other_stream : 0};
-        for (size_t k = 0; k < 2; k++) {
-            uint32_t s = streams[k];
+        gmd_request r = m->best->requests[i];
+        uint32_t *streams[2];
+        size_t count = gmd_request_streams(&r, streams);
+        for (size_t k = 0; k < count; k++) {
+            uint32_t s = *streams[k];
             if (!seen[s] && s != next) {
                 if (!try_stream(m, s, next, true)) {
                     return has_changed;
@@ -312,7 +310,8 @@ static bool try_size(minimizer *m, uint64_t from, uint64_t to, size_t single)
     minimizer_begin(m);
     for (size_t i = 0; i < m->best->count; i++) {
         gmd_request *r = &m->spare[i];
-        if (r->op == GMD_OP_ALLOC && r->bytes == from && (single == SIZE_MAX || i == single)) {
+        if (gmd_op_has(r->op, GMD_FIELD_BYTES) && r->bytes == from &&
+            (single == SIZE_MAX || i == single)) {
             r->bytes = to;
         }
     }
@@ -345,7 +344,7 @@ static bool simplify_sizes(minimizer *m)
     bool has_changed = false;
     for (int is_alone = 0; is_alone < 2; is_alone++) {
         for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
-            if (m->best->requests[i].op == GMD_OP_ALLOC) {
+            if (gmd_op_has(m->best->requests[i].op, GMD_FIELD_BYTES)) {
                 has_changed = simplify_size(m, i, is_alone) || has_changed;
             }
         }
@@ -375,7 +374,7 @@ static bool simplify_duration(minimizer *m, size_t index)
     return false;
 }
 
-static bool simplify_fault(minimizer *m, size_t index)
+static bool simplify_count(minimizer *m, size_t index)
 {
     gmd_request r = m->best->requests[index];
     uint32_t counts[] = {1, r.count / 2, r.count - 1};
@@ -386,9 +385,15 @@ static bool simplify_fault(minimizer *m, size_t index)
             return true;
         }
     }
-    gmd_request once = r;
+    return false;
+}
+
+static bool simplify_every(minimizer *m, size_t index)
+{
+    gmd_request once = m->best->requests[index];
+    bool is_every = once.every_later;
     once.every_later = 0;
-    return r.every_later && try_request(m, index, &once);
+    return is_every && try_request(m, index, &once);
 }
 
 static bool simplify_fraction(minimizer *m, size_t index)
@@ -445,33 +450,50 @@ static bool simplify_capture(minimizer *m, size_t index)
     return minimizer_try(m, kept, NULL);
 }
 
+static bool simplify_field(minimizer *m, size_t index, gmd_field field)
+{
+    switch (field) {
+    case GMD_FIELD_EXPECT:
+        return simplify_expectation(m, index);
+    case GMD_FIELD_DURATION:
+    case GMD_FIELD_WORK_DURATION:
+        return simplify_duration(m, index);
+    case GMD_FIELD_COUNT:
+        return simplify_count(m, index);
+    case GMD_FIELD_EVERY:
+        return simplify_every(m, index);
+    case GMD_FIELD_FRACTION:
+        return simplify_fraction(m, index);
+    default:
+        return false;
+    }
+}
+
+static bool simplify_pool_begin(minimizer *m, size_t index)
+{
+    uint8_t op = m->best->requests[index].op;
+    if (gmd_request_rows[op].pool_step != GMD_POOL_STEP_BEGIN) {
+        return false;
+    }
+    return gmd_op_is_of_capture(op) ? simplify_capture(m, index) : simplify_begin(m, index);
+}
+
+static bool simplify_request(minimizer *m, size_t index)
+{
+    const gmd_request_row *row = &gmd_request_rows[m->best->requests[index].op];
+    for (size_t i = 0; i < GMD_REQUEST_FIELDS; i++) {
+        if (simplify_field(m, index, (gmd_field)row->fields[i])) {
+            return true; /* there may be fewer requests now */
+        }
+    }
+    return simplify_pool_begin(m, index);
+}
+
 static bool simplify_requests(minimizer *m)
 {
     bool has_changed = false;
     for (size_t i = 0; i < m->best->count && !m->is_over; i++) {
-        switch (m->best->requests[i].op) {
-        case GMD_OP_ALLOC:
-            has_changed = simplify_expectation(m, i) || has_changed;
-            break;
-        case GMD_OP_USE:
-        case GMD_OP_ADVANCE:
-            has_changed = simplify_duration(m, i) || has_changed;
-            break;
-        case GMD_OP_FAULT:
-            has_changed = simplify_fault(m, i) || has_changed;
-            break;
-        case GMD_OP_FRACTION:
-            has_changed = simplify_fraction(m, i) || has_changed;
-            break;
-        case GMD_OP_BEGIN_POOL:
-            has_changed = simplify_begin(m, i) || has_changed;
-            break;
-        case GMD_OP_BEGIN_CAPTURE:
-            has_changed = simplify_capture(m, i) || has_changed;
-            break;
-        default:
-            break;
-        }
+        has_changed = simplify_request(m, i) || has_changed;
     }
     return has_changed;
 }

@@ -1,6 +1,7 @@
 #include "gmd_corpus.h"
 
 #include "gmd_grow.h"
+#include "gmd_hash.h"
 #include "gmd_input.h"
 #include "gmd_output.h"
 
@@ -23,10 +24,7 @@ enum { ENTRIES_MAX = 50000, CANDIDATES = 4 };
 
 static uint64_t hash_of(const void *bytes, size_t size)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (size_t i = 0; i < size; i++) {
-        h = (h ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    }
+    uint64_t h = gmd_hash_bytes(GMD_HASH_OF_NOTHING, bytes, size);
     return h ? h : 1;
 }
 

@@ -1,6 +1,7 @@
 #include "gmd_exhaustive.h"
 
 #include "gmd_clock.h"
+#include "gmd_hash.h"
 #include "gmd_size.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ typedef struct number_set { /* zero-initialised: empty */
 
 static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t number)
 {
-    size_t at = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (capacity - 1);
+    size_t at = (size_t)(gmd_hash_number(number) >> 20) & (capacity - 1);
     while (slots[at] && slots[at] != number) {
         at = (at + 1) & (capacity - 1);
     }

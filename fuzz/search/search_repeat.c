@@ -12,12 +12,8 @@
  * plants something, is left out. */
 static void make_repeatable(gmd_profile *profile, const gmd_profile_space *space)
 {
-    static const gmd_op left_out[] = {GMD_OP_FAULT,        GMD_OP_BUDGET,        GMD_OP_FRACTION,
-                                      GMD_OP_DESTROY,      GMD_OP_BEGIN_POOL,    GMD_OP_END_POOL,
-                                      GMD_OP_RELEASE_POOL, GMD_OP_BEGIN_CAPTURE, GMD_OP_END_CAPTURE,
-                                      GMD_OP_LAUNCH};
-    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++) {
-        profile->weights[left_out[i]] = 0;
+    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        profile->weights[op] = gmd_op_is(op, GMD_IS_FOR_ALL) ? 0 : profile->weights[op];
     }
     profile->fraction = 1;
     profile->capacity_bytes =

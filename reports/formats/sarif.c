@@ -1,5 +1,6 @@
 #include "sarif.h"
 
+#include "gmd_hash.h"
 #include "gmd_report_text.h"
 
 #include <ctype.h>
@@ -181,14 +182,6 @@ void sarif_locations(gmd_json *json, const sarif_result *result)
 
 /* --- fingerprint ------------------------------------------------------------------------- */
 
-static uint64_t hash_bytes(uint64_t sum, const char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        sum = (sum ^ (unsigned char)bytes[i]) * 0x100000001B3u;
-    }
-    return sum;
-}
-
 /* FNV-1a of the text as reports have it, with U+FFFD for what is no UTF-8; numbers are left out,
  * for they differ from one version to the next while the defect is still the same. */
 static uint64_t hash(uint64_t sum, const char *text)
@@ -196,19 +189,19 @@ static uint64_t hash(uint64_t sum, const char *text)
     const char *next = text;
     for (uint32_t c = gmd_utf8_next(&next); c; text = next, c = gmd_utf8_next(&next)) {
         if (c == GMD_REPLACEMENT_CHARACTER) {
-            sum = hash_bytes(sum, "\xEF\xBF\xBD", 3);
+            sum = gmd_hash_bytes(sum, "\xEF\xBF\xBD", 3);
         } else if (c < '0' || c > '9') {
-            sum = hash_bytes(sum, text, (size_t)(next - text));
+            sum = gmd_hash_bytes(sum, text, (size_t)(next - text));
         }
     }
-    return (sum ^ 0xFF) * 0x100000001B3u;
+    return gmd_hash_byte(sum, 0xff);
 }
 
 void sarif_fingerprint(gmd_json *json, const sarif_result *result)
 {
     char text[24], name[NAME_LENGTH_MAX];
     qualified_name(result, name, sizeof name);
-    uint64_t sum = hash(0xCBF29CE484222325u, result->rule);
+    uint64_t sum = hash(GMD_HASH_OF_NOTHING, result->rule);
     sum = hash(sum, name);
     sum = hash(sum, result->message);
     snprintf(text, sizeof text, "%016" PRIx64, sum);

@@ -1,6 +1,7 @@
 #include "heap_graph.h"
 
 #include "gmd_collector.h"
+#include "gmd_hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ typedef struct walk {
 
 static uint32_t slot_of(const walk *w, const void *what)
 {
-    uint64_t mixed = (uint64_t)(uintptr_t)what * 0x9E3779B97F4A7C15u;
+    uint64_t mixed = gmd_hash_pointer(what);
     uint32_t at = (uint32_t)(mixed >> 32) & (w->slot_count - 1);
     while (w->slots[at] && w->heap.vertices[w->slots[at] - 1].what != what) {
         at = (at + 1) & (w->slot_count - 1);

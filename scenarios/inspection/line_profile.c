@@ -1,5 +1,6 @@
 #include "line_profile.h"
 
+#include "gmd_min.h"
 #include "gmd_sandbox.h"
 
 #include <stdlib.h>
@@ -39,17 +40,12 @@ void gmd_line_profile_close(gmd_line_profile *profile)
     free(profile);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void close_one(gmd_line_profile *p)
 {
     const interval *closed = &p->open[--p->open_count];
     line_figures *line = &p->lines[closed->line];
-    line->active_peak = larger(line->active_peak, closed->active_peak);
-    line->reserved_peak = larger(line->reserved_peak, closed->reserved_peak);
+    line->active_peak = gmd_max(line->active_peak, closed->active_peak);
+    line->reserved_peak = gmd_max(line->reserved_peak, closed->reserved_peak);
     line->active = p->active;
     line->reserved = p->reserved;
     if (--line->open == 0) { /* else the change is part of that of the interval around it */
@@ -57,8 +53,8 @@ static void close_one(gmd_line_profile *p)
     }
     if (p->open_count > 0) {
         interval *around = &p->open[p->open_count - 1];
-        around->active_peak = larger(around->active_peak, closed->active_peak);
-        around->reserved_peak = larger(around->reserved_peak, closed->reserved_peak);
+        around->active_peak = gmd_max(around->active_peak, closed->active_peak);
+        around->reserved_peak = gmd_max(around->reserved_peak, closed->reserved_peak);
     }
 }
 
@@ -124,8 +120,8 @@ void gmd_line_profile_note(gmd_line_profile *profile, uint64_t active, uint64_t 
     profile->reserved = reserved;
     if (profile->open_count > 0) {
         interval *top = &profile->open[profile->open_count - 1];
-        top->active_peak = larger(top->active_peak, active);
-        top->reserved_peak = larger(top->reserved_peak, reserved);
+        top->active_peak = gmd_max(top->active_peak, active);
+        top->reserved_peak = gmd_max(top->reserved_peak, reserved);
     }
 }
 

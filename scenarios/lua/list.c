@@ -106,8 +106,7 @@ static char *read_source(const char *path, size_t *length, gmd_error *error)
 /* Messages name the file as the user gave it, or its last part where that is long. */
 static void name_chunk(gmd_scenario *scenario, const char *path)
 {
-    const char *last = strrchr(path, '/');
-    const char *shown = last && strlen(path) > 55 ? last + 1 : path;
+    const char *shown = strlen(path) > 55 ? gmd_file_name(path) : path;
     snprintf(scenario->chunk, sizeof scenario->chunk, "@%s", shown);
 }
 

@@ -119,7 +119,7 @@ static int random_integer(lua_State *lua)
     lua_Integer high = luaL_checkinteger(lua, lua_isnoneornil(lua, 2) ? 1 : 2);
     luaL_argcheck(lua, low <= high, 1, "no number between these");
     uint64_t span = (uint64_t)high - (uint64_t)low + 1;
-    uint64_t drawn = span ? gmd_random(engine_of(lua), span) : 0;
+    uint64_t drawn = span ? gmd_engine_random(engine_of(lua), span) : 0;
     uint64_t number = (uint64_t)low + drawn; /* wraps as Lua's own integers do */
     lua_pushinteger(lua, (lua_Integer)number);
     return 1;
@@ -131,7 +131,7 @@ static int choice(lua_State *lua)
     luaL_checktype(lua, 1, LUA_TTABLE);
     lua_Unsigned count = lua_rawlen(lua, 1);
     luaL_argcheck(lua, count > 0, 1, "nothing to choose from");
-    lua_rawgeti(lua, 1, (lua_Integer)gmd_random(engine_of(lua), count) + 1);
+    lua_rawgeti(lua, 1, (lua_Integer)gmd_engine_random(engine_of(lua), count) + 1);
     return 1;
 }
 

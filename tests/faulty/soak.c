@@ -8,6 +8,7 @@
  * real GPU, streams live to the end: a CUDA call with the handle of a destroyed one ends the
  * process there, and a free names the stream of its block. Exit status 0: nothing was found. */
 #include "gmd_driver.h"
+#include "gmd_random.h"
 #include "gmd_session.h"
 #include "gmd_size.h"
 
@@ -34,12 +35,9 @@ typedef struct generator {
     uint32_t spare_count;
 } generator;
 
-static uint64_t next_random(generator *g) /* splitmix64 */
+static uint64_t next_random(generator *g)
 {
-    uint64_t z = g->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return gmd_random_mix(g->random += GMD_HASH_MULTIPLIER);
 }
 
 static uint64_t below(generator *g, uint64_t limit)

@@ -1,5 +1,6 @@
 /* Ordered address ranges against a plain array that is searched from its beginning. */
 #include "gmd_intervals.h"
+#include "gmd_random.h"
 #include "gmd_test.h"
 
 #include <stdlib.h>
@@ -15,12 +16,9 @@ typedef struct model {
     uint64_t random;
 } model;
 
-static uint64_t below(model *m, uint64_t limit) /* splitmix64 */
+static uint64_t below(model *m, uint64_t limit)
 {
-    uint64_t z = m->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (z ^ z >> 31) % limit;
+    return gmd_random_mix(m->random += GMD_HASH_MULTIPLIER) % limit;
 }
 
 static uint64_t first_after(const model *m, uint64_t address)

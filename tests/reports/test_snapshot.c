@@ -6,6 +6,7 @@
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
 
+#include "gmd_random.h"
 #include "gmd_test.h"
 
 #include <stdlib.h>
@@ -158,13 +159,9 @@ TEST_F(snapshot, no_journal_is_an_empty_snapshot)
     assert_int_equal(snapshot.segment_count + snapshot.event_count, 0);
 }
 
-/* SplitMix64. */
 static uint64_t next_random(uint64_t *seed)
 {
-    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return gmd_random_mix(*seed += GMD_HASH_MULTIPLIER);
 }
 
 static void write_over(void *memory, size_t size, uint64_t *random)

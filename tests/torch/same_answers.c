@@ -5,10 +5,11 @@
  * Exit status: 0 the same, 1 different (the trace is written), 77 no PyTorch to compare with. */
 #include "gmd_driver.h"
 #include "gmd_quirks.h"
+#include "gmd_random.h"
 #include "gmd_session.h"
+#include "gmd_session_state.h"
 #include "gmd_size.h"
 #include "gmd_torch.h"
-#include "gmd_session_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,11 +34,7 @@ static uint64_t random_state;
 
 static uint64_t next_random(void)
 {
-    random_state += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    uint64_t z = random_state;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return gmd_random_mix(random_state += GMD_HASH_MULTIPLIER);
 }
 
 static uint64_t below(uint64_t bound)

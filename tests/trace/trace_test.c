@@ -1,6 +1,7 @@
 #include "trace_test.h"
 
 #include "gmd_file.h"
+#include "gmd_random.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,10 +60,7 @@ uint8_t *pack(const void *data, size_t size, size_t *packed_size)
 
 uint64_t next_random(uint64_t *state)
 {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return gmd_random_mix(*state += GMD_HASH_MULTIPLIER);
 }
 
 void assert_contains(const char *text, const char *part)

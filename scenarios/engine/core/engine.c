@@ -132,12 +132,7 @@ bool gmd_ask(gmd_engine *engine, const gmd_request *request)
     }
 }
 
-/* SplitMix64: one word of state, and a seed of 0 is as good as any other. */
-uint64_t gmd_random(gmd_engine *engine, uint64_t limit)
+uint64_t gmd_engine_random(gmd_engine *engine, uint64_t limit)
 {
-    uint64_t z = engine->random_state += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    z ^= z >> 31;
-    return z % limit; /* limits are small: the bias is far below what a workload can show */
+    return gmd_random_below(&engine->random, limit); /* limits are small, and so is the bias */
 }

@@ -13,6 +13,7 @@
 #define GMD_ENGINE_H
 
 #include "gmd_error.h"
+#include "gmd_random.h"
 #include "gmd_sink.h"
 
 #include <stdbool.h>
@@ -64,7 +65,7 @@ struct gmd_engine {
     const gmd_sink *sink;
     const struct gmd_observer *observer; /* NULL: nobody looks on */
     gmd_engine_hooks hooks;
-    uint64_t random_state;
+    gmd_random random;
     uint32_t next_block; /* block ids are never used twice */
     uint64_t requests;
     uint64_t walks;                  /* over modules, so far */
@@ -114,7 +115,7 @@ void gmd_give_all(gmd_engine *engine); /* all that was taken and not given back 
 bool gmd_ask(gmd_engine *engine, const gmd_request *request);
 
 /* A number in 0..limit-1 (limit > 0), from the seed. */
-uint64_t gmd_random(gmd_engine *engine, uint64_t limit);
+uint64_t gmd_engine_random(gmd_engine *engine, uint64_t limit);
 
 /* --- things (thing.c) --------------------------------------------------------------------- */
 void gmd_thing_init(gmd_engine *engine, gmd_thing *thing, const gmd_thing_class *class);

@@ -11,7 +11,7 @@ gmd_engine *gmd_engine_open(const gmd_sink *sink, const gmd_engine_hooks *hooks,
     }
     engine->sink = sink;
     engine->hooks = *hooks;
-    engine->random_state = seed;
+    engine->random.state = seed;
     engine->grad_enabled = true;
     engine->collector = gmd_collector_open();
     if (!engine->collector) {

@@ -2,6 +2,7 @@
  * blocks share an output, and then they meet in a buffer and at a semaphore. Facts:
  * aten/src/ATen/native/cuda/Reduce.cuh of PyTorch 2.11 (setReduceConfig, ReduceConfig). */
 #include "reduce.h"
+#include "gmd_min.h"
 
 #define MAX_THREADS        512
 #define WARP               32
@@ -9,16 +10,6 @@
 #define MULTIPROCESSORS    132 /* of an H200 */
 #define MIN_PER_THREAD     16
 #define MAX_PER_THREAD     256
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static uint64_t divided_up(uint64_t a, uint64_t b)
 {
@@ -59,11 +50,11 @@ static launch configure(uint64_t outputs, uint64_t inputs, uint64_t inner)
         dim0 /= 4; /* loads of four elements */
     }
     uint64_t threads = MAX_THREADS / config.vector;
-    uint64_t wide = last_power_of_two(least(most(dim0, 1), threads));
-    uint64_t high = last_power_of_two(least(most(dim1, 1), threads));
-    config.width = least(wide, WARP);
-    config.height = least(high, threads / config.width);
-    config.width = least(wide, threads / config.height);
+    uint64_t wide = last_power_of_two(gmd_min(gmd_max(dim0, 1), threads));
+    uint64_t high = last_power_of_two(gmd_min(gmd_max(dim1, 1), threads));
+    config.width = gmd_min(wide, WARP);
+    config.height = gmd_min(high, threads / config.width);
+    config.width = gmd_min(wide, threads / config.height);
     uint64_t step_input = across ? config.width : 1, step_output = across ? 1 : config.width;
     uint64_t each = divided_up(inputs, step_input);
     bool split = each >= config.height * MIN_PER_THREAD || each >= MAX_PER_THREAD;
@@ -76,8 +67,9 @@ static launch configure(uint64_t outputs, uint64_t inputs, uint64_t inner)
     config.grid = divided_up(outputs / config.vector, step_output);
     uint64_t target = MULTIPROCESSORS * (MAX_THREADS_PER_MP / (config.width * config.height));
     if (split && each >= MAX_PER_THREAD && config.grid <= target) {
-        uint64_t wanted = least(divided_up(target, config.grid), divided_up(each, MIN_PER_THREAD));
-        config.blocks = most(wanted, divided_up(each, MAX_PER_THREAD));
+        uint64_t wanted =
+            gmd_min(divided_up(target, config.grid), divided_up(each, MIN_PER_THREAD));
+        config.blocks = gmd_max(wanted, divided_up(each, MAX_PER_THREAD));
     }
     return config;
 }

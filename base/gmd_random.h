@@ -1,7 +1,9 @@
-/* gmd_random.h - the one source of random choices of a campaign: the same seed, the same campaign.
- */
+/* gmd_random.h - the source of all choices that are made at random: the same seed, the same
+ * choices. */
 #ifndef GMD_RANDOM_H
 #define GMD_RANDOM_H
+
+#include "gmd_hash.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,12 +13,16 @@ typedef struct gmd_random {
 } gmd_random;
 
 /* splitmix64 (Steele, Lea, Flood 2014): any seed is a good one, and it passes BigCrush. */
-static inline uint64_t gmd_random_next(gmd_random *r)
+static inline uint64_t gmd_random_mix(uint64_t z)
 {
-    uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
+}
+
+static inline uint64_t gmd_random_next(gmd_random *r)
+{
+    return gmd_random_mix(r->state += GMD_HASH_MULTIPLIER);
 }
 
 /* 0 to bound - 1; bound 0 gives 0. The bias is below bound / 2^64. */
