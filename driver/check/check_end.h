@@ -5,6 +5,6 @@
 #include "checker.h"
 
 /* Compares what each device holds at the end. */
-gmd_status gmd_check_end_state(checker *c, gmd_error *error);
+gmd_status check_end_state(checker *c, gmd_error *error);
 
 #endif

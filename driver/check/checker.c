@@ -24,15 +24,15 @@ static void blame_quirks(checker *c, uint64_t request)
     for (uint32_t i = 0; recorded && i < recorded->quirk_count; i++) {
         for (size_t k = 0; k < GMD_QUIRK_KINDS; k++) {
             bool is_off = !(c->input->quirks >> k & 1);
-            if (is_off && strcmp(recorded->quirks[i].name, gmd_quirk_kinds[k].name) == 0) {
+            if (is_off && strcmp(recorded->quirks[i].name, quirk_kinds[k].name) == 0) {
                 blame_quirk(c, &recorded->quirks[i], request);
             }
         }
     }
 }
 
-void gmd_checker_differ(checker *c, uint64_t request, const char *what, const char *expected,
-                        const char *format, ...)
+void checker_differ(checker *c, uint64_t request, const char *what, const char *expected,
+                    const char *format, ...)
 {
     gmd_check *r = c->result;
     r->exact = false;
@@ -49,6 +49,6 @@ void gmd_checker_differ(checker *c, uint64_t request, const char *what, const ch
         gmd_request_text(trace, &trace->requests[request], r->first_difference.text,
                          sizeof r->first_difference.text);
     }
-    gmd_session_outcome(c->session)->verdict = GMD_FAIL;
+    session_outcome(c->session)->verdict = GMD_FAIL;
     blame_quirks(c, request);
 }

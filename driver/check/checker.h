@@ -23,9 +23,8 @@ typedef struct checker {
 } checker;
 
 /* The first difference: the history has `expected` where the run has what `format` says. */
-__attribute__((format(printf, 5, 6))) void gmd_checker_differ(checker *c, uint64_t request,
-                                                              const char *what,
-                                                              const char *expected,
-                                                              const char *format, ...);
+__attribute__((format(printf, 5, 6))) void checker_differ(checker *c, uint64_t request,
+                                                          const char *what, const char *expected,
+                                                          const char *format, ...);
 
 #endif

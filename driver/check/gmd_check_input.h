@@ -12,7 +12,7 @@ typedef struct gmd_check_input {
     const gmd_snapshot *snapshot; /* its segments are the end state */
     const gmd_truth *truth;       /* the recorder's side files; NULL: none */
     uint32_t quirks; /* deviations of the recorded version that the allocator keeps to, where it
-                        can: a set of gmd_quirk_kinds */
+                        can: a set of quirk_kinds */
     const gmd_check *as_recorded; /* the outcome with all of them, for the first difference without;
                                      NULL: not known */
 } gmd_check_input;

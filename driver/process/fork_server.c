@@ -41,7 +41,7 @@
 /* What the processes share. The input lies apart from the outcome, which the allocator's process
  * writes. */
 typedef struct server_shared {
-    gmd_shared run;
+    shared_run run;
     _Atomic int child; /* process of the run under way */
     bool logs;
     bool can_restart;    /* the allocator exports gmd_restart */
@@ -54,7 +54,7 @@ typedef struct server_shared {
     uint8_t choices[CHOICE_MAX];
     gmd_request requests[GMD_FORK_SERVER_REQUEST_MAX];
     persistent_list persistent;
-    gmd_call_log log;
+    call_log log;
 } server_shared;
 
 struct gmd_fork_server {
@@ -109,7 +109,7 @@ static void play_input(gmd_session *session, server_shared *shared, gmd_trace *t
     }
     session->options = &options;
     session->call_log = shared->logs ? &shared->log : NULL;
-    gmd_child_play(session);
+    child_play(session);
     session->options = given;
 }
 
@@ -162,9 +162,9 @@ static bool open_late(gmd_session *session, server_shared *shared)
     const gmd_workload *workload = session->workload;
     gmd_error error = {""};
     atomic_store(&shared->run.stage, GMD_STAGE_LOADING);
-    gmd_status status = gmd_session_open(session, options, workload, &shared->run, &error);
+    gmd_status status = session_open(session, options, workload, &shared->run, &error);
     if (status != GMD_OK) {
-        gmd_outcome_error(&shared->run.outcome, status, &error);
+        outcome_error(&shared->run.outcome, status, &error);
     }
     session->muting.is_needless = true;
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
@@ -179,13 +179,13 @@ __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_out
     char *functions[FUNCTION_MAX];
     char **nameless = NULL;
     uint64_t inputs = 0;
-    gmd_child_prepare();
+    child_prepare();
     if (shared->is_real && !open_late(session, shared)) {
         atomic_store(&shared->run.is_finished, 1);
         exit(EXIT_SUCCESS);
     }
     if (shared->is_real) {
-        gmd_child_keep_opening(opening, &shared->run);
+        child_keep_opening(opening, &shared->run);
     }
     bool goes_on = true;
     while (goes_on) {
@@ -200,7 +200,7 @@ __attribute__((noreturn)) static void be_the_child(gmd_session *session, gmd_out
         }
     }
     close(channel);
-    gmd_session_close(session);
+    session_close(session);
     free(nameless);
     atomic_store(&shared->run.stage, GMD_STAGE_UNLOADING);
     atomic_store(&shared->run.is_finished, 1);
@@ -252,22 +252,21 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, server_sh
         .name = "input", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
     gmd_session session = {.options = options, .workload = &workload};
     gmd_error error = {""};
-    gmd_child_prepare();
+    child_prepare();
     be_silent();
     persistent_keep_memory();
     if (shared->is_real) { /* fractions are of the memory that an input states */
         trace.capacity_bytes = options->capacity_bytes;
     }
-    gmd_status status = shared->is_real
-                            ? GMD_OK
-                            : gmd_session_open(&session, options, &workload, &shared->run, &error);
+    gmd_status status =
+        shared->is_real ? GMD_OK : session_open(&session, options, &workload, &shared->run, &error);
     if (status != GMD_OK) {
-        gmd_outcome_error(&shared->run.outcome, status, &error);
+        outcome_error(&shared->run.outcome, status, &error);
     }
     atomic_store(&shared->run.stage, GMD_STAGE_REQUESTS);
     session.muting.is_needless = true;
     shared->can_restart = !shared->is_real && session.subject.restart != NULL;
-    gmd_child_keep_opening(opening, &shared->run);
+    child_keep_opening(opening, &shared->run);
     int how = 0;
     if (write(channel, &how, sizeof how) == (ssize_t)sizeof how && status == GMD_OK) {
         serve(&session, opening, shared, &trace, channel);
@@ -282,10 +281,10 @@ typedef enum answer { ANSWERED, HUNG, GONE } answer;
 /* Waits until the fork server says how the run (or the opening) ended. */
 static answer await(const gmd_fork_server *n, int *how)
 {
-    const gmd_watch watch = {
+    const process_watch watch = {
         .descriptor = n->channel, .shared = &n->shared->run, .budget_s = n->options->call_budget_s};
     bool was_killed = false;
-    while (!gmd_watch_process(&watch)) {
+    while (!watch_process(&watch)) {
         int child = atomic_load(&n->shared->child);
         kill(child > 0 ? child : n->process, SIGKILL);
         was_killed = true;
@@ -306,8 +305,8 @@ static void bury(gmd_fork_server *n, int *how)
 
 static void judge_run(gmd_fork_server *n, int how, answer end)
 {
-    const gmd_child_end child = {.is_hung = end == HUNG, .wait_status = how};
-    gmd_child_judge_end(n->options, &n->workload, &n->shared->run, &n->opening, &child);
+    const child_end child = {.is_hung = end == HUNG, .wait_status = how};
+    child_judge_end(n->options, &n->workload, &n->shared->run, &n->opening, &child);
 }
 
 /* The allocator crashed or hung while it was loaded. */
@@ -346,8 +345,8 @@ static gmd_status start(gmd_fork_server *n, gmd_error *error)
     }
     const gmd_outcome *o = &n->shared->run.outcome;
     if (end == ANSWERED) { /* what the opening shows, each run shows */
-        gmd_child_judge_end(n->options, &n->workload, &n->shared->run, NULL, NULL);
-        gmd_child_keep_opening(&n->opening, &n->shared->run);
+        child_judge_end(n->options, &n->workload, &n->shared->run, NULL, NULL);
+        child_keep_opening(&n->opening, &n->shared->run);
     }
     return o->verdict == GMD_ERROR ? gmd_fail(error, (gmd_status)o->error_status, "%s", o->error)
                                    : GMD_OK;
@@ -357,7 +356,7 @@ gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options 
                                 gmd_error *error)
 {
     *server = NULL;
-    const gmd_subject_source source = gmd_session_source(options);
+    const gmd_subject_source source = session_source(options);
     gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
         return status;
@@ -375,7 +374,7 @@ gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options 
     n->shared = shared;
     n->channel = -1;
     n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};
-    gmd_child_set_up_shared(&shared->run, options, &n->workload);
+    child_set_up_shared(&shared->run, options, &n->workload);
     status = start(n, error);
     if (status == GMD_OK) {
         *server = n;
@@ -423,7 +422,7 @@ static gmd_status hand_over(gmd_fork_server *n, const gmd_trace *trace, bool log
     s->request_count = trace->count;
     s->persistent.count = 0;
     s->logs = logs;
-    gmd_call_log_clear(&s->log);
+    call_log_clear(&s->log);
     n->input = *trace; /* borrowed: for messages about the end of this run */
     return status;
 }
@@ -432,7 +431,7 @@ static gmd_status hand_over(gmd_fork_server *n, const gmd_trace *trace, bool log
 static gmd_status give_order(gmd_fork_server *n, int *how, answer *end, gmd_error *error)
 {
     char order = n->shared->persistent.count ? ORDER_PERSISTENT : ORDER_RUN;
-    gmd_child_begin_run(&n->shared->run, &n->opening, GMD_STAGE_REQUESTS);
+    child_begin_run(&n->shared->run, &n->opening, GMD_STAGE_REQUESTS);
     atomic_store(&n->shared->child, 0);
     *end = write(n->channel, &order, 1) == 1 ? await(n, how) : GONE;
     if (*end == GONE || *how == -1) {
@@ -501,7 +500,7 @@ bool gmd_fork_server_follow(gmd_fork_server *n, const gmd_run_options *given)
 
 static bool has_own_header(const gmd_fork_server *n, const gmd_trace *header)
 {
-    const gmd_trace own = gmd_header_in_force(&(gmd_trace){0}, n->options);
+    const gmd_trace own = header_in_force(&(gmd_trace){0}, n->options);
     return gmd_trace_has_header_of(&own, header);
 }
 
@@ -510,7 +509,7 @@ bool gmd_fork_server_can_follow(const gmd_fork_server *n, const gmd_trace *trace
     if (!n->given) {
         return false;
     }
-    const gmd_trace header = gmd_header_in_force(trace, n->given);
+    const gmd_trace header = header_in_force(trace, n->given);
     return has_own_header(n, &header) ||
            (!header.schedule.choice_count &&
             (!header.conf || strlen(header.conf) < PERSISTENT_CONF_MAX));
@@ -522,7 +521,7 @@ static void hand_over_header(const gmd_fork_server *n, const gmd_trace *trace,
     if (!n->given) {
         return;
     }
-    const gmd_trace header = gmd_header_in_force(trace, n->given);
+    const gmd_trace header = header_in_force(trace, n->given);
     input->has_header = !has_own_header(n, &header);
     if (input->has_header) {
         persistent_header *h = &input->header;
@@ -618,7 +617,7 @@ gmd_status gmd_fork_server_log(gmd_fork_server *server, const gmd_trace *trace,
                                size_t *call_count, bool *is_complete, gmd_error *error)
 {
     gmd_status status = run(server, trace, true, outcome, error);
-    const gmd_call_log *log = &server->shared->log;
+    const call_log *log = &server->shared->log;
     *calls = log->calls;
     *call_count = log->count < GMD_LOGGED_CALL_MAX ? log->count : GMD_LOGGED_CALL_MAX;
     *is_complete = !log->is_full;

@@ -26,21 +26,21 @@
 /* --- the child --------------------------------------------------------------------------- */
 
 static void run_child(const gmd_run_options *options, const gmd_workload *workload,
-                      gmd_shared *shared)
+                      shared_run *shared)
 {
-    gmd_child_prepare();
+    child_prepare();
     if (options->is_second_run) {
-        gmd_second_run_perturb();
+        second_run_perturb();
     }
     gmd_session session;
     gmd_error error = {""};
-    gmd_status status = gmd_session_open(&session, options, workload, shared, &error);
+    gmd_status status = session_open(&session, options, workload, shared, &error);
     if (status == GMD_OK) {
-        gmd_child_play(&session);
+        child_play(&session);
     } else {
-        gmd_outcome_error(&shared->outcome, status, &error);
+        outcome_error(&shared->outcome, status, &error);
     }
-    gmd_session_close(&session);
+    session_close(&session);
     atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
     atomic_store(&shared->is_finished, 1);
     exit(EXIT_SUCCESS); /* not _exit: a crash in the library's own teardown is a finding, too */
@@ -51,7 +51,7 @@ static void run_child(const gmd_run_options *options, const gmd_workload *worklo
 typedef struct watched_run {
     const gmd_run_options *options;
     const gmd_workload *workload;
-    gmd_shared *shared;
+    shared_run *shared;
 } watched_run;
 
 /* Only what takes longer than a moment says how far it is. */
@@ -93,7 +93,7 @@ static void note_known(gmd_outcome *o)
  * deceive. */
 static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
 {
-    gmd_child_end end = {.is_hung = false};
+    child_end end = {.is_hung = false};
     int process = (int)syscall(SYS_pidfd_open, child, 0);
     if (process < 0) {
         gmd_status status = gmd_fail(error, GMD_FAILED, "pidfd_open: %s", strerror(errno));
@@ -101,12 +101,12 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
         reap(child, &end.wait_status);
         return status;
     }
-    const gmd_watch watch = {.descriptor = process,
-                             .shared = run->shared,
-                             .budget_s = run->options->call_budget_s,
-                             .show = show_progress,
-                             .context = run};
-    end.is_hung = !gmd_watch_process(&watch);
+    const process_watch watch = {.descriptor = process,
+                                 .shared = run->shared,
+                                 .budget_s = run->options->call_budget_s,
+                                 .show = show_progress,
+                                 .context = run};
+    end.is_hung = !watch_process(&watch);
     if (end.is_hung) {
         kill(child, SIGKILL);
     }
@@ -114,14 +114,14 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
     close(process);
     kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
     clear_progress(run->options);
-    gmd_child_judge_end(run->options, run->workload, run->shared, NULL, &end);
+    child_judge_end(run->options, run->workload, run->shared, NULL, &end);
     return GMD_OK;
 }
 
 static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
-                                 gmd_shared *shared, gmd_error *error)
+                                 shared_run *shared, gmd_error *error)
 {
-    gmd_child_begin_run(shared, NULL, GMD_STAGE_LOADING);
+    child_begin_run(shared, NULL, GMD_STAGE_LOADING);
     fflush(NULL); /* or the child would print what is buffered here once more */
     pid_t child = fork();
     if (child < 0) {
@@ -136,13 +136,13 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
 }
 
 static void keep_answers(const gmd_run_options *options, const gmd_workload *workload,
-                         gmd_shared *shared)
+                         shared_run *shared)
 {
-    shared->no_second_run = gmd_second_run_obstacle(options, workload);
+    shared->no_second_run = second_run_obstacle(options, workload);
     if (shared->no_second_run) {
         return;
     }
-    gmd_answers *answers = mmap(NULL, sizeof *answers, PROT_READ | PROT_WRITE,
+    run_answers *answers = mmap(NULL, sizeof *answers, PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (answers == MAP_FAILED) {
         shared->no_second_run = "there is no memory to keep the answers in";
@@ -154,12 +154,12 @@ static void keep_answers(const gmd_run_options *options, const gmd_workload *wor
 gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
                             gmd_outcome *outcome, gmd_error *error)
 {
-    const gmd_subject_source source = gmd_session_source(options);
+    const gmd_subject_source source = session_source(options);
     gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
         return status;
     }
-    gmd_shared *shared = gmd_child_map_shared(options, workload, false);
+    shared_run *shared = child_map_shared(options, workload, false);
     if (!shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with the child process: %s",
                         strerror(errno));
@@ -167,16 +167,16 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
     keep_answers(options, workload, shared);
     status = fork_and_watch(options, workload, shared, error);
     if (status == GMD_OK && shared->answers) {
-        status = gmd_second_run(options, workload, shared, fork_and_watch, error);
+        status = make_second_run(options, workload, shared, fork_and_watch, error);
         munmap(shared->answers, sizeof *shared->answers);
     }
     if (status == GMD_OK) {
         note_known(&shared->outcome);
-        gmd_case_write(options, workload, shared);
-        gmd_second_opinion(options, workload, shared, gmd_run_isolated);
+        case_write(options, workload, shared);
+        ask_second_opinion(options, workload, shared, gmd_run_isolated);
         *outcome = shared->outcome;
     }
-    gmd_child_unmap_shared(shared);
+    child_unmap_shared(shared);
     return status;
 }
 

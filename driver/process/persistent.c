@@ -34,8 +34,8 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     options->interleave =
         input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
     s->persistent.is_on = true;
-    gmd_holds_hurry(s->holds);
-    gmd_features_start(&s->features, options->features);
+    holds_hurry(s->holds);
+    features_start(&s->features, options->features);
     s->persistent.asked_refusal = input->probed_refusal;
 }
 
@@ -55,7 +55,7 @@ bool persistent_play(gmd_session *s)
 {
     const gmd_outcome *o = &s->shared->outcome;
     s->interleaving.lapses = 0;
-    gmd_child_play(s);
+    child_play(s);
     return !o->violation_count && o->verdict == GMD_PASS;
 }
 
@@ -65,11 +65,11 @@ static gmd_status set_back(gmd_session *s, const gmd_outcome *opening,
 {
     /* A real device cannot be set back: what an allocator made anew forgets, it would keep. */
     if (s->subject.restart && s->runtime.sim) {
-        gmd_child_begin_run(s->shared, NULL, GMD_STAGE_LOADING);
-        return gmd_session_renew(s, options, error);
+        child_begin_run(s->shared, NULL, GMD_STAGE_LOADING);
+        return session_renew(s, options, error);
     }
-    gmd_child_begin_run(s->shared, opening, GMD_STAGE_CLEAN_UP);
-    return gmd_session_restart(s, error);
+    child_begin_run(s->shared, opening, GMD_STAGE_CLEAN_UP);
+    return session_restart(s, error);
 }
 
 /* False: it shows something, or cannot be run. */
@@ -80,7 +80,7 @@ static bool play_next(gmd_session *s, const gmd_outcome *opening, const gmd_run_
     gmd_error error = {""};
     gmd_status status = is_fresh ? GMD_OK : set_back(s, opening, options, &error);
     if (status != GMD_OK) {
-        gmd_outcome_error(o, status, &error);
+        outcome_error(o, status, &error);
         return false;
     }
     s->judge.features = s->features.map ? &s->features : NULL;

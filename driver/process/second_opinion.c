@@ -37,8 +37,8 @@ static void tell(const gmd_outcome *seen, gmd_status status, const gmd_error *er
     }
 }
 
-void gmd_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
-                        gmd_shared *shared, gmd_run_fn *run)
+void ask_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
+                        shared_run *shared, run_fn *run)
 {
     gmd_outcome *o = &shared->outcome;
     if (!asks_for_one(options, o) || o->note_count == GMD_NOTE_MAX) {
@@ -47,7 +47,7 @@ void gmd_second_opinion(const gmd_run_options *options, const gmd_workload *work
     gmd_trace cut;
     gmd_error error = {""};
     gmd_outcome *seen = calloc(1, sizeof *seen);
-    gmd_status status = gmd_case_cut(options, workload, shared, &cut, &error);
+    gmd_status status = case_cut(options, workload, shared, &cut, &error);
     if (seen && status == GMD_OK) {
         gmd_run_options there = *options;
         there.device = GMD_DEVICE_SIM;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-const char *gmd_second_run_obstacle(const gmd_run_options *options, const gmd_workload *workload)
+const char *second_run_obstacle(const gmd_run_options *options, const gmd_workload *workload)
 {
     if (options->device != GMD_DEVICE_SIM) {
         return "on a real device addresses differ from run to run";
@@ -19,7 +19,7 @@ const char *gmd_second_run_obstacle(const gmd_run_options *options, const gmd_wo
     if (options->is_compared) {
         return "the run is compared with a recording";
     }
-    if (gmd_interleaving_of(options, workload->trace)) {
+    if (interleaving_of(options, workload->trace)) {
         return "threads are interleaved: what spins or blocks out of sight may go otherwise";
     }
     return NULL;
@@ -28,7 +28,7 @@ const char *gmd_second_run_obstacle(const gmd_run_options *options, const gmd_wo
 static void *volatile kept_shifts[2]; /* for the life of the process */
 
 /* Fresh memory of the heap is not zero, and nothing lies where it lay. */
-void gmd_second_run_perturb(void)
+void second_run_perturb(void)
 {
 #ifdef M_PERTURB
     mallopt(M_PERTURB, 0x5b);
@@ -42,16 +42,16 @@ void gmd_second_run_perturb(void)
 
 /* `died`: what ended the second run before its end; "": nothing did. */
 static gmd_status compare(const gmd_run_options *options, const gmd_workload *workload,
-                          const gmd_shared *first, gmd_likeness likeness, gmd_run_once_fn *run_once,
+                          const shared_run *first, run_likeness likeness, run_once_fn *run_once,
                           char *died, size_t size, gmd_error *error)
 {
-    gmd_answers *answers = first->answers;
+    run_answers *answers = first->answers;
     died[0] = '\0';
     answers->compares = true;
     answers->likeness = likeness;
     answers->compared = 0;
     answers->has_ended = answers->is_different = false;
-    gmd_shared *shared = gmd_child_map_shared(options, workload, false);
+    shared_run *shared = child_map_shared(options, workload, false);
     if (!shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
@@ -62,22 +62,22 @@ static gmd_status compare(const gmd_run_options *options, const gmd_workload *wo
     if (is_violated) {
         snprintf(died, size, "%s: %.300s", o->violations[0].oracle, o->violations[0].message);
     }
-    gmd_child_unmap_shared(shared);
+    child_unmap_shared(shared);
     return status;
 }
 
 static void tell(gmd_outcome *outcome, const gmd_run_options *options, const gmd_workload *workload,
-                 const gmd_answers *answers, const char *oracle, const char *who)
+                 const run_answers *answers, const char *oracle, const char *who)
 {
     char message[600], difference[200], request[120] = "this request";
     const gmd_trace *t = workload->trace;
     if (t && answers->compared < t->count) {
         gmd_request_text(t, &t->requests[answers->compared], request, sizeof request);
     }
-    gmd_answers_describe(answers, difference, sizeof difference);
+    answers_describe(answers, difference, sizeof difference);
     snprintf(message, sizeof message, "%s: %s gave %s: %zu requests before were answered alike",
              request, who, difference, answers->compared);
-    gmd_outcome_violation(outcome, options->known, oracle, answers->compared, message);
+    outcome_violation(outcome, options->known, oracle, answers->compared, message);
 }
 
 /* --- the two oracles --------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static bool is_asked(const gmd_outcome *o, const char *oracle)
 }
 
 static gmd_status run_again(const gmd_run_options *options, const gmd_workload *workload,
-                            gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+                            shared_run *shared, run_once_fn *run_once, gmd_error *error)
 {
     gmd_run_options again = *options;
     char died[400];
@@ -107,15 +107,15 @@ static gmd_status run_again(const gmd_run_options *options, const gmd_workload *
         char message[600];
         snprintf(message, sizeof message,
                  "the first run of these requests passed, and the second ended with %s", died);
-        gmd_outcome_violation(&shared->outcome, options->known, "determinism",
-                              shared->answers->compared, message);
+        outcome_violation(&shared->outcome, options->known, "determinism",
+                          shared->answers->compared, message);
     }
     return status;
 }
 
 /* A version's known deviations (docs/replay.md) are PyTorch's algorithm, too. */
 static gmd_status run_reference(const gmd_run_options *options, const gmd_workload *workload,
-                                gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+                                shared_run *shared, run_once_fn *run_once, gmd_error *error)
 {
     gmd_run_options reference = *options;
     char died[400];
@@ -137,8 +137,8 @@ static gmd_status run_reference(const gmd_run_options *options, const gmd_worklo
     return status;
 }
 
-gmd_status gmd_second_run(const gmd_run_options *options, const gmd_workload *workload,
-                          gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+gmd_status make_second_run(const gmd_run_options *options, const gmd_workload *workload,
+                           shared_run *shared, run_once_fn *run_once, gmd_error *error)
 {
     const gmd_outcome *o = &shared->outcome;
     gmd_status status = GMD_OK;

@@ -34,10 +34,10 @@ static void note_call(void *context, const gmd_sim_call *call)
     gmd_session *s = context;
     s->calls.api_calls++;
     if (s->call_log) {
-        gmd_call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
+        call_log_add(s->call_log, call->function, (uint32_t)s->request_index);
     }
     if (s->features.map) {
-        gmd_features_call(&s->features, call);
+        features_call(&s->features, call);
     }
     if (call->kind != GMD_SIM_CALL_OTHER && call->result == 0 && call->size != 0) {
         note_memory(s, call);

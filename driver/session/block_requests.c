@@ -21,21 +21,21 @@ static void check_expectation(gmd_session *s, const gmd_request *r, bool is_serv
         char message[200];
         snprintf(message, sizeof message, "%" PRIu64 " B were expected to be %s and were %s",
                  r->bytes, is_served ? "refused" : "served", is_served ? "served" : "refused");
-        gmd_outcome_violation(&s->shared->outcome, s->options->known, "expect", s->request_index,
-                              message);
+        outcome_violation(&s->shared->outcome, s->options->known, "expect", s->request_index,
+                          message);
     }
 }
 
 gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served, gmd_error *error)
 {
     cudaStream_t stream = NULL;
-    gmd_status status = gmd_streams_get(&s->streams, r->device, r->stream, &stream, error);
+    gmd_status status = streams_get(&s->streams, r->device, r->stream, &stream, error);
     session_block *b = blocks_at(&s->blocks, r->block);
     if (status != GMD_OK || !b) {
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
     uint32_t pool = pool_table_of(&s->pools, r->device, stream);
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
     leave_allocator(s, &frame);
@@ -51,8 +51,8 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
     }
     check_expectation(s, r, *served == GMD_SERVED);
     if (!memory) {
-        gmd_session_refresh(s);
-        s->view.limits.room = gmd_session_room(s, r->device);
+        view_refresh(s);
+        s->view.limits.room = view_room(s, r->device);
         if (s->view.out_of_memory) {
             journal_writer_refusal(s, r);
         }
@@ -69,14 +69,14 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
                                             captures_have_graphs(&s->captures, r->device, pool)};
     blocks_add(&s->blocks, b, &served_block);
     s->view.block = &b->live;
-    s->view.pools.clash = s->captures.is_under_way ? gmd_session_capture_clash(s, &b->live) : NULL;
-    gmd_session_refresh(s);
+    s->view.pools.clash = s->captures.is_under_way ? session_capture_clash(s, &b->live) : NULL;
+    view_refresh(s);
     journal_writer_alloc(s, r, b->live.address);
     if (!s->is_over) {
-        gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
+        judge_ask(&s->judge, GMD_HOOK_AFTER_ALLOC, &s->view);
     }
-    gmd_session_mark(s, b, stream);
-    return gmd_session_fill(s, b, stream, error);
+    session_mark(s, b, stream);
+    return session_fill(s, b, stream, error);
 }
 
 /* The host waits for all work on a block that the allocator was not told of. A stream that was made
@@ -95,24 +95,23 @@ static gmd_status wait_for_uses(gmd_session *s, const session_block *b, gmd_erro
 gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, gmd_error *error)
 {
     cudaStream_t stream = NULL;
-    gmd_status status =
-        gmd_streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
+    gmd_status status = streams_get(&s->streams, b->live.device, b->live.stream, &stream, error);
     if (status == GMD_OK && b->is_orphan) {
         status = wait_for_uses(s, b, error);
     } else if (status == GMD_OK && b->uses.streams &&
                captures_include(&s->captures, b->live.device, b->live.stream)) {
-        status = gmd_session_capture_settle(s, b, error);
+        status = session_capture_settle(s, b, error);
     } else if (status == GMD_OK && b->uses.streams) {
-        status = gmd_streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream,
-                                    s->moment, error);
+        status =
+            streams_settle(&s->streams, &b->uses, b->live.device, b->live.stream, s->moment, error);
     }
     if (status == GMD_OK) {
-        status = gmd_session_verify_last(s, b, stream, error);
+        status = session_verify_last(s, b, stream, error);
     }
     if (status != GMD_OK) {
         return status;
     }
-    if (!gmd_uses_take(&s->uses, &b->last_uses, &s->view.uses.list, &s->view.uses.count)) {
+    if (!uses_take(&s->uses, &b->last_uses, &s->view.uses.list, &s->view.uses.count)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u",
                         b->live.id);
     }
@@ -120,14 +119,14 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
     s->view.block = freed;
     s->view.uses.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
     s->view.uses.recorded = b->uses.recorded;
-    gmd_judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
+    judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
     blocks_remove(&s->blocks, b);
     journal_writer_free(s, freed);
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     s->subject.free((void *)(uintptr_t)freed->address, (size_t)freed->bytes, freed->device, stream);
     leave_allocator(s, &frame);
-    gmd_session_refresh(s);
+    view_refresh(s);
     journal_writer_freed(s, freed, s->view.uses.recorded_count > 0);
     return GMD_OK;
 }
@@ -147,7 +146,7 @@ static cudaError_t queue_work(gmd_session *s, const session_block *block, cudaSt
         return s->runtime.sim->gmd_sim_launch(stream, duration_ns, &access, 1);
     }
     cudaError_t held =
-        is_elsewhere ? gmd_hold(s->holds, b->device, stream, duration_ns) : cudaSuccess;
+        is_elsewhere ? hold_stream(s->holds, b->device, stream, duration_ns) : cudaSuccess;
     return held != cudaSuccess ? held
                                : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->address, 0xa5,
                                                             (size_t)b->bytes, stream);
@@ -159,38 +158,38 @@ static gmd_status note_use(gmd_session *s, const gmd_request *r, session_block *
 {
     gmd_sim_point point;
     if (s->runtime.sim && s->runtime.sim->gmd_sim_point_of(b->live.device, stream, &point) == 0 &&
-        !gmd_uses_note(&s->uses, &b->last_uses,
-                       &(gmd_use){.request = s->request_index,
-                                  .ticket = point.ticket,
-                                  .place = point.stream,
-                                  .stream = r->stream})) {
+        !uses_note(&s->uses, &b->last_uses,
+                   &(gmd_use){.request = s->request_index,
+                              .ticket = point.ticket,
+                              .place = point.stream,
+                              .stream = r->stream})) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the uses of block %u", r->block);
     }
-    return gmd_streams_note_use(&s->streams, &b->uses, b->live.device, b->live.stream, r->stream,
-                                s->moment, error);
+    return streams_note_use(&s->streams, &b->uses, b->live.device, b->live.stream, r->stream,
+                            s->moment, error);
 }
 
 gmd_status block_use(gmd_session *s, const gmd_request *r, session_block *b, gmd_error *error)
 {
     if (captures_include(&s->captures, b->live.device, r->stream)) {
-        return gmd_session_capture_use(s, r, b, error);
+        return session_capture_use(s, r, b, error);
     }
     cudaStream_t stream = NULL;
     int previous;
-    gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
+    gmd_status status = streams_get(&s->streams, b->live.device, r->stream, &stream, error);
     s->has_used = true;
     if (status == GMD_OK && s->canaries.table) {
-        status = gmd_session_use_filled(s, r, b, stream, error);
+        status = session_use_filled(s, r, b, stream, error);
         return status == GMD_OK ? note_use(s, r, b, stream, error) : status;
     }
     if (status == GMD_OK) {
-        status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+        status = streams_enter(&s->streams, b->live.device, &previous, error);
     }
     if (status != GMD_OK) {
         return status;
     }
     cudaError_t result = queue_work(s, b, stream, r->stream != b->live.stream, r->duration_ns);
-    status = gmd_streams_leave(&s->streams, previous, error);
+    status = streams_leave(&s->streams, previous, error);
     if (result != cudaSuccess) {
         return gmd_fail(error, GMD_FAILED, "work on block %u could not be queued: %s", r->block,
                         gmd_runtime_error_text(&s->runtime, result));
@@ -201,9 +200,9 @@ gmd_status block_use(gmd_session *s, const gmd_request *r, session_block *b, gmd
 gmd_status block_record(gmd_session *s, const gmd_request *r, session_block *b, gmd_error *error)
 {
     cudaStream_t stream = NULL;
-    gmd_status status = gmd_streams_get(&s->streams, b->live.device, r->stream, &stream, error);
+    gmd_status status = streams_get(&s->streams, b->live.device, r->stream, &stream, error);
     if (status == GMD_OK && s->subject.record_stream) {
-        gmd_call_frame frame;
+        call_frame frame;
         enter_allocator(s, &frame);
         s->subject.record_stream((void *)(uintptr_t)b->live.address, stream);
         leave_allocator(s, &frame);

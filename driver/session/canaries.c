@@ -24,13 +24,13 @@ typedef struct owner { /* of a mark */
 } owner;
 
 typedef struct canary_table {
-    gmd_canaries *kernels;
+    canary_kernels *kernels;
     uint64_t last_mark, last_ticket;
     owner owners[REMEMBERED];           /* by mark */
     verification verifying[REMEMBERED]; /* by ticket */
 } canary_table;
 
-gmd_status gmd_session_open_canaries(gmd_session *s, gmd_error *error)
+gmd_status session_open_canaries(gmd_session *s, gmd_error *error)
 {
     gmd_error reason = {""};
     if (s->options->oracles_off) {
@@ -41,7 +41,7 @@ gmd_status gmd_session_open_canaries(gmd_session *s, gmd_error *error)
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for what blocks hold");
     }
     gmd_status status =
-        gmd_canaries_open(&s->canaries.table->kernels, &s->runtime, s->device_count, &reason);
+        canaries_open(&s->canaries.table->kernels, &s->runtime, s->device_count, &reason);
     if (status != GMD_OK) {
         free(s->canaries.table);
         s->canaries.table = NULL;
@@ -51,10 +51,10 @@ gmd_status gmd_session_open_canaries(gmd_session *s, gmd_error *error)
     return status == GMD_NO_MEMORY ? gmd_fail(error, status, "%s", reason.text) : GMD_OK;
 }
 
-void gmd_session_close_canaries(gmd_session *s)
+void session_close_canaries(gmd_session *s)
 {
     if (s->canaries.table) {
-        gmd_canaries_close(s->canaries.table->kernels);
+        canaries_close(s->canaries.table->kernels);
         free(s->canaries.table);
         s->canaries.table = NULL;
     }
@@ -94,13 +94,13 @@ static cudaError_t verify(gmd_session *s, const session_block *b, uint32_t strea
                              ticket);
 }
 
-gmd_status gmd_session_fill(gmd_session *s, session_block *b, cudaStream_t stream, gmd_error *error)
+gmd_status session_fill(gmd_session *s, session_block *b, cudaStream_t stream, gmd_error *error)
 {
     int previous;
     if (!s->canaries.table || !is_followed_on(s, b, b->live.stream)) {
         return GMD_OK;
     }
-    gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    gmd_status status = streams_enter(&s->streams, b->live.device, &previous, error);
     if (status != GMD_OK) {
         return status;
     }
@@ -110,12 +110,12 @@ gmd_status gmd_session_fill(gmd_session *s, session_block *b, cudaStream_t strea
                 .is_captured = captures_include(&s->captures, b->live.device, b->live.stream)};
     cudaError_t result = gmd_canary_fill(s->canaries.table->kernels, stream, b->live.address,
                                          b->live.bytes, b->mark);
-    status = gmd_streams_leave(&s->streams, previous, error);
+    status = streams_leave(&s->streams, previous, error);
     return status == GMD_OK ? check(s, result, &b->live, error) : status;
 }
 
-cudaError_t gmd_session_work_filled(gmd_session *s, const session_block *b, uint32_t stream_index,
-                                    cudaStream_t stream)
+cudaError_t session_work_filled(gmd_session *s, const session_block *b, uint32_t stream_index,
+                                cudaStream_t stream)
 {
     cudaError_t result = verify(s, b, stream_index, stream);
     return result == cudaSuccess ? gmd_canary_fill(s->canaries.table->kernels, stream,
@@ -125,45 +125,44 @@ cudaError_t gmd_session_work_filled(gmd_session *s, const session_block *b, uint
 
 /* Work on another stream than the block's comes after what its own stream has put there: that is a
  * caller's duty. It may come late, on the block's own stream too. */
-gmd_status gmd_session_use_filled(gmd_session *s, const gmd_request *r, session_block *b,
-                                  cudaStream_t stream, gmd_error *error)
+gmd_status session_use_filled(gmd_session *s, const gmd_request *r, session_block *b,
+                              cudaStream_t stream, gmd_error *error)
 {
     gmd_status status = GMD_OK;
     int previous;
     if (r->stream != b->live.stream) {
-        status = gmd_streams_wait(&s->streams, b->live.device, r->stream, b->live.stream, s->moment,
-                                  error);
+        status =
+            streams_wait(&s->streams, b->live.device, r->stream, b->live.stream, s->moment, error);
     }
     if (status == GMD_OK) {
-        status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+        status = streams_enter(&s->streams, b->live.device, &previous, error);
     }
     if (status != GMD_OK) {
         return status;
     }
-    cudaError_t result = gmd_hold(s->holds, b->live.device, stream, r->duration_ns);
+    cudaError_t result = hold_stream(s->holds, b->live.device, stream, r->duration_ns);
     if (result == cudaSuccess) {
-        result = is_followed_on(s, b, r->stream)
-                     ? gmd_session_work_filled(s, b, r->stream, stream)
-                     : gmd_canary_read(s->canaries.table->kernels, stream, b->live.address,
-                                       b->live.bytes);
+        result = is_followed_on(s, b, r->stream) ? session_work_filled(s, b, r->stream, stream)
+                                                 : canary_read(s->canaries.table->kernels, stream,
+                                                               b->live.address, b->live.bytes);
     }
-    status = gmd_streams_leave(&s->streams, previous, error);
+    status = streams_leave(&s->streams, previous, error);
     return status == GMD_OK ? check(s, result, &b->live, error) : status;
 }
 
-gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaStream_t stream,
-                                   gmd_error *error)
+gmd_status session_verify_last(gmd_session *s, const session_block *b, cudaStream_t stream,
+                               gmd_error *error)
 {
     int previous;
     if (!s->canaries.table || !b->mark || !is_followed_on(s, b, b->live.stream)) {
         return GMD_OK;
     }
-    gmd_status status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+    gmd_status status = streams_enter(&s->streams, b->live.device, &previous, error);
     if (status != GMD_OK) {
         return status;
     }
     cudaError_t result = verify(s, b, b->live.stream, stream);
-    status = gmd_streams_leave(&s->streams, previous, error);
+    status = streams_leave(&s->streams, previous, error);
     status = status == GMD_OK ? check(s, result, &b->live, error) : status;
     if (status == GMD_OK && b->is_orphan) { /* queued on a namesake of the block's stream */
         status = session_sync(s, b->live.device, b->live.stream, error);
@@ -173,16 +172,16 @@ gmd_status gmd_session_verify_last(gmd_session *s, const session_block *b, cudaS
 
 /* --- what it showed ----------------------------------------------------------------------- */
 
-static gmd_canary_finding finding_of(const canary_table *book, const gmd_canary_hit *f)
+static gmd_canary_finding finding_of(const canary_table *book, const canary_hit *f)
 {
     const verification *v = &book->verifying[f->ticket % REMEMBERED];
     bool is_remembered = v->ticket == f->ticket;
-    uint64_t mark = gmd_canary_mark_of(f->found);
+    uint64_t mark = canary_mark_of(f->found);
     const owner *other = &book->owners[mark % REMEMBERED];
     bool is_known = is_remembered && mark && mark <= book->last_mark &&
                     mark + REMEMBERED > book->last_mark &&
-                    gmd_canary_is_written_at(f->found, v->block.address + f->offset,
-                                             other->block.address, other->block.bytes);
+                    canary_is_written_at(f->found, v->block.address + f->offset,
+                                         other->block.address, other->block.bytes);
     gmd_canary_finding finding = {.offset = f->offset, .found = f->found, .has_other = is_known};
     if (is_remembered) {
         finding.block = v->block;
@@ -197,27 +196,27 @@ static gmd_canary_finding finding_of(const canary_table *book, const gmd_canary_
 }
 
 /* One that is no known defect is enough: what else is found may be its consequence. */
-void gmd_session_judge_canaries(gmd_session *s)
+void session_judge_canaries(gmd_session *s)
 {
-    gmd_canary_hit found;
+    canary_hit found;
     while (s->canaries.table && !s->shared->outcome.violation_count &&
-           gmd_canary_next(s->canaries.table->kernels, &found)) {
+           canary_next(s->canaries.table->kernels, &found)) {
         gmd_canary_finding finding = finding_of(s->canaries.table, &found);
         s->view.canaries.finding = &finding;
-        gmd_judge_ask(&s->judge, GMD_HOOK_ON_CANARY_FINDING, &s->view);
+        judge_ask(&s->judge, GMD_HOOK_ON_CANARY_FINDING, &s->view);
         s->view.canaries.finding = NULL;
     }
 }
 
 /* The device is idle. */
-void gmd_session_forget_canaries(gmd_session *s)
+void session_forget_canaries(gmd_session *s)
 {
     if (!s->canaries.table) {
         return;
     }
-    if (gmd_canaries_are_full(s->canaries.table->kernels)) {
+    if (canaries_are_full(s->canaries.table->kernels)) {
         session_note(s, "kernels found more blocks with wrong contents than gmd keeps: the "
                         "first ones were judged");
     }
-    gmd_canaries_forget(s->canaries.table->kernels);
+    canaries_forget(s->canaries.table->kernels);
 }

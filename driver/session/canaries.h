@@ -13,20 +13,20 @@
 
 #include "gmd_session_state.h"
 
-gmd_status gmd_session_open_canaries(gmd_session *session, gmd_error *error);
-void gmd_session_close_canaries(gmd_session *session); /* nothing is queued any more */
-gmd_status gmd_session_fill(gmd_session *session, session_block *block, cudaStream_t stream,
-                            gmd_error *error);
-gmd_status gmd_session_use_filled(gmd_session *session, const gmd_request *request,
-                                  session_block *block, cudaStream_t stream, gmd_error *error);
+gmd_status session_open_canaries(gmd_session *session, gmd_error *error);
+void session_close_canaries(gmd_session *session); /* nothing is queued any more */
+gmd_status session_fill(gmd_session *session, session_block *block, cudaStream_t stream,
+                        gmd_error *error);
+gmd_status session_use_filled(gmd_session *session, const gmd_request *request,
+                              session_block *block, cudaStream_t stream, gmd_error *error);
 /* The work itself: a verification, and the mark once more. The block's device is current. */
-cudaError_t gmd_session_work_filled(gmd_session *session, const session_block *block,
-                                    uint32_t stream_index, cudaStream_t stream);
-gmd_status gmd_session_verify_last(gmd_session *session, const session_block *block,
-                                   cudaStream_t stream, gmd_error *error);
+cudaError_t session_work_filled(gmd_session *session, const session_block *block,
+                                uint32_t stream_index, cudaStream_t stream);
+gmd_status session_verify_last(gmd_session *session, const session_block *block,
+                               cudaStream_t stream, gmd_error *error);
 /* Asks the oracles about all that kernels have found by now; and begins anew at the end of a run,
  * with nothing pending. */
-void gmd_session_judge_canaries(gmd_session *session);
-void gmd_session_forget_canaries(gmd_session *session);
+void session_judge_canaries(gmd_session *session);
+void session_forget_canaries(gmd_session *session);
 
 #endif

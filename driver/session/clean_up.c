@@ -12,13 +12,13 @@ void free_everything(gmd_session *s)
         gmd_error error;
         s->view.request = &(gmd_request){.op = GMD_OP_FREE, .block = b->live.id};
         s->view.request_index = s->request_index;
-        gmd_session_begin(s);
-        gmd_session_look_at(s, b->live.device);
+        view_begin(s);
+        view_device(s, b->live.device);
         gmd_status status = block_free(s, b, &freed, &error);
         if (status != GMD_OK) {
             session_stop(s, status, &error);
         } else {
-            gmd_session_judge(s);
+            view_judge(s);
         }
         atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
     }

@@ -16,7 +16,7 @@ static bool is_idle(const gmd_session *s, int device, cudaStream_t stream)
            s->runtime.sim->gmd_sim_is_complete(queued);
 }
 
-void gmd_session_mark(gmd_session *s, session_block *b, cudaStream_t stream)
+void session_mark(gmd_session *s, session_block *b, cudaStream_t stream)
 {
     if (!s->runtime.sim || b->is_for_graph || !is_followed(s, b)) {
         return;
@@ -54,8 +54,7 @@ static bool is_own_work_over(const gmd_session *s, const gmd_live_block *b)
     return false;
 }
 
-bool gmd_session_read_contents(const void *session, const gmd_live_block *block,
-                               gmd_contents *contents)
+bool session_read_contents(const void *session, const gmd_live_block *block, gmd_contents *contents)
 {
     const gmd_session *s = session;
     const session_block *b = blocks_find(&s->blocks, block->id);

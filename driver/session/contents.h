@@ -12,9 +12,9 @@
 #include "gmd_session_state.h"
 
 /* A block that was served: are its contents followed? */
-void gmd_session_mark(gmd_session *session, session_block *block, cudaStream_t stream);
+void session_mark(gmd_session *session, session_block *block, cudaStream_t stream);
 /* For gmd_view.read_contents. */
-bool gmd_session_read_contents(const void *session, const gmd_live_block *block,
-                               gmd_contents *contents);
+bool session_read_contents(const void *session, const gmd_live_block *block,
+                           gmd_contents *contents);
 
 #endif

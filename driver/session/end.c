@@ -23,9 +23,9 @@ static void judge_the_end(gmd_session *s)
     s->view.request = NULL;
     s->view.request_index = s->request_index;
     for (int device = 0; device < s->device_count; device++) {
-        gmd_session_look_at(s, device);
-        gmd_session_refresh(s);
-        gmd_session_judge(s);
+        view_device(s, device);
+        view_refresh(s);
+        view_judge(s);
     }
 }
 
@@ -50,9 +50,9 @@ static void judge_what_is_left(gmd_session *s)
     s->view.request = NULL;
     s->view.request_index = s->request_index;
     for (int device = 0; device < s->device_count; device++) {
-        gmd_session_look_at(s, device);
-        gmd_session_refresh(s);
-        gmd_judge_ask(&s->judge, GMD_HOOK_WHEN_OVER, &s->view);
+        view_device(s, device);
+        view_refresh(s);
+        judge_ask(&s->judge, GMD_HOOK_WHEN_OVER, &s->view);
     }
     s->is_over = s->is_over || s->shared->outcome.violation_count > 0;
 }
@@ -66,8 +66,8 @@ static void note_unfired_faults(gmd_session *s)
     o->faults_planted = s->faults.count;
     o->faults_unfired = 0;
     for (uint32_t i = 0; i < s->faults.count; i++) {
-        const gmd_planted_fault *f = &s->faults.planted[i];
-        if (!gmd_fault_is_unfired(f, &s->runtime)) {
+        const planted_fault *f = &s->faults.planted[i];
+        if (!fault_is_unfired(f, &s->runtime)) {
             continue;
         }
         if (o->faults_unfired++ < UNFIRED_NOTES) {
@@ -85,7 +85,7 @@ static void note_unfired_faults(gmd_session *s)
 
 static void empty_cache(gmd_session *s)
 {
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     s->subject.empty_cache();
     leave_allocator(s, &frame);
@@ -95,8 +95,8 @@ static bool holds_more_than_at_start(gmd_session *s)
 {
     bool holds = false;
     for (int device = 0; device < s->device_count && !holds; device++) {
-        gmd_session_look_at(s, device);
-        gmd_session_refresh(s);
+        view_device(s, device);
+        view_refresh(s);
         holds = figures_hold_more_than_at_start(&s->figures, device);
     }
     return holds;
@@ -150,7 +150,7 @@ static uint64_t hash_state(const gmd_session *s)
     return hash ? hash : 1;
 }
 
-void gmd_session_finish(gmd_session *session)
+void session_finish(gmd_session *session)
 {
     gmd_outcome *o = &session->shared->outcome;
     if (session->persistent.is_on) {
@@ -165,19 +165,19 @@ void gmd_session_finish(gmd_session *session)
     if (session->is_over) {
         return; /* after a violation the rest would only be its consequences */
     }
-    gmd_session_begin(session);
+    view_begin(session);
     judge_what_is_left(session);
     if (session->is_over) {
         return;
     }
     atomic_store(&session->shared->stage, GMD_STAGE_CLEAN_UP);
-    gmd_holds_release(session->holds);
+    holds_release(session->holds);
     if (session->runtime.sim) {
         session->runtime.sim->gmd_sim_clear_faults(); /* what was not hit is not the clean-up's */
     }
-    gmd_session_end_pools(session); /* as a program leaves a scope before what it made there goes */
+    session_end_pools(session); /* as a program leaves a scope before what it made there goes */
     free_everything(session);
-    gmd_session_release_pools(session);
+    session_release_pools(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {
         gmd_status status = session_sync(session, device, GMD_ALL_STREAMS, &error);
@@ -185,13 +185,13 @@ void gmd_session_finish(gmd_session *session)
             session_stop(session, status, &error);
         }
     }
-    gmd_session_begin(session);
+    view_begin(session);
     if (session->subject.empty_cache) {
         empty_all(session);
     }
     if (!session->is_over) {
         judge_the_end(session);
-        gmd_session_forget_canaries(session);
+        session_forget_canaries(session);
         note_free_memory(session);
     }
     if (!session->is_over && !o->violation_count) { /* what leaks is told more plainly by leak */
@@ -199,14 +199,14 @@ void gmd_session_finish(gmd_session *session)
     }
 }
 
-void gmd_session_end_process(gmd_session *s)
+void session_end_process(gmd_session *s)
 {
-    gmd_shared *shared = s->shared;
+    shared_run *shared = s->shared;
     s->is_over = true;
     shared->outcome.seconds = gmd_clock_s() - s->start_s;
-    gmd_session_finish(s);
+    session_finish(s);
     if (s->persistent.is_in_process) {
-        gmd_outcome_tell(&shared->outcome);
+        outcome_tell(&shared->outcome);
         abort();
     }
     atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
@@ -216,7 +216,7 @@ void gmd_session_end_process(gmd_session *s)
 }
 
 /* The thread is in the middle of the allocator under test, and cannot be brought out of it. */
-void gmd_session_end_stuck(void *context, const char *what)
+void session_end_stuck(void *context, const char *what)
 {
     gmd_session *s = context;
     char sentence[400], request[100] = "";
@@ -227,28 +227,28 @@ void gmd_session_end_stuck(void *context, const char *what)
     snprintf(sentence, sizeof sentence,
              "deadlock: %s waits for %s, and no other thread is there that could end the wait",
              *request ? request : "a call", what);
-    gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
-                          sentence);
-    gmd_session_end_process(s);
+    outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
+                      sentence);
+    session_end_process(s);
 }
 
-void gmd_session_close(gmd_session *session)
+void session_close(gmd_session *session)
 {
     if (session->runtime.sim) {
         session->runtime.sim->gmd_sim_observe(NULL, NULL);
     }
-    gmd_threads_join(&session->threads);
-    gmd_judge_close(&session->judge);
-    gmd_holds_close(session->holds);
+    threads_join(&session->threads);
+    judge_close(&session->judge);
+    holds_close(session->holds);
     if (session->canaries.table) {
         session->runtime.cudaDeviceSynchronize();
     }
-    gmd_session_close_canaries(session);
+    session_close_canaries(session);
     journal_writer_close(session);
     captures_forget(&session->captures); /* the device is about to be reset */
-    gmd_streams_close(&session->streams);
+    streams_close(&session->streams);
     blocks_free(&session->blocks);
-    gmd_uses_free(&session->uses);
-    gmd_mute_close(&session->muting.mute);
+    uses_free(&session->uses);
+    mute_close(&session->muting.mute);
     call_list_free(&session->calls);
 }

@@ -28,7 +28,7 @@ unsigned overlap_others_inside(const gmd_session *session)
     return in ? in->inside_count - in->is_inside[this_thread] : 0;
 }
 
-static void put_aside(gmd_session *session, gmd_call_frame *frame)
+static void put_aside(gmd_session *session, call_frame *frame)
 {
     overlap *in = session->interleaving.overlap;
     frame->view = session->view;
@@ -37,13 +37,13 @@ static void put_aside(gmd_session *session, gmd_call_frame *frame)
     in->is_inside[this_thread] = true;
     in->was_overlapped[this_thread] = in->inside_count > 0;
     in->inside_count++;
-    gmd_scheduler_enter_subject();
+    scheduler_enter_subject();
 }
 
-static void put_back(gmd_session *session, const gmd_call_frame *frame)
+static void put_back(gmd_session *session, const call_frame *frame)
 {
     overlap *in = session->interleaving.overlap;
-    gmd_scheduler_leave_subject();
+    scheduler_leave_subject();
     in->is_inside[this_thread] = false;
     in->inside_count--;
     session->view = frame->view;
@@ -91,7 +91,7 @@ static unsigned own_threads(void *context)
     const gmd_session *s = context;
     unsigned count = 1;
     if (s->interleaving.overlap) {
-        return gmd_scheduler_has_foreign_threads() ? 0 : UINT_MAX;
+        return scheduler_has_foreign_threads() ? 0 : UINT_MAX;
     }
     for (unsigned i = 0; i < GMD_MAX_THREADS; i++) {
         count += s->threads.workers[i] != NULL;
@@ -102,7 +102,7 @@ static unsigned own_threads(void *context)
 void frames_watch_waits(gmd_session *s, void (*stuck)(void *session, const char *what))
 {
     s->self_deadlock =
-        (gmd_self_deadlock){.context = s, .own_threads = own_threads, .stuck = stuck};
+        (self_deadlock_watch){.context = s, .own_threads = own_threads, .stuck = stuck};
 }
 
 /* --- calls -------------------------------------------------------------------------------- */
@@ -134,7 +134,7 @@ static void look_at_thread(const gmd_session *s, gmd_thread_state *state)
     state->capture_mode = capture_mode(&s->runtime);
 }
 
-void enter_allocator(gmd_session *s, gmd_call_frame *frame)
+void enter_allocator(gmd_session *s, call_frame *frame)
 {
     look_at_thread(s, &frame->thread_before);
     if (s->interleaving.overlap) {
@@ -144,11 +144,11 @@ void enter_allocator(gmd_session *s, gmd_call_frame *frame)
         s->runtime.sim->gmd_sim_harness(false);
     }
     if (!s->interleaving.overlap) { /* else the scheduler sees who waits for whom */
-        gmd_self_deadlock_enter(&s->self_deadlock);
+        self_deadlock_enter(&s->self_deadlock);
     }
 }
 
-void leave_allocator(gmd_session *s, const gmd_call_frame *frame)
+void leave_allocator(gmd_session *s, const call_frame *frame)
 {
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(true);
@@ -161,7 +161,7 @@ void leave_allocator(gmd_session *s, const gmd_call_frame *frame)
     s->view.thread.before = &s->report.thread_before;
     s->view.thread.after = &s->report.thread_after;
     const char *said = s->subject.last_error ? s->subject.last_error() : NULL;
-    gmd_self_deadlock_leave();
+    self_deadlock_leave();
     if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
         snprintf(s->report.error_text, sizeof s->report.error_text, "%s", said);
     }
@@ -172,11 +172,11 @@ void leave_allocator(gmd_session *s, const gmd_call_frame *frame)
 void enter_for_question(const gmd_session *s)
 {
     if (!overlap_others_inside(s)) {
-        gmd_self_deadlock_enter(&s->self_deadlock);
+        self_deadlock_enter(&s->self_deadlock);
     }
 }
 
 void leave_question(void)
 {
-    gmd_self_deadlock_leave();
+    self_deadlock_leave();
 }

@@ -12,12 +12,12 @@
 
 /* What belongs to the request under way: other threads' requests may run while the allocator has
  * the floor in this one. */
-typedef struct gmd_call_frame {
+typedef struct call_frame {
     gmd_view view;
     gmd_stats stats_before;
     uint64_t request_index;
     gmd_thread_state thread_before;
-} gmd_call_frame;
+} call_frame;
 
 /* Of interleaved threads: who is in the allocator. The calling thread's number is
  * overlap_begin_thread's. */
@@ -40,8 +40,8 @@ unsigned overlap_others_inside(const gmd_session *session);
 void frames_watch_waits(gmd_session *session, void (*stuck)(void *session, const char *what));
 
 /* Around every call of the allocator under test. */
-void enter_allocator(gmd_session *session, gmd_call_frame *frame);
-void leave_allocator(gmd_session *session, const gmd_call_frame *frame);
+void enter_allocator(gmd_session *session, call_frame *frame);
+void leave_allocator(gmd_session *session, const call_frame *frame);
 
 /* Around a question to it that is no request. */
 void enter_for_question(const gmd_session *session);

@@ -6,14 +6,14 @@
 
 /* The end of a run: statistics for the report, then everything is freed and the cache emptied, and
  * the oracles judge what is left. */
-void gmd_session_finish(gmd_session *session);
+void session_finish(gmd_session *session);
 
 /* After a violation whose request cannot be brought out of the allocator: the process ends, and
  * what was found counts. */
-__attribute__((noreturn)) void gmd_session_end_process(gmd_session *session);
-void gmd_session_close(gmd_session *session);
+__attribute__((noreturn)) void session_end_process(gmd_session *session);
+void session_close(gmd_session *session);
 
 /* For frames_watch_waits. */
-__attribute__((noreturn)) void gmd_session_end_stuck(void *session, const char *what);
+__attribute__((noreturn)) void session_end_stuck(void *session, const char *what);
 
 #endif

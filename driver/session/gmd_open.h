@@ -5,13 +5,12 @@
 #include "gmd_session_state.h"
 
 /* Loads the runtime and the allocator under test and looks at the untouched device. */
-gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options,
-                            const gmd_workload *workload, gmd_shared *shared, gmd_error *error);
+gmd_status session_open(gmd_session *session, const gmd_run_options *options,
+                        const gmd_workload *workload, shared_run *shared, gmd_error *error);
 
 /* After any run, a fresh device and the allocator as just loaded, by these options.
  * The allocator exports gmd_restart, and the device is simulated. Where it fails, only another call
- * or gmd_session_close may follow. */
-gmd_status gmd_session_renew(gmd_session *session, const gmd_run_options *options,
-                             gmd_error *error);
+ * or session_close may follow. */
+gmd_status session_renew(gmd_session *session, const gmd_run_options *options, gmd_error *error);
 
 #endif

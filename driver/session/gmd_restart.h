@@ -6,8 +6,8 @@
 #include "gmd_session_state.h"
 
 /* After a run that ended cleanly, as before its first request. */
-gmd_status gmd_session_restart(gmd_session *session, gmd_error *error);
+gmd_status session_restart(gmd_session *session, gmd_error *error);
 /* What is left of a run; its judge is closed. */
-void gmd_session_forget(gmd_session *session);
+void session_forget(gmd_session *session);
 
 #endif

@@ -62,13 +62,13 @@ typedef struct gmd_workload {
 } gmd_workload;
 
 /* The memory fraction whose product with `total`, cut to whole bytes, is `limit` exactly. */
-double gmd_fraction_for(uint64_t limit, uint64_t total);
+double fraction_for(uint64_t limit, uint64_t total);
 
 /* The allocator under test, as the options name it. */
-gmd_subject_source gmd_session_source(const gmd_run_options *options);
+gmd_subject_source session_source(const gmd_run_options *options);
 
 /* The interleaving in which the threads of this trace are to run: the options' before the trace's
  * own. NULL: one request after the other, or there is only one thread. */
-const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace);
+const gmd_schedule *interleaving_of(const gmd_run_options *options, const gmd_trace *trace);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct wrong_free_counts {
 /* Standard error while such a free is made (wrong_frees.c). */
 typedef struct stderr_muting {
     bool is_needless; /* it leads nowhere anyhow */
-    gmd_mute mute;
+    stderr_mute mute;
 } stderr_muting;
 
 /* What work leaves in blocks (contents.c). */
@@ -81,7 +81,7 @@ typedef struct interleaved {
 struct gmd_session {
     const gmd_run_options *options;
     const gmd_workload *workload;
-    gmd_shared *shared;
+    shared_run *shared;
     gmd_runtime runtime;
     gmd_subject subject;
     int device_count;
@@ -95,13 +95,13 @@ struct gmd_session {
     bool is_over;
 
     live_blocks blocks;
-    gmd_streams streams;
-    gmd_uses uses;
+    run_streams streams;
+    block_uses uses;
     memory_limits limits;
     run_figures figures;
     call_list calls;
     call_report report;
-    gmd_faults faults;
+    planted_faults faults;
     refusal_counts refusals;
     wrong_free_counts wrong_frees;
     stderr_muting muting;
@@ -110,15 +110,15 @@ struct gmd_session {
     persistent_mode persistent;
     interleaved interleaving;
 
-    gmd_holds *holds; /* real device: pending work; NULL: none */
-    gmd_threads threads;
-    gmd_self_deadlock self_deadlock; /* of the call under way, where requests run one by one */
+    held_work *holds; /* real device: pending work; NULL: none */
+    host_threads threads;
+    self_deadlock_watch self_deadlock; /* of the call under way, where requests run one by one */
 
     gmd_view view;
     gmd_judge judge;
-    gmd_features features;
+    state_features features;
     struct journal_writer *journal; /* of what happens to the memory; NULL: none */
-    gmd_call_log *call_log;         /* of all calls that the allocator makes; NULL: not kept */
+    call_log *call_log;             /* of all calls that the allocator makes; NULL: not kept */
 
     capture_set captures;
     pool_table pools; /* large, and mostly not needed */

@@ -14,66 +14,66 @@
 #define GMD_TRACKED_STREAMS 64
 
 /* Uses of a block on streams other than its own that no record_stream has taken over. */
-typedef struct gmd_stream_uses {
+typedef struct stream_uses {
     uint64_t streams;  /* bit s: used on stream s */
     uint64_t recorded; /* bit s: record_stream took over stream s, for as long as the block lives */
     uint64_t last_use; /* request index of the latest such use */
-} gmd_stream_uses;
+} stream_uses;
 
-typedef struct gmd_device_streams {
+typedef struct device_streams {
     cudaStream_t *handles; /* by stream index; 0 is the default stream; NULL: destroyed */
     uint32_t count;
     uint64_t created; /* by the driver: not the allocator's */
     /* Request index of the latest wait of one stream for another, and of the host for a stream. */
     uint64_t waited[GMD_TRACKED_STREAMS][GMD_TRACKED_STREAMS];
     uint64_t synced[GMD_TRACKED_STREAMS];
-} gmd_device_streams;
+} device_streams;
 
-typedef struct gmd_streams {
+typedef struct run_streams {
     const gmd_runtime *runtime;
-    gmd_device_streams *devices[GMD_MAX_DEVICES]; /* NULL: none used yet */
-} gmd_streams;
+    device_streams *devices[GMD_MAX_DEVICES]; /* NULL: none used yet */
+} run_streams;
 
-void gmd_streams_init(gmd_streams *streams, const gmd_runtime *runtime);
+void streams_init(run_streams *streams, const gmd_runtime *runtime);
 /* How many streams the driver itself has made on a device. */
-uint64_t gmd_streams_created(const gmd_streams *streams, int device);
+uint64_t streams_created(const run_streams *streams, int device);
 
 /* The index of a handle on `device`; UINT32_MAX: none of the driver's. */
-uint32_t gmd_streams_index(const gmd_streams *streams, int device, cudaStream_t handle);
+uint32_t streams_index(const run_streams *streams, int device, cudaStream_t handle);
 
-void gmd_streams_close(gmd_streams *streams); /* destroys the streams it made */
+void streams_close(run_streams *streams); /* destroys the streams it made */
 /* They are gone: the device was reset. */
-void gmd_streams_forget(gmd_streams *streams);
+void streams_forget(run_streams *streams);
 
-/* Makes `device` current in this thread and gives what gmd_streams_leave needs to go back. Events
+/* Makes `device` current in this thread and gives what streams_leave needs to go back. Events
  * are made on the current device and can only be recorded on its streams. */
-gmd_status gmd_streams_enter(gmd_streams *streams, int device, int *previous, gmd_error *error);
-gmd_status gmd_streams_leave(gmd_streams *streams, int previous, gmd_error *error);
+gmd_status streams_enter(run_streams *streams, int device, int *previous, gmd_error *error);
+gmd_status streams_leave(run_streams *streams, int previous, gmd_error *error);
 
 /* The handle of stream `index` on `device`, made at first use together with all lower ones, so that
  * handles ascend with the index. */
-gmd_status gmd_streams_get(gmd_streams *streams, int device, uint32_t index, cudaStream_t *handle,
-                           gmd_error *error);
+gmd_status streams_get(run_streams *streams, int device, uint32_t index, cudaStream_t *handle,
+                       gmd_error *error);
 
 /* The handle of a stream that was used already; false: it was not. */
-bool gmd_streams_find(const gmd_streams *streams, int device, uint32_t index, cudaStream_t *handle);
+bool streams_find(const run_streams *streams, int device, uint32_t index, cudaStream_t *handle);
 
 /* Destroys stream `index`, where it was ever made; its next use makes a new one. */
-gmd_status gmd_streams_destroy(gmd_streams *streams, int device, uint32_t index, gmd_error *error);
+gmd_status streams_destroy(run_streams *streams, int device, uint32_t index, gmd_error *error);
 
 /* `waiter` waits for all that is queued on `waited` now. */
-gmd_status gmd_streams_wait(gmd_streams *streams, int device, uint32_t waiter, uint32_t waited,
-                            uint64_t request, gmd_error *error);
-gmd_status gmd_streams_sync(gmd_streams *streams, int device, uint32_t index, uint64_t request,
-                            gmd_error *error); /* GMD_ALL_STREAMS: the device */
+gmd_status streams_wait(run_streams *streams, int device, uint32_t waiter, uint32_t waited,
+                        uint64_t request, gmd_error *error);
+gmd_status streams_sync(run_streams *streams, int device, uint32_t index, uint64_t request,
+                        gmd_error *error); /* GMD_ALL_STREAMS: the device */
 
 /* Notes a use of a block that belongs to stream `owner` on stream `user`. */
-gmd_status gmd_streams_note_use(gmd_streams *streams, gmd_stream_uses *uses, int device,
-                                uint32_t owner, uint32_t user, uint64_t request, gmd_error *error);
+gmd_status streams_note_use(run_streams *streams, stream_uses *uses, int device, uint32_t owner,
+                            uint32_t user, uint64_t request, gmd_error *error);
 
 /* Before the free: whatever other streams do with the block is ordered before the owner's next
  * work. */
-gmd_status gmd_streams_settle(gmd_streams *streams, const gmd_stream_uses *uses, int device,
-                              uint32_t owner, uint64_t request, gmd_error *error);
+gmd_status streams_settle(run_streams *streams, const stream_uses *uses, int device, uint32_t owner,
+                          uint64_t request, gmd_error *error);
 
 #endif

@@ -40,7 +40,7 @@ static bool is_free_left_out(const gmd_session *s, const session_block *b)
             !pool_table_is_of_graph(&s->pools, &s->captures, live));
 }
 
-bool gmd_session_capture_forbids(const gmd_session *s, const gmd_request *r)
+bool session_capture_forbids(const gmd_session *s, const gmd_request *r)
 {
     const session_block *b = r->op <= GMD_OP_RECORD ? blocks_find(&s->blocks, r->block) : NULL;
     switch (r->op) {
@@ -79,13 +79,13 @@ static cudaError_t queue_work(gmd_session *s, const gmd_request *r, const sessio
     cudaStream_t stream = s->captures.handles[r->stream];
     gmd_sim_access work = {b->live.address, b->live.bytes, true};
     return s->runtime.sim      ? s->runtime.sim->gmd_sim_launch(stream, r->duration_ns, &work, 1)
-           : s->canaries.table ? gmd_session_work_filled(s, b, r->stream, stream)
+           : s->canaries.table ? session_work_filled(s, b, r->stream, stream)
                                : s->runtime.cudaMemsetAsync((void *)(uintptr_t)b->live.address,
                                                             0xa5, (size_t)b->live.bytes, stream);
 }
 
-gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session_block *b,
-                                   gmd_error *error)
+gmd_status session_capture_use(gmd_session *s, const gmd_request *r, session_block *b,
+                               gmd_error *error)
 {
     gmd_graph_access access = {.address = b->live.address,
                                .bytes = b->live.bytes,
@@ -95,16 +95,16 @@ gmd_status gmd_session_capture_use(gmd_session *s, const gmd_request *r, session
     int previous;
     if (s->canaries
             .table) { /* a caller's duty: it comes after what the block's own stream put there */
-        status = gmd_session_capture_wait(s, b->live.device, r->stream, b->live.stream, error);
+        status = session_capture_wait(s, b->live.device, r->stream, b->live.stream, error);
     }
     if (status == GMD_OK) {
-        status = gmd_streams_enter(&s->streams, b->live.device, &previous, error);
+        status = streams_enter(&s->streams, b->live.device, &previous, error);
     }
     if (status != GMD_OK) {
         return status;
     }
     cudaError_t result = queue_work(s, r, b);
-    status = gmd_streams_leave(&s->streams, previous, error);
+    status = streams_leave(&s->streams, previous, error);
     if (status != GMD_OK || captures_have_failed(&s->runtime, result)) {
         return status;
     }
@@ -136,8 +136,8 @@ static gmd_status queue_wait(gmd_session *s, cudaStream_t waiter, cudaStream_t w
                                                      : told(s, result, "wait in a capture", error);
 }
 
-gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter, uint32_t waited,
-                                    gmd_error *error)
+gmd_status session_capture_wait(gmd_session *s, int device, uint32_t waiter, uint32_t waited,
+                                gmd_error *error)
 {
     capture_set *c = &s->captures;
     cudaStream_t handle = NULL;
@@ -146,43 +146,43 @@ gmd_status gmd_session_capture_wait(gmd_session *s, int device, uint32_t waiter,
     if (waiter == waited) {
         return GMD_OK;
     }
-    gmd_status status = gmd_streams_get(&s->streams, device, waiter, &handle, error);
+    gmd_status status = streams_get(&s->streams, device, waiter, &handle, error);
     if (status == GMD_OK) {
-        status = gmd_streams_enter(&s->streams, device, &previous, error);
+        status = streams_enter(&s->streams, device, &previous, error);
     }
     if (status != GMD_OK) {
         return status;
     }
     status = queue_wait(s, handle, c->handles[waited], &is_done, error);
-    gmd_status left = gmd_streams_leave(&s->streams, previous, status == GMD_OK ? error : NULL);
+    gmd_status left = streams_leave(&s->streams, previous, status == GMD_OK ? error : NULL);
     if (is_done) {
         captures_join(c, waiter, waited, handle);
     }
     return status == GMD_OK ? left : status;
 }
 
-gmd_status gmd_session_capture_settle(gmd_session *s, session_block *b, gmd_error *error)
+gmd_status session_capture_settle(gmd_session *s, session_block *b, gmd_error *error)
 {
     gmd_status status = GMD_OK;
     for (uint64_t left = b->uses.streams; left && status == GMD_OK; left &= left - 1) {
-        status = gmd_session_capture_wait(s, b->live.device, b->live.stream,
-                                          (uint32_t)__builtin_ctzll(left), error);
+        status = session_capture_wait(s, b->live.device, b->live.stream,
+                                      (uint32_t)__builtin_ctzll(left), error);
     }
     return status;
 }
 
-void gmd_session_capture_sync(gmd_session *s, int device, uint32_t stream)
+void session_capture_sync(gmd_session *s, int device, uint32_t stream)
 {
     int previous;
-    if (gmd_streams_enter(&s->streams, device, &previous, NULL) == GMD_OK) {
+    if (streams_enter(&s->streams, device, &previous, NULL) == GMD_OK) {
         s->captures.is_spoilt = true;
         s->runtime.cudaStreamSynchronize(s->captures.handles[stream]);
         s->runtime.cudaGetLastError();
-        gmd_streams_leave(&s->streams, previous, NULL);
+        streams_leave(&s->streams, previous, NULL);
     }
 }
 
-const gmd_graph_access *gmd_session_capture_clash(const gmd_session *s, const gmd_live_block *b)
+const gmd_graph_access *session_capture_clash(const gmd_session *s, const gmd_live_block *b)
 {
     bool is_ours = pool_table_is_of_graph(&s->pools, &s->captures, b) &&
                    captures_include(&s->captures, b->device, b->stream);
@@ -193,8 +193,8 @@ const gmd_graph_access *gmd_session_capture_clash(const gmd_session *s, const gm
 
 /* The order of work on a stream whose number is too high cannot be followed: its requests go to the
  * pool without a capture. */
-gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaStream_t stream,
-                                     gmd_error *error)
+gmd_status session_begin_capture(gmd_session *s, const gmd_request *r, cudaStream_t stream,
+                                 gmd_error *error)
 {
     capture_set *c = &s->captures;
     captured_graph *g = captures_add(c);
@@ -208,7 +208,7 @@ gmd_status gmd_session_begin_capture(gmd_session *s, const gmd_request *r, cudaS
     }
     captures_begin(c, r->device, r->stream, stream, s->request_index);
     s->pools.accepted[r->device].captures = c;
-    s->shared->outcome.scene.has_captured = true;
+    s->shared->outcome.known_context.has_captured = true;
     return told(s, s->runtime.cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
                 "begin_capture: cudaStreamBeginCapture", error);
 }
@@ -220,8 +220,8 @@ static gmd_status join(gmd_session *s, gmd_error *error)
     gmd_status status = GMD_OK;
     for (uint64_t left = c->joined & ~stream_bit(c->stream); left && status == GMD_OK;
          left &= left - 1) {
-        status = gmd_session_capture_wait(s, c->device, c->stream, (uint32_t)__builtin_ctzll(left),
-                                          error);
+        status =
+            session_capture_wait(s, c->device, c->stream, (uint32_t)__builtin_ctzll(left), error);
     }
     return status;
 }
@@ -238,7 +238,7 @@ static void note_failure(gmd_session *s, cudaError_t result)
     }
 }
 
-gmd_status gmd_session_end_capture(gmd_session *s, gmd_error *error)
+gmd_status session_end_capture(gmd_session *s, gmd_error *error)
 {
     cudaGraph_t graph = NULL;
     if (!s->captures.is_under_way) {
@@ -264,18 +264,18 @@ gmd_status gmd_session_end_capture(gmd_session *s, gmd_error *error)
 static gmd_status wait_for_earlier_work(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
     gmd_status status = GMD_OK;
-    const gmd_device_streams *d = s->streams.devices[r->device];
+    const device_streams *d = s->streams.devices[r->device];
     for (uint32_t i = 0; i < d->count && status == GMD_OK; i++) {
         cudaStream_t other;
-        if (i != r->stream && gmd_streams_find(&s->streams, r->device, i, &other)) {
-            status = gmd_streams_wait(&s->streams, r->device, r->stream, i, s->moment, error);
+        if (i != r->stream && streams_find(&s->streams, r->device, i, &other)) {
+            status = streams_wait(&s->streams, r->device, r->stream, i, s->moment, error);
         }
     }
     return status;
 }
 
-gmd_status gmd_session_launch(gmd_session *s, const gmd_request *r, cudaStream_t stream,
-                              gmd_error *error)
+gmd_status session_launch(gmd_session *s, const gmd_request *r, cudaStream_t stream,
+                          gmd_error *error)
 {
     captured_graph *g = captures_latest(&s->captures, r->device, r->pool);
     gmd_status status = GMD_OK;
@@ -287,15 +287,15 @@ gmd_status gmd_session_launch(gmd_session *s, const gmd_request *r, cudaStream_t
         status = wait_for_earlier_work(s, r, error);
     }
     if (status == GMD_OK) {
-        status = gmd_streams_enter(&s->streams, r->device, &previous, error);
+        status = streams_enter(&s->streams, r->device, &previous, error);
     }
     if (status != GMD_OK) {
         return status;
     }
-    cudaError_t result = gmd_hold(s->holds, r->device, stream, g->duration_ns);
+    cudaError_t result = hold_stream(s->holds, r->device, stream, g->duration_ns);
     result = result == cudaSuccess ? s->runtime.cudaGraphLaunch(g->exec, stream) : result;
     g->is_launched = true;
-    status = gmd_streams_leave(&s->streams, previous, error);
+    status = streams_leave(&s->streams, previous, error);
     s->has_used = true;
     s->view.pools.accesses = g->accesses;
     s->view.pools.access_count = g->count;
@@ -304,8 +304,8 @@ gmd_status gmd_session_launch(gmd_session *s, const gmd_request *r, cudaStream_t
 
 /* --- the end of graphs -------------------------------------------------------------------- */
 
-gmd_status gmd_session_destroy_graphs(gmd_session *s, int device, uint32_t pool, uint32_t kept,
-                                      gmd_error *error)
+gmd_status session_destroy_graphs(gmd_session *s, int device, uint32_t pool, uint32_t kept,
+                                  gmd_error *error)
 {
     capture_set *c = &s->captures;
     uint32_t there = captures_count(c, device, pool);

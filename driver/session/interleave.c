@@ -111,7 +111,7 @@ static void note_interleaving(gmd_session *s, const gmd_schedule *which)
     } else {
         session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
     }
-    unsigned lapses = gmd_scheduler_lapses();
+    unsigned lapses = scheduler_lapses();
     if (lapses) {
         session_note(s,
                      "a thread blocked or spun out of the scheduler's sight %u times (not in a "
@@ -124,7 +124,7 @@ static void note_interleaving(gmd_session *s, const gmd_schedule *which)
 __attribute__((noreturn)) static void end_process(interleaving *in)
 {
     note_interleaving(in->session, in->which);
-    gmd_session_end_process(in->session);
+    session_end_process(in->session);
 }
 
 static const char *thread_name(const gmd_trace *t, unsigned thread, char *text, size_t size)
@@ -158,7 +158,7 @@ static void deadlocked(void *context, unsigned thread, const char *sentence)
     interleaving *in = context;
     gmd_session *s = in->session;
     uint64_t index = in->under_way[thread] == NONE ? s->request_index : in->under_way[thread];
-    gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", index, sentence);
+    outcome_violation(&s->shared->outcome, s->options->known, "progress", index, sentence);
     end_process(in);
 }
 
@@ -188,8 +188,8 @@ static void make_request(interleaving *in, uint32_t index)
     gmd_error error = {""};
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
-    gmd_holds_beat(s->holds);
-    gmd_session_begin(s);
+    holds_beat(s->holds);
+    view_begin(s);
     s->request_index = index;
     s->view.request = r;
     s->view.request_index = index;
@@ -216,21 +216,21 @@ static void play_thread(interleaving *in, unsigned thread)
     if (in->session->runtime.sim) { /* its first calls are not the allocator's */
         in->session->runtime.sim->gmd_sim_harness(true);
     }
-    gmd_scheduler_join(thread);
+    scheduler_join(thread);
     for (uint32_t i = 0; i < in->trace->count && !in->session->is_over; i++) {
         if (in->trace->requests[i].thread != thread) {
             continue;
         }
         in->under_way[thread] = i;
-        gmd_scheduler_yield();
-        gmd_scheduler_wait(may_begin, in);
+        scheduler_yield();
+        scheduler_wait(may_begin, in);
         if (!in->session->is_over) {
             make_request(in, i);
         }
-        gmd_scheduler_changed();
+        scheduler_changed();
     }
     in->under_way[thread] = NONE;
-    gmd_scheduler_leave();
+    scheduler_leave();
 }
 
 typedef struct thread_argument {
@@ -272,7 +272,7 @@ static gmd_status play(interleaving *in, gmd_error *error)
 {
     gmd_session *s = in->session;
     const gmd_schedule *which = in->which;
-    gmd_scheduler_config config = {
+    scheduler_config config = {
         .thread_count = in->thread_count,
         .is_explicit = which->kind == GMD_SCHEDULE_EXPLICIT,
         .choices = which->choices,
@@ -284,7 +284,7 @@ static gmd_status play(interleaving *in, gmd_error *error)
         .deadlocked = deadlocked,
         .describe = describe,
     };
-    gmd_status status = gmd_scheduler_start(&config, error);
+    gmd_status status = scheduler_start(&config, error);
     if (status != GMD_OK) {
         return status;
     }
@@ -294,7 +294,7 @@ static gmd_status play(interleaving *in, gmd_error *error)
         end_process(in);
     }
     if (s->runtime.sim) {
-        s->runtime.sim->gmd_sim_set_yield(gmd_scheduler_at_call, NULL);
+        s->runtime.sim->gmd_sim_set_yield(scheduler_at_call, NULL);
     }
     play_thread(in, 0);
     for (unsigned i = 1; i <= in->started; i++) {
@@ -303,17 +303,17 @@ static gmd_status play(interleaving *in, gmd_error *error)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     }
-    s->interleaving.lapses = gmd_scheduler_lapses();
-    gmd_scheduler_stop();
+    s->interleaving.lapses = scheduler_lapses();
+    scheduler_stop();
     return GMD_OK;
 }
 
-gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
+gmd_status play_interleaved(gmd_session *session, gmd_error *error)
 {
     const gmd_trace *trace = session->workload->trace;
     interleaving in = {.session = session,
                        .trace = trace,
-                       .which = gmd_interleaving_of(session->options, trace),
+                       .which = interleaving_of(session->options, trace),
                        .thread_count = trace->threads.count};
     memset(in.under_way, 0xff, sizeof in.under_way);
     gmd_status status = plan(&in, error);

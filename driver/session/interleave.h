@@ -18,6 +18,6 @@
 
 /* The body of gmd_play_trace for such a trace. When a violation is found while other requests are
  * under way, it ends the process: those cannot be taken back, and nothing after it counts. */
-gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error);
+gmd_status play_interleaved(gmd_session *session, gmd_error *error);
 
 #endif

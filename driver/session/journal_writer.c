@@ -329,13 +329,13 @@ static uint64_t free_bytes_of(gmd_session *s, int device)
     if (s->runtime.sim) {
         return f->capacity_bytes - f->physical_bytes;
     }
-    if (gmd_streams_enter(&s->streams, device, &previous, NULL) != GMD_OK) {
+    if (streams_enter(&s->streams, device, &previous, NULL) != GMD_OK) {
         return 0;
     }
     if (s->runtime.cudaMemGetInfo(&bytes, &total) != cudaSuccess) {
         bytes = 0;
     }
-    gmd_streams_leave(&s->streams, previous, NULL);
+    streams_leave(&s->streams, previous, NULL);
     return bytes;
 }
 
@@ -431,7 +431,7 @@ static void note_block(void *context, const gmd_block_info *b)
         walk->is_full = true;
         return;
     }
-    uint32_t stream = gmd_streams_index(&walk->session->streams, walk->device, b->stream);
+    uint32_t stream = streams_index(&walk->session->streams, walk->device, b->stream);
     j->blocks[j->block_count++] = (gmd_journal_block){
         .segment_address = b->segment_address,
         .segment_size = b->segment_size,

@@ -21,8 +21,7 @@ void session_note(gmd_session *session, const char *format, ...)
 void session_violation(gmd_session *session, const char *oracle, uint64_t request,
                        const char *message)
 {
-    gmd_outcome_violation(&session->shared->outcome, session->options->known, oracle, request,
-                          message);
+    outcome_violation(&session->shared->outcome, session->options->known, oracle, request, message);
 }
 
 void session_fail(gmd_session *session, const char *oracle, uint64_t request, const char *message)
@@ -34,7 +33,7 @@ void session_fail(gmd_session *session, const char *oracle, uint64_t request, co
 /* Work that touches memory which is not there ends the use of the device for the process. */
 static bool is_device_lost(const gmd_session *s)
 {
-    gmd_holds_release(s->holds);
+    holds_release(s->holds);
     return !s->runtime.sim && s->runtime.cudaDeviceSynchronize() == cudaErrorIllegalAddress;
 }
 
@@ -53,6 +52,6 @@ void session_stop(gmd_session *s, gmd_status status, const gmd_error *error)
         snprintf(place, sizeof place, "%.500s:%u", s->workload->name, r->line);
         gmd_error_prefix(&placed, place);
     }
-    gmd_outcome_error(&s->shared->outcome, status, &placed);
+    outcome_error(&s->shared->outcome, status, &placed);
     s->is_over = true;
 }

@@ -129,7 +129,7 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
                         limit, total);
     }
     for (int device = 0; device < s->device_count; device++) {
-        s->subject.set_memory_fraction(gmd_fraction_for(limit, total), device);
+        s->subject.set_memory_fraction(fraction_for(limit, total), device);
         limits_set(&s->limits, device, limit);
     }
     return GMD_OK;
@@ -203,7 +203,7 @@ static gmd_status prepare_device(gmd_session *s, gmd_error *error)
 {
     gmd_status status = s->runtime.sim ? reset_device(s, error) : GMD_OK;
     if (status == GMD_OK) {
-        frames_watch_waits(s, gmd_session_end_stuck);
+        frames_watch_waits(s, session_end_stuck);
         watch_allocator(s);
         status = count_devices(s, error);
     }
@@ -215,13 +215,13 @@ static gmd_status prepare_device(gmd_session *s, gmd_error *error)
     }
     if (!s->runtime.sim) {
         s->runtime.cudaDeviceSynchronize(); /* makes the context, outside of what is timed */
-        status = gmd_holds_open(&s->holds, &s->runtime, error);
-        status = status == GMD_OK ? gmd_session_open_canaries(s, error) : status;
+        status = holds_open(&s->holds, &s->runtime, error);
+        status = status == GMD_OK ? session_open_canaries(s, error) : status;
         if (status != GMD_OK) {
             return status;
         }
     }
-    gmd_session_view_untouched(s); /* the allocator may take memory as soon as it is loaded */
+    view_untouched(s); /* the allocator may take memory as soon as it is loaded */
     return GMD_OK;
 }
 
@@ -230,7 +230,7 @@ static gmd_status start_allocator(gmd_session *s, gmd_error *error)
 {
     for (size_t i = 0; s->options->has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS;
          i++) {
-        s->subject.set_quirk(gmd_quirk_kinds[i].name, 1);
+        s->subject.set_quirk(quirk_kinds[i].name, 1);
     }
     if (s->subject.init) {
         s->subject.init(s->device_count);
@@ -241,9 +241,9 @@ static gmd_status start_allocator(gmd_session *s, gmd_error *error)
 
 static gmd_status open_allocator(gmd_session *s, gmd_error *error)
 {
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
-    const gmd_subject_source source = gmd_session_source(s->options);
+    const gmd_subject_source source = session_source(s->options);
     gmd_status status = gmd_subject_open(&s->subject, &source, error);
     if (status == GMD_OK) {
         status = configure(s, error);
@@ -255,13 +255,13 @@ static gmd_status open_allocator(gmd_session *s, gmd_error *error)
     return status;
 }
 
-gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options,
-                            const gmd_workload *workload, gmd_shared *shared, gmd_error *error)
+gmd_status session_open(gmd_session *session, const gmd_run_options *options,
+                        const gmd_workload *workload, shared_run *shared, gmd_error *error)
 {
     *session = (gmd_session){.options = options, .workload = workload, .shared = shared};
     gmd_status status =
         gmd_runtime_open(&session->runtime, options->device, options->lib_directory, error);
-    gmd_streams_init(&session->streams, &session->runtime);
+    streams_init(&session->streams, &session->runtime);
     if (status == GMD_OK) {
         status = prepare_device(session, error);
     }
@@ -274,8 +274,8 @@ gmd_status gmd_session_open(gmd_session *session, const gmd_run_options *options
     if (status != GMD_OK) {
         return status;
     }
-    gmd_session_view_open(session);
-    return gmd_session_open_judge(session, error);
+    view_open(session);
+    return view_open_judge(session, error);
 }
 
 /* While the allocator gives everything back to the device that goes: nobody judges that. */
@@ -289,28 +289,28 @@ static gmd_status restart_allocator(gmd_session *s, const char *conf, gmd_error 
     return gmd_fail(error, GMD_BAD_INPUT, "settings '%s': %s", conf, message);
 }
 
-gmd_status gmd_session_renew(gmd_session *s, const gmd_run_options *options, gmd_error *error)
+gmd_status session_renew(gmd_session *s, const gmd_run_options *options, gmd_error *error)
 {
     const char *conf = options->conf ? options->conf : "";
     gmd_status status = restart_allocator(s, conf, error);
     if (status != GMD_OK) {
         return status;
     }
-    gmd_session_forget(s);
-    gmd_streams_forget(&s->streams);
+    session_forget(s);
+    streams_forget(&s->streams);
     s->options = options;
     status = prepare_device(s, error);
     if (status != GMD_OK) {
         return status;
     }
     note_limit_of_settings(s, conf);
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     status = start_allocator(s, error);
     leave_allocator(s, &frame);
     if (status != GMD_OK) {
         return status;
     }
-    gmd_session_view_open(s);
-    return gmd_session_open_judge(s, error);
+    view_open(s);
+    return view_open_judge(s, error);
 }

@@ -58,7 +58,7 @@ static gmd_status play_in_order(gmd_session *session, gmd_error *error)
     course c = {.session = session, .trace = trace, .is_over = trace->count == 0};
     gmd_status status = GMD_OK;
     while (!c.is_over && status == GMD_OK) {
-        status = gmd_threads_call(&session->threads, next_thread(&c), play_stretch, &c, error);
+        status = threads_call(&session->threads, next_thread(&c), play_stretch, &c, error);
     }
     return status;
 }
@@ -69,13 +69,13 @@ static gmd_status play_on_one_core(gmd_session *session,
                                    gmd_status (*play)(gmd_session *session, gmd_error *error),
                                    gmd_error *error)
 {
-    gmd_one_core core = {.is_on = false};
+    one_core_state core = {.is_on = false};
     if (session->workload->trace->threads.count > 1 && session->runtime.sim &&
         !session->interleaving.expects_lapses) {
-        gmd_one_core_begin(&core);
+        one_core_begin(&core);
     }
     gmd_status status = play(session, error);
-    gmd_one_core_end(&core);
+    one_core_end(&core);
     return status;
 }
 
@@ -86,9 +86,9 @@ gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error)
     if (check_faults(session, trace, error) != GMD_OK) {
         return GMD_BAD_INPUT;
     }
-    bool is_interleaved = gmd_interleaving_of(session->options, trace) != NULL;
+    bool is_interleaved = interleaving_of(session->options, trace) != NULL;
     if (is_interleaved && session->runtime.sim) {
-        return play_on_one_core(session, gmd_play_interleaved, error);
+        return play_on_one_core(session, play_interleaved, error);
     }
     if (is_interleaved) { /* its driver takes locks of its own, on threads of its own */
         gmd_session_note(session, "on a real device the threads run one request after the other");

@@ -36,7 +36,7 @@ static bool begin(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
     accepted_streams *accepted = &s->pools.accepted[device];
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     int result =
         s->subject.begin_pool(device, id.words, accepted->takes_all ? NULL : is_accepted, accepted);
@@ -49,7 +49,7 @@ static const char *end(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
     void *context = NULL;
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     int result = s->subject.end_pool(device, id.words, &context);
     leave_allocator(s, &frame);
@@ -62,7 +62,7 @@ static const char *end(gmd_session *s, int device, uint32_t pool)
 static const char *release(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     int result = s->subject.release_pool(device, id.words);
     leave_allocator(s, &frame);
@@ -75,7 +75,7 @@ static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
     gmd_pool_book *book = &s->pools.book;
     s->pools.accepted[r->device] = (accepted_streams){
         .stream = stream, .takes_all = r->op == GMD_OP_BEGIN_POOL && r->stream == GMD_ALL_STREAMS};
-    s->shared->outcome.scene.has_begun_pool = true;
+    s->shared->outcome.known_context.has_begun_pool = true;
     name_pool(s, r->device, r->pool);
     if (begin(s, r->device, r->pool)) {
         return true;
@@ -103,9 +103,9 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
         do_begin(s, r, stream);
         return GMD_OK;
     case GMD_OP_BEGIN_CAPTURE:
-        return do_begin(s, r, stream) ? gmd_session_begin_capture(s, r, stream, error) : GMD_OK;
+        return do_begin(s, r, stream) ? session_begin_capture(s, r, stream, error) : GMD_OK;
     case GMD_OP_END_CAPTURE:
-        status = gmd_session_end_capture(s, error);
+        status = session_end_capture(s, error);
         failure = end(s, r->device, r->pool);
         s->view.pools.failure = failure ? failure : s->view.pools.failure;
         return status;
@@ -113,10 +113,10 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
         s->view.pools.failure = end(s, r->device, r->pool);
         return GMD_OK;
     case GMD_OP_LAUNCH:
-        return gmd_session_launch(s, r, stream, error);
+        return session_launch(s, r, stream, error);
     default:
-        status = gmd_session_destroy_graphs(s, r->device, r->pool, book->graphs[r->device][r->pool],
-                                            error);
+        status =
+            session_destroy_graphs(s, r->device, r->pool, book->graphs[r->device][r->pool], error);
         s->view.pools.failure = release(s, r->device, r->pool);
         s->view.pools.is_let_go = !book->holders[r->device][r->pool];
         return status;
@@ -142,7 +142,7 @@ static bool can_carry_out(gmd_session *s, const gmd_request *r)
     return has_pools && (can_capture || r->op != GMD_OP_BEGIN_CAPTURE);
 }
 
-gmd_status gmd_session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *error)
+gmd_status session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *error)
 {
     if (r->pool >= GMD_MAX_POOLS) {
         return gmd_fail(error, GMD_BAD_INPUT, "pool %u: at most %d pools are possible", r->pool,
@@ -153,7 +153,7 @@ gmd_status gmd_session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *
     }
     cudaStream_t stream = NULL;
     if (gmd_request_names_stream(r)) {
-        gmd_status status = gmd_streams_get(&s->streams, r->device, r->stream, &stream, error);
+        gmd_status status = streams_get(&s->streams, r->device, r->stream, &stream, error);
         if (status != GMD_OK) {
             return status;
         }
@@ -161,13 +161,13 @@ gmd_status gmd_session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *
     return gmd_pool_book_note(&s->pools.book, r) ? GMD_OK : carry_out(s, r, stream, error);
 }
 
-bool gmd_session_leave_pool(gmd_session *s, int device)
+bool session_leave_pool(gmd_session *s, int device)
 {
     uint8_t open = s->pools.book.open[device];
     return open && !end(s, device, open - 1u);
 }
 
-bool gmd_session_reenter_pool(gmd_session *s, int device)
+bool session_reenter_pool(gmd_session *s, int device)
 {
     uint32_t pool = s->pools.book.open[device] - 1u;
     bool is_begun = begin(s, device, pool);
@@ -176,10 +176,10 @@ bool gmd_session_reenter_pool(gmd_session *s, int device)
     return is_begun;
 }
 
-void gmd_session_end_pools(gmd_session *s)
+void session_end_pools(gmd_session *s)
 {
     if (s->captures.is_under_way) {
-        gmd_session_end_capture(s, NULL);
+        session_end_capture(s, NULL);
         s->pools.book.capturing = 0;
     }
     for (int device = 0; s->pools.is_used && device < s->device_count; device++) {
@@ -191,11 +191,11 @@ void gmd_session_end_pools(gmd_session *s)
     }
 }
 
-void gmd_session_release_pools(gmd_session *s)
+void session_release_pools(gmd_session *s)
 {
     for (int device = 0; s->pools.is_used && device < s->device_count; device++) {
         for (uint32_t pool = 0; pool < GMD_MAX_POOLS; pool++) {
-            gmd_session_destroy_graphs(s, device, pool, 0, NULL);
+            session_destroy_graphs(s, device, pool, 0, NULL);
             for (uint32_t *held = &s->pools.book.holders[device][pool]; *held; --*held) {
                 release(s, device, pool);
             }

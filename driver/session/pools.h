@@ -5,12 +5,12 @@
 
 #include "gmd_session_state.h"
 
-gmd_status gmd_session_on_pool(gmd_session *session, const gmd_request *request, gmd_error *error);
+gmd_status session_on_pool(gmd_session *session, const gmd_request *request, gmd_error *error);
 /* Ends the device's open pool, and begins it again. False: none is open; the allocator refused. */
-bool gmd_session_leave_pool(gmd_session *session, int device);
-bool gmd_session_reenter_pool(gmd_session *session, int device);
+bool session_leave_pool(gmd_session *session, int device);
+bool session_reenter_pool(gmd_session *session, int device);
 /* Requests go to no private pool any more; and nobody holds one any more. */
-void gmd_session_end_pools(gmd_session *session);
-void gmd_session_release_pools(gmd_session *session);
+void session_end_pools(gmd_session *session);
+void session_release_pools(gmd_session *session);
 
 #endif

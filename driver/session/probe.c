@@ -32,8 +32,8 @@ static bool is_due(gmd_session *s)
 static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 {
     cudaStream_t stream = NULL;
-    gmd_streams_find(&s->streams, r->device, r->stream, &stream);
-    gmd_call_frame frame;
+    streams_find(&s->streams, r->device, r->stream, &stream);
+    call_frame frame;
     enter_allocator(s, &frame);
     void *memory = s->subject.malloc((size_t)r->bytes, r->device, stream);
     leave_allocator(s, &frame);
@@ -48,7 +48,7 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 
 static void empty_cache(gmd_session *s)
 {
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     s->subject.empty_cache();
     leave_allocator(s, &frame);
@@ -57,21 +57,21 @@ static void empty_cache(gmd_session *s)
 static void make_idle(gmd_session *s)
 {
     for (int device = 0; device < s->device_count; device++) {
-        gmd_streams_sync(&s->streams, device, GMD_ALL_STREAMS, s->request_index, NULL);
+        streams_sync(&s->streams, device, GMD_ALL_STREAMS, s->request_index, NULL);
     }
 }
 
 static uint64_t held(gmd_session *s, int device)
 {
-    gmd_session_refresh(s);
+    view_refresh(s);
     return figures_held(&s->figures, device);
 }
 
 static void refresh_all(gmd_session *s)
 {
     for (int device = 0; device < s->device_count; device++) {
-        gmd_session_look_at(s, device);
-        gmd_session_refresh(s);
+        view_device(s, device);
+        view_refresh(s);
     }
 }
 
@@ -87,7 +87,7 @@ static void free_all(gmd_session *s)
     for (uint32_t id = 0; (block = blocks_next(&s->blocks, &id)) != NULL;) {
         const gmd_live_block *b = &block->live;
         cudaStream_t stream = NULL;
-        if (gmd_streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==
+        if (streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==
             GMD_OK) { /* a new one, where it was destroyed */
             s->subject.free((void *)(uintptr_t)b->address, (size_t)b->bytes, b->device, stream);
         }
@@ -111,18 +111,17 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
     empty_cache(s);
     out->held_emptied = held(s, r->device);
     out->when_emptied = ask(s, r, out);
-    if (out->when_emptied == GMD_REFUSED && gmd_session_leave_pool(s, r->device)) {
+    if (out->when_emptied == GMD_REFUSED && session_leave_pool(s, r->device)) {
         empty_cache(s);
-        out->when_reopened =
-            gmd_session_reenter_pool(s, r->device) ? ask(s, r, out) : GMD_NOT_ASKED;
+        out->when_reopened = session_reenter_pool(s, r->device) ? ask(s, r, out) : GMD_NOT_ASKED;
     }
     if (out->when_emptied == GMD_SERVED_NOW || out->when_reopened == GMD_SERVED_NOW || !frees_all) {
         return;
     }
-    gmd_session_end_pools(s);
+    session_end_pools(s);
     free_all(s);
-    gmd_session_release_pools(s);
-    gmd_session_look_at(s, r->device);
+    session_release_pools(s);
+    view_device(s, r->device);
     empty_cache(s);
     out->held_at_start = s->figures.held_at_start[r->device];
     out->held_free = held(s, r->device);
@@ -130,7 +129,7 @@ static void ask_all(gmd_session *s, const gmd_request *r, bool frees_all, gmd_re
         empty_cache(s);
         out->held_free = held(s, r->device);
     }
-    out->room = gmd_session_room(s, r->device);
+    out->room = view_room(s, r->device);
     out->when_all_is_free = ask(s, r, out);
 }
 
@@ -207,7 +206,7 @@ static void ask_in_place_and_end(gmd_session *s, const gmd_request *r)
     ask_all(s, r, true, &refusal);
     s->view = refused;
     s->view.refusal = &refusal;
-    gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);
+    judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);
     s->view.refusal = NULL;
     refresh_all(s);
     s->persistent.ends_here = true;
@@ -257,10 +256,10 @@ void session_probe(gmd_session *s, const gmd_request *r)
     s->view.thread.error_text = said;
     if (is_answered) {
         s->view.refusal = &refusal;
-        gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);
+        judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);
         s->view.refusal = NULL;
     }
     if (!s->runtime.sim) {
-        gmd_session_refresh(s); /* the counters */
+        view_refresh(s); /* the counters */
     }
 }

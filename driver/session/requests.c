@@ -23,11 +23,11 @@ static gmd_status do_fault(gmd_session *s, const gmd_request *r, gmd_error *erro
     const gmd_trace *t = s->workload->trace;
     const char *function =
         t && r->function < t->functions.count ? t->functions.items[r->function] : "";
-    gmd_scene *scene = &s->shared->outcome.scene;
-    if (scene->fault_count < sizeof scene->faults / sizeof *scene->faults) {
-        snprintf(scene->faults[scene->fault_count++], sizeof *scene->faults, "%s", function);
+    known_context *context = &s->shared->outcome.known_context;
+    if (context->fault_count < sizeof context->faults / sizeof *context->faults) {
+        snprintf(context->faults[context->fault_count++], sizeof *context->faults, "%s", function);
     }
-    return gmd_fault_plant(&s->faults, &s->runtime, r, function, s->request_index, error);
+    return fault_plant(&s->faults, &s->runtime, r, function, s->request_index, error);
 }
 
 /* A trace's fraction is one of the capacity that the trace states: a real device has another. */
@@ -38,7 +38,7 @@ static double fraction_here(const gmd_session *s, const gmd_request *r)
     if (s->runtime.sim || !t || !t->capacity_bytes || t->capacity_bytes >= total) {
         return r->fraction;
     }
-    return gmd_fraction_for((uint64_t)(r->fraction * (double)t->capacity_bytes), total);
+    return fraction_for((uint64_t)(r->fraction * (double)t->capacity_bytes), total);
 }
 
 static void do_fraction(gmd_session *s, const gmd_request *r)
@@ -47,7 +47,7 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
         return;
     }
     double fraction = fraction_here(s, r);
-    gmd_call_frame frame;
+    call_frame frame;
     enter_allocator(s, &frame);
     s->subject.set_memory_fraction(fraction, r->device);
     leave_allocator(s, &frame);
@@ -78,9 +78,9 @@ static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
 static void tell_of_destroy(gmd_session *s, const gmd_request *r)
 {
     cudaStream_t handle = NULL;
-    gmd_call_frame frame;
+    call_frame frame;
     if (s->subject.forget_stream && r->stream &&
-        gmd_streams_find(&s->streams, r->device, r->stream, &handle)) {
+        streams_find(&s->streams, r->device, r->stream, &handle)) {
         enter_allocator(s, &frame);
         s->subject.forget_stream(r->device, handle);
         leave_allocator(s, &frame);
@@ -110,7 +110,7 @@ static gmd_status do_destroy(gmd_session *s, const gmd_request *r, gmd_error *er
         status = session_sync(s, r->device, r->stream, error);
     }
     if (status == GMD_OK) {
-        status = gmd_streams_destroy(&s->streams, r->device, r->stream, error);
+        status = streams_destroy(&s->streams, r->device, r->stream, error);
         forget_stream(s, r);
     }
     return status;
@@ -141,14 +141,14 @@ static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_blo
     if (!b || !b->live.address) {
         return b ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
-    gmd_session_look_at(s, b->live.device);
+    view_device(s, b->live.device);
     if (r->op == GMD_OP_FREE) {
         return block_free(s, b, freed, error);
     }
     gmd_status status =
         r->op == GMD_OP_USE ? block_use(s, r, b, error) : block_record(s, r, b, error);
     if (s->interleaving.overlap) { /* it changes no figure, but others have, or are about to */
-        gmd_session_refresh(s);
+        view_refresh(s);
     }
     return status;
 }
@@ -158,13 +158,12 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
     switch (r->op) {
     case GMD_OP_WAIT:
         if (captures_include(&s->captures, r->device, r->other_stream)) {
-            return gmd_session_capture_wait(s, r->device, r->stream, r->other_stream, error);
+            return session_capture_wait(s, r->device, r->stream, r->other_stream, error);
         }
-        return gmd_streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment,
-                                error);
+        return streams_wait(&s->streams, r->device, r->stream, r->other_stream, s->moment, error);
     case GMD_OP_SYNC:
         if (captures_include(&s->captures, r->device, r->stream)) {
-            gmd_session_capture_sync(s, r->device, r->stream);
+            session_capture_sync(s, r->device, r->stream);
             return GMD_OK;
         }
         return session_sync(s, r->device, r->stream, error);
@@ -172,11 +171,11 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
         if (s->runtime.sim) {
             s->runtime.sim->gmd_sim_advance(r->duration_ns);
         }
-        gmd_holds_advance(s->holds, r->duration_ns);
+        holds_advance(s->holds, r->duration_ns);
         return GMD_OK;
     case GMD_OP_EMPTY_CACHE:
         if (s->subject.empty_cache) {
-            gmd_call_frame frame;
+            call_frame frame;
             enter_allocator(s, &frame);
             s->subject.empty_cache();
             leave_allocator(s, &frame);
@@ -190,7 +189,7 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
     case GMD_OP_DEVICE:
         return do_device(s, r, error);
     case GMD_OP_DESTROY:
-        s->shared->outcome.scene.has_destroyed = true;
+        s->shared->outcome.known_context.has_destroyed = true;
         return do_destroy(s, r, error);
     case GMD_OP_BUDGET:
         return do_budget(s, r, error);
@@ -200,7 +199,7 @@ static gmd_status do_elsewhere(gmd_session *s, const gmd_request *r, gmd_error *
     case GMD_OP_END_CAPTURE:
     case GMD_OP_LAUNCH:
     case GMD_OP_RELEASE_POOL:
-        return gmd_session_on_pool(s, r, error);
+        return session_on_pool(s, r, error);
     default:
         return gmd_fail(error, GMD_FAILED, "request %" PRIu64 ": unknown operation %d",
                         s->request_index, r->op);
@@ -215,14 +214,14 @@ gmd_status carry_out_request(gmd_session *s, const gmd_request *r, gmd_served *s
                         "request %" PRIu64 " is for device %d, and there are %d (the first is 0)",
                         s->request_index, r->device, s->device_count);
     }
-    if (s->captures.is_under_way && gmd_session_capture_forbids(s, r)) {
+    if (s->captures.is_under_way && session_capture_forbids(s, r)) {
         return GMD_OK;
     }
     gmd_live_block freed;
     s->moment++;
-    s->shared->outcome.scene.has_second_device |= r->device > 0;
+    s->shared->outcome.known_context.has_second_device |= r->device > 0;
     journal_writer_begin(s, r);
-    gmd_session_look_at(s, r->device);
+    view_device(s, r->device);
     gmd_status status;
     switch (r->op) {
     case GMD_OP_ALLOC:
@@ -235,14 +234,14 @@ gmd_status carry_out_request(gmd_session *s, const gmd_request *r, gmd_served *s
         break;
     default:
         status = do_elsewhere(s, r, error);
-        gmd_session_refresh(s);
+        view_refresh(s);
         journal_writer_settle(s, s->view.device);
     }
     if (status == GMD_OK && !s->is_over) {
-        gmd_session_judge(s);
+        view_judge(s);
     }
     if (status == GMD_OK && s->features.map) {
-        gmd_features_request(&s->features, &s->view);
+        features_request(&s->features, &s->view);
     }
     if (status == GMD_OK && s->view.out_of_memory) {
         session_probe(s, r);

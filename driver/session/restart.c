@@ -11,9 +11,8 @@ static void restore_device(gmd_session *s, int device)
     }
     if (limits_have_changed(&s->limits, device) && s->subject.set_memory_fraction) {
         uint64_t limit = s->limits.at_start[device];
-        double fraction =
-            limit == UINT64_MAX ? 1 : gmd_fraction_for(limit, s->limits.total[device]);
-        gmd_call_frame frame;
+        double fraction = limit == UINT64_MAX ? 1 : fraction_for(limit, s->limits.total[device]);
+        call_frame frame;
         enter_allocator(s, &frame);
         s->subject.set_memory_fraction(fraction, device);
         leave_allocator(s, &frame);
@@ -25,16 +24,16 @@ static void restore_device(gmd_session *s, int device)
 }
 
 /* `moment` goes on: what it says of waits of an earlier input is then long ago. */
-void gmd_session_forget(gmd_session *s)
+void session_forget(gmd_session *s)
 {
-    gmd_threads_join(&s->threads);
-    gmd_judge_close(&s->judge);
+    threads_join(&s->threads);
+    judge_close(&s->judge);
     blocks_clear(&s->blocks);
     if (s->pools.is_used) {
         captures_forget(&s->captures);
         pool_table_clear(&s->pools);
     }
-    gmd_uses_clear(&s->uses);
+    uses_clear(&s->uses);
     s->faults.count = 0;
     call_list_judged(&s->calls);
     s->figures.peak_reserved = 0;
@@ -43,20 +42,20 @@ void gmd_session_forget(gmd_session *s)
     s->marks.asked = 0;
     s->request_index = 0;
     s->is_over = s->persistent.ends_here = s->has_used = false;
-    gmd_session_begin(s);
+    view_begin(s);
 }
 
-gmd_status gmd_session_restart(gmd_session *s, gmd_error *error)
+gmd_status session_restart(gmd_session *s, gmd_error *error)
 {
     for (int device = 0; device < s->device_count; device++) {
         restore_device(s, device);
     }
-    gmd_session_forget(s);
+    session_forget(s);
     s->runtime.cudaSetDevice(0);
     s->runtime.cudaGetLastError();
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_restart_schedule();
     }
-    gmd_session_view_open(s);
-    return gmd_session_open_judge(s, error);
+    view_open(s);
+    return view_open_judge(s, error);
 }

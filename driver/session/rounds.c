@@ -84,7 +84,7 @@ static uint64_t held(gmd_session *s)
 static void make_idle(gmd_session *s)
 {
     for (int device = 0; device < s->device_count; device++) {
-        gmd_streams_sync(&s->streams, device, GMD_ALL_STREAMS, s->moment, NULL);
+        streams_sync(&s->streams, device, GMD_ALL_STREAMS, s->moment, NULL);
     }
 }
 
@@ -92,7 +92,7 @@ static void make_idle(gmd_session *s)
 static bool is_served_after_all(gmd_session *s, const gmd_request *r)
 {
     cudaStream_t stream = NULL;
-    gmd_streams_find(&s->streams, r->device, r->stream, &stream);
+    streams_find(&s->streams, r->device, r->stream, &stream);
     make_idle(s);
     if (s->subject.empty_cache) {
         s->subject.empty_cache();
@@ -108,7 +108,7 @@ static bool make_request(rounds *r, size_t index)
     gmd_served served = GMD_SERVED;
     gmd_error error;
     request.expect = request.op == GMD_OP_ALLOC ? GMD_EXPECT_ANY : request.expect;
-    gmd_session_begin(s);
+    view_begin(s);
     s->view.request = &request;
     s->view.request_index = index;
     if (carry_out_request(s, &request, &served, &error) != GMD_OK) {
@@ -131,7 +131,7 @@ static bool make_request(rounds *r, size_t index)
 
 static void note_loss(const rounds *r, size_t index)
 {
-    gmd_lost_memory *lost = &r->session->shared->lost;
+    lost_memory *lost = &r->session->shared->lost;
     lost->request = index;
     lost->rounds = r->round;
     lost->held_first = r->held[r->round - r->growing - 1];
@@ -199,7 +199,7 @@ static _Noreturn void be_the_child(gmd_session *s)
     _exit(EXIT_SUCCESS);
 }
 
-static void tell(gmd_session *s, const gmd_lost_memory *lost)
+static void tell(gmd_session *s, const lost_memory *lost)
 {
     char request[120], message[600];
     const gmd_trace *t = s->workload->trace;
@@ -211,8 +211,7 @@ static void tell(gmd_session *s, const gmd_lost_memory *lost)
              " B, more after every round, and then refused '%s', which it had served before; at "
              "most %" PRIu64 " B were ever live: freed blocks are not used again",
              t->count, lost->rounds, lost->held_first, lost->held_last, request, lost->live);
-    gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", lost->request,
-                          message);
+    outcome_violation(&s->shared->outcome, s->options->known, "progress", lost->request, message);
 }
 
 void session_repeat(gmd_session *s)
@@ -220,7 +219,7 @@ void session_repeat(gmd_session *s)
     if (!can_repeat(s)) {
         return;
     }
-    s->shared->lost = (gmd_lost_memory){0};
+    s->shared->lost = (lost_memory){0};
     pid_t child = fork();
     if (child == 0) {
         be_the_child(s);
@@ -237,8 +236,8 @@ void session_repeat(gmd_session *s)
                  "crashed with signal %d (%s) when the same requests were made again, from where "
                  "everything was freed and waited for",
                  number, strsignal(number));
-        gmd_outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
-                              message);
+        outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
+                          message);
     }
     s->is_over = s->is_over || s->shared->outcome.violation_count > 0;
 }

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-double gmd_fraction_for(uint64_t limit, uint64_t total)
+double fraction_for(uint64_t limit, uint64_t total)
 {
     double fraction = (double)limit / (double)total;
     while (fraction < 1 && (uint64_t)(fraction * (double)total) < limit) {
@@ -11,7 +11,7 @@ double gmd_fraction_for(uint64_t limit, uint64_t total)
     return fraction;
 }
 
-gmd_subject_source gmd_session_source(const gmd_run_options *options)
+gmd_subject_source session_source(const gmd_run_options *options)
 {
     return (gmd_subject_source){.spec = options->allocator,
                                 .lib_directory = options->lib_directory,
@@ -19,7 +19,7 @@ gmd_subject_source gmd_session_source(const gmd_run_options *options)
                                 .conf = options->conf};
 }
 
-const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace)
+const gmd_schedule *interleaving_of(const gmd_run_options *options, const gmd_trace *trace)
 {
     if (!trace || trace->threads.count < 2) {
         return NULL;

@@ -15,14 +15,14 @@
 
 static void record_request(gmd_session *s, const gmd_request *r)
 {
-    gmd_shared *shared = s->shared;
+    shared_run *shared = s->shared;
     shared->current = *r;
     shared->current_index = s->request_index;
     if (!s->workload->trace && shared->request_count < GMD_RECORDED_REQUEST_MAX) {
         shared->requests[shared->request_count++] = *r;
     }
     atomic_fetch_add_explicit(&shared->beats, 1, memory_order_release);
-    gmd_holds_beat(s->holds);
+    holds_beat(s->holds);
 }
 
 typedef struct call { /* one request, for the thread that it belongs to */
@@ -46,7 +46,7 @@ static gmd_served serve_on_its_thread(gmd_session *s, const gmd_request *r)
 {
     call c = {.session = s, .request = r, .served = GMD_SERVED};
     gmd_status called =
-        gmd_threads_call(&s->threads, r->thread % GMD_MAX_THREADS, run_call, &c, &c.error);
+        threads_call(&s->threads, r->thread % GMD_MAX_THREADS, run_call, &c, &c.error);
     gmd_status status = called != GMD_OK ? called : c.status;
     if (status != GMD_OK) {
         session_stop(s, status, &c.error);
@@ -60,19 +60,18 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
         return GMD_STOP;
     }
     record_request(session, request);
-    gmd_session_begin(session);
+    view_begin(session);
     session->view.request = request;
     session->view.request_index = session->request_index;
     atomic_store_explicit(&session->shared->is_in_request, 1, memory_order_relaxed);
     gmd_served served = serve_on_its_thread(session, request);
     atomic_store_explicit(&session->shared->is_in_request, 0, memory_order_relaxed);
     if (session->shared->answers && !session->is_over &&
-        !gmd_answers_note(session->shared->answers, session, request,
-                          served == GMD_OUT_OF_MEMORY)) {
+        !answers_note(session->shared->answers, session, request, served == GMD_OUT_OF_MEMORY)) {
         session->is_over = true; /* all that the second run was for */
     }
     if (session->options->timeline) {
-        gmd_session_note_timeline(session, request);
+        timeline_note(session, request);
     }
     session->request_index++;
     session->shared->outcome.requests = session->request_index;
@@ -89,7 +88,7 @@ bool gmd_session_is_repetition(const gmd_session *session)
 
 void gmd_session_place(gmd_session *session, const char *file, int line)
 {
-    gmd_shared *shared = session->shared;
+    shared_run *shared = session->shared;
     snprintf(shared->place, sizeof shared->place, "%s:%d: ", file, line);
 }
 
@@ -121,13 +120,13 @@ bool gmd_session_reset_peaks(gmd_session *session, int device)
     }
     session->subject.reset_peak_stats(device);
     session->view.request = NULL; /* the latest one is its maker's, and may be gone */
-    gmd_session_look_at(session, device);
-    gmd_session_refresh(session);
-    gmd_judge_ask(&session->judge, GMD_HOOK_AFTER_PEAK_RESET, &session->view);
+    view_device(session, device);
+    view_refresh(session);
+    judge_ask(&session->judge, GMD_HOOK_AFTER_PEAK_RESET, &session->view);
     return true;
 }
 
-const gmd_device_call *gmd_session_device_calls(const gmd_session *session, size_t *count)
+const gmd_device_call *session_device_calls(const gmd_session *session, size_t *count)
 {
     *count = session->calls.count;
     return session->calls.list;
@@ -148,7 +147,7 @@ const gmd_runtime *gmd_session_runtime(const gmd_session *session)
     return &session->runtime;
 }
 
-gmd_outcome *gmd_session_outcome(gmd_session *session)
+gmd_outcome *session_outcome(gmd_session *session)
 {
     return &session->shared->outcome;
 }
@@ -164,7 +163,7 @@ uint64_t gmd_session_last_refused(const gmd_session *session)
     return session->refusals.last;
 }
 
-uint64_t gmd_session_address(const gmd_session *session, uint32_t block)
+uint64_t session_address(const gmd_session *session, uint32_t block)
 {
     return blocks_address(&session->blocks, block);
 }

@@ -4,11 +4,11 @@ gmd_status session_sync(gmd_session *s, int device, uint32_t stream, gmd_error *
 {
     cudaStream_t handle;
     if (stream == GMD_ALL_STREAMS) {
-        gmd_holds_release_device(s->holds, device);
-    } else if (gmd_streams_find(&s->streams, device, stream, &handle)) {
-        gmd_holds_release_stream(s->holds, device, handle);
+        holds_release_device(s->holds, device);
+    } else if (streams_find(&s->streams, device, stream, &handle)) {
+        holds_release_stream(s->holds, device, handle);
     }
-    gmd_status status = gmd_streams_sync(&s->streams, device, stream, s->moment, error);
-    gmd_holds_beat(s->holds);
+    gmd_status status = streams_sync(&s->streams, device, stream, s->moment, error);
+    holds_beat(s->holds);
     return status;
 }

@@ -2,7 +2,7 @@
 
 #include "blocks.h"
 
-void gmd_session_note_timeline(gmd_session *s, const gmd_request *r)
+void timeline_note(gmd_session *s, const gmd_request *r)
 {
     gmd_timeline *timeline = s->options->timeline;
     if (s->options->is_second_run) {

@@ -6,6 +6,6 @@
 
 /* Notes the request that was just carried out in options->timeline, which is not NULL. The first
  * request of a session starts it anew. */
-void gmd_session_note_timeline(gmd_session *session, const gmd_request *request);
+void timeline_note(gmd_session *session, const gmd_request *request);
 
 #endif

@@ -20,7 +20,7 @@ static void read_figures(gmd_session *s, int device)
         .physical_bytes = state.physical_bytes,
         .allocated_bytes = state.allocated_bytes,
         .allocation_count = state.allocation_count,
-        .stream_count = state.stream_count - gmd_streams_created(&s->streams, device),
+        .stream_count = state.stream_count - streams_created(&s->streams, device),
         .event_count = state.event_count,
         .mapped_bytes = state.mapped_bytes,
         .handle_count = state.handle_count,
@@ -73,7 +73,7 @@ static bool is_ordered(const void *session, const gmd_use *use, int device, uint
 {
     const gmd_session *s = session;
     cudaStream_t handle = NULL;
-    return gmd_streams_find(&s->streams, device, stream, &handle) &&
+    return streams_find(&s->streams, device, stream, &handle) &&
            s->runtime.sim->gmd_sim_is_ordered(point_of(use), device, handle);
 }
 
@@ -107,7 +107,7 @@ static void each_live(const void *session, int device, gmd_live_fn *visit, void 
 
 /* --- the view ---------------------------------------------------------------------------- */
 
-void gmd_session_view_untouched(gmd_session *s)
+void view_untouched(gmd_session *s)
 {
     for (int device = 0; device < s->device_count; device++) {
         read_figures(s, device);
@@ -125,7 +125,7 @@ static bool has_pool_requests(const gmd_session *s)
     return t && i < t->count;
 }
 
-void gmd_session_view_open(gmd_session *s)
+void view_open(gmd_session *s)
 {
     s->figures.has_stats = s->subject.get_stats != NULL;
     for (int device = 0; device < s->device_count; device++) {
@@ -137,10 +137,10 @@ void gmd_session_view_open(gmd_session *s)
         limits_start(&s->limits, device);
     }
     unsigned promises =
-        gmd_promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);
+        promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);
     s->view = (gmd_view){.allocator.promises = promises,
                          .allocator.promised_alignment =
-                             gmd_promised_alignment(promises, s->subject.promised_alignment),
+                             promised_alignment(promises, s->subject.promised_alignment),
                          .allocator.is_reference = strcmp(s->options->allocator, "reference") == 0,
                          .workload.no_second_run = s->shared->no_second_run,
                          .allocator.exports_pools = s->subject.begin_pool != NULL,
@@ -165,19 +165,19 @@ void gmd_session_view_open(gmd_session *s)
         s->view.ask.is_backed = is_backed;
         s->view.ask.is_ordered = is_ordered;
         s->view.ask.is_known = is_known;
-        s->view.ask.read_contents = gmd_session_read_contents;
+        s->view.ask.read_contents = session_read_contents;
     }
     s->calls.memory_calls = 0; /* what it did while it was loaded is not part of the run */
 }
 
-gmd_status gmd_session_open_judge(gmd_session *s, gmd_error *error)
+gmd_status view_open_judge(gmd_session *s, gmd_error *error)
 {
     const gmd_run_options *o = s->options;
-    gmd_judge_options options = {o->known, o->conf, o->left_out, o->oracles_off};
-    return gmd_judge_open(&s->judge, &s->shared->outcome, &s->view, &options, error);
+    judge_options options = {o->known, o->conf, o->left_out, o->oracles_off};
+    return judge_open(&s->judge, &s->shared->outcome, &s->view, &options, error);
 }
 
-void gmd_session_begin(gmd_session *s)
+void view_begin(gmd_session *s)
 {
     call_list_begin(&s->calls);
     s->view.faults.hit = 0;
@@ -195,7 +195,7 @@ void gmd_session_begin(gmd_session *s)
     s->view.limits.room = GMD_STAT_UNKNOWN;
 }
 
-void gmd_session_look_at(gmd_session *s, int device)
+void view_device(gmd_session *s, int device)
 {
     s->view.device = device;
     s->view.is_busy = overlap_others_inside(s) > 0;
@@ -225,8 +225,8 @@ void gmd_session_look_at(gmd_session *s, int device)
 static void read_device(gmd_session *s, int device)
 {
     if (s->figures.has_stats && !read_stats(s, device)) {
-        gmd_outcome_violation(&s->shared->outcome, s->options->known, "accounting",
-                              s->request_index, "gmd_get_stats failed after it had worked before");
+        outcome_violation(&s->shared->outcome, s->options->known, "accounting", s->request_index,
+                          "gmd_get_stats failed after it had worked before");
         s->is_over = true;
     }
     read_figures(s, device);
@@ -239,7 +239,7 @@ static void show_calls(gmd_session *s)
     s->view.calls.are_all = s->runtime.sim && !s->interleaving.overlap;
 }
 
-void gmd_session_refresh(gmd_session *s)
+void view_refresh(gmd_session *s)
 {
     show_calls(s);
     int device = s->view.device;
@@ -262,20 +262,20 @@ void gmd_session_refresh(gmd_session *s)
     bounds_follow(s);
 }
 
-uint64_t gmd_session_room(const gmd_session *s, int device)
+uint64_t view_room(const gmd_session *s, int device)
 {
     return s->runtime.sim ? limits_room(&s->limits, device, &s->figures.now[device],
                                         figures_held(&s->figures, device))
                           : GMD_STAT_UNKNOWN;
 }
 
-void gmd_session_judge(gmd_session *s)
+void view_judge(gmd_session *s)
 {
     show_calls(s);
     s->view.calls.misuses = s->calls.misuses;
     s->view.calls.misuse_count = s->calls.misuse_count;
-    gmd_session_judge_canaries(s);
-    gmd_judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
+    session_judge_canaries(s);
+    judge_ask(&s->judge, s->view.request ? GMD_HOOK_AFTER_REQUEST : GMD_HOOK_AT_END, &s->view);
     call_list_judged(&s->calls);
     if (s->runtime.sim && s->report.thread_after.last_error && s->view.thread.after) {
         s->runtime.cudaGetLastError(); /* an excused one: the next request begins without it */

@@ -65,16 +65,16 @@ static gmd_wrong_free choose(const gmd_session *s, const gmd_live_block *freed)
 static void make(gmd_session *s, const gmd_live_block *freed, const gmd_wrong_free *f)
 {
     cudaStream_t stream = NULL;
-    gmd_streams_find(&s->streams, freed->device, freed->stream, &stream);
+    streams_find(&s->streams, freed->device, freed->stream, &stream);
     s->shared->wrong_free = *f;
     atomic_store(&s->shared->is_freeing_wrongly, 1);
-    bool is_silent = !s->muting.is_needless && gmd_mute_begin(&s->muting.mute);
-    gmd_call_frame frame;
+    bool is_silent = !s->muting.is_needless && mute_begin(&s->muting.mute);
+    call_frame frame;
     enter_allocator(s, &frame);
     s->subject.free((void *)(uintptr_t)f->address, (size_t)f->bytes, freed->device, stream);
     leave_allocator(s, &frame);
     if (is_silent) {
-        gmd_mute_end(&s->muting.mute);
+        mute_end(&s->muting.mute);
     }
     atomic_store(&s->shared->is_freeing_wrongly, 0);
 }
@@ -85,15 +85,15 @@ void session_free_wrongly(gmd_session *s, const gmd_live_block *freed)
         return;
     }
     gmd_wrong_free f = choose(s, freed);
-    gmd_session_look_at(s, freed->device);
+    view_device(s, freed->device);
     call_list_begin(&s->calls);
     make(s, freed, &f);
-    gmd_session_refresh(s);
+    view_refresh(s);
     s->view.thread.error_text = NULL; /* it may well complain */
     s->view.wrong_free = &f;
     s->view.calls.misuses = s->calls.misuses;
     s->view.calls.misuse_count = s->calls.misuse_count;
-    gmd_judge_ask(&s->judge, GMD_HOOK_AFTER_WRONG_FREE, &s->view);
+    judge_ask(&s->judge, GMD_HOOK_AFTER_WRONG_FREE, &s->view);
     s->view.wrong_free = NULL;
     call_list_judged(&s->calls);
 }

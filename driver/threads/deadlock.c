@@ -8,13 +8,13 @@
 
 #define SENTENCE_BYTES 560
 
-bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t)
+bool turns_may_be_freed_from_outside(const scheduled_thread *t)
 {
     switch (t->reason) {
     case GMD_FOR_LOCK:
-        return !gmd_turns_holder(t->object) && gmd_turns_has_foreign_threads();
+        return !turns_holder(t->object) && turns_has_foreign_threads();
     case GMD_FOR_SIGNAL:
-        return gmd_turns_has_foreign_threads();
+        return turns_has_foreign_threads();
     default:
         return false;
     }
@@ -24,7 +24,7 @@ bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t)
 static void name_lock(const void *object, const void **numbered, size_t *count, char *text,
                       size_t size)
 {
-    gmd_name_object("the lock", object, text, size);
+    name_object("the lock", object, text, size);
     if (strchr(text, '+')) {
         return;
     }
@@ -37,7 +37,7 @@ static void name_lock(const void *object, const void **numbered, size_t *count, 
     snprintf(text, size, "lock %zu", i + 1);
 }
 
-static void describe_wait(const gmd_turns_thread *t, const void **numbered, size_t *count,
+static void describe_wait(const scheduled_thread *t, const void **numbered, size_t *count,
                           char *text, size_t size)
 {
     char name[160];
@@ -50,32 +50,32 @@ static void describe_wait(const gmd_turns_thread *t, const void **numbered, size
         snprintf(text, size, "for a signal that nobody gives (condition variable: %s)", name);
         return;
     }
-    const gmd_turns_thread *holder = gmd_turns_holder(t->object);
+    const scheduled_thread *holder = turns_holder(t->object);
     if (!holder) {
         snprintf(text, size, "for %s, which no thread of the trace holds", name);
     } else if (holder == t) {
         snprintf(text, size, "for %s, which it holds itself", name);
     } else {
         char other[120];
-        gmd_turns.config.describe(gmd_turns.config.context, gmd_turns_index(holder), other,
-                                  sizeof other);
+        turn_state.config.describe(turn_state.config.context, turns_index(holder), other,
+                                   sizeof other);
         snprintf(text, size, "for %s, held by %s%s", name, other,
                  holder->state == GMD_THREAD_DONE ? ", which has ended" : "");
     }
 }
 
 /* With the lock held, which nobody needs any more. */
-void gmd_turns_report_deadlock(void)
+void turns_report_deadlock(void)
 {
     char sentence[SENTENCE_BYTES] = "deadlock: ";
     const void *numbered[GMD_MAX_THREADS];
     size_t count = 0, at = strlen(sentence);
     unsigned first = GMD_NOBODY;
-    for (unsigned i = 0; i < gmd_turns.config.thread_count && at < sizeof sentence; i++) {
-        const gmd_turns_thread *t = &gmd_turns.threads[i];
+    for (unsigned i = 0; i < turn_state.config.thread_count && at < sizeof sentence; i++) {
+        const scheduled_thread *t = &turn_state.threads[i];
         if (t->state == GMD_THREAD_BLOCKED && (t->reason != GMD_FOR_REQUEST)) {
             char who[120], what[280];
-            gmd_turns.config.describe(gmd_turns.config.context, i, who, sizeof who);
+            turn_state.config.describe(turn_state.config.context, i, who, sizeof who);
             describe_wait(t, numbered, &count, what, sizeof what);
             int length = snprintf(sentence + at, sizeof sentence - at, "%s%s waits %s",
                                   first == GMD_NOBODY ? "" : "; ", who, what);
@@ -83,6 +83,6 @@ void gmd_turns_report_deadlock(void)
             first = first == GMD_NOBODY ? i : first;
         }
     }
-    gmd_turns.config.deadlocked(gmd_turns.config.context, first == GMD_NOBODY ? 0 : first,
-                                sentence);
+    turn_state.config.deadlocked(turn_state.config.context, first == GMD_NOBODY ? 0 : first,
+                                 sentence);
 }

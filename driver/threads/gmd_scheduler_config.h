@@ -1,4 +1,4 @@
-/* gmd_scheduler_config.h - what gmd_scheduler_start is given. */
+/* gmd_scheduler_config.h - what scheduler_start is given. */
 #ifndef GMD_SCHEDULER_CONFIG_H
 #define GMD_SCHEDULER_CONFIG_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct gmd_scheduler_config {
+typedef struct scheduler_config {
     unsigned thread_count; /* 1 to GMD_MAX_THREADS */
     bool is_explicit;      /* by `choices`, else by the seed */
     /* Each yield point at which more than
@@ -26,6 +26,6 @@ typedef struct gmd_scheduler_config {
     void (*deadlocked)(void *context, unsigned thread, const char *sentence);
     /* What the thread is doing, for that sentence: "alloc a 512 s1". */
     void (*describe)(void *context, unsigned thread, char *text, size_t size);
-} gmd_scheduler_config;
+} scheduler_config;
 
 #endif

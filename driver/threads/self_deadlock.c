@@ -9,24 +9,24 @@
 #define PATIENCE_NS   200000000
 #define NS_PER_SECOND 1000000000
 
-static _Thread_local const gmd_self_deadlock *inside;
+static _Thread_local const self_deadlock_watch *inside;
 
-void gmd_self_deadlock_enter(const gmd_self_deadlock *watch)
+void self_deadlock_enter(const self_deadlock_watch *watch)
 {
     inside = watch;
 }
 
-void gmd_self_deadlock_leave(void)
+void self_deadlock_leave(void)
 {
     inside = NULL;
 }
 
-bool gmd_self_deadlock_is_inside(void)
+bool self_deadlock_is_inside(void)
 {
     return inside != NULL;
 }
 
-struct timespec gmd_self_deadlock_patience(void)
+struct timespec self_deadlock_patience(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -54,7 +54,7 @@ static unsigned count_threads(void)
 }
 
 /* A place in a library's data is the same in every run, an address is not. */
-void gmd_name_object(const char *what, const void *object, char *text, size_t size)
+void name_object(const char *what, const void *object, char *text, size_t size)
 {
     Dl_info info;
     if (dladdr(object, &info) && info.dli_fname) {
@@ -66,13 +66,13 @@ void gmd_name_object(const char *what, const void *object, char *text, size_t si
     }
 }
 
-void gmd_self_deadlock_waits(const char *what, const char *why, const void *object)
+void self_deadlock_waits(const char *what, const char *why, const void *object)
 {
-    const gmd_self_deadlock *watch = inside;
+    const self_deadlock_watch *watch = inside;
     char name[160], text[240];
     if (watch && count_threads() <= watch->own_threads(watch->context)) {
         inside = NULL;
-        gmd_name_object(what, object, name, sizeof name);
+        name_object(what, object, name, sizeof name);
         snprintf(text, sizeof text, "%s%s", name, why);
         watch->stuck(watch->context, text);
     }

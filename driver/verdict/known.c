@@ -76,30 +76,30 @@ static bool has_condition(const char *conditions, const char *wanted)
 static gmd_status add(gmd_known *known, const char *oracle, const char *cause,
                       const char *conditions, const char *quirk, gmd_error *error)
 {
-    gmd_known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
+    known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
     if (!entries) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
     }
     known->entries = entries;
-    gmd_known_entry *e = &entries[known->count++];
-    *e = (gmd_known_entry){.oracle = strdup(oracle),
-                           .cause = strdup(cause),
-                           .conditions = strdup(conditions),
-                           .spoils = has_condition(conditions, "end"),
-                           .quirk = quirk};
+    known_entry *e = &entries[known->count++];
+    *e = (known_entry){.oracle = strdup(oracle),
+                       .cause = strdup(cause),
+                       .conditions = strdup(conditions),
+                       .spoils = has_condition(conditions, "end"),
+                       .quirk = quirk};
     return e->oracle && e->cause && e->conditions
                ? GMD_OK
                : gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
 }
 
-gmd_status gmd_known_add(gmd_known *known, const char *oracle, const char *cause,
-                         const char *conditions, gmd_error *error)
+gmd_status known_add(gmd_known *known, const char *oracle, const char *cause,
+                     const char *conditions, gmd_error *error)
 {
     return add(known, oracle, cause, conditions, NULL, error);
 }
 
-gmd_status gmd_known_add_quirk(gmd_known *known, const char *oracle, const char *cause,
-                               const char *quirk, gmd_error *error)
+gmd_status known_add_quirk(gmd_known *known, const char *oracle, const char *cause,
+                           const char *quirk, gmd_error *error)
 {
     return add(known, oracle, cause, "", quirk, error);
 }
@@ -118,11 +118,11 @@ static const char *after(const char *words, const char *keyword)
 /* Requests that a run has had or not. */
 static const struct {
     const char *words;
-    size_t flag; /* where in gmd_scene */
-} requests[] = {{"destroy", offsetof(gmd_scene, has_destroyed)},
-                {"device", offsetof(gmd_scene, has_second_device)},
-                {"begin_pool", offsetof(gmd_scene, has_begun_pool)},
-                {"begin_capture", offsetof(gmd_scene, has_captured)}};
+    size_t flag; /* where in known_context */
+} requests[] = {{"destroy", offsetof(known_context, has_destroyed)},
+                {"device", offsetof(known_context, has_second_device)},
+                {"begin_pool", offsetof(known_context, has_begun_pool)},
+                {"begin_capture", offsetof(known_context, has_captured)}};
 
 /* SIZE_MAX: it is no such condition. */
 static size_t flag_of(const char *words)
@@ -141,32 +141,32 @@ static bool is_condition(const char *words)
            after(words, "conf");
 }
 
-static bool has_failed(const gmd_scene *scene, const char *function)
+static bool has_failed(const known_context *context, const char *function)
 {
-    for (uint32_t i = 0; i < scene->fault_count; i++) {
-        if (strcmp(scene->faults[i], function) == 0) {
+    for (uint32_t i = 0; i < context->fault_count; i++) {
+        if (strcmp(context->faults[i], function) == 0) {
             return true;
         }
     }
     return false;
 }
 
-static bool is_met(const gmd_scene *scene, const char *words)
+static bool is_met(const known_context *context, const char *words)
 {
     const char *function = after(words, "fault"), *setting = after(words, "conf");
     size_t flag = flag_of(words);
-    return function           ? has_failed(scene, function)
-           : setting          ? strstr(scene->conf, setting) != NULL
-           : flag != SIZE_MAX ? *(const bool *)((const char *)scene + flag)
+    return function           ? has_failed(context, function)
+           : setting          ? strstr(context->conf, setting) != NULL
+           : flag != SIZE_MAX ? *(const bool *)((const char *)context + flag)
                               : true; /* the end */
 }
 
-static bool are_met(const gmd_scene *scene, const char *conditions)
+static bool are_met(const known_context *context, const char *conditions)
 {
     char words[WORDS_MAX];
     conditions = *conditions ? conditions : NULL;
     while (next_condition(&conditions, words)) {
-        if (!scene || !is_met(scene, words)) {
+        if (!context || !is_met(context, words)) {
             return false;
         }
     }
@@ -220,9 +220,8 @@ static gmd_status read_line(gmd_known *known, char *line, const char *path, size
             number, oracle);
     }
     gmd_status status = check_conditions(conditions, path, number, error);
-    return status == GMD_OK
-               ? gmd_known_add(known, oracle, cause, conditions ? conditions : "", error)
-               : status;
+    return status == GMD_OK ? known_add(known, oracle, cause, conditions ? conditions : "", error)
+                            : status;
 }
 
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
@@ -247,8 +246,8 @@ gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
         status = read_line(&added, line, path, number, error);
     }
     for (size_t i = 0; status == GMD_OK && i < added.count; i++) {
-        const gmd_known_entry *e = &added.entries[i];
-        status = gmd_known_add(known, e->oracle, e->cause, e->conditions, error);
+        const known_entry *e = &added.entries[i];
+        status = known_add(known, e->oracle, e->cause, e->conditions, error);
     }
     gmd_known_free(&added);
     free(text);
@@ -266,19 +265,19 @@ void gmd_known_free(gmd_known *known)
     *known = (gmd_known){0};
 }
 
-static bool holds(const gmd_known *known, const gmd_known_entry *e)
+static bool holds(const gmd_known *known, const known_entry *e)
 {
     gmd_known_count_fn *count = known->quirk_count ? *known->quirk_count : NULL;
     return !e->quirk || (count && count(e->quirk) > 0);
 }
 
-const gmd_known_entry *gmd_known_find(const gmd_known *known, const gmd_scene *scene,
-                                      const char *oracle, const char *message)
+const known_entry *known_find(const gmd_known *known, const known_context *context,
+                              const char *oracle, const char *message)
 {
     for (size_t i = 0; known && i < known->count; i++) {
-        const gmd_known_entry *e = &known->entries[i];
+        const known_entry *e = &known->entries[i];
         if (strcmp(e->oracle, oracle) == 0 && strstr(message, e->cause) && holds(known, e) &&
-            are_met(scene, e->conditions)) {
+            are_met(context, e->conditions)) {
             return e;
         }
     }

@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 static gmd_known known;
-static gmd_scene scene;
+static known_context context;
 static gmd_error error;
 
 static int reset(void **state)
 {
     (void)state;
     known = (gmd_known){.count = 0};
-    scene = (gmd_scene){.fault_count = 0};
+    context = (known_context){.fault_count = 0};
     return 0;
 }
 
@@ -42,7 +42,7 @@ static gmd_status read_list(const char *text)
 
 static bool has(const char *oracle, const char *message)
 {
-    return gmd_known_find(&known, &scene, oracle, message) != NULL;
+    return known_find(&known, &context, oracle, message) != NULL;
 }
 
 TEST_F(known, an_entry_is_of_its_oracle_and_cause)
@@ -57,18 +57,18 @@ TEST_F(known, a_fault_of_the_function_must_have_been_planted)
 {
     assert_int_equal(read_list("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
-    snprintf(scene.faults[scene.fault_count++], sizeof *scene.faults, "cudaMalloc");
+    snprintf(context.faults[context.fault_count++], sizeof *context.faults, "cudaMalloc");
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
-    snprintf(scene.faults[scene.fault_count++], sizeof *scene.faults, "cudaEventRecord");
+    snprintf(context.faults[context.fault_count++], sizeof *context.faults, "cudaEventRecord");
     assert_true(has("stream_order", "nothing makes stream 1 wait"));
 }
 
 TEST_F(known, all_conditions_must_be_met)
 {
     assert_int_equal(read_list("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
-    snprintf(scene.conf, sizeof scene.conf, "max_split_size_mb:20,expandable_segments:True");
+    snprintf(context.conf, sizeof context.conf, "max_split_size_mb:20,expandable_segments:True");
     assert_false(has("progress", "any"));
-    scene.has_destroyed = true;
+    context.has_destroyed = true;
     assert_true(has("progress", "any"));
 }
 
@@ -76,10 +76,10 @@ TEST_F(known, all_conditions_must_be_met)
 TEST_F(known, a_capture_must_have_been_begun)
 {
     assert_int_equal(read_list("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
-    scene.has_begun_pool = true;
+    context.has_begun_pool = true;
     assert_false(has("progress", "a"));
     assert_true(has("progress", "b"));
-    scene.has_captured = true;
+    context.has_captured = true;
     assert_true(has("progress", "a"));
 }
 
@@ -87,15 +87,15 @@ TEST_F(known, another_device_must_have_been_asked)
 {
     assert_int_equal(read_list("data | device\n"), GMD_OK);
     assert_false(has("data", "any"));
-    scene.has_second_device = true;
+    context.has_second_device = true;
     assert_true(has("data", "any"));
 }
 
 TEST_F(known, an_entry_can_end_the_judging_of_the_run)
 {
     assert_int_equal(read_list("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
-    assert_true(gmd_known_find(&known, &scene, "size", "18446744073709551615 B")->spoils);
-    assert_false(gmd_known_find(&known, &scene, "leak", "2 streams are left")->spoils);
+    assert_true(known_find(&known, &context, "size", "18446744073709551615 B")->spoils);
+    assert_false(known_find(&known, &context, "leak", "2 streams are left")->spoils);
 }
 
 TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
