@@ -9,7 +9,10 @@
 #include "requests.h"
 #include "segments.h"
 #include "snapshot.h"
+#include "validity.h"
 #include "walk.h"
+
+#include "gmd_assert.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +84,9 @@ static void free_all_blocks(device_allocator *d)
             }
             block *b = block_map_block(*slot);
             block_map_remove(&h->allocated, slot);
+            if (b->size >= d->settings->max_split_bytes) {
+                statistics_lower_oversize(&d->stats, FIGURE_OVERSIZE_ALLOCATION);
+            }
             blocks_make_room_to_release(&d->stats, h, b);
             blocks_disown(h, b);
             if (b->set_and_state & BLOCK_USED) {
@@ -113,6 +119,7 @@ static void release_all(device_allocator *d)
 static void destroy_device(device_allocator *d)
 {
     device_enter(d);
+    GMD_ASSERT_VALID(device_violation(d));
     history_switch(d, 0, GMD_STACKS_OFF);
     free_all_blocks(d);
     for (pool *p = d->default_pool.next; p; p = p->next) {
@@ -124,8 +131,9 @@ static void destroy_device(device_allocator *d)
     d->is_known_idle = wait_for_all(d); /* streams may have been destroyed: they are not asked */
     release_all(d);
     release_all(d); /* what was refused is tried twice; then it is lost */
-    expandable_abandon(d);
+    GMD_ASSERT_VALID(device_violation(d));
     device_leave(d);
+    expandable_abandon(d);
     courtesy_forget(d);
     private_pools_destroy(d);
     pending_release(d);

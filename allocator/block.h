@@ -6,6 +6,8 @@
 #ifndef GMD_BLOCK_H
 #define GMD_BLOCK_H
 
+#include "gmd_assert.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +35,8 @@ typedef struct block_detail {
     uint32_t event_count; /* BLOCK_PENDING: events of other streams that it waits for */
     uint32_t stack;       /* allocated, while the history keeps stacks: of its allocation */
     uint64_t lookups;     /* free, of cudaMalloc: its pool's count of lookups when it became free */
-    uint64_t padding[4];
+    uint64_t visits;      /* of the latest walk of validity.c */
+    uint64_t padding[3];
 } block_detail;
 
 _Static_assert(sizeof(block_detail) == 64, "a detail is one cache line");
@@ -114,6 +117,7 @@ static inline block *block_pool_take(block_pool *pool)
         pool->spare = b->next;
         pool->spare_count--;
     } else {
+        GMD_ASSERT_INTERNAL(pool->fresh < pool->fresh_end, "a block that is taken was reserved");
         b = pool->fresh++;
     }
     *b = (block){0};

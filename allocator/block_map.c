@@ -26,6 +26,8 @@ bool block_map_grow(block_map *map)
 void block_map_insert(block_map *map, block *b)
 {
     uint64_t hash = block_map_hash(b->address), at = hash >> map->shift;
+    GMD_ASSERT_INTERNAL(map->slots && map->count < map->mask, "room in the map was reserved");
+    GMD_ASSERT_INTERNAL(!block_map_find(map, b->address), "a block is in the map once");
     while (map->slots[at]) {
         at = (at + 1) & map->mask;
     }
@@ -37,6 +39,7 @@ void block_map_insert(block_map *map, block *b)
 void block_map_remove(block_map *map, const block_map_slot *slot)
 {
     uint64_t hole = (uint64_t)(slot - map->slots);
+    GMD_ASSERT_INTERNAL(hole <= map->mask && *slot, "what is removed is in the map");
     for (uint64_t at = (hole + 1) & map->mask; map->slots[at]; at = (at + 1) & map->mask) {
         uint64_t home = block_map_hash(block_map_at(map, at)->address) >> map->shift;
         if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
@@ -59,4 +62,23 @@ void block_map_shrink(block_map *map)
     if (map->mask >= SMALL_SLOTS) {
         block_map_release(map);
     }
+}
+
+const char *block_map_violation(const block_map *map, block_map_visit *visit, void *context)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; map->slots && i <= map->mask; i++) {
+        if (!map->slots[i]) {
+            continue;
+        }
+        block *b = block_map_at(map, i);
+        if (block_map_find(map, b->address) != &map->slots[i]) {
+            return "the map finds each of its blocks by its address";
+        }
+        count++;
+        if (visit) {
+            visit(context, b);
+        }
+    }
+    return count == map->count ? NULL : "the map counts its blocks";
 }

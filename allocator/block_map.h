@@ -71,6 +71,11 @@ static inline block_map_slot *block_map_find(const block_map *map, uint64_t addr
 
 void block_map_remove(block_map *map, const block_map_slot *slot); /* what block_map_find gave */
 void block_map_release(block_map *map);
+
+/* What of the map does not hold; NULL: all does. `visit`, which may be NULL, gets each block as
+ * long as all holds. */
+typedef void block_map_visit(void *context, block *b);
+const char *block_map_violation(const block_map *map, block_map_visit *visit, void *context);
 /* Of a map without entries: releases it only where it is large. */
 void block_map_shrink(block_map *map);
 

@@ -90,6 +90,7 @@ static inline void block_tree_remove(block **root, block_order order, block *b)
 {
     block **link = root;
     while (*link != b) {
+        GMD_ASSERT_INTERNAL(*link, "a block that is removed is in its tree");
         link = block_tree_precedes(order, b, *link) ? &(*link)->left : &(*link)->right;
     }
     block_tree_unlink(link);

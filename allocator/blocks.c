@@ -2,6 +2,8 @@
 
 #include "device_allocator.h"
 
+#include "gmd_assert.h"
+
 /* --- finding ----------------------------------------------------------------------------- */
 
 /* What a free block of an expandable segment could become: it may grow into what lies above. */
@@ -169,6 +171,8 @@ void blocks_make_room_to_release(statistics *all, heap *h, const block *b)
 void blocks_insert(const settings *s, block *b)
 {
     free_set *set = block_set(b);
+    GMD_ASSERT_INTERNAL(block_is_idle(b), "what is put into a set is nobody's");
+    GMD_ASSERT_INTERNAL(b->size && b->size % BLOCK_BYTES == 0, "a size is a multiple of 512 bytes");
     if (block_is_unmapped(b)) {
         block_tree_insert(&set->unmapped, BY_ADDRESS, b);
         return;
@@ -182,6 +186,7 @@ void blocks_insert(const settings *s, block *b)
 void blocks_remove(block *b)
 {
     free_set *set = block_set(b);
+    GMD_ASSERT_INTERNAL(block_is_idle(b), "what is taken out of a set is nobody's");
     if (block_is_unmapped(b)) {
         block_tree_remove(&set->unmapped, BY_ADDRESS, b);
     } else {
@@ -210,6 +215,7 @@ static block *split_front(const settings *s, heap *h, block *rest, uint64_t size
     rest->previous = front;
     rest->address += size;
     rest->size -= size;
+    GMD_ASSERT_INTERNAL(front->address + front->size == rest->address, "the parts are neighbours");
     blocks_insert(s, rest);
     return front;
 }
@@ -252,7 +258,14 @@ static block *cut(const settings *s, heap *h, pool_kind kind, block *b, uint64_t
 block *blocks_occupy(const settings *s, heap *h, block *b, uint64_t size, uint64_t requested)
 {
     pool_kind kind = set_kind(block_set(b));
+    GMD_ASSERT_INTERNAL(block_set(b)->heap == h, "a block is handed out by its heap");
+    GMD_ASSERT_INTERNAL(block_is_idle(b) && !block_is_unmapped(b), "a free block is handed out");
+    GMD_ASSERT_INTERNAL(requested <= size && size <= b->size, "the block is large enough");
+    GMD_ASSERT_INTERNAL(blocks_have_room_to_occupy(s, h, b, size, requested),
+                        "figures that are raised stay under their peaks");
     b = cut(s, h, kind, b, size);
+    GMD_ASSERT_INTERNAL(b->size == size || !blocks_should_split(s, b, size),
+                        "a block that can be split was");
     b->requested_size = requested;
     b->set_and_state |= BLOCK_ALLOCATED;
     block_map_insert(&h->allocated, b);
@@ -271,14 +284,17 @@ uint64_t blocks_merge(heap *h, block *b, block *neighbour)
         return 0;
     }
     uint64_t gained = neighbour->size;
+    GMD_ASSERT_INTERNAL(block_set(neighbour) == block_set(b), "neighbours are of one set");
     blocks_remove(neighbour);
     if (neighbour == b->previous) {
+        GMD_ASSERT_INTERNAL(neighbour->address + gained == b->address, "neighbours touch");
         b->address = neighbour->address;
         b->previous = neighbour->previous;
         if (b->previous) {
             b->previous->next = b;
         }
     } else {
+        GMD_ASSERT_INTERNAL(b->address + b->size == neighbour->address, "neighbours touch");
         b->next = neighbour->next;
         if (b->next) {
             b->next->previous = b;
@@ -292,6 +308,8 @@ uint64_t blocks_merge(heap *h, block *b, block *neighbour)
 void blocks_disown(heap *h, block *b)
 {
     pool_kind kind = set_kind(block_set(b));
+    GMD_ASSERT_INTERNAL(block_is_allocated(b), "what is freed is allocated");
+    GMD_ASSERT_INTERNAL(!block_map_find(&h->allocated, b->address), "what is freed left the map");
     b->set_and_state &= ~BLOCK_ALLOCATED;
     statistics_lower(&h->stats, kind, FIGURE_ALLOCATION, 1);
     statistics_lower(&h->stats, kind, FIGURE_ALLOCATED_BYTES, b->size);
@@ -300,6 +318,10 @@ void blocks_disown(heap *h, block *b)
 void blocks_release(const settings *s, heap *h, block *b)
 {
     pool_kind kind = set_kind(block_set(b));
+    GMD_ASSERT_INTERNAL(block_set(b)->heap == h, "a block is released to its heap");
+    GMD_ASSERT_INTERNAL(block_is_idle(b), "what is released is nobody's, and no work uses it");
+    GMD_ASSERT_INTERNAL(blocks_have_room_to_release(h, b),
+                        "figures that are raised stay under their peaks");
     statistics_lower(&h->stats, kind, FIGURE_REQUESTED_BYTES, b->requested_size);
     uint64_t below = blocks_merge(h, b, b->previous);
     uint64_t above = blocks_merge(h, b, b->next);

@@ -1,6 +1,9 @@
 #include "device_allocator.h"
 
 #include "segments.h"
+#include "validity.h"
+
+#include "gmd_assert.h"
 
 void device_enter(device_allocator *d)
 {
@@ -12,6 +15,7 @@ void device_enter(device_allocator *d)
 
 void device_leave(device_allocator *d)
 {
+    GMD_ASSERT_VALID(device_due_violation(d));
     for (heap *h = d->heaps; h; h = h->next_of_device) {
         heap_leave(h);
     }
@@ -53,6 +57,7 @@ heap *device_cached_heap_elsewhere(device_allocator *d, cudaStream_t stream)
 /* Heaps of the default pool live as long as the device does: no slot becomes empty again. */
 static void remember(device_allocator *d, heap *h)
 {
+    GMD_ASSERT_INTERNAL(h->pool == &d->default_pool, "heaps of the default pool are remembered");
     uint32_t slot = device_heap_slot(h->stream, 0);
     for (uint32_t way = 0; way < HEAP_CACHE_WAYS; way++) {
         uint32_t next = device_heap_slot(h->stream, way);

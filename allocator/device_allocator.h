@@ -76,6 +76,7 @@ struct device_allocator {
     struct loan *loan;  /* NULL: the memory is not lent */
     bool is_known_idle; /* nothing is queued on the device: no stream needs to be waited for */
     uint32_t quirks;
+    uint32_t unchecked; /* see validity.h */
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
 };

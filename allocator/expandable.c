@@ -7,6 +7,8 @@
 #include "segments.h"
 #include "virtual_memory.h"
 
+#include "gmd_assert.h"
+
 /* --- finding addresses ------------------------------------------------------------------- */
 
 /* From b on, addresses for `size` bytes follow each other that are nobody's, mapped or not. */
@@ -69,6 +71,7 @@ static block *reserve_addresses(device_allocator *d, free_set *set, uint64_t siz
  * the block is, in no set. */
 static block *split_rest(heap *h, block *b, uint64_t size)
 {
+    GMD_ASSERT_INTERNAL(size && size < b->size, "both parts have bytes");
     block *rest = block_pool_take(&h->blocks);
     rest->address = b->address + size;
     rest->size = b->size - size;
@@ -113,6 +116,8 @@ static uint64_t pages_for(const segment *s, uint64_t size)
 static bool map_front(device_allocator *d, free_set *set, block *b, uint64_t size)
 {
     segment *s = block_detail_of(b)->expandable;
+    GMD_ASSERT(block_is_idle(b) && block_is_unmapped(b), "memory goes where there is none");
+    GMD_ASSERT_INTERNAL((b->address - s->place) % s->page_bytes == 0, "the block begins on a page");
     uint64_t first = (b->address - s->place) / s->page_bytes;
     uint64_t bytes = pages_for(s, size) * s->page_bytes, place = b->address;
     if (!block_pool_reserve(&set->heap->blocks, 2) ||
@@ -162,11 +167,14 @@ static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
 static void release_addresses(device_allocator *d, segment *s)
 {
     segment **link = &d->segments;
+    GMD_ASSERT(!s->mapped_pages, "addresses that go have no memory");
     while (*link != s) {
         link = &(*link)->next;
     }
     *link = s->next;
     block *b = block_tree_lower_bound(s->set->unmapped, BY_ADDRESS, 0, s->place);
+    GMD_ASSERT(b && b->address == s->place && b->size == s->size,
+               "a segment that goes is one block");
     blocks_remove(b);
     block_pool_give(&s->set->heap->blocks, b);
     places_remove(&d->places, s->place);
@@ -201,6 +209,7 @@ block *expandable_add(device_allocator *d, free_set *set, uint64_t size)
         }
         b = next;
     }
+    GMD_ASSERT_INTERNAL(b->size >= size && block_is_idle(b), "the block serves");
     blocks_remove(b);
     return b;
 }
@@ -212,6 +221,7 @@ static void unmap_block(device_allocator *d, free_set *set, block *b)
 {
     segment *s = block_detail_of(b)->expandable;
     heap *h = set->heap;
+    GMD_ASSERT(block_is_idle(b) && !block_is_unmapped(b), "memory goes of what is free");
     uint64_t offset = b->address - s->place;
     uint64_t first = (offset + s->page_bytes - 1) / s->page_bytes;
     uint64_t end = (offset + b->size) / s->page_bytes;

@@ -122,40 +122,95 @@ void free_set_each(free_set *set, void (*visit)(void *context, block *b), void *
     }
 }
 
-/* Recursion depth is the treap's height: logarithmic in expectation. */
-static bool tree_is_valid(const free_set *set, unsigned bin, const block *tree, uint64_t *count)
+/* --- validity ---------------------------------------------------------------------------- */
+
+typedef struct tree_check {
+    const free_set *set;
+    block_order order;
+    unsigned bin; /* of each block, where the order is by size */
+    uint64_t count;
+    free_set_visit *visit;
+    void *context;
+} tree_check;
+
+static const char *block_violation(const tree_check *t, const block *b)
+{
+    if (block_set(b) != t->set) {
+        return "a block lies in the set that it names";
+    }
+    if (!block_is_idle(b) || block_is_unmapped(b) != (t->order == BY_ADDRESS)) {
+        return "a set has the blocks that are nobody's, apart by whether they have memory";
+    }
+    return t->order == BY_SIZE && bin_of(t->set, b->size) != t->bin
+               ? "a free block lies in the bin of its size"
+               : NULL;
+}
+
+/* All blocks of the tree come after `low` and before `high`, where these are given. Recursion depth
+ * is the treap's height: logarithmic in expectation. */
+static const char *tree_violation(tree_check *t, block *tree, const block *low, const block *high)
 {
     if (!tree) {
-        return true;
+        return NULL;
     }
-    if (bin_of(set, tree->size) != bin || !block_is_idle(tree) || block_set(tree) != set) {
-        return false;
+    if ((low && !block_tree_precedes(t->order, low, tree)) ||
+        (high && !block_tree_precedes(t->order, tree, high))) {
+        return "a tree of blocks is in order";
     }
-    if ((tree->left && (!block_tree_precedes(BY_SIZE, tree->left, tree) ||
-                        block_tree_outranks(tree->left, tree))) ||
-        (tree->right && (!block_tree_precedes(BY_SIZE, tree, tree->right) ||
-                         block_tree_outranks(tree->right, tree)))) {
-        return false;
+    if ((tree->left && block_tree_outranks(tree->left, tree)) ||
+        (tree->right && block_tree_outranks(tree->right, tree))) {
+        return "a block outranks its children in the tree";
     }
-    (*count)++;
-    return tree_is_valid(set, bin, tree->left, count) &&
-           tree_is_valid(set, bin, tree->right, count);
+    const char *violation = block_violation(t, tree);
+    if (violation) {
+        return violation;
+    }
+    t->count++;
+    if (t->visit) {
+        t->visit(t->context, tree);
+    }
+    violation = tree_violation(t, tree->left, low, tree);
+    return violation ? violation : tree_violation(t, tree->right, tree, high);
+}
+
+static const char *word_violation(tree_check *t, const free_set *set, unsigned word)
+{
+    for (uint64_t rest = set->bitmap[word]; rest; rest &= rest - 1) {
+        t->bin = word * 64 + (unsigned)__builtin_ctzll(rest);
+        const char *violation = set->bins[t->bin] ? tree_violation(t, set->bins[t->bin], NULL, NULL)
+                                                  : "a marked bin has a block";
+        if (violation) {
+            return violation;
+        }
+    }
+    return NULL;
+}
+
+const char *free_set_violation(const free_set *set, free_set_visit *visit, void *context)
+{
+    tree_check t = {.set = set, .order = BY_SIZE, .visit = visit, .context = context};
+    for (uint64_t rest = set->summary; rest; rest &= rest - 1) {
+        unsigned word = (unsigned)__builtin_ctzll(rest);
+        const char *violation = set->bitmap[word] ? word_violation(&t, set, word)
+                                                  : "a marked word of the bitmap marks a bin";
+        if (violation) {
+            return violation;
+        }
+    }
+    if (t.count != set->block_count) {
+        return "a set counts its free blocks";
+    }
+    t.order = BY_ADDRESS;
+    return tree_violation(&t, set->unmapped, NULL, NULL);
 }
 
 bool free_set_is_valid(const free_set *set)
 {
-    uint64_t count = 0;
     for (unsigned bin = 0; bin < FREE_SET_BINS; bin++) {
-        bool marked = set->bitmap[bin / 64] >> bin % 64 & 1;
-        if (marked != (set->bins[bin] != NULL) ||
-            !tree_is_valid(set, bin, set->bins[bin], &count)) {
+        bool is_marked = set->bitmap[bin / 64] >> bin % 64 & 1;
+        if ((set->bins[bin] && !is_marked) || (is_marked && !(set->summary >> bin / 64 & 1))) {
             return false;
         }
     }
-    for (unsigned word = 0; word < 64; word++) {
-        if ((set->summary >> word & 1) != (set->bitmap[word] != 0)) {
-            return false;
-        }
-    }
-    return count == set->block_count;
+    return !free_set_violation(set, NULL, NULL);
 }

@@ -51,7 +51,13 @@ static inline block *free_set_after(free_set *set, const block *b)
 /* Visits all free blocks in order; `visit` must not change the set. */
 void free_set_each(free_set *set, void (*visit)(void *context, block *b), void *context);
 
-/* The whole structure is consistent: order, heap property, bitmaps, count. For tests; O(n). */
+/* What of the structure does not hold (order, heap property, bitmaps, count, and that its blocks
+ * are those of a set); NULL: all does. `visit`, which may be NULL, gets each block with memory or
+ * without, as long as all holds. What is not marked is not looked into. O(n). */
+typedef void free_set_visit(void *context, block *b);
+const char *free_set_violation(const free_set *set, free_set_visit *visit, void *context);
+
+/* Likewise, and that what is not marked has no block. For tests. */
 bool free_set_is_valid(const free_set *set);
 
 #endif

@@ -24,7 +24,8 @@ typedef enum heap_entry { HEAP_OPEN, HEAP_ENTERED, HEAP_CLOSED } heap_entry;
 struct heap {
     _Atomic uint32_t entry; /* heap_entry */
     cudaStream_t stream;
-    bool is_idle; /* its stream was destroyed; until a request names its handle again */
+    bool is_idle;       /* its stream was destroyed; until a request names its handle again */
+    uint32_t unchecked; /* see validity.h */
     device_allocator *device;
     pool *pool;
     heap *next;           /* of the pool, in ascending order of the stream handles */
@@ -53,6 +54,8 @@ static inline bool heap_try_enter(heap *h)
 
 static inline void heap_leave(heap *h)
 {
+    GMD_ASSERT_INTERNAL(atomic_load_explicit(&h->entry, memory_order_relaxed) != HEAP_OPEN,
+                        "a heap that is left was entered");
     atomic_store_explicit(&h->entry, HEAP_OPEN, memory_order_release);
 }
 

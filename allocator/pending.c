@@ -5,6 +5,7 @@
 #include "device_allocator.h"
 #include "history.h"
 
+#include "gmd_assert.h"
 #include "gmd_grow.h"
 
 #include <stdlib.h>
@@ -170,6 +171,7 @@ static void release_if_done(device_allocator *d, block *b)
     if (detail->event_count || detail->uses) {
         return;
     }
+    GMD_ASSERT(b->set_and_state & BLOCK_PENDING, "a block that is done waited");
     b->set_and_state &= ~(BLOCK_PENDING | BLOCK_USED);
     statistics_end_pending(&h->stats, set_kind(block_set(b)), b->size);
     history_add_completed(h, b);
@@ -179,6 +181,8 @@ static void release_if_done(device_allocator *d, block *b)
 
 void pending_add(device_allocator *d, block *b)
 {
+    GMD_ASSERT(block_is_idle(b) && b->set_and_state & BLOCK_USED,
+               "a block that waits is freed, and was recorded on a stream");
     block_detail_of(b)->event_count = 0;
     b->set_and_state |= BLOCK_PENDING;
     statistics_add_pending(&block_set(b)->heap->stats, set_kind(block_set(b)), b->size);
@@ -219,6 +223,7 @@ static void pop(device_allocator *d, event_queue *q)
     give_event(&d->pending, e->event);
     block *b = e->block;
     give_entry(&d->pending, e);
+    GMD_ASSERT(block_detail_of(b)->event_count, "the block waits for the event");
     block_detail_of(b)->event_count--;
     release_if_done(d, b);
 }
@@ -320,9 +325,32 @@ void pending_each(const pending *p, void (*visit)(void *context, block *b), void
     }
 }
 
+const char *pending_violation(const pending *p)
+{
+    uint64_t count = 0;
+    for (const event_queue *q = p->queues; q; q = q->next) {
+        for (const pending_event *e = q->first; e; e = e->next) {
+            if (!e->event || !(e->block->set_and_state & BLOCK_PENDING)) {
+                return "a queue has events, each of a pending block";
+            }
+            if (!e->next && e != q->last) {
+                return "a queue knows its last event";
+            }
+            count++;
+        }
+    }
+    for (const block *b = p->deferred; b; b = b->right) {
+        if (!(b->set_and_state & BLOCK_PENDING)) {
+            return "a deferred block is pending";
+        }
+    }
+    return count == p->event_count ? NULL : "the events of all queues are counted";
+}
+
 void pending_release(device_allocator *d)
 {
     pending *p = &d->pending;
+    GMD_ASSERT(pending_is_empty(p), "nothing waits at the end");
     pending_drop_events(d);
     free(p->events);
     for (event_queue *q = p->queues, *next; q; q = next) {

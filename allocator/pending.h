@@ -59,6 +59,9 @@ void pending_forget(device_allocator *d, cudaStream_t stream);
 /* Visits every pending block, some more than once. */
 void pending_each(const pending *p, void (*visit)(void *context, block *b), void *context);
 
+/* What does not hold of queues and counts; NULL: all does. */
+const char *pending_violation(const pending *p);
+
 /* Destroys the events that are not in use. */
 void pending_drop_events(device_allocator *d);
 void pending_release(device_allocator *d); /* frees all it has; nothing may be pending */

@@ -1,5 +1,7 @@
 #include "places.h"
 
+#include "gmd_assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +111,7 @@ uint64_t places_add(places *p, uint64_t address, uint64_t size)
         place = p->next;
         p->next += size;
     }
+    GMD_ASSERT(p->count < p->capacity, "room for the segment was reserved");
     placed_segment added = {place, address, size};
     insert(p->by_place, p->count, places_up_to(p, place), &added);
     insert(p->by_address, p->count, addresses_up_to(p, address), &added);
@@ -122,6 +125,7 @@ void places_remove(places *p, uint64_t place)
         return;
     }
     size_t at = places_up_to(p, place) - 1;
+    GMD_ASSERT(at < p->count && p->by_place[at].place == place, "a segment lies at the place");
     uint64_t address = p->by_place[at].address;
     erase(p->by_place, p->count, at);
     erase(p->by_address, p->count, addresses_up_to(p, address) - 1);
@@ -134,6 +138,7 @@ uint64_t places_address(const places *p, uint64_t place)
         return place;
     }
     const placed_segment *s = &p->by_place[places_up_to(p, place) - 1];
+    GMD_ASSERT_INTERNAL(s >= p->by_place && place - s->place < s->size, "a segment has the place");
     return s->address + (place - s->place);
 }
 
@@ -145,4 +150,32 @@ uint64_t places_place(const places *p, uint64_t address)
     size_t below = addresses_up_to(p, address);
     const placed_segment *s = below ? &p->by_address[below - 1] : NULL;
     return s && address - s->address < s->size ? s->place + (address - s->address) : 0;
+}
+
+static const char *list_violation(const placed_segment *list, size_t count, bool is_by_place)
+{
+    uint64_t end = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start = is_by_place ? list[i].place : list[i].address;
+        if (!list[i].size || start < end) {
+            return "placed segments are in order, and none begins within another";
+        }
+        end = start + list[i].size;
+    }
+    return NULL;
+}
+
+const char *places_violation(const places *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const placed_segment *s = &p->by_place[i];
+        size_t below = addresses_up_to(p, s->address);
+        const placed_segment *same = below ? &p->by_address[below - 1] : NULL;
+        if (!same || same->place != s->place || same->address != s->address ||
+            same->size != s->size) {
+            return "both lists of placed segments have the same ones";
+        }
+    }
+    const char *violation = list_violation(p->by_place, p->count, true);
+    return violation ? violation : list_violation(p->by_address, p->count, false);
 }

@@ -37,4 +37,7 @@ void places_remove(places *p, uint64_t place);
 uint64_t places_address(const places *p, uint64_t place); /* of any byte in a live segment */
 uint64_t places_place(const places *p, uint64_t address); /* 0: in no live segment */
 
+/* What does not hold of the lists; NULL: all does. */
+const char *places_violation(const places *p);
+
 #endif

@@ -2,6 +2,8 @@
 
 #include "segments.h"
 
+#include "gmd_assert.h"
+
 #include <stdlib.h>
 
 static bool is_same(const uint64_t a[2], const uint64_t b[2])
@@ -126,6 +128,7 @@ static void drop_heap(device_allocator *d, heap *h)
     while (*link && *link != h) {
         link = &(*link)->next_of_device;
     }
+    GMD_ASSERT(*link, "a heap that goes is one of the device");
     *link = h->next_of_device;
     statistics_remove_heap(&d->stats, &h->stats);
     history_retire(d, h);

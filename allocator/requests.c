@@ -6,6 +6,9 @@
 #include "history.h"
 #include "private_pools.h"
 #include "segments.h"
+#include "validity.h"
+
+#include "gmd_assert.h"
 
 typedef struct request {
     device_allocator *d;
@@ -34,6 +37,13 @@ static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_
     return b;
 }
 
+/* Of a request that a cached block served. */
+static inline void leave_cached(heap *h)
+{
+    GMD_ASSERT_VALID(heap_due_violation(h));
+    heap_leave(h);
+}
+
 __attribute__((flatten)) static void *malloc_cached(device_allocator *d, uint64_t requested,
                                                     cudaStream_t stream)
 {
@@ -47,7 +57,7 @@ __attribute__((flatten)) static void *malloc_cached(device_allocator *d, uint64_
         block *b = occupy_cached(d, h, size, requested);
         address = b ? places_address(&d->places, b->address) : 0;
     }
-    heap_leave(h);
+    leave_cached(h);
     return (void *)(uintptr_t)address;
 }
 
@@ -206,6 +216,7 @@ static uint64_t serve(request *r)
         return 0;
     }
     heap *h = r->set->heap;
+    GMD_ASSERT_INTERNAL(block_set(b) == r->set && b->size >= r->size, "the block serves");
     blocks_make_room_to_occupy(d->settings, &d->stats, h, b, r->size, r->requested);
     b = blocks_occupy(d->settings, h, b, r->size, r->requested);
     if (b->size >= d->settings->max_split_bytes) {
@@ -268,7 +279,7 @@ __attribute__((flatten)) static bool free_cached(device_allocator *d, uint64_t a
     if (is_freed) {
         free_block(d->settings, h, slot, block_map_block(*slot));
     }
-    heap_leave(h);
+    leave_cached(h);
     return is_freed;
 }
 

@@ -5,6 +5,8 @@
 #include "expandable.h"
 #include "history.h"
 
+#include "gmd_assert.h"
+
 static void *device_malloc(int device, uint64_t size)
 {
     void *memory = NULL;
@@ -70,6 +72,8 @@ block *segments_add(device_allocator *d, free_set *set, uint64_t size)
 bool segments_release(device_allocator *d, block *b)
 {
     free_set *set = block_set(b);
+    GMD_ASSERT(block_is_idle(b) && !block_is_split(b), "a segment that goes is one free block");
+    GMD_ASSERT(!block_is_expandable(b), "pages of expandable segments go one by one");
     if (!device_free(d->device, places_address(&d->places, b->address))) {
         return false;
     }

@@ -29,7 +29,7 @@ static uint64_t value_of(const heap_statistics *h, int row, int which)
 
 /* Where the room for a counted figure ends: at its own ceiling, and where what is active, which is
  * more by what is pending, comes to its ceiling. */
-static void set_end(heap_statistics *h, int row, int which)
+static uint64_t end_of(const heap_statistics *h, int row, int which)
 {
     uint64_t end = h->shares[row][which].ceiling;
     int active = FIGURE_ACTIVE + which;
@@ -37,7 +37,12 @@ static void set_end(heap_statistics *h, int row, int which)
         uint64_t pending = value_of(h, row, active) - value_of(h, row, which);
         end = gmd_min(end, h->shares[row][active].ceiling - pending);
     }
-    *(row == POOL_ALL ? &h->ends[which] : &h->counts[row][which].end) = end;
+    return end;
+}
+
+static void set_end(heap_statistics *h, int row, int which)
+{
+    *(row == POOL_ALL ? &h->ends[which] : &h->counts[row][which].end) = end_of(h, row, which);
 }
 
 static int counted(int which) /* the figure that `which` is counted by */
@@ -81,6 +86,7 @@ void statistics_add_pending(heap_statistics *h, pool_kind kind, uint64_t bytes)
 
 void statistics_end_pending(heap_statistics *h, pool_kind kind, uint64_t bytes)
 {
+    GMD_ASSERT(h->pending[kind][0] && h->pending[kind][1] >= bytes, "the block was pending");
     change_pending(h, (int)kind, (uint64_t)-1, (uint64_t)0 - bytes);
 }
 
@@ -151,6 +157,7 @@ static void take_share(statistics *s, heap_statistics *heap, int row, int which)
 void statistics_remove_heap(statistics *s, heap_statistics *heap)
 {
     heap_statistics **link = &s->heaps;
+    GMD_ASSERT(!statistics_is_active(heap), "a heap that goes has nothing in use");
     while (*link != heap) {
         link = &(*link)->next;
     }
@@ -259,6 +266,7 @@ void statistics_raise_device(statistics *s, pool_kind kind, device_figure which,
 
 void statistics_lower_device(statistics *s, pool_kind kind, device_figure which, uint64_t amount)
 {
+    GMD_ASSERT(s->pooled[kind][which].current >= amount, "what goes was counted");
     s->pooled[kind][which].current -= amount;
     s->pooled[POOL_ALL][which].current -= amount;
 }
@@ -270,6 +278,7 @@ void statistics_raise_oversize(statistics *s, oversize_figure which)
 
 void statistics_lower_oversize(statistics *s, oversize_figure which)
 {
+    GMD_ASSERT(s->oversize[which].current, "what goes was counted");
     s->oversize[which].current--;
 }
 
@@ -373,4 +382,73 @@ void statistics_emit(const statistics *s, gmd_stat_fn *emit, void *context)
 #define X(name) emit(context, #name, s->name);
     COUNTED_FIGURES(X)
 #undef X
+}
+
+/* --- validity ---------------------------------------------------------------------------- */
+
+static const char *heap_violation(const heap_statistics *h, int row, int which)
+{
+    if (value_of(h, row, which) > h->shares[row][which].ceiling) {
+        return "no figure of a heap is above its ceiling";
+    }
+    int by = counted(which);
+    uint64_t end = row == POOL_ALL ? h->ends[by] : h->counts[row][by].end;
+    return end == end_of(h, row, by) ? NULL
+                                     : "the room of a figure ends at the lower of its ceilings";
+}
+
+static const char *shares_violation(const statistics *s, int row, int which)
+{
+    uint64_t ceilings = 0;
+    for (const heap_statistics *h = s->heaps; h; h = h->next) {
+        const char *violation = heap_violation(h, row, which);
+        if (violation) {
+            return violation;
+        }
+        ceilings += h->shares[row][which].ceiling;
+    }
+    return ceilings <= peak_of(s, row, which) ? NULL
+                                              : "the heaps' shares of a peak fit under the peak";
+}
+
+static const char *figure_violation(const figure *f)
+{
+    return f->current <= f->peak && f->peak <= f->allocated
+               ? NULL
+               : "a figure is at most its peak, and that is at most all that was allocated";
+}
+
+static const char *device_figures_violation(const statistics *s)
+{
+    const char *violation = NULL;
+    for (int which = 0; which < DEVICE_FIGURE_COUNT && !violation; which++) {
+        const figure *all = &s->pooled[POOL_ALL][which];
+        const figure *large = &s->pooled[POOL_LARGE][which], *small = &s->pooled[POOL_SMALL][which];
+        violation = figure_violation(all);
+        violation = violation ? violation : figure_violation(large);
+        violation = violation ? violation : figure_violation(small);
+        if (!violation && (all->current != large->current + small->current ||
+                           all->allocated != large->allocated + small->allocated)) {
+            violation = "a figure over all pools is the sum of the pools'";
+        }
+    }
+    for (int which = 0; which < OVERSIZE_FIGURE_COUNT && !violation; which++) {
+        violation = figure_violation(&s->oversize[which]);
+    }
+    return violation;
+}
+
+const char *statistics_violation(const statistics *s)
+{
+    const char *violation = device_figures_violation(s);
+    for (const heap_statistics *h = s->heaps; h && !violation; h = h->next) {
+        bool is_only = h == s->heaps && !h->next;
+        violation = h->is_only == is_only ? NULL : "a heap knows whether it is the only one";
+    }
+    for (int row = 0; row <= POOL_ALL && !violation; row++) {
+        for (int which = 0; which < HEAP_FIGURE_COUNT && !violation; which++) {
+            violation = shares_violation(s, row, which);
+        }
+    }
+    return violation;
 }

@@ -18,6 +18,8 @@
 
 #include "gmd_abi.h"
 
+#include "gmd_assert.h"
+
 #include <stdbool.h>
 
 /* Kept for each pool and over all of them: current, peak, allocated (summed ups), freed (downs). */
@@ -131,6 +133,7 @@ static inline void statistics_raise(heap_statistics *h, pool_kind kind, heap_fig
 static inline void statistics_lower(heap_statistics *h, pool_kind kind, heap_figure which,
                                     uint64_t amount)
 {
+    GMD_ASSERT_INTERNAL(h->counts[kind][which].current >= amount, "no figure falls below nothing");
     h->counts[kind][which].current -= amount;
 }
 
@@ -140,6 +143,7 @@ static inline void statistics_change(heap_statistics *h, pool_kind kind, heap_fi
 {
     heap_count *c = &h->counts[kind][which];
     uint64_t changed = c->current + (uint64_t)change;
+    GMD_ASSERT_INTERNAL(change >= 0 || changed < c->current, "no figure falls below nothing");
     c->current = changed;
     c->allocated += change > 0 ? (uint64_t)change : 0;
     if (__builtin_expect(
@@ -188,5 +192,8 @@ void statistics_reset_peaks(statistics *s);
 /* Everything under its name in torch.cuda.memory_stats(). */
 void statistics_emit(const statistics *s, gmd_stat_fn *emit, void *context);
 void statistics_summary(const statistics *s, gmd_stats *out); /* all but struct_size */
+
+/* What does not hold among the figures themselves; NULL: all does. */
+const char *statistics_violation(const statistics *s);
 
 #endif

@@ -1,6 +1,7 @@
 #include "virtual_memory.h"
 
 #include "cuda_scope.h"
+#include "gmd_assert.h"
 #include "gmd_cuda.h"
 
 #include <pthread.h>
@@ -86,6 +87,8 @@ struct segment *segment_reserve(int device, uint64_t size, uint64_t page_bytes)
 
 void segment_release(struct segment *s)
 {
+    GMD_ASSERT(!s->mapped_pages, "addresses that go have no memory");
+    GMD_ASSERT_VALID(segment_violation(s));
     if (driver.cuMemAddressFree(s->address, s->size) != CUDA_SUCCESS) {
         (void)driver.cuMemAddressFree(s->address, s->size); /* else they are lost */
     }
@@ -97,6 +100,11 @@ void segment_abandon(struct segment *s)
     free(s->handles);
     free(s->is_detached);
     free(s);
+}
+
+static uint64_t page_count(const struct segment *s)
+{
+    return s->size / s->page_bytes;
 }
 
 static uint64_t page_address(const struct segment *s, uint64_t page)
@@ -171,6 +179,7 @@ static void undo(mapping *m)
 
 bool segment_map(struct segment *s, uint64_t first, uint64_t count)
 {
+    GMD_ASSERT(count && first + count <= page_count(s), "the pages are of the segment");
     mapping m = {.s = s, .first = first, .count = count, .made = calloc(count, sizeof *m.made)};
     cuda_scope scope;
     if (!m.made || !cuda_scope_enter(&scope, s->device)) {
@@ -201,6 +210,8 @@ uint64_t segment_unmap(struct segment *s, uint64_t first, uint64_t count)
 {
     cuda_scope scope;
     uint64_t done = 0;
+    GMD_ASSERT(count && first + count <= page_count(s), "the pages are of the segment");
+    GMD_ASSERT_INTERNAL(segment_is_mapped(s, first, count), "pages that go have memory");
     if (!cuda_scope_enter(&scope, s->device)) {
         return 0;
     }
@@ -220,11 +231,6 @@ uint64_t segment_unmap(struct segment *s, uint64_t first, uint64_t count)
 
 /* Each function takes up where a call that failed has stopped, in either direction: what is to be
  * done to a page is seen from the page. */
-
-static uint64_t page_count(const struct segment *s)
-{
-    return s->size / s->page_bytes;
-}
 
 bool segment_detach(struct segment *s)
 {
@@ -305,4 +311,26 @@ bool segment_attach(struct segment *s)
     free(s->is_detached);
     s->is_detached = NULL;
     return true;
+}
+
+/* --- validity ---------------------------------------------------------------------------- */
+
+bool segment_is_mapped(const struct segment *s, uint64_t first, uint64_t count)
+{
+    for (uint64_t page = first; page < first + count; page++) {
+        if (page >= page_count(s) || !s->handles[page] ||
+            (s->handles[page] == NO_MEMORY && !s->is_detached)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *segment_violation(const struct segment *s)
+{
+    uint64_t mapped = 0;
+    for (uint64_t page = 0; page < page_count(s); page++) {
+        mapped += s->handles[page] != 0;
+    }
+    return mapped == s->mapped_pages ? NULL : "a segment counts the pages that have memory";
 }

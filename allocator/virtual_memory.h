@@ -42,4 +42,10 @@ bool segment_drop_memory(struct segment *s); /* gives back the memory of detache
 bool segment_take_memory(struct segment *s); /* gets memory for those that have none */
 bool segment_attach(struct segment *s);      /* maps them where they were; all have memory */
 
+/* Each of the pages has memory, or is lent. */
+bool segment_is_mapped(const struct segment *s, uint64_t first, uint64_t count);
+
+/* What does not hold of the pages; NULL: all does. O(pages), mapped or not. */
+const char *segment_violation(const struct segment *s);
+
 #endif

@@ -4,9 +4,10 @@
  *
  * There are three tiers; GMD_ASSERT_LEVEL, an option of CMake, says which are checked:
  *
- *     GMD_ASSERT            level 1 and up: every build. Takes a comparison of what is at hand.
- *     GMD_ASSERT_INTERNAL   level 2 and up: constant time, but too much for a hot path of a
- * release. GMD_ASSERT_EXPENSIVE  level 3: walks of whole structures, their *_is_valid() functions.
+ * - GMD_ASSERT, level 1 and up, which is every build: compares what is at hand.
+ * - GMD_ASSERT_INTERNAL, level 2 and up: constant time, but too much for a hot path of a release.
+ * - GMD_ASSERT_EXPENSIVE, level 3: walks whole structures. GMD_ASSERT_VALID likewise, by a function
+ *   NAME_violation() that says what does not hold.
  *
  * A check of a lower level is compiled, but never evaluated: conditions have no side effects.
  * NDEBUG changes nothing. What a file, a trace, a plugin or a caller of a public function can bring
@@ -16,6 +17,8 @@
  * Any thread; a signal handler, too. */
 #ifndef GMD_ASSERT_H
 #define GMD_ASSERT_H
+
+#include <stddef.h>
 
 #ifndef GMD_ASSERT_LEVEL
 #error "GMD_ASSERT_LEVEL is not set: link the target gmd_options"
@@ -35,6 +38,14 @@ typedef struct gmd_assertion {
 __attribute__((noreturn, cold)) void gmd_assert_fail(const gmd_assertion *what,
                                                      const char *function);
 
+static inline void gmd_assert_valid(const char *violation, const char *file, int line,
+                                    const char *expression, const char *function)
+{
+    if (__builtin_expect(violation != NULL, 0)) {
+        gmd_assert_fail(&(gmd_assertion){file, line, expression, violation}, function);
+    }
+}
+
 #define GMD_ASSERT_CHECK(condition, expression, text)                                              \
     do {                                                                                           \
         if (__builtin_expect(!(condition), 0)) {                                                   \
@@ -52,6 +63,15 @@ __attribute__((noreturn, cold)) void gmd_assert_fail(const gmd_assertion *what,
 #define GMD_ASSERT_INTERNAL(condition, text) GMD_ASSERT_CHECK(condition, #condition, text)
 #else
 #define GMD_ASSERT_INTERNAL(condition, text) GMD_ASSERT_SKIP(condition)
+#endif
+
+/* Of the expensive tier, with a function that walks a structure and gives the sentence that does
+ * not hold; NULL: all does. */
+#if GMD_ASSERT_LEVEL >= 3
+#define GMD_ASSERT_VALID(violation)                                                                \
+    gmd_assert_valid(violation, __FILE__, __LINE__, #violation, __func__)
+#else
+#define GMD_ASSERT_VALID(violation) GMD_ASSERT_SKIP(violation)
 #endif
 
 #if GMD_ASSERT_LEVEL >= 3

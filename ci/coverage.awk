@@ -1,10 +1,10 @@
 # coverage.awk - sums up lcov's tracefiles by folder. Usage:
 #   awk -v root=FOLDER/ -v judged="FOLDER FOLDER..." -v lines=PERCENT -v branches=PERCENT -f coverage.awk
 #       list=LIST FUZZING.info ALL.info
-# First a table: what fuzzing covers by itself, and with the tests. Then what the judged folders lack: their functions
-# with lines that nothing ran, but for those in LIST ("FILE FUNCTION REASON" a line, # begins a
-# comment); and what LIST has too much, which is no failure: what threads and time decide is covered in some
-# runs. Exit status 1: less than so many percent, or LIST lacks something.
+# It prints a table of what fuzzing covers by itself, and with the tests. Then it names functions of the judged folders
+# that have lines which nothing ran, except those in LIST ("FILE FUNCTION REASON" a line, # begins a comment), and
+# entries of LIST that are covered, which is no failure: threads and time decide about some. Exit status 1: less
+# than so many percent, or LIST lacks something.
 
 function is_judged(folder) {
     return (" " judged " ") ~ (" " folder " ")

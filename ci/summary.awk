@@ -2,7 +2,7 @@
 # `run SCENARIO leak=true,false`. It relies on the layout that json.h promises: one key a line, one phase
 # a line, two spaces for each level.
 
-# Of a line `"key": value,`.
+# The value in a line `"key": value,`.
 function value(text) {
     sub(/^[^:]*: */, "", text)
     sub(/,$/, "", text)
@@ -10,7 +10,7 @@ function value(text) {
     return text
 }
 
-# Of a row `{"key": 1, ...}`.
+# The number in a row `{"key": 1, ...}`.
 function figure(row, key) {
     if (!match(row, "\"" key "\": [0-9]+")) {
         return 0

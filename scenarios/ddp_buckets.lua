@@ -40,7 +40,7 @@ main, communication = cuda.current_stream(), cuda.Stream()
 activation = 4 * batch * features
 parameters = 4 * layers * (features + 1) * features
 buckets = (parameters + bucket - 1) // bucket
--- parameters, gradients, momentum, a set of buckets; what is saved, and what comes and goes
+-- parameters, gradients, momentum, a set of buckets; what is saved, and temporaries
 bound {
   reserved = 1.1 * (3 * parameters + buckets * bucket + (layers + 8) * activation + 68 * MiB),
   leaks = leak,

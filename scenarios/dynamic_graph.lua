@@ -1,4 +1,4 @@
--- dynamic_graph: a network whose depth is drawn anew each time; its grad_fn are kept to look at.
+-- dynamic_graph: a network whose depth is drawn anew each time; each grad_fn is kept for a plot.
 --
 -- Shows    a grad_fn is a node, and a node holds the graph behind it with all that was saved. Kept for a
 --          picture or a statistic, after a backward() that retained the graph, it keeps the activations
@@ -32,7 +32,7 @@ names = {}
 
 activation = 4 * batch * features
 parameters = 4 * (2 * features * (features + 1) + 10 * (features + 1))
--- each application saves one activation; at the height of a pass three gradients come and go
+-- each application saves one activation; at the peak of a pass three gradients are alive
 bound { allocated = 3 * parameters + (max_depth + 6) * activation + 68 * MiB, leaks = leak }
 
 for i = 0, iterations - 1 do

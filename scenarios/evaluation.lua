@@ -1,6 +1,6 @@
 -- evaluation: a model evaluated without no_grad().
 --
--- Shows    each pass records a graph that nobody walks. `loss` keeps it, with the input and all
+-- Shows    each pass records a graph that no backward() frees. `loss` keeps it, with the input and all
 --          activations, until the next pass has made its own: two graphs at the peak.
 -- Params   leak: true evaluates as in training, false under no_grad(); iterations; layers, features:
 --          the perceptron; batch.

@@ -31,7 +31,7 @@ optimizer = optim.AdamW { model, lr = 1e-4 }
 
 activation = 4 * batch * length * features
 parameters = 4 * layers * (12 * features * features + 13 * features)
--- a block has 9.5 activations and 2.25 of four times the width, and as much comes and goes
+-- a block has 9.5 activations and 2.25 of four times the width, and as many temporaries
 bound { allocated = 5.1 * parameters + (layers + 32) * activation + 68 * MiB, leaks = leak }
 
 for i = 0, iterations - 1 do

@@ -2,7 +2,7 @@
 --
 -- Shows    a hidden state chains the graphs of all batches: activations and cuDNN's reserve spaces
 --          of every batch so far stay in memory.
--- Params   leak: true keeps the state with its graph and only looks at the loss, false detaches it
+-- Params   leak: true keeps the state with its graph and only computes the loss, false detaches it
 --          and trains; iterations; batch, length, input, hidden, layers: the shape of the LSTM.
 -- Bound    fixed: four times the parameters and a batch's activations at the height of a backward pass,
 --          and the same memory at the end of each iteration; leak: allocated memory grows by one

@@ -2,7 +2,7 @@
 --
 -- Shows    a loss is one number, but with its grad_fn it holds the graph. Where backward() went
 --          through, what the graph had saved is gone, and a loss costs 512 B, outputs their own size; in a
---          validation pass, which nobody differentiates, everything stays.
+--          validation pass without a backward(), everything stays.
 -- Params   leak: true keeps tensors, false numbers (item()), and validates under no_grad();
 --          iterations; batch, inputs, hidden, classes: the model and what it is given; validate:
 --          samples of the validation pass of each iteration.

@@ -32,7 +32,7 @@ optimizer = optim.AdamW { model, lr = 1e-4 }
 
 activation = 2 * batch * features -- in 16 bits
 parameters = 4 * layers * (features + 1) * features
--- a layer saves its input and GELU's; six activations are input, loss, and what comes and goes
+-- a layer saves its input and GELU's; six activations are input, loss and temporaries
 bound { allocated = 5.5 * parameters + (2 * layers + 12) * activation + 68 * MiB, leaks = leak }
 
 function forward()

@@ -39,7 +39,7 @@ summed = 4 * (18 * hidden * hidden + 3 * hidden * features)
 bound { allocated = 1.05 * (4 * parameters + graph + 16 * tokens * vocabulary + temporaries + summed
   + 84 * MiB) }
 
--- What the thread tells (torch of 2018), and what was recorded with torch 2.11, in MiB.
+-- The figures of the thread (torch of 2018), and those recorded with torch 2.11, in MiB.
 thread = { ["beginning"] = "281", ["0:forward"] = "2108", ["0:compute loss"] = "2566",
   ["0:backward"] = "1020", ["0:optimizer step"] = "1581" }
 recorded = { ["beginning"] = "282", ["0:zero grads"] = "282", ["0:forward"] = "2342",

@@ -270,3 +270,56 @@ allocation *map_next_gap(uint64_t address, uint64_t size)
     uint32_t index = next_gap(map.root, address, size);
     return index ? at(index) : NULL;
 }
+
+typedef struct map_check {
+    uint64_t end;   /* of the node before */
+    uint32_t nodes; /* come upon: no more than there are */
+    map_visit *visit;
+    void *context;
+} map_check;
+
+static const char *node_violation(map_check *c, const allocation *node)
+{
+    if (node->address < c->end || (node->device >= 0 && !node->span)) {
+        return "allocations are in order, have a range, and do not overlap";
+    }
+    if (node->gap != node->address - c->end) {
+        return "an allocation knows the gap below it";
+    }
+    c->end = node->address + node->span;
+    if (c->visit && node->device >= 0) {
+        c->visit(c->context, node);
+    }
+    return NULL;
+}
+
+/* In the order of addresses. */
+static const char *tree_violation(map_check *c, uint32_t index)
+{
+    if (!index) {
+        return NULL;
+    }
+    const allocation *node = at(index);
+    if (index >= map.count || ++c->nodes > map.count ||
+        (node->left && at(node->left)->priority > node->priority) ||
+        (node->right && at(node->right)->priority > node->priority)) {
+        return "a node outranks its children in the map";
+    }
+    const char *violation = tree_violation(c, node->left);
+    violation = violation ? violation : node_violation(c, node);
+    violation = violation ? violation : tree_violation(c, node->right);
+    uint64_t largest = node->gap;
+    uint64_t left = largest_gap(node->left), right = largest_gap(node->right);
+    largest = left > largest ? left : largest;
+    largest = right > largest ? right : largest;
+    bool knows = largest == node->largest_gap;
+    return violation || knows ? violation : "a node knows the largest gap of its subtree";
+}
+
+const char *map_violation(map_visit *visit, void *context)
+{
+    map_check c = {.visit = visit, .context = context};
+    const char *violation = tree_violation(&c, map.root);
+    bool ends = c.end == ADDRESS_SPACE_END;
+    return violation || ends ? violation : "the last node is the end of the address space";
+}

@@ -54,4 +54,9 @@ allocation *map_at_or_above(uint64_t address);
 /* Likewise above `address`, only those with a gap of at least `size` below them; NULL: none. */
 allocation *map_next_gap(uint64_t address, uint64_t size);
 
+/* What does not hold of the map; NULL: all does. `visit`, which may be NULL, gets each allocation
+ * in the order of addresses, as long as all holds. */
+typedef void map_visit(void *context, const allocation *a);
+const char *map_violation(map_visit *visit, void *context);
+
 #endif

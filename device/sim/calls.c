@@ -2,6 +2,9 @@
 #include "calls.h"
 
 #include "state.h"
+#include "validity.h"
+
+#include "gmd_assert.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -277,6 +280,7 @@ int call_leave(sim_call *call)
     if (call->lacks_memory) {
         call->record.result = cudaErrorMemoryAllocation;
     }
+    GMD_ASSERT_VALID(sim_due_violation());
     int result = call->record.result;
     if (result && result != cudaErrorNotReady && !is_driver_call(call->id) &&
         call->id != CALL_cudaGetLastError && call->id != CALL_cudaPeekAtLastError) {

@@ -2,6 +2,9 @@
 #include "marks.h"
 #include "pages.h"
 #include "state.h"
+#include "validity.h"
+
+#include "gmd_assert.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -82,6 +85,7 @@ static bool reset(const gmd_sim_config *config)
         return false;
     }
     if (sim.epoch) {
+        GMD_ASSERT_VALID(sim.running ? NULL : sim_violation());
         memory_reset();
     }
     sim = (sim_state){.config = *config,

@@ -481,3 +481,34 @@ bool gmd_sim_event_complete(cudaEvent_t handle)
     sim_unlock();
     return complete;
 }
+
+/* --- validity ---------------------------------------------------------------------------- */
+
+const char *events_violation(void)
+{
+    uint64_t counts[GMD_SIM_DEVICE_MAX] = {0};
+    uint32_t in_use = 0, spare = 0;
+    for (uint32_t slot = 1; slot < events.count; slot++) {
+        const event *e = &events.slots[slot];
+        if (e->handle) {
+            counts[e->device]++;
+            in_use++;
+        }
+        if (e->at.on && (!e->handle || e->at.ticket > e->at.on->tail)) {
+            return "an event was recorded on a ticket that was given";
+        }
+    }
+    for (uint32_t slot = events.free_list; slot && spare < events.count;
+         slot = events.slots[slot].next_free) {
+        spare++;
+    }
+    if (events.count && in_use + spare != events.count - 1) {
+        return "a place for an event is in use or free";
+    }
+    for (uint32_t d = 0; d < sim.config.device_count; d++) {
+        if (sim.devices[d].event_count != counts[d]) {
+            return "a device counts its events";
+        }
+    }
+    return NULL;
+}

@@ -424,3 +424,39 @@ SIM_CALL(cudaGraphUpload, (cudaGraphExec_t handle, cudaStream_t on), upload(&cal
 SIM_CALL(cudaGraphLaunch, (cudaGraphExec_t handle, cudaStream_t on), launch(&call, handle, on))
 SIM_CALL(cudaGraphExecDestroy, (cudaGraphExec_t handle), destroy_exec(&call, handle))
 SIM_DRIVER_CALL(cuGraphLaunch, (CUgraphExec handle, CUstream on), launch(&call, handle, on))
+
+/* --- validity ---------------------------------------------------------------------------- */
+
+static const char *graph_violation(const graph *g)
+{
+    for (uint32_t i = 0; i < g->count; i++) {
+        const graph_node *node = &g->nodes[i];
+        for (uint32_t k = 0; k < node->after_count; k++) {
+            if (node->after[k] >= i) {
+                return "a node depends on earlier ones";
+            }
+        }
+    }
+    return NULL;
+}
+
+static const char *table_violation(const table *t)
+{
+    for (uint32_t slot = 1; slot <= t->count; slot++) {
+        const graph *g = t->slots[slot];
+        const char *violation = !g ? NULL
+                                : g->slot == slot && g->count <= g->capacity
+                                    ? graph_violation(g)
+                                    : "a graph knows its place";
+        if (violation) {
+            return violation;
+        }
+    }
+    return NULL;
+}
+
+const char *graphs_violation(void)
+{
+    const char *violation = table_violation(&graphs);
+    return violation ? violation : table_violation(&execs);
+}

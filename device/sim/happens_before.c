@@ -10,6 +10,8 @@
  * that all before it is. */
 #include "queue.h"
 
+#include "gmd_assert.h"
+
 void stream_open(stream *s)
 {
     s->is_open = true;
@@ -19,6 +21,7 @@ void stream_open(stream *s)
 
 void stream_close(stream *s)
 {
+    GMD_ASSERT(s->is_open && streams.open[s->open_index] == s, "a stream that closes is open");
     s->known = s->tail;
     past_drop(s->before);
     s->before = NULL;

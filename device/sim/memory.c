@@ -4,6 +4,8 @@
 #include "pages.h"
 #include "state.h"
 
+#include "gmd_assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -77,6 +79,7 @@ bool memory_allocate(int device, uint64_t size, uint32_t pool_block, uint64_t *a
 static void release(allocation *a)
 {
     sim_device *d = &sim.devices[a->device];
+    GMD_ASSERT(d->allocation_count && d->allocated_bytes >= a->size, "what goes was counted");
     d->physical_bytes -= pages_release(a->address, a->span);
     d->allocated_bytes -= a->size;
     d->allocation_count--;
@@ -87,7 +90,9 @@ static void release(allocation *a)
 
 void memory_release_at(uint64_t address)
 {
-    release(map_find(address));
+    allocation *a = map_find(address);
+    GMD_ASSERT(a && a->address == address && !a->reservation, "an allocation begins there");
+    release(a);
 }
 
 void memory_release_device(int device)

@@ -2,6 +2,7 @@
 #include "pages.h"
 
 #include "address_map.h"
+#include "gmd_assert.h"
 #include "gmd_sim.h"
 
 #include <sys/mman.h>
@@ -53,6 +54,7 @@ uint64_t pages_take(uint64_t address, uint64_t size, int device)
     uint64_t count = 0;
     const page *last = last_page(address, size);
     for (page *p = first_page(address); p <= last; p++) {
+        GMD_ASSERT_INTERNAL(!p->users || p->device == device, "a page is of one device");
         count += p->users++ == 0;
         p->device = (uint8_t)device;
     }
@@ -64,7 +66,14 @@ uint64_t pages_release(uint64_t address, uint64_t size)
     uint64_t count = 0;
     const page *last = last_page(address, size);
     for (page *p = first_page(address); p <= last; p++) {
+        GMD_ASSERT(p->users, "a page that is given back has users");
         count += --p->users == 0;
     }
     return count * GMD_SIM_PAGE_BYTES;
+}
+
+bool pages_are(uint64_t address, uint32_t users, int device)
+{
+    const page *p = first_page(address);
+    return p->users == users && p->device == device;
 }

@@ -19,4 +19,7 @@ uint64_t pages_missing(uint64_t address, uint64_t size, int device);
 uint64_t pages_take(uint64_t address, uint64_t size, int device);
 uint64_t pages_release(uint64_t address, uint64_t size);
 
+/* The page of that address has so many users, on that device. */
+bool pages_are(uint64_t address, uint32_t users, int device);
+
 #endif

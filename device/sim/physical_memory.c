@@ -3,6 +3,8 @@
 #include "physical_memory.h"
 #include "marks.h"
 
+#include "gmd_assert.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -56,6 +58,7 @@ void physical_forget_if_unused(physical *p)
         return;
     }
     sim_device *d = &sim.devices[p->properties.location.id];
+    GMD_ASSERT(d->physical_bytes >= p->size && d->handle_count, "what goes was counted");
     d->physical_bytes -= p->size;
     d->handle_count--;
     if (p->file >= 0) {
@@ -203,6 +206,38 @@ CUresult gmd_sim_cuMemGetAllocationGranularity(size_t *granularity,
         }
     }
     return (CUresult)call_leave(&call);
+}
+
+void physical_begin_check(void)
+{
+    for (uint32_t i = 1; i < memories.count; i++) {
+        memories.list[i].pages_seen = 0;
+    }
+}
+
+const char *physical_violation(uint64_t bytes[GMD_SIM_DEVICE_MAX])
+{
+    uint64_t handles[GMD_SIM_DEVICE_MAX] = {0}, mapped[GMD_SIM_DEVICE_MAX] = {0};
+    for (uint32_t i = 1; i < memories.count; i++) {
+        const physical *p = &memories.list[i];
+        if (p->pages_seen != (p->handle ? p->mapped : 0)) {
+            return "a physical memory counts the pages of it that are mapped";
+        }
+        if (p->handle && !p->references && !p->mapped) {
+            return "a physical memory that nothing refers to is given back";
+        }
+        if (p->handle) {
+            bytes[p->properties.location.id] += p->size;
+            handles[p->properties.location.id]++;
+            mapped[p->properties.location.id] += p->mapped * (uint64_t)GMD_SIM_PAGE_BYTES;
+        }
+    }
+    for (uint32_t d = 0; d < sim.config.device_count; d++) {
+        if (sim.devices[d].handle_count != handles[d] || sim.devices[d].mapped_bytes != mapped[d]) {
+            return "a device counts its handles, and the bytes of them that are mapped";
+        }
+    }
+    return NULL;
 }
 
 void physical_reset(void)

@@ -14,6 +14,7 @@ typedef struct physical {
     uint32_t references; /* by the handle: created, retained */
     uint32_t mapped;     /* pages of it that are mapped, each as often as it is */
     uint32_t next_free;
+    uint32_t pages_seen; /* by the latest check, see virtual_violation */
 } physical;
 
 physical *physical_find(CUmemGenericAllocationHandle handle); /* NULL: none */
@@ -35,5 +36,13 @@ static inline bool is_whole_pages(uint64_t value)
 {
     return value % GMD_SIM_PAGE_BYTES == 0;
 }
+
+/* virtual_memory.c: what does not hold of reservations, mappings, handles and the figures of them;
+ * NULL: all does. Adds the bytes of physical memory to each device's. */
+const char *virtual_violation(uint64_t bytes[GMD_SIM_DEVICE_MAX]);
+
+/* Of memories and the figures of them; before it, pages_seen has what is mapped of each. */
+void physical_begin_check(void);
+const char *physical_violation(uint64_t bytes[GMD_SIM_DEVICE_MAX]);
 
 #endif

@@ -223,3 +223,48 @@ void shelf_take(shelf_list *list, uint32_t slot)
     *(b->older ? &block_at(b->older)->newer : &s->oldest) = b->newer;
     *(b->newer ? &block_at(b->newer)->older : &s->newest) = b->older;
 }
+
+/* --- validity ----------------------------------------------------------------------------- */
+
+typedef struct shelf_check {
+    uint32_t number, count, most;
+} shelf_check;
+
+static const char *shelf_tree_violation(shelf_check *c, uint32_t slot, uint32_t low, uint32_t high)
+{
+    if (!slot) {
+        return NULL;
+    }
+    const block *b = block_at(slot);
+    if ((low && !precedes(low, slot)) || (high && !precedes(slot, high)) || ++c->count > c->most) {
+        return "the blocks of a shelf are in order";
+    }
+    if ((b->left && outranks(b->left, slot)) || (b->right && outranks(b->right, slot))) {
+        return "a block outranks its children on the shelf";
+    }
+    if (b->is_live || !b->span || b->shelf != c->number) {
+        return "a shelf has free blocks that name it";
+    }
+    const char *violation = shelf_tree_violation(c, b->left, low, slot);
+    return violation ? violation : shelf_tree_violation(c, b->right, slot, high);
+}
+
+const char *shelf_violation(shelf_list *list, uint32_t number, uint32_t *count)
+{
+    const shelf *s = shelf_at(list, number);
+    shelf_check c = {.number = number, .most = table.count};
+    const char *violation = shelf_tree_violation(&c, s->root, 0, 0);
+    uint32_t in_time = 0, older = 0;
+    for (uint32_t slot = s->oldest; slot && !violation; slot = block_at(slot)->newer) {
+        const block *b = block_at(slot);
+        bool is_placed = b->shelf == number && b->older == older && ++in_time <= c.count;
+        bool is_theirs = b->freed_at.on == s->on;
+        violation = !is_placed   ? "a shelf has its blocks by time, too"
+                    : !is_theirs ? "a shelf has what its stream freed"
+                                 : NULL;
+        older = slot;
+    }
+    *count += c.count;
+    bool is_whole = in_time == c.count && s->newest == older;
+    return violation || is_whole ? violation : "a shelf has its blocks by time, too";
+}

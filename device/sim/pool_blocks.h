@@ -60,4 +60,7 @@ void shelf_take(shelf_list *list, uint32_t slot); /* off the shelf that it is on
 /* The first block at or after (span, address) by size; 0: none. */
 uint32_t shelf_lower_bound(const shelf *from, uint64_t span, uint64_t address);
 
+/* What does not hold of a shelf; NULL: all does. Adds the number of blocks on it. */
+const char *shelf_violation(shelf_list *list, uint32_t number, uint32_t *count);
+
 #endif

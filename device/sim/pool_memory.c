@@ -331,3 +331,63 @@ bool pool_has(uint32_t slot, uint64_t address, uint64_t size)
     }
     return left >= size;
 }
+
+/* --- validity ------------------------------------------------------------------------------ */
+
+typedef struct pool_sums {
+    uint64_t reserved, used;
+    uint32_t live, whole, shelved;
+} pool_sums;
+
+static const char *neighbour_violation(const block *b, uint32_t slot)
+{
+    const block *above = b->above ? block_at(b->above) : NULL;
+    if (above && (above->below != slot || above->address != b->address + b->span ||
+                  above->pool != b->pool)) {
+        return "the blocks of a chunk tile it, and know each other";
+    }
+    bool must_join = above && !b->is_live && !above->is_live && b->shelf == above->shelf &&
+                     b->shelf != SHELF_NONE;
+    return must_join ? "free neighbours on one shelf are joined" : NULL;
+}
+
+static const char *block_violation(const pool *p, uint32_t slot, pool_sums *sums)
+{
+    const block *b = block_at(slot);
+    const allocation *a = map_find(b->address);
+    if (!a || a->address != b->address || a->span != b->span || a->pool_block != slot ||
+        a->size != (b->is_live ? b->size : b->span) || a->device != p->device) {
+        return "a block of a pool has its range in the map";
+    }
+    if (b->is_live && (b->shelf != SHELF_NONE || !b->size || b->size > b->span)) {
+        return "a block in use is on no shelf, and as large as was asked for";
+    }
+    sums->reserved += b->span;
+    sums->used += b->is_live ? b->size : 0;
+    sums->live += b->is_live;
+    sums->whole += is_whole(b);
+    sums->shelved += b->shelf != SHELF_NONE;
+    return neighbour_violation(b, slot);
+}
+
+const char *pool_violation(pool *p)
+{
+    pool_sums sums = {0};
+    for (uint32_t slot = 1; slot < block_limit(); slot++) {
+        bool is_own = block_at(slot)->span && block_at(slot)->pool == p->number;
+        const char *violation = is_own ? block_violation(p, slot, &sums) : NULL;
+        if (violation) {
+            return violation;
+        }
+    }
+    if (p->reserved != sums.reserved || p->used != sums.used || p->live_count != sums.live ||
+        p->whole_count != sums.whole || p->reserved > p->reserved_high || p->used > p->used_high) {
+        return "a pool's figures are sums over its blocks, at most their peaks";
+    }
+    uint32_t shelved = 0;
+    const char *violation = shelf_violation(&p->shelves, SHELF_DONE, &shelved);
+    for (uint32_t i = 1; i <= p->shelves.count && !violation; i++) {
+        violation = shelf_violation(&p->shelves, i, &shelved);
+    }
+    return violation || shelved == sums.shelved ? violation : "each free block is on its shelf";
+}

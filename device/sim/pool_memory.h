@@ -33,4 +33,7 @@ void pool_give_back(pool *p, uint64_t keep);
 /* All of it, in use or not. */
 void pool_abandon(pool *p);
 
+/* What does not hold of blocks, shelves and figures; NULL: all does. */
+const char *pool_violation(pool *p);
+
 #endif

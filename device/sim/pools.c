@@ -359,3 +359,18 @@ cudaMemPool_t pool_of_block(uint32_t slot)
 {
     return pools.list[block_at(slot)->pool].handle;
 }
+
+const char *pools_violation(void)
+{
+    const char *violation = NULL;
+    for (uint32_t i = 1; i < pools.count && !violation; i++) {
+        violation = pools.list[i].handle ? pool_violation(&pools.list[i]) : NULL;
+    }
+    for (uint32_t d = 0; d < sim.config.device_count && !violation; d++) {
+        const pool *p = &pools.list[pools.current[d]];
+        violation = p->handle && !p->is_destroyed && p->device == (int)d
+                        ? NULL
+                        : "a device's current pool is one of its own";
+    }
+    return violation;
+}

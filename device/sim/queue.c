@@ -1,6 +1,8 @@
 /* What is queued: each stream's entries, one after another. */
 #include "queue.h"
 
+#include "gmd_assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,9 @@ static void activate(stream *s)
 
 void queue_deactivate(stream *s)
 {
+    GMD_ASSERT(s->head == s->tail, "a stream that is idle has no work");
+    GMD_ASSERT(streams.active_count && streams.active[s->active_index] == s,
+               "the stream is active");
     stream *last = streams.active[--streams.active_count];
     streams.active[s->active_index] = last;
     last->active_index = s->active_index;
@@ -104,6 +109,7 @@ static void run(stream *s, entry *e)
 
 void queue_complete_first(stream *s, uint64_t end_ns)
 {
+    GMD_ASSERT_INTERNAL(s->head < s->tail && !s->is_running, "there is an entry to complete");
     bool is_host = entry_at(s, s->head + 1)->kind == ENTRY_HOST;
     if (is_host && !sim.devices[s->device].error) {
         run_host(s);

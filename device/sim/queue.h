@@ -60,4 +60,7 @@ void schedule_eager(void);
 void stream_open(stream *s);  /* something was queued that the host does not know to be over */
 void stream_close(stream *s); /* it knows now, or need not */
 
+/* streams.c: what does not hold of streams, queues and tickets; NULL: all does. */
+const char *streams_violation(void);
+
 #endif

@@ -5,6 +5,8 @@
  * later. Entries complete in the order in which they end, and have their effect on memory then. */
 #include "queue.h"
 
+#include "gmd_assert.h"
+
 #include <stdlib.h>
 
 static uint64_t add_saturating(uint64_t a, uint64_t b)
@@ -200,7 +202,7 @@ static void give_up_a_wait(void)
             return;
         }
     }
-    abort(); /* a cycle of waits: the simulator itself is broken */
+    GMD_ASSERT(false, "waits make no cycle");
 }
 
 /* --- forcing ----------------------------------------------------------------------------- */

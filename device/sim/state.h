@@ -305,6 +305,7 @@ static inline void host_wait_device(int device)
 /* pools.c, pool_memory.c: stream-ordered memory. */
 bool pool_free(uint32_t slot, point freed_at); /* false: it is free already */
 void pools_reset(void);
+const char *pools_violation(void); /* what does not hold of them; NULL: all does */
 void pools_reset_device(int device);
 /* Of the chunk that begins with this block, in use or not; 0: it begins with another. */
 uint64_t pool_chunk_span(uint32_t slot);
@@ -316,6 +317,7 @@ void event_recorded(cudaEvent_t handle, const stream *s, uint64_t ticket, uint64
 int event_record_by_graph(cudaEvent_t handle, stream *s); /* nodes of a launched graph */
 int event_wait_by_graph(cudaEvent_t handle, stream *s);
 void events_reset(void);
+const char *events_violation(void); /* what does not hold of events and tickets; NULL: all does */
 void events_reset_device(int device);
 
 /* copies.c: what an entry does to memory when it completes, or when it is dropped. */
@@ -344,7 +346,8 @@ int capture_wait(sim_call *call, stream *s, uint64_t capture_id, const uint32_t 
                  uint32_t count);
 void capture_leave_stream(stream *s); /* it is destroyed */
 void captures_reset(void);
-void graphs_reset(void); /* graphs.c */
+void graphs_reset(void);            /* graphs.c */
+const char *graphs_violation(void); /* what does not hold of graphs; NULL: all does */
 
 /* Handles are numbers that are no addresses, so that following one faults: a kind (4 bits), the
  * reset that they belong to (18 bits) and a serial number (38 bits), so that a stale one is

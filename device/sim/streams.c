@@ -225,3 +225,63 @@ void streams_reset_device(int device)
     }
     sim.devices[device].stream_count = 0;
 }
+
+/* --- validity ---------------------------------------------------------------------------- */
+
+static const char *past_violation(const stream *s)
+{
+    for (uint32_t i = 0; s->before && i < s->before->count; i++) {
+        const past_item *item = &s->before->items[i];
+        if (item->ticket > item->on->tail || item->on == s ||
+            (i && s->before->items[i - 1].on->id >= item->on->id)) {
+            return "a past has tickets that were given, of other streams, in their order";
+        }
+    }
+    return NULL;
+}
+
+static const char *stream_violation(const stream *s)
+{
+    if (s->head > s->tail || s->known > s->tail) {
+        return "no stream is further than what was queued on it";
+    }
+    if (s->tail - s->head > s->ring_size || s->ring_size & (s->ring_size - 1)) {
+        return "the work of a stream fits its ring";
+    }
+    bool is_active = s->active_index < streams.active_count && streams.active[s->active_index] == s;
+    if (is_active != (s->head != s->tail)) {
+        return "the streams with work are active";
+    }
+    bool is_open = s->open_index < streams.open_count && streams.open[s->open_index] == s;
+    if (is_open != s->is_open || (!is_open && s->known != s->tail)) {
+        return "the streams of which the host does not know that all is over are open";
+    }
+    return past_violation(s);
+}
+
+const char *streams_violation(void)
+{
+    uint64_t named[GMD_SIM_DEVICE_MAX] = {0};
+    for (uint32_t i = 0; i < streams.stream_structs; i++) {
+        const char *violation = streams.all[i]->id == i ? stream_violation(streams.all[i])
+                                                        : "a stream knows its number";
+        if (violation) {
+            return violation;
+        }
+    }
+    for (uint32_t i = 1; i < streams.serials; i++) {
+        const stream *s = streams.by_serial[i];
+        if (s && (s->is_destroyed || (uintptr_t)s->handle != handle_make(HANDLE_STREAM, i))) {
+            return "a handle is that of its stream";
+        }
+        if (s) {
+            named[s->device]++;
+        }
+    }
+    for (uint32_t d = 0; d < sim.config.device_count; d++) {
+        if (sim.devices[d].stream_count != named[d]) {
+            return "a device counts its streams";
+        }
+    }
+    return NULL;
+}

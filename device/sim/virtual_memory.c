@@ -6,6 +6,8 @@
 #include "marks.h"
 #include "physical_memory.h"
 
+#include "gmd_assert.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -130,6 +132,7 @@ CUresult gmd_sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t a
 static void unmap_page(mapped_page *p)
 {
     physical *memory = physical_at(p->physical);
+    GMD_ASSERT(memory->handle && memory->mapped, "what is unmapped was mapped");
     memory->mapped--;
     sim.devices[memory->properties.location.id].mapped_bytes -= GMD_SIM_PAGE_BYTES;
     physical_forget_if_unused(memory);
@@ -139,6 +142,7 @@ static void unmap_page(mapped_page *p)
 static void unmap_all(reservation *r)
 {
     for (uint64_t i = 0; r->mapped_count; i++) {
+        GMD_ASSERT(i < page_count(r->size), "what is mapped lies in the reservation");
         if (r->pages[i].physical) {
             unmap_page(&r->pages[i]);
             r->mapped_count--;
@@ -470,6 +474,73 @@ bool virtual_place(const allocation *a, uint64_t address, uint64_t size, uint64_
     *at = p->place + offset;
     *length = size < left ? size : left;
     return true;
+}
+
+/* --- validity ---------------------------------------------------------------------------- */
+
+/* A handle is mapped whole: its first page says so, and as many follow. */
+static const char *mapping_violation(const reservation *r, uint64_t first, uint64_t *count)
+{
+    const mapped_page *p = &r->pages[first];
+    const physical *memory = physical_at(p->physical);
+    *count = memory->size / GMD_SIM_PAGE_BYTES;
+    if (!memory->handle || !*count || *count > page_count(r->size) - first) {
+        return "what is mapped is a physical memory, and lies in the reservation";
+    }
+    for (uint64_t i = 0; i < *count; i++) {
+        if (p[i].physical != p->physical || p[i].is_first != (i == 0)) {
+            return "a physical memory is mapped whole";
+        }
+    }
+    physical_at(p->physical)->pages_seen += (uint32_t)*count;
+    return NULL;
+}
+
+/* What lies behind the last page that is counted is not looked at: a reservation may be as large as
+ * the device, and empty. */
+static const char *pages_violation(const reservation *r)
+{
+    uint64_t seen = 0;
+    for (uint64_t i = 0, count; i < page_count(r->size) && seen < r->mapped_count; i += count) {
+        count = 1;
+        const char *violation = r->pages[i].physical ? mapping_violation(r, i, &count) : NULL;
+        if (violation) {
+            return violation;
+        }
+        seen += r->pages[i].physical ? count : 0;
+    }
+    return seen == r->mapped_count ? NULL : "a reservation counts the pages that are mapped";
+}
+
+static const char *reservation_violation(uint32_t slot)
+{
+    const reservation *r = &ranges.list[slot];
+    const allocation *a = map_find(r->address);
+    return a && a->address == r->address && a->span == r->size && a->reservation == slot
+               ? pages_violation(r)
+               : "a reservation has its range in the map";
+}
+
+const char *virtual_violation(uint64_t bytes[GMD_SIM_DEVICE_MAX])
+{
+    uint64_t counts[GMD_SIM_DEVICE_MAX] = {0}, sizes[GMD_SIM_DEVICE_MAX] = {0};
+    physical_begin_check();
+    for (uint32_t slot = 1; slot < ranges.count; slot++) {
+        const reservation *r = &ranges.list[slot];
+        const char *violation = r->size ? reservation_violation(slot) : NULL;
+        if (violation) {
+            return violation;
+        }
+        counts[r->device] += r->size != 0;
+        sizes[r->device] += r->size;
+    }
+    for (uint32_t d = 0; d < sim.config.device_count; d++) {
+        if (sim.devices[d].reservation_count != counts[d] ||
+            sim.devices[d].reservation_bytes != sizes[d]) {
+            return "a device counts its reservations and their bytes";
+        }
+    }
+    return physical_violation(bytes);
 }
 
 void virtual_reset(void)

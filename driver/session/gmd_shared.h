@@ -25,7 +25,7 @@ typedef enum run_stage {
 #define GMD_SHARED_GUARD UINT64_C(0x676d642d67756172) /* around what the child writes */
 
 /* Rounds of the same requests, after each of which the allocator held more, until it refused one
- * (session_rounds.c). */
+ * (session/rounds.c). */
 typedef struct lost_memory {
     bool is_found;
     uint64_t request, rounds, held_first, held_last, live;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-void gmd_timeline_made(gmd_timeline *timeline, gmd_seen *block)
+void category_timeline_made(struct category_timeline *timeline, struct live_block *block)
 {
     block->born = ++timeline->clock;
     timeline->bytes += block->used;
@@ -17,7 +17,8 @@ void gmd_timeline_made(gmd_timeline *timeline, gmd_seen *block)
     }
 }
 
-void gmd_timeline_gone(gmd_timeline *timeline, const gmd_seen *block, gmd_inspection *out)
+void category_timeline_gone(struct category_timeline *timeline, const struct live_block *block,
+                            gmd_inspection *out)
 {
     timeline->bytes -= block->used;
     if (block->born > timeline->peak_clock) {
@@ -27,14 +28,15 @@ void gmd_timeline_gone(gmd_timeline *timeline, const gmd_seen *block, gmd_inspec
         out->no_memory = true;
         return;
     }
-    timeline->dead[timeline->dead_count++] = (gmd_dead){block->used, block->storage->category};
+    timeline->dead[timeline->dead_count++] =
+        (struct dead_block){block->used, block->storage->category};
 }
 
-void gmd_timeline_phase(gmd_timeline *timeline, const char *label, const gmd_seen *blocks,
-                        gmd_inspection *out)
+void category_timeline_phase(struct category_timeline *timeline, const char *label,
+                             const struct live_block *blocks, gmd_inspection *out)
 {
     gmd_phase_row row = {.label = 0};
-    for (const gmd_seen *block = blocks; block; block = block->next) {
+    for (const struct live_block *block = blocks; block; block = block->next) {
         row.end[block->storage->category] += block->used;
         if (block->born <= timeline->peak_clock) {
             row.peak[block->storage->category] += block->used;
@@ -54,7 +56,7 @@ void gmd_timeline_phase(gmd_timeline *timeline, const char *label, const gmd_see
     out->phases[out->phase_count++] = row;
 }
 
-void gmd_timeline_free(gmd_timeline *timeline)
+void category_timeline_free(struct category_timeline *timeline)
 {
     free(timeline->dead);
     timeline->dead = NULL;

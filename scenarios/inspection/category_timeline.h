@@ -1,33 +1,34 @@
 /* category_timeline.h - bytes by category at the end of each phase and at its peak.
  *
- * What a block is for is often known only later: a gradient is no .grad yet when it is allocated.
- * So the peak of a phase is taken apart at the phase's end, from the blocks that were alive then.
- */
+ * The category of a block is often known only later: a gradient is not yet a .grad when it is
+ * allocated. So the peak of a phase is split by category at the phase's end, from the blocks that
+ * were alive at the peak. */
 #ifndef GMD_CATEGORY_TIMELINE_H
 #define GMD_CATEGORY_TIMELINE_H
 
 #include "gmd_inspection.h"
 
-struct gmd_seen;
+struct live_block;
 
-typedef struct gmd_dead { /* was alive at the peak, and died since */
+struct dead_block { /* was alive at the peak and has been freed since */
     uint64_t used;
     gmd_category category;
-} gmd_dead;
+};
 
-typedef struct gmd_timeline {
+struct category_timeline {
     uint64_t clock; /* blocks made so far */
     uint64_t bytes, peak_bytes;
     uint64_t peak_clock; /* the newest block at the peak */
-    gmd_dead *dead;
+    struct dead_block *dead;
     size_t dead_count, dead_capacity;
-} gmd_timeline;
+};
 
-void gmd_timeline_made(gmd_timeline *timeline, struct gmd_seen *block);
-void gmd_timeline_gone(gmd_timeline *timeline, const struct gmd_seen *block, gmd_inspection *out);
+void category_timeline_made(struct category_timeline *timeline, struct live_block *block);
+void category_timeline_gone(struct category_timeline *timeline, const struct live_block *block,
+                            gmd_inspection *out);
 /* Adds a row; `blocks` are those that are alive. */
-void gmd_timeline_phase(gmd_timeline *timeline, const char *label, const struct gmd_seen *blocks,
-                        gmd_inspection *out);
-void gmd_timeline_free(gmd_timeline *timeline);
+void category_timeline_phase(struct category_timeline *timeline, const char *label,
+                             const struct live_block *blocks, gmd_inspection *out);
+void category_timeline_free(struct category_timeline *timeline);
 
 #endif

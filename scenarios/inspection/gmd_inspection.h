@@ -1,11 +1,10 @@
 /* gmd_inspection.h - what was seen inside a run of a scenario: a line profile, the tensors that are
- * alive, who holds them, and the memory by category at each phase (docs/scenarios.md, "Look inside
- * a run").
+ * alive, who holds them, and the memory by category at each phase (docs/looking-inside.md).
  *
  * It is plain data of fixed size with no pointers in it: the run happens in a child process, with
  * an allocator that may do anything, and writes into memory that it shares with its parent. Readers
  * go through the functions below, which trust no number in it. Lists that are full count what they
- * left out. */
+ * left out. Thread safety: none; read it when the run is over. */
 #ifndef GMD_INSPECTION_H
 #define GMD_INSPECTION_H
 
@@ -34,13 +33,13 @@ enum {
 #define GMD_INSPECT_NONE       UINT32_MAX
 #define GMD_INSPECT_UNKNOWN    UINT64_MAX /* a figure that the allocator does not keep */
 
-/* One line of the script: the most that was seen while it ran, functions that it calls included, of
- * all its executions. */
+/* One line of the script: the largest figures while it ran, over all its executions, with the
+ * functions that it calls. */
 typedef struct gmd_line_row {
     uint32_t line, code; /* code: a text */
     uint64_t times;      /* executed; 0: never, the rest means nothing */
     uint64_t active_peak, reserved_peak;
-    uint64_t active, reserved; /* when it had run for the last time */
+    uint64_t active, reserved; /* after its last execution */
     int64_t change;            /* of active bytes, over all executions */
 } gmd_line_row;
 
@@ -51,7 +50,7 @@ typedef struct gmd_phase_row {
     uint64_t peak[GMD_CATEGORIES]; /* at the moment of the phase with the largest sum */
 } gmd_phase_row;
 
-/* By whom a block is held, and what Python sees of that. */
+/* What holds a block, and what of that is visible in Python. */
 typedef enum gmd_holder {
     GMD_HELD_BY_NAME,    /* a tensor that variables, lists, objects or modules lead to */
     GMD_HELD_AS_GRAD,    /* the .grad of such a tensor */
@@ -64,7 +63,7 @@ typedef enum gmd_holder {
 } gmd_holder;
 
 typedef enum gmd_step_kind {
-    GMD_STEP_ROOT,    /* a variable, or what stands for one in brackets */
+    GMD_STEP_ROOT,    /* a variable, or a description in brackets in place of one */
     GMD_STEP_NAME,    /* "[3]", ".data", ".4.0.weight": written right after what it belongs to */
     GMD_STEP_NODE,    /* an operation of the graph: "NllLossBackward" */
     GMD_STEP_SAVED,   /* "saved[0]" */
@@ -72,21 +71,20 @@ typedef enum gmd_step_kind {
 } gmd_step_kind;
 
 typedef struct gmd_step {
-    uint32_t kind, text; /* gmd_step_kind; text: without the numbers of list items it is one way of
-                            holding, however many tensors are held so */
+    uint32_t kind, text; /* gmd_step_kind, a text */
 } gmd_step;
 
 /* A tensor, or a block that no tensor stands for any more. Owners of a block come by size, each
  * followed by the other tensors over the same block. */
 typedef struct gmd_tensor_row {
-    uint32_t shape, dtype; /* texts, "[2, 3]", "float32"; of a block alone those of the tensor that
-                              it was made for */
-    uint32_t shares;       /* index of the row that has the block; GMD_INSPECT_NONE: itself */
+    uint32_t shape,
+        dtype;       /* texts: "[2, 3]", "float32"; a lone block has those of its first tensor */
+    uint32_t shares; /* index of the row that has the block; GMD_INSPECT_NONE: itself */
     uint32_t first_step, step_count;
     uint32_t line;          /* of the script, where the block was allocated; 0: not known */
     uint32_t holder;        /* gmd_holder */
     uint32_t category;      /* gmd_category, of the block */
-    bool is_tensor;         /* false: a block alone */
+    bool is_tensor;         /* false: a block without a tensor */
     uint64_t asked, used;   /* bytes, of the block */
     uint64_t element_bytes; /* of the tensor's own elements */
 } gmd_tensor_row;
@@ -102,7 +100,7 @@ typedef struct gmd_inspection {
     /* filled in by the run */
     bool is_complete;    /* the script came to its end, or to an error */
     bool was_reached;    /* `at` */
-    bool no_memory;      /* of the host: what follows is not all */
+    bool no_memory;      /* the host's memory ran out: what follows is incomplete */
     bool uses_are_known; /* the allocator keeps statistics; else `used` is what was asked for */
     char taken_at[64];   /* the phase; "": the end of the script, or where it ran out of memory */
     uint64_t allocated, reserved; /* there */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define COSTS          3                     /* of a reference: 0, 1, 2 */
-#define CYCLE_SEARCHED 4096                  /* objects looked at to find one cycle */
+#define CYCLE_SEARCHED 4096                  /* objects examined to find one cycle */
 #define CYCLE_EFFORT   ((uint64_t)200000000) /* comparisons, to find all of them */
 
 /* --- growing arrays and a table of pointers ---------------------------------------------- */
@@ -34,12 +34,12 @@ static bool push(numbers *list, uint32_t number)
 }
 
 typedef struct walk {
-    gmd_heap heap; /* first: what is handed out */
+    struct heap_graph heap; /* first: what is handed out */
     uint32_t capacity;
     uint32_t *slots; /* open addressing: index + 1 of a vertex by its address */
     uint32_t slot_count;
     numbers queues[COSTS]; /* of distance d, d + 1, d + 2, in turn */
-    uint32_t from;         /* the vertex whose references are looked at */
+    uint32_t from;         /* the vertex whose references are visited */
     numbers order;
     uint64_t effort; /* spent on cycles */
 } walk;
@@ -70,12 +70,12 @@ static bool grow_slots(walk *w)
     return true;
 }
 
-/* The vertex of `what`, new or known; GMD_NO_VERTEX: no memory. */
-static uint32_t vertex_of(walk *w, void *what, gmd_vertex_kind kind)
+/* The vertex of `what`, new or known; NO_VERTEX: no memory. */
+static uint32_t vertex_of(walk *w, void *what, enum vertex_kind kind)
 {
     if (2 * w->heap.count >= w->slot_count && !grow_slots(w)) {
         w->heap.no_memory = true;
-        return GMD_NO_VERTEX;
+        return NO_VERTEX;
     }
     uint32_t slot = slot_of(w, what);
     if (w->slots[slot]) {
@@ -83,16 +83,16 @@ static uint32_t vertex_of(walk *w, void *what, gmd_vertex_kind kind)
     }
     if (w->heap.count == w->capacity) {
         uint32_t capacity = w->capacity ? 2 * w->capacity : 512;
-        gmd_vertex *larger = realloc(w->heap.vertices, capacity * sizeof *larger);
+        struct vertex *larger = realloc(w->heap.vertices, capacity * sizeof *larger);
         if (!larger) {
             w->heap.no_memory = true;
-            return GMD_NO_VERTEX;
+            return NO_VERTEX;
         }
         w->heap.vertices = larger;
         w->capacity = capacity;
     }
     w->heap.vertices[w->heap.count] =
-        (gmd_vertex){.what = what, .kind = kind, .parent = GMD_NO_VERTEX, .distance = INT32_MAX};
+        (struct vertex){.what = what, .kind = kind, .parent = NO_VERTEX, .distance = INT32_MAX};
     w->slots[slot] = ++w->heap.count;
     return w->heap.count - 1;
 }
@@ -111,15 +111,15 @@ static void enqueue(walk *w, uint32_t vertex, int distance)
     }
 }
 
-static void reach(void *context, const gmd_reference *reference)
+static void reach(void *context, const struct reference *reference)
 {
     walk *w = context;
     uint32_t to = vertex_of(w, reference->to, reference->kind);
-    if (to == GMD_NO_VERTEX) {
+    if (to == NO_VERTEX) {
         return;
     }
     int distance = w->heap.vertices[w->from].distance + reference->cost;
-    gmd_vertex *vertex = &w->heap.vertices[to];
+    struct vertex *vertex = &w->heap.vertices[to];
     if (!vertex->is_done && distance < vertex->distance) {
         vertex->distance = distance;
         vertex->parent = w->from;
@@ -128,8 +128,7 @@ static void reach(void *context, const gmd_reference *reference)
     }
 }
 
-/* A vertex may wait in two queues: the nearer one counts. A queue grows while it is gone through.
- */
+/* A vertex may be in two queues; the nearer one counts. A queue grows while it is processed. */
 static void spread(walk *w)
 {
     int idle = 0;
@@ -138,27 +137,27 @@ static void spread(walk *w)
         idle = queue->count > 0 ? 0 : idle + 1;
         for (uint32_t i = 0; i < queue->count && !w->heap.no_memory; i++) {
             uint32_t at = queue->items[i];
-            gmd_vertex *vertex = &w->heap.vertices[at];
+            struct vertex *vertex = &w->heap.vertices[at];
             if (vertex->is_done || vertex->distance != distance) {
                 continue;
             }
             vertex->is_done = true;
             w->from = at;
             w->heap.no_memory |= !push(&w->order, at);
-            gmd_references_each(vertex->kind, vertex->what, reach, w);
+            references_each(vertex->kind, vertex->what, reach, w);
         }
         queue->count = 0;
     }
 }
 
-static void add_root(walk *w, void *what, gmd_vertex_kind kind, gmd_root_kind root,
+static void add_root(walk *w, void *what, enum vertex_kind kind, enum root_kind root,
                      const char *name, int distance)
 {
-    uint32_t at = is_known(w, what) ? GMD_NO_VERTEX : vertex_of(w, what, kind);
-    if (at == GMD_NO_VERTEX) {
+    uint32_t at = is_known(w, what) ? NO_VERTEX : vertex_of(w, what, kind);
+    if (at == NO_VERTEX) {
         return;
     }
-    gmd_vertex *vertex = &w->heap.vertices[at];
+    struct vertex *vertex = &w->heap.vertices[at];
     vertex->distance = distance;
     vertex->root = root;
     vertex->name = strdup(name);
@@ -166,39 +165,39 @@ static void add_root(walk *w, void *what, gmd_vertex_kind kind, gmd_root_kind ro
     enqueue(w, at, distance);
 }
 
-static void add_variable(void *context, const char *name, bool is_hold, gmd_thing *thing)
+static void add_variable(void *context, const char *name, bool is_hold, struct thing *thing)
 {
     if (name) {
-        add_root(context, thing, GMD_IS_THING, GMD_ROOT_VARIABLE, name, 0);
+        add_root(context, thing, VERTEX_THING, ROOT_VARIABLE, name, 0);
     } else if (is_hold) {
-        add_root(context, thing, GMD_IS_THING, GMD_ROOT_VARIABLE, "(hold)", 1);
+        add_root(context, thing, VERTEX_THING, ROOT_VARIABLE, "(hold)", 1);
     } else {
-        add_root(context, thing, GMD_IS_THING, GMD_ROOT_EXPRESSION, "(expression)", 1);
+        add_root(context, thing, VERTEX_THING, ROOT_EXPRESSION, "(expression)", 1);
     }
 }
 
 /* --- what only cycles keep --------------------------------------------------------------- */
 
 typedef struct step_back { /* how a container was found */
-    gmd_thing *thing;
+    struct thing *thing;
     uint32_t parent;
-    gmd_reference reference;
+    struct reference reference;
 } step_back;
 
 typedef struct cycle_search {
     walk *known;
-    gmd_thing *start;
+    struct thing *start;
     step_back *found;
     uint32_t count, from;
     bool is_closed;
-    gmd_reference closing;
+    struct reference closing;
 } cycle_search;
 
-static void look_for_start(void *context, const gmd_reference *reference)
+static void look_for_start(void *context, const struct reference *reference)
 {
     cycle_search *search = context;
-    gmd_thing *thing = reference->to;
-    if (search->is_closed || reference->kind != GMD_IS_THING || !thing->class->traverse) {
+    struct thing *thing = reference->to;
+    if (search->is_closed || reference->kind != VERTEX_THING || !thing->class->traverse) {
         return;
     }
     if (thing == search->start) {
@@ -229,14 +228,14 @@ static void name_cycle(const cycle_search *search, char *name, size_t size)
     while (length > 0 && used + sizeof text + 8 < size) {
         const step_back *step = &search->found[chain[--length]];
         used += (size_t)snprintf(name + used, size - used, "%s",
-                                 gmd_reference_text(&step->reference, text));
+                                 reference_text(&step->reference, text));
     }
     snprintf(name + used, size - used, "%s%s)", length > 0 ? "..." : "",
-             gmd_reference_text(&search->closing, text));
+             reference_text(&search->closing, text));
 }
 
-/* The shortest way from the container back to itself, over what is not reached yet. */
-static bool find_cycle(walk *w, gmd_thing *start, char *name, size_t size)
+/* Finds the shortest way from the container back to itself through what is not reached yet. */
+static bool find_cycle(walk *w, struct thing *start, char *name, size_t size)
 {
     cycle_search search = {.known = w, .start = start};
     search.found = calloc(CYCLE_SEARCHED, sizeof *search.found);
@@ -245,7 +244,7 @@ static bool find_cycle(walk *w, gmd_thing *start, char *name, size_t size)
     }
     search.found[search.count++] = (step_back){.thing = start};
     while (search.from < search.count && w->effort < CYCLE_EFFORT) {
-        gmd_references_each(GMD_IS_THING, search.found[search.from].thing, look_for_start, &search);
+        references_each(VERTEX_THING, search.found[search.from].thing, look_for_start, &search);
         if (search.is_closed) {
             name_cycle(&search, name, size);
             break;
@@ -256,44 +255,44 @@ static bool find_cycle(walk *w, gmd_thing *start, char *name, size_t size)
     return search.is_closed;
 }
 
-static void add_cycle(void *context, gmd_thing *thing)
+static void add_cycle(void *context, struct thing *thing)
 {
     walk *w = context;
     char name[512];
     if (!is_known(w, thing) && find_cycle(w, thing, name, sizeof name)) {
-        add_root(w, thing, GMD_IS_THING, GMD_ROOT_CYCLE, name, 0);
+        add_root(w, thing, VERTEX_THING, ROOT_CYCLE, name, 0);
         spread(w);
     }
 }
 
-/* Held by a cycle that was not looked for long enough. */
-static void add_left_over(void *context, gmd_thing *thing)
+/* Held by a cycle that the limited search did not find. */
+static void add_left_over(void *context, struct thing *thing)
 {
     walk *w = context;
     char name[64];
     if (!is_known(w, thing)) {
         snprintf(name, sizeof name, "(%.40s)", thing->class->name);
-        add_root(w, thing, GMD_IS_THING, GMD_ROOT_CYCLE, name, 0);
+        add_root(w, thing, VERTEX_THING, ROOT_CYCLE, name, 0);
         spread(w);
     }
 }
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-gmd_heap *gmd_heap_walk(gmd_binding *binding)
+struct heap_graph *heap_graph_walk(struct binding *binding)
 {
     walk *w = calloc(1, sizeof *w);
     if (!w) {
         return NULL;
     }
-    gmd_binding_roots(binding, add_variable, w);
+    binding_roots(binding, add_variable, w);
     spread(w);
-    for (gmd_storage *each = binding->engine->workspaces; each; each = each->next) {
-        add_root(w, each, GMD_IS_STORAGE, GMD_ROOT_LIBRARY, "(workspace of cuBLAS)", 0);
+    for (struct storage *each = binding->engine->workspaces; each; each = each->next) {
+        add_root(w, each, VERTEX_STORAGE, ROOT_LIBRARY, "(workspace of cuBLAS)", 0);
     }
     spread(w);
-    gmd_collector_each(binding->engine, add_cycle, w);
-    gmd_collector_each(binding->engine, add_left_over, w);
+    collector_each(binding->engine, add_cycle, w);
+    collector_each(binding->engine, add_left_over, w);
     for (int i = 0; i < COSTS; i++) {
         free(w->queues[i].items);
     }
@@ -303,7 +302,7 @@ gmd_heap *gmd_heap_walk(gmd_binding *binding)
     return &w->heap;
 }
 
-void gmd_heap_free(gmd_heap *heap)
+void heap_graph_free(struct heap_graph *heap)
 {
     if (heap) {
         for (uint32_t i = 0; i < heap->count; i++) {

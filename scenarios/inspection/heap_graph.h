@@ -1,45 +1,45 @@
 /* heap_graph.h - everything that can be reached in a running scenario, with the shortest path to
  * it.
  *
- * Walked from the variables; then from what only reference cycles keep alive. The engine must not
- * run while a heap is looked at. Host memory is the C heap's: a walk that has too little of it ends
- * early and says so. */
+ * The walk starts at the variables, then at what only reference cycles keep alive. The engine must
+ * not run while a graph is in use. Host memory comes from malloc(): without enough of it a walk
+ * ends early and sets no_memory. */
 #ifndef GMD_HEAP_GRAPH_H
 #define GMD_HEAP_GRAPH_H
 
 #include "gmd_lua_binding.h"
 #include "references.h"
 
-#define GMD_NO_VERTEX UINT32_MAX
+#define NO_VERTEX UINT32_MAX
 
-typedef enum gmd_root_kind {
-    GMD_ROOT_VARIABLE,
-    GMD_ROOT_EXPRESSION, /* a result not bound yet */
-    GMD_ROOT_CYCLE,
-    GMD_ROOT_LIBRARY
-} gmd_root_kind;
+enum root_kind {
+    ROOT_VARIABLE,
+    ROOT_EXPRESSION, /* a result not bound yet */
+    ROOT_CYCLE,
+    ROOT_LIBRARY
+};
 
-typedef struct gmd_vertex {
+struct vertex {
     void *what;
-    gmd_vertex_kind kind;
-    uint32_t parent; /* GMD_NO_VERTEX: a root */
+    enum vertex_kind kind;
+    uint32_t parent; /* NO_VERTEX: a root */
     int distance;
-    gmd_reference reference; /* by which the parent holds it */
-    gmd_root_kind root;      /* of a root */
-    char *name;              /* of a root */
+    struct reference reference; /* by which the parent holds it */
+    enum root_kind root;        /* of a root */
+    char *name;                 /* of a root */
     bool is_done;
-} gmd_vertex;
+};
 
-typedef struct gmd_heap {
-    gmd_vertex *vertices;
+struct heap_graph {
+    struct vertex *vertices;
     uint32_t count;
     uint32_t *order; /* those that were reached, by root kind, then by distance */
     uint32_t reached;
     bool no_memory;
-} gmd_heap;
+};
 
 /* NULL: no memory at all. */
-gmd_heap *gmd_heap_walk(gmd_binding *binding);
-void gmd_heap_free(gmd_heap *heap); /* NULL is fine */
+struct heap_graph *heap_graph_walk(struct binding *binding);
+void heap_graph_free(struct heap_graph *heap); /* NULL is fine */
 
 #endif

@@ -12,7 +12,7 @@ gmd_inspection *gmd_inspection_open(uint32_t wanted, const char *at, gmd_error *
     gmd_inspection *inspection = mmap(NULL, sizeof *inspection, PROT_READ | PROT_WRITE,
                                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (inspection == MAP_FAILED) {
-        gmd_fail(error, GMD_NO_MEMORY, "no memory to look inside the run: %s", strerror(errno));
+        gmd_fail(error, GMD_NO_MEMORY, "no memory to inspect the run: %s", strerror(errno));
         return NULL;
     }
     inspection->wanted = wanted;
@@ -88,8 +88,8 @@ const gmd_step *gmd_inspection_step(const gmd_inspection *inspection, const gmd_
     return exists ? &inspection->steps[row->first_step + index] : NULL;
 }
 
-/* Behind the number of an item or submodule that `text` begins with: "[12" or ".4"; NULL: it begins
- * with something else. */
+/* Returns what follows the number of an item or submodule at the start of `text` ("[12" or ".4");
+ * NULL where it starts with something else. */
 static const char *behind_number(const char *text)
 {
     const char *at = text + 1;
@@ -115,7 +115,7 @@ static void put(writer *w, const char *text)
     w->out[w->used] = '\0';
 }
 
-/* A star for each number of an item or submodule. */
+/* Writes a star for each number of an item or submodule. */
 static void put_without_numbers(writer *w, const char *text)
 {
     while (*text && w->used + 2 < w->size) {
@@ -143,7 +143,7 @@ static bool is_number(const gmd_inspection *inspection, const gmd_step *step)
     return behind && *behind == '\0';
 }
 
-/* Two names that a pattern tells once: of a module in a module, or of a link of a linked list. */
+/* Whether a pattern shows two names as one: a module in a module, or a link of a linked list. */
 static bool repeats(const gmd_inspection *inspection, const gmd_step *step, const gmd_step *next)
 {
     if (!next || step->kind != GMD_STEP_NAME || next->kind != GMD_STEP_NAME) {
@@ -154,8 +154,8 @@ static bool repeats(const gmd_inspection *inspection, const gmd_step *step, cons
                   gmd_inspection_text(inspection, next->text)) == 0;
 }
 
-/* A chain of operations from number `first` on: its ends, and what was left out in between. Gives
- * the number behind it. */
+/* Writes both ends of the chain of operations that begins at step `first`, with "..." between them.
+ * Returns the number of the step after it. */
 static uint32_t put_chain(writer *w, const gmd_inspection *inspection, const gmd_tensor_row *row,
                           uint32_t first)
 {

@@ -1,7 +1,7 @@
-/* inspector.c - looks on while a scenario runs and writes down what it sees: a gmd_inspection.
+/* inspector.c - observes a run of a scenario and fills in a gmd_inspection.
  *
- * It stands between the engine and the sink, hears of every storage as an observer, and asks
- * nothing of either but the sink's figures: the requests are the same with it as without. */
+ * It stands between the engine and the sink, hears of every storage as an observer, and asks for
+ * nothing but the sink's figures: the requests are the same with it as without it. */
 #include "category_timeline.h"
 #include "gmd_observer.h"
 #include "gmd_scenario_inspect.h"
@@ -13,25 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct gmd_inspector {
+struct inspector {
     gmd_inspection *out;
     const gmd_scenario *scenario;
     const gmd_sink *inner;
     gmd_sink sink;
-    gmd_observer observer;
-    gmd_binding *binding;
-    gmd_sink_memory memory; /* after the latest request */
-    uint64_t growth;        /* of allocated bytes by the latest request */
-    gmd_seen *blocks;       /* all that are alive */
-    gmd_line_profile *lines;
-    gmd_timeline timeline;
-    bool requested; /* something, since the latest phase */
-} gmd_inspector;
+    struct observer observer;
+    struct binding *binding;
+    gmd_sink_memory memory;    /* after the latest request */
+    uint64_t growth;           /* of allocated bytes by the latest request */
+    struct live_block *blocks; /* all that are alive */
+    struct line_profile *lines;
+    struct category_timeline timeline;
+    bool requested; /* there was a request since the latest phase */
+};
 
 /* --- what the allocator does ------------------------------------------------------------- */
 
-/* The figures after a request; from outside where the allocator keeps none. */
-static void read_memory(gmd_inspector *i)
+/* Reads the figures after a request; they are seen from outside where the allocator keeps none. */
+static void read_memory(struct inspector *i)
 {
     uint64_t before = i->memory.allocated;
     if (!i->inner->memory || !i->inner->memory(i->inner->context, &i->memory)) {
@@ -40,38 +40,38 @@ static void read_memory(gmd_inspector *i)
     i->growth = i->memory.allocated > before ? i->memory.allocated - before : 0;
     if (i->lines) {
         bool is_kept = i->memory.active != UINT64_MAX;
-        gmd_line_profile_note(i->lines, is_kept ? i->memory.active : i->memory.allocated,
-                              i->memory.reserved);
+        line_profile_note(i->lines, is_kept ? i->memory.active : i->memory.allocated,
+                          i->memory.reserved);
     }
 }
 
 static gmd_served on_request(void *context, const gmd_request *request)
 {
-    gmd_inspector *i = context;
+    struct inspector *i = context;
     gmd_served served = i->inner->request(i->inner->context, request);
     i->requested = true;
     read_memory(i);
     return served;
 }
 
-static void write_survivors(gmd_inspector *i, const char *phase)
+static void write_survivors(struct inspector *i, const char *phase)
 {
     gmd_inspection *out = i->out;
     snprintf(out->taken_at, sizeof out->taken_at, "%s", phase);
     out->allocated = i->memory.allocated;
     out->reserved = i->memory.reserved;
-    gmd_survivors(i->binding, i->blocks, out);
+    survivors_write(i->binding, i->blocks, out);
 }
 
 static void on_phase(void *context, const char *label)
 {
-    gmd_inspector *i = context;
+    struct inspector *i = context;
     gmd_inspection *out = i->out;
     if (i->inner->phase) {
         i->inner->phase(i->inner->context, label);
     }
     if (out->wanted & GMD_INSPECT_TIMELINE) {
-        gmd_timeline_phase(&i->timeline, label, i->blocks, out);
+        category_timeline_phase(&i->timeline, label, i->blocks, out);
     }
     if (*out->at && strcmp(out->at, label) == 0 &&
         (out->wanted & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION)) && !out->was_reached) {
@@ -83,13 +83,13 @@ static void on_phase(void *context, const char *label)
 
 static bool on_memory(void *context, gmd_sink_memory *memory)
 {
-    const gmd_inspector *i = context;
+    const struct inspector *i = context;
     return i->inner->memory && i->inner->memory(i->inner->context, memory);
 }
 
 static void on_bound(void *context, const gmd_bound *bound)
 {
-    const gmd_inspector *i = context;
+    const struct inspector *i = context;
     if (i->inner->bound) {
         i->inner->bound(i->inner->context, bound);
     }
@@ -97,7 +97,7 @@ static void on_bound(void *context, const gmd_bound *bound)
 
 static void on_reset_peaks(void *context)
 {
-    const gmd_inspector *i = context;
+    const struct inspector *i = context;
     if (i->inner->reset_peaks) {
         i->inner->reset_peaks(i->inner->context);
     }
@@ -105,7 +105,7 @@ static void on_reset_peaks(void *context)
 
 static void on_place(void *context, const char *file, int line)
 {
-    const gmd_inspector *i = context;
+    const struct inspector *i = context;
     if (i->inner->place) {
         i->inner->place(i->inner->context, file, line);
     }
@@ -113,34 +113,34 @@ static void on_place(void *context, const char *file, int line)
 
 /* --- what the engine does ---------------------------------------------------------------- */
 
-static void on_made(void *context, gmd_storage *storage)
+static void on_made(void *context, struct storage *storage)
 {
-    gmd_inspector *i = context;
-    gmd_seen *block = calloc(1, sizeof *block);
+    struct inspector *i = context;
+    struct live_block *block = calloc(1, sizeof *block);
     if (!block) {
         i->out->no_memory = true;
         return;
     }
     block->storage = storage;
     block->used = i->out->uses_are_known ? i->growth : storage->bytes;
-    block->line = gmd_line_running(i->binding->lua);
+    block->line = binding_line(i->binding->lua);
     block->next = i->blocks;
     if (i->blocks) {
         i->blocks->prev = block;
     }
     i->blocks = block;
     storage->seen = block;
-    gmd_timeline_made(&i->timeline, block);
+    category_timeline_made(&i->timeline, block);
 }
 
-static void on_gone(void *context, gmd_storage *storage)
+static void on_gone(void *context, struct storage *storage)
 {
-    gmd_inspector *i = context;
-    gmd_seen *block = storage->seen;
+    struct inspector *i = context;
+    struct live_block *block = storage->seen;
     if (!block) {
         return;
     }
-    gmd_timeline_gone(&i->timeline, block, i->out);
+    category_timeline_gone(&i->timeline, block, i->out);
     if (block->prev) {
         block->prev->next = block->next;
     } else {
@@ -153,9 +153,9 @@ static void on_gone(void *context, gmd_storage *storage)
     free(block);
 }
 
-static void on_shaped(void *context, const gmd_tensor *tensor)
+static void on_shaped(void *context, const struct tensor *tensor)
 {
-    gmd_seen *block = tensor->storage->seen;
+    struct live_block *block = tensor->storage->seen;
     (void)context;
     if (block && !block->has_shape) {
         block->shape = tensor->shape;
@@ -168,20 +168,20 @@ static void on_shaped(void *context, const gmd_tensor *tensor)
 
 static void close_inspector(void *context)
 {
-    gmd_inspector *inspector = context;
+    struct inspector *inspector = context;
     while (inspector->blocks) {
-        gmd_seen *next = inspector->blocks->next;
+        struct live_block *next = inspector->blocks->next;
         free(inspector->blocks);
         inspector->blocks = next;
     }
-    gmd_line_profile_close(inspector->lines);
-    gmd_timeline_free(&inspector->timeline);
+    line_profile_close(inspector->lines);
+    category_timeline_free(&inspector->timeline);
     free(inspector);
 }
 
-static void attach(void *context, gmd_binding *binding)
+static void attach(void *context, struct binding *binding)
 {
-    gmd_inspector *inspector = context;
+    struct inspector *inspector = context;
     inspector->binding = binding;
     read_memory(inspector);
     inspector->out->uses_are_known = inspector->memory.active != UINT64_MAX;
@@ -192,22 +192,22 @@ static void attach(void *context, gmd_binding *binding)
 
 static void begin(void *context)
 {
-    gmd_inspector *inspector = context;
+    struct inspector *inspector = context;
     if (inspector->lines) {
-        gmd_line_profile_begin(inspector->lines, inspector->binding->lua);
+        line_profile_begin(inspector->lines, inspector->binding->lua);
     }
 }
 
 static void end(void *context)
 {
-    gmd_inspector *inspector = context;
+    struct inspector *inspector = context;
     gmd_inspection *out = inspector->out;
     if (inspector->lines) {
-        gmd_line_profile_write(inspector->lines, inspector->scenario->source,
-                               inspector->scenario->length, out);
+        line_profile_write(inspector->lines, inspector->scenario->source,
+                           inspector->scenario->length, out);
     }
     if ((out->wanted & GMD_INSPECT_TIMELINE) && inspector->requested) {
-        gmd_timeline_phase(&inspector->timeline, "(end)", inspector->blocks, out);
+        category_timeline_phase(&inspector->timeline, "(end)", inspector->blocks, out);
     }
     if ((out->wanted & (GMD_INSPECT_TENSORS | GMD_INSPECT_RETENTION)) && !*out->at) {
         write_survivors(inspector, "");
@@ -215,12 +215,13 @@ static void end(void *context)
     out->is_complete = true;
 }
 
-static bool open_inspector(const gmd_scenario *scenario, const gmd_sink *sink, run_watch *watch)
+static bool open_inspector(const gmd_scenario *scenario, const gmd_sink *sink,
+                           struct run_watch *watch)
 {
     if (scenario->inspection->is_complete) {
         return true;
     }
-    gmd_inspector *i = calloc(1, sizeof *i);
+    struct inspector *i = calloc(1, sizeof *i);
     if (!i) {
         return false;
     }
@@ -235,17 +236,17 @@ static bool open_inspector(const gmd_scenario *scenario, const gmd_sink *sink, r
                          .reset_peaks = on_reset_peaks,
                          .place = on_place};
     i->observer =
-        (gmd_observer){.context = i, .made = on_made, .gone = on_gone, .shaped = on_shaped};
+        (struct observer){.context = i, .made = on_made, .gone = on_gone, .shaped = on_shaped};
     if (i->out->wanted & GMD_INSPECT_LINES) {
-        i->lines = gmd_line_profile_open();
+        i->lines = line_profile_open();
         i->out->no_memory |= !i->lines;
     }
-    *watch = (run_watch){.context = i,
-                         .sink = &i->sink,
-                         .attach = attach,
-                         .begin = begin,
-                         .end = end,
-                         .close = close_inspector};
+    *watch = (struct run_watch){.context = i,
+                                .sink = &i->sink,
+                                .attach = attach,
+                                .begin = begin,
+                                .end = end,
+                                .close = close_inspector};
     return true;
 }
 

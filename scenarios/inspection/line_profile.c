@@ -22,7 +22,7 @@ typedef struct line_figures {
     uint32_t open; /* intervals: a line may be running several times, by recursion */
 } line_figures;
 
-struct gmd_line_profile {
+struct line_profile {
     line_figures lines[GMD_INSPECT_LINE_MAX]; /* by number, from 1 */
     interval open[DEPTH_MAX];
     int open_count;
@@ -30,17 +30,17 @@ struct gmd_line_profile {
     uint64_t active, reserved;
 };
 
-gmd_line_profile *gmd_line_profile_open(void)
+struct line_profile *line_profile_open(void)
 {
-    return calloc(1, sizeof(gmd_line_profile));
+    return calloc(1, sizeof(struct line_profile));
 }
 
-void gmd_line_profile_close(gmd_line_profile *profile)
+void line_profile_close(struct line_profile *profile)
 {
     free(profile);
 }
 
-static void close_one(gmd_line_profile *p)
+static void close_one(struct line_profile *p)
 {
     const interval *closed = &p->open[--p->open_count];
     line_figures *line = &p->lines[closed->line];
@@ -48,7 +48,7 @@ static void close_one(gmd_line_profile *p)
     line->reserved_peak = gmd_max(line->reserved_peak, closed->reserved_peak);
     line->active = p->active;
     line->reserved = p->reserved;
-    if (--line->open == 0) { /* else the change is part of that of the interval around it */
+    if (--line->open == 0) { /* otherwise the outer interval of the same line counts the change */
         line->change += (int64_t)(p->active - closed->active_before);
     }
     if (p->open_count > 0) {
@@ -58,14 +58,14 @@ static void close_one(gmd_line_profile *p)
     }
 }
 
-static void close_from(gmd_line_profile *p, int depth)
+static void close_from(struct line_profile *p, int depth)
 {
     while (p->open_count > 0 && p->open[p->open_count - 1].depth >= depth) {
         close_one(p);
     }
 }
 
-static void enter_line(gmd_line_profile *p, int depth, uint32_t line)
+static void enter_line(struct line_profile *p, int depth, uint32_t line)
 {
     close_from(p, depth);
     if (line >= GMD_INSPECT_LINE_MAX || p->open_count == DEPTH_MAX) {
@@ -92,7 +92,7 @@ static int depth_of(lua_State *lua)
 
 static void on_event(lua_State *lua, lua_Debug *event)
 {
-    gmd_line_profile *p = gmd_binding_of(lua)->lines;
+    struct line_profile *p = binding_of(lua)->lines;
     switch (event->event) {
     case LUA_HOOKLINE:
         enter_line(p, depth_of(lua), (uint32_t)event->currentline);
@@ -104,17 +104,17 @@ static void on_event(lua_State *lua, lua_Debug *event)
         }
         break;
     default:
-        gmd_sandbox_count(lua, event);
+        sandbox_count(lua, event);
     }
 }
 
-void gmd_line_profile_begin(gmd_line_profile *profile, lua_State *lua)
+void line_profile_begin(struct line_profile *profile, lua_State *lua)
 {
-    gmd_binding_of(lua)->lines = profile;
-    lua_sethook(lua, on_event, LUA_MASKCOUNT | LUA_MASKLINE | LUA_MASKRET, GMD_HOOK_EVERY);
+    binding_of(lua)->lines = profile;
+    lua_sethook(lua, on_event, LUA_MASKCOUNT | LUA_MASKLINE | LUA_MASKRET, SANDBOX_HOOK_EVERY);
 }
 
-void gmd_line_profile_note(gmd_line_profile *profile, uint64_t active, uint64_t reserved)
+void line_profile_note(struct line_profile *profile, uint64_t active, uint64_t reserved)
 {
     profile->active = active;
     profile->reserved = reserved;
@@ -127,8 +127,8 @@ void gmd_line_profile_note(gmd_line_profile *profile, uint64_t active, uint64_t 
 
 /* --- the report -------------------------------------------------------------------------- */
 
-static void write_row(const gmd_line_profile *p, uint32_t number, const char *code, size_t length,
-                      gmd_inspection *out)
+static void write_row(const struct line_profile *p, uint32_t number, const char *code,
+                      size_t length, gmd_inspection *out)
 {
     char text[512];
     const line_figures *line = &p->lines[number];
@@ -148,8 +148,8 @@ static void write_row(const gmd_line_profile *p, uint32_t number, const char *co
                                                    .change = line->change};
 }
 
-void gmd_line_profile_write(gmd_line_profile *profile, const char *source, size_t length,
-                            gmd_inspection *out)
+void line_profile_write(struct line_profile *profile, const char *source, size_t length,
+                        gmd_inspection *out)
 {
     close_from(profile, 0);
     uint32_t number = 1;

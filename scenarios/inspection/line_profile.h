@@ -9,21 +9,20 @@
 #include "gmd_inspection.h"
 #include "gmd_lua_binding.h"
 
-typedef struct gmd_line_profile gmd_line_profile;
+struct line_profile;
 
 /* NULL: no memory. */
-gmd_line_profile *gmd_line_profile_open(void);
-void gmd_line_profile_close(gmd_line_profile *profile); /* NULL is fine */
+struct line_profile *line_profile_open(void);
+void line_profile_close(struct line_profile *profile); /* NULL is fine */
 
-/* From here on the lines of `lua` are watched; called from C by the script's first line. `profile`
- * is that of the state's inspector. */
-void gmd_line_profile_begin(gmd_line_profile *profile, lua_State *lua);
+/* Watches the lines of `lua` from here on; the script's first line calls it through C. */
+void line_profile_begin(struct line_profile *profile, lua_State *lua);
 
 /* Bytes now, after a request. */
-void gmd_line_profile_note(gmd_line_profile *profile, uint64_t active, uint64_t reserved);
+void line_profile_note(struct line_profile *profile, uint64_t active, uint64_t reserved);
 
 /* The script is over: closes what is open and writes the rows, with the lines of `source`. */
-void gmd_line_profile_write(gmd_line_profile *profile, const char *source, size_t length,
-                            gmd_inspection *out);
+void line_profile_write(struct line_profile *profile, const char *source, size_t length,
+                        gmd_inspection *out);
 
 #endif

@@ -5,16 +5,16 @@
 #include "gmd_tensor.h"
 
 /* A storage's `seen`. */
-typedef struct gmd_seen {
-    struct gmd_seen *prev, *next;
-    gmd_storage *storage;
-    uint64_t used;   /* bytes that the allocator's figure grew by */
-    gmd_shape shape; /* of the first tensor over it */
-    gmd_dtype dtype;
+struct live_block {
+    struct live_block *prev, *next;
+    struct storage *storage;
+    uint64_t used;      /* bytes that the allocator's figure grew by */
+    struct shape shape; /* of the first tensor over it */
+    enum dtype dtype;
     bool has_shape;
     uint32_t line;  /* of the script */
     uint64_t born;  /* of the timeline's clock */
     uint32_t owner; /* scratch of the report on tensors */
-} gmd_seen;
+};
 
 #endif

@@ -10,23 +10,23 @@
 #define NOBODY UINT32_MAX
 
 typedef struct entry {
-    uint32_t vertex; /* GMD_NO_VERTEX: nothing that the walk reached holds the block */
+    uint32_t vertex; /* NO_VERTEX: nothing that the walk reached holds the block */
     uint32_t index;  /* in the order of the walk */
     uint32_t owner;  /* index of the entry that has the block; its own */
     uint64_t used;   /* of the owner's block */
-    gmd_tensor *tensor;
-    gmd_seen *block; /* NULL: a tensor of no elements */
+    struct tensor *tensor;
+    struct live_block *block; /* NULL: a tensor of no elements */
 } entry;
 
 typedef struct survey {
     gmd_inspection *out;
-    const gmd_heap *heap;
+    const struct heap_graph *heap;
     entry *entries;
     uint32_t count, capacity;
     uint32_t *places; /* of each entry's row, by the order of the walk */
 } survey;
 
-static entry *add_entry(survey *s, uint32_t vertex, gmd_tensor *tensor, gmd_seen *block)
+static entry *add_entry(survey *s, uint32_t vertex, struct tensor *tensor, struct live_block *block)
 {
     if (s->count == s->capacity) {
         uint32_t capacity = s->capacity ? 2 * s->capacity : 512;
@@ -49,31 +49,31 @@ static entry *add_entry(survey *s, uint32_t vertex, gmd_tensor *tensor, gmd_seen
     return added;
 }
 
-/* Tensors first, so that a block alone is one that no tensor stands for. */
-static void collect(survey *s, gmd_seen *blocks)
+/* Tensors come first, so that the blocks that remain are those without a tensor. */
+static void collect(survey *s, struct live_block *blocks)
 {
-    for (gmd_seen *block = blocks; block; block = block->next) {
+    for (struct live_block *block = blocks; block; block = block->next) {
         block->owner = NOBODY;
     }
     for (uint32_t i = 0; i < s->heap->reached; i++) {
-        const gmd_vertex *vertex = &s->heap->vertices[s->heap->order[i]];
-        const gmd_thing *thing = vertex->kind == GMD_IS_THING ? vertex->what : NULL;
-        if (thing && thing->class == &gmd_tensor_class) {
-            gmd_tensor *tensor = vertex->what;
+        const struct vertex *vertex = &s->heap->vertices[s->heap->order[i]];
+        const struct thing *thing = vertex->kind == VERTEX_THING ? vertex->what : NULL;
+        if (thing && thing->class == &tensor_class) {
+            struct tensor *tensor = vertex->what;
             add_entry(s, s->heap->order[i], tensor, tensor->storage->seen);
         }
     }
     for (uint32_t i = 0; i < s->heap->reached; i++) {
-        const gmd_vertex *vertex = &s->heap->vertices[s->heap->order[i]];
-        gmd_storage *storage = vertex->kind == GMD_IS_STORAGE ? vertex->what : NULL;
-        gmd_seen *block = storage ? storage->seen : NULL;
+        const struct vertex *vertex = &s->heap->vertices[s->heap->order[i]];
+        struct storage *storage = vertex->kind == VERTEX_STORAGE ? vertex->what : NULL;
+        struct live_block *block = storage ? storage->seen : NULL;
         if (block && block->owner == NOBODY) {
             add_entry(s, s->heap->order[i], NULL, block);
         }
     }
-    for (gmd_seen *block = blocks; block; block = block->next) {
+    for (struct live_block *block = blocks; block; block = block->next) {
         if (block->owner == NOBODY) {
-            add_entry(s, GMD_NO_VERTEX, NULL, block);
+            add_entry(s, NO_VERTEX, NULL, block);
         }
     }
 }
@@ -103,21 +103,21 @@ static void add_step(survey *s, gmd_tensor_row *row, gmd_step_kind kind, const c
     }
 }
 
-static void add_vertex_step(survey *s, gmd_tensor_row *row, const gmd_vertex *vertex)
+static void add_vertex_step(survey *s, gmd_tensor_row *row, const struct vertex *vertex)
 {
     char text[96];
-    if (vertex->parent == GMD_NO_VERTEX) {
+    if (vertex->parent == NO_VERTEX) {
         add_step(s, row, GMD_STEP_ROOT, vertex->name ? vertex->name : "?");
-    } else if (vertex->reference.form != GMD_FORM_NONE) {
-        add_step(s, row, vertex->reference.step, gmd_reference_text(&vertex->reference, text));
+    } else if (vertex->reference.form != FORM_NONE) {
+        add_step(s, row, vertex->reference.step, reference_text(&vertex->reference, text));
     }
 }
 
 /* The number of vertices from the root to `at`. */
-static uint32_t length_of(const gmd_heap *heap, uint32_t at)
+static uint32_t length_of(const struct heap_graph *heap, uint32_t at)
 {
     uint32_t length = 0;
-    for (; at != GMD_NO_VERTEX; at = heap->vertices[at].parent) {
+    for (; at != NO_VERTEX; at = heap->vertices[at].parent) {
         length++;
     }
     return length;
@@ -130,7 +130,7 @@ static void add_path(survey *s, gmd_tensor_row *row, uint32_t vertex)
     uint32_t length = length_of(s->heap, vertex), chain[HEAD + TAIL];
     bool is_long = length > HEAD + TAIL;
     uint32_t kept = is_long ? HEAD + TAIL : length, position = length;
-    for (uint32_t at = vertex; at != GMD_NO_VERTEX; at = s->heap->vertices[at].parent) {
+    for (uint32_t at = vertex; at != NO_VERTEX; at = s->heap->vertices[at].parent) {
         position--;
         if (!is_long || position < HEAD) {
             chain[position] = at;
@@ -148,24 +148,24 @@ static void add_path(survey *s, gmd_tensor_row *row, uint32_t vertex)
     }
 }
 
-static gmd_holder holder_of(const gmd_heap *heap, uint32_t at)
+static gmd_holder holder_of(const struct heap_graph *heap, uint32_t at)
 {
     bool by_graph = false, by_state = false, is_grad = false;
-    if (at == GMD_NO_VERTEX) {
+    if (at == NO_VERTEX) {
         return GMD_HELD_INSIDE;
     }
-    for (; heap->vertices[at].parent != GMD_NO_VERTEX; at = heap->vertices[at].parent) {
-        const gmd_reference *held = &heap->vertices[at].reference;
+    for (; heap->vertices[at].parent != NO_VERTEX; at = heap->vertices[at].parent) {
+        const struct reference *held = &heap->vertices[at].reference;
         by_graph |= held->step == GMD_STEP_NODE || held->step == GMD_STEP_SAVED;
-        by_state |= held->form == GMD_FORM_STATE;
-        is_grad |= held->form == GMD_FORM_DOT && strcmp(held->name, "grad") == 0;
+        by_state |= held->form == FORM_STATE;
+        is_grad |= held->form == FORM_DOT && strcmp(held->name, "grad") == 0;
     }
     switch (heap->vertices[at].root) {
-    case GMD_ROOT_CYCLE:
+    case ROOT_CYCLE:
         return GMD_HELD_BY_CYCLE;
-    case GMD_ROOT_LIBRARY:
+    case ROOT_LIBRARY:
         return GMD_HELD_BY_LIBRARY;
-    case GMD_ROOT_EXPRESSION:
+    case ROOT_EXPRESSION:
         return GMD_HELD_INSIDE;
     default:
         return by_graph   ? GMD_HELD_BY_GRAPH
@@ -177,7 +177,7 @@ static gmd_holder holder_of(const gmd_heap *heap, uint32_t at)
 
 /* --- rows -------------------------------------------------------------------------------- */
 
-static void count_block(gmd_held *held, const gmd_seen *block)
+static void count_block(gmd_held *held, const struct live_block *block)
 {
     held->blocks++;
     held->asked += block->storage->bytes;
@@ -186,7 +186,7 @@ static void count_block(gmd_held *held, const gmd_seen *block)
 
 static void count_owner(survey *s, const entry *each, gmd_holder holder)
 {
-    const gmd_seen *block = each->block;
+    const struct live_block *block = each->block;
     if (each->owner != each->index || !block) {
         return;
     }
@@ -200,12 +200,12 @@ static void count_owner(survey *s, const entry *each, gmd_holder holder)
 static void describe_elements(survey *s, gmd_tensor_row *row, const entry *each)
 {
     char text[128];
-    const gmd_shape *shape = each->tensor ? &each->tensor->shape : &each->block->shape;
-    gmd_dtype dtype = each->tensor ? each->tensor->dtype : each->block->dtype;
+    const struct shape *shape = each->tensor ? &each->tensor->shape : &each->block->shape;
+    enum dtype dtype = each->tensor ? each->tensor->dtype : each->block->dtype;
     if (each->tensor || each->block->has_shape) {
-        row->shape = gmd_inspection_add_text(s->out, gmd_shape_text(shape, text));
-        row->dtype = gmd_inspection_add_text(s->out, gmd_dtype_name(dtype));
-        row->element_bytes = gmd_shape_count(shape) * gmd_dtype_bytes(dtype);
+        row->shape = gmd_inspection_add_text(s->out, shape_text(shape, text));
+        row->dtype = gmd_inspection_add_text(s->out, dtype_name(dtype));
+        row->element_bytes = shape_count(shape) * dtype_bytes(dtype);
     }
 }
 
@@ -231,7 +231,7 @@ static void add_row(survey *s, const entry *each)
         row.asked = each->block->storage->bytes;
         row.used = each->block->used;
     }
-    if (each->vertex == GMD_NO_VERTEX) {
+    if (each->vertex == NO_VERTEX) {
         add_step(s, &row, GMD_STEP_ROOT, "(an operation under way)");
     } else {
         add_path(s, &row, each->vertex);
@@ -240,9 +240,9 @@ static void add_row(survey *s, const entry *each)
     s->out->tensors[s->out->tensor_count++] = row;
 }
 
-void gmd_survivors(gmd_binding *binding, gmd_seen *blocks, gmd_inspection *out)
+void survivors_write(struct binding *binding, struct live_block *blocks, gmd_inspection *out)
 {
-    gmd_heap *heap = gmd_heap_walk(binding);
+    struct heap_graph *heap = heap_graph_walk(binding);
     survey s = {.out = out, .heap = heap};
     out->no_memory |= !heap || heap->no_memory;
     if (!heap) {
@@ -259,5 +259,5 @@ void gmd_survivors(gmd_binding *binding, gmd_seen *blocks, gmd_inspection *out)
     out->no_memory |= !s.places;
     free(s.places);
     free(s.entries);
-    gmd_heap_free(heap);
+    heap_graph_free(heap);
 }

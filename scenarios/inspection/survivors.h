@@ -7,6 +7,6 @@
 #include "live_block.h"
 
 /* Writes them into `out`; `blocks` are all that are alive. */
-void gmd_survivors(gmd_binding *binding, gmd_seen *blocks, gmd_inspection *out);
+void survivors_write(struct binding *binding, struct live_block *blocks, gmd_inspection *out);
 
 #endif

@@ -17,8 +17,8 @@ static lua_Integer integer_in(lua_State *lua, const char *name, lua_Integer leas
     return value;
 }
 
-lua_Integer gmd_field_integer(lua_State *lua, int index, const char *name, int position,
-                              lua_Integer least, lua_Integer most)
+lua_Integer field_integer(lua_State *lua, int index, const char *name, int position,
+                          lua_Integer least, lua_Integer most)
 {
     luaL_checktype(lua, index, LUA_TTABLE);
     if (lua_getfield(lua, index, name) == LUA_TNIL && position > 0) {
@@ -28,8 +28,8 @@ lua_Integer gmd_field_integer(lua_State *lua, int index, const char *name, int p
     return integer_in(lua, name, least, most);
 }
 
-lua_Integer gmd_field_integer_or(lua_State *lua, int index, const char *name, lua_Integer absent,
-                                 lua_Integer least, lua_Integer most)
+lua_Integer field_integer_or(lua_State *lua, int index, const char *name, lua_Integer absent,
+                             lua_Integer least, lua_Integer most)
 {
     luaL_checktype(lua, index, LUA_TTABLE);
     if (lua_getfield(lua, index, name) == LUA_TNIL) {
@@ -39,7 +39,7 @@ lua_Integer gmd_field_integer_or(lua_State *lua, int index, const char *name, lu
     return integer_in(lua, name, least, most);
 }
 
-bool gmd_field_boolean(lua_State *lua, int index, const char *name, bool absent)
+bool field_boolean(lua_State *lua, int index, const char *name, bool absent)
 {
     luaL_checktype(lua, index, LUA_TTABLE);
     if (lua_getfield(lua, index, name) == LUA_TNIL) {
@@ -54,7 +54,7 @@ bool gmd_field_boolean(lua_State *lua, int index, const char *name, bool absent)
     return value;
 }
 
-double gmd_field_number(lua_State *lua, int index, const char *name, double absent)
+double field_number(lua_State *lua, int index, const char *name, double absent)
 {
     luaL_checktype(lua, index, LUA_TTABLE);
     if (lua_getfield(lua, index, name) == LUA_TNIL) {
@@ -69,12 +69,12 @@ double gmd_field_number(lua_State *lua, int index, const char *name, double abse
     return value;
 }
 
-gmd_dtype gmd_field_dtype(lua_State *lua, int index, gmd_dtype absent)
+enum dtype field_dtype(lua_State *lua, int index, enum dtype absent)
 {
-    gmd_dtype dtype = absent;
+    enum dtype dtype = absent;
     if (lua_getfield(lua, index, "dtype") != LUA_TNIL) {
         const char *name = lua_tostring(lua, -1);
-        if (!name || !gmd_dtype_parse(name, &dtype)) {
+        if (!name || !dtype_parse(name, &dtype)) {
             luaL_error(lua, "dtype: float32, float64, float16, bfloat16, int64, int32, uint8 or "
                             "bool expected");
         }
@@ -83,17 +83,17 @@ gmd_dtype gmd_field_dtype(lua_State *lua, int index, gmd_dtype absent)
     return dtype;
 }
 
-gmd_shape gmd_shape_at(lua_State *lua, int index)
+struct shape shape_at(lua_State *lua, int index)
 {
-    gmd_shape shape = {0, {0}};
+    struct shape shape = {0, {0}};
     luaL_checktype(lua, index, LUA_TTABLE);
     lua_Unsigned dims = lua_rawlen(lua, index);
-    if (dims > GMD_MAX_DIMS) {
-        luaL_error(lua, "a shape has at most %d dimensions", GMD_MAX_DIMS);
+    if (dims > SHAPE_MAX_DIMS) {
+        luaL_error(lua, "a shape has at most %d dimensions", SHAPE_MAX_DIMS);
     }
     for (lua_Unsigned i = 0; i < dims; i++) {
         lua_rawgeti(lua, index, (lua_Integer)i + 1);
-        shape.size[i] = integer_in(lua, "size of a dimension", 0, GMD_MAX_SIZE);
+        shape.size[i] = integer_in(lua, "size of a dimension", 0, MAX_DIMENSION_SIZE);
     }
     shape.dims = (int)dims;
     return shape;
@@ -111,7 +111,7 @@ static bool is_word(const char *name, const char *names)
     return false;
 }
 
-void gmd_known_fields(lua_State *lua, int index, const char *names)
+void check_fields(lua_State *lua, int index, const char *names)
 {
     if (!lua_istable(lua, index)) {
         return;

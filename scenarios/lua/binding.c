@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A handle is the one Lua value that stands for a thing while the thing lives; a hold is another
- * one that has its own reference until its block ends. */
+/* A handle is the one Lua value that stands for a thing while the thing lives. hold() makes another
+ * value that has a reference of its own until its block ends. */
 typedef struct handle {
-    gmd_thing *thing; /* NULL: it died */
+    struct thing *thing; /* NULL: it was destroyed */
     const char *class_name;
     bool is_hold;
 } handle;
@@ -22,8 +22,8 @@ static const char handles_key, globals_key, order_key, methods_key;
 
 /* --- depth of calls ---------------------------------------------------------------------- */
 
-/* How deep the Lua function that called the running C function is. A tail call has replaced its
- * caller, but that one's temporaries are still in use, so it counts as one more. */
+/* The depth of the Lua function that called the running C function. A tail call counts twice: it
+ * has replaced its caller, whose temporaries are still in use. */
 static int call_depth(lua_State *lua)
 {
     lua_Debug frame;
@@ -37,27 +37,27 @@ static int call_depth(lua_State *lua)
 
 /* --- temporaries ------------------------------------------------------------------------- */
 
-static void remove_temporary(gmd_binding *binding, size_t i)
+static void remove_temporary(struct binding *binding, size_t i)
 {
-    gmd_thing *thing = binding->temporaries[i].thing;
+    struct thing *thing = binding->temporaries[i].thing;
     binding->count--;
     memmove(&binding->temporaries[i], &binding->temporaries[i + 1],
-            (binding->count - i) * sizeof(gmd_temporary));
-    gmd_thing_drop(binding->engine, thing);
+            (binding->count - i) * sizeof(struct temporary));
+    thing_drop(binding->engine, thing);
 }
 
-static void add_temporary(gmd_binding *binding, gmd_thing *thing, int depth)
+static void add_temporary(struct binding *binding, struct thing *thing, int depth)
 {
     if (!GMD_GROW(&binding->temporaries, &binding->capacity, binding->count + 1)) {
         binding->no_memory = true;
-        gmd_raise_fatal(binding->lua, "the host is out of memory");
+        raise_fatal(binding->lua, "the host is out of memory");
         return;
     }
-    binding->temporaries[binding->count++] = (gmd_temporary){.thing = thing, .depth = depth};
+    binding->temporaries[binding->count++] = (struct temporary){.thing = thing, .depth = depth};
 }
 
 /* Drops the temporaries whose statement is over. */
-static void settle(gmd_binding *binding)
+static void settle(struct binding *binding)
 {
     for (size_t i = 0; i < binding->count;) {
         if (binding->temporaries[i].stale) {
@@ -68,8 +68,9 @@ static void settle(gmd_binding *binding)
     }
 }
 
-/* A statement ends at this depth: what its expressions left, there or deeper, is not needed. */
-static void end_statement(gmd_binding *binding)
+/* A statement ends at this depth: the temporaries of its expressions, there or deeper, are no
+ * longer needed. */
+static void end_statement(struct binding *binding)
 {
     int depth = binding->count ? call_depth(binding->lua) : 0;
     for (size_t i = 0; i < binding->count; i++) {
@@ -77,12 +78,12 @@ static void end_statement(gmd_binding *binding)
     }
 }
 
-/* The reference of the expression that gave `thing` ends here, if there is one. */
-static void consume(gmd_binding *binding, gmd_thing *thing, size_t limit)
+/* Drops the reference of the expression that returned `thing`, if there is one. */
+static void consume(struct binding *binding, struct thing *thing, size_t limit)
 {
     for (size_t i = limit; i-- > 0;) {
-        gmd_temporary *each = &binding->temporaries[i];
-        if (each->thing == thing && each->depth != GMD_HELD) {
+        struct temporary *each = &binding->temporaries[i];
+        if (each->thing == thing && each->depth != HELD_UNTIL_CLOSED) {
             remove_temporary(binding, i);
             return;
         }
@@ -96,9 +97,9 @@ static handle *handle_at(lua_State *lua, int index)
     return luaL_testudata(lua, index, HANDLE_TYPE);
 }
 
-static void forget_handle(void *context, gmd_thing *thing)
+static void forget_handle(void *context, struct thing *thing)
 {
-    gmd_binding *binding = context;
+    struct binding *binding = context;
     handle *gone = thing->handle;
     gone->thing = NULL;
     lua_rawgetp(binding->lua, LUA_REGISTRYINDEX, &handles_key);
@@ -107,7 +108,7 @@ static void forget_handle(void *context, gmd_thing *thing)
     lua_pop(binding->lua, 1);
 }
 
-static handle *new_handle(lua_State *lua, gmd_thing *thing, bool is_hold)
+static handle *new_handle(lua_State *lua, struct thing *thing, bool is_hold)
 {
     handle *fresh = lua_newuserdatauv(lua, sizeof *fresh, 1);
     *fresh = (handle){thing, thing->class->name, is_hold};
@@ -115,7 +116,7 @@ static handle *new_handle(lua_State *lua, gmd_thing *thing, bool is_hold)
     return fresh;
 }
 
-void gmd_push_handle(lua_State *lua, gmd_thing *thing)
+void push_handle(lua_State *lua, struct thing *thing)
 {
     luaL_checkstack(lua, 4, NULL);
     lua_rawgetp(lua, LUA_REGISTRYINDEX, &handles_key);
@@ -130,18 +131,18 @@ void gmd_push_handle(lua_State *lua, gmd_thing *thing)
     lua_remove(lua, -2);
 }
 
-int gmd_push_result(lua_State *lua, gmd_thing *thing)
+int push_result(lua_State *lua, struct thing *thing)
 {
     if (!thing) {
         lua_pushnil(lua);
         return 1;
     }
-    add_temporary(gmd_binding_of(lua), thing, call_depth(lua));
-    gmd_push_handle(lua, thing);
+    add_temporary(binding_of(lua), thing, call_depth(lua));
+    push_handle(lua, thing);
     return 1;
 }
 
-gmd_thing *gmd_thing_at(lua_State *lua, int index)
+struct thing *thing_at(lua_State *lua, int index)
 {
     handle *found = handle_at(lua, index);
     if (found && !found->thing) {
@@ -153,9 +154,9 @@ gmd_thing *gmd_thing_at(lua_State *lua, int index)
     return found ? found->thing : NULL;
 }
 
-gmd_thing *gmd_check_thing(lua_State *lua, int index, const gmd_thing_class *class)
+struct thing *check_thing(lua_State *lua, int index, const struct thing_class *class)
 {
-    gmd_thing *thing = gmd_thing_at(lua, index);
+    struct thing *thing = thing_at(lua, index);
     if (!thing || thing->class != class) {
         const char *found = thing ? thing->class->name : luaL_typename(lua, index);
         luaL_error(lua, "%s expected, got %s", class->name, found);
@@ -163,23 +164,23 @@ gmd_thing *gmd_check_thing(lua_State *lua, int index, const gmd_thing_class *cla
     return thing;
 }
 
-int gmd_lua_hold(lua_State *lua)
+int binding_hold(lua_State *lua)
 {
-    gmd_thing *thing = gmd_thing_at(lua, 1);
+    struct thing *thing = thing_at(lua, 1);
     luaL_argcheck(lua, thing, 1, "nothing to hold: a value of the engine expected");
-    add_temporary(gmd_binding_of(lua), gmd_thing_keep(thing), GMD_HELD);
+    add_temporary(binding_of(lua), thing_keep(thing), HELD_UNTIL_CLOSED);
     new_handle(lua, thing, true);
     return 1;
 }
 
 static int close_hold(lua_State *lua)
 {
-    gmd_binding *binding = gmd_binding_of(lua);
+    struct binding *binding = binding_of(lua);
     handle *held = handle_at(lua, 1);
-    gmd_thing *thing = held && held->is_hold ? held->thing : NULL;
+    struct thing *thing = held && held->is_hold ? held->thing : NULL;
     for (size_t i = binding->count; thing && i-- > 0;) {
-        gmd_temporary *each = &binding->temporaries[i];
-        if (each->thing == thing && each->depth == GMD_HELD) {
+        struct temporary *each = &binding->temporaries[i];
+        if (each->thing == thing && each->depth == HELD_UNTIL_CLOSED) {
             held->thing = NULL;
             remove_temporary(binding, i);
             break;
@@ -194,10 +195,10 @@ static int describe(lua_State *lua)
     char text[128];
     if (!found || !found->thing) {
         lua_pushliteral(lua, "(gone)");
-    } else if (found->thing->class == &gmd_tensor_class) {
-        gmd_tensor *tensor = (gmd_tensor *)found->thing;
-        lua_pushfstring(lua, "tensor %s %s", gmd_shape_text(&tensor->shape, text),
-                        gmd_dtype_name(tensor->dtype));
+    } else if (found->thing->class == &tensor_class) {
+        struct tensor *tensor = (struct tensor *)found->thing;
+        lua_pushfstring(lua, "tensor %s %s", shape_text(&tensor->shape, text),
+                        dtype_name(tensor->dtype));
     } else {
         lua_pushstring(lua, found->class_name);
     }
@@ -206,11 +207,11 @@ static int describe(lua_State *lua)
 
 /* --- calls ------------------------------------------------------------------------------- */
 
-/* A temporary dies when the call that it was passed to returns, as those of a Python expression do;
- * also one in a table: nn.Sequential { a(), b() }. */
+/* A temporary is dropped when the call that it was passed to returns, as in Python; this includes
+ * items of a table: nn.Sequential { a(), b() }. */
 static void consume_arguments(lua_State *lua, int arguments, size_t limit)
 {
-    gmd_binding *binding = gmd_binding_of(lua);
+    struct binding *binding = binding_of(lua);
     for (int i = 1; i <= arguments && limit > 0; i++) {
         handle *found = handle_at(lua, i);
         if (found && found->thing && !found->is_hold) {
@@ -233,51 +234,51 @@ static void consume_arguments(lua_State *lua, int arguments, size_t limit)
     }
 }
 
-void gmd_raise_failure(lua_State *lua)
+void raise_failure(lua_State *lua)
 {
-    gmd_binding *binding = gmd_binding_of(lua);
-    gmd_engine *engine = binding->engine;
+    struct binding *binding = binding_of(lua);
+    struct engine *engine = binding->engine;
     gmd_error error = engine->error;
     switch (engine->state) {
-    case GMD_RUNNING:
+    case ENGINE_RUNNING:
         return;
-    case GMD_WAS_ENDED:
-        gmd_raise_fatal(lua, "the run was ended");
+    case ENGINE_WAS_ENDED:
+        raise_fatal(lua, "the run was ended");
         return;
-    case GMD_RAN_OUT:
+    case ENGINE_RAN_OUT:
         binding->ran_out = true;
         luaL_where(lua, 1);
         snprintf(binding->message, sizeof binding->message,
                  "%sout of memory: %llu bytes were asked for", lua_tostring(lua, -1),
                  (unsigned long long)engine->refused_bytes);
-        gmd_engine_clear(engine);
+        engine_clear(engine);
         lua_pushstring(lua, binding->message);
         lua_error(lua);
         return;
-    case GMD_MISUSED:
-        gmd_engine_clear(engine);
+    case ENGINE_MISUSED:
+        engine_clear(engine);
         luaL_error(lua, "%s", error.text);
     }
 }
 
-int gmd_raise_fatal(lua_State *lua, const char *message)
+int raise_fatal(lua_State *lua, const char *message)
 {
-    gmd_binding_of(lua)->fatal = true;
+    binding_of(lua)->fatal = true;
     return luaL_error(lua, "%s", message);
 }
 
-int gmd_lua_call_block(lua_State *lua, int index)
+int binding_call_block(lua_State *lua, int index)
 {
     luaL_checktype(lua, index, LUA_TFUNCTION);
     lua_pushvalue(lua, index);
     return lua_pcall(lua, 0, 0, 0);
 }
 
-/* Before a statement's own call: what is not passed to it is left over from the statement before.
- */
+/* Before the call of a statement: temporaries that are not passed to it are left from the statement
+ * before. */
 static void end_previous(lua_State *lua, int arguments)
 {
-    gmd_binding *binding = gmd_binding_of(lua);
+    struct binding *binding = binding_of(lua);
     end_statement(binding);
     for (int i = 1; i <= arguments; i++) {
         handle *found = handle_at(lua, i);
@@ -291,35 +292,35 @@ static void end_previous(lua_State *lua, int arguments)
 /* Every function of the engine is called through here. */
 static int call(lua_State *lua)
 {
-    const gmd_function *function = lua_touserdata(lua, lua_upvalueindex(1));
-    gmd_binding *binding = gmd_binding_of(lua);
+    const struct script_function *function = lua_touserdata(lua, lua_upvalueindex(1));
+    struct binding *binding = binding_of(lua);
     int arguments = lua_gettop(lua);
-    binding->instructions += GMD_CALL_COST;
+    binding->instructions += CALL_COST;
     settle(binding);
-    if (function->kind == GMD_STATEMENT) {
+    if (function->kind == FUNCTION_STATEMENT) {
         end_previous(lua, arguments);
     }
     size_t before = binding->count;
     int results = function->call(lua);
-    if (function->kind != GMD_QUERY) {
+    if (function->kind != FUNCTION_QUERY) {
         consume_arguments(lua, arguments, before);
     }
-    if (function->kind == GMD_STATEMENT) {
+    if (function->kind == FUNCTION_STATEMENT) {
         end_statement(binding);
         settle(binding);
     }
-    gmd_collector_poll(binding->engine);
-    gmd_raise_failure(lua);
+    collector_poll(binding->engine);
+    raise_failure(lua);
     return results;
 }
 
-static void push_function(lua_State *lua, const gmd_function *function)
+static void push_function(lua_State *lua, const struct script_function *function)
 {
     lua_pushlightuserdata(lua, (void *)(uintptr_t)function);
     lua_pushcclosure(lua, call, 1);
 }
 
-void gmd_binding_functions(lua_State *lua, const gmd_function *functions)
+void binding_functions(lua_State *lua, const struct script_function *functions)
 {
     for (; functions->name; functions++) {
         push_function(lua, functions);
@@ -329,8 +330,8 @@ void gmd_binding_functions(lua_State *lua, const gmd_function *functions)
 
 /* --- variables --------------------------------------------------------------------------- */
 
-/* What a global holds has one reference for the binding. */
-static gmd_thing *bound_thing(lua_State *lua, int globals, int name)
+/* A global holds one reference, which the binding counts. NULL: this one holds no thing. */
+static struct thing *bound_thing(lua_State *lua, int globals, int name)
 {
     lua_pushvalue(lua, name);
     lua_rawget(lua, globals);
@@ -353,10 +354,10 @@ static void note_order(lua_State *lua, int name)
     lua_pop(lua, 2);
 }
 
-/* name = value: the new value is there already; then the old one loses its reference. */
+/* name = value: the old value loses its reference when the new one exists already. */
 static int bind(lua_State *lua)
 {
-    gmd_binding *binding = gmd_binding_of(lua);
+    struct binding *binding = binding_of(lua);
     if (lua_type(lua, 2) != LUA_TSTRING) {
         return luaL_error(lua, "a variable's name expected");
     }
@@ -369,43 +370,43 @@ static int bind(lua_State *lua)
     }
     lua_settop(lua, 3);
     lua_rawgetp(lua, LUA_REGISTRYINDEX, &globals_key);
-    gmd_thing *old = bound_thing(lua, 4, 2), *value = gmd_thing_at(lua, 3);
+    struct thing *old = bound_thing(lua, 4, 2), *value = thing_at(lua, 3);
     if (value) {
         note_order(lua, 2);
-        gmd_push_handle(lua, value); /* a hold is bound as what it holds */
+        push_handle(lua, value); /* a hold is bound as what it holds */
         lua_replace(lua, 3);
     }
     lua_pushvalue(lua, 2);
     lua_pushvalue(lua, 3);
     lua_rawset(lua, 4);
-    gmd_thing_keep(value);
+    thing_keep(value);
     if (value) {
         consume(binding, value, binding->count);
     }
-    gmd_thing_drop(binding->engine, old);
+    thing_drop(binding->engine, old);
     end_statement(binding);
-    gmd_raise_failure(lua);
+    raise_failure(lua);
     return 0;
 }
 
 /* object.name = value is a binding, too. */
 static int set_index(lua_State *lua)
 {
-    gmd_binding *binding = gmd_binding_of(lua);
+    struct binding *binding = binding_of(lua);
     binding->library->set_index(lua);
-    gmd_thing *value = gmd_thing_at(lua, 3);
+    struct thing *value = thing_at(lua, 3);
     if (value) {
         consume(binding, value, binding->count);
     }
     end_statement(binding);
-    gmd_raise_failure(lua);
+    raise_failure(lua);
     return 0;
 }
 
-/* handle.name: a method, or whatever the class makes of it. */
+/* handle.name: a method, or what the library's index function makes of it. */
 static int get_index(lua_State *lua)
 {
-    gmd_thing *thing = gmd_thing_at(lua, 1);
+    struct thing *thing = thing_at(lua, 1);
     if (!thing) {
         return luaL_error(lua, "a value of the engine expected");
     }
@@ -420,8 +421,8 @@ static int get_index(lua_State *lua)
         }
         lua_settop(lua, 2);
     }
-    settle(gmd_binding_of(lua));
-    return gmd_binding_of(lua)->library->index(lua);
+    settle(binding_of(lua));
+    return binding_of(lua)->library->index(lua);
 }
 
 /* --- setting up -------------------------------------------------------------------------- */
@@ -434,9 +435,9 @@ static void add_raw(lua_State *lua, const char *name, lua_CFunction function)
 
 static void no_host_memory(void *context)
 {
-    gmd_binding *binding = context;
+    struct binding *binding = context;
     binding->no_memory = true;
-    gmd_raise_fatal(binding->lua, "the workload keeps more than the engine's host memory allows");
+    raise_fatal(binding->lua, "the workload keeps more than the engine's host memory allows");
 }
 
 static void new_registry_table(lua_State *lua, const void *key)
@@ -445,7 +446,7 @@ static void new_registry_table(lua_State *lua, const void *key)
     lua_rawsetp(lua, LUA_REGISTRYINDEX, key);
 }
 
-uint32_t gmd_line_running(lua_State *lua)
+uint32_t binding_line(lua_State *lua)
 {
     lua_Debug frame;
     for (int level = 0; lua_getstack(lua, level, &frame); level++) {
@@ -459,11 +460,11 @@ uint32_t gmd_line_running(lua_State *lua)
 
 static uint32_t running_line(void *context)
 {
-    return gmd_line_running(((const gmd_binding *)context)->lua);
+    return binding_line(((const struct binding *)context)->lua);
 }
 
-/* The table of methods by class, into the registry. */
-static void prepare_methods(lua_State *lua, const gmd_class_methods *each)
+/* Puts the table of methods by class into the registry. */
+static void prepare_methods(lua_State *lua, const struct class_methods *each)
 {
     lua_newtable(lua);
     for (; each->class; each++) {
@@ -473,13 +474,13 @@ static void prepare_methods(lua_State *lua, const gmd_class_methods *each)
             lua_pushvalue(lua, -1);
             lua_rawsetp(lua, -3, each->class);
         }
-        gmd_binding_functions(lua, each->methods);
+        binding_functions(lua, each->methods);
         lua_pop(lua, 1);
     }
     lua_rawsetp(lua, LUA_REGISTRYINDEX, &methods_key);
 }
 
-void gmd_binding_prepare(gmd_binding *binding, const gmd_library *library)
+void binding_prepare(struct binding *binding, const struct script_library *library)
 {
     lua_State *lua = binding->lua;
     binding->library = library;
@@ -487,20 +488,20 @@ void gmd_binding_prepare(gmd_binding *binding, const gmd_library *library)
     new_registry_table(lua, &globals_key);
     new_registry_table(lua, &order_key);
     luaL_newmetatable(lua, HANDLE_TYPE);
-    gmd_binding_functions(lua, library->operators);
+    binding_functions(lua, library->operators);
     add_raw(lua, "__index", get_index);
     add_raw(lua, "__newindex", set_index);
     add_raw(lua, "__tostring", describe);
     add_raw(lua, "__close", close_hold);
     lua_pop(lua, 1);
     prepare_methods(lua, library->classes);
-    binding->engine->hooks = (gmd_engine_hooks){.context = binding,
-                                                .no_memory = no_host_memory,
-                                                .gone = forget_handle,
-                                                .line = running_line};
+    binding->engine->hooks = (struct engine_hooks){.context = binding,
+                                                   .no_memory = no_host_memory,
+                                                   .gone = forget_handle,
+                                                   .line = running_line};
 }
 
-void gmd_binding_environment(gmd_binding *binding)
+void binding_environment(struct binding *binding)
 {
     lua_State *lua = binding->lua;
     int base = lua_gettop(lua);
@@ -521,10 +522,10 @@ void gmd_binding_environment(gmd_binding *binding)
     lua_settop(lua, base);
 }
 
-void gmd_binding_roots(gmd_binding *binding,
-                       void (*visit)(void *context, const char *name, bool is_hold,
-                                     gmd_thing *thing),
-                       void *context)
+void binding_roots(struct binding *binding,
+                   void (*visit)(void *context, const char *name, bool is_hold,
+                                 struct thing *thing),
+                   void *context)
 {
     lua_State *lua = binding->lua;
     int top = lua_gettop(lua);
@@ -536,7 +537,7 @@ void gmd_binding_roots(gmd_binding *binding,
     lua_Integer names = lua_istable(lua, -1) ? (lua_Integer)lua_rawlen(lua, -1) : 0;
     for (lua_Integer i = 1; i <= names; i++) {
         lua_rawgeti(lua, top + 2, i);
-        gmd_thing *thing = bound_thing(lua, top + 1, top + 3);
+        struct thing *thing = bound_thing(lua, top + 1, top + 3);
         if (thing) {
             visit(context, lua_tostring(lua, top + 3), false, thing);
         }
@@ -544,12 +545,12 @@ void gmd_binding_roots(gmd_binding *binding,
     }
     lua_settop(lua, top);
     for (size_t i = 0; i < binding->count; i++) {
-        visit(context, NULL, binding->temporaries[i].depth == GMD_HELD,
+        visit(context, NULL, binding->temporaries[i].depth == HELD_UNTIL_CLOSED,
               binding->temporaries[i].thing);
     }
 }
 
-void gmd_binding_release(gmd_binding *binding)
+void binding_release(struct binding *binding)
 {
     lua_State *lua = binding->lua;
     while (binding->count > 0) {
@@ -561,10 +562,10 @@ void gmd_binding_release(gmd_binding *binding)
     lua_Integer names = (lua_Integer)lua_rawlen(lua, 2);
     for (lua_Integer i = 1; i <= names; i++) {
         lua_rawgeti(lua, 2, i);
-        gmd_thing *thing = bound_thing(lua, 1, 3);
+        struct thing *thing = bound_thing(lua, 1, 3);
         lua_pushnil(lua);
         lua_rawset(lua, 1);
-        gmd_thing_drop(binding->engine, thing);
+        thing_drop(binding->engine, thing);
     }
     lua_settop(lua, 0);
 }

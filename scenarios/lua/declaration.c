@@ -20,21 +20,22 @@ static char *copy(const char *text)
     return strdup(text ? text : "");
 }
 
-gmd_declared *gmd_scenario_declare(gmd_scenario *scenario, const char *key, const char *text,
-                                   const char *help, gmd_param_type type)
+struct declared_param *script_declare_param(gmd_scenario *scenario, const char *key,
+                                            const char *text, const char *help,
+                                            enum param_type type)
 {
-    gmd_declared *larger =
+    struct declared_param *larger =
         realloc(scenario->params, (scenario->param_count + 1) * sizeof *scenario->params);
     if (!larger) {
         return NULL;
     }
     scenario->params = larger;
-    gmd_declared *added = &larger[scenario->param_count++];
-    *added = (gmd_declared){copy(key), copy(text), copy(help), type, 0, MOST_BY_DEFAULT};
+    struct declared_param *added = &larger[scenario->param_count++];
+    *added = (struct declared_param){copy(key), copy(text), copy(help), type, 0, MOST_BY_DEFAULT};
     return added->key && added->text && added->help ? added : NULL;
 }
 
-const gmd_declared *gmd_scenario_find(const gmd_scenario *scenario, const char *key)
+const struct declared_param *script_find_param(const gmd_scenario *scenario, const char *key)
 {
     for (size_t i = 0; i < scenario->param_count; i++) {
         if (strcmp(scenario->params[i].key, key) == 0) {
@@ -46,23 +47,25 @@ const gmd_declared *gmd_scenario_find(const gmd_scenario *scenario, const char *
 
 /* --- reading it -------------------------------------------------------------------------- */
 
-static gmd_param_type type_of_default(lua_State *lua, int index, const char *key)
+static enum param_type type_of_default(lua_State *lua, int index, const char *key)
 {
     switch (lua_type(lua, index)) {
     case LUA_TBOOLEAN:
-        return GMD_BOOLEAN;
+        return PARAM_BOOLEAN;
     case LUA_TNUMBER:
-        return lua_isinteger(lua, index) ? GMD_INTEGER : GMD_NUMBER;
+        return lua_isinteger(lua, index) ? PARAM_INTEGER : PARAM_NUMBER;
     case LUA_TSTRING:
-        return GMD_TEXT;
+        return PARAM_TEXT;
     default:
         luaL_error(lua, "parameter '%s': the default is true, false, a number or a string", key);
-        return GMD_TEXT;
+        return PARAM_TEXT;
     }
 }
 
-/* Where the script states no limit, a whole number is that of the engine, any other has none. */
-static double limit(lua_State *lua, const char *name, const gmd_declared *param, double absent)
+/* A limit that the script does not state is the engine's for whole numbers; other numbers have
+ * none. */
+static double limit(lua_State *lua, const char *name, const struct declared_param *param,
+                    double absent)
 {
     if (lua_getfield(lua, -1, name) == LUA_TNIL) {
         lua_pop(lua, 1);
@@ -70,35 +73,37 @@ static double limit(lua_State *lua, const char *name, const gmd_declared *param,
     }
     double value = lua_tonumber(lua, -1);
     bool is_finite = lua_type(lua, -1) == LUA_TNUMBER && value - value == 0;
-    bool is_good = param->type == GMD_INTEGER ? is_finite && value == floor(value)
-                                              : is_finite && param->type == GMD_NUMBER;
+    bool is_good = param->type == PARAM_INTEGER ? is_finite && value == floor(value)
+                                                : is_finite && param->type == PARAM_NUMBER;
     if (!is_good) {
-        luaL_error(lua, "parameter '%s': %s does not go with its type", param->key, name);
+        luaL_error(lua, "parameter '%s': %s does not fit its type", param->key, name);
     }
     lua_pop(lua, 1);
     return value;
 }
 
-/* A parameter is a variable of the script. It may hide what the engine has under the name. */
+/* A parameter becomes a variable of the script. It may hide a function of the engine with its name.
+ */
 static void check_name(lua_State *lua, const gmd_scenario *scenario, const char *key)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    if (!key || gmd_scenario_find(scenario, key)) {
+    if (!key || script_find_param(scenario, key)) {
         luaL_error(lua, "a parameter needs a name of its own: { name, default, help }");
     }
     if (!*key || !strchr(letters, *key) || key[strspn(key, others)]) {
-        luaL_error(lua, "parameter '%s': its name is no name of a variable", key);
+        luaL_error(lua, "parameter '%s': it is not a valid variable name", key);
     }
     if (strcmp(key, "max_instructions") == 0) {
         luaL_error(lua, "every scenario has the parameter max_instructions already");
     }
 }
 
-static void check_default(lua_State *lua, const gmd_scenario *scenario, const gmd_declared *param)
+static void check_default(lua_State *lua, const gmd_scenario *scenario,
+                          const struct declared_param *param)
 {
     gmd_error error = {.text = ""};
-    if (!gmd_param_push(lua, scenario, param, param->text, &error)) {
+    if (!script_push_param(lua, scenario, param, param->text, &error)) {
         luaL_error(lua, "%s", error.text);
     }
     lua_pop(lua, 1);
@@ -109,21 +114,21 @@ static void read_param(lua_State *lua, gmd_scenario *scenario)
 {
     luaL_argexpected(lua, lua_istable(lua, -1), 1, "{ name, default, help } for each parameter");
     int entry = lua_gettop(lua);
-    gmd_known_fields(lua, entry, "least most");
+    check_fields(lua, entry, "least most");
     lua_rawgeti(lua, entry, 1);
     lua_rawgeti(lua, entry, 3);
     lua_rawgeti(lua, entry, 2);
     const char *key = lua_tostring(lua, entry + 1), *help = lua_tostring(lua, entry + 2);
     check_name(lua, scenario, key);
-    gmd_param_type type = type_of_default(lua, entry + 3, key);
+    enum param_type type = type_of_default(lua, entry + 3, key);
     const char *text = luaL_tolstring(lua, entry + 3, NULL);
-    gmd_declared *added = gmd_scenario_declare(scenario, key, text, help, type);
+    struct declared_param *added = script_declare_param(scenario, key, text, help, type);
     if (!added) {
         luaL_error(lua, "no memory");
         return;
     }
     lua_settop(lua, entry);
-    bool is_whole = type == GMD_INTEGER;
+    bool is_whole = type == PARAM_INTEGER;
     added->least = limit(lua, "least", added, is_whole ? 0 : -HUGE_VAL);
     added->most = limit(lua, "most", added, is_whole ? MOST_BY_DEFAULT : HUGE_VAL);
     check_default(lua, scenario, added);
@@ -152,7 +157,7 @@ static void read_tags(lua_State *lua, gmd_scenario *scenario)
     }
     luaL_argexpected(lua, lua_istable(lua, -1), 1, "tags = { \"...\", ... }");
     lua_Unsigned count = lua_rawlen(lua, -1);
-    luaL_argcheck(lua, count <= GMD_TAGS_MAX, 1, "too many tags");
+    luaL_argcheck(lua, count <= SCRIPT_TAGS_MAX, 1, "too many tags");
     for (lua_Unsigned i = 1; i <= count; i++) {
         lua_rawgeti(lua, -1, (lua_Integer)i);
         const char *tag = lua_type(lua, -1) == LUA_TSTRING ? lua_tostring(lua, -1) : NULL;
@@ -168,16 +173,16 @@ static void read_tags(lua_State *lua, gmd_scenario *scenario)
     lua_pop(lua, 1);
 }
 
-/* scenario { name =, summary =, tags = { ... }, params = { ... } }: takes it in and ends the script
- * here. */
+/* scenario { name =, summary =, tags = { ... }, params = { ... } }: stores the declaration and ends
+ * the script here. */
 static int declare(lua_State *lua)
 {
     gmd_scenario *scenario = lua_touserdata(lua, lua_upvalueindex(1));
     luaL_checktype(lua, 1, LUA_TTABLE);
     if (scenario->name) {
-        return luaL_error(lua, "scenario { } twice");
+        return luaL_error(lua, "scenario { } is called twice");
     }
-    gmd_known_fields(lua, 1, "name summary tags params");
+    check_fields(lua, 1, "name summary tags params");
     scenario->summary = copy(text_field(lua, "summary"));
     const char *name = text_field(lua, "name");
     read_tags(lua, scenario);
@@ -192,24 +197,24 @@ static int declare(lua_State *lua)
             lua_settop(lua, params);
         }
     }
-    gmd_declared *budget =
-        gmd_scenario_declare(scenario, "max_instructions", DEFAULT_BUDGET,
-                             "steps of the script after which it is stopped", GMD_INTEGER);
+    struct declared_param *budget =
+        script_declare_param(scenario, "max_instructions", DEFAULT_BUDGET,
+                             "steps of the script after which it is stopped", PARAM_INTEGER);
     if (budget) {
         budget->least = 1;
     }
     scenario->name = copy(name);
-    gmd_binding_of(lua)->fatal = true; /* not to be caught: the rest of the script is for later */
+    binding_of(lua)->fatal = true; /* the script must not catch it: the rest of it runs later */
     return lua_error(lua);
 }
 
 static int run_head(lua_State *lua)
 {
     gmd_scenario *scenario = lua_touserdata(lua, 1);
-    if (gmd_sandbox_load(lua, scenario->source, scenario->length, scenario->chunk) != LUA_OK) {
+    if (sandbox_load(lua, scenario->source, scenario->length, scenario->chunk) != LUA_OK) {
         return lua_error(lua);
     }
-    gmd_sandbox_functions(lua);
+    sandbox_functions(lua);
     lua_pushlightuserdata(lua, scenario);
     lua_pushcclosure(lua, declare, 1);
     lua_setfield(lua, -2, "scenario");
@@ -218,14 +223,14 @@ static int run_head(lua_State *lua)
     return 0;
 }
 
-gmd_status gmd_scenario_read_declaration(gmd_scenario *scenario, gmd_error *error)
+gmd_status script_read_declaration(gmd_scenario *scenario, gmd_error *error)
 {
-    gmd_binding binding = {.budget = DECLARATION_BUDGET};
-    lua_State *lua = gmd_sandbox_open(&binding);
+    struct binding binding = {.budget = DECLARATION_BUDGET};
+    lua_State *lua = sandbox_open(&binding);
     if (!lua) {
         return gmd_fail(error, GMD_NO_MEMORY, "%s: no memory for Lua", scenario->chunk + 1);
     }
-    lua_pushcfunction(lua, gmd_sandbox_place_error);
+    lua_pushcfunction(lua, sandbox_place_error);
     lua_pushcfunction(lua, run_head);
     lua_pushlightuserdata(lua, scenario);
     int result = lua_pcall(lua, 1, 0, -3);
@@ -240,7 +245,8 @@ gmd_status gmd_scenario_read_declaration(gmd_scenario *scenario, gmd_error *erro
                               file);
         } else {
             status = gmd_fail(error, GMD_BAD_INPUT, "%s", message);
-            if (!strstr(message, file)) { /* Lua's own words about bytecode, or want of memory */
+            /* Messages of Lua about bytecode or lack of memory name no file. */
+            if (!strstr(message, file)) {
                 gmd_error_prefix(error, file);
             }
         }
@@ -258,7 +264,7 @@ static bool push_boolean(lua_State *lua, const char *value)
     return is_true || strcmp(value, "false") == 0;
 }
 
-static bool push_integer(lua_State *lua, const gmd_declared *param, const char *value)
+static bool push_integer(lua_State *lua, const struct declared_param *param, const char *value)
 {
     uint64_t number = 0;
     bool is_negative = value[0] == '-';
@@ -270,7 +276,7 @@ static bool push_integer(lua_State *lua, const gmd_declared *param, const char *
     return (double)whole >= param->least && (double)whole <= param->most;
 }
 
-static bool push_number(lua_State *lua, const gmd_declared *param, const char *value)
+static bool push_number(lua_State *lua, const struct declared_param *param, const char *value)
 {
     char *end;
     errno = 0;
@@ -280,7 +286,7 @@ static bool push_number(lua_State *lua, const gmd_declared *param, const char *v
            && number >= param->least && number <= param->most;
 }
 
-static void describe_range(const gmd_declared *param, char *text, size_t size)
+static void describe_range(const struct declared_param *param, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "a number");
     if (param->least > -HUGE_VAL) {
@@ -291,25 +297,25 @@ static void describe_range(const gmd_declared *param, char *text, size_t size)
     }
 }
 
-bool gmd_param_push(lua_State *lua, const gmd_scenario *scenario, const gmd_declared *param,
-                    const char *value, gmd_error *error)
+bool script_push_param(lua_State *lua, const gmd_scenario *scenario,
+                       const struct declared_param *param, const char *value, gmd_error *error)
 {
     char expected[128] = "true or false";
     bool is_good = true;
     switch (param->type) {
-    case GMD_BOOLEAN:
+    case PARAM_BOOLEAN:
         is_good = push_boolean(lua, value);
         break;
-    case GMD_INTEGER:
+    case PARAM_INTEGER:
         is_good = push_integer(lua, param, value);
         snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f", param->least,
                  param->most);
         break;
-    case GMD_NUMBER:
+    case PARAM_NUMBER:
         is_good = push_number(lua, param, value);
         describe_range(param, expected, sizeof expected);
         break;
-    case GMD_TEXT:
+    case PARAM_TEXT:
         lua_pushstring(lua, value);
     }
     if (!is_good) {

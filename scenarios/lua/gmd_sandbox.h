@@ -5,25 +5,28 @@
 
 #include "gmd_lua_binding.h"
 
-/* A state whose extra space holds `binding`, which is borrowed and whose `budget` is enforced.
- * NULL: no memory. */
-lua_State *gmd_sandbox_open(gmd_binding *binding);
+/* Opens a state that enforces the budget of `binding`, which is borrowed and stored in the state's
+ * extra space. NULL: no memory. */
+lua_State *sandbox_open(struct binding *binding);
 
-/* What its hook does every GMD_HOOK_EVERY instructions, for a hook that takes its place. */
-#define GMD_HOOK_EVERY 1000
-void gmd_sandbox_count(lua_State *lua, lua_Debug *frame);
+/* The sandbox's own hook, run every SANDBOX_HOOK_EVERY instructions; a hook that replaces it calls
+ * it. */
+#define SANDBOX_HOOK_EVERY 1000
+void sandbox_count(lua_State *lua, lua_Debug *frame);
 
-/* Raises the error that the script cannot catch, where it has used up its budget. For a function of
- * the engine that does much at once; else it is looked at every thousand instructions. */
-void gmd_sandbox_check(lua_State *lua);
+/* Raises an error that the script cannot catch where it has used up its budget. For functions of
+ * the engine that do much at once; otherwise the hook checks every SANDBOX_HOOK_EVERY instructions.
+ */
+void sandbox_check(lua_State *lua);
 
-/* luaL_loadbufferx() of a script; whatever is wrong with it is told with file and line. */
-int gmd_sandbox_load(lua_State *lua, const char *source, size_t length, const char *chunk);
+/* Like luaL_loadbufferx(), for text only; an error names file and line. */
+int sandbox_load(lua_State *lua, const char *source, size_t length, const char *chunk);
 
-/* A message handler for lua_pcall(): Lua's own words, and error(text, 0), get file and line. */
-int gmd_sandbox_place_error(lua_State *lua);
+/* A message handler for lua_pcall(): adds file and line to messages without them, such as Lua's own
+ * and those of error(text, 0). */
+int sandbox_place_error(lua_State *lua);
 
 /* Leaves a table with the functions that every script may use at the top of the stack. */
-void gmd_sandbox_functions(lua_State *lua);
+void sandbox_functions(lua_State *lua);
 
 #endif

@@ -36,8 +36,8 @@ typedef struct gmd_scenario_param {
 bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scenario_param *param);
 bool gmd_scenario_declares(const gmd_scenario *scenario, const char *key);
 
-/* Whether gmd_scenario_run() would take the parameters: GMD_BAD_INPUT names the first that it would
- * not. */
+/* Checks the parameters as gmd_scenario_run() does: GMD_BAD_INPUT names the first that is refused.
+ */
 gmd_status gmd_scenario_check(gmd_scenario *scenario, const gmd_param *params, size_t param_count,
                               gmd_error *error);
 
@@ -49,8 +49,8 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error);
 
-/* Whether print() does nothing in the runs that follow: those that only repeat one, and where the
- * user wants to read nothing. */
+/* Silences print() in later runs: in those that only repeat one, and where the user wants no
+ * output. */
 void gmd_scenario_mute(gmd_scenario *scenario, bool is_muted);
 
 /* Calls `visit` with the name of each scenario in `directory`, sorted. */

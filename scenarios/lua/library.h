@@ -1,21 +1,23 @@
-/* library.h - what scripts find: methods and operators by class, and functions by name. */
+/* library.h - what scripts can call: methods and operators by class, and functions by name. */
 #ifndef GMD_LIBRARY_H
 #define GMD_LIBRARY_H
 
 #include "gmd_lua_binding.h"
 
 /* All classes together (library.c). */
-extern const gmd_library script_library;
+extern const struct script_library script_library;
 /* All functions, into the table at the top of the stack (library.c). */
 void library_functions(lua_State *lua);
 
 /* --- the parts, each in the file of its name --------------------------------------------- */
-extern const gmd_function tensor_methods[], module_methods[], optimizer_methods[], list_methods[];
-extern const gmd_function script_operators[];
+extern const struct script_function tensor_methods[], module_methods[], optimizer_methods[],
+    list_methods[];
+extern const struct script_function script_operators[];
 int script_index(lua_State *lua);
-int script_set_index(lua_State *lua);          /* methods.c */
-extern const gmd_function tensor_operations[]; /* more methods of tensors (operations.c) */
-extern const gmd_function stream_methods[];    /* streams.c */
+int script_set_index(lua_State *lua); /* methods.c */
+extern const struct script_function
+    tensor_operations[];                              /* more methods of tensors (operations.c) */
+extern const struct script_function stream_methods[]; /* streams.c */
 
 void engine_functions(lua_State *lua); /* functions.c; into the table at the top, as those below */
 void run_functions(lua_State *lua);    /* run_functions.c */

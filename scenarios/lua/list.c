@@ -69,7 +69,7 @@ static gmd_status unknown(const char *name, const char *directory, gmd_error *er
                     list.length ? list.text : "none");
 }
 
-/* The whole file; NULL with a message otherwise. Not following the size alone: it may change. */
+/* Returns the whole file, or NULL with a message. The size may change while the file is read. */
 static char *read_source(const char *path, size_t *length, gmd_error *error)
 {
     int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -119,8 +119,7 @@ static gmd_status open_file(gmd_scenario **scenario, const char *path, const cha
     }
     name_chunk(opened, shown);
     opened->source = read_source(path, &opened->length, error);
-    gmd_status status =
-        opened->source ? gmd_scenario_read_declaration(opened, error) : GMD_BAD_INPUT;
+    gmd_status status = opened->source ? script_read_declaration(opened, error) : GMD_BAD_INPUT;
     if (status != GMD_OK) {
         gmd_scenario_close(opened);
         return status;
@@ -201,7 +200,7 @@ bool gmd_scenario_param_at(const gmd_scenario *scenario, size_t index, gmd_scena
     if (index >= scenario->param_count) {
         return false;
     }
-    const gmd_declared *declared = &scenario->params[index];
+    const struct declared_param *declared = &scenario->params[index];
     *param = (gmd_scenario_param){declared->key, declared->text, declared->help};
     return true;
 }

@@ -16,12 +16,12 @@ typedef struct job {
     const gmd_scenario *scenario;
     const gmd_param *params;
     size_t param_count;
-    gmd_binding *binding;
+    struct binding *binding;
     gmd_error *error;
     bool bad_param;
 } job;
 
-static const char *value_of(const job *run, const gmd_declared *param)
+static const char *value_of(const job *run, const struct declared_param *param)
 {
     const char *value = param->text;
     for (size_t i = 0; i < run->param_count; i++) {
@@ -35,7 +35,7 @@ static const char *value_of(const job *run, const gmd_declared *param)
 static gmd_status check_names(const job *run)
 {
     for (size_t i = 0; i < run->param_count; i++) {
-        if (gmd_scenario_find(run->scenario, run->params[i].key)) {
+        if (script_find_param(run->scenario, run->params[i].key)) {
             continue;
         }
         char known[384] = "";
@@ -54,8 +54,8 @@ static gmd_status check_names(const job *run)
 static void set_params(lua_State *lua, job *run)
 {
     for (size_t i = 0; i < run->scenario->param_count; i++) {
-        const gmd_declared *param = &run->scenario->params[i];
-        if (!gmd_param_push(lua, run->scenario, param, value_of(run, param), run->error)) {
+        const struct declared_param *param = &run->scenario->params[i];
+        if (!script_push_param(lua, run->scenario, param, value_of(run, param), run->error)) {
             run->bad_param = true;
             luaL_error(lua, "bad parameter");
         }
@@ -68,7 +68,7 @@ static void set_params(lua_State *lua, job *run)
 
 static int declared_already(lua_State *lua)
 {
-    const run_watch *watch = gmd_binding_of(lua)->watch;
+    const struct run_watch *watch = binding_of(lua)->watch;
     if (watch->context) {
         watch->begin(watch->context);
     }
@@ -79,35 +79,35 @@ static int run_script(lua_State *lua)
 {
     job *run = lua_touserdata(lua, 1);
     const gmd_scenario *scenario = run->scenario;
-    gmd_binding_prepare(run->binding, &script_library);
-    if (gmd_sandbox_load(lua, scenario->source, scenario->length, scenario->chunk) != LUA_OK) {
-        return lua_error(lua); /* read well when it was opened, so this is want of memory */
+    binding_prepare(run->binding, &script_library);
+    if (sandbox_load(lua, scenario->source, scenario->length, scenario->chunk) != LUA_OK) {
+        return lua_error(lua); /* it loaded when it was opened, so this is lack of memory */
     }
-    gmd_sandbox_functions(lua);
+    sandbox_functions(lua);
     library_functions(lua);
     lua_pushcfunction(lua, declared_already);
     lua_setfield(lua, -2, "scenario");
     set_params(lua, run);
-    gmd_binding_environment(run->binding);
+    binding_environment(run->binding);
     lua_setupvalue(lua, -2, 1);
     lua_call(lua, 0, 0);
     return 0;
 }
 
-/* What Python does when the script is over: its variables go, then what only cycles kept, and at
- * last the library's own workspaces. */
-static void wind_up(gmd_binding *binding)
+/* The end of a script, as in Python: its variables are dropped, then what only cycles keep, and
+ * last the workspaces of cuBLAS. */
+static void wind_up(struct binding *binding)
 {
-    gmd_binding_release(binding);
-    gmd_collector_collect(binding->engine, GMD_GENERATIONS - 1);
-    gmd_cublas_release(binding->engine);
+    binding_release(binding);
+    collector_collect(binding->engine, COLLECTOR_GENERATIONS - 1);
+    cublas_workspace_release(binding->engine);
 }
 
 static gmd_status judge(job *run, int result, bool *out_of_memory)
 {
-    gmd_binding *binding = run->binding;
+    struct binding *binding = run->binding;
     lua_State *lua = binding->lua;
-    if (result == LUA_OK || binding->engine->state == GMD_WAS_ENDED) {
+    if (result == LUA_OK || binding->engine->state == ENGINE_WAS_ENDED) {
         return GMD_OK;
     }
     if (run->bad_param) {
@@ -130,18 +130,18 @@ static gmd_status judge(job *run, int result, bool *out_of_memory)
 
 static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)
 {
-    gmd_binding *binding = run->binding;
-    lua_pushcfunction(lua, gmd_sandbox_place_error);
+    struct binding *binding = run->binding;
+    lua_pushcfunction(lua, sandbox_place_error);
     lua_pushcfunction(lua, run_script);
     lua_pushlightuserdata(lua, run);
     int result = lua_pcall(lua, 1, 0, -3);
     gmd_status status = judge(run, result, out_of_memory);
-    /* after a failure of the host the engine was left in the middle of something */
+    /* without host memory an operation of the engine was interrupted */
     if (!binding->no_memory && binding->watch->context) {
         binding->watch->end(binding->watch->context);
     }
-    if (!binding->no_memory && binding->engine->state != GMD_WAS_ENDED) {
-        gmd_engine_clear(binding->engine);
+    if (!binding->no_memory && binding->engine->state != ENGINE_WAS_ENDED) {
+        engine_clear(binding->engine);
         wind_up(binding);
     }
     return status;
@@ -149,11 +149,11 @@ static gmd_status run_in(job *run, lua_State *lua, bool *out_of_memory)
 
 static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, bool *out_of_memory)
 {
-    gmd_binding *binding = run->binding;
-    gmd_engine_hooks no_hooks = {.context = NULL};
+    struct binding *binding = run->binding;
+    struct engine_hooks no_hooks = {.context = NULL};
     binding->engine =
-        gmd_engine_open(binding->watch->context ? binding->watch->sink : sink, &no_hooks, seed);
-    lua_State *lua = binding->engine ? gmd_sandbox_open(binding) : NULL;
+        engine_open(binding->watch->context ? binding->watch->sink : sink, &no_hooks, seed);
+    lua_State *lua = binding->engine ? sandbox_open(binding) : NULL;
     if (lua && binding->watch->context) {
         binding->watch->attach(binding->watch->context, binding);
     }
@@ -163,7 +163,7 @@ static gmd_status run_on(job *run, uint64_t seed, const gmd_sink *sink, bool *ou
     if (lua) {
         lua_close(lua);
     }
-    gmd_engine_close(binding->engine);
+    engine_close(binding->engine);
     free(binding->temporaries);
     return status;
 }
@@ -178,8 +178,8 @@ gmd_status gmd_scenario_check(gmd_scenario *scenario, const gmd_param *params, s
         status = gmd_fail(error, GMD_NO_MEMORY, "%s: no memory for Lua", scenario->name);
     }
     for (size_t i = 0; i < param_count && status == GMD_OK; i++) {
-        const gmd_declared *declared = gmd_scenario_find(scenario, params[i].key);
-        bool is_good = gmd_param_push(lua, scenario, declared, params[i].value, error);
+        const struct declared_param *declared = script_find_param(scenario, params[i].key);
+        bool is_good = script_push_param(lua, scenario, declared, params[i].value, error);
         status = is_good ? GMD_OK : GMD_BAD_INPUT;
         lua_settop(lua, 0);
     }
@@ -193,8 +193,9 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
                             uint64_t seed, const gmd_sink *sink, bool *out_of_memory,
                             gmd_error *error)
 {
-    run_watch watch = {.context = NULL};
-    gmd_binding binding = {.budget = UINT64_MAX, .is_silent = scenario->is_muted, .watch = &watch};
+    struct run_watch watch = {.context = NULL};
+    struct binding binding = {
+        .budget = UINT64_MAX, .is_silent = scenario->is_muted, .watch = &watch};
     job run = {scenario, params, param_count, &binding, error, false};
     *out_of_memory = false;
     gmd_status status = check_names(&run);
@@ -202,7 +203,7 @@ gmd_status gmd_scenario_run(gmd_scenario *scenario, const gmd_param *params, siz
         return status;
     }
     if (scenario->open_watch && !scenario->open_watch(scenario, sink, &watch)) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no memory to look inside the scenario %s",
+        return gmd_fail(error, GMD_NO_MEMORY, "no memory to inspect the scenario %s",
                         scenario->name);
     }
     status = run_on(&run, seed, sink, out_of_memory);

@@ -7,7 +7,7 @@
 
 static int ask(lua_State *lua, gmd_request request)
 {
-    gmd_ask(engine_of(lua), &request);
+    engine_request(engine_of(lua), &request);
     return 0;
 }
 
@@ -46,7 +46,7 @@ static int cuda_memory(lua_State *lua)
 /* What the script asked for, which is the same for every allocator. */
 static int cuda_requested(lua_State *lua)
 {
-    const gmd_engine *engine = engine_of(lua);
+    const struct engine *engine = engine_of(lua);
     lua_newtable(lua);
     set_figure(lua, "bytes", engine->live_bytes);
     set_figure(lua, "peak", engine->peak_bytes);
@@ -55,30 +55,30 @@ static int cuda_requested(lua_State *lua)
 
 static int cuda_reset_peaks(lua_State *lua)
 {
-    gmd_engine *engine = engine_of(lua);
+    struct engine *engine = engine_of(lua);
     engine->peak_bytes = engine->live_bytes;
-    if (engine->state != GMD_WAS_ENDED && engine->sink->reset_peaks) {
+    if (engine->state != ENGINE_WAS_ENDED && engine->sink->reset_peaks) {
         engine->sink->reset_peaks(engine->sink->context);
     }
     return 0;
 }
 
-static const gmd_function cuda_functions[] = {
-    {"empty_cache", cuda_empty_cache, GMD_STATEMENT},
-    {"synchronize", cuda_synchronize, GMD_STATEMENT},
-    {"memory", cuda_memory, GMD_STATEMENT},
-    {"requested", cuda_requested, GMD_STATEMENT},
-    {"reset_peak_memory_stats", cuda_reset_peaks, GMD_STATEMENT},
-    {NULL, NULL, GMD_CALL},
+static const struct script_function cuda_functions[] = {
+    {"empty_cache", cuda_empty_cache, FUNCTION_STATEMENT},
+    {"synchronize", cuda_synchronize, FUNCTION_STATEMENT},
+    {"memory", cuda_memory, FUNCTION_STATEMENT},
+    {"requested", cuda_requested, FUNCTION_STATEMENT},
+    {"reset_peak_memory_stats", cuda_reset_peaks, FUNCTION_STATEMENT},
+    {NULL, NULL, FUNCTION_CALL},
 };
 
 /* --- the run ----------------------------------------------------------------------------- */
 
 static int phase(lua_State *lua)
 {
-    gmd_engine *engine = engine_of(lua);
+    struct engine *engine = engine_of(lua);
     const char *label = luaL_checkstring(lua, 1);
-    if (engine->state != GMD_WAS_ENDED && engine->sink->phase) {
+    if (engine->state != ENGINE_WAS_ENDED && engine->sink->phase) {
         engine->sink->phase(engine->sink->context, label);
     }
     return 0;
@@ -86,10 +86,10 @@ static int phase(lua_State *lua)
 
 static void state_bound(lua_State *lua, const char *figure, bool is_reserved, bool leaks)
 {
-    const gmd_engine *engine = engine_of(lua);
-    double bytes = gmd_field_number(lua, 1, figure, 0);
+    const struct engine *engine = engine_of(lua);
+    double bytes = field_number(lua, 1, figure, 0);
     gmd_bound bound = {.is_reserved = is_reserved, .leaks = leaks, .bytes = (uint64_t)bytes};
-    if (bytes > 0 && engine->state != GMD_WAS_ENDED && engine->sink->bound) {
+    if (bytes > 0 && engine->state != ENGINE_WAS_ENDED && engine->sink->bound) {
         engine->sink->bound(engine->sink->context, &bound);
     }
 }
@@ -98,10 +98,10 @@ static void state_bound(lua_State *lua, const char *figure, bool is_reserved, bo
 static int bound(lua_State *lua)
 {
     luaL_checktype(lua, 1, LUA_TTABLE);
-    gmd_known_fields(lua, 1, "allocated reserved leaks");
-    bool leaks = gmd_field_boolean(lua, 1, "leaks", false);
-    double allocated = gmd_field_number(lua, 1, "allocated", 0);
-    double reserved = gmd_field_number(lua, 1, "reserved", 0);
+    check_fields(lua, 1, "allocated reserved leaks");
+    bool leaks = field_boolean(lua, 1, "leaks", false);
+    double allocated = field_number(lua, 1, "allocated", 0);
+    double reserved = field_number(lua, 1, "reserved", 0);
     const double most = (double)((uint64_t)1 << 62);
     if (!(allocated >= 0 && allocated <= most && reserved >= 0 && reserved <= most &&
           allocated + reserved > 0)) {
@@ -117,9 +117,9 @@ static int random_integer(lua_State *lua)
 {
     lua_Integer low = lua_isnoneornil(lua, 2) ? 1 : luaL_checkinteger(lua, 1);
     lua_Integer high = luaL_checkinteger(lua, lua_isnoneornil(lua, 2) ? 1 : 2);
-    luaL_argcheck(lua, low <= high, 1, "no number between these");
+    luaL_argcheck(lua, low <= high, 1, "the first number must not be above the second");
     uint64_t span = (uint64_t)high - (uint64_t)low + 1;
-    uint64_t drawn = span ? gmd_engine_random(engine_of(lua), span) : 0;
+    uint64_t drawn = span ? engine_random(engine_of(lua), span) : 0;
     uint64_t number = (uint64_t)low + drawn; /* wraps as Lua's own integers do */
     lua_pushinteger(lua, (lua_Integer)number);
     return 1;
@@ -131,23 +131,23 @@ static int choice(lua_State *lua)
     luaL_checktype(lua, 1, LUA_TTABLE);
     lua_Unsigned count = lua_rawlen(lua, 1);
     luaL_argcheck(lua, count > 0, 1, "nothing to choose from");
-    lua_rawgeti(lua, 1, (lua_Integer)gmd_engine_random(engine_of(lua), count) + 1);
+    lua_rawgeti(lua, 1, (lua_Integer)engine_random(engine_of(lua), count) + 1);
     return 1;
 }
 
-static const gmd_function functions[] = {
-    {"phase", phase, GMD_STATEMENT},
-    {"bound", bound, GMD_STATEMENT},
-    {"random", random_integer, GMD_QUERY},
-    {"choice", choice, GMD_QUERY},
-    {NULL, NULL, GMD_CALL},
+static const struct script_function functions[] = {
+    {"phase", phase, FUNCTION_STATEMENT},
+    {"bound", bound, FUNCTION_STATEMENT},
+    {"random", random_integer, FUNCTION_QUERY},
+    {"choice", choice, FUNCTION_QUERY},
+    {NULL, NULL, FUNCTION_CALL},
 };
 
 void run_functions(lua_State *lua)
 {
-    gmd_binding_functions(lua, functions);
+    binding_functions(lua, functions);
     lua_newtable(lua);
-    gmd_binding_functions(lua, cuda_functions);
+    binding_functions(lua, cuda_functions);
     stream_functions(lua);
     lua_setfield(lua, -2, "cuda");
 }

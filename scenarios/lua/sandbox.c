@@ -9,7 +9,7 @@
 
 static void *allocate(void *context, void *memory, size_t old_size, size_t new_size)
 {
-    gmd_binding *binding = context;
+    struct binding *binding = context;
     size_t old = memory ? old_size : 0;
     if (new_size == 0) {
         free(memory);
@@ -26,16 +26,16 @@ static void *allocate(void *context, void *memory, size_t old_size, size_t new_s
     return fresh;
 }
 
-/* Of the engine, in instructions. */
-static uint64_t work_of(const gmd_engine *engine)
+/* The work of the engine, in instructions. */
+static uint64_t work_of(const struct engine *engine)
 {
-    return engine ? GMD_REQUEST_COST * engine->requests + engine->collected : 0;
+    return engine ? REQUEST_COST * engine->requests + engine->collected : 0;
 }
 
-/* An endless loop ends here, also one inside pcall(). */
+/* An endless loop ends here, even inside pcall(). */
 static void check(lua_State *lua, lua_Debug *frame)
 {
-    gmd_binding *binding = gmd_binding_of(lua);
+    struct binding *binding = binding_of(lua);
     if (binding->instructions + work_of(binding->engine) > binding->budget) {
         lua_getinfo(lua, "Sl", frame);
         binding->fatal = true;
@@ -48,20 +48,20 @@ static void check(lua_State *lua, lua_Debug *frame)
 
 static void tell_place(lua_State *lua, lua_Debug *frame)
 {
-    const gmd_engine *engine = gmd_binding_of(lua)->engine;
+    const struct engine *engine = binding_of(lua)->engine;
     if (engine && engine->sink->place && lua_getinfo(lua, "Sl", frame)) {
         engine->sink->place(engine->sink->context, frame->short_src, frame->currentline);
     }
 }
 
-void gmd_sandbox_count(lua_State *lua, lua_Debug *frame)
+void sandbox_count(lua_State *lua, lua_Debug *frame)
 {
-    gmd_binding_of(lua)->instructions += GMD_HOOK_EVERY;
+    binding_of(lua)->instructions += SANDBOX_HOOK_EVERY;
     check(lua, frame);
     tell_place(lua, frame);
 }
 
-void gmd_sandbox_check(lua_State *lua)
+void sandbox_check(lua_State *lua)
 {
     lua_Debug caller;
     if (lua_getstack(lua, 1, &caller)) {
@@ -69,12 +69,12 @@ void gmd_sandbox_check(lua_State *lua)
     }
 }
 
-/* pcall(f, ...) that lets pass what a script must not catch. */
+/* pcall(f, ...) that passes on errors that a script must not catch. */
 static int protected_call(lua_State *lua)
 {
     luaL_checkany(lua, 1);
     int status = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0);
-    if (status != LUA_OK && (gmd_binding_of(lua)->fatal || status == LUA_ERRMEM)) {
+    if (status != LUA_OK && (binding_of(lua)->fatal || status == LUA_ERRMEM)) {
         return lua_error(lua);
     }
     lua_pushboolean(lua, status == LUA_OK);
@@ -100,7 +100,7 @@ static int to_string(lua_State *lua)
 static int print(lua_State *lua)
 {
     int count = lua_gettop(lua);
-    if (gmd_binding_of(lua)->is_silent) {
+    if (binding_of(lua)->is_silent) {
         return 0;
     }
     for (int i = 1; i <= count; i++) {
@@ -180,7 +180,7 @@ static void copy_library(lua_State *lua, const char *name, lua_CFunction open,
     lua_setfield(lua, -2, name);
 }
 
-/* Left out is what can be made to run for ages inside one instruction: patterns, and rep(). */
+/* Patterns and rep() are left out: one instruction of theirs can take arbitrarily long. */
 static const char *const string_names[] = {"byte",    "char", "format", "len", "lower",
                                            "reverse", "sub",  "upper",  NULL};
 static const char *const table_names[] = {"concat", "insert", "pack", "remove",
@@ -204,7 +204,7 @@ static void restrict_string_methods(lua_State *lua)
     lua_pop(lua, 1);
 }
 
-void gmd_sandbox_functions(lua_State *lua)
+void sandbox_functions(lua_State *lua)
 {
     luaL_requiref(lua, "_G", luaopen_base, 0);
     lua_newtable(lua);
@@ -254,16 +254,16 @@ static void add_place(lua_State *lua, const char *file, int line)
     }
 }
 
-int gmd_sandbox_place_error(lua_State *lua)
+int sandbox_place_error(lua_State *lua)
 {
     lua_Debug frame;
     if (lua_type(lua, 1) == LUA_TNUMBER) {
-        lua_tostring(lua, 1); /* becomes one in its place */
+        lua_tostring(lua, 1); /* converts it in place */
     }
     if (lua_type(lua, 1) != LUA_TSTRING) {
-        lua_pushliteral(lua, "the script raised an error that is no text");
-    } else if (strcmp(lua_tostring(lua, 1), gmd_binding_of(lua)->message) == 0) {
-        return 1; /* out of memory is known by its words */
+        lua_pushliteral(lua, "the script raised an error that is not a string");
+    } else if (strcmp(lua_tostring(lua, 1), binding_of(lua)->message) == 0) {
+        return 1; /* run.c compares this text with what was raised */
     }
     for (int level = 0; lua_getstack(lua, level, &frame); level++) {
         lua_getinfo(lua, "Sl", &frame);
@@ -277,7 +277,7 @@ int gmd_sandbox_place_error(lua_State *lua)
 
 typedef struct line_reader {
     const char *at, *end;
-    int lines; /* handed out */
+    int lines; /* handed out so far */
 } line_reader;
 
 static const char *next_line(lua_State *lua, void *context, size_t *size)
@@ -293,8 +293,8 @@ static const char *next_line(lua_State *lua, void *context, size_t *size)
     return line;
 }
 
-/* Line by line, as the parser does not say where it was when its own stack was full. */
-int gmd_sandbox_load(lua_State *lua, const char *source, size_t length, const char *chunk)
+/* Reads line by line, as the parser does not say where it was when its own stack overflowed. */
+int sandbox_load(lua_State *lua, const char *source, size_t length, const char *chunk)
 {
     line_reader reader = {source, source + length, 0};
     int status = lua_load(lua, next_line, &reader, chunk, "t");
@@ -304,13 +304,13 @@ int gmd_sandbox_load(lua_State *lua, const char *source, size_t length, const ch
     return status;
 }
 
-lua_State *gmd_sandbox_open(gmd_binding *binding)
+lua_State *sandbox_open(struct binding *binding)
 {
     lua_State *lua = lua_newstate(allocate, binding);
     if (lua) {
         binding->lua = lua;
-        *(gmd_binding **)lua_getextraspace(lua) = binding;
-        lua_sethook(lua, gmd_sandbox_count, LUA_MASKCOUNT, GMD_HOOK_EVERY);
+        *(struct binding **)lua_getextraspace(lua) = binding;
+        lua_sethook(lua, sandbox_count, LUA_MASKCOUNT, SANDBOX_HOOK_EVERY);
     }
     return lua;
 }

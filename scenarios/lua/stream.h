@@ -4,11 +4,11 @@
 
 #include "gmd_engine.h"
 
-typedef struct gmd_stream {
-    gmd_thing thing;
+struct stream {
+    struct thing thing;
     uint32_t number; /* 0: the default stream */
-} gmd_stream;
+};
 
-extern const gmd_thing_class gmd_stream_class;
+extern const struct thing_class stream_class;
 
 #endif

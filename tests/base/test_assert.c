@@ -29,6 +29,11 @@ static void expensive(void *value)
     GMD_ASSERT_EXPENSIVE(evaluate(*(bool *)value), "the expensive one holds");
 }
 
+static void valid(void *value)
+{
+    GMD_ASSERT_VALID(evaluate(*(bool *)value) ? NULL : "parts are sums");
+}
+
 static void expect_from_level(void (*tier)(void *), int level)
 {
     bool wrong = false;
@@ -42,6 +47,7 @@ TEST(each_tier_ends_the_process_from_its_level_on)
     expect_from_level(always, 1);
     expect_from_level(internal, 2);
     expect_from_level(expensive, 3);
+    expect_from_level(valid, 3);
 }
 
 TEST(what_holds_goes_on_silently)
@@ -50,6 +56,7 @@ TEST(what_holds_goes_on_silently)
     assert_true(assertion_test(always, &right).is_silent);
     assert_true(assertion_test(internal, &right).is_silent);
     assert_true(assertion_test(expensive, &right).is_silent);
+    assert_true(assertion_test(valid, &right).is_silent);
 }
 
 TEST(a_tier_above_the_level_is_not_evaluated)
@@ -59,7 +66,8 @@ TEST(a_tier_above_the_level_is_not_evaluated)
     always(&right);
     internal(&right);
     expensive(&right);
-    assert_int_equal(evaluations, TEST_LEVEL);
+    valid(&right);
+    assert_int_equal(evaluations, TEST_LEVEL == 3 ? 4 : TEST_LEVEL);
 }
 
 TEST(the_line_names_place_function_condition_and_meaning)
@@ -75,6 +83,13 @@ TEST(the_line_names_place_function_condition_and_meaning)
         at += strlen(parts[i]);
     }
     assert_string_equal(at, ""); /* one line */
+}
+
+TEST(what_a_walk_found_is_in_the_line)
+{
+    bool wrong = false;
+    assertion_end end = assertion_test(valid, &wrong);
+    assert_int_equal(strstr(end.said, ": parts are sums\n") != NULL, TEST_LEVEL == 3);
 }
 
 static void say_much(void *context)

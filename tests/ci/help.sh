@@ -42,7 +42,8 @@ done
 # Values that are missing or name nothing; what comes behind other words; from another folder.
 for words in "fuzz trace --time" "fuzz --time 5" "bench --seconds" "bench --only nothing" "planted --only" \
     "time-to-find --jobs" "gpu --logs" "setup nothing" "coverage x" "quickstart x" "build release dev" "build" \
-    "gpu-libraries"; do
+    "gpu-libraries" "planted --results" "time-to-find --results" "bench --results" "coverage --results" \
+    "gpu --results"; do
     # shellcheck disable=SC2086 # several words
     said 2 ci/$words
 done

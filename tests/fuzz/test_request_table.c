@@ -34,9 +34,8 @@ static void line_of(uint8_t op, const char *const words[GMD_FIELD_KINDS], char *
     }
 }
 
-static void every_word_is_that_of_one_request(void **state)
+TEST(every_word_is_that_of_one_request)
 {
-    (void)state;
     for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
         for (uint8_t other = 0; other < op; other++) {
             assert_string_not_equal(gmd_request_rows[op].word, gmd_request_rows[other].word);
@@ -46,25 +45,23 @@ static void every_word_is_that_of_one_request(void **state)
 
 #define SYNTAX(field, syntax) [GMD_FIELD_##field] = (syntax),
 
-static void the_manual_has_the_line_of_every_request(void **state)
+TEST(the_manual_has_the_line_of_every_request)
 {
-    (void)state;
     static const char *const words[GMD_FIELD_KINDS] = {GMD_FIELD_TABLE(SYNTAX)};
     char *manual = contents_of(GMD_TEST_SOURCE_DIR "/docs/trace-format.md");
     for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
         char line[160], row[200];
         line_of(op, words, line, sizeof line);
-        snprintf(row, sizeof row, "\n| `%s` | ", line);
+        snprintf(row, sizeof row, "\n- `%s`: ", line);
         if (!strstr(manual, row)) {
-            fail_msg("docs/trace-format.md has no row for `%s`", line);
+            fail_msg("docs/trace-format.md has no item for `%s`", line);
         }
     }
     free(manual);
 }
 
-static void the_dictionary_has_the_word_of_every_request(void **state)
+TEST(the_dictionary_has_the_word_of_every_request)
 {
-    (void)state;
     char *dictionary = contents_of(GMD_TEST_SOURCE_DIR "/fuzz/dictionaries/gmd.dict");
     for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
         const gmd_request_row *row = &gmd_request_rows[op];
@@ -77,9 +74,8 @@ static void the_dictionary_has_the_word_of_every_request(void **state)
     free(dictionary);
 }
 
-static void what_can_be_left_out_is_listed(void **state)
+TEST(what_can_be_left_out_is_listed)
 {
-    (void)state;
     for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
         char name[80], unknown[32];
         gmd_profile_space space = {0};
@@ -141,9 +137,8 @@ static char *sample_text(uint8_t op)
     return text;
 }
 
-static void every_request_comes_back_from_its_text(void **state)
+TEST(every_request_comes_back_from_its_text)
 {
-    (void)state;
     for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
         char *text = sample_text(op);
         gmd_trace trace = parse_or_fail(text);
@@ -156,9 +151,8 @@ static void every_request_comes_back_from_its_text(void **state)
     }
 }
 
-static void every_request_comes_back_from_its_bytes(void **state)
+TEST(every_request_comes_back_from_its_bytes)
 {
-    (void)state;
     for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
         char *text = sample_text(op);
         gmd_trace trace = parse_or_fail(text), decoded;
@@ -176,17 +170,4 @@ static void every_request_comes_back_from_its_bytes(void **state)
         gmd_trace_free(&decoded);
         gmd_trace_free(&trace);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_word_is_that_of_one_request),
-        cmocka_unit_test(the_manual_has_the_line_of_every_request),
-        cmocka_unit_test(the_dictionary_has_the_word_of_every_request),
-        cmocka_unit_test(what_can_be_left_out_is_listed),
-        cmocka_unit_test(every_request_comes_back_from_its_text),
-        cmocka_unit_test(every_request_comes_back_from_its_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

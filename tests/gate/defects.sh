@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
-# defects.sh GMD FOLDER [GATE OPTION...] - each defect of defects.txt must be found by `gmd gate`, by an oracle
-# that fits: a table of what was found, by which part, after how long, and how small the case is.
+# defects.sh GMD FOLDER [--results FILE] [GATE OPTION...] - each defect of defects.txt must be found by
+# `gmd gate`, by an oracle that fits. Prints a table of what was found, by which part, after how long, and how
+# small the case is; --results also writes it to FILE (docs/results/gate-defects.md).
 set -euo pipefail
+. "$(dirname "$0")/../../ci/results"
 gmd=$1 folder=$2
 shift 2
+if [ "${1:-}" = --results ]; then
+    start_results "$2" "Defects that the gate must find" "tests/gate/defects.sh GMD TESTS${3:+ ${*:3}}"
+    exec > >(tee -a "$2")
+    shift 2
+fi
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 status=0

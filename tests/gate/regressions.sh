@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# regressions.sh BUILD [--whole] [--repeat N] - plants regressions in copies of the reference allocator, each built
-# out of tree, and has the gate judge it by the baseline of an unchanged copy: each must be flagged in its
-# category. Then N unchanged runs (1), of which none may be flagged. Prints a table in Markdown; the status
-# is 1 where anything is not as it should be.
+# regressions.sh BUILD [--whole] [--repeat N] [--results FILE] - plants regressions in copies of the reference
+# allocator, each built out of tree, and has the gate judge it by the baseline of an unchanged copy: each must be
+# flagged in its category. Then N unchanged runs (1), none of which may be flagged. Prints a table in Markdown;
+# --results also writes it to FILE (docs/results/gate-regressions.md). Exit status 1: something is not as it
+# should be.
 #
 #     regressions.sh build/release                    only the category that the regression belongs to
 #     regressions.sh build/release --whole --repeat 20    the whole of `gmd gate --quick`
@@ -14,9 +15,13 @@ build=$(cd "${1:?usage: regressions.sh BUILD [--whole] [--repeat N]}" && pwd)
 shift
 whole=false
 repeat=1
+results=
+. "$source/ci/results"
+command="tests/gate/regressions.sh BUILD $*"
 while [ $# -gt 0 ]; do
     case $1 in
     --whole) whole=true ;;
+    --results) results=${2:?--results needs a file} && shift ;;
     --repeat) repeat=${2:?--repeat needs a number} && shift ;;
     *) echo "regressions.sh: unknown option '$1'" >&2 && exit 2 ;;
     esac
@@ -75,6 +80,10 @@ only() {
 }
 
 failed=0
+if [ -n "$results" ]; then
+    start_results "$results" "Regressions that the gate must flag" "$command"
+    exec > >(tee -a "$results")
+fi
 plant unchanged
 seconds=$(gate_figures unchanged --update-baseline)
 printf 'baseline: %s figures in %s s\n\n' "$(grep -cE '^(memory|speed) ' "$work/baseline.txt")" "$seconds"

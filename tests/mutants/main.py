@@ -37,8 +37,11 @@ def parse(arguments):
                    help="the build whose flags and gmd are used (build/release)")
     p.add_argument("--minutes", type=float, default=0, help="start no further mutant after that; a later "
                    "run goes on where this one stopped")
+    p.add_argument("--patience", type=float, default=1, help="judges may take so many times as long: for a busy "
+                   "machine, or a build with all assertions (1)")
     p.add_argument("--check-options", action="store_true", help="end here if they can be meant")
     p.add_argument("--json", help="the results as JSON into this file; -: to standard output, alone")
+    p.add_argument("--results", help="the table as a page of Markdown into this file (docs/results/mutants.md)")
     return p.parse_args(arguments)
 
 
@@ -154,6 +157,7 @@ class Campaign:
             self.judged += 1
             killed = entry["killed"]
             says = "%s: %s" % (killed["judge"], killed["by"]) if killed else "SURVIVED"
+            says += " by an assertion: " + killed["assertion"] if killed and killed.get("assertion") else ""
             print("%d/%d %s %s (%.1f s)" % (self.judged, self.wanted, entry["name"], says,
                                             entry.get("seconds", 0)), file=sys.stderr, flush=True)
 
@@ -204,6 +208,9 @@ def print_report(options, entries, equivalents, gone):
                 "mutants": results}
         with sys.stdout if options.json == "-" else open(options.json, "w", encoding="utf-8") as stream:
             json.dump(told, stream, indent=1)
+    if options.results:
+        with open(options.results, "w", encoding="utf-8") as stream:
+            stream.write(report.page(results, sorted_out, equivalents, options.seed))
     return 1 if stale or report.survivors(results, equivalents) else 0
 
 
@@ -211,6 +218,7 @@ def main(arguments):
     options = parse(arguments)
     if options.check_options:
         return 0
+    judges.patience = options.patience
     options.out, options.build = os.path.abspath(options.out), os.path.abspath(options.build)
     options.dev_build = os.path.join(ROOT, "build", "dev")
     os.makedirs(options.out, exist_ok=True)

@@ -8,8 +8,13 @@ import operators
 from syntax import Tree
 
 
-# What tests call, and nothing else does.
-CHECKS = {"free_set_is_valid", "tree_is_valid"}
+# What tests and assertions call, and nothing else does.
+CHECKS = {"free_set_is_valid", "segment_is_mapped"}
+CHECK_FILES = {"validity.c", "validity.h"}
+
+
+def _is_check(function, file):
+    return function in CHECKS or function.endswith("_violation") or file in CHECK_FILES
 
 
 class Mutant:
@@ -83,7 +88,7 @@ def of_tree(tree, folder, wanted):
     finders, locks, result = {}, {}, []
     for function, file in tree.functions(folder):
         base = os.path.basename(file)
-        if base not in wanted or function["name"] in CHECKS or os.path.dirname(file) != folder.rstrip("/"):
+        if base not in wanted or _is_check(function["name"], base) or os.path.dirname(file) != folder.rstrip("/"):
             continue
         finder = finders.setdefault(file, operators.Finder(tree, file))
         found, calls = finder.of_function(function)

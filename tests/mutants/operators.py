@@ -3,6 +3,8 @@ when an allocator is written. Each operator is a function from a node of the syn
 
 import re
 
+from syntax import behind_call
+
 RELATIONAL = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"),
               "==": ("!=",), "!=": ("==",)}
 ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<", "&": "|",
@@ -32,6 +34,12 @@ class Finder:
     def __init__(self, tree, file):
         self.tree, self.file, self.source = tree, file, tree.text(file)
         self.found = []
+        self.assertions = [(m.start(), behind_call(self.source, m.end()))
+                           for m in re.finditer(r"\bGMD_ASSERT\w*(?=\()", self.source)]
+
+    def is_asserted(self, edit):
+        """In an assertion: it is a judge, no part of what is judged."""
+        return any(first < edit.behind and edit.first < behind for first, behind in self.assertions)
 
     def span(self, node):
         span = self.tree.span(node) if node else None
@@ -42,6 +50,8 @@ class Finder:
         return self.source[span[1]:span[2]] if span else ""
 
     def add(self, operator, *edits):
+        if any(self.is_asserted(e) for e in edits):
+            return
         if all(self.source[e.first:e.behind] != e.text for e in edits):
             self.found.append((operator, list(edits)))
 

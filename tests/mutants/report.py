@@ -1,10 +1,16 @@
 """report.py - what a run found: the table of operators and outcomes, the score, and who survived."""
 
+import datetime
+import os
+import subprocess
+import textwrap
+
 import judges
 
 JUDGES = tuple(judges.ALL)
 BLACK_BOX = ("replay", "quick gate", "whole gate")
 OUTCOMES = (*JUDGES, "survived", "equivalent")
+ASSERTED = "by an assertion"  # of those that a judge killed: an assertion ended the process
 
 
 def outcome(result, equivalents):
@@ -16,9 +22,10 @@ def outcome(result, equivalents):
 def summary(results, equivalents):
     """The figures: by operator, by file, and in all."""
     def count(of):
-        row = dict.fromkeys(OUTCOMES, 0)
+        row = dict.fromkeys((*OUTCOMES, ASSERTED), 0)
         for r in of:
             row[outcome(r, equivalents)] += 1
+            row[ASSERTED] += bool(r["killed"] and r["killed"].get("assertion"))
         return dict(row, **scores(row))
 
     def by(key):
@@ -41,12 +48,13 @@ def _percent(share):
 
 
 def _row(name, row):
-    cells = [name, row["mutants"], *(row[o] for o in OUTCOMES), _percent(row["score"])]
+    cells = [name, row["mutants"], *(row[o] for o in OUTCOMES), row[ASSERTED], _percent(row["score"])]
     return "| " + " | ".join(str(c) for c in cells) + " |"
 
 
 def table(figures, key, title):
-    lines = ["| %s | mutants | %s | score |" % (title, " | ".join(OUTCOMES)), "|---|" + "---:|" * (len(OUTCOMES) + 2)]
+    columns = (*OUTCOMES, ASSERTED)
+    lines = ["| %s | mutants | %s | score |" % (title, " | ".join(columns)), "|---|" + "---:|" * (len(columns) + 2)]
     lines += [_row(name, row) for name, row in figures[key].items()]
     return "\n".join(lines + [_row("all", figures["all"])])
 
@@ -70,3 +78,28 @@ def text(results, sorted_out, equivalents, stale):
     parts.append("mutation score %s: %d survived, %d are equivalent" %
                  (_percent(all_of["score"]), all_of["survived"], all_of["equivalent"]))
     return "\n\n".join(parts)
+
+
+def _commit():
+    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False,
+                           cwd=os.path.dirname(os.path.abspath(__file__)))
+    return asked.stdout.strip() or "unknown"
+
+
+def page(results, sorted_out, equivalents, seed):
+    """The table as a page of docs/results: columns are short, so that a row fits a line."""
+    short = {"quick gate": "quick", "unit tests": "unit", "whole gate": "whole", "sanitizers": "sanit.",
+             "equivalent": "equiv."}
+    figures = summary(results, equivalents)
+    rows = table(figures, "by_operator", "operator")
+    for name, instead in short.items():
+        rows = rows.replace(" %s |" % name, " %s |" % instead, 1)
+    head = ["- made by: `ci/mutants -n %d --seed %d`" % (len(results), seed),
+            "- date: %s" % datetime.datetime.now(datetime.timezone.utc).date(), "- commit: %s" % _commit(),
+            "- machine: %d cores" % (os.cpu_count() or 0)]
+    after = ["%d mutants were sorted out that give the same object code, and %d that do not compile." %
+             (sorted_out["same"], sorted_out["broken"])]
+    after += ["", *("- survived: `%s`" % r["name"] for r in survivors(results, equivalents))]
+    parts = ["# Mutation testing of the reference allocator", "\n".join(head), rows,
+             "\n".join(line for text in after for line in textwrap.wrap(text, 100, break_long_words=False) or [""])]
+    return "\n\n".join(parts) + "\n"

@@ -78,7 +78,7 @@ class Tree:
             return None
         behind = last + length
         if last_macro:
-            behind = _behind_call(self.text(file), behind)
+            behind = behind_call(self.text(file), behind)
         return file, first, behind, first_macro and last_macro and first == last
 
     # --- declarations --------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Tree:
                 yield node, span[0]
 
 
-def _behind_call(text, behind):
+def behind_call(text, behind):
     """Of a macro with arguments Clang tells the name's end; the use ends behind its parentheses."""
     opening = re.compile(r"\s*\(").match(text, behind)
     if not opening:

@@ -18,6 +18,7 @@ enum state { OPEN, SHUT };
 int cudaEventRecord(int event, int stream);
 void device_enter(int d);
 void device_leave(int d);
+#define GMD_ASSERT(condition, text) ((condition) ? (void)0 : (void)answer(0, 0, 0))
 int answer(struct list *l, int a, int b)
 {
     if (a < b && l->next) {
@@ -31,6 +32,7 @@ int answer(struct list *l, int a, int b)
 void locked(int d)
 {
     device_enter(d);
+    GMD_ASSERT(d > 10 && d != 12, "an assertion");
     answer(0, d, 1);
     device_leave(d);
 }
@@ -87,6 +89,15 @@ class Mutants(unittest.TestCase):
 
     def test_what_a_macro_hides_is_left_alone(self):
         self.assertFalse([m for m in self.made if "define" in m.diff().split("@@")[2].split("\n-")[1]])
+
+    def test_assertions_are_left_alone(self):
+        self.assertFalse([m for m in self.made if "GMD_ASSERT" not in m.text().split("locked")[1]])
+        self.assertFalse({line for m in self.made for line in m.diff().splitlines()
+                          if line.startswith("-") and "GMD_ASSERT" in line})
+
+    def test_a_function_that_checks_is_left_alone(self):
+        made = self.of("const char *list_violation(int a) { return a < 3 ? 0 : \"small\"; }\n" + PROGRAM)
+        self.assertEqual([m.name for m in made], [m.name for m in self.made])
 
     def test_names_do_not_depend_on_where_a_line_is(self):
         moved = self.of("/* a comment */\n\n" + PROGRAM)

@@ -144,6 +144,7 @@ class Workshop:
         for name in os.listdir(self.allocator):
             if name.endswith((".c", ".h")):
                 os.symlink(os.path.join(self.allocator, name), os.path.join(shadow, name))
+        os.symlink(os.path.join(self.allocator, "adapters"), os.path.join(shadow, "adapters"))
 
 
 class Job:

@@ -136,7 +136,7 @@ TEST(an_error_without_a_place_gets_that_of_its_line)
     bench_assert_refused(run, ":3: bare");
     bench_free(run);
     run = bench_run("x = 1\n\nerror({})");
-    bench_assert_refused(run, ":4: the script raised an error that is no text");
+    bench_assert_refused(run, ":4: the script raised an error that is not a string");
     bench_free(run);
 }
 
@@ -246,13 +246,13 @@ TEST(a_default_beyond_its_own_limits_is_refused_with_its_line)
                         ".lua:1: default: parameter n=5: expected a whole number from 10 to 20");
     assert_file_refused(PARAM("'n', 0/0, 'h'"), ".lua:1: default: parameter n=");
     assert_file_refused(PARAM("'n', true, 'h', least = 0"),
-                        ".lua:1: parameter 'n': least does not go with its type");
+                        ".lua:1: parameter 'n': least does not fit its type");
 }
 
 TEST(a_parameter_is_called_like_a_variable_of_its_own)
 {
-    assert_file_refused(PARAM("'two words', 1, 'h'"), "its name is no name of a variable");
-    assert_file_refused(PARAM("'', 1, 'h'"), "its name is no name of a variable");
+    assert_file_refused(PARAM("'two words', 1, 'h'"), "it is not a valid variable name");
+    assert_file_refused(PARAM("'', 1, 'h'"), "it is not a valid variable name");
     assert_file_refused(PARAM("'max_instructions', 1, 'h'"), "max_instructions already");
 }
 
@@ -311,7 +311,7 @@ TEST(a_runtime_error_names_file_and_line)
                    ".lua:2: 'dtipe' is not known here; there are: dtype requires_grad");
     assert_refused("x = nn.Linear { 8, 8, bais = false }\n", ".lua:2: 'bais' is not known here");
     assert_refused("x = relu(17)\n", ".lua:2: tensor expected, got number");
-    assert_refused("error({})\n", "an error that is no text");
+    assert_refused("error({})\n", "an error that is not a string");
     assert_refused("error(42)\n", ".lua:2: 42");
 }
 

@@ -3,77 +3,86 @@
 /* --- the graph --------------------------------------------------------------------------- */
 
 /* One accumulating node for each leaf, as long as some graph refers to it; it keeps the leaf. */
-static gmd_node *accumulator_of(gmd_engine *engine, gmd_tensor *leaf)
+static struct node *accumulator_of(struct engine *engine, struct tensor *leaf)
 {
     if (leaf->accumulator) {
         leaf->accumulator->refs++;
         return leaf->accumulator;
     }
-    gmd_node *node = gmd_node_new(engine, "AccumulateGrad", NULL, 0);
-    node->variable = gmd_tensor_keep(leaf);
-    gmd_storage_is(leaf->storage, GMD_PARAMETER);
+    struct node *node = node_new(engine, "AccumulateGrad", NULL, 0);
+    node->variable = tensor_keep(leaf);
+    node->registered = &leaf->accumulator;
+    storage_mark(leaf->storage, GMD_PARAMETER);
     leaf->accumulator = node;
     return node;
 }
 
-void gmd_node_connect(gmd_engine *engine, gmd_node *node, uint32_t index, gmd_tensor *input)
+void node_connect(struct engine *engine, struct node *node, uint32_t index, struct tensor *input)
 {
-    if (!gmd_tensor_tracked(engine, input)) {
+    if (!tensor_tracked(engine, input)) {
         return;
     }
     if (input->grad_fn) {
         input->grad_fn->refs++;
-        node->edges[index] = (gmd_edge){input->grad_fn, input->output};
+        node->edges[index] = (struct edge){input->grad_fn, input->output};
     } else {
-        node->edges[index] = (gmd_edge){accumulator_of(engine, input), 0};
+        node->edges[index] = (struct edge){accumulator_of(engine, input), 0};
     }
 }
 
-void gmd_node_result(gmd_node *node, uint32_t index, gmd_tensor *tensor)
+void node_save(struct node *node, struct tensor *tensor)
+{
+    if (tensor && node->saved_count < NODE_MAX_SAVED) {
+        node->saved[node->saved_count++] = storage_keep(tensor->storage);
+        storage_mark(tensor->storage, GMD_ACTIVATION);
+    }
+}
+
+void node_result(struct node *node, uint32_t index, struct tensor *tensor)
 {
     node->refs++;
-    gmd_storage_is(tensor->storage, GMD_ACTIVATION);
+    storage_mark(tensor->storage, GMD_ACTIVATION);
     tensor->grad_fn = node;
     tensor->output = index;
 }
 
-gmd_node *gmd_node_over(gmd_engine *engine, const char *name, gmd_backward backward,
-                        gmd_tensor *input, gmd_tensor *result)
+struct node *node_over(struct engine *engine, const char *name, backward_fn backward,
+                       struct tensor *input, struct tensor *result)
 {
-    if (!gmd_tensor_tracked(engine, input)) {
+    if (!tensor_tracked(engine, input)) {
         return NULL;
     }
-    gmd_node *node = gmd_node_new(engine, name, backward, 1);
-    gmd_node_connect(engine, node, 0, input);
+    struct node *node = node_new(engine, name, backward, 1);
+    node_connect(engine, node, 0, input);
     node->recipe.shape[0] = input->shape;
     node->recipe.dtype = input->dtype;
-    gmd_node_result(node, 0, result);
+    node_result(node, 0, result);
     return node;
 }
 
-void gmd_tensor_rebase(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *result)
+void tensor_rebase(struct engine *engine, struct tensor *tensor, struct tensor *result)
 {
-    gmd_node *old = tensor->grad_fn;
+    struct node *old = tensor->grad_fn;
     if (result && result->grad_fn) {
         result->grad_fn->refs++;
         tensor->grad_fn = result->grad_fn;
         tensor->output = result->output;
-        gmd_node_drop(engine, old);
+        node_drop(engine, old);
     }
 }
 
 /* --- the order of a backward pass: a heap of ready nodes, latest operation first --------- */
 
 typedef struct ready {
-    gmd_node **items;
+    struct node **items;
     size_t count, capacity;
 } ready;
 
-static void ready_push(gmd_engine *engine, ready *heap, gmd_node *node)
+static void ready_push(struct engine *engine, ready *heap, struct node *node)
 {
     if (heap->count == heap->capacity) {
         heap->capacity = heap->capacity ? 2 * heap->capacity : 64;
-        heap->items = gmd_take_more(engine, heap->items, heap->capacity * sizeof(gmd_node *));
+        heap->items = host_take_more(engine, heap->items, heap->capacity * sizeof(struct node *));
     }
     size_t i = heap->count++;
     while (i > 0 && heap->items[(i - 1) / 2]->sequence < node->sequence) {
@@ -83,9 +92,9 @@ static void ready_push(gmd_engine *engine, ready *heap, gmd_node *node)
     heap->items[i] = node;
 }
 
-static gmd_node *ready_pop(ready *heap)
+static struct node *ready_pop(ready *heap)
 {
-    gmd_node *top = heap->items[0], *last = heap->items[--heap->count];
+    struct node *top = heap->items[0], *last = heap->items[--heap->count];
     size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < heap->count; i = child) {
         if (child + 1 < heap->count &&
@@ -102,7 +111,7 @@ static gmd_node *ready_pop(ready *heap)
 }
 
 /* Counts for each node reachable from `root` how many gradients will arrive at it. */
-static void count_arrivals(gmd_engine *engine, gmd_node *root)
+static void count_arrivals(struct engine *engine, struct node *root)
 {
     uint64_t pass = ++engine->backward_pass;
     ready stack = {0};
@@ -110,17 +119,17 @@ static void count_arrivals(gmd_engine *engine, gmd_node *root)
     root->awaited = 0;
     ready_push(engine, &stack, root);
     while (stack.count > 0) {
-        gmd_node *node = stack.items[--stack.count];
+        struct node *node = stack.items[--stack.count];
         for (uint32_t i = 0; i < node->edge_count; i++) {
-            gmd_node *to = node->edges[i].node;
+            struct node *to = node->edges[i].node;
             if (to && to->pass != pass) {
                 to->pass = pass;
                 to->awaited = 0;
-                /* any order will do here: the heap is used as a stack */
+                /* any order will do: the heap serves as a stack */
                 if (stack.count == stack.capacity) {
                     stack.capacity *= 2;
                     stack.items =
-                        gmd_take_more(engine, stack.items, stack.capacity * sizeof(gmd_node *));
+                        host_take_more(engine, stack.items, stack.capacity * sizeof(struct node *));
                 }
                 stack.items[stack.count++] = to;
             }
@@ -129,58 +138,59 @@ static void count_arrivals(gmd_engine *engine, gmd_node *root)
             }
         }
     }
-    gmd_give(engine, stack.items);
+    host_give(engine, stack.items);
 }
 
 /* --- the pass itself --------------------------------------------------------------------- */
 
-/* Several uses of one tensor: its gradients are summed, in place where nobody else holds the sum.
- */
-static void add_to_buffer(gmd_engine *engine, gmd_tensor **buffer, gmd_tensor *grad)
+/* A tensor that is used several times gets the sum of its gradients; they are added in place where
+ * nobody else holds the sum. */
+static void add_to_buffer(struct engine *engine, struct tensor **buffer, struct tensor *grad)
 {
-    gmd_tensor *old = *buffer;
+    struct tensor *old = *buffer;
     if (!old) {
         *buffer = grad;
         return;
     }
     if (old->thing.refs > 1 || old->storage->refs > 1 || old->expanded || old->is_view) {
-        *buffer = gmd_tensor_like(engine, old);
-        gmd_tensor_drop(engine, old);
+        *buffer = tensor_like(engine, old);
+        tensor_drop(engine, old);
     }
-    gmd_tensor_drop(engine, grad);
+    tensor_drop(engine, grad);
 }
 
 /* The first gradient becomes .grad as it is, if nobody else holds it; later ones are added in
  * place. */
-static void accumulate(gmd_engine *engine, gmd_node *node)
+static void accumulate(struct engine *engine, struct node *node)
 {
-    gmd_tensor *grad = node->buffer[0], *variable = node->variable;
+    struct tensor *grad = node->buffer[0], *variable = node->variable;
     node->buffer[0] = NULL;
     if (grad && variable && !variable->grad) {
         if (grad->thing.refs > 1 || grad->expanded) {
-            variable->grad = gmd_tensor_like(engine, grad);
+            variable->grad = tensor_like(engine, grad);
         } else {
-            variable->grad = gmd_tensor_keep(grad);
+            variable->grad = tensor_keep(grad);
         }
-        gmd_storage_is(variable->grad->storage, GMD_GRADIENT);
+        storage_mark(variable->grad->storage, GMD_GRADIENT);
     }
-    gmd_tensor_drop(engine, grad);
+    tensor_drop(engine, grad);
 }
 
-static void drop_buffers(gmd_engine *engine, gmd_node *node)
+static void drop_buffers(struct engine *engine, struct node *node)
 {
     for (uint32_t i = 0; i < node->output_count; i++) {
-        gmd_tensor_drop(engine, node->buffer[i]);
+        tensor_drop(engine, node->buffer[i]);
         node->buffer[i] = NULL;
     }
 }
 
-static void distribute(gmd_engine *engine, ready *heap, gmd_node *node, gmd_tensor **results)
+static void distribute(struct engine *engine, ready *heap, struct node *node,
+                       struct tensor **results)
 {
     for (uint32_t i = 0; i < node->edge_count; i++) {
-        gmd_edge edge = node->edges[i];
+        struct edge edge = node->edges[i];
         if (!edge.node) {
-            gmd_tensor_drop(engine, results[i]);
+            tensor_drop(engine, results[i]);
             continue;
         }
         if (results[i]) {
@@ -193,7 +203,7 @@ static void distribute(gmd_engine *engine, ready *heap, gmd_node *node, gmd_tens
     }
 }
 
-static bool has_arrivals(const gmd_node *node)
+static bool has_arrivals(const struct node *node)
 {
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (node->buffer[i]) {
@@ -203,40 +213,42 @@ static bool has_arrivals(const gmd_node *node)
     return false;
 }
 
-static void run_node(gmd_engine *engine, ready *heap, gmd_node *node, bool retain_graph)
+static void run_node(struct engine *engine, ready *heap, struct node *node, bool retain_graph)
 {
-    gmd_tensor *few[GMD_FEW_EDGES] = {NULL};
+    struct tensor *few[NODE_FEW_EDGES] = {NULL};
     if (!node->backward) {
         accumulate(engine, node);
         return;
     }
-    if (node->was_used && !gmd_engine_failed(engine)) {
-        gmd_misuse(engine, "backward() went through this graph already, and what it had saved is "
-                           "freed; pass retain_graph = true to the first backward()");
+    if (node->was_used && !engine_failed(engine)) {
+        engine_misuse(engine,
+                      "backward() went through this graph already, and what it had saved is "
+                      "freed; pass retain_graph = true to the first backward()");
     }
-    gmd_tensor **results = node->edge_count <= GMD_FEW_EDGES
-                               ? few
-                               : gmd_take(engine, node->edge_count * sizeof(gmd_tensor *));
-    if (!gmd_engine_failed(engine) && has_arrivals(node)) {
+    struct tensor **results = node->edge_count <= NODE_FEW_EDGES
+                                  ? few
+                                  : host_take(engine, node->edge_count * sizeof(struct tensor *));
+    if (!engine_failed(engine) && has_arrivals(node)) {
         uint32_t stream = engine->stream;
         engine->stream = node->stream;
         node->backward(engine, node, node->buffer, results);
         engine->stream = stream;
     }
     drop_buffers(engine, node);
-    if (!retain_graph && !gmd_engine_failed(engine)) {
-        gmd_node_free_saved(engine, node);
+    if (!retain_graph && !engine_failed(engine)) {
+        node_free_saved(engine, node);
         node->was_used = node->saved_count > 0 || node->owner;
     }
     distribute(engine, heap, node, results);
     if (results != few) {
-        gmd_give(engine, results);
+        host_give(engine, results);
     }
 }
 
-void gmd_backward_from(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *grad, bool retain_graph)
+void tensor_backward_from(struct engine *engine, struct tensor *tensor, struct tensor *grad,
+                          bool retain_graph)
 {
-    gmd_node *root = tensor->grad_fn;
+    struct node *root = tensor->grad_fn;
     ready heap = {0};
     bool grad_enabled = engine->grad_enabled, in_backward = engine->in_backward;
     count_arrivals(engine, root);
@@ -246,32 +258,32 @@ void gmd_backward_from(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *grad,
     engine->in_backward = true;
     engine->grad_enabled = false;
     while (heap.count > 0) {
-        gmd_node *node = ready_pop(&heap);
+        struct node *node = ready_pop(&heap);
         run_node(engine, &heap, node, retain_graph);
-        gmd_node_drop(engine, node);
+        node_drop(engine, node);
     }
     engine->in_backward = in_backward;
     engine->grad_enabled = grad_enabled;
-    gmd_give(engine, heap.items);
+    host_give(engine, heap.items);
 }
 
-void gmd_tensor_backward(gmd_engine *engine, gmd_tensor *loss, bool retain_graph)
+void tensor_backward(struct engine *engine, struct tensor *loss, bool retain_graph)
 {
     char text[128];
-    gmd_node *root = loss->grad_fn;
+    struct node *root = loss->grad_fn;
     if (!root) {
-        gmd_misuse(engine, "backward() on a tensor that has no graph: nothing that requires a "
-                           "gradient led to it, or it was made under no_grad");
+        engine_misuse(engine, "backward() on a tensor that has no graph: nothing that requires a "
+                              "gradient led to it, or it was made under no_grad");
         return;
     }
-    if (gmd_shape_count(&loss->shape) != 1) {
-        gmd_misuse(engine,
-                   "backward() needs one number, this tensor is %s; take its mean() or "
-                   "sum()",
-                   gmd_shape_text(&loss->shape, text));
+    if (shape_count(&loss->shape) != 1) {
+        engine_misuse(engine,
+                      "backward() needs one number, this tensor is %s; take its mean() or "
+                      "sum()",
+                      shape_text(&loss->shape, text));
         return;
     }
-    gmd_tensor *one = gmd_tensor_like(engine, loss);
-    gmd_backward_from(engine, loss, gmd_tensor_keep(one), retain_graph);
-    gmd_tensor_drop(engine, one);
+    struct tensor *one = tensor_like(engine, loss);
+    tensor_backward_from(engine, loss, tensor_keep(one), retain_graph);
+    tensor_drop(engine, one);
 }

@@ -14,24 +14,24 @@ typedef struct host_block {
     max_align_t memory[];
 } host_block;
 
-void gmd_engine_clear(gmd_engine *engine)
+void engine_clear(struct engine *engine)
 {
-    if (engine->state != GMD_WAS_ENDED) {
-        engine->state = GMD_RUNNING;
+    if (engine->state != ENGINE_WAS_ENDED) {
+        engine->state = ENGINE_RUNNING;
         engine->error.text[0] = '\0';
     }
 }
 
-void gmd_misuse(gmd_engine *engine, const char *format, ...)
+void engine_misuse(struct engine *engine, const char *format, ...)
 {
-    if (engine->state != GMD_RUNNING) {
+    if (engine->state != ENGINE_RUNNING) {
         return; /* the first message is the one that helps */
     }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(engine->error.text, sizeof engine->error.text, format, arguments);
     va_end(arguments);
-    engine->state = GMD_MISUSED;
+    engine->state = ENGINE_MISUSED;
 }
 
 static host_block *host_block_of(void *memory)
@@ -39,7 +39,7 @@ static host_block *host_block_of(void *memory)
     return (host_block *)((char *)memory - offsetof(host_block, memory));
 }
 
-static void link_host_block(gmd_engine *engine, host_block *block)
+static void link_host_block(struct engine *engine, host_block *block)
 {
     block->prev = NULL;
     block->next = engine->host;
@@ -49,7 +49,7 @@ static void link_host_block(gmd_engine *engine, host_block *block)
     engine->host = block;
 }
 
-static void unlink_host_block(gmd_engine *engine, host_block *block)
+static void unlink_host_block(struct engine *engine, host_block *block)
 {
     if (block->prev) {
         block->prev->next = block->next;
@@ -61,7 +61,7 @@ static void unlink_host_block(gmd_engine *engine, host_block *block)
     }
 }
 
-void *gmd_take(gmd_engine *engine, size_t bytes)
+void *host_take(struct engine *engine, size_t bytes)
 {
     host_block *block = NULL;
     if (bytes < HOST_LIMIT - engine->host_bytes) {
@@ -77,18 +77,18 @@ void *gmd_take(gmd_engine *engine, size_t bytes)
     return block->memory;
 }
 
-void *gmd_take_more(gmd_engine *engine, void *memory, size_t bytes)
+void *host_take_more(struct engine *engine, void *memory, size_t bytes)
 {
-    void *larger = gmd_take(engine, bytes);
+    void *larger = host_take(engine, bytes);
     if (memory) {
         size_t kept = host_block_of(memory)->bytes;
         memcpy(larger, memory, kept < bytes ? kept : bytes);
-        gmd_give(engine, memory);
+        host_give(engine, memory);
     }
     return larger;
 }
 
-void gmd_give(gmd_engine *engine, void *memory)
+void host_give(struct engine *engine, void *memory)
 {
     if (memory) {
         host_block *block = host_block_of(memory);
@@ -98,7 +98,7 @@ void gmd_give(gmd_engine *engine, void *memory)
     }
 }
 
-void gmd_give_all(gmd_engine *engine)
+void host_give_all(struct engine *engine)
 {
     while (engine->host) {
         host_block *next = engine->host->next;
@@ -108,10 +108,10 @@ void gmd_give_all(gmd_engine *engine)
     engine->host_bytes = 0;
 }
 
-bool gmd_ask(gmd_engine *engine, const gmd_request *request)
+bool engine_request(struct engine *engine, const gmd_request *request)
 {
     bool is_free = request->op == GMD_OP_FREE;
-    if (engine->state == GMD_WAS_ENDED || (engine->state != GMD_RUNNING && !is_free)) {
+    if (engine->state == ENGINE_WAS_ENDED || (engine->state != ENGINE_RUNNING && !is_free)) {
         return false;
     }
     engine->requests++;
@@ -123,16 +123,16 @@ bool gmd_ask(gmd_engine *engine, const gmd_request *request)
     case GMD_SERVED:
         return true;
     case GMD_OUT_OF_MEMORY:
-        engine->state = GMD_RAN_OUT;
+        engine->state = ENGINE_RAN_OUT;
         engine->refused_bytes = request->bytes;
         return false;
     default:
-        engine->state = GMD_WAS_ENDED;
+        engine->state = ENGINE_WAS_ENDED;
         return false;
     }
 }
 
-uint64_t gmd_engine_random(gmd_engine *engine, uint64_t limit)
+uint64_t engine_random(struct engine *engine, uint64_t limit)
 {
     return gmd_random_below(&engine->random, limit); /* limits are small, and so is the bias */
 }

@@ -4,12 +4,12 @@
 
 #define REFILLS_AT_START 3 /* fitted to the recordings, as REFILLS_AFTER_FULL in collector.c */
 
-void ring_init(gmd_thing *head)
+void ring_init(struct thing *head)
 {
     head->prev = head->next = head;
 }
 
-void ring_add(gmd_thing *head, gmd_thing *thing)
+void ring_add(struct thing *head, struct thing *thing)
 {
     thing->prev = head->prev;
     thing->next = head;
@@ -17,14 +17,14 @@ void ring_add(gmd_thing *head, gmd_thing *thing)
     head->prev = thing;
 }
 
-void ring_remove(gmd_thing *thing)
+void ring_remove(struct thing *thing)
 {
     thing->prev->next = thing->next;
     thing->next->prev = thing->prev;
     thing->prev = thing->next = NULL;
 }
 
-void ring_merge(gmd_thing *from, gmd_thing *to)
+void ring_merge(struct thing *from, struct thing *to)
 {
     if (from->next != from) {
         from->next->prev = to->prev;
@@ -35,14 +35,14 @@ void ring_merge(gmd_thing *from, gmd_thing *to)
     }
 }
 
-gmd_collector *gmd_collector_open(void)
+struct collector *collector_open(void)
 {
-    static const uint64_t thresholds[GMD_GENERATIONS] = {700, 10, 10};
-    gmd_collector *collector = calloc(1, sizeof *collector);
+    static const uint64_t thresholds[COLLECTOR_GENERATIONS] = {700, 10, 10};
+    struct collector *collector = calloc(1, sizeof *collector);
     if (collector) {
         collector->enabled = true;
         collector->refills = REFILLS_AT_START;
-        for (int i = 0; i < GMD_GENERATIONS; i++) {
+        for (int i = 0; i < COLLECTOR_GENERATIONS; i++) {
             ring_init(&collector->generations[i].head);
             collector->generations[i].threshold = thresholds[i];
         }
@@ -50,22 +50,22 @@ gmd_collector *gmd_collector_open(void)
     return collector;
 }
 
-void gmd_collector_close(gmd_collector *collector)
+void collector_close(struct collector *collector)
 {
     free(collector);
 }
 
-void gmd_collector_track(gmd_engine *engine, gmd_thing *thing)
+void collector_track(struct engine *engine, struct thing *thing)
 {
-    generation *youngest = &engine->collector->generations[0];
+    struct generation *youngest = &engine->collector->generations[0];
     thing->gc_refs = NOT_COLLECTED;
     ring_add(&youngest->head, thing);
     youngest->count++;
 }
 
-void gmd_collector_untrack(gmd_engine *engine, gmd_thing *thing)
+void collector_untrack(struct engine *engine, struct thing *thing)
 {
-    generation *youngest = &engine->collector->generations[0];
+    struct generation *youngest = &engine->collector->generations[0];
     ring_remove(thing);
     if (youngest->count > 0) {
         youngest->count--;

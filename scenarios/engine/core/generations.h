@@ -1,37 +1,39 @@
-/* generations.h - the containers that exist, in rings by generation, and the figures by which the
- * collector decides. Below gmd_collector.h: what creates and destroys things uses it too. */
+/* generations.h - the containers that exist, in rings by generation, and the counts by which the
+ * collector decides. It lies below gmd_collector.h because creation and destruction of things use
+ * it too. */
 #ifndef GMD_GENERATIONS_H
 #define GMD_GENERATIONS_H
 
 #include "gmd_engine.h"
 
-/* gc_refs of all that the collection under way, if any, does not look at. */
+/* gc_refs of every thing that no collection under way examines. */
 #define NOT_COLLECTED SIZE_MAX
 
-typedef struct generation {
-    gmd_thing head; /* of a ring */
-    uint64_t count; /* youngest: allocations less deallocations; others: collections below */
+struct generation {
+    struct thing head; /* of a ring */
+    uint64_t count;    /* youngest: allocations less deallocations; others: collections of the next
+                          younger one */
     uint64_t threshold;
-    uint64_t background; /* containers of other code that have come to this generation */
-} generation;
+    uint64_t background; /* containers of other Python code that have reached this generation */
+};
 
-struct gmd_collector {
-    generation generations[GMD_GENERATIONS];
+struct collector {
+    struct generation generations[COLLECTOR_GENERATIONS];
     uint64_t long_lived_total, long_lived_pending;
-    int refills; /* calls of background() for which the free lists are not full yet */
+    int refills; /* calls of collector_background() for which the free lists are not full yet */
     bool enabled, collecting;
 };
 
-gmd_collector *gmd_collector_open(void); /* NULL: no memory */
-void gmd_collector_close(gmd_collector *collector);
+struct collector *collector_open(void); /* NULL: no memory */
+void collector_close(struct collector *collector);
 
-void gmd_collector_track(gmd_engine *engine, gmd_thing *thing);   /* counts as an allocation */
-void gmd_collector_untrack(gmd_engine *engine, gmd_thing *thing); /* counts as a deallocation */
+void collector_track(struct engine *engine, struct thing *thing);   /* counts as an allocation */
+void collector_untrack(struct engine *engine, struct thing *thing); /* counts as a deallocation */
 
-/* Rings: `head` is no member. A merge leaves `from` empty. */
-void ring_init(gmd_thing *head);
-void ring_add(gmd_thing *head, gmd_thing *thing);
-void ring_remove(gmd_thing *thing);
-void ring_merge(gmd_thing *from, gmd_thing *to);
+/* Rings: `head` is not a member. A merge leaves `from` empty. */
+void ring_init(struct thing *head);
+void ring_add(struct thing *head, struct thing *thing);
+void ring_remove(struct thing *thing);
+void ring_merge(struct thing *from, struct thing *to);
 
 #endif

@@ -11,23 +11,28 @@
 #include "gmd_tensor.h"
 
 /* Edge `index` leads to where `input` came from; nothing where it needs no gradient. */
-void gmd_node_connect(gmd_engine *engine, gmd_node *node, uint32_t index, gmd_tensor *input);
+void node_connect(struct engine *engine, struct node *node, uint32_t index, struct tensor *input);
+
+/* Keeps the storage until backward has gone through. */
+void node_save(struct node *node, struct tensor *tensor);
 
 /* Makes `tensor` output `index` of `node`. */
-void gmd_node_result(gmd_node *node, uint32_t index, gmd_tensor *tensor);
+void node_result(struct node *node, uint32_t index, struct tensor *tensor);
 
 /* A node over one input, whose shape and type the recipe has, or NULL when nothing needs to be
  * recorded. */
-gmd_node *gmd_node_over(gmd_engine *engine, const char *name, gmd_backward backward,
-                        gmd_tensor *input, gmd_tensor *result);
+struct node *node_over(struct engine *engine, const char *name, backward_fn backward,
+                       struct tensor *input, struct tensor *result);
 
-/* In place: `tensor` is now what `result`, a view of it that an operation gave, is in the graph. */
-void gmd_tensor_rebase(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *result);
+/* After an operation in place: `tensor` takes the node of `result`, the view of it that the
+ * operation returned. */
+void tensor_rebase(struct engine *engine, struct tensor *tensor, struct tensor *result);
 
 /* From `tensor`, which has a graph, back to the leaves, beginning with its gradient `grad` (taken
  * over). May be called while another pass is under way, as checkpointing does. */
-void gmd_backward_from(gmd_engine *engine, gmd_tensor *tensor, gmd_tensor *grad, bool retain_graph);
+void tensor_backward_from(struct engine *engine, struct tensor *tensor, struct tensor *grad,
+                          bool retain_graph);
 /* From a scalar back to the leaves. */
-void gmd_tensor_backward(gmd_engine *engine, gmd_tensor *loss, bool retain_graph);
+void tensor_backward(struct engine *engine, struct tensor *loss, bool retain_graph);
 
 #endif

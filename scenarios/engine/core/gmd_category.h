@@ -2,10 +2,10 @@
 #ifndef GMD_CATEGORY_H
 #define GMD_CATEGORY_H
 
-/* What memory is for, by rank: a storage is for the highest that was ever said of it. The names are
- * those of torch.profiler's memory timeline. */
+/* What memory is for, by rank: a storage belongs to the highest category that it was ever marked
+ * with. The names are those of torch.profiler's memory timeline. */
 typedef enum gmd_category {
-    GMD_TEMPORARY,       /* lives within an operation, or nobody said what it is for */
+    GMD_TEMPORARY,       /* lives within an operation, or was never marked */
     GMD_ACTIVATION,      /* the result of a recorded operation, or saved by one */
     GMD_INPUT,           /* made by the script: randn { ... } */
     GMD_GRADIENT,        /* the .grad of a tensor */

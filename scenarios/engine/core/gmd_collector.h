@@ -8,28 +8,28 @@
 
 #include "gmd_engine.h"
 
-/* `count` containers that other Python code made and keeps. While the interpreter's free lists are
- * not full (the first calls, and those after each full collection, which empties them) a call
- * counts `refill` more: what is later reused from the lists is still allocated. Ends early when
- * engine->collected has passed `most`. */
-void gmd_collector_background(gmd_engine *engine, uint64_t count, uint64_t refill, uint64_t most);
+/* Counts `count` containers that other Python code made and keeps. While the interpreter's free
+ * lists are not full (the first calls, and those after each full collection, which empties them), a
+ * call counts `refill` more: objects that later come from the lists are still allocated then. Ends
+ * early when engine->collected has passed `most`. */
+void collector_background(struct engine *engine, uint64_t count, uint64_t refill, uint64_t most);
 
-/* Collects the oldest generation whose count is over its threshold, if any and if enabled. Called
- * where the interpreter would look: between two operations. */
-void gmd_collector_poll(gmd_engine *engine);
+/* Collects the oldest generation whose count is over its threshold, if there is one and the
+ * collector is enabled. Called where the interpreter would check: between two operations. */
+void collector_poll(struct engine *engine);
 
-/* Collects generation `collected` (0..2) and the younger ones; the number of objects found
+/* Collects generation `collected` (0..2) and the younger ones. Returns the number of objects found
  * unreachable. */
-size_t gmd_collector_collect(gmd_engine *engine, int collected);
+size_t collector_collect(struct engine *engine, int collected);
 
 /* Calls `visit` for each container that there is, the oldest generation first. */
-void gmd_collector_each(const gmd_engine *engine, void (*visit)(void *context, gmd_thing *thing),
-                        void *context);
+void collector_each(const struct engine *engine, void (*visit)(void *context, struct thing *thing),
+                    void *context);
 
-void gmd_collector_enable(gmd_engine *engine, bool enabled);
-void gmd_collector_counts(const gmd_engine *engine, uint64_t counts[GMD_GENERATIONS]);
-void gmd_collector_set_counts(gmd_engine *engine, const uint64_t counts[GMD_GENERATIONS]);
-void gmd_collector_set_thresholds(
-    gmd_engine *engine, const uint64_t thresholds[GMD_GENERATIONS]); /* 0: off, as in gc */
+void collector_enable(struct engine *engine, bool enabled);
+void collector_counts(const struct engine *engine, uint64_t counts[COLLECTOR_GENERATIONS]);
+void collector_set_counts(struct engine *engine, const uint64_t counts[COLLECTOR_GENERATIONS]);
+void collector_set_thresholds(
+    struct engine *engine, const uint64_t thresholds[COLLECTOR_GENERATIONS]); /* 0: off, as in gc */
 
 #endif

@@ -5,14 +5,15 @@
 
 #include "gmd_autograd.h"
 
-typedef struct gmd_grad_fn gmd_grad_fn;
-extern const gmd_thing_class gmd_grad_fn_class;
+struct grad_fn;
+extern const struct thing_class grad_fn_class;
 
-/* NULL: the tensor is a leaf, or outside any graph. It keeps the node, and so all that was saved on
- * the way to it; the tensor's own memory only where the node saved that. */
-gmd_grad_fn *gmd_grad_fn_of(gmd_engine *engine, const gmd_tensor *tensor);
+/* Returns NULL where the tensor is a leaf or outside any graph. A grad_fn keeps its node, and so
+ * everything that was saved on the way to it; it keeps the tensor's own memory only where the node
+ * saved that. */
+struct grad_fn *grad_fn_of(struct engine *engine, const struct tensor *tensor);
 
-gmd_node *gmd_grad_fn_node(const gmd_grad_fn *grad_fn);   /* borrowed */
-const char *gmd_grad_fn_name(const gmd_grad_fn *grad_fn); /* "AddmmBackward" */
+struct node *grad_fn_node(const struct grad_fn *grad_fn); /* borrowed */
+const char *grad_fn_name(const struct grad_fn *grad_fn);  /* "AddmmBackward" */
 
 #endif

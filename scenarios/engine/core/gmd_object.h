@@ -4,24 +4,25 @@
 
 #include "gmd_engine.h"
 
-typedef struct gmd_object gmd_object; /* attributes by name */
-typedef struct gmd_list gmd_list;     /* items by position, from 0 */
+struct object; /* attributes by name */
+struct list;   /* items by position, from 0 */
 
-extern const gmd_thing_class gmd_object_class, gmd_list_class;
+extern const struct thing_class object_class, list_class;
 
-gmd_object *gmd_object_new(gmd_engine *engine);
+struct object *object_new(struct engine *engine);
 /* Keeps `value`, drops what was there; NULL deletes the attribute. */
-void gmd_object_set(gmd_engine *engine, gmd_object *object, const char *name, gmd_thing *value);
-gmd_thing *gmd_object_get(const gmd_object *object, const char *name); /* borrowed, or NULL */
+void object_set(struct engine *engine, struct object *object, const char *name,
+                struct thing *value);
+struct thing *object_get(const struct object *object, const char *name); /* borrowed, or NULL */
 /* Attribute number `index`, in the order of their first assignment; false: there is none. */
-bool gmd_object_at(const gmd_object *object, size_t index, const char **name, gmd_thing **value);
+bool object_at(const struct object *object, size_t index, const char **name, struct thing **value);
 
-gmd_list *gmd_list_new(gmd_engine *engine);
-void gmd_list_append(gmd_engine *engine, gmd_list *list, gmd_thing *value); /* keeps it */
-size_t gmd_list_count(const gmd_list *list);
-gmd_thing *gmd_list_at(const gmd_list *list, size_t index); /* borrowed */
-gmd_thing *gmd_list_take(gmd_list *list, size_t index);     /* removes it; the caller's now */
-void gmd_list_set(gmd_engine *engine, gmd_list *list, size_t index, gmd_thing *value);
-void gmd_list_clear(gmd_engine *engine, gmd_list *list);
+struct list *list_new(struct engine *engine);
+void list_append(struct engine *engine, struct list *list, struct thing *value); /* keeps it */
+size_t list_count(const struct list *list);
+struct thing *list_at(const struct list *list, size_t index); /* borrowed */
+struct thing *list_take(struct list *list, size_t index);     /* removes it; the caller's now */
+void list_set(struct engine *engine, struct list *list, size_t index, struct thing *value);
+void list_clear(struct engine *engine, struct list *list);
 
 #endif

@@ -5,34 +5,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GMD_MAX_DIMS 6
+#define SHAPE_MAX_DIMS 6
 
-typedef enum gmd_dtype {
-    GMD_FLOAT32,
-    GMD_FLOAT64,
-    GMD_FLOAT16,
-    GMD_BFLOAT16,
-    GMD_INT64,
-    GMD_INT32,
-    GMD_UINT8,
-    GMD_BOOL,
-    GMD_DTYPES
-} gmd_dtype;
+enum dtype {
+    DTYPE_FLOAT32,
+    DTYPE_FLOAT64,
+    DTYPE_FLOAT16,
+    DTYPE_BFLOAT16,
+    DTYPE_INT64,
+    DTYPE_INT32,
+    DTYPE_UINT8,
+    DTYPE_BOOL,
+    DTYPES
+};
 
-const char *gmd_dtype_name(gmd_dtype dtype); /* "float32" */
-bool gmd_dtype_parse(const char *name, gmd_dtype *dtype);
-uint64_t gmd_dtype_bytes(gmd_dtype dtype);
-bool gmd_dtype_is_floating(gmd_dtype dtype);
+const char *dtype_name(enum dtype dtype); /* "float32" */
+bool dtype_parse(const char *name, enum dtype *dtype);
+uint64_t dtype_bytes(enum dtype dtype);
+bool dtype_is_floating(enum dtype dtype);
 
-/* Of a result of tensors of both types, as torch.promote_types(). */
-gmd_dtype gmd_dtype_promoted(gmd_dtype a, gmd_dtype b);
+/* The type of a result of tensors of both types, as torch.promote_types() gives it. */
+enum dtype dtype_promoted(enum dtype a, enum dtype b);
 
-typedef struct gmd_shape {
+struct shape {
     int dims;
-    int64_t size[GMD_MAX_DIMS];
-} gmd_shape;
+    int64_t size[SHAPE_MAX_DIMS];
+};
 
-uint64_t gmd_shape_count(const gmd_shape *shape);                   /* elements, at most 2^52 */
-const char *gmd_shape_text(const gmd_shape *shape, char text[128]); /* "[2, 3]" */
+uint64_t shape_count(const struct shape *shape);                   /* elements, at most 2^52 */
+const char *shape_text(const struct shape *shape, char text[128]); /* "[2, 3]" */
 
 #endif

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-gmd_engine *gmd_engine_open(const gmd_sink *sink, const gmd_engine_hooks *hooks, uint64_t seed)
+struct engine *engine_open(const gmd_sink *sink, const struct engine_hooks *hooks, uint64_t seed)
 {
-    gmd_engine *engine = calloc(1, sizeof *engine);
+    struct engine *engine = calloc(1, sizeof *engine);
     if (!engine) {
         return NULL;
     }
@@ -13,7 +13,7 @@ gmd_engine *gmd_engine_open(const gmd_sink *sink, const gmd_engine_hooks *hooks,
     engine->hooks = *hooks;
     engine->random.state = seed;
     engine->grad_enabled = true;
-    engine->collector = gmd_collector_open();
+    engine->collector = collector_open();
     if (!engine->collector) {
         free(engine);
         return NULL;
@@ -21,12 +21,12 @@ gmd_engine *gmd_engine_open(const gmd_sink *sink, const gmd_engine_hooks *hooks,
     return engine;
 }
 
-void gmd_engine_close(gmd_engine *engine)
+void engine_close(struct engine *engine)
 {
     if (!engine) {
         return;
     }
-    gmd_give_all(engine);
-    gmd_collector_close(engine->collector);
+    host_give_all(engine);
+    collector_close(engine->collector);
     free(engine);
 }

@@ -2,19 +2,19 @@
 
 #include "gmd_observer.h"
 
-gmd_storage *gmd_storage_new(gmd_engine *engine, uint64_t bytes)
+struct storage *storage_new(struct engine *engine, uint64_t bytes)
 {
-    gmd_storage *storage = gmd_take(engine, sizeof *storage);
+    struct storage *storage = host_take(engine, sizeof *storage);
     storage->refs = 1;
     storage->bytes = bytes;
     storage->stream = engine->stream;
-    if (bytes > 0 && !gmd_engine_failed(engine)) {
+    if (bytes > 0 && !engine_failed(engine)) {
         gmd_request request = {.op = GMD_OP_ALLOC,
                                .block = engine->next_block,
                                .stream = engine->stream,
                                .bytes = bytes};
         storage->block = engine->next_block++;
-        storage->has_block = gmd_ask(engine, &request);
+        storage->has_block = engine_request(engine, &request);
         if (engine->observer && storage->has_block) {
             engine->observer->made(engine->observer->context, storage);
         }
@@ -25,7 +25,7 @@ gmd_storage *gmd_storage_new(gmd_engine *engine, uint64_t bytes)
     return storage;
 }
 
-gmd_storage *gmd_storage_keep(gmd_storage *storage)
+struct storage *storage_keep(struct storage *storage)
 {
     if (storage) {
         storage->refs++;
@@ -33,7 +33,7 @@ gmd_storage *gmd_storage_keep(gmd_storage *storage)
     return storage;
 }
 
-void gmd_storage_drop(gmd_engine *engine, gmd_storage *storage)
+void storage_drop(struct engine *engine, struct storage *storage)
 {
     if (!storage || --storage->refs > 0) {
         return;
@@ -45,14 +45,14 @@ void gmd_storage_drop(gmd_engine *engine, gmd_storage *storage)
         gmd_request request = {
             .op = GMD_OP_FREE, .block = storage->block, .stream = storage->stream};
         engine->live_bytes -= storage->bytes;
-        gmd_ask(engine, &request);
+        engine_request(engine, &request);
     }
-    gmd_give(engine, storage);
+    host_give(engine, storage);
 }
 
-void gmd_scratch(gmd_engine *engine, uint64_t bytes)
+void storage_scratch(struct engine *engine, uint64_t bytes)
 {
     if (bytes > 0) {
-        gmd_storage_drop(engine, gmd_storage_new(engine, bytes));
+        storage_drop(engine, storage_new(engine, bytes));
     }
 }

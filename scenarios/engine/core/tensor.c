@@ -3,21 +3,21 @@
 #include "gmd_node.h"
 #include "gmd_observer.h"
 
-static void destroy_tensor(gmd_engine *engine, gmd_thing *thing)
+static void destroy_tensor(struct engine *engine, struct thing *thing)
 {
-    gmd_tensor *tensor = (gmd_tensor *)thing;
-    gmd_tensor_drop(engine, tensor->grad);
-    gmd_storage_drop(engine, tensor->storage);
-    gmd_node_drop(engine, tensor->grad_fn);
+    struct tensor *tensor = (struct tensor *)thing;
+    tensor_drop(engine, tensor->grad);
+    storage_drop(engine, tensor->storage);
+    node_drop(engine, tensor->grad_fn);
 }
 
-const gmd_thing_class gmd_tensor_class = {.name = "tensor", .destroy = destroy_tensor};
+const struct thing_class tensor_class = {.name = "tensor", .destroy = destroy_tensor};
 
-static gmd_tensor *tensor_over(gmd_engine *engine, gmd_storage *storage, const gmd_shape *shape,
-                               gmd_dtype dtype)
+static struct tensor *tensor_over(struct engine *engine, struct storage *storage,
+                                  const struct shape *shape, enum dtype dtype)
 {
-    gmd_tensor *tensor = gmd_take(engine, sizeof *tensor);
-    gmd_thing_init(engine, &tensor->thing, &gmd_tensor_class);
+    struct tensor *tensor = host_take(engine, sizeof *tensor);
+    thing_init(engine, &tensor->thing, &tensor_class);
     tensor->storage = storage;
     tensor->shape = *shape;
     tensor->dtype = dtype;
@@ -27,37 +27,37 @@ static gmd_tensor *tensor_over(gmd_engine *engine, gmd_storage *storage, const g
     return tensor;
 }
 
-uint64_t gmd_tensor_bytes(const gmd_tensor *tensor)
+uint64_t tensor_bytes(const struct tensor *tensor)
 {
-    return gmd_shape_count(&tensor->shape) * gmd_dtype_bytes(tensor->dtype);
+    return shape_count(&tensor->shape) * dtype_bytes(tensor->dtype);
 }
 
-gmd_tensor *gmd_tensor_new(gmd_engine *engine, const gmd_shape *shape, gmd_dtype dtype)
+struct tensor *tensor_new(struct engine *engine, const struct shape *shape, enum dtype dtype)
 {
-    gmd_storage *storage = gmd_storage_new(engine, gmd_shape_count(shape) * gmd_dtype_bytes(dtype));
+    struct storage *storage = storage_new(engine, shape_count(shape) * dtype_bytes(dtype));
     return tensor_over(engine, storage, shape, dtype);
 }
 
-gmd_tensor *gmd_tensor_like(gmd_engine *engine, const gmd_tensor *model)
+struct tensor *tensor_like(struct engine *engine, const struct tensor *model)
 {
-    return gmd_tensor_new(engine, &model->shape, model->dtype);
+    return tensor_new(engine, &model->shape, model->dtype);
 }
 
-gmd_tensor *gmd_tensor_view(gmd_engine *engine, gmd_tensor *tensor, const gmd_shape *shape)
+struct tensor *tensor_view(struct engine *engine, struct tensor *tensor, const struct shape *shape)
 {
-    gmd_tensor *view = tensor_over(engine, gmd_storage_keep(tensor->storage), shape, tensor->dtype);
+    struct tensor *view = tensor_over(engine, storage_keep(tensor->storage), shape, tensor->dtype);
     view->is_view = true;
     view->transposed = tensor->transposed;
     view->expanded = tensor->expanded;
     return view;
 }
 
-gmd_tensor *gmd_tensor_alias(gmd_engine *engine, gmd_tensor *tensor)
+struct tensor *tensor_alias(struct engine *engine, struct tensor *tensor)
 {
-    return gmd_tensor_view(engine, tensor, &tensor->shape);
+    return tensor_view(engine, tensor, &tensor->shape);
 }
 
-bool gmd_tensor_tracked(const gmd_engine *engine, const gmd_tensor *tensor)
+bool tensor_tracked(const struct engine *engine, const struct tensor *tensor)
 {
     return engine->grad_enabled && tensor && (tensor->grad_fn || tensor->requires_grad);
 }

@@ -1,16 +1,16 @@
 /* thing.c - things with reference counts: creation, references, destruction. */
 #include "generations.h"
 
-void gmd_thing_init(gmd_engine *engine, gmd_thing *thing, const gmd_thing_class *class)
+void thing_init(struct engine *engine, struct thing *thing, const struct thing_class *class)
 {
     thing->class = class;
     thing->refs = 1;
     if (class->traverse) {
-        gmd_collector_track(engine, thing);
+        collector_track(engine, thing);
     }
 }
 
-gmd_thing *gmd_thing_keep(gmd_thing *thing)
+struct thing *thing_keep(struct thing *thing)
 {
     if (thing) {
         thing->refs++;
@@ -18,17 +18,17 @@ gmd_thing *gmd_thing_keep(gmd_thing *thing)
     return thing;
 }
 
-static void destroy(gmd_engine *engine, gmd_thing *thing)
+static void destroy(struct engine *engine, struct thing *thing)
 {
     engine->destroying++;
     thing->class->destroy(engine, thing);
     engine->destroying--;
-    gmd_give(engine, thing);
+    host_give(engine, thing);
 }
 
-/* A list of a million linked objects must not recurse a million deep: beyond some depth the dead
- * queue up. */
-void gmd_thing_drop(gmd_engine *engine, gmd_thing *thing)
+/* A chain of a million linked objects must not recurse a million deep: beyond some depth things to
+ * be destroyed are queued. */
+void thing_drop(struct engine *engine, struct thing *thing)
 {
     if (!thing || --thing->refs > 0) {
         return;
@@ -37,7 +37,7 @@ void gmd_thing_drop(gmd_engine *engine, gmd_thing *thing)
         engine->hooks.gone(engine->hooks.context, thing);
     }
     if (thing->class->traverse) {
-        gmd_collector_untrack(engine, thing);
+        collector_untrack(engine, thing);
     }
     if (engine->destroying >= 100) {
         thing->next = engine->doomed;
@@ -46,7 +46,7 @@ void gmd_thing_drop(gmd_engine *engine, gmd_thing *thing)
     }
     destroy(engine, thing);
     while (engine->destroying == 0 && engine->doomed) {
-        gmd_thing *first = engine->doomed;
+        struct thing *first = engine->doomed;
         engine->doomed = first->next;
         destroy(engine, first);
     }

@@ -5,7 +5,7 @@
 
 #include "gmd_module.h"
 
-/* As gmd_module_apply(). */
-gmd_tensor *gmd_checkpoint(gmd_engine *engine, gmd_module *module, gmd_tensor *input);
+/* As module_apply(). */
+struct tensor *checkpoint_apply(struct engine *engine, struct module *module, struct tensor *input);
 
 #endif

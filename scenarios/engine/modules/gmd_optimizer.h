@@ -4,37 +4,40 @@
 
 #include "gmd_module.h"
 
-typedef enum gmd_method { GMD_SGD, GMD_ADAM } gmd_method;
+enum optimizer_method { OPTIMIZER_SGD, OPTIMIZER_ADAM };
 
-typedef struct gmd_optimizer gmd_optimizer;
-extern const gmd_thing_class gmd_optimizer_class;
+struct optimizer;
+extern const struct thing_class optimizer_class;
 
-/* `momentum`: SGD keeps a buffer for each parameter. AdamW differs from Adam in arithmetic only. */
-gmd_optimizer *gmd_optimizer_new(gmd_engine *engine, gmd_method method, bool momentum);
+/* With `momentum` SGD keeps a buffer for each parameter. AdamW differs from Adam in arithmetic
+ * only. */
+struct optimizer *optimizer_new(struct engine *engine, enum optimizer_method method, bool momentum);
 
 /* How a step goes over the parameters: all at once with temporaries of every one (torch's default
  * on a GPU), one after the other, or in one kernel without temporaries. */
-typedef enum gmd_implementation { GMD_FOREACH, GMD_FOR_LOOP, GMD_FUSED } gmd_implementation;
+enum optimizer_implementation { OPTIMIZER_FOREACH, OPTIMIZER_FOR_LOOP, OPTIMIZER_FUSED };
 /* Weight decay that is added to the gradients (SGD, Adam); AdamW's is in place and takes nothing.
  */
-void gmd_optimizer_decay(gmd_optimizer *optimizer);
-void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation implementation);
+void optimizer_decay(struct optimizer *optimizer);
+void optimizer_implementation(struct optimizer *optimizer,
+                              enum optimizer_implementation implementation);
 
-void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter);
-void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module);
+void optimizer_add(struct engine *engine, struct optimizer *optimizer, struct tensor *parameter);
+void optimizer_add_module(struct engine *engine, struct optimizer *optimizer,
+                          struct module *module);
 
 /* What it holds for one parameter; borrowed, NULL where there is nothing. */
-#define GMD_STATE_MAX 3
-typedef struct gmd_optimizer_slot {
-    gmd_tensor *parameter, *state[GMD_STATE_MAX];
-    const char *names[GMD_STATE_MAX]; /* torch's: "momentum_buffer" */
-} gmd_optimizer_slot;
-bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held);
+#define OPTIMIZER_STATE_MAX 3
+struct optimizer_slot {
+    struct tensor *parameter, *state[OPTIMIZER_STATE_MAX];
+    const char *names[OPTIMIZER_STATE_MAX]; /* torch's: "momentum_buffer" */
+};
+bool optimizer_at(const struct optimizer *optimizer, size_t index, struct optimizer_slot *held);
 
-uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer); /* of its state on the device */
-void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer);
+uint64_t optimizer_bytes(const struct optimizer *optimizer); /* of its state on the device */
+void optimizer_step(struct engine *engine, struct optimizer *optimizer);
 /* torch.nn.utils.clip_grad_norm_ */
-void gmd_clip_grad_norm(gmd_engine *engine, gmd_module *module);
-void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool set_to_none);
+void clip_grad_norm(struct engine *engine, struct module *module);
+void optimizer_zero_grad(struct engine *engine, struct optimizer *optimizer, bool set_to_none);
 
 #endif

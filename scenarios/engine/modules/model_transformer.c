@@ -1,7 +1,7 @@
 /* model_transformer.c - torch.nn.TransformerEncoder, and the blocks of a GPT. */
 #include "gmd_module.h"
 
-static int given(gmd_tensor *result, gmd_tensor *results[GMD_MAX_RESULTS])
+static int given(struct tensor *result, struct tensor *results[MODULE_MAX_RESULTS])
 {
     results[0] = result;
     return result ? 1 : 0;
@@ -13,95 +13,98 @@ enum { ATTENTION, LINEAR1, DROPOUT, LINEAR2, NORM1, NORM2 };
 
 /* Projects to queries, keys and values, attends, projects back. The copy of the input with the
  * length first is what the projection saves. */
-static int attention_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
-                             gmd_tensor *results[GMD_MAX_RESULTS])
+static int attention_forward(struct engine *engine, struct module *module, struct tensor **inputs,
+                             int count, struct tensor *results[MODULE_MAX_RESULTS])
 {
     (void)count;
     char text[128];
     if (inputs[0]->shape.dims != 3) {
-        gmd_misuse(engine, "a transformer takes [batch, length, features], the input is %s",
-                   gmd_shape_text(&inputs[0]->shape, text));
+        engine_misuse(engine, "a transformer takes [batch, length, features], the input is %s",
+                      shape_text(&inputs[0]->shape, text));
         return 0;
     }
-    gmd_tensor *by_length = gmd_op_swap(engine, inputs[0]);
-    gmd_tensor *packed =
-        gmd_op_linear(engine, by_length, module->parameters[0], module->parameters[1]);
-    gmd_tensor_drop(engine, by_length);
-    gmd_tensor *merged = gmd_op_self_attention(engine, packed, module->heads);
-    gmd_tensor *projected = gmd_module_pass(engine, module->children[0], merged);
-    gmd_tensor *result = gmd_op_transpose(engine, projected, 0, 1);
-    gmd_tensor_drop(engine, projected);
+    struct tensor *by_length = op_swap(engine, inputs[0]);
+    struct tensor *packed =
+        op_linear(engine, by_length, module->parameters[0], module->parameters[1]);
+    tensor_drop(engine, by_length);
+    struct tensor *merged = op_self_attention(engine, packed, module->heads);
+    struct tensor *projected = module_pass(engine, module->children[0], merged);
+    struct tensor *result = op_transpose(engine, projected, 0, 1);
+    tensor_drop(engine, projected);
     if (result) {
         result->transposed = false; /* elementwise kernels read it as it lies */
     }
     return given(result, results);
 }
 
-static gmd_module *attention(gmd_engine *engine, int64_t features, int64_t heads)
+static struct module *attention(struct engine *engine, int64_t features, int64_t heads)
 {
-    gmd_module *module = gmd_module_new(engine, "MultiheadAttention", attention_forward);
+    struct module *module = module_new(engine, "MultiheadAttention", attention_forward);
     module->heads = heads;
-    gmd_module_child(engine, module, gmd_nn_linear(engine, features, features, true));
-    gmd_module_parameter(engine, module, (gmd_shape){2, {3 * features, features}});
-    gmd_module_parameter(engine, module, (gmd_shape){1, {3 * features}});
+    module_child(engine, module, nn_linear(engine, features, features, true));
+    module_parameter(engine, module, (struct shape){2, {3 * features, features}});
+    module_parameter(engine, module, (struct shape){1, {3 * features}});
     return module;
 }
 
-static gmd_tensor *feed_forward(gmd_engine *engine, gmd_module *module, gmd_tensor *x)
+static struct tensor *feed_forward(struct engine *engine, struct module *module, struct tensor *x)
 {
-    gmd_module **part = module->children;
-    gmd_tensor *hidden = gmd_module_apply(engine, part[LINEAR1], x);
-    gmd_tensor *active = module->gelu ? gmd_op_activation(engine, GMD_GELU, hidden)
-                                      : gmd_op_relu(engine, hidden, false);
-    gmd_tensor_drop(engine, hidden);
-    active = gmd_module_pass(engine, part[DROPOUT], active);
-    active = gmd_module_pass(engine, part[LINEAR2], active);
-    return gmd_module_pass(engine, part[DROPOUT], active);
+    struct module **part = module->children;
+    struct tensor *hidden = module_apply(engine, part[LINEAR1], x);
+    struct tensor *active = module->gelu ? op_activation(engine, ACTIVATION_GELU, hidden)
+                                         : op_relu(engine, hidden, false);
+    tensor_drop(engine, hidden);
+    active = module_pass(engine, part[DROPOUT], active);
+    active = module_pass(engine, part[LINEAR2], active);
+    return module_pass(engine, part[DROPOUT], active);
 }
 
 /* x + branch; drops the branch. */
-static gmd_tensor *added(gmd_engine *engine, gmd_tensor *x, gmd_tensor *branch)
+static struct tensor *added(struct engine *engine, struct tensor *x, struct tensor *branch)
 {
-    gmd_tensor *sum = gmd_op_add(engine, x, branch, false);
-    gmd_tensor_drop(engine, branch);
+    struct tensor *sum = op_add(engine, x, branch, false);
+    tensor_drop(engine, branch);
     return sum;
 }
 
-static gmd_tensor *attended(gmd_engine *engine, gmd_module *module, gmd_tensor *x)
+static struct tensor *attended(struct engine *engine, struct module *module, struct tensor *x)
 {
-    gmd_tensor *branch = gmd_module_apply(engine, module->children[ATTENTION], x);
-    return gmd_module_pass(engine, module->children[DROPOUT], branch);
+    struct tensor *branch = module_apply(engine, module->children[ATTENTION], x);
+    return module_pass(engine, module->children[DROPOUT], branch);
 }
 
-static gmd_tensor *normalise_last(gmd_engine *engine, gmd_module *module, gmd_tensor *input)
+static struct tensor *normalise_last(struct engine *engine, struct module *module,
+                                     struct tensor *input)
 {
-    gmd_module **part = module->children;
-    gmd_tensor *x = added(engine, input, attended(engine, module, input));
-    x = gmd_module_pass(engine, part[NORM1], x);
-    gmd_tensor *branch = x ? feed_forward(engine, module, x) : NULL;
-    gmd_tensor *result = gmd_module_pass(engine, part[NORM2], added(engine, x, branch));
-    gmd_tensor_drop(engine, x);
+    struct module **part = module->children;
+    struct tensor *x = added(engine, input, attended(engine, module, input));
+    x = module_pass(engine, part[NORM1], x);
+    struct tensor *branch = x ? feed_forward(engine, module, x) : NULL;
+    struct tensor *result = module_pass(engine, part[NORM2], added(engine, x, branch));
+    tensor_drop(engine, x);
     return result;
 }
 
-static gmd_tensor *normalise_first(gmd_engine *engine, gmd_module *module, gmd_tensor *input)
+static struct tensor *normalise_first(struct engine *engine, struct module *module,
+                                      struct tensor *input)
 {
-    gmd_module **part = module->children;
-    gmd_tensor *normal = gmd_module_apply(engine, part[NORM1], input);
-    gmd_tensor *branch = normal ? gmd_module_apply(engine, part[ATTENTION], normal) : NULL;
-    gmd_tensor_drop(engine, normal);
-    branch = gmd_module_pass(engine, part[DROPOUT], branch);
-    gmd_tensor *x = added(engine, input, branch);
-    normal = gmd_module_apply(engine, part[NORM2], x);
+    struct module **part = module->children;
+    struct tensor *normal = module_apply(engine, part[NORM1], input);
+    struct tensor *branch = normal ? module_apply(engine, part[ATTENTION], normal) : NULL;
+    tensor_drop(engine, normal);
+    branch = module_pass(engine, part[DROPOUT], branch);
+    struct tensor *x = added(engine, input, branch);
+    normal = module_apply(engine, part[NORM2], x);
     branch = normal ? feed_forward(engine, module, normal) : NULL;
-    gmd_tensor_drop(engine, normal);
-    gmd_tensor *result = added(engine, x, branch);
-    gmd_tensor_drop(engine, x);
+    tensor_drop(engine, normal);
+    struct tensor *result = added(engine, x, branch);
+    tensor_drop(engine, x);
     return result;
 }
 
-static int transformer_layer_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs,
-                                     int count, gmd_tensor *results[GMD_MAX_RESULTS])
+static int transformer_layer_forward(struct engine *engine, struct module *module,
+                                     struct tensor **inputs, int count,
+                                     struct tensor *results[MODULE_MAX_RESULTS])
 {
     (void)count;
     return given(module->norm_first ? normalise_first(engine, module, inputs[0])
@@ -109,26 +112,26 @@ static int transformer_layer_forward(gmd_engine *engine, gmd_module *module, gmd
                  results);
 }
 
-static gmd_module *transformer_layer(gmd_engine *engine, const gmd_encoder *shape)
+static struct module *transformer_layer(struct engine *engine, const struct encoder *shape)
 {
-    gmd_module *module =
-        gmd_module_new(engine, "TransformerEncoderLayer", transformer_layer_forward);
+    struct module *module =
+        module_new(engine, "TransformerEncoderLayer", transformer_layer_forward);
     module->gelu = shape->gelu;
     module->norm_first = shape->norm_first;
-    gmd_module_child(engine, module, attention(engine, shape->features, shape->heads));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, shape->features, shape->hidden, true));
-    gmd_module_child(engine, module, gmd_nn_dropout(engine));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, shape->hidden, shape->features, true));
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, shape->features));
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, shape->features));
+    module_child(engine, module, attention(engine, shape->features, shape->heads));
+    module_child(engine, module, nn_linear(engine, shape->features, shape->hidden, true));
+    module_child(engine, module, nn_dropout(engine));
+    module_child(engine, module, nn_linear(engine, shape->hidden, shape->features, true));
+    module_child(engine, module, nn_layer_norm(engine, shape->features));
+    module_child(engine, module, nn_layer_norm(engine, shape->features));
     return module;
 }
 
-gmd_module *gmd_nn_transformer(gmd_engine *engine, const gmd_encoder *shape)
+struct module *nn_transformer(struct engine *engine, const struct encoder *shape)
 {
-    gmd_module *model = gmd_nn_sequential(engine, NULL, 0);
+    struct module *model = nn_sequential(engine, NULL, 0);
     for (int64_t i = 0; i < shape->layers; i++) {
-        gmd_module_child(engine, model, transformer_layer(engine, shape));
+        module_child(engine, model, transformer_layer(engine, shape));
     }
     return model;
 }
@@ -138,36 +141,36 @@ gmd_module *gmd_nn_transformer(gmd_engine *engine, const gmd_encoder *shape)
 enum { GPT_NORM1, GPT_NORM2, GPT_ATTENTION, GPT_EXPAND, GPT_CONTRACT };
 
 /* h = ln1(x); x = x + attention(h); return x + mlp(ln2(x)) */
-static int gpt_block_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
-                             gmd_tensor *results[GMD_MAX_RESULTS])
+static int gpt_block_forward(struct engine *engine, struct module *module, struct tensor **inputs,
+                             int count, struct tensor *results[MODULE_MAX_RESULTS])
 {
     (void)count;
-    gmd_module **part = module->children;
-    gmd_tensor *h = gmd_module_apply(engine, part[GPT_NORM1], inputs[0]);
-    gmd_tensor *attended = gmd_module_apply(engine, part[GPT_ATTENTION], h);
-    gmd_tensor *x = gmd_op_add(engine, inputs[0], attended, false);
-    gmd_tensor_drop(engine, attended);
-    gmd_tensor *normal = gmd_module_apply(engine, part[GPT_NORM2], x);
-    gmd_tensor *wide = gmd_module_apply(engine, part[GPT_EXPAND], normal);
-    gmd_tensor *active = gmd_op_activation(engine, GMD_GELU, wide);
-    gmd_tensor_drop(engine, wide);
-    gmd_tensor *branch = gmd_module_pass(engine, part[GPT_CONTRACT], active);
-    gmd_tensor_drop(engine, normal);
-    gmd_tensor *sum = gmd_op_add(engine, x, branch, false);
-    gmd_tensor_drop(engine, branch);
-    gmd_tensor_drop(engine, x);
-    gmd_tensor_drop(engine, h); /* a variable of the function */
+    struct module **part = module->children;
+    struct tensor *h = module_apply(engine, part[GPT_NORM1], inputs[0]);
+    struct tensor *attended = module_apply(engine, part[GPT_ATTENTION], h);
+    struct tensor *x = op_add(engine, inputs[0], attended, false);
+    tensor_drop(engine, attended);
+    struct tensor *normal = module_apply(engine, part[GPT_NORM2], x);
+    struct tensor *wide = module_apply(engine, part[GPT_EXPAND], normal);
+    struct tensor *active = op_activation(engine, ACTIVATION_GELU, wide);
+    tensor_drop(engine, wide);
+    struct tensor *branch = module_pass(engine, part[GPT_CONTRACT], active);
+    tensor_drop(engine, normal);
+    struct tensor *sum = op_add(engine, x, branch, false);
+    tensor_drop(engine, branch);
+    tensor_drop(engine, x);
+    tensor_drop(engine, h); /* a variable of the function */
     return given(sum, results);
 }
 
-gmd_module *gmd_nn_gpt_block(gmd_engine *engine, int64_t features, int64_t heads)
+struct module *nn_gpt_block(struct engine *engine, int64_t features, int64_t heads)
 {
-    gmd_module *module = gmd_module_new(engine, "GPTBlock", gpt_block_forward);
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
-    gmd_module_child(engine, module, attention(engine, features, heads));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, features, 4 * features, true));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, 4 * features, features, true));
+    struct module *module = module_new(engine, "GPTBlock", gpt_block_forward);
+    module_child(engine, module, nn_layer_norm(engine, features));
+    module_child(engine, module, nn_layer_norm(engine, features));
+    module_child(engine, module, attention(engine, features, heads));
+    module_child(engine, module, nn_linear(engine, features, 4 * features, true));
+    module_child(engine, module, nn_linear(engine, 4 * features, features, true));
     return module;
 }
 
@@ -176,90 +179,90 @@ gmd_module *gmd_nn_gpt_block(gmd_engine *engine, int64_t features, int64_t heads
 enum { CAUSAL_NORM1, CAUSAL_QKV, CAUSAL_PROJECTION, CAUSAL_NORM2, CAUSAL_EXPAND, CAUSAL_CONTRACT };
 
 /* part(norm(x)) */
-static gmd_tensor *normal_to(gmd_engine *engine, gmd_module *norm, gmd_module *layer, gmd_tensor *x)
+static struct tensor *normal_to(struct engine *engine, struct module *norm, struct module *layer,
+                                struct tensor *x)
 {
-    return gmd_module_pass(engine, layer, gmd_module_apply(engine, norm, x));
+    return module_pass(engine, layer, module_apply(engine, norm, x));
 }
 
-static int causal_block_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs,
-                                int count, gmd_tensor *results[GMD_MAX_RESULTS])
+static int causal_block_forward(struct engine *engine, struct module *module,
+                                struct tensor **inputs, int count,
+                                struct tensor *results[MODULE_MAX_RESULTS])
 {
     (void)count;
-    gmd_module **part = module->children;
-    gmd_tensor *packed = normal_to(engine, part[CAUSAL_NORM1], part[CAUSAL_QKV], inputs[0]);
-    gmd_tensor *y = gmd_op_split_attention(engine, packed, module->heads);
-    gmd_tensor *projected = gmd_module_apply(engine, part[CAUSAL_PROJECTION], y);
-    gmd_tensor *x = added(engine, inputs[0], projected);
-    gmd_tensor *wide = normal_to(engine, part[CAUSAL_NORM2], part[CAUSAL_EXPAND], x);
-    gmd_tensor *active = gmd_op_activation(engine, GMD_GELU, wide);
-    gmd_tensor_drop(engine, wide);
-    gmd_tensor *branch = gmd_module_pass(engine, part[CAUSAL_CONTRACT], active);
-    gmd_tensor *sum = added(engine, x, branch);
-    gmd_tensor *variables[] = {x, y, packed};
+    struct module **part = module->children;
+    struct tensor *packed = normal_to(engine, part[CAUSAL_NORM1], part[CAUSAL_QKV], inputs[0]);
+    struct tensor *y = op_split_attention(engine, packed, module->heads);
+    struct tensor *projected = module_apply(engine, part[CAUSAL_PROJECTION], y);
+    struct tensor *x = added(engine, inputs[0], projected);
+    struct tensor *wide = normal_to(engine, part[CAUSAL_NORM2], part[CAUSAL_EXPAND], x);
+    struct tensor *active = op_activation(engine, ACTIVATION_GELU, wide);
+    tensor_drop(engine, wide);
+    struct tensor *branch = module_pass(engine, part[CAUSAL_CONTRACT], active);
+    struct tensor *sum = added(engine, x, branch);
+    struct tensor *variables[] = {x, y, packed};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        gmd_tensor_drop(engine, variables[i]);
+        tensor_drop(engine, variables[i]);
     }
     return given(sum, results);
 }
 
-gmd_module *gmd_nn_causal_block(gmd_engine *engine, int64_t features, int64_t heads)
+struct module *nn_causal_block(struct engine *engine, int64_t features, int64_t heads)
 {
-    gmd_module *module = gmd_module_new(engine, "CausalBlock", causal_block_forward);
+    struct module *module = module_new(engine, "CausalBlock", causal_block_forward);
     module->heads = heads;
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, features, 3 * features, true));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, features, features, true));
-    gmd_module_child(engine, module, gmd_nn_layer_norm(engine, features));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, features, 4 * features, true));
-    gmd_module_child(engine, module, gmd_nn_linear(engine, 4 * features, features, true));
+    module_child(engine, module, nn_layer_norm(engine, features));
+    module_child(engine, module, nn_linear(engine, features, 3 * features, true));
+    module_child(engine, module, nn_linear(engine, features, features, true));
+    module_child(engine, module, nn_layer_norm(engine, features));
+    module_child(engine, module, nn_linear(engine, features, 4 * features, true));
+    module_child(engine, module, nn_linear(engine, 4 * features, features, true));
     return module;
 }
 
 /* words(tokens) + positions(arange(length)) */
-static int embedded_forward(gmd_engine *engine, gmd_module *module, gmd_tensor **inputs, int count,
-                            gmd_tensor *results[GMD_MAX_RESULTS])
+static int embedded_forward(struct engine *engine, struct module *module, struct tensor **inputs,
+                            int count, struct tensor *results[MODULE_MAX_RESULTS])
 {
     (void)count;
     char text[128];
     if (inputs[0]->shape.dims != 2) {
-        gmd_misuse(engine, "gpt takes tokens, [batch, length]; the input is %s",
-                   gmd_shape_text(&inputs[0]->shape, text));
+        engine_misuse(engine, "gpt takes tokens, [batch, length]; the input is %s",
+                      shape_text(&inputs[0]->shape, text));
         return 0;
     }
-    gmd_tensor *words = gmd_module_apply(engine, module->children[0], inputs[0]);
-    gmd_shape length = {1, {inputs[0]->shape.size[1]}};
-    gmd_tensor *range = gmd_tensor_new(engine, &length, GMD_INT64);
-    gmd_tensor *positions = gmd_module_pass(engine, module->children[1], range);
-    gmd_tensor *sum = gmd_op_add(engine, words, positions, false);
-    gmd_tensor_drop(engine, positions);
-    gmd_tensor_drop(engine, words);
+    struct tensor *words = module_apply(engine, module->children[0], inputs[0]);
+    struct shape length = {1, {inputs[0]->shape.size[1]}};
+    struct tensor *range = tensor_new(engine, &length, DTYPE_INT64);
+    struct tensor *positions = module_pass(engine, module->children[1], range);
+    struct tensor *sum = op_add(engine, words, positions, false);
+    tensor_drop(engine, positions);
+    tensor_drop(engine, words);
     return given(sum, results);
 }
 
-static gmd_module *embedding(gmd_engine *engine, const gmd_gpt *shape)
+static struct module *embedding(struct engine *engine, const struct gpt *shape)
 {
-    gmd_module *words = gmd_nn_embedding(engine, shape->vocabulary, shape->features);
+    struct module *words = nn_embedding(engine, shape->vocabulary, shape->features);
     if (shape->positions == 0) {
         return words;
     }
-    gmd_module *module = gmd_module_new(engine, "Embedded", embedded_forward);
-    gmd_module_child(engine, module, words);
-    gmd_module_child(engine, module, gmd_nn_embedding(engine, shape->positions, shape->features));
+    struct module *module = module_new(engine, "Embedded", embedded_forward);
+    module_child(engine, module, words);
+    module_child(engine, module, nn_embedding(engine, shape->positions, shape->features));
     return module;
 }
 
-gmd_module *gmd_nn_gpt(gmd_engine *engine, const gmd_gpt *shape)
+struct module *nn_gpt(struct engine *engine, const struct gpt *shape)
 {
-    gmd_module *model = gmd_nn_sequential(engine, NULL, 0);
-    gmd_module_child(engine, model, embedding(engine, shape));
+    struct module *model = nn_sequential(engine, NULL, 0);
+    module_child(engine, model, embedding(engine, shape));
     for (int64_t i = 0; i < shape->layers; i++) {
-        gmd_module *block = shape->causal
-                                ? gmd_nn_causal_block(engine, shape->features, shape->heads)
-                                : gmd_nn_gpt_block(engine, shape->features, shape->heads);
-        gmd_module_child(engine, model,
-                         shape->checkpoint ? gmd_nn_checkpointed(engine, block) : block);
+        struct module *block = shape->causal
+                                   ? nn_causal_block(engine, shape->features, shape->heads)
+                                   : nn_gpt_block(engine, shape->features, shape->heads);
+        module_child(engine, model, shape->checkpoint ? nn_checkpointed(engine, block) : block);
     }
-    gmd_module_child(engine, model,
-                     gmd_nn_linear(engine, shape->features, shape->vocabulary, false));
+    module_child(engine, model, nn_linear(engine, shape->features, shape->vocabulary, false));
     return model;
 }

@@ -1,44 +1,44 @@
 #include "gmd_optimizer.h"
 
 typedef struct slot {
-    gmd_tensor *parameter;
-    gmd_tensor *first, *second; /* momentum; or the two moments of Adam */
-    gmd_tensor *steps;          /* of GMD_FUSED */
+    struct tensor *parameter;
+    struct tensor *first, *second; /* momentum; or the two moments of Adam */
+    struct tensor *steps;          /* of OPTIMIZER_FUSED */
 } slot;
 
-struct gmd_optimizer {
-    gmd_thing thing;
-    gmd_method method;
+struct optimizer {
+    struct thing thing;
+    enum optimizer_method method;
     bool momentum, decays;
-    gmd_implementation implementation;
+    enum optimizer_implementation implementation;
     slot *slots;
     size_t count, capacity;
 };
 
-static void destroy_optimizer(gmd_engine *engine, gmd_thing *thing)
+static void destroy_optimizer(struct engine *engine, struct thing *thing)
 {
-    gmd_optimizer *optimizer = (gmd_optimizer *)thing;
+    struct optimizer *optimizer = (struct optimizer *)thing;
     for (size_t i = 0; i < optimizer->count; i++) {
-        gmd_tensor_drop(engine, optimizer->slots[i].first);
-        gmd_tensor_drop(engine, optimizer->slots[i].second);
-        gmd_tensor_drop(engine, optimizer->slots[i].steps);
-        gmd_tensor_drop(engine, optimizer->slots[i].parameter);
+        tensor_drop(engine, optimizer->slots[i].first);
+        tensor_drop(engine, optimizer->slots[i].second);
+        tensor_drop(engine, optimizer->slots[i].steps);
+        tensor_drop(engine, optimizer->slots[i].parameter);
     }
-    gmd_give(engine, optimizer->slots);
+    host_give(engine, optimizer->slots);
 }
 
-const gmd_thing_class gmd_optimizer_class = {.name = "optimizer", .destroy = destroy_optimizer};
+const struct thing_class optimizer_class = {.name = "optimizer", .destroy = destroy_optimizer};
 
-gmd_optimizer *gmd_optimizer_new(gmd_engine *engine, gmd_method method, bool momentum)
+struct optimizer *optimizer_new(struct engine *engine, enum optimizer_method method, bool momentum)
 {
-    gmd_optimizer *optimizer = gmd_take(engine, sizeof *optimizer);
-    gmd_thing_init(engine, &optimizer->thing, &gmd_optimizer_class);
+    struct optimizer *optimizer = host_take(engine, sizeof *optimizer);
+    thing_init(engine, &optimizer->thing, &optimizer_class);
     optimizer->method = method;
     optimizer->momentum = momentum;
     return optimizer;
 }
 
-static bool has_parameter(const gmd_optimizer *optimizer, const gmd_tensor *parameter)
+static bool has_parameter(const struct optimizer *optimizer, const struct tensor *parameter)
 {
     for (size_t i = 0; i < optimizer->count; i++) {
         if (optimizer->slots[i].parameter == parameter) {
@@ -48,8 +48,8 @@ static bool has_parameter(const gmd_optimizer *optimizer, const gmd_tensor *para
     return false;
 }
 
-/* State belongs to the parameter: one that is named twice has it once. */
-void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor *parameter)
+/* State belongs to the parameter: a parameter that is listed twice has it once. */
+void optimizer_add(struct engine *engine, struct optimizer *optimizer, struct tensor *parameter)
 {
     if (has_parameter(optimizer, parameter)) {
         return;
@@ -57,153 +57,155 @@ void gmd_optimizer_add(gmd_engine *engine, gmd_optimizer *optimizer, gmd_tensor 
     if (optimizer->count == optimizer->capacity) {
         optimizer->capacity = optimizer->capacity ? 2 * optimizer->capacity : 16;
         optimizer->slots =
-            gmd_take_more(engine, optimizer->slots, optimizer->capacity * sizeof(slot));
+            host_take_more(engine, optimizer->slots, optimizer->capacity * sizeof(slot));
     }
-    optimizer->slots[optimizer->count++] = (slot){.parameter = gmd_tensor_keep(parameter)};
+    optimizer->slots[optimizer->count++] = (slot){.parameter = tensor_keep(parameter)};
 }
 
-static void add_visited(gmd_engine *engine, gmd_tensor *parameter, void *context)
+static void add_visited(struct engine *engine, struct tensor *parameter, void *context)
 {
-    gmd_optimizer_add(engine, context, parameter);
+    optimizer_add(engine, context, parameter);
 }
 
-void gmd_optimizer_add_module(gmd_engine *engine, gmd_optimizer *optimizer, gmd_module *module)
+void optimizer_add_module(struct engine *engine, struct optimizer *optimizer, struct module *module)
 {
-    gmd_module_parameters(engine, module, add_visited, optimizer);
+    module_parameters(engine, module, add_visited, optimizer);
 }
 
-/* The multi-tensor updates compute one thing of all parameters at once. */
-static gmd_storage **one_for_each(gmd_engine *engine, const gmd_optimizer *optimizer)
+/* The multi-tensor updates compute each intermediate result for all parameters at once. */
+static struct storage **one_for_each(struct engine *engine, const struct optimizer *optimizer)
 {
-    gmd_storage **all = gmd_take(engine, (optimizer->count + 1) * sizeof(gmd_storage *));
+    struct storage **all = host_take(engine, (optimizer->count + 1) * sizeof(struct storage *));
     for (size_t i = 0; i < optimizer->count; i++) {
         if (optimizer->slots[i].parameter->grad) {
-            all[i] = gmd_storage_new(engine, gmd_tensor_bytes(optimizer->slots[i].parameter));
+            all[i] = storage_new(engine, tensor_bytes(optimizer->slots[i].parameter));
         }
     }
     return all;
 }
 
-static void drop_each(gmd_engine *engine, const gmd_optimizer *optimizer, gmd_storage **all)
+static void drop_each(struct engine *engine, const struct optimizer *optimizer,
+                      struct storage **all)
 {
     for (size_t i = all ? optimizer->count : 0; i-- > 0;) {
-        gmd_storage_drop(engine, all[i]);
+        storage_drop(engine, all[i]);
     }
-    gmd_give(engine, all);
+    host_give(engine, all);
 }
 
-/* grad + weight_decay * parameter, where the method does it so: of all parameters at once, or of
- * the one whose turn it is, until the next one's. */
-static gmd_storage **decayed_gradients(gmd_engine *engine, const gmd_optimizer *optimizer)
+/* grad + weight_decay * parameter, for methods that add decay to the gradient: for all parameters
+ * at once, or for one after the other, each kept until the next one's is made. */
+static struct storage **decayed_gradients(struct engine *engine, const struct optimizer *optimizer)
 {
-    bool at_once = optimizer->decays && optimizer->implementation == GMD_FOREACH;
+    bool at_once = optimizer->decays && optimizer->implementation == OPTIMIZER_FOREACH;
     return at_once ? one_for_each(engine, optimizer) : NULL;
 }
 
-static void decay_in_turn(gmd_engine *engine, const gmd_optimizer *optimizer, size_t index,
-                          gmd_storage **variable)
+static void decay_in_turn(struct engine *engine, const struct optimizer *optimizer, size_t index,
+                          struct storage **variable)
 {
-    if (optimizer->decays && optimizer->implementation == GMD_FOR_LOOP) {
-        gmd_storage *sum =
-            gmd_storage_new(engine, gmd_tensor_bytes(optimizer->slots[index].parameter));
-        gmd_storage_drop(engine, *variable);
+    if (optimizer->decays && optimizer->implementation == OPTIMIZER_FOR_LOOP) {
+        struct storage *sum = storage_new(engine, tensor_bytes(optimizer->slots[index].parameter));
+        storage_drop(engine, *variable);
         *variable = sum;
     }
 }
 
-/* The updates are in place; only the state of a parameter whose first gradient this is, is new. */
-static void step_sgd(gmd_engine *engine, gmd_optimizer *optimizer)
+/* The updates are in place; only a parameter with its first gradient gets new state. */
+static void step_sgd(struct engine *engine, struct optimizer *optimizer)
 {
-    gmd_storage **decayed = decayed_gradients(engine, optimizer), *variable = NULL;
+    struct storage **decayed = decayed_gradients(engine, optimizer), *variable = NULL;
     for (size_t i = 0; i < optimizer->count; i++) {
         slot *each = &optimizer->slots[i];
         if (each->parameter->grad) {
             decay_in_turn(engine, optimizer, i, &variable);
             if (optimizer->momentum && !each->first) {
-                each->first = gmd_tensor_like(engine, each->parameter);
+                each->first = tensor_like(engine, each->parameter);
             }
         }
     }
-    gmd_storage_drop(engine, variable);
+    storage_drop(engine, variable);
     drop_each(engine, optimizer, decayed);
 }
 
-static void create_moments(gmd_engine *engine, gmd_optimizer *optimizer)
+static void create_moments(struct engine *engine, struct optimizer *optimizer)
 {
-    bool counted = optimizer->implementation == GMD_FUSED; /* the number of steps, on the device */
+    bool counted =
+        optimizer->implementation == OPTIMIZER_FUSED; /* the number of steps, on the device */
     for (size_t i = 0; i < optimizer->count; i++) {
         slot *each = &optimizer->slots[i];
         if (each->parameter->grad && !each->first) {
-            static const gmd_shape scalar = {0, {0}};
-            each->steps = counted ? gmd_tensor_new(engine, &scalar, GMD_FLOAT32) : NULL;
-            each->first = gmd_tensor_like(engine, each->parameter);
-            each->second = gmd_tensor_like(engine, each->parameter);
+            static const struct shape scalar = {0, {0}};
+            each->steps = counted ? tensor_new(engine, &scalar, DTYPE_FLOAT32) : NULL;
+            each->first = tensor_like(engine, each->parameter);
+            each->second = tensor_like(engine, each->parameter);
         }
     }
 }
 
-static void update_at_once(gmd_engine *engine, gmd_optimizer *optimizer)
+static void update_at_once(struct engine *engine, struct optimizer *optimizer)
 {
-    gmd_storage **decayed = decayed_gradients(engine, optimizer);
-    gmd_storage **roots = one_for_each(engine, optimizer); /* of all second moments */
+    struct storage **decayed = decayed_gradients(engine, optimizer);
+    struct storage **roots = one_for_each(engine, optimizer); /* roots of all second moments */
     drop_each(engine, optimizer, roots);
     drop_each(engine, optimizer, decayed);
 }
 
 /* denom = exp_avg_sq.sqrt() / correction: the variable keeps one parameter's until the next one's.
  */
-static void update_in_turn(gmd_engine *engine, gmd_optimizer *optimizer)
+static void update_in_turn(struct engine *engine, struct optimizer *optimizer)
 {
-    gmd_storage *variable = NULL, *decayed = NULL;
+    struct storage *variable = NULL, *decayed = NULL;
     for (size_t i = 0; i < optimizer->count; i++) {
         if (optimizer->slots[i].parameter->grad) {
             decay_in_turn(engine, optimizer, i, &decayed);
-            uint64_t bytes = gmd_tensor_bytes(optimizer->slots[i].parameter);
-            gmd_storage *root = gmd_storage_new(engine, bytes);
-            gmd_storage *quotient = gmd_storage_new(engine, bytes);
-            gmd_storage_drop(engine, root);
-            gmd_storage_drop(engine, variable);
+            uint64_t bytes = tensor_bytes(optimizer->slots[i].parameter);
+            struct storage *root = storage_new(engine, bytes);
+            struct storage *quotient = storage_new(engine, bytes);
+            storage_drop(engine, root);
+            storage_drop(engine, variable);
             variable = quotient;
         }
     }
-    gmd_storage_drop(engine, variable);
-    gmd_storage_drop(engine, decayed);
+    storage_drop(engine, variable);
+    storage_drop(engine, decayed);
 }
 
-static void step_adam(gmd_engine *engine, gmd_optimizer *optimizer)
+static void step_adam(struct engine *engine, struct optimizer *optimizer)
 {
     create_moments(engine, optimizer);
-    if (optimizer->implementation == GMD_FOREACH) {
+    if (optimizer->implementation == OPTIMIZER_FOREACH) {
         update_at_once(engine, optimizer);
-    } else if (optimizer->implementation == GMD_FOR_LOOP) {
+    } else if (optimizer->implementation == OPTIMIZER_FOR_LOOP) {
         update_in_turn(engine, optimizer);
     }
 }
 
-void gmd_optimizer_decay(gmd_optimizer *optimizer)
+void optimizer_decay(struct optimizer *optimizer)
 {
     optimizer->decays = true;
 }
 
-void gmd_optimizer_implementation(gmd_optimizer *optimizer, gmd_implementation implementation)
+void optimizer_implementation(struct optimizer *optimizer,
+                              enum optimizer_implementation implementation)
 {
     optimizer->implementation = implementation;
 }
 
-static void mark_state(gmd_tensor *state)
+static void mark_state(struct tensor *state)
 {
     if (state) {
-        gmd_storage_is(state->storage, GMD_OPTIMIZER_STATE);
+        storage_mark(state->storage, GMD_OPTIMIZER_STATE);
     }
 }
 
-bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimizer_slot *held)
+bool optimizer_at(const struct optimizer *optimizer, size_t index, struct optimizer_slot *held)
 {
     if (index >= optimizer->count) {
         return false;
     }
-    bool is_adam = optimizer->method == GMD_ADAM;
-    *held = (gmd_optimizer_slot){
+    bool is_adam = optimizer->method == OPTIMIZER_ADAM;
+    *held = (struct optimizer_slot){
         .parameter = optimizer->slots[index].parameter,
         .state = {optimizer->slots[index].first, optimizer->slots[index].second,
                   optimizer->slots[index].steps},
@@ -212,21 +214,21 @@ bool gmd_optimizer_at(const gmd_optimizer *optimizer, size_t index, gmd_optimize
     return true;
 }
 
-uint64_t gmd_optimizer_bytes(const gmd_optimizer *optimizer)
+uint64_t optimizer_bytes(const struct optimizer *optimizer)
 {
     uint64_t bytes = 0;
-    gmd_optimizer_slot held;
-    for (size_t i = 0; gmd_optimizer_at(optimizer, i, &held); i++) {
-        for (size_t k = 0; k < GMD_STATE_MAX; k++) {
-            bytes += held.state[k] ? gmd_tensor_bytes(held.state[k]) : 0;
+    struct optimizer_slot held;
+    for (size_t i = 0; optimizer_at(optimizer, i, &held); i++) {
+        for (size_t k = 0; k < OPTIMIZER_STATE_MAX; k++) {
+            bytes += held.state[k] ? tensor_bytes(held.state[k]) : 0;
         }
     }
     return bytes;
 }
 
-void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)
+void optimizer_step(struct engine *engine, struct optimizer *optimizer)
 {
-    if (optimizer->method == GMD_ADAM) {
+    if (optimizer->method == OPTIMIZER_ADAM) {
         step_adam(engine, optimizer);
     } else {
         step_sgd(engine, optimizer);
@@ -238,12 +240,12 @@ void gmd_optimizer_step(gmd_engine *engine, gmd_optimizer *optimizer)
     }
 }
 
-void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool set_to_none)
+void optimizer_zero_grad(struct engine *engine, struct optimizer *optimizer, bool set_to_none)
 {
     for (size_t i = 0; set_to_none && i < optimizer->count; i++) {
-        gmd_tensor *grad = optimizer->slots[i].parameter->grad;
+        struct tensor *grad = optimizer->slots[i].parameter->grad;
         optimizer->slots[i].parameter->grad = NULL;
-        gmd_tensor_drop(engine, grad);
+        tensor_drop(engine, grad);
     }
 }
 
@@ -253,40 +255,41 @@ void gmd_optimizer_zero_grad(gmd_engine *engine, gmd_optimizer *optimizer, bool 
 
 typedef struct norms {
     uint64_t count, largest; /* gradients, and elements of the largest */
-    gmd_storage **each;
+    struct storage **each;
 } norms;
 
-static void count_gradient(gmd_engine *engine, gmd_tensor *parameter, void *context)
+static void count_gradient(struct engine *engine, struct tensor *parameter, void *context)
 {
     norms *all = context;
     (void)engine;
     if (parameter->grad) {
-        uint64_t elements = gmd_shape_count(&parameter->shape);
+        uint64_t elements = shape_count(&parameter->shape);
         all->count++;
         all->largest = elements > all->largest ? elements : all->largest;
     }
 }
 
-/* The norm of each gradient, of those together, and the factor; gradients are scaled in place. */
-void gmd_clip_grad_norm(gmd_engine *engine, gmd_module *module)
+/* Allocates the norm of each gradient, the norm of the norms, and the factor; gradients are scaled
+ * in place. */
+void clip_grad_norm(struct engine *engine, struct module *module)
 {
     norms all = {0};
-    gmd_module_parameters(engine, module, count_gradient, &all);
+    module_parameters(engine, module, count_gradient, &all);
     uint64_t chunks = (all.largest + CHUNK - 1) / CHUNK;
-    gmd_storage *partial = gmd_storage_new(engine, all.count * chunks * 4);
-    all.each = gmd_take(engine, (all.count + 1) * sizeof(gmd_storage *));
+    struct storage *partial = storage_new(engine, all.count * chunks * 4);
+    all.each = host_take(engine, (all.count + 1) * sizeof(struct storage *));
     for (uint64_t i = 0; i < all.count; i++) {
-        all.each[i] = gmd_storage_new(engine, 4);
+        all.each[i] = storage_new(engine, 4);
     }
-    gmd_storage_drop(engine, partial);
-    gmd_storage *stacked = gmd_storage_new(engine, all.count * 4);
-    gmd_storage *norm = gmd_storage_new(engine, 4);
-    gmd_storage_drop(engine, stacked);
+    storage_drop(engine, partial);
+    struct storage *stacked = storage_new(engine, all.count * 4);
+    struct storage *norm = storage_new(engine, 4);
+    storage_drop(engine, stacked);
     for (uint64_t i = 0; i < all.count; i++) {
-        gmd_storage_drop(engine, all.each[i]);
+        storage_drop(engine, all.each[i]);
     }
-    gmd_storage *factor = gmd_storage_new(engine, 4);
-    gmd_storage_drop(engine, factor);
-    gmd_storage_drop(engine, norm);
-    gmd_give(engine, all.each);
+    struct storage *factor = storage_new(engine, 4);
+    storage_drop(engine, factor);
+    storage_drop(engine, norm);
+    host_give(engine, all.each);
 }

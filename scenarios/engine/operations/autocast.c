@@ -1,30 +1,30 @@
 #include "gmd_autocast.h"
 
 typedef struct cached {
-    const gmd_tensor *parameter; /* compared, not followed */
-    gmd_tensor *copy;
+    const struct tensor *parameter; /* compared, not followed */
+    struct tensor *copy;
     struct cached *next;
 } cached;
 
-struct gmd_autocast {
-    gmd_dtype dtype;
+struct autocast {
+    enum dtype dtype;
     cached *copies;
-    struct gmd_autocast *outer;
+    struct autocast *outer;
 };
 
-void gmd_autocast_begin(gmd_engine *engine, gmd_dtype dtype)
+void autocast_begin(struct engine *engine, enum dtype dtype)
 {
-    struct gmd_autocast *block = gmd_take(engine, sizeof *block);
+    struct autocast *block = host_take(engine, sizeof *block);
     block->dtype = dtype;
     block->outer = engine->autocast;
     engine->autocast = block;
 }
 
-/* torch empties its cache when the outermost block ends; what is then still needed, the graph has.
- */
-void gmd_autocast_end(gmd_engine *engine)
+/* torch empties its cache when the outermost block ends; the graph keeps the copies that are still
+ * needed. */
+void autocast_end(struct engine *engine)
 {
-    struct gmd_autocast *block = engine->autocast;
+    struct autocast *block = engine->autocast;
     engine->autocast = block->outer;
     cached *copies = block->copies;
     if (block->outer) {
@@ -38,20 +38,20 @@ void gmd_autocast_end(gmd_engine *engine)
     while (copies) {
         cached *first = copies;
         copies = first->next;
-        gmd_tensor_drop(engine, first->copy);
-        gmd_give(engine, first);
+        tensor_drop(engine, first->copy);
+        host_give(engine, first);
     }
-    gmd_give(engine, block);
+    host_give(engine, block);
 }
 
-gmd_dtype gmd_autocast_dtype(const gmd_engine *engine, gmd_dtype otherwise)
+enum dtype autocast_dtype(const struct engine *engine, enum dtype otherwise)
 {
     return engine->autocast ? engine->autocast->dtype : otherwise;
 }
 
-static gmd_tensor *known_copy(const gmd_engine *engine, const gmd_tensor *parameter)
+static struct tensor *known_copy(const struct engine *engine, const struct tensor *parameter)
 {
-    for (const struct gmd_autocast *block = engine->autocast; block; block = block->outer) {
+    for (const struct autocast *block = engine->autocast; block; block = block->outer) {
         for (const cached *each = block->copies; each; each = each->next) {
             if (each->parameter == parameter && each->copy->dtype == engine->autocast->dtype) {
                 return each->copy;
@@ -61,29 +61,29 @@ static gmd_tensor *known_copy(const gmd_engine *engine, const gmd_tensor *parame
     return NULL;
 }
 
-gmd_tensor *gmd_autocast_input(gmd_engine *engine, gmd_tensor *tensor)
+struct tensor *autocast_input(struct engine *engine, struct tensor *tensor)
 {
-    bool floating = tensor && (tensor->dtype == GMD_FLOAT32 || tensor->dtype == GMD_FLOAT16 ||
-                               tensor->dtype == GMD_BFLOAT16);
+    bool floating = tensor && (tensor->dtype == DTYPE_FLOAT32 || tensor->dtype == DTYPE_FLOAT16 ||
+                               tensor->dtype == DTYPE_BFLOAT16);
     if (!floating || !engine->autocast) {
-        return gmd_tensor_keep(tensor);
+        return tensor_keep(tensor);
     }
-    if (!tensor->requires_grad || tensor->grad_fn || tensor->dtype != GMD_FLOAT32) {
-        return gmd_op_cast(engine, tensor, engine->autocast->dtype);
+    if (!tensor->requires_grad || tensor->grad_fn || tensor->dtype != DTYPE_FLOAT32) {
+        return op_cast(engine, tensor, engine->autocast->dtype);
     }
-    gmd_tensor *copy = known_copy(engine, tensor);
+    struct tensor *copy = known_copy(engine, tensor);
     if (!copy) {
-        cached *entry = gmd_take(engine, sizeof *entry);
-        copy = gmd_op_cast(engine, tensor, engine->autocast->dtype);
+        cached *entry = host_take(engine, sizeof *entry);
+        copy = op_cast(engine, tensor, engine->autocast->dtype);
         *entry = (cached){.parameter = tensor, .copy = copy, .next = engine->autocast->copies};
         engine->autocast->copies = entry;
     }
-    return gmd_tensor_keep(copy);
+    return tensor_keep(copy);
 }
 
-gmd_tensor *gmd_autocast_wide(gmd_engine *engine, gmd_tensor *tensor)
+struct tensor *autocast_wide(struct engine *engine, struct tensor *tensor)
 {
-    bool narrow = tensor && (tensor->dtype == GMD_FLOAT16 || tensor->dtype == GMD_BFLOAT16);
-    return narrow && engine->autocast ? gmd_op_cast(engine, tensor, GMD_FLOAT32)
-                                      : gmd_tensor_keep(tensor);
+    bool narrow = tensor && (tensor->dtype == DTYPE_FLOAT16 || tensor->dtype == DTYPE_BFLOAT16);
+    return narrow && engine->autocast ? op_cast(engine, tensor, DTYPE_FLOAT32)
+                                      : tensor_keep(tensor);
 }

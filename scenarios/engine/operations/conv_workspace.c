@@ -7,9 +7,9 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-static uint64_t bytes_of(const gmd_shape *shape, gmd_dtype dtype)
+static uint64_t bytes_of(const struct shape *shape, enum dtype dtype)
 {
-    return gmd_shape_count(shape) * gmd_dtype_bytes(dtype);
+    return shape_count(shape) * dtype_bytes(dtype);
 }
 
 typedef struct sizes { /* bytes of the tensors */
@@ -22,19 +22,19 @@ typedef struct sizes { /* bytes of the tensors */
  * on channels-last copies of what they read and, from 128 channels on or with a stride, of what
  * they write, except for a single image. The gradient of the weight is summed over several partial
  * copies of it. */
-static uint64_t chosen(const gmd_conv_call *call, sizes of)
+static uint64_t chosen(const struct conv_call *call, sizes of)
 {
     bool pointwise = call->weight.size[2] == 1, strided = call->conv.stride > 1;
     bool single = call->input.size[0] == 1;
     uint64_t in = of.input, weight = of.weight, out = of.output;
     uint64_t copies = in + out + (pointwise ? 0 : weight) + 16;
     switch (call->pass) {
-    case GMD_CONV_FORWARD:
+    case CONV_FORWARD:
         if (pointwise) {
             return !single && (strided || call->input.size[2] < 8) ? copies : 400;
         }
         return !single && (strided || call->weight.size[1] >= 128) ? copies : in + weight + 16;
-    case GMD_CONV_INPUT_GRAD:
+    case CONV_INPUT_GRAD:
         return pointwise && !strided ? 400 : copies;
     default:
         break;
@@ -60,7 +60,7 @@ static uint64_t spectrum(uint64_t side)
 /* The largest workspaces are those of convolutions by Fourier transform: each map of the batch and
  * each pair of channels is transformed, in tiles of 32 x 32 or at the smallest power of two that
  * the image and the kernel fit in, twice. */
-static uint64_t largest_tried(const gmd_conv_call *call, sizes of)
+static uint64_t largest_tried(const struct conv_call *call, sizes of)
 {
     uint64_t batch = (uint64_t)call->input.size[0];
     uint64_t maps_in = batch * (uint64_t)call->input.size[1];
@@ -72,15 +72,15 @@ static uint64_t largest_tried(const gmd_conv_call *call, sizes of)
         side *= 2;
     }
     if (call->conv.stride > 1) { /* each of the stride's phases */
-        bool transforms = call->pass == GMD_CONV_INPUT_GRAD && kernel == 3;
+        bool transforms = call->pass == CONV_INPUT_GRAD && kernel == 3;
         return transforms ? spectrum(32) * (4 * pairs + 5 * maps_in) : of.input + of.output;
     }
     switch (call->pass) {
-    case GMD_CONV_FORWARD: {
+    case CONV_FORWARD: {
         uint64_t read = maps_in + pairs;
         return 2 * spectrum(side) * (read > maps_out ? read : maps_out) + of.weight;
     }
-    case GMD_CONV_INPUT_GRAD:
+    case CONV_INPUT_GRAD:
         return kernel == 1 || span > 32 ? of.input + of.output
                                         : spectrum(32) * (maps_in + maps_out + pairs);
     default:
@@ -89,11 +89,11 @@ static uint64_t largest_tried(const gmd_conv_call *call, sizes of)
 }
 
 typedef struct tried {
-    gmd_conv_call call;
+    struct conv_call call;
     struct tried *next;
 } tried;
 
-static bool same(const gmd_conv_call *a, const gmd_conv_call *b)
+static bool same(const struct conv_call *a, const struct conv_call *b)
 {
     return a->pass == b->pass && a->dtype == b->dtype &&
            memcmp(&a->conv, &b->conv, sizeof a->conv) == 0 &&
@@ -102,14 +102,14 @@ static bool same(const gmd_conv_call *a, const gmd_conv_call *b)
 }
 
 /* Remembers the call; true when it is the first of its kind. */
-static bool is_new(gmd_engine *engine, const gmd_conv_call *call)
+static bool is_new(struct engine *engine, const struct conv_call *call)
 {
     for (const tried *each = engine->tried; each; each = each->next) {
         if (same(&each->call, call)) {
             return false;
         }
     }
-    tried *entry = gmd_take(engine, sizeof *entry);
+    tried *entry = host_take(engine, sizeof *entry);
     *entry = (tried){.call = *call, .next = engine->tried};
     engine->tried = entry;
     return true;
@@ -118,30 +118,30 @@ static bool is_new(gmd_engine *engine, const gmd_conv_call *call)
 /* torch asks for the largest workspace; out of memory, it asks for half as much until it gets some,
  * and leaves out the algorithms that need more. Afterwards it empties its cache, so that the
  * trial's segments do not stay. Facts: aten/src/ATen/native/cudnn/Conv_v8.cpp of PyTorch 2.11. */
-static void try_algorithms(gmd_engine *engine, uint64_t bytes)
+static void try_algorithms(struct engine *engine, uint64_t bytes)
 {
-    while (bytes > 0 && !gmd_engine_failed(engine)) {
-        gmd_storage *workspace = gmd_storage_new(engine, bytes);
+    while (bytes > 0 && !engine_failed(engine)) {
+        struct storage *workspace = storage_new(engine, bytes);
         bool served = workspace->has_block;
-        gmd_storage_drop(engine, workspace);
+        storage_drop(engine, workspace);
         if (served) {
             break;
         }
-        if (engine->state == GMD_RAN_OUT) {
-            gmd_engine_clear(engine);
+        if (engine->state == ENGINE_RAN_OUT) {
+            engine_clear(engine);
         }
         bytes /= 2;
     }
     gmd_request request = {.op = GMD_OP_EMPTY_CACHE};
-    gmd_ask(engine, &request);
+    engine_request(engine, &request);
 }
 
-void gmd_conv_workspace(gmd_engine *engine, const gmd_conv_call *call)
+void conv_workspace_use(struct engine *engine, const struct conv_call *call)
 {
     sizes of = {bytes_of(&call->input, call->dtype), bytes_of(&call->weight, call->dtype),
                 bytes_of(&call->output, call->dtype)};
-    if (engine->benchmark && !gmd_engine_failed(engine) && is_new(engine, call)) {
+    if (engine->benchmark && !engine_failed(engine) && is_new(engine, call)) {
         try_algorithms(engine, largest_tried(call, of));
     }
-    gmd_scratch(engine, chosen(call, of));
+    storage_scratch(engine, chosen(call, of));
 }

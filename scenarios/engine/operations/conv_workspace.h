@@ -4,21 +4,17 @@
 
 #include "gmd_operations.h"
 
-typedef enum gmd_conv_pass {
-    GMD_CONV_FORWARD,
-    GMD_CONV_INPUT_GRAD,
-    GMD_CONV_WEIGHT_GRAD
-} gmd_conv_pass;
+enum conv_pass { CONV_FORWARD, CONV_INPUT_GRAD, CONV_WEIGHT_GRAD };
 
-typedef struct gmd_conv_call {
-    gmd_conv_pass pass;
-    gmd_conv conv;
-    gmd_dtype dtype;
-    gmd_shape input, weight, output;
-} gmd_conv_call;
+struct conv_call {
+    enum conv_pass pass;
+    struct conv conv;
+    enum dtype dtype;
+    struct shape input, weight, output;
+};
 
 /* Takes and frees the workspace of one call. With cuDNN's benchmark on, the first call of its kind
  * also tries the other algorithms, as far as there is memory for their workspaces. */
-void gmd_conv_workspace(gmd_engine *engine, const gmd_conv_call *call);
+void conv_workspace_use(struct engine *engine, const struct conv_call *call);
 
 #endif

@@ -5,15 +5,16 @@
 
 #include "gmd_operations.h"
 
-void gmd_autocast_begin(gmd_engine *engine, gmd_dtype dtype); /* may be nested */
-void gmd_autocast_end(gmd_engine *engine);
+void autocast_begin(struct engine *engine, enum dtype dtype); /* may be nested */
+void autocast_end(struct engine *engine);
 
-/* The type that products have now; `otherwise` outside of all blocks. */
-gmd_dtype gmd_autocast_dtype(const gmd_engine *engine, gmd_dtype otherwise);
+/* The type in which products are computed now; `otherwise` outside of all blocks. */
+enum dtype autocast_dtype(const struct engine *engine, enum dtype otherwise);
 
-/* A new reference: the tensor, or its copy in the type that products have now. NULL gives NULL. */
-gmd_tensor *gmd_autocast_input(gmd_engine *engine, gmd_tensor *tensor);
-/* The same for operations that are always computed in 32 bits. */
-gmd_tensor *gmd_autocast_wide(gmd_engine *engine, gmd_tensor *tensor);
+/* A new reference to the tensor, or to its copy in the type in which products are computed now.
+ * NULL gives NULL. */
+struct tensor *autocast_input(struct engine *engine, struct tensor *tensor);
+/* The same with 32 bits, for operations that are always computed in them. */
+struct tensor *autocast_wide(struct engine *engine, struct tensor *tensor);
 
 #endif

@@ -2,9 +2,9 @@
 #include "gmd_autocast.h"
 #include "gmd_operations.h"
 
-static gmd_tensor *like_input(gmd_engine *engine, const gmd_node *node, int index)
+static struct tensor *like_input(struct engine *engine, const struct node *node, int index)
 {
-    return gmd_tensor_new(engine, &node->recipe.shape[index], node->recipe.dtype);
+    return tensor_new(engine, &node->recipe.shape[index], node->recipe.dtype);
 }
 
 /* --- activations: the derivative is a function of the result, or of the input ------------ */
@@ -12,57 +12,57 @@ static gmd_tensor *like_input(gmd_engine *engine, const gmd_node *node, int inde
 static const struct {
     const char *node;
     bool saves_result;
-} activations[GMD_ACTIVATIONS] = {
-    [GMD_TANH] = {"TanhBackward", true},  [GMD_SIGMOID] = {"SigmoidBackward", true},
-    [GMD_EXP] = {"ExpBackward", true},    [GMD_GELU] = {"GeluBackward", false},
-    [GMD_SILU] = {"SiluBackward", false},
+} activations[ACTIVATIONS] = {
+    [ACTIVATION_TANH] = {"TanhBackward", true},  [ACTIVATION_SIGMOID] = {"SigmoidBackward", true},
+    [ACTIVATION_EXP] = {"ExpBackward", true},    [ACTIVATION_GELU] = {"GeluBackward", false},
+    [ACTIVATION_SILU] = {"SiluBackward", false},
 };
 
-static void activation_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                                gmd_tensor **results)
+static void activation_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                                struct tensor **results)
 {
     (void)grads;
     results[0] = like_input(engine, node, 0);
 }
 
-gmd_tensor *gmd_op_activation(gmd_engine *engine, gmd_activation kind, gmd_tensor *a)
+struct tensor *op_activation(struct engine *engine, enum activation kind, struct tensor *a)
 {
     if (!a) {
         return NULL;
     }
-    gmd_tensor *result = gmd_tensor_like(engine, a);
-    gmd_node *node = gmd_node_over(engine, activations[kind].node, activation_backward, a, result);
+    struct tensor *result = tensor_like(engine, a);
+    struct node *node = node_over(engine, activations[kind].node, activation_backward, a, result);
     if (node) {
-        gmd_node_save(node, activations[kind].saves_result ? result : a);
+        node_save(node, activations[kind].saves_result ? result : a);
     }
-    gmd_node_drop(engine, node);
+    node_drop(engine, node);
     return result;
 }
 
 /* --- softmax ----------------------------------------------------------------------------- */
 
-/* The kernel takes the product of gradient and result, which is computed before. */
-static void softmax_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                             gmd_tensor **results)
+/* The kernel takes the product of gradient and result, which is computed first. */
+static void softmax_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                             struct tensor **results)
 {
     (void)grads;
     results[0] = like_input(engine, node, 0);
-    gmd_tensor_drop(engine, like_input(engine, node, 0));
+    tensor_drop(engine, like_input(engine, node, 0));
 }
 
-gmd_tensor *gmd_op_softmax(gmd_engine *engine, gmd_tensor *input)
+struct tensor *op_softmax(struct engine *engine, struct tensor *input)
 {
-    gmd_tensor *a = gmd_autocast_wide(engine, input);
+    struct tensor *a = autocast_wide(engine, input);
     if (!a) {
         return NULL;
     }
-    gmd_tensor *result = gmd_tensor_like(engine, a);
-    gmd_node *node = gmd_node_over(engine, "SoftmaxBackward", softmax_backward, a, result);
+    struct tensor *result = tensor_like(engine, a);
+    struct node *node = node_over(engine, "SoftmaxBackward", softmax_backward, a, result);
     if (node) {
-        gmd_node_save(node, result);
+        node_save(node, result);
     }
-    gmd_node_drop(engine, node);
-    gmd_tensor_drop(engine, a);
+    node_drop(engine, node);
+    tensor_drop(engine, a);
     return result;
 }
 
@@ -72,37 +72,37 @@ enum { LEFT, RIGHT }; /* edges, and recipe.shape */
 
 /* The second matrix's gradient comes first: autograd's generated code goes by the names of the
  * arguments (mat2, self). */
-static void product_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                             gmd_tensor **results)
+static void product_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                             struct tensor **results)
 {
     (void)grads;
     for (int i = RIGHT; i >= LEFT; i--) {
-        if (gmd_node_wants(node, (uint32_t)i)) {
+        if (node_wants(node, (uint32_t)i)) {
             results[i] = like_input(engine, node, i);
-            gmd_cublas_workspace(engine, false);
+            cublas_workspace_use(engine, false);
         }
     }
 }
 
-static gmd_tensor *product(gmd_engine *engine, const char *name, gmd_backward backward,
-                           gmd_tensor *a, gmd_tensor *b, const gmd_shape *shape)
+static struct tensor *product(struct engine *engine, const char *name, backward_fn backward,
+                              struct tensor *a, struct tensor *b, const struct shape *shape)
 {
-    gmd_tensor *result = gmd_tensor_new(engine, shape, a->dtype);
-    gmd_cublas_workspace(engine, false);
-    if (gmd_tensor_tracked(engine, a) || gmd_tensor_tracked(engine, b)) {
-        gmd_node *node = gmd_node_new(engine, name, backward, 2);
-        gmd_node_connect(engine, node, LEFT, a);
-        gmd_node_connect(engine, node, RIGHT, b);
-        node->recipe = (gmd_recipe){.shape = {a->shape, b->shape}, .dtype = a->dtype};
-        gmd_node_save(node, gmd_node_wants(node, RIGHT) ? a : NULL);
-        gmd_node_save(node, gmd_node_wants(node, LEFT) ? b : NULL);
-        gmd_node_result(node, 0, result);
-        gmd_node_drop(engine, node);
+    struct tensor *result = tensor_new(engine, shape, a->dtype);
+    cublas_workspace_use(engine, false);
+    if (tensor_tracked(engine, a) || tensor_tracked(engine, b)) {
+        struct node *node = node_new(engine, name, backward, 2);
+        node_connect(engine, node, LEFT, a);
+        node_connect(engine, node, RIGHT, b);
+        node->recipe = (struct recipe){.shape = {a->shape, b->shape}, .dtype = a->dtype};
+        node_save(node, node_wants(node, RIGHT) ? a : NULL);
+        node_save(node, node_wants(node, LEFT) ? b : NULL);
+        node_result(node, 0, result);
+        node_drop(engine, node);
     }
     return result;
 }
 
-static gmd_tensor *bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
+static struct tensor *bmm(struct engine *engine, struct tensor *a, struct tensor *b)
 {
     char left[128], right[128];
     if (!a || !b) {
@@ -115,27 +115,27 @@ static gmd_tensor *bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
         fits = a->shape.size[i] == b->shape.size[i];
     }
     if (!fits) {
-        gmd_misuse(engine, "bmm takes [..., n, k] and [..., k, m]; the inputs are %s and %s",
-                   gmd_shape_text(&a->shape, left), gmd_shape_text(&b->shape, right));
+        engine_misuse(engine, "bmm takes [..., n, k] and [..., k, m]; the inputs are %s and %s",
+                      shape_text(&a->shape, left), shape_text(&b->shape, right));
         return NULL;
     }
-    gmd_shape shape = a->shape;
+    struct shape shape = a->shape;
     shape.size[dims - 1] = b->shape.size[dims - 1];
     return product(engine, "BmmBackward", product_backward, a, b, &shape);
 }
 
-gmd_tensor *gmd_op_bmm(gmd_engine *engine, gmd_tensor *a, gmd_tensor *b)
+struct tensor *op_bmm(struct engine *engine, struct tensor *a, struct tensor *b)
 {
-    gmd_tensor *right = gmd_autocast_input(engine, b), *left = gmd_autocast_input(engine, a);
-    gmd_tensor *result = bmm(engine, left, right);
-    gmd_tensor_drop(engine, left);
-    gmd_tensor_drop(engine, right);
+    struct tensor *right = autocast_input(engine, b), *left = autocast_input(engine, a);
+    struct tensor *result = bmm(engine, left, right);
+    tensor_drop(engine, left);
+    tensor_drop(engine, right);
     return result;
 }
 
-/* As product_backward, but the weight was read transposed: its gradient is a view. */
-static void weight_product_backward(gmd_engine *engine, gmd_node *node, gmd_tensor **grads,
-                                    gmd_tensor **results)
+/* Like product_backward, but the weight was read transposed, so its gradient is a view. */
+static void weight_product_backward(struct engine *engine, struct node *node, struct tensor **grads,
+                                    struct tensor **results)
 {
     product_backward(engine, node, grads, results);
     if (results[RIGHT]) {
@@ -143,16 +143,16 @@ static void weight_product_backward(gmd_engine *engine, gmd_node *node, gmd_tens
     }
 }
 
-gmd_tensor *gmd_op_product(gmd_engine *engine, gmd_tensor *input, gmd_tensor *weight)
+struct tensor *op_product(struct engine *engine, struct tensor *input, struct tensor *weight)
 {
     char text[128];
     if (!input || !weight) {
         return NULL;
     }
-    gmd_shape shape = input->shape;
+    struct shape shape = input->shape;
     if (shape.dims != 2 || shape.size[1] != weight->shape.size[1]) {
-        gmd_misuse(engine, "[batch, %lld] expected, the input is %s",
-                   (long long)weight->shape.size[1], gmd_shape_text(&shape, text));
+        engine_misuse(engine, "[batch, %lld] expected, the input is %s",
+                      (long long)weight->shape.size[1], shape_text(&shape, text));
         return NULL;
     }
     shape.size[1] = weight->shape.size[0];

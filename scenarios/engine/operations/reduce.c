@@ -43,7 +43,7 @@ static uint64_t output_vector(uint64_t inner)
 
 static launch configure(uint64_t outputs, uint64_t inputs, uint64_t inner)
 {
-    bool across = inner == 0; /* neighbours in memory are summed with each other */
+    bool across = inner == 0; /* neighbours in memory are summed */
     launch config = {.vector = across ? 1 : output_vector(inner), .blocks = 1};
     uint64_t dim0 = across ? inputs : outputs / config.vector, dim1 = across ? outputs : inputs;
     if (across && outputs == 1 && dim0 > 128) {
@@ -74,8 +74,8 @@ static launch configure(uint64_t outputs, uint64_t inputs, uint64_t inner)
     return config;
 }
 
-void gmd_reduce_scratch(gmd_engine *engine, uint64_t outputs, uint64_t inputs, uint64_t inner,
-                        uint64_t bytes)
+void reduce_scratch(struct engine *engine, uint64_t outputs, uint64_t inputs, uint64_t inner,
+                    uint64_t bytes)
 {
     if (outputs == 0 || inputs == 0) {
         return;
@@ -85,16 +85,16 @@ void gmd_reduce_scratch(gmd_engine *engine, uint64_t outputs, uint64_t inputs, u
         return;
     }
     uint64_t lanes = inner == 0 ? 1 : config.width * config.vector;
-    gmd_storage *partial = gmd_storage_new(engine, bytes * outputs * config.blocks * lanes);
-    gmd_scratch(engine, sizeof(int32_t) * config.grid); /* the semaphores */
-    gmd_storage_drop(engine, partial);
+    struct storage *partial = storage_new(engine, bytes * outputs * config.blocks * lanes);
+    storage_scratch(engine, sizeof(int32_t) * config.grid); /* the semaphores */
+    storage_drop(engine, partial);
 }
 
-gmd_tensor *gmd_reduce_to(gmd_engine *engine, const gmd_shape *whole, const gmd_shape *part,
-                          gmd_dtype dtype)
+struct tensor *reduce_to(struct engine *engine, const struct shape *whole, const struct shape *part,
+                         enum dtype dtype)
 {
-    gmd_tensor *sum = gmd_tensor_new(engine, part, dtype);
-    uint64_t outputs = gmd_shape_count(part), all = gmd_shape_count(whole), inner = 0;
+    struct tensor *sum = tensor_new(engine, part, dtype);
+    uint64_t outputs = shape_count(part), all = shape_count(whole), inner = 0;
     int missing = whole->dims - part->dims;
     if (outputs == 0 || outputs == all) {
         return sum;
@@ -106,7 +106,7 @@ gmd_tensor *gmd_reduce_to(gmd_engine *engine, const gmd_shape *whole, const gmd_
         }
         inner = (inner ? inner : 1) * (uint64_t)kept;
     }
-    gmd_reduce_scratch(engine, outputs, all / outputs, inner,
-                       dtype == GMD_FLOAT64 || dtype == GMD_INT64 ? 8 : 4);
+    reduce_scratch(engine, outputs, all / outputs, inner,
+                   dtype == DTYPE_FLOAT64 || dtype == DTYPE_INT64 ? 8 : 4);
     return sum;
 }

@@ -8,12 +8,12 @@
 /* Scratch memory of one reduction: each of `outputs` results is the sum of `inputs` elements of
  * `bytes` bytes. `inner`: how many outputs lie side by side in the input; 0 when it is the
  * innermost dimension that is summed. */
-void gmd_reduce_scratch(gmd_engine *engine, uint64_t outputs, uint64_t inputs, uint64_t inner,
-                        uint64_t bytes);
+void reduce_scratch(struct engine *engine, uint64_t outputs, uint64_t inputs, uint64_t inner,
+                    uint64_t bytes);
 
 /* A new tensor: `whole` summed to a shape that it was broadcast from (dimensions of size 1 or
  * missing at the front are summed over). */
-gmd_tensor *gmd_reduce_to(gmd_engine *engine, const gmd_shape *whole, const gmd_shape *part,
-                          gmd_dtype dtype);
+struct tensor *reduce_to(struct engine *engine, const struct shape *whole, const struct shape *part,
+                         enum dtype dtype);
 
 #endif
