@@ -51,7 +51,7 @@ static run_answer answer_of(const gmd_session *s, const gmd_request *r, bool is_
                     .is_refused = is_refused,
                     .has_unmapped = has_unmapped(s)};
     gmd_device_range range;
-    a.address = r->op == GMD_OP_ALLOC ? blocks_address(&s->blocks, r->block) : 0;
+    a.address = r->op == GMD_OP_ALLOC ? live_blocks_address(&s->blocks, r->block) : 0;
     if (a.address && s->view.ask.find_range &&
         s->view.ask.find_range(s->view.ask.context, a.address, &range)) {
         a.offset = a.address - range.address;

@@ -30,7 +30,7 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
 {
     cudaStream_t stream = NULL;
     gmd_status status = streams_get(&s->streams, r->device, r->stream, &stream, error);
-    session_block *b = blocks_at(&s->blocks, r->block);
+    session_block *b = live_blocks_at(&s->blocks, r->block);
     if (status != GMD_OK || !b) {
         return b ? status : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }
@@ -67,7 +67,7 @@ gmd_status block_alloc(gmd_session *s, const gmd_request *r, gmd_served *served,
                                                  .pool = pool},
                                         .is_for_graph =
                                             captures_have_graphs(&s->captures, r->device, pool)};
-    blocks_add(&s->blocks, b, &served_block);
+    live_blocks_add(&s->blocks, b, &served_block);
     s->view.block = &b->live;
     s->view.pools.clash = s->captures.is_under_way ? session_capture_clash(s, &b->live) : NULL;
     view_refresh(s);
@@ -120,7 +120,7 @@ gmd_status block_free(gmd_session *s, session_block *b, gmd_live_block *freed, g
     s->view.uses.recorded_count = (uint32_t)__builtin_popcountll(b->uses.recorded);
     s->view.uses.recorded = b->uses.recorded;
     judge_ask(&s->judge, GMD_HOOK_BEFORE_FREE, &s->view);
-    blocks_remove(&s->blocks, b);
+    live_blocks_remove(&s->blocks, b);
     journal_writer_free(s, freed);
     call_frame frame;
     enter_allocator(s, &frame);

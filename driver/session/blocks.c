@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-session_block *blocks_at(live_blocks *b, uint32_t id)
+session_block *live_blocks_at(live_blocks *b, uint32_t id)
 {
     if (id >= b->capacity) {
         uint32_t capacity = b->capacity ? b->capacity : 1024;
@@ -22,12 +22,12 @@ session_block *blocks_at(live_blocks *b, uint32_t id)
     return &b->list[id];
 }
 
-bool blocks_reserve(live_blocks *b, uint32_t count)
+bool live_blocks_reserve(live_blocks *b, uint32_t count)
 {
-    return count == 0 || blocks_at(b, count - 1) != NULL;
+    return count == 0 || live_blocks_at(b, count - 1) != NULL;
 }
 
-void blocks_add(live_blocks *b, session_block *place, const session_block *block)
+void live_blocks_add(live_blocks *b, session_block *place, const session_block *block)
 {
     int device = block->live.device;
     *place = *block;
@@ -38,19 +38,19 @@ void blocks_add(live_blocks *b, session_block *place, const session_block *block
     }
 }
 
-void blocks_remove(live_blocks *b, session_block *place)
+void live_blocks_remove(live_blocks *b, session_block *place)
 {
     b->count[place->live.device]--;
     b->bytes[place->live.device] -= place->live.bytes;
     place->live.address = 0;
 }
 
-session_block *blocks_find(const live_blocks *b, uint32_t id)
+session_block *live_blocks_find(const live_blocks *b, uint32_t id)
 {
     return id < b->end && b->list[id].live.address ? &b->list[id] : NULL;
 }
 
-session_block *blocks_next(const live_blocks *b, uint32_t *id)
+session_block *live_blocks_next(const live_blocks *b, uint32_t *id)
 {
     while (*id < b->end) {
         session_block *block = &b->list[(*id)++];
@@ -61,12 +61,12 @@ session_block *blocks_next(const live_blocks *b, uint32_t *id)
     return NULL;
 }
 
-void blocks_restart_peak(live_blocks *b)
+void live_blocks_restart_peak(live_blocks *b)
 {
     b->peak_bytes = b->bytes[0];
 }
 
-void blocks_clear(live_blocks *b)
+void live_blocks_clear(live_blocks *b)
 {
     if (b->list) {
         memset(b->list, 0, b->end * sizeof *b->list);
@@ -74,7 +74,7 @@ void blocks_clear(live_blocks *b)
     *b = (live_blocks){.list = b->list, .capacity = b->capacity};
 }
 
-void blocks_free(live_blocks *b)
+void live_blocks_free(live_blocks *b)
 {
     free(b->list);
     *b = (live_blocks){0};

@@ -23,30 +23,30 @@ typedef struct live_blocks {                                 /* zero-initialised
 } live_blocks;
 
 /* The place of a block; NULL: no host memory. Places move when there are more of them. */
-session_block *blocks_at(live_blocks *blocks, uint32_t id);
+session_block *live_blocks_at(live_blocks *blocks, uint32_t id);
 /* There will be no more than `count` blocks: their places stay where they are. False: no host
  * memory. */
-bool blocks_reserve(live_blocks *blocks, uint32_t count);
+bool live_blocks_reserve(live_blocks *blocks, uint32_t count);
 
 /* `place` is live from now on, and no longer. */
-void blocks_add(live_blocks *blocks, session_block *place, const session_block *block);
-void blocks_remove(live_blocks *blocks, session_block *place);
+void live_blocks_add(live_blocks *blocks, session_block *place, const session_block *block);
+void live_blocks_remove(live_blocks *blocks, session_block *place);
 
 /* Where a live block is; 0 when it is not live. */
-static inline uint64_t blocks_address(const live_blocks *blocks, uint32_t id)
+static inline uint64_t live_blocks_address(const live_blocks *blocks, uint32_t id)
 {
     return id < blocks->end ? blocks->list[id].live.address : 0;
 }
 
 /* The live block with that number; NULL: it is not live. */
-session_block *blocks_find(const live_blocks *blocks, uint32_t id);
+session_block *live_blocks_find(const live_blocks *blocks, uint32_t id);
 /* The first live block from number *id on, which becomes the number after it; NULL: there is none.
  */
-session_block *blocks_next(const live_blocks *blocks, uint32_t *id);
+session_block *live_blocks_next(const live_blocks *blocks, uint32_t *id);
 
 /* The peak starts again from what is live. */
-void blocks_restart_peak(live_blocks *blocks);
-void blocks_clear(live_blocks *blocks); /* a new run: nothing was ever live */
-void blocks_free(live_blocks *blocks);
+void live_blocks_restart_peak(live_blocks *blocks);
+void live_blocks_clear(live_blocks *blocks); /* a new run: nothing was ever live */
+void live_blocks_free(live_blocks *blocks);
 
 #endif

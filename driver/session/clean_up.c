@@ -7,7 +7,7 @@
 void free_everything(gmd_session *s)
 {
     session_block *b = NULL;
-    for (uint32_t id = 0; !s->is_over && (b = blocks_next(&s->blocks, &id)) != NULL;) {
+    for (uint32_t id = 0; !s->is_over && (b = live_blocks_next(&s->blocks, &id)) != NULL;) {
         gmd_live_block freed;
         gmd_error error;
         s->view.request = &(gmd_request){.op = GMD_OP_FREE, .block = b->live.id};

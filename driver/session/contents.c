@@ -31,7 +31,7 @@ void session_mark(gmd_session *s, session_block *b, cudaStream_t stream)
 static const gmd_live_block *find_marked(const gmd_session *s, uint64_t mark)
 {
     const session_block *b = NULL;
-    for (uint32_t id = 0; mark && (b = blocks_next(&s->blocks, &id)) != NULL;) {
+    for (uint32_t id = 0; mark && (b = live_blocks_next(&s->blocks, &id)) != NULL;) {
         if (b->mark == mark) {
             return &b->live;
         }
@@ -57,7 +57,7 @@ static bool is_own_work_over(const gmd_session *s, const gmd_live_block *b)
 bool session_read_contents(const void *session, const gmd_live_block *block, gmd_contents *contents)
 {
     const gmd_session *s = session;
-    const session_block *b = blocks_find(&s->blocks, block->id);
+    const session_block *b = live_blocks_find(&s->blocks, block->id);
     gmd_sim_marked found;
     if (!b || !b->mark ||
         s->runtime.sim->gmd_sim_find_mark(block->address, block->bytes, b->mark, &found) != 0) {

@@ -122,7 +122,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 static uint64_t hash_blocks(const gmd_session *s, uint64_t hash)
 {
     const session_block *block = NULL;
-    for (uint32_t id = 0; (block = blocks_next(&s->blocks, &id)) != NULL;) {
+    for (uint32_t id = 0; (block = live_blocks_next(&s->blocks, &id)) != NULL;) {
         const gmd_live_block *b = &block->live;
         gmd_device_range range = {0};
         if (s->view.ask.find_range &&
@@ -247,7 +247,7 @@ void session_close(gmd_session *session)
     journal_writer_close(session);
     captures_forget(&session->captures); /* the device is about to be reset */
     streams_close(&session->streams);
-    blocks_free(&session->blocks);
+    live_blocks_free(&session->blocks);
     uses_free(&session->uses);
     mute_close(&session->muting.mute);
     call_list_free(&session->calls);

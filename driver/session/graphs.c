@@ -42,7 +42,7 @@ static bool is_free_left_out(const gmd_session *s, const session_block *b)
 
 bool session_capture_forbids(const gmd_session *s, const gmd_request *r)
 {
-    const session_block *b = r->op <= GMD_OP_RECORD ? blocks_find(&s->blocks, r->block) : NULL;
+    const session_block *b = r->op <= GMD_OP_RECORD ? live_blocks_find(&s->blocks, r->block) : NULL;
     switch (r->op) {
     case GMD_OP_ALLOC: /* the allocator may have to ask the device, which only a captured one may */
         return !captures_include(&s->captures, r->device, r->stream);

@@ -317,7 +317,7 @@ gmd_status play_interleaved(gmd_session *session, gmd_error *error)
                        .thread_count = trace->threads.count};
     memset(in.under_way, 0xff, sizeof in.under_way);
     gmd_status status = plan(&in, error);
-    if (status == GMD_OK && !blocks_reserve(&session->blocks, trace->blocks.count)) {
+    if (status == GMD_OK && !live_blocks_reserve(&session->blocks, trace->blocks.count)) {
         status =
             gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u blocks", trace->blocks.count);
     }

@@ -84,7 +84,7 @@ static void free_all(gmd_session *s)
         return;
     }
     const session_block *block = NULL;
-    for (uint32_t id = 0; (block = blocks_next(&s->blocks, &id)) != NULL;) {
+    for (uint32_t id = 0; (block = live_blocks_next(&s->blocks, &id)) != NULL;) {
         const gmd_live_block *b = &block->live;
         cudaStream_t stream = NULL;
         if (streams_get(&s->streams, b->device, b->stream, &stream, NULL) ==

@@ -65,7 +65,7 @@ static void do_fraction(gmd_session *s, const gmd_request *r)
 static bool is_stream_in_use(const gmd_session *s, const gmd_request *r)
 {
     const session_block *b = NULL;
-    for (uint32_t id = 0; (b = blocks_next(&s->blocks, &id)) != NULL;) {
+    for (uint32_t id = 0; (b = live_blocks_next(&s->blocks, &id)) != NULL;) {
         if (b->live.device == r->device &&
             (b->live.stream == r->stream || r->stream >= GMD_TRACKED_STREAMS ||
              (b->uses.streams & (uint64_t)1 << r->stream))) {
@@ -92,7 +92,7 @@ static void forget_stream(gmd_session *s, const gmd_request *r)
 {
     uint64_t others = r->stream < GMD_TRACKED_STREAMS ? ~((uint64_t)1 << r->stream) : UINT64_MAX;
     session_block *b = NULL;
-    for (uint32_t id = 0; (b = blocks_next(&s->blocks, &id)) != NULL;) {
+    for (uint32_t id = 0; (b = live_blocks_next(&s->blocks, &id)) != NULL;) {
         if (b->live.device == r->device) {
             b->uses.recorded &= others;
             b->uses.streams &= others; /* the host has waited for it */
@@ -137,7 +137,7 @@ static gmd_status do_budget(gmd_session *s, const gmd_request *r, gmd_error *err
 static gmd_status do_on_block(gmd_session *s, const gmd_request *r, gmd_live_block *freed,
                               gmd_error *error)
 {
-    session_block *b = blocks_at(&s->blocks, r->block);
+    session_block *b = live_blocks_at(&s->blocks, r->block);
     if (!b || !b->live.address) {
         return b ? GMD_OK : gmd_fail(error, GMD_NO_MEMORY, "no host memory for block %u", r->block);
     }

@@ -28,7 +28,7 @@ void session_forget(gmd_session *s)
 {
     threads_join(&s->threads);
     judge_close(&s->judge);
-    blocks_clear(&s->blocks);
+    live_blocks_clear(&s->blocks);
     if (s->pools.is_used) {
         captures_forget(&s->captures);
         pool_table_clear(&s->pools);

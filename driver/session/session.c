@@ -113,7 +113,7 @@ bool gmd_session_reset_peaks(gmd_session *session, int device)
 {
     if (!session->subject.reset_peak_stats) {
         if (!session->figures.has_stats) { /* peaks are then ours */
-            blocks_restart_peak(&session->blocks);
+            live_blocks_restart_peak(&session->blocks);
             figures_restart_peak(&session->figures);
         }
         return false;
@@ -165,7 +165,7 @@ uint64_t gmd_session_last_refused(const gmd_session *session)
 
 uint64_t session_address(const gmd_session *session, uint32_t block)
 {
-    return blocks_address(&session->blocks, block);
+    return live_blocks_address(&session->blocks, block);
 }
 
 bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory)

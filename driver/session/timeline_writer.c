@@ -25,7 +25,7 @@ void timeline_note(gmd_session *s, const gmd_request *r)
                                   .reserved = GMD_STAT_UNKNOWN};
     if (r->op == GMD_OP_ALLOC) {
         entry->bytes = r->bytes;
-        entry->address = blocks_address(&s->blocks, r->block);
+        entry->address = live_blocks_address(&s->blocks, r->block);
     }
     if (s->figures.has_stats) {
         entry->allocated = s->figures.stats[device].allocated_bytes;

@@ -96,7 +96,7 @@ static void each_live(const void *session, int device, gmd_live_fn *visit, void 
 {
     const gmd_session *s = session;
     const session_block *block = NULL;
-    for (uint32_t id = 0; (block = blocks_next(&s->blocks, &id)) != NULL;) {
+    for (uint32_t id = 0; (block = live_blocks_next(&s->blocks, &id)) != NULL;) {
         gmd_live_block b = block->live;
         if (b.device == device) {
             b.address = s->is_placed ? s->subject.place_of(device, b.address) : b.address;

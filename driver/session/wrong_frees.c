@@ -33,7 +33,7 @@ static bool is_backed(const gmd_session *s, const gmd_live_block *b)
 static const gmd_live_block *find_live(const gmd_session *s, int device)
 {
     const session_block *b = NULL;
-    for (uint32_t id = 0; (b = blocks_next(&s->blocks, &id)) != NULL;) {
+    for (uint32_t id = 0; (b = live_blocks_next(&s->blocks, &id)) != NULL;) {
         if (b->live.device == device && b->live.bytes > 1 && is_backed(s, &b->live)) {
             return &b->live;
         }
