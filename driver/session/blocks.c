@@ -27,40 +27,6 @@ bool live_blocks_reserve(live_blocks *b, uint32_t count)
     return count == 0 || live_blocks_at(b, count - 1) != NULL;
 }
 
-void live_blocks_add(live_blocks *b, session_block *place, const session_block *block)
-{
-    int device = block->live.device;
-    *place = *block;
-    b->count[device]++;
-    b->bytes[device] += block->live.bytes;
-    if (device == 0 && b->bytes[0] > b->peak_bytes) {
-        b->peak_bytes = b->bytes[0];
-    }
-}
-
-void live_blocks_remove(live_blocks *b, session_block *place)
-{
-    b->count[place->live.device]--;
-    b->bytes[place->live.device] -= place->live.bytes;
-    place->live.address = 0;
-}
-
-session_block *live_blocks_find(const live_blocks *b, uint32_t id)
-{
-    return id < b->end && b->list[id].live.address ? &b->list[id] : NULL;
-}
-
-session_block *live_blocks_next(const live_blocks *b, uint32_t *id)
-{
-    while (*id < b->end) {
-        session_block *block = &b->list[(*id)++];
-        if (block->live.address) {
-            return block;
-        }
-    }
-    return NULL;
-}
-
 void live_blocks_restart_peak(live_blocks *b)
 {
     b->peak_bytes = b->bytes[0];

@@ -29,8 +29,23 @@ session_block *live_blocks_at(live_blocks *blocks, uint32_t id);
 bool live_blocks_reserve(live_blocks *blocks, uint32_t count);
 
 /* `place` is live from now on, and no longer. */
-void live_blocks_add(live_blocks *blocks, session_block *place, const session_block *block);
-void live_blocks_remove(live_blocks *blocks, session_block *place);
+static inline void live_blocks_add(live_blocks *b, session_block *place, const session_block *block)
+{
+    int device = block->live.device;
+    *place = *block;
+    b->count[device]++;
+    b->bytes[device] += block->live.bytes;
+    if (device == 0 && b->bytes[0] > b->peak_bytes) {
+        b->peak_bytes = b->bytes[0];
+    }
+}
+
+static inline void live_blocks_remove(live_blocks *b, session_block *place)
+{
+    b->count[place->live.device]--;
+    b->bytes[place->live.device] -= place->live.bytes;
+    place->live.address = 0;
+}
 
 /* Where a live block is; 0 when it is not live. */
 static inline uint64_t live_blocks_address(const live_blocks *blocks, uint32_t id)
@@ -39,10 +54,23 @@ static inline uint64_t live_blocks_address(const live_blocks *blocks, uint32_t i
 }
 
 /* The live block with that number; NULL: it is not live. */
-session_block *live_blocks_find(const live_blocks *blocks, uint32_t id);
+static inline session_block *live_blocks_find(const live_blocks *b, uint32_t id)
+{
+    return id < b->end && b->list[id].live.address ? &b->list[id] : NULL;
+}
+
 /* The first live block from number *id on, which becomes the number after it; NULL: there is none.
  */
-session_block *live_blocks_next(const live_blocks *blocks, uint32_t *id);
+static inline session_block *live_blocks_next(const live_blocks *b, uint32_t *id)
+{
+    while (*id < b->end) {
+        session_block *block = &b->list[(*id)++];
+        if (block->live.address) {
+            return block;
+        }
+    }
+    return NULL;
+}
 
 /* The peak starts again from what is live. */
 void live_blocks_restart_peak(live_blocks *blocks);

@@ -21,13 +21,6 @@ void figures_keep_baseline(run_figures *f, int device)
     f->held_at_start[device] = figures_held(f, device);
 }
 
-void figures_follow_peak(run_figures *f)
-{
-    if (f->now[0].physical_bytes > f->peak_reserved) {
-        f->peak_reserved = f->now[0].physical_bytes;
-    }
-}
-
 void figures_restart_peak(run_figures *f)
 {
     f->peak_reserved = f->now[0].physical_bytes;

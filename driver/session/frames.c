@@ -175,8 +175,3 @@ void enter_for_question(const gmd_session *s)
         self_deadlock_enter(&s->self_deadlock);
     }
 }
-
-void leave_question(void)
-{
-    self_deadlock_leave();
-}
