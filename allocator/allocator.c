@@ -1,10 +1,10 @@
 #include "gmd_allocator.h"
 
 #include "blocks.h"
-#include "courtesy.h"
 #include "cuda_scope.h"
 #include "device_allocator.h"
 #include "expandable.h"
+#include "loan.h"
 #include "private_pools.h"
 #include "requests.h"
 #include "segments.h"
@@ -134,7 +134,7 @@ static void destroy_device(device_allocator *d)
     GMD_ASSERT_VALID(device_violation(d));
     device_leave(d);
     expandable_abandon(d);
-    courtesy_forget(d);
+    loan_forget(d);
     private_pools_destroy(d);
     pending_release(d);
     for (heap *h = d->heaps, *next; h; h = next) {
@@ -257,7 +257,7 @@ bool gmd_allocator_on_low_memory(gmd_allocator *allocator, gmd_free_memory_callb
     return true;
 }
 
-/* --- courtesy ---------------------------------------------------------------------------- */
+/* --- lending ----------------------------------------------------------------------------- */
 
 static gmd_status on_device(gmd_allocator *allocator, int device,
                             gmd_status (*step)(device_allocator *, gmd_error *), gmd_error *error)
@@ -274,12 +274,12 @@ static gmd_status on_device(gmd_allocator *allocator, int device,
 
 gmd_status gmd_allocator_yield_memory(gmd_allocator *allocator, int device, gmd_error *error)
 {
-    return on_device(allocator, device, courtesy_yield, error);
+    return on_device(allocator, device, loan_yield, error);
 }
 
 gmd_status gmd_allocator_restore_memory(gmd_allocator *allocator, int device, gmd_error *error)
 {
-    return on_device(allocator, device, courtesy_restore, error);
+    return on_device(allocator, device, loan_restore, error);
 }
 
 bool gmd_allocator_is_yielded(gmd_allocator *allocator, int device)

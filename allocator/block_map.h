@@ -76,7 +76,7 @@ void block_map_release(block_map *map);
  * long as all holds. */
 typedef void block_map_visit(void *context, block *b);
 const char *block_map_violation(const block_map *map, block_map_visit *visit, void *context);
-/* Of a map without entries: releases it only where it is large. */
+/* The map has no entries: it is released only where it is large. */
 void block_map_shrink(block_map *map);
 
 #endif

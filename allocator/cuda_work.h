@@ -10,8 +10,8 @@ typedef enum cuda_work {
     CUDA_WORK_UNKNOWN,  /* the device does not tell */
 } cuda_work;
 
-/* Of the current device, on all its streams. A capture is made invalid by the question, as by any
- * that concerns the whole device (seen on an H200). */
+/* Asks about all streams of the current device. The question makes a capture invalid, as any that
+ * concerns the whole device does (seen on an H200). */
 cuda_work cuda_work_now(void);
 
 #endif

@@ -29,7 +29,7 @@ enum {
     ATTEND_PENDING = 1, /* frees wait for other streams: they are looked at by each request */
     ATTEND_ROUTES = 2,  /* some streams' requests go to private pools */
     ATTEND_AGES = 4,    /* lookups are counted, for garbage collection */
-    ATTEND_YIELDED = 8, /* the memory is lent: nothing can be served (courtesy.h) */
+    ATTEND_YIELDED = 8, /* the memory is lent: nothing can be served (loan.h) */
 };
 
 struct pool {
@@ -68,6 +68,7 @@ struct device_allocator {
     memory_callback *callbacks;
     uint64_t limit_bytes; /* of reserved memory; UINT64_MAX: none is set */
     bool is_limit_known;  /* the settings' fraction was looked at, or another one was set */
+    uint32_t unchecked;   /* see validity.h */
     segment *segments;    /* the expandable ones */
     places places;        /* blocks' addresses are places, see places.h */
     pending pending;
@@ -76,7 +77,6 @@ struct device_allocator {
     struct loan *loan;  /* NULL: the memory is not lent */
     bool is_known_idle; /* nothing is queued on the device: no stream needs to be waited for */
     uint32_t quirks;
-    uint32_t unchecked; /* see validity.h */
     _Atomic uint64_t quirk_counts[GMD_QUIRK_COUNT];
     statistics stats;
 };

@@ -163,7 +163,7 @@ static bool is_within_limit(device_allocator *d, const block *b, uint64_t size)
     return in_torch;
 }
 
-/* Of a segment without pages: one unmapped block. */
+/* The segment has no pages: it is one unmapped block. */
 static void release_addresses(device_allocator *d, segment *s)
 {
     segment **link = &d->segments;

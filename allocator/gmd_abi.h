@@ -3,59 +3,13 @@
  * (https://pytorch.org/docs/stable/notes/cuda.html#using-custom-memory-allocators-for-cuda) and
  * optional ones, found by name, that let gmd see and check more.
  *
- *     void *gmd_malloc(size_t size, int device, cudaStream_t stream);         NULL: out of memory
- *     void  gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
+ * GMD_ABI_FUNCTIONS at the end is the list of them all: what each is declared as, what it lets gmd
+ * do, and what it means. The declarations below, gmd's binding of a library and the lists in
+ * docs/allocators.md are made from it. A library exports what it has; one that includes this header
+ * has the compiler check its definitions. It may also be written without this header, which stands
+ * alone: copy it. C11 or later, or C++.
  *
- * optional, each unlocks oracles:
- *     void gmd_init(int device_count);
- *     void gmd_empty_cache(void);
- *     void gmd_record_stream(void *ptr, cudaStream_t stream);
- *     void gmd_set_memory_fraction(double fraction, int device);
- *     int  gmd_get_stats(int device, gmd_stats *out);                         0: filled in
- *     int  gmd_memory_stats(int device, gmd_stat_fn *emit, void *context);    0: all emitted
- *     void gmd_reset_peak_stats(int device);
- *     int  gmd_configure(const char *conf, char *message, size_t message_size);
- *                                             0: accepted; else a message; before the first request
- *     int  gmd_restart(const char *conf, char *message, size_t message_size);
- *                       0: everything went back to the device and is forgotten, and the next call
- *                       starts anew with these settings, maybe on another device; else a message,
- *                       and nothing is changed. No other thread is in a call
- *     int  gmd_order_segments(int device, const uint64_t *given, size_t count);
- *                                             0: accepted; see gmd_allocator_order_segments
- *     uint64_t gmd_place_of(int device, uint64_t address);
- *                       then: where gmd_walk shows the byte at an address; 0: nowhere
- *     int  gmd_walk(int device, gmd_walk_fn *visit, void *context);           0: all visited
- *     uint64_t gmd_device_request(size_t size);
- *                       bytes that it asks of the device for a request that no cached block serves
- *     void gmd_forget_stream(int device, cudaStream_t stream);
- *                       before a stream is destroyed that blocks were allocated or recorded on
- *     int  gmd_set_quirk(const char *name, int is_on);                        0: known
- *     int64_t gmd_quirk_count(const char *name);                             -1: not known
- *                       deviations of a recorded version; see gmd_quirk in gmd_allocator.h
- *     int  gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *, void *context);
- *     int  gmd_end_pool(int device, const uint64_t id[2], void **context);
- *     int  gmd_release_pool(int device, const uint64_t id[2]);
- *                       0: done. Requests on the streams that the filter accepts go to the pool of
- *                       that name from now on, which is held once more; they no longer do, and the
- *                       filter's context is given back; one hold is taken back, and with the last
- *                       one the name is gone for good. The default pool is
- *                       {0, 0}. A stream of the pool may be captured into a graph meanwhile
- *                       (cudaStreamIsCapturing): what the graph works in must stay where it is,
- *                       freed or not, for as long as the pool is held. See gmd_allocator_begin_pool
- *     int  gmd_record_history(uint64_t max_entries, int stacks, char *message, size_t size);
- *     void gmd_set_stack_source(gmd_stack_source *source, void *context);
- *     int  gmd_dump_snapshot(const char *path, char *message, size_t size);
- *                       0: done; else a message. The history of events, whose stacks (a gmd_stacks)
- *                       it keeps, and the file that torch.cuda._memory_viz reads
- *     int  gmd_yield_memory(int device, char *message, size_t message_size);
- *     int  gmd_restore_memory(int device, char *message, size_t message_size);
- *                       0: done; else a message. See gmd_allocator_yield_memory
- *     unsigned gmd_promises(void);
- *                       what it promises beyond this ABI, to be judged by: a set of gmd_promise
- *     const char *gmd_last_error(void);
- *                       what went wrong in the thread's last call but being out of memory, or NULL
- *
- * This header declares types only, so that a plugin may be written without it. Sizes are bytes. */
+ * Sizes are bytes. Any thread may call unless a function says otherwise. */
 #ifndef GMD_ABI_H
 #define GMD_ABI_H
 
@@ -63,7 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct CUstream_st;
+/* What stands before each declaration, such as a visibility; may be defined before the inclusion.
+ * A library that is compiled with -fvisibility=hidden has to export its definitions. */
+#ifndef GMD_ABI_EXPORT
+#define GMD_ABI_EXPORT
+#endif
+
+typedef struct CUstream_st *cudaStream_t; /* as CUDA's headers have it */
 
 #define GMD_STAT_UNKNOWN UINT64_MAX /* a figure that the allocator does not keep */
 
@@ -83,7 +43,7 @@ typedef void gmd_stat_fn(void *context, const char *name, uint64_t value);
 typedef struct gmd_block_info {
     uint64_t segment_address, segment_size;
     uint64_t address, size, requested_size; /* requested_size: by its current or last owner */
-    struct CUstream_st *stream;             /* the allocation stream */
+    cudaStream_t stream;                    /* the allocation stream */
     int state;                              /* 0 free, 1 allocated, 2 freed but still pending */
     int is_large;                           /* the pool */
     int is_expandable;                      /* the segment is a mapped part of an expandable one */
@@ -92,7 +52,7 @@ typedef struct gmd_block_info {
 
 /* Whether a stream's requests are meant (gmd_begin_pool; NULL: all are). It may be called with
  * locks of the allocator held, and calls nothing itself. */
-typedef bool gmd_stream_filter(void *context, struct CUstream_st *stream);
+typedef bool gmd_stream_filter(void *context, cudaStream_t stream);
 
 typedef void gmd_walk_fn(void *context, const gmd_block_info *block);
 
@@ -122,5 +82,113 @@ typedef enum gmd_stacks {
  * free: such requests have no stack. It must stay callable until another one is set or the history
  * is switched off: blocks are freed at a process's very end, too, when Python is gone, say. */
 typedef size_t gmd_stack_source(void *context, char *text, size_t size);
+
+/* The functions: X(RETURNS, NAME, (PARAMETERS), UNLOCKS, MEANING), exported as gmd_NAME. The last
+ * two are text in Markdown. */
+
+/* The two that every allocator has. They may have other names: `--allocator PATH.so:MALLOC,FREE`.
+ */
+#define GMD_ABI_REQUIRED(X)                                                                        \
+    X(void *, malloc, (size_t size, int device, cudaStream_t stream), "",                          \
+      "memory of `device` for work on `stream`; null: out of memory")                              \
+    X(void, free, (void *ptr, size_t size, int device, cudaStream_t stream), "",                   \
+      "`size`, `device` and `stream` are those of the allocation")
+
+/* Each may be missing, but for the three of private pools, which come together. */
+#define GMD_ABI_OPTIONAL(X)                                                                        \
+    X(void, init, (int device_count), "", "called once, before the first request")                 \
+    X(void, empty_cache, (void),                                                                   \
+      "`empty_cache` in traces, `leak`, more of `oom_retry` and `progress`",                       \
+      "what no block lies in goes back to the device")                                             \
+    X(void, record_stream, (void *ptr, cudaStream_t stream),                                       \
+      "`record` in traces, and what `stream_order` judges of it",                                  \
+      "work on `stream` uses the block, too: after its free it is reused when that work is over")  \
+    X(void, forget_stream, (int device, cudaStream_t stream), "",                                  \
+      "called before a stream is destroyed that blocks were allocated or recorded on")             \
+    X(void, set_memory_fraction, (double fraction, int device),                                    \
+      "`--limit`, `fraction` in traces, and what `peak_bound` judges of them",                     \
+      "reserved memory stays below this part of the device's")                                     \
+    X(int, get_stats, (int device, gmd_stats *out),                                                \
+      "`accounting`, the figures of reports and, on real devices, `size`, `peak_bound` and "       \
+      "`leak`",                                                                                    \
+      "fills in `out`. 0: done")                                                                   \
+    X(int, memory_stats, (int device, gmd_stat_fn *emit, void *context),                           \
+      "the final statistics in `gmd replay --check`", "emits every figure. 0: done")               \
+    X(void, reset_peak_stats, (int device), "peaks that begin with the workload",                  \
+      "the peaks become the current values")                                                       \
+    X(int, configure, (const char *conf, char *message, size_t message_size),                      \
+      "`--conf`, `conf` in traces",                                                                \
+      "called before the first request. 0: accepted; else a message")                              \
+    X(int, restart, (const char *conf, char *message, size_t message_size),                        \
+      "many runs in one process, which makes campaigns faster",                                    \
+      "everything goes back to the device and is forgotten, and the next call starts anew with "   \
+      "these settings, maybe on another device. 0: done; else a message, and nothing is changed. " \
+      "No other thread is in a call meanwhile")                                                    \
+    X(int, order_segments, (int device, const uint64_t *given, size_t count),                      \
+      "the same choices on real devices as on the simulated one",                                  \
+      "with `gmd_place_of`: the order that segments are taken to lie in, whatever their "          \
+      "addresses are: first those of `given`, ascending, then later ones as they are made. 0: "    \
+      "accepted")                                                                                  \
+    X(uint64_t, place_of, (int device, uint64_t address), "",                                      \
+      "for `gmd_order_segments`: where `gmd_walk` shows the byte at an address; 0: nowhere")       \
+    X(int, walk, (int device, gmd_walk_fn *visit, void *context),                                  \
+      "`snapshot`, segments and blocks in reports", "visits every block. 0: done")                 \
+    X(uint64_t, device_request, (size_t size), "more of `oom_retry`",                              \
+      "bytes that it asks of the device for a request that no cached block serves")                \
+    X(int, set_quirk, (const char *name, int is_on),                                               \
+      "`gmd replay --check` of histories from older versions",                                     \
+      "a deviation of a recorded version (docs/reference-allocator.md) is switched on or off. 0: " \
+      "known")                                                                                     \
+    X(int64_t, quirk_count, (const char *name), "",                                                \
+      "for `gmd_set_quirk`: how often the deviation made a difference; -1: not known")             \
+    X(int, begin_pool,                                                                             \
+      (int device, const uint64_t id[2], gmd_stream_filter *accepts, void *context),               \
+      "`begin_pool` and `begin_capture` in traces, `private_pool`",                                \
+      "requests on the streams that `accepts` takes (null: all) go to the pool of that name from " \
+      "now on, which is held once more. {0, 0} is the default pool. A stream of the pool may be "  \
+      "captured into a graph meanwhile (`cudaStreamIsCapturing`): what the graph works in must "   \
+      "stay where it is, freed or not, for as long as the pool is held. 0: done")                  \
+    X(int, end_pool, (int device, const uint64_t id[2], void **context), "",                       \
+      "requests on those streams no longer go there, and the filter's context is given back. 0: "  \
+      "done")                                                                                      \
+    X(int, release_pool, (int device, const uint64_t id[2]), "",                                   \
+      "one hold on the pool is taken back; with the last one the name is gone for good. 0: done")  \
+    X(unsigned, promises, (void),                                                                  \
+      "`misuse`, `determinism`, `reference`, more of `alignment`, `snapshot` and `accounting`",    \
+      "what it promises beyond this ABI, to be judged by: a set of `gmd_promise`")                 \
+    X(const char *, last_error, (void), "the reason in a verdict of `progress`",                   \
+      "what went wrong in the thread's last call but being out of memory, or null")
+
+/* For programs that the allocator works in, as PyTorch with gmd_torch.py: no oracle needs them.
+ * Where there is a message, it is filled in when the answer is not 0. */
+#define GMD_ABI_HOSTED(X)                                                                          \
+    X(int, record_history, (uint64_t max_entries, int stacks, char *message, size_t message_size), \
+      "",                                                                                          \
+      "keeps the latest `max_entries` events (0: none) with the stacks of a `gmd_stacks`. 0: "     \
+      "done")                                                                                      \
+    X(void, set_stack_source, (gmd_stack_source * source, void *context), "",                      \
+      "who tells a thread's stack, for the history; null: nobody")                                 \
+    X(int, dump_snapshot, (const char *path, char *message, size_t message_size), "",              \
+      "writes the file that `torch.cuda._memory_viz` reads. 0: done")                              \
+    X(int, yield_memory, (int device, char *message, size_t message_size), "",                     \
+      "lends the memory to other processes: live blocks are copied to the host, and all of it "    \
+      "goes back to the device. 0: done")                                                          \
+    X(int, restore_memory, (int device, char *message, size_t message_size), "",                   \
+      "ends the loan: the blocks are back, at their addresses. 0: done")
+
+#define GMD_ABI_FUNCTIONS(X) GMD_ABI_REQUIRED(X) GMD_ABI_OPTIONAL(X) GMD_ABI_HOSTED(X)
+
+#ifndef GMD_ABI_TYPES_ONLY /* may be defined: for functions of C++ that are noexcept, say */
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define GMD_ABI_DECLARE(returns, name, parameters, unlocks, meaning)                               \
+    GMD_ABI_EXPORT returns gmd_##name parameters;
+GMD_ABI_FUNCTIONS(GMD_ABI_DECLARE)
+#undef GMD_ABI_DECLARE
+#ifdef __cplusplus
+}
+#endif
+#endif
 
 #endif

@@ -87,7 +87,7 @@ typedef bool gmd_free_memory_callback(void *context);
 bool gmd_allocator_on_low_memory(gmd_allocator *allocator, gmd_free_memory_callback *release,
                                  void *context);
 
-/* --- courtesy ---------------------------------------------------------------------------- */
+/* --- lending ----------------------------------------------------------------------------- */
 
 /* Lends the device's memory to other processes: live blocks are copied to the host, all memory goes
  * back to the device, and the addresses stay reserved. Needs the setting expandable_segments:True

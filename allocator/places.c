@@ -128,7 +128,9 @@ void places_remove(places *p, uint64_t place)
     GMD_ASSERT(at < p->count && p->by_place[at].place == place, "a segment lies at the place");
     uint64_t address = p->by_place[at].address;
     erase(p->by_place, p->count, at);
-    erase(p->by_address, p->count, addresses_up_to(p, address) - 1);
+    size_t below = addresses_up_to(p, address);
+    GMD_ASSERT(below && p->by_address[below - 1].place == place, "both lists have the segment");
+    erase(p->by_address, p->count, below - 1);
     p->count--;
 }
 

@@ -1,5 +1,6 @@
 /* plugin.c - libgmd_allocator.so: the reference allocator behind the ABI of gmd_abi.h. One
  * allocator for the process, made by the first call that needs it. */
+#define GMD_ABI_EXPORT __attribute__((visibility("default")))
 #include "gmd_allocator.h"
 #include "heap.h"
 
@@ -8,40 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define GMD_EXPORT __attribute__((visibility("default")))
-
-/* Declared here because the ABI is found by name: there is no header for callers to include. */
-GMD_EXPORT int gmd_configure(const char *conf, char *message, size_t message_size);
-GMD_EXPORT int gmd_restart(const char *conf, char *message, size_t message_size);
-GMD_EXPORT void gmd_init(int device_count);
-GMD_EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
-GMD_EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
-GMD_EXPORT void gmd_record_stream(void *ptr, cudaStream_t stream);
-GMD_EXPORT void gmd_forget_stream(int device, cudaStream_t stream);
-GMD_EXPORT void gmd_empty_cache(void);
-GMD_EXPORT void gmd_set_memory_fraction(double fraction, int device);
-GMD_EXPORT uint64_t gmd_device_request(size_t size);
-GMD_EXPORT void gmd_reset_peak_stats(int device);
-GMD_EXPORT int gmd_order_segments(int device, const uint64_t *given, size_t count);
-GMD_EXPORT uint64_t gmd_place_of(int device, uint64_t address);
-GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
-GMD_EXPORT int gmd_memory_stats(int device, gmd_stat_fn *emit, void *context);
-GMD_EXPORT int gmd_walk(int device, gmd_walk_fn *visit, void *context);
-GMD_EXPORT int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *accepts,
-                              void *context);
-GMD_EXPORT int gmd_end_pool(int device, const uint64_t id[2], void **context);
-GMD_EXPORT int gmd_release_pool(int device, const uint64_t id[2]);
-GMD_EXPORT int gmd_record_history(uint64_t max_entries, int stacks, char *message,
-                                  size_t message_size);
-GMD_EXPORT void gmd_set_stack_source(gmd_stack_source *source, void *context);
-GMD_EXPORT int gmd_dump_snapshot(const char *path, char *message, size_t message_size);
-GMD_EXPORT int gmd_yield_memory(int device, char *message, size_t message_size);
-GMD_EXPORT int gmd_restore_memory(int device, char *message, size_t message_size);
-GMD_EXPORT unsigned gmd_promises(void);
-GMD_EXPORT const char *gmd_last_error(void);
-GMD_EXPORT int gmd_set_quirk(const char *name, int is_on);
-GMD_EXPORT int64_t gmd_quirk_count(const char *name);
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static bool was_made; /* or could not be: it is tried once */
@@ -253,7 +220,7 @@ int gmd_release_pool(int device, const uint64_t id[2])
     return get() && gmd_allocator_release_pool(instance, device, id) ? 0 : -1;
 }
 
-/* --- history, courtesy ------------------------------------------------------------------- */
+/* --- history, lending -------------------------------------------------------------------- */
 
 static int report(gmd_status status, const gmd_error *error, char *message, size_t message_size)
 {

@@ -37,7 +37,7 @@ static block *occupy_cached(device_allocator *d, heap *h, uint64_t size, uint64_
     return b;
 }
 
-/* Of a request that a cached block served. */
+/* Ends a request that a cached block served. */
 static inline void leave_cached(heap *h)
 {
     GMD_ASSERT_VALID(heap_due_violation(h));

@@ -39,7 +39,7 @@ gmd_status settings_parse(settings *out, const char *conf, gmd_error *error);
 uint64_t settings_block_size(const settings *s, uint64_t requested);
 uint64_t settings_segment_size(const settings *s, uint64_t block_size);
 
-/* Of an expandable segment of the small or the large pool. */
+/* The page size of expandable segments in the small or the large pool. */
 uint64_t settings_page_size(const settings *s, bool is_small);
 
 /* What is mapped or allocated for a block that nothing cached serves a part of. */

@@ -31,7 +31,7 @@ struct stacks {
     size_t bytes;
 };
 
-/* Of the thread's current request. */
+/* What is known of the thread's current request. */
 static _Thread_local struct {
     uint32_t epoch, stack;
     bool is_asking; /* the source allocates or frees itself: such a request has no stack */

@@ -30,7 +30,7 @@
     X(INACTIVE_SPLIT, "inactive_split")                                                            \
     X(INACTIVE_SPLIT_BYTES, "inactive_split_bytes")
 
-/* Of the first two, with what is pending. In the same order. */
+/* The first two with what is pending, in the same order. */
 #define DERIVED_BY_HEAPS(X)                                                                        \
     X(ACTIVE, "active")                                                                            \
     X(ACTIVE_BYTES, "active_bytes")
@@ -105,8 +105,8 @@ typedef struct statistics {
 /* Moves the ceilings of a heap that is the only one to what it has now. */
 __attribute__((cold)) void statistics_follow(heap_statistics *h, pool_kind kind, heap_figure which);
 
-/* What is left of the room for a counted figure when it is raised by `amount`, with no look at
- * other heaps: negative as an int64_t where it does not suffice. Several may be joined with `|`:
+/* What is left of the room for a counted figure when it is raised by `amount`, other heaps not
+ * counted in: negative as an int64_t where it does not suffice. Several may be joined with `|`:
  * one test then tells of them all. */
 static inline uint64_t statistics_room(const heap_statistics *h, pool_kind kind, heap_figure which,
                                        uint64_t amount)
@@ -167,7 +167,7 @@ void statistics_end_pending(heap_statistics *h, pool_kind kind, uint64_t bytes);
 
 void statistics_add_heap(statistics *s, heap_statistics *heap);
 
-/* Of which nothing is current; what it has counted goes on counting. */
+/* Nothing of the heap is current; what it has counted goes on counting. */
 void statistics_remove_heap(statistics *s, heap_statistics *heap);
 
 /* Makes room for raising a counted figure of `heap` by `amount`: the peak moves if it must. */

@@ -3,7 +3,7 @@
 #include "virtual_memory.h"
 
 /* Blocks that a walk may come upon for each state that is left. */
-#define STATE_ALLOWANCE 96
+#define STATE_ALLOWANCE 32
 
 typedef struct sums { /* over the blocks of one kind of a heap */
     uint64_t counts[COUNTED_FIGURE_COUNT];
@@ -215,8 +215,8 @@ static void come_upon_pending(void *context, block *b)
     }
 }
 
-/* Of one that this walk came upon: so it did upon both neighbours. Then whatever is reached from a
- * block is in a set, in a map or pending. */
+/* The walk came upon the block: it must have come upon both neighbours, too. Then whatever is
+ * reached from a block is in a set, in a map or pending. */
 static void look_back(void *context, block *b)
 {
     walk *w = context;

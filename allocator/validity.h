@@ -2,8 +2,8 @@
  * sets, maps and pending frees have each block once, free neighbours are merged, figures are sums.
  *
  * A walk takes as long as there are blocks, so where a state is left (device_leave, and the end of
- * a request that a cached block served) one is made each time only as long as there are few; with
- * more of them, as often as keeps the walks a constant part of all time. Which ones are made
+ * a request that a cached block served) one is made each time only as long as there are very few;
+ * with more of them, as often as keeps the walks a constant part of all time. Which ones are made
  * depends on the requests alone. The end of an allocator is always checked.
  *
  * Each function gives the sentence that does not hold; NULL: all does. No host memory is needed. */
@@ -12,11 +12,11 @@
 
 #include "device_allocator.h"
 
-/* Of one heap, which the caller has entered, or has with the device. Pending blocks are left out.
- */
+/* Checks one heap, which the caller has entered, or has with the device. Pending blocks are left
+ * out. */
 const char *heap_violation(heap *h);
 
-/* Of all; the device is the caller's alone. */
+/* Checks all; the device is the caller's alone. */
 const char *device_violation(device_allocator *d);
 
 /* Likewise, when a walk is due. */

@@ -65,8 +65,8 @@ static inline void gmd_assert_valid(const char *violation, const char *file, int
 #define GMD_ASSERT_INTERNAL(condition, text) GMD_ASSERT_SKIP(condition)
 #endif
 
-/* Of the expensive tier, with a function that walks a structure and gives the sentence that does
- * not hold; NULL: all does. */
+/* The expensive tier with a function that walks a structure and gives the sentence that does not
+ * hold; NULL: all does. */
 #if GMD_ASSERT_LEVEL >= 3
 #define GMD_ASSERT_VALID(violation)                                                                \
     gmd_assert_valid(violation, __FILE__, __LINE__, #violation, __func__)

@@ -12,7 +12,7 @@ char *gmd_text_copy(const char *text, size_t length);
 /* The last part of a path: what stands behind its last '/', in `path` itself. */
 const char *gmd_file_name(const char *path);
 
-/* Of a file's name: there is something before the ending. */
+/* For a file's name: there must be something before the ending. */
 bool gmd_text_ends_with(const char *text, const char *ending);
 
 #endif

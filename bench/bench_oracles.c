@@ -172,8 +172,8 @@ static size_t list_configurations(configuration *list)
     list[count++] = (configuration){.name = "none", .is_none = true};
     list[count++] = (configuration){.name = "all"};
     for (size_t i = 0; gmd_oracles[i]; i++) {
-        list[count++] =
-            (configuration){.name = gmd_oracles[i]->name, .left_out = gmd_oracles[i]->name};
+        list[count++] = (configuration){.name = gmd_oracles[i]->entry->name,
+                                        .left_out = gmd_oracles[i]->entry->name};
     }
     return count;
 }

@@ -40,7 +40,7 @@ uint32_t bench_cores_choose(int *cores, uint32_t most)
     }
     for (int class = 0; class < 3; class ++) {
         for (int core = 0; core < CPU_SETSIZE && count < most; core++) {
-            if (CPU_ISSET(core, &allowed) && class_of(core) == class) {
+            if (CPU_ISSET((size_t)core, &allowed) && class_of(core) == class) {
                 cores[count++] = core;
             }
         }
@@ -52,6 +52,6 @@ bool bench_cores_pin(int core)
 {
     cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET(core, &one);
+    CPU_SET((size_t)core, &one);
     return sched_setaffinity(0, sizeof one, &one) == 0;
 }

@@ -2,7 +2,6 @@
 
 #include "gmd_subject.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 /* --- the allocator that does nothing ----------------------------------------------------- */
@@ -126,7 +125,6 @@ gmd_status bench_subject_open(const bench_setup *setup, bench_calls *calls, gmd_
     calls->empty_cache = subject.empty_cache;
     calls->set_memory_fraction = subject.set_memory_fraction;
     calls->last_error = subject.last_error;
-    void *symbol = dlsym(subject.library, "gmd_record_history");
-    memcpy(&calls->record_history, &symbol, sizeof symbol);
+    calls->record_history = subject.record_history;
     return GMD_OK;
 }

@@ -71,11 +71,13 @@ static const struct argp_option fuzz_options[] = {
 /* Of the exhaustive mode's alphabet only private pools and captures can be left out. */
 static bool choose_alphabet(fuzz_arguments *a)
 {
-    const unsigned alphabet =
-        1u << GMD_OP_RECORD | 1u << GMD_OP_WAIT | 1u << GMD_OP_SYNC | 1u << GMD_OP_EMPTY_CACHE;
+    uint32_t alphabet = 0;
     char unknown[32];
     gmd_profile_space space = {.has_pools = true, .has_captures = true};
     gmd_profile_leave_out(&space, a->without ? a->without : "", unknown);
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
+        alphabet |= (uint32_t)gmd_op_is(op, GMD_IS_IN_ALPHABET) << op;
+    }
     a->exhaustive.with_pools = space.has_pools;
     a->exhaustive.with_captures = space.has_captures;
     return !(space.without_ops & alphabet);
@@ -319,7 +321,8 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%s, first in sequence %" PRIu64 " after %.3f s and %" PRIu64
                  " times in all: %zu requests, minimised in %.2f s",
-                 f->cause.oracle, f->run, f->seconds, f->hits, f->requests, f->minimize_seconds);
+                 f->violation.oracle, f->run, f->seconds, f->hits, f->requests,
+                 f->minimize_seconds);
     }
 }
 

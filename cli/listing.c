@@ -1,5 +1,7 @@
 #include "listing.h"
 
+#include "gmd_kind.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -84,4 +86,20 @@ gmd_status cli_list_one(const char *name, const char *directory, gmd_error *erro
     }
     gmd_scenario_close(scenario);
     return GMD_OK;
+}
+
+void cli_list_oracles(void)
+{
+    int width = 0;
+    for (size_t i = 0; i < GMD_KIND_COUNT; i++) {
+        width = larger(width, strlen(gmd_kinds[i].name));
+    }
+    for (size_t i = 0; i < GMD_JUDGE_COUNT; i++) {
+        printf("%s: %s\n", gmd_judges[i].name, gmd_judges[i].holds_when);
+        for (size_t k = 0; k < GMD_KIND_COUNT; k++) {
+            if (strcmp(gmd_kinds[k].oracle, gmd_judges[i].name) == 0) {
+                printf("    %-*s  %s\n", width, gmd_kinds[k].name, gmd_kinds[k].meaning);
+            }
+        }
+    }
 }

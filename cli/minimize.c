@@ -112,7 +112,7 @@ static const struct argp minimize_argp = {
     .parser = parse_minimize,
     .args_doc = "CASE",
     .doc = "Makes a .gmd case as small and as simple as it can be with the same verdict: the same "
-           "oracle, and the same message but for its numbers."
+           "kind with the same parties."
            "\vExit status 0: done; 2: the case shows no defect.",
     .children = minimize_children,
 };
@@ -127,7 +127,7 @@ static void show_progress(void *context, size_t requests, uint64_t tries)
 
 /* The verdict that is to be kept. */
 static gmd_status find_cause(const minimize_arguments *a, gmd_runner *runner,
-                             const gmd_trace *trace, gmd_cause *cause, gmd_error *error)
+                             const gmd_trace *trace, gmd_identity *cause, gmd_error *error)
 {
     const gmd_outcome *o;
     gmd_status status = gmd_runner_run(runner, trace, &o, error);
@@ -136,12 +136,12 @@ static gmd_status find_cause(const minimize_arguments *a, gmd_runner *runner,
     }
     for (uint32_t i = 0; i < o->violation_count; i++) {
         if (!a->oracle || strcmp(a->oracle, o->violations[i].oracle) == 0) {
-            gmd_cause_of(&o->violations[i], cause);
+            *cause = o->violations[i].identity;
             return GMD_OK;
         }
     }
     if (o->verdict == GMD_ERROR) {
-        return gmd_fail(error, (gmd_status)o->error_status, "%s", o->error);
+        return gmd_fail(error, o->error_status, "%s", o->error);
     }
     return gmd_fail(error, GMD_BAD_INPUT, "%s: shows no defect%s%s on the allocator %s", a->input,
                     a->oracle ? " that the oracle names: " : "", a->oracle ? a->oracle : "",
@@ -173,7 +173,7 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
     gmd_trace trace = {0};
     gmd_run_options options = a->common.run;
     gmd_runner runner;
-    gmd_cause cause;
+    gmd_identity cause;
     gmd_minimized result;
     gmd_minimize_limits limits = {.seconds = a->seconds ? (double)a->seconds : 600,
                                   .progress = options.shows_progress ? show_progress : NULL};

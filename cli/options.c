@@ -62,7 +62,8 @@ static const struct argp_option common_options[] = {
      "misuse, determinism, pytorch, coalescing, alignment512, "
      "prompt",
      10},
-    {"known", KEY_KNOWN, "FILE", 0, "known defects, a line each: ORACLE, or ORACLE: CAUSE", 10},
+    {"known", KEY_KNOWN, "FILE", 0,
+     "known defects, a line each: ORACLE, or ORACLE.KIND NAME=VALUE...", 10},
     {"seed", KEY_SEED, "N", 0, "of every random choice (0)", 10},
     {"schedule", KEY_SCHEDULE, "SPEC", 0,
      "when the simulated device's work completes: timed (default), eager, lazy, 'seed N', "
@@ -177,8 +178,16 @@ static void need_promises(struct argp_state *state, const char *text, unsigned *
 static void need_known(struct argp_state *state, const char *path, gmd_known *known)
 {
     gmd_error error = {""};
+    size_t before = gmd_known_count_words(known);
     if (gmd_known_read(known, path, &error) != GMD_OK) {
         argp_error(state, "--known: %s", error.text);
+    }
+    size_t count = gmd_known_count_words(known) - before;
+    if (count) {
+        fprintf(stderr,
+                "%s: note: %s: %zu of its entries (ORACLE: WORDS) go by words of messages, which "
+                "may change; a violation's line 'for --known' is what stays\n",
+                state->name, path, count);
     }
 }
 

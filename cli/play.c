@@ -64,7 +64,8 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
                                          &sink, &out_of_memory, error);
     if (status == GMD_OK && out_of_memory) {
         gmd_session_fail(
-            session, "expect", gmd_session_last_refused(session),
+            session, GMD_KIND(expect, script_ended), GMD_NO_PARTIES,
+            gmd_session_last_refused(session),
             "the job ran out of memory: this allocation was refused and the script does "
             "not handle that");
     }

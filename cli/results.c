@@ -223,7 +223,8 @@ static size_t list_rules(gmd_report_rule rules[GMD_ORACLE_MAX])
 {
     size_t count = 0;
     for (; gmd_oracles[count] && count < GMD_ORACLE_MAX; count++) {
-        rules[count] = (gmd_report_rule){gmd_oracles[count]->name, gmd_oracles[count]->holds_when};
+        rules[count] = (gmd_report_rule){gmd_oracles[count]->entry->name,
+                                         gmd_oracles[count]->entry->holds_when};
     }
     return count;
 }

@@ -20,6 +20,7 @@ enum {
     KEY_SWEEP = 0x500,
     KEY_REPEAT,
     KEY_SMALLEST,
+    KEY_LIST_ORACLES,
     KEY_LINES,
     KEY_TENSORS,
     KEY_RETENTION,
@@ -30,7 +31,7 @@ enum {
 
 typedef struct run_arguments {
     cli_options common;
-    bool lists, finds_smallest_limit;
+    bool lists, lists_oracles, finds_smallest_limit;
     cli_sweep sweep;
     uint64_t repeat;
     uint32_t inspect; /* GMD_INSPECT_... */
@@ -43,6 +44,8 @@ typedef struct run_arguments {
 
 static const struct argp_option run_options[] = {
     {"list", 'l', NULL, 0, "list the scenarios, or the parameters of those named", 1},
+    {"list-oracles", KEY_LIST_ORACLES, NULL, 0,
+     "list the oracles and the kinds of their verdicts, for --known", 1},
     {"repeat", KEY_REPEAT, "N", 0,
      "run each N times, with the seeds from --seed on, and show least, median and most of its "
      "figures",
@@ -118,7 +121,7 @@ static void refuse_overwriting(const run_arguments *a, struct argp_state *state)
 static void check_arguments(const run_arguments *a, struct argp_state *state)
 {
     refuse_overwriting(a, state);
-    if (!a->input_count && !a->lists) {
+    if (!a->input_count && !a->lists && !a->lists_oracles) {
         argp_error(state, "expected a scenario or a .gmd trace; --list shows the scenarios");
     }
     if (a->sweep && a->repeat > 1) {
@@ -151,6 +154,9 @@ static error_t parse_run(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->common;
+        return 0;
+    case KEY_LIST_ORACLES:
+        a->lists_oracles = true;
         return 0;
     case 'l':
         a->lists = true;
@@ -345,7 +351,11 @@ int cli_run(int argc, char **argv)
     int status = cli_parse(&run_argp, argc, argv, &a);
     if (status == GMD_EXIT_OK) {
         scenario_directory(&a.common, directory, sizeof directory);
-        status = a.lists ? list(&a, directory) : run(&a, directory);
+        if (a.lists_oracles) {
+            cli_list_oracles();
+        } else {
+            status = a.lists ? list(&a, directory) : run(&a, directory);
+        }
     }
     cli_options_free(&a.common);
     return status;

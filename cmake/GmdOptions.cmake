@@ -9,6 +9,7 @@ option(GMD_FUZZ "Instrument for libFuzzer (clang only)" OFF)
 add_library(gmd_options INTERFACE)
 # Texts of fixed size are cut on purpose, with snprintf; gcc warns of that when it sees through a call.
 target_compile_options(gmd_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wvla
+  $<$<COMPILE_LANGUAGE:C>:-Wconversion> $<$<COMPILE_LANGUAGE:C>:-Wsign-conversion>
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>
   $<$<BOOL:${GMD_WERROR}>:-Werror>)
 if(NOT GMD_ASSERT_LEVEL MATCHES "^[123]$")

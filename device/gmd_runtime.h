@@ -53,7 +53,7 @@ typedef struct gmd_sim_api {
 } gmd_sim_api;
 #undef GMD_RUNTIME_SIM_FIELD
 
-/* Of stream captures and graphs. A real runtime may be too old for some: cudaStreamBeginCapture is
+/* Stream captures and graphs. A real runtime may be too old for some: cudaStreamBeginCapture is
  * NULL then, and nothing is captured. */
 #define GMD_GRAPH_FUNCTIONS(X)                                                                     \
     X(cudaStreamBeginCapture)                                                                      \

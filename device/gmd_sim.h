@@ -102,8 +102,9 @@ typedef struct gmd_sim_call {
     int result; /* cudaError_t, or CUresult for cu* */
     int device; /* the memory's or the current device */
     bool failed_by_fault;
-    bool is_pooled;     /* FREE: of memory of a stream-ordered pool, which keeps it */
-    const char *misuse; /* a sentence when the call breaks the API's rules, else NULL */
+    bool is_pooled;          /* FREE: of memory of a stream-ordered pool, which keeps it */
+    const char *misuse;      /* a sentence when the call breaks the API's rules, else NULL */
+    const char *misuse_rule; /* then: the rule, where its error leaves it open which one; or NULL */
 } gmd_sim_call;
 
 /* Called in the calling thread after each API call, outside the runtime's lock. NULL: none. One

@@ -13,18 +13,11 @@ static const char first_text[] = "gmd-trace 1\n"
 
 static gmd_status look_and_play(void *context, gmd_session *session, gmd_error *error)
 {
-    const gmd_subject *subject = gmd_session_subject(session);
-    *(gmd_gate_abilities *)context =
-        (gmd_gate_abilities){.has_settings = subject->configure != NULL,
-                             .has_fraction = subject->set_memory_fraction != NULL,
-                             .has_record_stream = subject->record_stream != NULL,
-                             .has_empty_cache = subject->empty_cache != NULL,
-                             .has_pools = subject->begin_pool != NULL,
-                             .has_stats = subject->get_stats != NULL};
+    *(gmd_abilities *)context = gmd_subject_abilities(gmd_session_subject(session));
     return gmd_play_trace(NULL, session, error);
 }
 
-gmd_status gmd_gate_find_abilities(gmd_gate_abilities *abilities, const gmd_run_options *run,
+gmd_status gmd_gate_find_abilities(gmd_abilities *abilities, const gmd_run_options *run,
                                    gmd_outcome *outcome, gmd_error *error)
 {
     gmd_trace trace;
@@ -33,7 +26,7 @@ gmd_status gmd_gate_find_abilities(gmd_gate_abilities *abilities, const gmd_run_
     if (status != GMD_OK) {
         return status;
     }
-    gmd_gate_abilities *shared =
+    gmd_abilities *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         gmd_trace_free(&trace);
@@ -48,7 +41,7 @@ gmd_status gmd_gate_find_abilities(gmd_gate_abilities *abilities, const gmd_run_
     plain.case_directory = NULL;
     status = gmd_run_isolated(&plain, &workload, outcome, error);
     if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
-        status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+        status = gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
     *abilities = *shared;
     munmap(shared, sizeof *shared);
@@ -56,31 +49,30 @@ gmd_status gmd_gate_find_abilities(gmd_gate_abilities *abilities, const gmd_run_
     return status;
 }
 
-const char *gmd_gate_lacks(const gmd_gate_abilities *a, const gmd_trace *trace)
+const char *gmd_gate_lacks(const gmd_abilities *a, const gmd_trace *trace)
 {
     for (size_t i = 0; i < trace->count; i++) {
         switch (trace->requests[i].op) {
         case GMD_OP_RECORD:
-            if (!a->has_record_stream) {
+            if (!a->record_stream) {
                 return "needs gmd_record_stream, which the allocator does not export";
             }
             break;
         case GMD_OP_FRACTION:
-            if (!a->has_fraction) {
+            if (!a->set_memory_fraction) {
                 return "needs gmd_set_memory_fraction, which the allocator does not export";
             }
             break;
         case GMD_OP_EMPTY_CACHE:
-            if (!a->has_empty_cache) {
+            if (!a->empty_cache) {
                 return "needs gmd_empty_cache, which the allocator does not export";
             }
             break;
         case GMD_OP_BEGIN_POOL:
         case GMD_OP_BEGIN_CAPTURE:
-            if (!a->has_pools) {
+            if (!a->begin_pool) {
                 return "needs gmd_begin_pool, gmd_end_pool and gmd_release_pool, which the "
-                       "allocator "
-                       "does not export";
+                       "allocator does not export";
             }
             break;
         default:

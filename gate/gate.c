@@ -389,13 +389,13 @@ static void explore(gmd_gate *gate)
     gmd_run_options with = gate->run;
     if (gate->options->run->conf) {
         fix_conf(gate);
-    } else if (gate->abilities.has_settings) {
+    } else if (gate->abilities.configure) {
         gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, GMD_GATE_CONF_MAX);
     }
     with.conf = gate->options->run->conf;
     gmd_gate_fail(gate, gmd_search_find_space(&gate->space, &with, &error), &error);
-    gate->space.has_fraction = gate->abilities.has_fraction;
-    gate->space.has_record_stream = gate->abilities.has_record_stream;
+    gate->space.has_fraction = gate->abilities.set_memory_fraction;
+    gate->space.has_record_stream = gate->abilities.record_stream;
 }
 
 /* Nothing else can be told of an allocator that does not outlive its first requests. */

@@ -23,7 +23,7 @@ typedef struct gmd_gate {
     const gmd_gate_options *options;
     gmd_gate_result *result;
     gmd_run_options run;                  /* for every run; what a trace states comes before it */
-    gmd_gate_abilities abilities;         /* of the allocator */
+    gmd_abilities abilities;              /* of the allocator */
     gmd_profile_space space;              /* what can be asked of it and of the device */
     const char *confs[GMD_GATE_CONF_MAX]; /* settings that it takes, beside none */
     size_t conf_count;
@@ -89,7 +89,7 @@ gmd_status gmd_gate_close_baseline(gmd_gate *gate, gmd_error *error);
 __attribute__((format(printf, 2, 3))) void gmd_gate_note_baseline(gmd_gate *gate, const char *text,
                                                                   ...);
 
-/* told.c: the findings into the result. */
+/* findings.c: the findings into the result. */
 void gmd_gate_tell_findings(gmd_gate *gate);
 
 /* The number of runs that the plan has for this gate. */

@@ -56,9 +56,9 @@ typedef struct gmd_gate_figure {
     char name[24];             /* "peak_reserved" */
     char unit[16];             /* "B", "ppm", "calls", "instructions", "ratio" */
     gmd_gate_span now, before; /* before: of the baseline; 0 for UNJUDGED */
-    int change;                /* gmd_gate_change */
-    double excess;             /* share of `before` that there is more of now; below 0: less */
-    char detail[120];          /* LOST: why */
+    gmd_gate_change change;
+    double excess;    /* share of `before` that there is more of now; below 0: less */
+    char detail[120]; /* LOST: why */
 } gmd_gate_figure;
 
 #define GMD_GATE_NOTE_MAX    8
@@ -75,10 +75,10 @@ typedef struct gmd_gate_against { /* the baseline; all empty: there is none */
 
 /* One cause. */
 typedef struct gmd_gate_finding {
-    gmd_violation violation; /* of the minimised case; case_path: its file, may be empty */
-    char cause[256];         /* the message without what differs from run to run */
-    char part[24], item[96]; /* that came upon it first */
-    char replay[4096];       /* the command that shows it again */
+    gmd_violation violation;       /* of the minimised case; case_path: its file, may be empty */
+    char cause[GMD_IDENTITY_TEXT]; /* as a line for --known FILE */
+    char part[24], item[96];       /* that came upon it first */
+    char replay[4096];             /* the command that shows it again */
     size_t case_requests;
     uint64_t hits;
     double seconds; /* since the gate began */

@@ -77,7 +77,7 @@ static void choose_settings(gmd_gate *gate, const char *name, gmd_trace *trace)
 {
     const char *own = trace->conf ? trace->conf : "";
     const char *fixed = gate->conf_is_fixed ? gate->confs[0] : NULL;
-    if (*own && !fixed && !gate->abilities.has_settings) {
+    if (*own && !fixed && !gate->abilities.configure) {
         gmd_gate_skip(gate, name,
                       "needs the settings '%s', and the allocator exports no "
                       "gmd_configure",

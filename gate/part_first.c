@@ -51,7 +51,7 @@ void gmd_gate_first(gmd_gate *gate)
             gmd_gate_end(gate);
         }
     }
-    if (!gate->abilities.has_settings) {
+    if (!gate->abilities.configure) {
         gmd_gate_skip(gate, "settings", "the allocator exports no gmd_configure");
     }
 }

@@ -212,7 +212,7 @@ static void measure_history(gmd_gate *gate, const gmd_history *history, const ch
 {
     gmd_run_options options = gate->run;
     const char *fixed = gate->options->run->conf;
-    options.conf = fixed ? fixed : gate->abilities.has_settings ? conf : NULL;
+    options.conf = fixed ? fixed : gate->abilities.configure ? conf : NULL;
     options.limit_bytes = history->limit_bytes;
     options.limit_is_optional = true;
     options.capacity_bytes = AMPLE_BYTES;

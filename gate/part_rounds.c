@@ -156,8 +156,9 @@ static void draw_profile(const gmd_gate *gate, uint64_t seed, gmd_profile *p,
     gmd_profile_draw(p, space, seed);
     p->request_count = 20 + (uint32_t)(seed % 5) * 15;
     p->has_huge_sizes = false;
-    p->weights[GMD_OP_FAULT] = p->weights[GMD_OP_BUDGET] = p->weights[GMD_OP_FRACTION] = 0;
-    p->weights[GMD_OP_DESTROY] = 0;
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
+        p->weights[op] = gmd_op_is(op, GMD_IS_FOR_ALL) ? 0 : p->weights[op];
+    }
     if (seed % 2) { /* nothing is refused */
         p->capacity_bytes = 64 * GMD_GIB;
         p->cap_percent = 0;

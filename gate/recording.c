@@ -45,11 +45,11 @@ static gmd_served record(void *context, const gmd_request *request)
     }
     uint32_t index;
     gmd_trace *t = r->trace;
-    while (r->status == GMD_OK && request->op <= GMD_OP_RECORD &&
+    while (r->status == GMD_OK && gmd_op_has_block(request->op) &&
            t->blocks.count <= request->block) {
         r->status = gmd_names_add(&t->blocks, NULL, &index, &r->error);
     }
-    while (r->status == GMD_OK && request->op <= GMD_OP_RECORD &&
+    while (r->status == GMD_OK && gmd_op_has_block(request->op) &&
            t->streams.count <= request->stream) {
         r->status = gmd_names_add(&t->streams, NULL, &index, &r->error);
     }

@@ -28,6 +28,8 @@ typedef enum held_kind {
     HELD_KINDS
 } held_kind;
 
+static const char *const held_tokens[HELD_KINDS] = {"memory",    "allocations", "handles",
+                                                    "addresses", "events",      "streams"};
 static const char *const held_names[HELD_KINDS] = {
     "bytes of memory", "allocations", "physical handles", "bytes of reserved addresses",
     "events",          "streams"};
@@ -99,7 +101,8 @@ static void judge(gmd_session *session, const rounds_run *run, uint64_t requests
                                    w ? ", " : "", run->most[w][kind],
                                    run->count >> (WINDOWS - 1 - w));
         }
-        gmd_session_fail(session, "progress", requests, text);
+        gmd_session_fail(session, GMD_KIND(progress, growth),
+                         GMD_PARTIES({"held", held_tokens[kind]}), requests, text);
         return;
     }
 }
@@ -109,7 +112,7 @@ static void judge(gmd_session *session, const rounds_run *run, uint64_t requests
 static gmd_request renamed(const gmd_request *request, uint32_t round, uint32_t block_count)
 {
     gmd_request r = *request;
-    if (r.op <= GMD_OP_RECORD) {
+    if (gmd_op_has_block(r.op)) {
         r.block += round % 2 * block_count;
     }
     return r;
@@ -199,7 +202,7 @@ gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
 
 bool gmd_rounds_is_growth(const gmd_violation *violation)
 {
-    return strncmp(violation->message, growth, sizeof growth - 1) == 0;
+    return gmd_identity_is(&violation->identity, GMD_KIND(progress, growth));
 }
 
 /* --- as one trace ------------------------------------------------------------------------ */
@@ -223,7 +226,7 @@ static gmd_status unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
     for (uint32_t k = 0; k < count && status == GMD_OK; k++) {
         for (size_t i = 0; i < round->count && status == GMD_OK; i++) {
             gmd_request r = renamed(&round->requests[i], k, blocks);
-            if (r.op <= GMD_OP_RECORD) {
+            if (gmd_op_has_block(r.op)) {
                 is_live[r.block] = r.op != GMD_OP_FREE;
             }
             status = gmd_trace_append(out, &r, error);
@@ -286,7 +289,7 @@ static void keep_without_blocks(gmd_trace *round, const gmd_request *from, size_
     round->count = 0;
     for (size_t i = 0; i < count; i++) {
         bool is_dropped =
-            from[i].op <= GMD_OP_RECORD && from[i].block >= first && from[i].block < last;
+            gmd_op_has_block(from[i].op) && from[i].block >= first && from[i].block < last;
         if (!is_dropped) {
             round->requests[round->count++] = from[i];
         }

@@ -35,46 +35,70 @@ static bool is_known(uint64_t a, uint64_t b)
     return a != GMD_STAT_UNKNOWN && b != GMD_STAT_UNKNOWN;
 }
 
-static void demand_at_most(gmd_judge *judge, const char *low_name, uint64_t low,
-                           const char *high_name, uint64_t high)
+/* What is compared: in one word, and as a sentence has it. */
+typedef struct quantity {
+    const char *name, *words;
+    uint64_t value;
+    const char *bytes; /* gmd_party_bytes of what is live; NULL: it does not matter */
+} quantity;
+
+#define STATISTIC(s, name) ((quantity){#name, #name, (s)->name, NULL})
+#define REQUESTED(view)                                                                            \
+    ((quantity){"requested_bytes", "requested_bytes", (view)->stats.now->requested_bytes,          \
+                gmd_party_bytes((view)->live.bytes)})
+
+static const quantity zero = {"nothing_live", "with everything freed it must be", 0, NULL};
+
+static void tell_order(gmd_judge *judge, const quantity *low, const quantity *high)
 {
-    if (is_known(low, high) && low > high) {
-        gmd_violation_add(judge, "%s = %" PRIu64 " is more than %s = %" PRIu64, low_name, low,
-                          high_name, high);
+    gmd_violation_add(
+        judge, GMD_KIND(accounting, out_of_order),
+        GMD_PARTIES({"figure", low->name}, {"above", high->name}, {"bytes", low->bytes}),
+        "%s = %" PRIu64 " is more than %s = %" PRIu64, low->words, low->value, high->words,
+        high->value);
+}
+
+static inline void demand_at_most(gmd_judge *judge, quantity low, quantity high)
+{
+    if (is_known(low.value, high.value) && low.value > high.value) {
+        tell_order(judge, &low, &high);
     }
 }
 
-static void demand_equal(gmd_judge *judge, const char *name, uint64_t value, const char *truth_name,
-                         uint64_t truth)
+static void tell_wrong(gmd_judge *judge, const quantity *found, const quantity *truth)
 {
-    if (is_known(value, truth) && value != truth) {
-        gmd_violation_add(judge, "%s = %" PRIu64 ", but %s = %" PRIu64, name, value, truth_name,
-                          truth);
+    gmd_violation_add(
+        judge, GMD_KIND(accounting, wrong),
+        GMD_PARTIES({"figure", found->name}, {"truth", truth->name}, {"bytes", found->bytes}),
+        "%s = %" PRIu64 ", but %s = %" PRIu64, found->words, found->value, truth->words,
+        truth->value);
+}
+
+static inline void demand_equal(gmd_judge *judge, quantity found, quantity truth)
+{
+    if (is_known(found.value, truth.value) && found.value != truth.value) {
+        tell_wrong(judge, &found, &truth);
     }
 }
 
 static void check_order(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *s = view->stats.now;
-    demand_at_most(judge, "allocated_bytes", s->allocated_bytes, "active_bytes", s->active_bytes);
-    demand_at_most(judge, "active_bytes", s->active_bytes, "reserved_bytes", s->reserved_bytes);
-    demand_at_most(judge, "allocated_bytes", s->allocated_bytes, "reserved_bytes",
-                   s->reserved_bytes);
-    demand_at_most(judge, "requested_bytes", s->requested_bytes, "active_bytes", s->active_bytes);
-    demand_at_most(judge, "inactive_split_bytes", s->inactive_split_bytes, "reserved_bytes",
-                   s->reserved_bytes);
-    demand_at_most(judge, "allocated_bytes_peak", s->allocated_bytes_peak, "active_bytes_peak",
-                   s->active_bytes_peak);
-    demand_at_most(judge, "active_bytes_peak", s->active_bytes_peak, "reserved_bytes_peak",
-                   s->reserved_bytes_peak);
-    demand_at_most(judge, "allocated_bytes_peak", s->allocated_bytes_peak, "reserved_bytes_peak",
-                   s->reserved_bytes_peak);
+    demand_at_most(judge, STATISTIC(s, allocated_bytes), STATISTIC(s, active_bytes));
+    demand_at_most(judge, STATISTIC(s, active_bytes), STATISTIC(s, reserved_bytes));
+    demand_at_most(judge, STATISTIC(s, allocated_bytes), STATISTIC(s, reserved_bytes));
+    demand_at_most(judge, REQUESTED(view), STATISTIC(s, active_bytes));
+    demand_at_most(judge, STATISTIC(s, inactive_split_bytes), STATISTIC(s, reserved_bytes));
+    demand_at_most(judge, STATISTIC(s, allocated_bytes_peak), STATISTIC(s, active_bytes_peak));
+    demand_at_most(judge, STATISTIC(s, active_bytes_peak), STATISTIC(s, reserved_bytes_peak));
+    demand_at_most(judge, STATISTIC(s, allocated_bytes_peak), STATISTIC(s, reserved_bytes_peak));
     /* Mapped memory is reserved in no segment that PyTorch counts; a real device does not tell. */
     bool is_mapped = !view->figures.now || view->figures.now->mapped_bytes;
     if (s->reserved_bytes != GMD_STAT_UNKNOWN && s->segment_count != GMD_STAT_UNKNOWN &&
         (s->reserved_bytes == 0 || !is_mapped) &&
         (s->reserved_bytes != 0) != (s->segment_count != 0)) {
-        gmd_violation_add(judge, "reserved_bytes = %" PRIu64 " in segment_count = %" PRIu64,
+        gmd_violation_add(judge, GMD_KIND(accounting, segments), GMD_NO_PARTIES,
+                          "reserved_bytes = %" PRIu64 " in segment_count = %" PRIu64,
                           s->reserved_bytes, s->segment_count);
     }
 }
@@ -91,14 +115,17 @@ static void check_counters(const gmd_view *view, gmd_judge *judge)
     bool is_ambiguous =
         view->request->op == GMD_OP_ALLOC && view->request->bytes == 0 && !view->block;
     if (is_known(now->num_ooms, before->num_ooms) && !is_counted && !is_another && !is_ambiguous) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(accounting, oom_count),
+                          GMD_PARTIES({"request", view->out_of_memory ? "refused" : "not_refused"}),
                           "num_ooms went from %" PRIu64 " to %" PRIu64
                           " in a request that %s: each refusal counts once, and nothing else",
                           before->num_ooms, now->num_ooms,
                           view->out_of_memory ? "was refused" : "was not refused");
     }
-    demand_at_most(judge, "num_alloc_retries before the request", before->num_alloc_retries,
-                   "num_alloc_retries", now->num_alloc_retries);
+    demand_at_most(judge,
+                   (quantity){"retries_before", "num_alloc_retries before the request",
+                              before->num_alloc_retries, NULL},
+                   STATISTIC(now, num_alloc_retries));
 }
 
 /* PyTorch counts what a freed block asked for until no work is pending on it: as long as active is
@@ -106,23 +133,25 @@ static void check_counters(const gmd_view *view, gmd_judge *judge)
 static void check_requested(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *s = view->stats.now;
-    const char *truth = "what the live blocks asked for";
+    const quantity truth = {"live_bytes", "what the live blocks asked for", view->live.bytes,
+                            gmd_party_bytes(view->live.bytes)};
     if (is_known(s->active_bytes, s->allocated_bytes) && s->active_bytes > s->allocated_bytes) {
-        demand_at_most(judge, truth, view->live.bytes, "requested_bytes", s->requested_bytes);
+        demand_at_most(judge, truth, REQUESTED(view));
     } else {
-        demand_equal(judge, "requested_bytes", s->requested_bytes, truth, view->live.bytes);
-        demand_at_most(judge, "requested_bytes", s->requested_bytes, "allocated_bytes",
-                       s->allocated_bytes);
+        demand_equal(judge, REQUESTED(view), truth);
+        demand_at_most(judge, REQUESTED(view), STATISTIC(s, allocated_bytes));
     }
 }
 
 static void check_live_set(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_stats *s = view->stats.now;
-    demand_equal(judge, "allocation_count", s->allocation_count, "the number of live blocks",
-                 view->live.count);
-    demand_at_most(judge, "the bytes asked for by live blocks", view->live.bytes, "allocated_bytes",
-                   s->allocated_bytes);
+    demand_equal(judge, STATISTIC(s, allocation_count),
+                 (quantity){"live_count", "the number of live blocks", view->live.count, NULL});
+    demand_at_most(judge,
+                   (quantity){"live_bytes", "the bytes asked for by live blocks", view->live.bytes,
+                              gmd_party_bytes(view->live.bytes)},
+                   STATISTIC(s, allocated_bytes));
     check_requested(view, judge);
 }
 
@@ -136,8 +165,9 @@ static void check_peak(gmd_judge *judge, const char *name, uint64_t current, uin
     }
     *seen = current > *seen ? current : *seen;
     if (peak < *seen) {
-        gmd_violation_add(judge, "%s_peak = %" PRIu64 " is less than %s was (%" PRIu64 ")", name,
-                          peak, name, *seen);
+        gmd_violation_add(judge, GMD_KIND(accounting, low_peak), GMD_PARTIES({"figure", name}),
+                          "%s_peak = %" PRIu64 " is less than %s was (%" PRIu64 ")", name, peak,
+                          name, *seen);
     }
 }
 
@@ -161,7 +191,7 @@ static void check_device(const gmd_view *view, gmd_judge *judge)
     uint64_t reserved = view->stats.now->reserved_bytes;
     asked -= view->figures.now->pool_bytes < asked ? view->figures.now->pool_bytes : asked;
     if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(accounting, device), GMD_NO_PARTIES,
                           "reserved_bytes = %" PRIu64 ", but the device handed out %" PRIu64
                           " B in %" PRIu64 " B of pages (what an allocator keeps for itself counts "
                           "as reserved)",
@@ -177,23 +207,24 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
         return;
     }
     if (view->request->op == GMD_OP_FREE && view->block && now > before) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(accounting, raised_by_free), GMD_NO_PARTIES,
                           "a free of %" PRIu64 " B at 0x%" PRIx64
                           " raised allocated_bytes by %" PRIu64 " to %" PRIu64,
                           view->block->bytes, view->block->address, now - before, now);
     } else if (view->request->op == GMD_OP_FREE && view->block &&
                before - now < view->block->bytes) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(accounting, freed_short), GMD_NO_PARTIES,
                           "a free of %" PRIu64 " B at 0x%" PRIx64
                           " lowered allocated_bytes by %" PRIu64 " to %" PRIu64,
                           view->block->bytes, view->block->address, before - now, now);
     } else if (!view->block && now != before) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(accounting, changed), GMD_NO_PARTIES,
                           "allocated_bytes went from %" PRIu64 " to %" PRIu64
                           " in a request that neither allocated nor freed",
                           before, now);
     } else if (view->request->op == GMD_OP_ALLOC && now < before) {
-        gmd_violation_add(judge, "an allocation lowered allocated_bytes by %" PRIu64, before - now);
+        gmd_violation_add(judge, GMD_KIND(accounting, lowered_by_alloc), GMD_NO_PARTIES,
+                          "an allocation lowered allocated_bytes by %" PRIu64, before - now);
     }
 }
 
@@ -202,7 +233,7 @@ static void check_waiting(books *b, const gmd_view *view, gmd_judge *judge)
 {
     uint64_t excess;
     if (gmd_waiting_after(&b->waiting, view, &excess)) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(accounting, kept_active), GMD_NO_PARTIES,
                           "active_bytes = %" PRIu64 " is %" PRIu64
                           " more than allocated_bytes and all freed blocks whose streams may still "
                           "be at work: the host has waited for the rest of them, and the allocator "
@@ -226,8 +257,9 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     }
     if (view->figures.now) {
         check_device(view, judge);
-        demand_at_most(judge, "reserved_bytes_peak", view->stats.now->reserved_bytes_peak,
-                       "the device's memory", view->figures.now->capacity_bytes);
+        demand_at_most(
+            judge, STATISTIC(view->stats.now, reserved_bytes_peak),
+            (quantity){"device", "the device's memory", view->figures.now->capacity_bytes, NULL});
     }
 }
 
@@ -241,19 +273,18 @@ static void after_peak_reset(void *state, const gmd_view *view, gmd_judge *judge
 static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    const char *truth = "with everything freed it must be";
-    demand_equal(judge, "allocated_bytes", view->stats.now->allocated_bytes, truth, 0);
-    demand_equal(judge, "active_bytes", view->stats.now->active_bytes, truth, 0);
-    demand_equal(judge, "requested_bytes", view->stats.now->requested_bytes, truth, 0);
-    demand_equal(judge, "allocation_count", view->stats.now->allocation_count, truth, 0);
+    const gmd_stats *s = view->stats.now;
+    demand_equal(judge, STATISTIC(s, allocated_bytes), zero);
+    demand_equal(judge, STATISTIC(s, active_bytes), zero);
+    demand_equal(judge, STATISTIC(s, requested_bytes), zero);
+    demand_equal(judge, STATISTIC(s, allocation_count), zero);
     if (view->figures.now) {
         check_device(view, judge);
     }
 }
 
 const gmd_oracle gmd_oracle_accounting = {
-    .name = "accounting",
-    .holds_when = "the statistics agree with the live set and with the device",
+    .entry = GMD_ENTRY(accounting),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .create = create,

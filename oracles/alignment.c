@@ -11,7 +11,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     const gmd_live_block *b = view->block;
     uint64_t off = b->address % view->allocator.promised_alignment;
     if (off) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(alignment, misaligned), GMD_NO_PARTIES,
                           "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
                           " is %" PRIu64 " B past a multiple of the promised %" PRIu64
                           " B: work that relies on the promise fails or is slow",
@@ -20,7 +20,6 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_alignment = {
-    .name = "alignment",
-    .holds_when = "every pointer is aligned as promised",
+    .entry = GMD_ENTRY(alignment),
     .after_alloc = after_alloc,
 };

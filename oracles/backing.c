@@ -10,26 +10,32 @@ static const char *blind_spot(const gmd_view *view)
     return view->ask.is_backed ? NULL : "a real device does not tell which memory it handed out";
 }
 
+typedef struct moment {
+    const char *token, *words;
+} moment;
+
 /* One address of the block that work cannot use. */
-static void report(const gmd_view *view, gmd_judge *judge, const char *when, uint64_t bad)
+static void report(const gmd_view *view, gmd_judge *judge, const moment *when, uint64_t bad)
 {
     const gmd_live_block *b = view->block;
     gmd_device_range range;
     bool is_in_one = view->ask.find_range(view->ask.context, b->address, &range);
     if (is_in_one && range.device != b->device) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(backing, wrong_device),
+                          GMD_PARTIES({"when", when->token}),
                           "block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
                           ") %s: asked for on device %d, lies in memory of device %d",
-                          b->bytes, b->address, b->born, when, b->device, range.device);
+                          b->bytes, b->address, b->born, when->words, b->device, range.device);
     } else if (!is_in_one || bad != range.address + range.size) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(backing, no_memory),
+                          GMD_PARTIES({"when", when->token}, {"bytes", gmd_party_bytes(b->bytes)}),
                           "block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
                           ") %s: the device has handed out no memory there (at 0x%" PRIx64 ")",
-                          b->bytes, b->address, b->born, when, bad);
+                          b->bytes, b->address, b->born, when->words, bad);
     }
 }
 
-static void check(const gmd_view *view, gmd_judge *judge, const char *when)
+static void check(const gmd_view *view, gmd_judge *judge, const moment *when)
 {
     const gmd_live_block *b = view->block;
     uint64_t bad = b->address;
@@ -42,13 +48,13 @@ static void check(const gmd_view *view, gmd_judge *judge, const char *when)
 static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    check(view, judge, "as it is handed out");
+    check(view, judge, &(moment){"handed_out", "as it is handed out"});
 }
 
 static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    check(view, judge, "while it is live");
+    check(view, judge, &(moment){"live", "while it is live"});
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
@@ -59,7 +65,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         const gmd_graph_access *a = &view->pools.accesses[i];
         if (!view->ask.is_backed(view->ask.context, a->address, a->bytes ? a->bytes : 1,
                                  view->device, &bad)) {
-            gmd_violation_add(judge,
+            gmd_violation_add(judge, GMD_KIND(backing, graph_without_memory), GMD_NO_PARTIES,
                               "the graph that is launched works on %" PRIu64 " B at 0x%" PRIx64
                               " (captured in request %" PRIu64
                               "), and the device has handed out no memory there (at 0x%" PRIx64 ")",
@@ -70,8 +76,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_backing = {
-    .name = "backing",
-    .holds_when = "every live block lies in memory that the right device has handed out",
+    .entry = GMD_ENTRY(backing),
     .blind_spot = blind_spot,
     .after_alloc = after_alloc,
     .before_free = before_free,

@@ -24,7 +24,7 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
         return;
     }
     if (c.other) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(data, aliased), GMD_NO_PARTIES,
                           "%" PRIu64 " of %" PRIu64 " B of the block at 0x%" PRIx64
                           " (request %" PRIu64 ", stream %" PRIu32 ") hold, from 0x%" PRIx64
                           " on, what work of the live block of %" PRIu64 " B at 0x%" PRIx64
@@ -33,7 +33,7 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
                           c.other_bytes, b->bytes, b->address, b->born, b->stream, c.other_address,
                           c.other->bytes, c.other->address, c.other->born, c.other->stream);
     } else {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(data, overwritten), GMD_NO_PARTIES,
                           "%" PRIu64 " of %" PRIu64 " B of the block at 0x%" PRIx64
                           " (request %" PRIu64 ", stream %" PRIu32 ") do not hold, from 0x%" PRIx64
                           " on, what its own work wrote: the allocator itself, or work of an "
@@ -49,7 +49,7 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
     const gmd_canary_finding *finding = view->canaries.finding;
     if (!finding->has_other) {
         const gmd_live_block *b = &finding->block;
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(data, foreign_value), GMD_NO_PARTIES,
                           "the work that request %" PRIu64 " queued on stream %" PRIu32
                           " found 0x%" PRIx64 ", %" PRIu64 " B into its block of %" PRIu64
                           " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
@@ -60,8 +60,7 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
 }
 
 const gmd_oracle gmd_oracle_data = {
-    .name = "data",
-    .holds_when = "what was written to a block is what is read from it until it is freed",
+    .entry = GMD_ENTRY(data),
     .blind_spot = blind_spot,
     .before_free = before_free,
     .on_canary_finding = on_canary_finding,

@@ -12,7 +12,6 @@ static const char *blind_spot(const gmd_view *view)
 }
 
 const gmd_oracle gmd_oracle_determinism = {
-    .name = "determinism",
-    .holds_when = "the same requests on the same device and schedule get the same answers",
+    .entry = GMD_ENTRY(determinism),
     .blind_spot = blind_spot,
 };

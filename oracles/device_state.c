@@ -24,20 +24,20 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
         return;
     }
     if (after->device != before->device && !was_kept_from(view, "cudaSetDevice")) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(device_state, current_device), GMD_NO_PARTIES,
                           "the thread's current device was %d and is %d: what the caller does "
                           "next goes to another device",
                           before->device, after->device);
     }
     if (after->last_error != before->last_error && !was_kept_from(view, "cudaGetLastError")) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(device_state, last_error), GMD_NO_PARTIES,
                           "the thread's last CUDA error was %d and is %d: the caller's next check "
                           "finds an error that is not its own",
                           before->last_error, after->last_error);
     }
     if (after->capture_mode != before->capture_mode &&
         !was_kept_from(view, "cudaThreadExchangeStreamCaptureMode")) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(device_state, capture_mode), GMD_NO_PARTIES,
                           "the thread's stream capture mode was %d and is %d: the caller's "
                           "captures forbid other calls than it asked for",
                           before->capture_mode, after->capture_mode);
@@ -45,8 +45,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_device_state = {
-    .name = "device_state",
-    .holds_when = "a call leaves the thread's current device, last error and capture mode alone",
+    .entry = GMD_ENTRY(device_state),
     .after_request = after_request,
     .at_end = after_request,
 };

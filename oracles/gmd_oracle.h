@@ -2,7 +2,8 @@
  *
  * An oracle judges an allocator from outside: from the requests, the answers, the statistics that
  * the allocator exports and what the device handed out. It knows nothing of the allocator's
- * insides. Adding one: write oracles/NAME.c with one gmd_oracle, and put it in the list of list.c.
+ * insides. Adding one: write oracles/NAME.c with one gmd_oracle, and put it, with the kinds of its
+ * verdicts, in the list of gmd_oracle_list.h.
  *
  * The driver calls the hooks in the thread that makes the requests; oracles keep their state in
  * what `create` returns and nowhere else. An oracle that cannot see what it needs says so and is
@@ -12,6 +13,7 @@
 
 #include "gmd_abi.h"
 #include "gmd_error.h"
+#include "gmd_kind.h"
 #include "gmd_stated_bound.h"
 #include "gmd_trace.h"
 
@@ -95,6 +97,7 @@ typedef struct gmd_device_call {
 /* A call of the allocator's that the CUDA API forbids. */
 typedef struct gmd_misuse {
     const char *function, *sentence; /* static */
+    const char *rule;                /* that was broken, where the error leaves it open, or NULL */
     uint64_t address, size;          /* the call's arguments, where it has such */
     int result;                      /* what it returned: cudaError_t or CUresult */
 } gmd_misuse;
@@ -120,6 +123,7 @@ typedef struct gmd_refusal {
     int died_of_signal; /* while it was asked; 0: it did not */
     bool has_ended_process;
     char error[160]; /* what it said, other than being out of memory; "": nothing */
+    char error_token[GMD_PARTY_VALUE]; /* what stays of that from run to run */
 } gmd_refusal;
 
 /* A free that a caller must not make, made to see what the allocator does. */
@@ -137,8 +141,14 @@ typedef struct gmd_wrong_free {
     gmd_live_block inside; /* GMD_FREED_INSIDE: of which */
 } gmd_wrong_free;
 
-/* "the second free of the block" */
+/* "the second free of the block"; and in one word. */
 const char *gmd_wrong_free_text(gmd_wrong_free_kind kind);
+const char *gmd_wrong_free_token(gmd_wrong_free_kind kind);
+
+/* "the capture of a pool failed" and its like; static. */
+typedef struct gmd_pool_failure {
+    const char *token, *sentence;
+} gmd_pool_failure;
 
 typedef struct gmd_device_range {
     uint64_t address, size;
@@ -233,6 +243,7 @@ typedef struct gmd_view_faults {
 typedef struct gmd_view_thread {
     const gmd_thread_state *before, *after; /* NULL: there was no call */
     const char *error_text;                 /* of the allocator (gmd_last_error); NULL: none */
+    const char *error_token;                /* what stays of it from run to run; NULL: likewise */
 } gmd_view_thread;
 
 typedef struct gmd_view_limits {
@@ -245,7 +256,7 @@ typedef struct gmd_view_limits {
 
 /* Private pools, captures and the graphs that they make. */
 typedef struct gmd_view_pools {
-    const char *failure;              /* END_POOL, RELEASE_POOL: what its answer was not; or NULL */
+    const gmd_pool_failure *failure;  /* END_POOL, RELEASE_POOL: of the answer; NULL: none */
     uint32_t serial;                  /* LAUNCH, RELEASE_POOL: the pool's serial number */
     bool is_let_go;                   /* RELEASE_POOL: nobody holds the pool any more */
     bool is_capturing;                /* a stream is captured: nothing may be waited for */
@@ -312,16 +323,18 @@ typedef struct gmd_judge gmd_judge;
  * a search that is to bring them about; nothing is judged by it. */
 void gmd_precondition_met(gmd_judge *judge, unsigned which);
 
-/* Reports a violation of the oracle whose hook is running. The message names both parties. */
-__attribute__((format(printf, 2, 3))) void gmd_violation_add(gmd_judge *judge, const char *format,
-                                                             ...);
+/* Reports a violation of the oracle whose hook is running. `kind` is one of its own; `parties`:
+ * GMD_PARTIES(...) or GMD_NO_PARTIES, what tells this defect from others of the kind. The message
+ * is for people and names both sides, with numbers. */
+__attribute__((format(printf, 4, 5))) void gmd_violation_add(gmd_judge *judge, gmd_kind kind,
+                                                             const gmd_given_party *parties,
+                                                             const char *format, ...);
 
 typedef struct gmd_oracle {
-    const char *name;       /* stable: messages, JSON, documentation */
-    const char *holds_when; /* one line */
-    bool needs_quiet;       /* judges what only holds between requests: not asked while any is under
-                               way (gmd_view.is_busy) */
-    bool needs_pools;       /* has nothing to judge where no request is on a private pool */
+    const gmd_judge_entry *entry; /* its line of the list: its name, and what it checks */
+    bool needs_quiet; /* judges what only holds between requests: not asked while any is under
+                   way (gmd_view.is_busy) */
+    bool needs_pools; /* has nothing to judge where no request is on a private pool */
     /* Why it cannot judge here, or NULL. Asked before the first request (request == NULL). */
     const char *(*blind_spot)(const gmd_view *view);
     /* State for one run; both NULL for an oracle without state. create: NULL is no host memory. */

@@ -40,7 +40,7 @@ static void check_own_word(const gmd_view *view, gmd_judge *judge)
     uint64_t reserved = view->stats.now->reserved_bytes;
     uint64_t at_start = view->stats.reserved_at_start;
     if (reserved != GMD_STAT_UNKNOWN && reserved > (at_start == GMD_STAT_UNKNOWN ? 0 : at_start)) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(leak, reserved), GMD_NO_PARTIES,
                           "device %d: reserved_bytes = %" PRIu64
                           " after everything was freed and the "
                           "cache emptied",
@@ -48,11 +48,11 @@ static void check_own_word(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-static void demand_no_more(gmd_judge *judge, const gmd_view *view, const char *what, uint64_t now,
-                           uint64_t was)
+static void demand_no_more(gmd_judge *judge, const gmd_view *view, gmd_kind kind, const char *what,
+                           uint64_t now, uint64_t was)
 {
     if (now > was) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, kind, GMD_NO_PARTIES,
                           "device %d: %" PRIu64 " %s are left: %" PRIu64
                           " before the first request, %" PRIu64
                           " after everything was freed and the cache emptied",
@@ -64,7 +64,7 @@ static void check_events(const waiting *w, const gmd_view *view, gmd_judge *judg
 {
     uint64_t now = view->figures.now->event_count, was = view->figures.baseline->event_count;
     if (now > was && now - was > w->most) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(leak, events), GMD_NO_PARTIES,
                           "device %d: %" PRIu64
                           " events are left, and freed blocks waited for other streams %" PRIu64
                           " times at once at most",
@@ -77,7 +77,7 @@ static void check_device(const waiting *w, const gmd_view *view, gmd_judge *judg
     const gmd_device_figures *now = view->figures.now, *was = view->figures.baseline;
     if (now->allocated_bytes > was->allocated_bytes ||
         now->allocation_count > was->allocation_count) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(leak, allocations), GMD_NO_PARTIES,
                           "device %d: %" PRIu64 " B in %" PRIu64
                           " device allocations are left after "
                           "everything was freed and the cache emptied",
@@ -85,11 +85,14 @@ static void check_device(const waiting *w, const gmd_view *view, gmd_judge *judg
                           now->allocation_count - was->allocation_count);
     }
     check_events(w, view, judge);
-    demand_no_more(judge, view, "streams", now->stream_count, was->stream_count);
-    demand_no_more(judge, view, "bytes of mapped memory", now->mapped_bytes, was->mapped_bytes);
-    demand_no_more(judge, view, "physical memory handles", now->handle_count, was->handle_count);
-    demand_no_more(judge, view, "address reservations", now->reservation_count,
-                   was->reservation_count);
+    demand_no_more(judge, view, GMD_KIND(leak, streams), "streams", now->stream_count,
+                   was->stream_count);
+    demand_no_more(judge, view, GMD_KIND(leak, mapped_memory), "bytes of mapped memory",
+                   now->mapped_bytes, was->mapped_bytes);
+    demand_no_more(judge, view, GMD_KIND(leak, handles), "physical memory handles",
+                   now->handle_count, was->handle_count);
+    demand_no_more(judge, view, GMD_KIND(leak, reservations), "address reservations",
+                   now->reservation_count, was->reservation_count);
 }
 
 /* With nothing to wait for and the cache emptied, every event was free to be used again. */
@@ -127,8 +130,7 @@ static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_leak = {
-    .name = "leak",
-    .holds_when = "with everything freed and the cache emptied, the device is as it was",
+    .entry = GMD_ENTRY(leak),
     .blind_spot = blind_spot,
     .create = create,
     .destroy = free,

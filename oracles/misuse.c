@@ -14,6 +14,7 @@ static const char *blind_spot(const gmd_view *view)
                : "the allocator does not promise it (gmd_promises, --promise misuse)";
 }
 
+/* The kind may lie in memory that the allocator under test has written over. */
 const char *gmd_wrong_free_text(gmd_wrong_free_kind kind)
 {
     static const char *const texts[] = {
@@ -22,7 +23,16 @@ const char *gmd_wrong_free_text(gmd_wrong_free_kind kind)
         [GMD_FREED_FOREIGN] = "the free of an address of the host's",
         [GMD_FREED_NULL] = "the free of a null pointer,",
     };
-    return texts[kind];
+    return kind < GMD_FREED_KINDS ? texts[kind] : "a free";
+}
+
+const char *gmd_wrong_free_token(gmd_wrong_free_kind kind)
+{
+    static const char *const tokens[] = {[GMD_FREED_TWICE] = "second",
+                                         [GMD_FREED_INSIDE] = "inside",
+                                         [GMD_FREED_FOREIGN] = "foreign",
+                                         [GMD_FREED_NULL] = "null"};
+    return kind < GMD_FREED_KINDS ? tokens[kind] : "unknown";
 }
 
 static void demand(const gmd_view *view, gmd_judge *judge, const char *name, uint64_t before,
@@ -31,7 +41,8 @@ static void demand(const gmd_view *view, gmd_judge *judge, const char *name, uin
     bool is_kept = before != GMD_STAT_UNKNOWN && now != GMD_STAT_UNKNOWN;
     if (is_kept && now != before && !(may_fall && now < before)) {
         const gmd_wrong_free *f = view->wrong_free;
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(misuse, figure_changed),
+                          GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}, {"figure", name}),
                           "%s at 0x%" PRIx64 " after request %" PRIu64
                           " was to be refused or ignored, and %s went from %" PRIu64 " to %" PRIu64
                           ": another block's memory is now taken for free",
@@ -55,7 +66,8 @@ static void check_thread(const gmd_view *view, gmd_judge *judge)
     const gmd_wrong_free *f = view->wrong_free;
     const gmd_thread_state *before = view->thread.before, *now = view->thread.after;
     if (now->device != before->device || now->last_error != before->last_error) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(misuse, thread_changed),
+                          GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
                           "%s at 0x%" PRIx64 " after request %" PRIu64
                           " left the thread with device %d and CUDA error %d, which were %d and %d",
                           gmd_wrong_free_text(f->kind), f->address, view->request_index,
@@ -71,11 +83,13 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
     uint64_t bad = 0;
     for (size_t i = 0; i < view->calls.misuse_count; i++) {
         const gmd_misuse *m = &view->calls.misuses[i];
-        gmd_violation_add(judge,
-                          "%s at 0x%" PRIx64 " after request %" PRIu64
-                          " was passed on: %s(0x%" PRIx64 ", %" PRIu64 " B) returned %d: %s",
-                          gmd_wrong_free_text(f->kind), f->address, view->request_index,
-                          m->function, m->address, m->size, m->result, m->sentence);
+        gmd_violation_add(
+            judge, GMD_KIND(misuse, passed_on),
+            GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}, {"function", m->function}),
+            "%s at 0x%" PRIx64 " after request %" PRIu64 " was passed on: %s(0x%" PRIx64
+            ", %" PRIu64 " B) returned %d: %s",
+            gmd_wrong_free_text(f->kind), f->address, view->request_index, m->function, m->address,
+            m->size, m->result, m->sentence);
     }
     if (view->stats.now) {
         check_books(view, judge);
@@ -83,7 +97,8 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
     if (f->inside.address && view->ask.is_backed &&
         !view->ask.is_backed(view->ask.context, f->inside.address, f->inside.bytes,
                              f->inside.device, &bad)) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(misuse, memory_taken),
+                          GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
                           "%s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
                           ") took its memory away at 0x%" PRIx64,
                           gmd_wrong_free_text(f->kind), f->inside.bytes, f->inside.address,
@@ -95,8 +110,7 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
 }
 
 const gmd_oracle gmd_oracle_misuse = {
-    .name = "misuse",
-    .holds_when = "a free of what is no live block is refused or ignored, and changes nothing",
+    .entry = GMD_ENTRY(misuse),
     .blind_spot = blind_spot,
     .after_wrong_free = after_wrong_free,
 };

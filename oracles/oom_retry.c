@@ -81,12 +81,12 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     if (view->out_of_memory && !view->faults.hit && !view->is_overlapped &&
         view->limits.device_request != GMD_STAT_UNKNOWN && view->limits.room != GMD_STAT_UNKNOWN &&
         view->limits.device_request <= view->limits.room) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, room_was_left), GMD_NO_PARTIES,
                           "%" PRIu64 " B were refused, which take %" PRIu64
                           " B of the device, and the limit and the device leave %" PRIu64 " B",
                           view->request->bytes, view->limits.device_request, view->limits.room);
     } else if (view->out_of_memory && !view->is_overlapped && never_serves(s, view)) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, never_served), GMD_NO_PARTIES,
                           "%" PRIu64 " B were refused, nothing was served before, and %" PRIu64
                           " B of the device's %" PRIu64 " B are free",
                           view->request->bytes, view->limits.room, view->limits.device_bytes);
@@ -101,24 +101,24 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
         judge, (unsigned)r->at_once | (unsigned)r->when_idle << 2 | (unsigned)r->when_emptied << 4 |
                    (unsigned)r->when_all_is_free << 6 | (unsigned)r->when_reopened << 8);
     if (r->at_once == GMD_SERVED_NOW && !view->faults.hit) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, served_at_once), GMD_NO_PARTIES,
                           "%" PRIu64 " B on stream %" PRIu32
                           " were refused, and the same request is served when it is made again at "
                           "once, with nothing freed",
                           bytes, view->request->stream);
     } else if (r->when_idle == GMD_SERVED_NOW) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_idle), GMD_NO_PARTIES,
                           "%" PRIu64 " B on stream %" PRIu32
                           " were refused, and are served once all streams are idle: the allocator "
                           "did not wait for freed blocks whose work was pending",
                           bytes, view->request->stream);
     } else if (r->when_emptied == GMD_SERVED_NOW) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_emptied), GMD_NO_PARTIES,
                           "%" PRIu64 " B on stream %" PRIu32
                           " were refused, and are served once the cache is emptied",
                           bytes, view->request->stream);
     } else if (r->when_reopened == GMD_SERVED_NOW) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, served_when_reopened), GMD_NO_PARTIES,
                           "%" PRIu64 " B on stream %" PRIu32
                           " were refused while a private pool was open, and are served there once "
                           "the pool is ended, the cache emptied and the pool begun again: the "
@@ -138,7 +138,7 @@ static void check_cache(const gmd_view *view, gmd_judge *judge)
     bool could_be_served =
         r->held_emptied <= bound && view->request->bytes <= bound - r->held_emptied;
     if (r->when_emptied == GMD_REFUSED && could_be_served && r->held_emptied < r->held_idle) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, cache_kept), GMD_NO_PARTIES,
                           "%" PRIu64 " B were refused with a cache of %" PRIu64
                           " B: it must be given back before out of memory is reported",
                           view->request->bytes, r->held_idle - r->held_emptied);
@@ -155,14 +155,15 @@ static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *j
         return;
     }
     if (r->held_free > r->held_at_start) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, held_when_all_is_free), GMD_NO_PARTIES,
                           "%" PRIu64
                           " B were refused; with everything freed and the cache emptied, "
                           "the allocator still holds %" PRIu64 " B",
                           bytes, r->held_free - r->held_at_start);
     } else if (r->when_all_is_free == GMD_REFUSED && need <= r->room && need != GMD_STAT_UNKNOWN &&
                r->room != GMD_STAT_UNKNOWN) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, refused_when_all_is_free),
+                          GMD_PARTIES({"although", "room"}),
                           "with everything freed and the cache emptied, %" PRIu64
                           " B are still refused, and the limit and the device leave %" PRIu64 " B",
                           bytes, r->room);
@@ -170,7 +171,8 @@ static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *j
                s->limit == view->limits.bytes && bytes <= s->largest &&
                (r->room == GMD_STAT_UNKNOWN ||      /* a budget may be smaller now; and what the */
                 bytes <= r->room + r->held_free)) { /* allocator took at its start serves, too */
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, refused_when_all_is_free),
+                          GMD_PARTIES({"although", "served_before"}),
                           "with everything freed and the cache emptied, %" PRIu64
                           " B are still refused, and %" PRIu64 " B were served before",
                           bytes, s->largest);
@@ -181,7 +183,8 @@ static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
     if (r->died_of_signal || r->has_ended_process) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, died_when_asked_again),
+                          GMD_PARTIES({"by", r->died_of_signal ? "signal" : "exit"}),
                           "%" PRIu64
                           " B were refused, and the allocator %s (signal %d) when it was "
                           "asked again, its cache emptied, its blocks freed",
@@ -190,7 +193,8 @@ static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
         return;
     }
     if (r->error[0]) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(oom_retry, failed_when_asked_again),
+                          GMD_PARTIES({"error", r->error_token}),
                           "%" PRIu64 " B were refused, and the same request made again failed "
                           "otherwise: %s",
                           view->request->bytes, r->error);
@@ -202,8 +206,7 @@ static void after_refusal(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_oom_retry = {
-    .name = "oom_retry",
-    .holds_when = "out of memory is true, and the cache was given back before it was reported",
+    .entry = GMD_ENTRY(oom_retry),
     .needs_quiet = true,
     .create = create,
     .destroy = free,

@@ -24,7 +24,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     const gmd_interval *other = gmd_intervals_after(live, b->address);
     if (other && other->address < end) {
         uint64_t from = other->address > b->address ? other->address : b->address;
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(overlap, shared), GMD_NO_PARTIES,
                           "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
                           " overlaps the live block of %" PRIu64 " B at 0x%" PRIx64
                           " (request %" PRIu64 "): both own %" PRIu64 " B from 0x%" PRIx64 " on",
@@ -34,7 +34,8 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
         return; /* the set stays free of overlaps, which its search relies on */
     }
     if (!gmd_intervals_insert(live, b->address, end, b->born)) {
-        gmd_violation_add(judge, "gmd ran out of host memory after %" PRIu64 " live blocks",
+        gmd_violation_add(judge, GMD_KIND(overlap, no_host_memory), GMD_NO_PARTIES,
+                          "gmd ran out of host memory after %" PRIu64 " live blocks",
                           view->live.count);
     }
 }
@@ -46,8 +47,7 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_overlap = {
-    .name = "overlap",
-    .holds_when = "no two live blocks share a byte",
+    .entry = GMD_ENTRY(overlap),
     .create = create,
     .destroy = destroy,
     .after_alloc = after_alloc,

@@ -25,18 +25,24 @@ static const char *name_of(const gmd_view *view, uint64_t bound)
     return bound == view->limits.bytes ? "the memory limit" : "the device's memory";
 }
 
+static const char *token_of(const gmd_view *view, uint64_t bound)
+{
+    return bound == view->limits.bytes ? "limit" : "device";
+}
+
 static void check_stats(const gmd_view *view, uint64_t bound, gmd_judge *judge)
 {
     const gmd_stats *now = view->stats.now, *before = view->stats.before;
     if (rose_above(now->reserved_bytes, before->reserved_bytes, bound)) {
-        gmd_violation_add(judge,
-                          "reserved_bytes rose from %" PRIu64 " to %" PRIu64
-                          ", above %s of %" PRIu64
-                          " B: it should have given back its cache, or refused",
-                          before->reserved_bytes, now->reserved_bytes, name_of(view, bound), bound);
+        gmd_violation_add(
+            judge, GMD_KIND(peak_bound, reserved), GMD_PARTIES({"bound", token_of(view, bound)}),
+            "reserved_bytes rose from %" PRIu64 " to %" PRIu64 ", above %s of %" PRIu64
+            " B: it should have given back its cache, or refused",
+            before->reserved_bytes, now->reserved_bytes, name_of(view, bound), bound);
     } else if (rose_above(now->reserved_bytes_peak, before->reserved_bytes_peak, bound)) {
         gmd_violation_add(
-            judge,
+            judge, GMD_KIND(peak_bound, reserved_peak),
+            GMD_PARTIES({"bound", token_of(view, bound)}),
             "reserved_bytes_peak rose from %" PRIu64 " to %" PRIu64 ", above %s of %" PRIu64 " B",
             before->reserved_bytes_peak, now->reserved_bytes_peak, name_of(view, bound), bound);
     }
@@ -69,7 +75,8 @@ static void check_device(const gmd_view *view, uint64_t bound, gmd_judge *judge)
     uint64_t before, most;
     trace_back(view, now, &before, &most);
     if (rose_above(most, before, bound)) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(peak_bound, handed_out),
+                          GMD_PARTIES({"bound", token_of(view, bound)}),
                           "what the device handed out rose from %" PRIu64 " to %" PRIu64
                           " B, above %s of %" PRIu64 " B",
                           before, most, name_of(view, bound), bound);
@@ -82,7 +89,8 @@ static void check_stated(const gmd_view *view, gmd_judge *judge)
     for (size_t i = 0; i < view->bounds.count; i++) {
         const gmd_stated_bound *b = &view->bounds.list[i];
         if (!b->leaks && gmd_stated_bound_is_passed(b)) {
-            gmd_violation_add(judge,
+            gmd_violation_add(judge, GMD_KIND(peak_bound, stated),
+                              GMD_PARTIES({"figure", b->is_reserved ? "reserved" : "allocated"}),
                               "%s bytes rose to %" PRIu64 ", above the bound of %" PRIu64
                               " B that the scenario states",
                               b->is_reserved ? "reserved" : "allocated", b->peak, b->bytes);
@@ -108,9 +116,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_peak_bound = {
-    .name = "peak_bound",
-    .holds_when = "reserved memory passes neither the limit that was set nor the device, and a "
-                  "scenario's memory not the bound that it states",
+    .entry = GMD_ENTRY(peak_bound),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .after_request = after_request,

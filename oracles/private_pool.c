@@ -76,14 +76,14 @@ static void follow_calls(pools *p, const gmd_view *view)
 static void tell(const gmd_view *view, const gmd_interval *other, gmd_judge *judge)
 {
     const gmd_live_block *b = view->block;
-    gmd_violation_add(judge,
-                      "block of %" PRIu64 " B at 0x%" PRIx64 ", whose request went to %s, lies in "
-                      "memory of private pool %" PRIu32 " of device %" PRIu32 " (0x%" PRIx64
-                      " to 0x%" PRIx64
-                      "), which is held: what works there, as a captured graph does, finds it used",
-                      b->bytes, b->address, b->pool ? "another private pool" : "the default pool",
-                      gmd_pool_number((uint32_t)other->value), (uint32_t)(other->value >> 32),
-                      other->address, other->end);
+    gmd_violation_add(
+        judge, GMD_KIND(private_pool, taken), GMD_PARTIES({"to", b->pool ? "private" : "default"}),
+        "block of %" PRIu64 " B at 0x%" PRIx64 ", whose request went to %s, lies in "
+        "memory of private pool %" PRIu32 " of device %" PRIu32 " (0x%" PRIx64 " to 0x%" PRIx64
+        "), which is held: what works there, as a captured graph does, finds it used",
+        b->bytes, b->address, b->pool ? "another private pool" : "the default pool",
+        gmd_pool_number((uint32_t)other->value), (uint32_t)(other->value >> 32), other->address,
+        other->end);
 }
 
 /* Takes up what it overlaps, so that ranges stay apart; false: it is another pool's. */
@@ -148,7 +148,7 @@ static void check_launch(const pools *p, const gmd_view *view, gmd_judge *judge)
         const gmd_graph_access *a = &view->pools.accesses[i];
         uint64_t owned = owned_bytes(p, a, key);
         if (owned < a->bytes) {
-            gmd_violation_add(judge,
+            gmd_violation_add(judge, GMD_KIND(private_pool, given_back), GMD_NO_PARTIES,
                               "the graph of private pool %" PRIu32 " works on %" PRIu64
                               " B at 0x%" PRIx64 " (captured in request %" PRIu64
                               "), and from 0x%" PRIx64 " on that memory went back to the device "
@@ -170,7 +170,9 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
         return;
     }
     gmd_violation_add(
-        judge,
+        judge, GMD_KIND(private_pool, handed_on),
+        GMD_PARTIES({"found_by", finding->is_captured ? "graph" : "stream"},
+                    {"left_by", finding->other_is_captured ? "graph" : "stream"}),
         "%s that request %" PRIu64 " %s on stream %" PRIu32 " found, %" PRIu64
         " B into its block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
         "), what %s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
@@ -186,8 +188,10 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pools *p = state;
     if (view->pools.failure && !view->faults.hit) {
-        gmd_violation_add(judge, "private pool %" PRIu32 " of device %d: %s", view->request->pool,
-                          view->device, view->pools.failure);
+        gmd_violation_add(judge, GMD_KIND(private_pool, call_failed),
+                          GMD_PARTIES({"failure", view->pools.failure->token}),
+                          "private pool %" PRIu32 " of device %d: %s", view->request->pool,
+                          view->device, view->pools.failure->sentence);
     }
     bool has_followed = view->request->op == GMD_OP_ALLOC && view->block;
     if (p->owned.count && !has_followed) {
@@ -202,8 +206,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_private_pool = {
-    .name = "private_pool",
-    .holds_when = "memory of a private pool serves nobody else while the pool is held",
+    .entry = GMD_ENTRY(private_pool),
     .needs_pools = true,
     .blind_spot = blind_spot,
     .create = create,

@@ -12,14 +12,16 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
     (void)state;
     const char *text = view->thread.error_text;
     if (text && (!view->faults.hit || strstr(text, "INTERNAL ASSERT"))) {
-        gmd_violation_add(judge, "the request failed other than for want of memory%s: %.400s",
+        gmd_violation_add(judge, GMD_KIND(progress, failed),
+                          GMD_PARTIES({"error", view->thread.error_token},
+                                      {"fault", view->faults.hit ? "hit" : NULL}),
+                          "the request failed other than for want of memory%s: %.400s",
                           view->faults.hit ? " when a planted fault hit" : "", text);
     }
 }
 
 const gmd_oracle gmd_oracle_progress = {
-    .name = "progress",
-    .holds_when = "no crash, no assertion, no hang, no call slower than its budget",
+    .entry = GMD_ENTRY(progress),
     .after_request = after_request,
     .at_end = after_request,
 };

@@ -18,7 +18,6 @@ static const char *blind_spot(const gmd_view *view)
 }
 
 const gmd_oracle gmd_oracle_reference = {
-    .name = "reference",
-    .holds_when = "an allocator of PyTorch's algorithm answers as the reference allocator does",
+    .entry = GMD_ENTRY(reference),
     .blind_spot = blind_spot,
 };

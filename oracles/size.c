@@ -19,7 +19,8 @@ static void check_booked(const gmd_view *view, gmd_judge *judge)
         return; /* a total that shrinks is for `accounting` to report */
     }
     if (now - before < view->block->bytes) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(size, booked_short),
+                          GMD_PARTIES({"bytes", gmd_party_bytes(view->block->bytes)}),
                           "block at 0x%" PRIx64 ": %" PRIu64 " B asked for, %" PRIu64
                           " B booked as allocated (allocated_bytes went from %" PRIu64
                           " to %" PRIu64 "): its end may be handed out to another owner",
@@ -36,7 +37,8 @@ static void check_extent(const gmd_view *view, gmd_judge *judge)
     }
     uint64_t room = range.size - (b->address - range.address);
     if (room < b->bytes) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(size, ends_early),
+                          GMD_PARTIES({"bytes", gmd_party_bytes(b->bytes)}),
                           "block at 0x%" PRIx64 ": %" PRIu64 " B asked for, but the device "
                           "allocation of %" PRIu64 " B at 0x%" PRIx64 " ends after %" PRIu64
                           " B: work on its end reads and writes memory of nobody, or of another",
@@ -56,8 +58,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_size = {
-    .name = "size",
-    .holds_when = "a block can hold what was asked",
+    .entry = GMD_ENTRY(size),
     .blind_spot = blind_spot,
     .after_alloc = after_alloc,
 };

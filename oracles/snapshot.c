@@ -87,10 +87,12 @@ static bool check_place(const gmd_view *view, const gmd_block_info *b, const gmd
     uint64_t due = is_first ? b->segment_address : end_of(before);
     uint64_t segment_end = b->segment_address + b->segment_size;
     if (b->state < 0 || b->state > 2) {
-        gmd_violation_add(judge, "device %d: the block at 0x%" PRIx64 " is in the unknown state %d",
+        gmd_violation_add(judge, GMD_KIND(snapshot, unknown_state), GMD_NO_PARTIES,
+                          "device %d: the block at 0x%" PRIx64 " is in the unknown state %d",
                           view->device, b->address, b->state);
     } else if (b->address != due || !b->size || b->size > segment_end - b->address) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(snapshot, misplaced),
+                          GMD_PARTIES({"state", state_names[b->state]}),
                           "device %d: blocks do not tile their segment: in the segment of %" PRIu64
                           " B at 0x%" PRIx64 " the %s block at 0x%" PRIx64 " has %" PRIu64
                           " B, and the next one was due at 0x%" PRIx64
@@ -99,7 +101,7 @@ static bool check_place(const gmd_view *view, const gmd_block_info *b, const gmd
                           b->address, b->size, due);
     } else if (is_first && before &&
                before->segment_address + before->segment_size > b->segment_address) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(snapshot, segments_overlap), GMD_NO_PARTIES,
                           "device %d: the segments at 0x%" PRIx64 " (%" PRIu64 " B) and 0x%" PRIx64
                           " overlap or are not in the order of their addresses",
                           view->device, before->segment_address, before->segment_size,
@@ -114,7 +116,7 @@ static bool check_end_of_segment(const gmd_view *view, const gmd_block_info *las
 {
     uint64_t end = last->segment_address + last->segment_size, bad = 0;
     if (end_of(last) != end) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(snapshot, short_segment), GMD_NO_PARTIES,
                           "device %d: blocks do not tile their segment: the last block in the "
                           "segment of %" PRIu64 " B at 0x%" PRIx64 " ends at 0x%" PRIx64
                           ", and the segment at 0x%" PRIx64,
@@ -124,7 +126,7 @@ static bool check_end_of_segment(const gmd_view *view, const gmd_block_info *las
     }
     if (view->ask.is_backed && !view->ask.is_backed(view->ask.context, last->segment_address,
                                                     last->segment_size, view->device, &bad)) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(snapshot, no_memory), GMD_NO_PARTIES,
                           "device %d: the allocator lists a segment of %" PRIu64 " B at 0x%" PRIx64
                           ", and the device has handed out no memory at 0x%" PRIx64 " in it",
                           view->device, last->segment_size, last->segment_address, bad);
@@ -147,7 +149,7 @@ static bool check_merged(const gmd_view *view, const gmd_block_info *a, const gm
         return true;
     }
     gmd_violation_add(
-        judge,
+        judge, GMD_KIND(snapshot, unmerged), GMD_NO_PARTIES,
         "device %d: the free blocks of %" PRIu64 " B at 0x%" PRIx64 " and of %" PRIu64
         " B at 0x%" PRIx64
         " are neighbours in one segment, of one stream and pool, and were not merged: "
@@ -205,7 +207,8 @@ static void tell_pool(const live_check *c, const gmd_block_info *b, const gmd_li
     if (live->pool) {
         snprintf(where, sizeof where, "private pool %" PRIu32, gmd_pool_number(live->pool));
     }
-    gmd_violation_add(c->judge,
+    gmd_violation_add(c->judge, GMD_KIND(snapshot, wrong_pool),
+                      GMD_PARTIES({"asked", live->pool ? "private" : "default"}),
                       "device %d: the request of the live block of %" PRIu64 " B at 0x%" PRIx64
                       " (request %" PRIu64 ") went to %s, and gmd_walk shows the block in the pool "
                       "{%" PRIu64 ", %" PRIu64 "}",
@@ -235,12 +238,13 @@ static void check_live(void *context, const gmd_live_block *live)
     c->has_failed = true;
     if (is_there) {
         gmd_violation_add(
-            c->judge,
+            c->judge, GMD_KIND(snapshot, wrong_size), GMD_NO_PARTIES,
             "device %d: the live block at 0x%" PRIx64 " (request %" PRIu64 ") asked for %" PRIu64
             " B, and gmd_walk shows it with %" PRIu64 " B, of which %" PRIu64 " were asked for",
             c->view->device, live->address, live->born, live->bytes, b->size, b->requested_size);
     } else {
-        gmd_violation_add(c->judge,
+        gmd_violation_add(c->judge, GMD_KIND(snapshot, live_block_missing),
+                          GMD_PARTIES({"shown", !b ? "nothing" : state_names[b->state]}),
                           "device %d: the block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
                           ") is live, and gmd_walk shows %s",
                           c->view->device, live->bytes, live->address, live->born,
@@ -255,7 +259,7 @@ static bool check_live_set(const looks *l, const gmd_view *view, const sums *s, 
     live_check c = {.looks = l, .view = view, .judge = judge};
     view->ask.each_live(view->ask.context, view->device, check_live, &c);
     if (!c.has_failed && c.found != s->allocated_count) {
-        gmd_violation_add(judge,
+        gmd_violation_add(judge, GMD_KIND(snapshot, dead_block_shown), GMD_NO_PARTIES,
                           "device %d: gmd_walk shows %" PRIu64 " allocated blocks, and %" PRIu64
                           " of them are live: the others were freed, or never handed out",
                           view->device, s->allocated_count, c.found);
@@ -288,9 +292,10 @@ static void demand_sum(gmd_judge *judge, const gmd_view *view, const char *name,
                        uint64_t sum)
 {
     if (figure != GMD_STAT_UNKNOWN && figure != sum) {
-        gmd_violation_add(
-            judge, "device %d: %s = %" PRIu64 ", and the blocks of gmd_walk add up to %" PRIu64,
-            view->device, name, figure, sum);
+        gmd_violation_add(judge, GMD_KIND(snapshot, wrong_sum), GMD_PARTIES({"figure", name}),
+                          "device %d: %s = %" PRIu64
+                          ", and the blocks of gmd_walk add up to %" PRIu64,
+                          view->device, name, figure, sum);
     }
 }
 
@@ -321,11 +326,11 @@ static void look(looks *l, const gmd_view *view, gmd_judge *judge)
     l->count = 0;
     l->has_no_memory = false;
     if (view->ask.walk(view->ask.context, view->device, keep, l) != 0) {
-        gmd_violation_add(judge, "device %d: gmd_walk failed after it had worked before",
-                          view->device);
+        gmd_violation_add(judge, GMD_KIND(snapshot, walk_failed), GMD_NO_PARTIES,
+                          "device %d: gmd_walk failed after it had worked before", view->device);
     } else if (l->has_no_memory) {
-        gmd_violation_add(judge, "gmd ran out of host memory after %zu blocks of gmd_walk",
-                          l->count);
+        gmd_violation_add(judge, GMD_KIND(snapshot, no_host_memory), GMD_NO_PARTIES,
+                          "gmd ran out of host memory after %zu blocks of gmd_walk", l->count);
     } else if (check_segments(l, view, judge)) {
         sums s = add_up(l);
         if (check_live_set(l, view, &s, judge) && view->stats.now) {
@@ -355,8 +360,7 @@ static void when_over(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_snapshot = {
-    .name = "snapshot",
-    .holds_when = "blocks tile their segments, and their sums are the statistics",
+    .entry = GMD_ENTRY(snapshot),
     .needs_quiet = true,
     .blind_spot = blind_spot,
     .create = create,

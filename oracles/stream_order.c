@@ -224,7 +224,7 @@ static uint64_t end_of(const gmd_live_block *b)
  * launched, and orders no more than what was captured. */
 static void judge_clash(const gmd_live_block *b, const gmd_graph_access *other, gmd_judge *judge)
 {
-    gmd_violation_add(judge,
+    gmd_violation_add(judge, GMD_KIND(stream_order, reused_in_capture), GMD_NO_PARTIES,
                       "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
                       ", which is captured, takes memory that the work of request %" PRIu64
                       " uses (%" PRIu64 " B at 0x%" PRIx64 "), captured on stream %" PRIu32
@@ -251,7 +251,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
                                             (m->stream == b->stream));
             if (!view->ask.is_ordered(view->ask.context, &m->use, b->device, b->stream)) {
                 gmd_violation_add(
-                    judge,
+                    judge, GMD_KIND(stream_order, reused_early), GMD_NO_PARTIES,
                     "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
                     " takes memory of the block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
                     ") on stream %" PRIu32 ", which was freed in request %" PRIu64
@@ -291,8 +291,8 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
         has_memory = add(p, b->address, end_of(b), list) && has_memory;
     }
     if (!has_memory || p->lacks_memory) {
-        gmd_violation_add(judge, "gmd ran out of host memory after %" PRIu32 " ranges",
-                          p->ranges.count);
+        gmd_violation_add(judge, GMD_KIND(stream_order, no_host_memory), GMD_NO_PARTIES,
+                          "gmd ran out of host memory after %" PRIu32 " ranges", p->ranges.count);
     }
 }
 
@@ -306,7 +306,7 @@ static void check_given_back(pending *p, const gmd_view *view, const gmd_device_
         i->value = drop_known(p, (uint32_t)i->value, view);
         if (i->value) {
             const mark *m = &p->marks[i->value];
-            gmd_violation_add(judge,
+            gmd_violation_add(judge, GMD_KIND(stream_order, given_back_early), GMD_NO_PARTIES,
                               "%" PRIu64 " B at 0x%" PRIx64
                               " were given back to the device, and the work that request %" PRIu64
                               " queued on stream %" PRIu32 " may still use the block of %" PRIu64
@@ -330,7 +330,7 @@ static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judg
         return;
     }
     gmd_violation_add(
-        judge,
+        judge, GMD_KIND(stream_order, handed_on_early), GMD_NO_PARTIES,
         "the work that request %" PRIu64 " queued on stream %" PRIu32 " found, %" PRIu64
         " B into its block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
         "), what the block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
@@ -358,8 +358,7 @@ static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 const gmd_oracle gmd_oracle_stream_order = {
-    .name = "stream_order",
-    .holds_when = "memory gets a new owner only when its earlier owner's work runs before",
+    .entry = GMD_ENTRY(stream_order),
     .blind_spot = blind_spot,
     .create = create,
     .destroy = destroy,

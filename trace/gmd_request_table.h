@@ -59,16 +59,16 @@ enum {
 
 /* What it is to those who choose, order and drop requests, as bits. */
 enum {
-    GMD_IS_FREE = 1u << 0,    /* the block is allocated no more */
-    GMD_IS_FOR_ALL = 1u << 1, /* it changes what all later requests meet, on any thread: these keep
-                                 their side of it, and what is repeated has none */
-    GMD_IS_IN_ALPHABET = 1u << 2, /* of the exhaustive search (fuzz/generation/gmd_sequences.h) */
-    GMD_IS_COMMUTING = 1u << 3,   /* two in a row may change places, and one twice does no more than
-                                     once */
-    GMD_IS_IDEMPOTENT = 1u << 4,  /* twice in a row does no more than once */
-    GMD_IS_PLAIN = 1u << 5,    /* likewise: blocks, streams and pools are as before; one that is not
-                                  needs a function of its own in fuzz/generation/sequences.c */
-    GMD_IS_OPTIONAL = 1u << 6, /* `gmd fuzz --without WORD` knows it */
+    GMD_IS_FREE = 1u << 0,    /* its block is not allocated any more */
+    GMD_IS_FOR_ALL = 1u << 1, /* it changes what later requests of every thread meet: none moves
+                                 past it, and a trace that is repeated has none */
+    GMD_IS_IN_ALPHABET =
+        1u << 2,                /* the exhaustive search has it (fuzz/generation/gmd_sequences.h) */
+    GMD_IS_COMMUTING = 1u << 3, /* two in a row may change places, and twice is as good as once */
+    GMD_IS_IDEMPOTENT = 1u << 4, /* twice in a row is as good as once */
+    GMD_IS_PLAIN = 1u << 5,      /* it leaves blocks, streams and pools as they are; another one in
+                                    the alphabet needs a function in fuzz/generation/sequences.c */
+    GMD_IS_OPTIONAL = 1u << 6,   /* `gmd fuzz --without WORD` leaves it out */
 };
 
 /* What it does to the private pool that it names (gmd_pool_book.h). */
@@ -87,7 +87,7 @@ typedef enum gmd_pool_step {
  * others, 0: not by itself).
  *
  * The order is the number, which the byte form of inputs knows (fuzz/input/gmd_input_format.h): new
- * rows come at the end. */
+ * rows come at the end, seven at most. One that names a pool needs a gmd_input_pool_act as well. */
 #define GMD_REQUEST_TABLE(X)                                                                       \
     X(ALLOC, "alloc", (EXPECT, NEW_BLOCK, BYTES, STREAM, DEVICE), 0, GMD_IS_IN_ALPHABET, NONE,     \
       (400, 0, 400))                                                                               \
@@ -172,38 +172,38 @@ extern const gmd_request_row gmd_request_rows[GMD_OP_COUNT];
 #define GMD_DEVICE_FIELDS (GMD_FIELD_BIT(GMD_FIELD_DEVICE) | GMD_FIELD_BIT(GMD_FIELD_DEVICE_NUMBER))
 
 /* False, too, for what is no op. */
-static inline bool gmd_op_has_any(uint8_t op, uint32_t field_set)
+static inline bool gmd_op_has_any(uint32_t op, uint32_t field_set)
 {
     return op < GMD_OP_COUNT && (gmd_request_rows[op].field_set & field_set);
 }
 
-static inline bool gmd_op_has(uint8_t op, gmd_field field)
+static inline bool gmd_op_has(uint32_t op, gmd_field field)
 {
     return gmd_op_has_any(op, GMD_FIELD_BIT(field));
 }
 
-static inline bool gmd_op_is(uint8_t op, uint32_t trait)
+static inline bool gmd_op_is(uint32_t op, uint32_t trait)
 {
     return op < GMD_OP_COUNT && (gmd_request_rows[op].traits & trait);
 }
 
-static inline bool gmd_op_needs(uint8_t op, uint32_t need)
+static inline bool gmd_op_needs(uint32_t op, uint32_t need)
 {
     return op < GMD_OP_COUNT && (gmd_request_rows[op].needs & need);
 }
 
 /* Whether its `block` is one of the trace's. */
-static inline bool gmd_op_has_block(uint8_t op)
+static inline bool gmd_op_has_block(uint32_t op)
 {
     return gmd_op_has_any(op, GMD_BLOCK_FIELDS);
 }
 
-static inline bool gmd_op_is_on_pool(uint8_t op)
+static inline bool gmd_op_is_on_pool(uint32_t op)
 {
     return gmd_op_has(op, GMD_FIELD_POOL);
 }
 
-static inline bool gmd_op_is_of_capture(uint8_t op)
+static inline bool gmd_op_is_of_capture(uint32_t op)
 {
     return gmd_op_needs(op, GMD_NEEDS_CAPTURES);
 }

@@ -8,7 +8,7 @@
 /* --- requests ---------------------------------------------------------------------------- */
 
 /* What the lines after this one may say depends on the blocks and pools that there are. */
-static bool note_request(gmd_parser *p, const gmd_request *r, gmd_token first)
+static bool note_request(gmd_parser *p, const gmd_request *r, const char *start)
 {
     if (gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
         p->states[r->block] =
@@ -17,7 +17,8 @@ static bool note_request(gmd_parser *p, const gmd_request *r, gmd_token first)
         p->states[r->block].is_live = false;
     } else if (gmd_op_is_on_pool(r->op)) {
         const char *expected = gmd_pool_book_note(&p->pool_book, r);
-        return !expected || UNEXPECTED(p, expected, first);
+        p->at = expected ? start : p->at;
+        return !expected || UNEXPECTED(p, expected, gmd_text_next_token(p));
     }
     return true;
 }
@@ -26,14 +27,12 @@ static bool parse_request(gmd_parser *p, gmd_request *r)
 {
     const gmd_request_row *row = &gmd_request_rows[r->op];
     const char *start = p->at;
-    gmd_token first = gmd_text_next_token(p);
-    p->at = start;
-    for (size_t i = 0; i < GMD_REQUEST_FIELDS; i++) {
+    for (size_t i = 0; i < GMD_REQUEST_FIELDS && row->fields[i]; i++) {
         if (!gmd_text_take_field(p, (gmd_field)row->fields[i], r)) {
             return false;
         }
     }
-    return gmd_text_end_line(p) && note_request(p, r, first);
+    return gmd_text_end_line(p) && note_request(p, r, start);
 }
 
 static bool parse_expect(gmd_parser *p, gmd_request *r)
@@ -85,9 +84,9 @@ static const directive directives[] = {
 static const directive *find_directive(gmd_token word, gmd_request *request)
 {
     static const directive of_requests = {NULL, parse_request, REQUEST};
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         if (gmd_text_token_is(word, gmd_request_rows[op].word)) {
-            request->op = op;
+            request->op = (uint8_t)op;
             return &of_requests;
         }
     }

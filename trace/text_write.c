@@ -51,9 +51,13 @@ typedef struct line {
 
 static void add(line *l, const char *before, const char *word)
 {
-    size_t left = l->size - l->length;
-    int length = snprintf(l->text + l->length, left, "%s%s", before, word);
-    l->length += (size_t)length < left ? (size_t)length : left - 1;
+    for (size_t i = 0; i < 2; i++) {
+        const char *part = i == 0 ? before : word;
+        size_t room = l->size - l->length - 1, length = strnlen(part, room);
+        memcpy(l->text + l->length, part, length);
+        l->length += length;
+    }
+    l->text[l->length] = 0;
 }
 
 static void add_number(line *l, const char *before, uint32_t number)

@@ -2,20 +2,11 @@
  * in between. The floor that every allocator is compared with: no cache, no waste, slow. A memory
  * fraction could only be pretended, so there is none; cudaFree waits for the device, so there is no
  * stream to record. A block that cudaFree did not take is offered again. Sync: the books' lock. */
+#define GMD_ABI_EXPORT __attribute__((visibility("default")))
 #include "books.h"
 #include "calls.h"
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
-
-#define GMD_EXPORT __attribute__((visibility("default")))
-
-/* Declared here because the ABI is found by name: there is no header for callers to include. */
-GMD_EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
-GMD_EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
-GMD_EXPORT void gmd_empty_cache(void);
-GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
-GMD_EXPORT void gmd_reset_peak_stats(int device);
-GMD_EXPORT const char *gmd_last_error(void);
 
 static bool offer_again(booked *b)
 {

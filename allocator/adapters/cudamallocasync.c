@@ -8,25 +8,13 @@
  * for each device that needs one, so blocks whose frees wait come back in the order of the frees.
  * Where it cannot be had, the host waits instead, and a block that cannot be freed at all is
  * offered again later. Sync: the books' lock. */
+#define GMD_ABI_EXPORT __attribute__((visibility("default")))
 #include "books.h"
 #include "calls.h"
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 
 #include <stdlib.h>
-
-#define GMD_EXPORT __attribute__((visibility("default")))
-
-/* Declared here because the ABI is found by name: there is no header for callers to include. */
-GMD_EXPORT void gmd_init(int count);
-GMD_EXPORT void *gmd_malloc(size_t size, int device, cudaStream_t stream);
-GMD_EXPORT void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream);
-GMD_EXPORT void gmd_record_stream(void *ptr, cudaStream_t stream);
-GMD_EXPORT void gmd_forget_stream(int device, cudaStream_t stream);
-GMD_EXPORT void gmd_empty_cache(void);
-GMD_EXPORT int gmd_get_stats(int device, gmd_stats *out);
-GMD_EXPORT void gmd_reset_peak_stats(int device);
-GMD_EXPORT const char *gmd_last_error(void);
 
 static int device_count;
 static cudaMemPool_t pools[ADAPTER_DEVICES];

@@ -34,18 +34,6 @@ extern "C" {
 
 #define GMD_EXPORT extern "C" __attribute__((visibility("default")))
 
-// The functions of libgmd_allocator.so; the snapshot's is looked for, as other libraries may lack
-// it.
-extern "C" {
-void *gmd_malloc(size_t size, int device, cudaStream_t stream);
-int gmd_get_stats(int device, gmd_stats *out);
-int gmd_walk(int device, gmd_walk_fn *visit, void *context);
-typedef bool gmd_stream_filter(void *context, cudaStream_t stream);
-int gmd_begin_pool(int device, const uint64_t id[2], gmd_stream_filter *accepts, void *context);
-int gmd_end_pool(int device, const uint64_t id[2], void **context);
-int gmd_release_pool(int device, const uint64_t id[2]);
-}
-
 // As the Itanium C++ ABI has them: an exception of a type that only its symbols tell is thrown.
 namespace __cxxabiv1
 {

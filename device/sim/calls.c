@@ -181,6 +181,7 @@ static bool fail_if_broken(sim_call *call)
         d->is_error_noted = true;
         call->record.misuse = "queued work touched memory that is not allocated any more; "
                               "the device is lost until it is reset";
+        call->record.misuse_rule = "device_lost";
     }
     return true;
 }
@@ -268,6 +269,14 @@ bool call_enter(sim_call *call, call_id id)
 int call_misuse(sim_call *call, int result, const char *sentence)
 {
     call->record.misuse = sentence;
+    call->record.misuse_rule = NULL;
+    return result;
+}
+
+int call_misuse_of(sim_call *call, int result, const char *rule, const char *sentence)
+{
+    call->record.misuse = sentence;
+    call->record.misuse_rule = rule;
     return result;
 }
 

@@ -69,6 +69,8 @@ int call_leave(sim_call *call);
 
 /* For a call that broke the API's rules: notes the static sentence and returns `result`. */
 int call_misuse(sim_call *call, int result, const char *sentence);
+/* Where a call can break several rules with one error: `rule` is its name for good. */
+int call_misuse_of(sim_call *call, int result, const char *rule, const char *sentence);
 
 /* A whole API function: `...` is what it answers, an expression that may use `call`. */
 #define SIM_CALL(name, parameters, ...)                                                            \

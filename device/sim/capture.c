@@ -74,8 +74,8 @@ int capture_check_unsafe(sim_call *call)
     for (capture *c = captures.list; c; c = c->next) {
         if (forbids(c, call->thread)) {
             c->is_invalid = true;
-            result = call_misuse(call, cudaErrorStreamCaptureUnsupported,
-                                 "a call that may synchronise, while a stream captures");
+            result = call_misuse_of(call, cudaErrorStreamCaptureUnsupported, "unsafe_in_capture",
+                                    "a call that may synchronise, while a stream captures");
         }
     }
     return result;
@@ -84,8 +84,8 @@ int capture_check_unsafe(sim_call *call)
 int capture_check_device(sim_call *call)
 {
     return capture_stop(call->thread->device)
-               ? call_misuse(call, cudaErrorStreamCaptureUnsupported,
-                             "the device is synchronised while a stream of its captures")
+               ? call_misuse_of(call, cudaErrorStreamCaptureUnsupported, "synchronised_in_capture",
+                                "the device is synchronised while a stream of its captures")
                : 0;
 }
 
@@ -517,12 +517,12 @@ static int update(sim_call *call, cudaStream_t handle, const cudaGraphNode_t *no
     return set_nodes(call, s, nodes, count);
 }
 
-static int exchange_mode(sim_call *call, int *mode)
+static int exchange_mode(sim_call *call, enum cudaStreamCaptureMode *mode)
 {
-    if (!mode || (unsigned)*mode > cudaStreamCaptureModeRelaxed) {
+    if (!mode || *mode > cudaStreamCaptureModeRelaxed) {
         return call_misuse(call, cudaErrorInvalidValue, "an unknown mode of capture");
     }
-    int before = call->thread->capture_mode;
+    enum cudaStreamCaptureMode before = call->thread->capture_mode;
     call->thread->capture_mode = *mode;
     *mode = before;
     return cudaSuccess;
@@ -567,7 +567,7 @@ cudaError_t gmd_sim_cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cud
 }
 
 SIM_CALL(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),
-         exchange_mode(&call, (int *)mode))
+         exchange_mode(&call, mode))
 
 /* --- the driver's forms ------------------------------------------------------------------ */
 
@@ -578,7 +578,7 @@ CUresult gmd_sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     sim_call call;
     if (call_enter(&call, CALL_cuThreadExchangeStreamCaptureMode)) {
-        call.record.result = exchange_mode(&call, (int *)mode);
+        call.record.result = exchange_mode(&call, (enum cudaStreamCaptureMode *)mode);
     }
     return (CUresult)call_leave(&call);
 }

@@ -51,7 +51,8 @@ static event *event_of(sim_call *call, cudaEvent_t handle)
 {
     event *e = event_find(handle);
     if (!e) {
-        call_misuse(call, 0, "the event was never created, or is destroyed or from before a reset");
+        call_misuse_of(call, 0, "event_gone",
+                       "the event was never created, or is destroyed or from before a reset");
     }
     return e;
 }
@@ -232,8 +233,8 @@ static int record(sim_call *call, cudaEvent_t handle, cudaStream_t stream_handle
                            "cudaEventRecordExternal outside of a capture, or unknown flags");
     }
     if (e->device != s->device) {
-        return call_misuse(call, cudaErrorInvalidResourceHandle,
-                           "the event and the stream belong to different devices");
+        return call_misuse_of(call, cudaErrorInvalidResourceHandle, "other_device",
+                              "the event and the stream belong to different devices");
     }
     int refused = capture_check_work(call, s);
     if (refused) {
@@ -360,8 +361,9 @@ static int elapsed(sim_call *call, float *milliseconds, cudaEvent_t start, cudaE
     }
     if (!keeps_time(first) || !keeps_time(last) || !first->at.on || !last->at.on ||
         first->device != last->device) {
-        return call_misuse(call, cudaErrorInvalidResourceHandle,
-                           "an event keeps no time, was never recorded, or is of another device");
+        return call_misuse_of(
+            call, cudaErrorInvalidResourceHandle, "no_time",
+            "an event keeps no time, was never recorded, or is of another device");
     }
     if (!learn_if_complete(first) || !learn_if_complete(last)) {
         return cudaErrorNotReady;

@@ -209,8 +209,8 @@ static int free_address(sim_call *call, uint64_t address)
     call->record.address = address;
     allocation *a = map_find(address);
     if (!a || a->address != address || a->reservation) {
-        return call_misuse(
-            call, cudaErrorInvalidValue,
+        return call_misuse_of(
+            call, cudaErrorInvalidValue, a ? "inside" : "not_allocated",
             a ? "a free of an address inside an allocation, not its start"
               : "a free of what is not allocated (freed before, or never allocated)");
     }
@@ -220,7 +220,8 @@ static int free_address(sim_call *call, uint64_t address)
         call->record.is_pooled = true;
         return pool_free(a->pool_block, (point){0})
                    ? (int)cudaSuccess
-                   : call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");
+                   : call_misuse_of(call, cudaErrorInvalidValue, "freed",
+                                    "the memory is freed already");
     }
     if (!sim.config.free_is_lenient) {
         host_wait_device(a->device);

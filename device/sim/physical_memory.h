@@ -41,7 +41,7 @@ static inline bool is_whole_pages(uint64_t value)
  * NULL: all does. Adds the bytes of physical memory to each device's. */
 const char *virtual_violation(uint64_t bytes[GMD_SIM_DEVICE_MAX]);
 
-/* Of memories and the figures of them; before it, pages_seen has what is mapped of each. */
+/* Checks memories and the figures of them; before it, pages_seen has what is mapped of each. */
 void physical_begin_check(void);
 const char *physical_violation(uint64_t bytes[GMD_SIM_DEVICE_MAX]);
 

@@ -210,8 +210,8 @@ static int free_async(sim_call *call, uint64_t address, cudaStream_t handle)
     const allocation *a = map_find(address);
     call->record.address = address;
     if (!a || a->address != address || a->reservation) {
-        return call_misuse(call, cudaErrorInvalidValue,
-                           "a free of what is not allocated (freed before, or never allocated)");
+        return call_misuse_of(call, cudaErrorInvalidValue, "not_allocated",
+                              "a free of what is not allocated (freed before, or never allocated)");
     }
     call->record.size = a->size;
     call->record.device = a->device;
@@ -227,7 +227,8 @@ static int free_async(sim_call *call, uint64_t address, cudaStream_t handle)
     }
     return pool_free(a->pool_block, stream_point(s))
                ? (int)cudaSuccess
-               : call_misuse(call, cudaErrorInvalidValue, "the memory is freed already");
+               : call_misuse_of(call, cudaErrorInvalidValue, "freed",
+                                "the memory is freed already");
 }
 
 cudaError_t gmd_sim_cudaFreeAsync(void *pointer, cudaStream_t handle)

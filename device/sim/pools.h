@@ -20,7 +20,7 @@ int pool_make_current(sim_call *call, int device, cudaMemPool_t handle);
 int pool_allocate_from(sim_call *call, cudaMemPool_t from, void **out, uint64_t size,
                        cudaStream_t on);
 
-/* Of the pool that a block belongs to: its handle, also where it is destroyed. */
+/* The handle of the pool that a block belongs to, also where it is destroyed. */
 cudaMemPool_t pool_of_block(uint32_t slot);
 
 int pool_get_attribute(sim_call *call, cudaMemPool_t handle, enum cudaMemPoolAttr attribute,

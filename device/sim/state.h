@@ -307,7 +307,7 @@ bool pool_free(uint32_t slot, point freed_at); /* false: it is free already */
 void pools_reset(void);
 const char *pools_violation(void); /* what does not hold of them; NULL: all does */
 void pools_reset_device(int device);
-/* Of the chunk that begins with this block, in use or not; 0: it begins with another. */
+/* Bytes of the chunk that begins with this block, in use or not; 0: it begins with another. */
 uint64_t pool_chunk_span(uint32_t slot);
 /* The range begins in this block and ends in its chunk. */
 bool pool_has(uint32_t slot, uint64_t address, uint64_t size);

@@ -143,8 +143,8 @@ stream *stream_of(sim_call *call, cudaStream_t handle)
     if (!s && handle == cudaStreamPerThread) {
         call->lacks_memory = true;
     } else if (!s) {
-        call_misuse(call, 0,
-                    "the stream was never created, or is destroyed or from before a reset");
+        call_misuse_of(call, 0, "stream_gone",
+                       "the stream was never created, or is destroyed or from before a reset");
     }
     return s;
 }

@@ -5,7 +5,7 @@
 #include "queue.h"
 
 /* Things that a check may come upon for each call. */
-#define CALL_ALLOWANCE 128
+#define CALL_ALLOWANCE 32
 #define PAGES_CHECKED  64 /* of the inner ones of an allocation */
 
 typedef struct memory_check {

@@ -167,12 +167,12 @@ static int address_free(sim_call *call, uint64_t address, uint64_t size)
 {
     allocation *a = map_find(address);
     if (!a || !a->reservation || a->address != address || a->size != size) {
-        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                           "what is freed is not exactly a reserved address range");
+        return call_misuse_of(call, CUDA_ERROR_INVALID_VALUE, "not_reserved",
+                              "what is freed is not exactly a reserved address range");
     }
     if (ranges.list[a->reservation].mapped_count) {
-        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                           "an address range is freed while something is mapped in it");
+        return call_misuse_of(call, CUDA_ERROR_INVALID_VALUE, "still_mapped",
+                              "an address range is freed while something is mapped in it");
     }
     virtual_release(a);
     return CUDA_SUCCESS;
@@ -223,23 +223,24 @@ static int map(sim_call *call, uint64_t address, uint64_t size, uint64_t offset,
         return physical_none(call);
     }
     if (flags || size == 0 || !is_whole_pages(address)) {
-        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                           "unknown flags, nothing to map, or an address inside a page of 2 MiB");
+        return call_misuse_of(
+            call, CUDA_ERROR_INVALID_VALUE, "bad_arguments",
+            "unknown flags, nothing to map, or an address inside a page of 2 MiB");
     }
     if (offset != 0 || size != memory->size) {
         return call_misuse(call, CUDA_ERROR_NOT_SUPPORTED,
                            "part of a physical memory is mapped: the driver maps it whole only");
     }
     if (!r) {
-        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                           "what is mapped is not within one reserved range");
+        return call_misuse_of(call, CUDA_ERROR_INVALID_VALUE, "not_reserved",
+                              "what is mapped is not within one reserved range");
     }
     mapped_page *first = page_at(r, address);
     uint64_t count = size / GMD_SIM_PAGE_BYTES;
     for (uint64_t i = 0; i < count; i++) {
         if (first[i].physical) {
-            return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                               "memory is mapped where something is mapped already");
+            return call_misuse_of(call, CUDA_ERROR_INVALID_VALUE, "already_mapped",
+                                  "memory is mapped where something is mapped already");
         }
     }
     if (r->data && !show(r, address, memory)) {
@@ -343,15 +344,15 @@ static int set_access(sim_call *call, uint64_t address, uint64_t size,
                            wrong ? wrong : "the range is not within one reserved range");
     }
     if (!is_of_whole_mappings(r, address, size)) {
-        return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                           "access is given to part of a mapping only");
+        return call_misuse_of(call, CUDA_ERROR_INVALID_VALUE, "part_of_mapping",
+                              "access is given to part of a mapping only");
     }
     mapped_page *first = page_at(r, address);
     uint64_t pages = size / GMD_SIM_PAGE_BYTES;
     for (uint64_t i = 0; i < pages; i++) {
         if (!first[i].physical) {
-            return call_misuse(call, CUDA_ERROR_INVALID_VALUE,
-                               "access is given to addresses where nothing is mapped");
+            return call_misuse_of(call, CUDA_ERROR_INVALID_VALUE, "not_mapped",
+                                  "access is given to addresses where nothing is mapped");
         }
     }
     for (uint64_t i = 0; i < pages; i++) {

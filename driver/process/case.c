@@ -15,7 +15,7 @@ static bool is_sound(const gmd_request *r, size_t count)
     return r->op < GMD_OP_COUNT && r->block < count && r->device < GMD_MAX_DEVICES &&
            r->thread < GMD_MAX_THREADS &&
            (r->stream < GMD_MAX_STREAMS || r->stream == GMD_ALL_STREAMS) &&
-           (r->op != GMD_OP_WAIT || r->other_stream < GMD_MAX_STREAMS) &&
+           (!gmd_op_has(r->op, GMD_FIELD_OTHER_STREAM) || r->other_stream < GMD_MAX_STREAMS) &&
            (!gmd_op_is_on_pool(r->op) || r->pool < GMD_MAX_POOLS);
 }
 
@@ -54,9 +54,10 @@ static gmd_status name_entries(const gmd_trace *source, gmd_trace *out, gmd_erro
     uint32_t blocks = 0, streams = 1, pools = 0;
     for (size_t i = 0; i < out->count; i++) {
         const gmd_request *r = &out->requests[i];
-        blocks = r->op <= GMD_OP_RECORD ? at_least(blocks, r->block) : blocks;
+        blocks = gmd_op_has_block(r->op) ? at_least(blocks, r->block) : blocks;
         streams = r->stream != GMD_ALL_STREAMS ? at_least(streams, r->stream) : streams;
-        streams = r->op == GMD_OP_WAIT ? at_least(streams, r->other_stream) : streams;
+        streams = gmd_op_has(r->op, GMD_FIELD_OTHER_STREAM) ? at_least(streams, r->other_stream)
+                                                            : streams;
         pools = gmd_op_is_on_pool(r->op) ? at_least(pools, r->pool) : pools;
     }
     gmd_status status = copy_names(source ? &source->blocks : NULL, 0, blocks, &out->blocks, error);

@@ -7,6 +7,7 @@
 #include "gmd_end.h"
 #include "gmd_judge.h"
 #include "gmd_session_state.h"
+#include "gmd_tokens.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -52,6 +53,55 @@ void child_prepare(void)
         int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
         dup2(nowhere, STDOUT_FILENO);
     }
+}
+
+/* In one word: "alloc", or the stage. */
+static void at_token(const shared_run *shared, const gmd_workload *workload,
+                     char token[GMD_REQUEST_TOKEN])
+{
+    static const gmd_trace nameless;
+    char request[200] = "between";
+    switch (atomic_load(&shared->stage)) {
+    case GMD_STAGE_LOADING:
+        snprintf(request, sizeof request, "loading");
+        break;
+    case GMD_STAGE_CLEAN_UP:
+        snprintf(request, sizeof request, "clean_up");
+        break;
+    case GMD_STAGE_UNLOADING:
+        snprintf(request, sizeof request, "unloading");
+        break;
+    default:
+        if (atomic_load(&shared->is_in_request)) {
+            gmd_request_text(workload->trace ? workload->trace : &nameless, &shared->current,
+                             request, sizeof request);
+        }
+    }
+    gmd_request_token(request, token);
+}
+
+typedef enum death { DEATH_CRASH, DEATH_EXIT, DEATH_HANG } death;
+
+/* `signal`: of a crash, else NULL. */
+static void raise_death(const gmd_run_options *options, const gmd_workload *workload,
+                        shared_run *shared, death how, const char *signal, const char *message)
+{
+    static const gmd_kind own[] = {GMD_KIND(progress, crash), GMD_KIND(progress, exit),
+                                   GMD_KIND(progress, hang)};
+    static const gmd_kind of_misuse[] = {GMD_KIND(misuse, crash), GMD_KIND(misuse, exit),
+                                         GMD_KIND(misuse, hang)};
+    bool is_misuse = atomic_load(&shared->is_freeing_wrongly);
+    bool is_in_request =
+        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && atomic_load(&shared->is_in_request);
+    char at[GMD_REQUEST_TOKEN];
+    at_token(shared, workload, at);
+    const gmd_given_party parties[] = {
+        {"signal", signal},
+        {is_misuse ? "free" : "at", is_misuse ? gmd_wrong_free_token(shared->wrong_free.kind) : at},
+        {NULL, NULL}};
+    outcome_violation(&shared->outcome, options->known, is_misuse ? of_misuse[how] : own[how],
+                      parties, is_in_request ? shared->current_index : shared->outcome.requests,
+                      message);
 }
 
 static const char *where(const shared_run *shared, const gmd_workload *workload, char *text,
@@ -100,20 +150,22 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
         return;
     }
     const char *at = where(shared, workload, place, sizeof place);
+    char token[GMD_SIGNAL_TOKEN] = "";
     if (is_hung) {
         snprintf(message, sizeof message, "no answer within %g s %s", options->call_budget_s, at);
     } else if (WIFSIGNALED(exit_status)) {
+        gmd_signal_token(WTERMSIG(exit_status), token);
         snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),
                  strsignal(WTERMSIG(exit_status)), at);
     } else {
         snprintf(message, sizeof message, "ended the process with status %d %s",
                  WEXITSTATUS(exit_status), at);
     }
-    bool is_in_request =
-        atomic_load(&shared->stage) == GMD_STAGE_REQUESTS && atomic_load(&shared->is_in_request);
-    const char *oracle = atomic_load(&shared->is_freeing_wrongly) ? "misuse" : "progress";
-    outcome_violation(&shared->outcome, options->known, oracle,
-                      is_in_request ? shared->current_index : shared->outcome.requests, message);
+    raise_death(options, workload, shared,
+                is_hung  ? DEATH_HANG
+                : *token ? DEATH_CRASH
+                         : DEATH_EXIT,
+                token, message);
 }
 
 static void name_outcome(gmd_outcome *o, const gmd_run_options *options,
@@ -146,8 +198,8 @@ static bool is_intact(const shared_run *shared)
            o->check.quirk_count <= sizeof o->check.quirks / sizeof *o->check.quirks &&
            o->known_context.fault_count <=
                sizeof o->known_context.faults / sizeof *o->known_context.faults &&
-           o->verdict >= GMD_PASS && o->verdict <= GMD_ERROR && o->seconds >= 0 &&
-           o->seconds < 1e9 && shared->request_count <= GMD_RECORDED_REQUEST_MAX;
+           (unsigned)o->verdict <= GMD_ERROR && o->seconds >= 0 && o->seconds < 1e9 &&
+           shared->request_count <= GMD_RECORDED_REQUEST_MAX;
 }
 
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
@@ -158,6 +210,7 @@ static void mend_texts(gmd_outcome *o)
     TERMINATE(o->error);
     for (uint32_t i = 0; i < o->violation_count; i++) {
         TERMINATE(o->violations[i].oracle);
+        gmd_identity_mend(&o->violations[i].identity);
         TERMINATE(o->violations[i].message);
         TERMINATE(o->violations[i].case_path);
     }
@@ -241,7 +294,8 @@ static void distrust(const gmd_run_options *options, const gmd_workload *workloa
     memset(&shared->outcome, 0, sizeof shared->outcome);
     child_begin_run(shared, opening, GMD_STAGE_UNLOADING);
     child_set_up_shared(shared, options, workload);
-    outcome_violation(&shared->outcome, options->known, "progress", 0,
+    outcome_violation(&shared->outcome, options->known, GMD_KIND(progress, overwrote_gmd),
+                      GMD_NO_PARTIES, 0,
                       "the allocator wrote over memory that is gmd's own: nothing that was "
                       "found can be trusted");
 }

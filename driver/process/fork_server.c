@@ -348,8 +348,7 @@ static gmd_status start(gmd_fork_server *n, gmd_error *error)
         child_judge_end(n->options, &n->workload, &n->shared->run, NULL, NULL);
         child_keep_opening(&n->opening, &n->shared->run);
     }
-    return o->verdict == GMD_ERROR ? gmd_fail(error, (gmd_status)o->error_status, "%s", o->error)
-                                   : GMD_OK;
+    return o->verdict == GMD_ERROR ? gmd_fail(error, o->error_status, "%s", o->error) : GMD_OK;
 }
 
 gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options *options,
@@ -538,7 +537,9 @@ static void hand_over_all(gmd_fork_server *n, const gmd_persistent_input *traces
     server_shared *s = n->shared;
     persistent_list *list = &s->persistent;
     size_t used = 0;
-    list->count = s->function_count = s->request_count = 0;
+    list->count = 0;
+    s->function_count = 0;
+    s->request_count = 0;
     list->requests = list->faults_planted = list->faults_unfired = list->lapses = 0;
     list->has_stopped = false;
     list->expects_lapses = traces[0].expects_lapses;

@@ -5,8 +5,8 @@
  * allocator that exports gmd_restart is made anew, and can follow inputs to other headers. An
  * input that shows anything is only suspected, and ends the process: it may have come of an earlier
  * one. What is to be believed is what it shows in a process of its own. */
-#ifndef GMD_GMD_GMD_GMD_GMD_PERSISTENT_H
-#define GMD_GMD_GMD_GMD_GMD_PERSISTENT_H
+#ifndef GMD_GMD_GMD_GMD_GMD_GMD_PERSISTENT_H
+#define GMD_GMD_GMD_GMD_GMD_GMD_PERSISTENT_H
 
 #include "gmd_run_options.h"
 

@@ -3,6 +3,7 @@
 
 #include "child.h"
 #include "gmd_judge.h"
+#include "gmd_tokens.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -40,13 +41,18 @@ void second_run_perturb(void)
 
 /* --- one comparison ---------------------------------------------------------------------- */
 
-/* `died`: what ended the second run before its end; "": nothing did. */
+/* What ended the second run before its end; all empty: nothing did. */
+typedef struct ending {
+    char text[400];
+    char kind[GMD_KIND_NAME];
+} ending;
+
 static gmd_status compare(const gmd_run_options *options, const gmd_workload *workload,
                           const shared_run *first, run_likeness likeness, run_once_fn *run_once,
-                          char *died, size_t size, gmd_error *error)
+                          ending *died, gmd_error *error)
 {
     run_answers *answers = first->answers;
-    died[0] = '\0';
+    *died = (ending){.text = ""};
     answers->compares = true;
     answers->likeness = likeness;
     answers->compared = 0;
@@ -60,24 +66,29 @@ static gmd_status compare(const gmd_run_options *options, const gmd_workload *wo
     const gmd_outcome *o = &shared->outcome;
     bool is_violated = o->violation_count && !answers->is_different;
     if (is_violated) {
-        snprintf(died, size, "%s: %.300s", o->violations[0].oracle, o->violations[0].message);
+        snprintf(died->text, sizeof died->text, "%s: %.300s", o->violations[0].oracle,
+                 o->violations[0].message);
+        memcpy(died->kind, o->violations[0].identity.kind, sizeof died->kind);
     }
     child_unmap_shared(shared);
     return status;
 }
 
 static void tell(gmd_outcome *outcome, const gmd_run_options *options, const gmd_workload *workload,
-                 const run_answers *answers, const char *oracle, const char *who)
+                 const run_answers *answers, gmd_kind kind, const char *who)
 {
-    char message[600], difference[200], request[120] = "this request";
+    char message[600], difference[200], request[120] = "this request", at[GMD_REQUEST_TOKEN] = "";
     const gmd_trace *t = workload->trace;
     if (t && answers->compared < t->count) {
         gmd_request_text(t, &t->requests[answers->compared], request, sizeof request);
+        gmd_request_token(request, at);
     }
     answers_describe(answers, difference, sizeof difference);
     snprintf(message, sizeof message, "%s: %s gave %s: %zu requests before were answered alike",
              request, who, difference, answers->compared);
-    outcome_violation(outcome, options->known, oracle, answers->compared, message);
+    outcome_violation(outcome, options->known, kind,
+                      GMD_PARTIES({"what", gmd_answers_token(answers)}, {"at", at}),
+                      answers->compared, message);
 }
 
 /* --- the two oracles --------------------------------------------------------------------- */
@@ -96,19 +107,18 @@ static gmd_status run_again(const gmd_run_options *options, const gmd_workload *
                             shared_run *shared, run_once_fn *run_once, gmd_error *error)
 {
     gmd_run_options again = *options;
-    char died[400];
+    ending died;
     again.is_second_run = true;
-    gmd_status status =
-        compare(&again, workload, shared, GMD_LIKE_ITSELF, run_once, died, sizeof died, error);
+    gmd_status status = compare(&again, workload, shared, GMD_LIKE_ITSELF, run_once, &died, error);
     if (status == GMD_OK && shared->answers->is_different) {
-        tell(&shared->outcome, options, workload, shared->answers, "determinism",
+        tell(&shared->outcome, options, workload, shared->answers, GMD_KIND(determinism, differs),
              "two runs of the same requests on the same device");
-    } else if (status == GMD_OK && died[0]) {
+    } else if (status == GMD_OK && died.text[0]) {
         char message[600];
         snprintf(message, sizeof message,
-                 "the first run of these requests passed, and the second ended with %s", died);
-        outcome_violation(&shared->outcome, options->known, "determinism",
-                          shared->answers->compared, message);
+                 "the first run of these requests passed, and the second ended with %s", died.text);
+        outcome_violation(&shared->outcome, options->known, GMD_KIND(determinism, failed_again),
+                          GMD_PARTIES({"verdict", died.kind}), shared->answers->compared, message);
     }
     return status;
 }
@@ -118,7 +128,7 @@ static gmd_status run_reference(const gmd_run_options *options, const gmd_worklo
                                 shared_run *shared, run_once_fn *run_once, gmd_error *error)
 {
     gmd_run_options reference = *options;
-    char died[400];
+    ending died;
     reference.allocator = "reference";
     reference.torch_adapter = NULL;
     reference.timeline = NULL; /* they are of the allocator under test */
@@ -126,13 +136,12 @@ static gmd_status run_reference(const gmd_run_options *options, const gmd_worklo
     gmd_status status = GMD_OK;
     for (int with_quirks = 0; with_quirks < 2; with_quirks++) {
         reference.has_all_quirks = with_quirks;
-        status = compare(&reference, workload, shared, GMD_LIKE_PYTORCH, run_once, died,
-                         sizeof died, error);
+        status = compare(&reference, workload, shared, GMD_LIKE_PYTORCH, run_once, &died, error);
         if (status != GMD_OK || !shared->answers->is_different) {
             return status;
         }
     }
-    tell(&shared->outcome, options, workload, shared->answers, "reference",
+    tell(&shared->outcome, options, workload, shared->answers, GMD_KIND(reference, differs),
          "this allocator and the reference allocator");
     return status;
 }

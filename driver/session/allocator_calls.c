@@ -24,6 +24,7 @@ static void note_misuse(gmd_session *s, const gmd_sim_call *call)
 {
     call_list_add_misuse(&s->calls, &(gmd_misuse){.function = call->function,
                                                   .sentence = call->misuse,
+                                                  .rule = call->misuse_rule,
                                                   .address = call->address,
                                                   .size = call->size,
                                                   .result = call->result});

@@ -151,12 +151,22 @@ static void describe_place(run_likeness likeness, const run_answer *a, char *tex
     }
 }
 
+static const char *const figure_names[FIGURES] = {
+    "allocated_bytes",  "allocated_bytes_peak", "reserved_bytes",       "reserved_bytes_peak",
+    "active_bytes",     "active_bytes_peak",    "inactive_split_bytes", "requested_bytes",
+    "allocation_count", "segment_count",        "num_alloc_retries",    "num_ooms"};
+
+const char *gmd_answers_token(const run_answers *answers)
+{
+    const run_answer *a = &answers->first, *b = &answers->second;
+    size_t i = first_figure_that_differs(a, b);
+    return a->is_refused != b->is_refused                    ? "refusal"
+           : !are_at_the_same_place(answers->likeness, a, b) ? "place"
+                                                             : figure_names[i < FIGURES ? i : 0];
+}
+
 void answers_describe(const run_answers *answers, char *text, size_t size)
 {
-    static const char *const names[FIGURES] = {
-        "allocated_bytes",  "allocated_bytes_peak", "reserved_bytes",       "reserved_bytes_peak",
-        "active_bytes",     "active_bytes_peak",    "inactive_split_bytes", "requested_bytes",
-        "allocation_count", "segment_count",        "num_alloc_retries",    "num_ooms"};
     const run_answer *a = &answers->first, *b = &answers->second;
     size_t i = first_figure_that_differs(a, b);
     char one[80], other[80];
@@ -169,7 +179,7 @@ void answers_describe(const run_answers *answers, char *text, size_t size)
             snprintf(text, size, "%s, with other memory calls to the device in between", one);
         }
     } else {
-        snprintf(text, size, "%s = %" PRIu64 ", and %" PRIu64, names[i < FIGURES ? i : 0],
+        snprintf(text, size, "%s = %" PRIu64 ", and %" PRIu64, figure_names[i < FIGURES ? i : 0],
                  figure(&a->stats, i), figure(&b->stats, i));
     }
 }

@@ -21,8 +21,8 @@ static void check_expectation(gmd_session *s, const gmd_request *r, bool is_serv
         char message[200];
         snprintf(message, sizeof message, "%" PRIu64 " B were expected to be %s and were %s",
                  r->bytes, is_served ? "refused" : "served", is_served ? "served" : "refused");
-        outcome_violation(&s->shared->outcome, s->options->known, "expect", s->request_index,
-                          message);
+        session_violation(s, is_served ? GMD_KIND(expect, served) : GMD_KIND(expect, refused),
+                          GMD_NO_PARTIES, s->request_index, message);
     }
 }
 

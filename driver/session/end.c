@@ -216,7 +216,7 @@ void session_end_process(gmd_session *s)
 }
 
 /* The thread is in the middle of the allocator under test, and cannot be brought out of it. */
-void session_end_stuck(void *context, const char *what)
+void session_end_stuck(void *context, const char *what, const char *lock)
 {
     gmd_session *s = context;
     char sentence[400], request[100] = "";
@@ -227,8 +227,9 @@ void session_end_stuck(void *context, const char *what)
     snprintf(sentence, sizeof sentence,
              "deadlock: %s waits for %s, and no other thread is there that could end the wait",
              *request ? request : "a call", what);
-    outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
-                      sentence);
+    session_violation(s, GMD_KIND(progress, deadlock),
+                      GMD_PARTIES({"lock", lock}, {"wait", *lock ? NULL : "alone"}),
+                      s->request_index, sentence);
     session_end_process(s);
 }
 

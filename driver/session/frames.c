@@ -1,6 +1,7 @@
 #include "frames.h"
 
 #include "gmd_scheduler.h"
+#include "gmd_tokens.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -99,7 +100,8 @@ static unsigned own_threads(void *context)
     return count;
 }
 
-void frames_watch_waits(gmd_session *s, void (*stuck)(void *session, const char *what))
+void frames_watch_waits(gmd_session *s,
+                        void (*stuck)(void *session, const char *what, const char *lock))
 {
     s->self_deadlock =
         (self_deadlock_watch){.context = s, .own_threads = own_threads, .stuck = stuck};
@@ -164,8 +166,10 @@ void leave_allocator(gmd_session *s, const call_frame *frame)
     self_deadlock_leave();
     if (said) { /* it lasts until the allocator's next call, which may be for its statistics */
         snprintf(s->report.error_text, sizeof s->report.error_text, "%s", said);
+        gmd_error_token(said, s->report.error_token);
     }
     s->view.thread.error_text = said ? s->report.error_text : NULL;
+    s->view.thread.error_token = said ? s->report.error_token : NULL;
 }
 
 /* Between the requests of interleaved threads, too, when none of them is in the allocator. */

@@ -37,7 +37,8 @@ unsigned overlap_others_inside(const gmd_session *session);
 
 /* From here on a call that waits for ever is told to `stuck` (gmd_self_deadlock.h), which does not
  * return. */
-void frames_watch_waits(gmd_session *session, void (*stuck)(void *session, const char *what));
+void frames_watch_waits(gmd_session *session,
+                        void (*stuck)(void *session, const char *what, const char *lock));
 
 /* Around every call of the allocator under test. */
 void enter_allocator(gmd_session *session, call_frame *frame);

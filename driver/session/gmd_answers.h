@@ -42,6 +42,8 @@ bool answers_note(run_answers *answers, const struct gmd_session *session,
                   const gmd_request *request, bool is_refused);
 
 /* What differs between the two: "the address 0x200 of ..."; for the message of a verdict. */
+/* In one word: "refusal", "place" or a statistic. */
+const char *gmd_answers_token(const run_answers *answers);
 void answers_describe(const run_answers *answers, char *text, size_t size);
 
 #endif

@@ -55,9 +55,9 @@ const gmd_subject *gmd_session_subject(const gmd_session *session);
 const gmd_runtime *gmd_session_runtime(const gmd_session *session);
 gmd_outcome *session_outcome(gmd_session *session);
 
-/* Ends the run with a violation in the name of `oracle`: for what a workload itself demands. */
-void gmd_session_fail(gmd_session *session, const char *oracle, uint64_t request,
-                      const char *message);
+/* Ends the run with a violation of this kind: for what a workload itself demands. */
+void gmd_session_fail(gmd_session *session, gmd_kind kind, const gmd_given_party *parties,
+                      uint64_t request, const char *message);
 
 /* Index of the latest request that was refused for want of memory. */
 uint64_t gmd_session_last_refused(const gmd_session *session);

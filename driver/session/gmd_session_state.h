@@ -27,7 +27,8 @@
 /* How the calling thread and the allocator's words were around its latest call (frames.c). */
 typedef struct call_report {
     gmd_thread_state thread_before, thread_after;
-    char error_text[500]; /* what it said went wrong */
+    char error_token[GMD_PARTY_VALUE]; /* what stays of that from run to run */
+    char error_text[500];              /* what it said went wrong */
 } call_report;
 
 /* Requests that were refused (probe.c). */

@@ -232,9 +232,10 @@ static void note_failure(gmd_session *s, cudaError_t result)
 {
     s->runtime.cudaGetLastError();
     if (!s->runtime.sim && !s->captures.is_spoilt && result != cudaErrorStreamCaptureWrongThread) {
-        s->view.pools.failure =
-            "the capture has failed: the allocator made a call that CUDA forbids "
-            "while a stream is captured";
+        static const gmd_pool_failure failure = {
+            "capture_failed", "the capture has failed: the allocator made a call that CUDA forbids "
+                              "while a stream is captured"};
+        s->view.pools.failure = &failure;
     }
 }
 

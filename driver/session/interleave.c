@@ -41,15 +41,14 @@ typedef struct interleaving {
 
 static bool is_on_block(const gmd_request *r)
 {
-    return r->op <= GMD_OP_RECORD;
+    return gmd_op_has_block(r->op);
 }
 
 /* What changes the world for all: the end of a stream, a limit, a fault that is planted, where
  * requests go. */
 static bool is_barrier(const gmd_request *r)
 {
-    return r->op == GMD_OP_DESTROY || r->op == GMD_OP_FRACTION || r->op == GMD_OP_BUDGET ||
-           r->op == GMD_OP_FAULT || gmd_op_is_on_pool(r->op);
+    return gmd_op_is(r->op, GMD_IS_FOR_ALL);
 }
 
 static gmd_status plan(interleaving *in, gmd_error *error)
@@ -153,12 +152,16 @@ static void describe(void *context, unsigned thread, char *text, size_t size)
              thread_name(in->trace, thread, name, sizeof name), i, request);
 }
 
-static void deadlocked(void *context, unsigned thread, const char *sentence)
+static void deadlocked(void *context, unsigned thread, const gmd_deadlock *d)
 {
     interleaving *in = context;
     gmd_session *s = in->session;
     uint64_t index = in->under_way[thread] == NONE ? s->request_index : in->under_way[thread];
-    outcome_violation(&s->shared->outcome, s->options->known, "progress", index, sentence);
+    outcome_violation(&s->shared->outcome, s->options->known, GMD_KIND(progress, deadlock),
+                      GMD_PARTIES({"lock", d->locks[0]}, {"lock2", d->locks[1]},
+                                  {"lock3", d->locks[2]}, {"lock4", d->locks[3]},
+                                  {"wait", d->waits}),
+                      index, d->sentence);
     end_process(in);
 }
 

@@ -18,15 +18,17 @@ void session_note(gmd_session *session, const char *format, ...)
     va_end(arguments);
 }
 
-void session_violation(gmd_session *session, const char *oracle, uint64_t request,
-                       const char *message)
+void session_violation(gmd_session *session, gmd_kind kind, const gmd_given_party *parties,
+                       uint64_t request, const char *message)
 {
-    outcome_violation(&session->shared->outcome, session->options->known, oracle, request, message);
+    outcome_violation(&session->shared->outcome, session->options->known, kind, parties, request,
+                      message);
 }
 
-void session_fail(gmd_session *session, const char *oracle, uint64_t request, const char *message)
+void session_fail(gmd_session *session, gmd_kind kind, const gmd_given_party *parties,
+                  uint64_t request, const char *message)
 {
-    session_violation(session, oracle, request, message);
+    session_violation(session, kind, parties, request, message);
     session->is_over = true;
 }
 
@@ -42,7 +44,7 @@ void session_stop(gmd_session *s, gmd_status status, const gmd_error *error)
     gmd_error placed = *error;
     const gmd_request *r = s->view.request;
     if (status == GMD_FAILED && is_device_lost(s)) {
-        session_fail(s, "backing", s->request_index,
+        session_fail(s, GMD_KIND(backing, device_lost), GMD_NO_PARTIES, s->request_index,
                      "work that was queued by now touched memory that is not there any more, or "
                      "never was (cudaErrorIllegalAddress): the device is lost to the process");
         return;

@@ -45,7 +45,14 @@ static bool begin(gmd_session *s, int device, uint32_t pool)
 }
 
 /* NULL: done; else what was wrong with the answer. */
-static const char *end(gmd_session *s, int device, uint32_t pool)
+static const gmd_pool_failure end_refused = {"end_refused",
+                                             "gmd_end_pool was refused, and the pool is open"};
+static const gmd_pool_failure context_lost = {
+    "context_lost", "gmd_end_pool did not give back the context of gmd_begin_pool"};
+static const gmd_pool_failure release_refused = {
+    "release_refused", "gmd_release_pool was refused, and the pool is held"};
+
+static const gmd_pool_failure *end(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
     void *context = NULL;
@@ -53,20 +60,19 @@ static const char *end(gmd_session *s, int device, uint32_t pool)
     enter_allocator(s, &frame);
     int result = s->subject.end_pool(device, id.words, &context);
     leave_allocator(s, &frame);
-    return result != 0 ? "gmd_end_pool was refused, and the pool is open"
-           : context != &s->pools.accepted[device]
-               ? "gmd_end_pool did not give back the context of gmd_begin_pool"
-               : NULL;
+    return result != 0                             ? &end_refused
+           : context != &s->pools.accepted[device] ? &context_lost
+                                                   : NULL;
 }
 
-static const char *release(gmd_session *s, int device, uint32_t pool)
+static const gmd_pool_failure *release(gmd_session *s, int device, uint32_t pool)
 {
     const pool_id id = id_of(s, device, pool);
     call_frame frame;
     enter_allocator(s, &frame);
     int result = s->subject.release_pool(device, id.words);
     leave_allocator(s, &frame);
-    return result != 0 ? "gmd_release_pool was refused, and the pool is held" : NULL;
+    return result != 0 ? &release_refused : NULL;
 }
 
 /* An allocator may refuse to make a pool: requests then go where they went before. */
@@ -96,7 +102,7 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
 {
     const gmd_pool_book *book = &s->pools.book;
     gmd_status status = GMD_OK;
-    const char *failure;
+    const gmd_pool_failure *failure;
     s->view.pools.serial = s->pools.serials[r->device][r->pool];
     switch (r->op) {
     case GMD_OP_BEGIN_POOL:

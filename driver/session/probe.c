@@ -39,6 +39,7 @@ static gmd_reply ask(gmd_session *s, const gmd_request *r, gmd_refusal *out)
     leave_allocator(s, &frame);
     if (s->view.thread.error_text) {
         snprintf(out->error, sizeof out->error, "%s", s->view.thread.error_text);
+        snprintf(out->error_token, sizeof out->error_token, "%s", s->view.thread.error_token);
     }
     if (memory) {
         s->subject.free(memory, (size_t)r->bytes, r->device, stream);
@@ -250,10 +251,11 @@ void session_probe(gmd_session *s, const gmd_request *r)
     s->refusals.asked++;
     s->refusals.last_asked = s->request_index;
     gmd_refusal refusal;
-    const char *said = s->view.thread.error_text;
+    const char *said = s->view.thread.error_text, *token = s->view.thread.error_token;
     bool is_answered =
         s->runtime.sim ? ask_in_a_child(s, r, frees_all, &refusal) : ask_in_place(s, r, &refusal);
     s->view.thread.error_text = said;
+    s->view.thread.error_token = token;
     if (is_answered) {
         s->view.refusal = &refusal;
         judge_ask(&s->judge, GMD_HOOK_AFTER_REFUSAL, &s->view);

@@ -2,6 +2,7 @@
 #include "rounds.h"
 
 #include "clean_up.h"
+#include "gmd_tokens.h"
 #include "notes.h"
 #include "requests.h"
 #include "view.h"
@@ -61,8 +62,7 @@ static bool can_repeat(const gmd_session *s)
     bool has_allocation = false;
     for (size_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
-        if (r->op == GMD_OP_FAULT || r->op == GMD_OP_BUDGET || r->op == GMD_OP_FRACTION ||
-            r->op == GMD_OP_DESTROY || gmd_op_is_on_pool(r->op)) {
+        if (gmd_op_is(r->op, GMD_IS_FOR_ALL)) {
             return false;
         }
         has_allocation = has_allocation || r->op == GMD_OP_ALLOC;
@@ -211,7 +211,8 @@ static void tell(gmd_session *s, const lost_memory *lost)
              " B, more after every round, and then refused '%s', which it had served before; at "
              "most %" PRIu64 " B were ever live: freed blocks are not used again",
              t->count, lost->rounds, lost->held_first, lost->held_last, request, lost->live);
-    outcome_violation(&s->shared->outcome, s->options->known, "progress", lost->request, message);
+    outcome_violation(&s->shared->outcome, s->options->known, GMD_KIND(progress, not_reused),
+                      GMD_NO_PARTIES, lost->request, message);
 }
 
 void session_repeat(gmd_session *s)
@@ -231,13 +232,15 @@ void session_repeat(gmd_session *s)
     if (s->shared->lost.is_found && s->shared->lost.request < s->workload->trace->count) {
         tell(s, &s->shared->lost);
     } else if (number && number != SIGALRM && number != SIGKILL) {
-        char message[200];
+        char message[200], token[GMD_SIGNAL_TOKEN];
+        gmd_signal_token(number, token);
         snprintf(message, sizeof message,
                  "crashed with signal %d (%s) when the same requests were made again, from where "
                  "everything was freed and waited for",
                  number, strsignal(number));
-        outcome_violation(&s->shared->outcome, s->options->known, "progress", s->request_index,
-                          message);
+        outcome_violation(&s->shared->outcome, s->options->known,
+                          GMD_KIND(progress, crash_in_repetition), GMD_PARTIES({"signal", token}),
+                          s->request_index, message);
     }
     s->is_over = s->is_over || s->shared->outcome.violation_count > 0;
 }

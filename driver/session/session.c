@@ -152,10 +152,10 @@ gmd_outcome *session_outcome(gmd_session *session)
     return &session->shared->outcome;
 }
 
-void gmd_session_fail(gmd_session *session, const char *oracle, uint64_t request,
-                      const char *message)
+void gmd_session_fail(gmd_session *session, gmd_kind kind, const gmd_given_party *parties,
+                      uint64_t request, const char *message)
 {
-    session_fail(session, oracle, request, message);
+    session_fail(session, kind, parties, request, message);
 }
 
 uint64_t gmd_session_last_refused(const gmd_session *session)

@@ -184,7 +184,7 @@ void view_begin(gmd_session *s)
     memset(s->view.faults.functions, 0, sizeof s->view.faults.functions);
     s->view.thread.before = NULL;
     s->view.thread.after = NULL;
-    s->view.thread.error_text = NULL;
+    s->view.thread.error_text = s->view.thread.error_token = NULL;
     s->view.refusal = NULL;
     s->view.pools.failure = NULL;
     s->view.pools.is_let_go = false;
@@ -225,7 +225,7 @@ void view_device(gmd_session *s, int device)
 static void read_device(gmd_session *s, int device)
 {
     if (s->figures.has_stats && !read_stats(s, device)) {
-        outcome_violation(&s->shared->outcome, s->options->known, "accounting", s->request_index,
+        session_violation(s, GMD_KIND(accounting, no_statistics), GMD_NO_PARTIES, s->request_index,
                           "gmd_get_stats failed after it had worked before");
         s->is_over = true;
     }

@@ -89,7 +89,7 @@ void session_free_wrongly(gmd_session *s, const gmd_live_block *freed)
     call_list_begin(&s->calls);
     make(s, freed, &f);
     view_refresh(s);
-    s->view.thread.error_text = NULL; /* it may well complain */
+    s->view.thread.error_text = s->view.thread.error_token = NULL; /* it may well complain */
     s->view.wrong_free = &f;
     s->view.calls.misuses = s->calls.misuses;
     s->view.calls.misuse_count = s->calls.misuse_count;

@@ -10,33 +10,23 @@
 typedef struct gmd_subject {
     void *library;
     char path[4096];
-    /* The two that every allocator has. */
-    void *(*malloc)(size_t size, int device, cudaStream_t stream);
-    void (*free)(void *ptr, size_t size, int device, cudaStream_t stream);
-    /* NULL where the library does not have them. */
-    void (*init)(int device_count);
-    void (*empty_cache)(void);
-    void (*record_stream)(void *ptr, cudaStream_t stream);
-    void (*forget_stream)(int device, cudaStream_t stream);
-    void (*set_memory_fraction)(double fraction, int device);
-    int (*get_stats)(int device, gmd_stats *out);
-    int (*memory_stats)(int device, gmd_stat_fn *emit, void *context);
-    int (*walk)(int device, gmd_walk_fn *visit, void *context);
-    int (*configure)(const char *conf, char *message, size_t message_size);
-    int (*restart)(const char *conf, char *message, size_t message_size);
-    void (*reset_peak_stats)(int device);
-    int (*order_segments)(int device, const uint64_t *given, size_t count);
-    uint64_t (*place_of)(int device, uint64_t address);
-    uint64_t (*device_request)(size_t size);
-    int (*set_quirk)(const char *name, int is_on);
-    int64_t (*quirk_count)(const char *name);
-    int (*begin_pool)(int device, const uint64_t id[2], gmd_stream_filter *accepts, void *context);
-    int (*end_pool)(int device, const uint64_t id[2], void **context);
-    int (*release_pool)(int device, const uint64_t id[2]);
-    unsigned (*promises)(void);
-    const char *(*last_error)(void);
+    /* A pointer for each function of the ABI, without gmd_: get_stats and so on. The two that
+     * every allocator has are never NULL, the others where the library does not have them;
+     * begin_pool, end_pool and release_pool are all there or none. */
+#define GMD_SUBJECT_POINTER(returns, name, parameters, unlocks, meaning) returns(*name) parameters;
+    GMD_ABI_FUNCTIONS(GMD_SUBJECT_POINTER)
+#undef GMD_SUBJECT_POINTER
     uint64_t promised_alignment; /* bytes */
 } gmd_subject;
+
+/* Which of the optional functions an allocator under test has, by their names without gmd_. */
+typedef struct gmd_abilities {
+#define GMD_ABILITY(returns, name, parameters, unlocks, meaning) bool name;
+    GMD_ABI_OPTIONAL(GMD_ABILITY)
+#undef GMD_ABILITY
+} gmd_abilities;
+
+gmd_abilities gmd_subject_abilities(const gmd_subject *subject);
 
 /* Which allocator, and where it comes from. */
 typedef struct gmd_subject_source {

@@ -192,38 +192,24 @@ static bool bind_usual_pair(gmd_subject *s)
     return false;
 }
 
-/* All three or none. */
-static void bind_pools(gmd_subject *s)
+static void bind_optional(gmd_subject *s)
 {
-    bind(s->library, "gmd_begin_pool", &s->begin_pool);
-    bind(s->library, "gmd_end_pool", &s->end_pool);
-    bind(s->library, "gmd_release_pool", &s->release_pool);
-    if (!s->end_pool || !s->release_pool) {
+#define BIND(returns, name, parameters, unlocks, meaning) bind(s->library, "gmd_" #name, &s->name);
+    GMD_ABI_OPTIONAL(BIND)
+    GMD_ABI_HOSTED(BIND)
+#undef BIND
+    if (!s->begin_pool || !s->end_pool || !s->release_pool) {
         s->begin_pool = NULL;
+        s->end_pool = NULL;
+        s->release_pool = NULL;
     }
 }
 
-static void bind_optional(gmd_subject *s)
+gmd_abilities gmd_subject_abilities(const gmd_subject *subject)
 {
-    bind(s->library, "gmd_init", &s->init);
-    bind(s->library, "gmd_empty_cache", &s->empty_cache);
-    bind(s->library, "gmd_record_stream", &s->record_stream);
-    bind(s->library, "gmd_forget_stream", &s->forget_stream);
-    bind(s->library, "gmd_set_memory_fraction", &s->set_memory_fraction);
-    bind(s->library, "gmd_get_stats", &s->get_stats);
-    bind(s->library, "gmd_memory_stats", &s->memory_stats);
-    bind(s->library, "gmd_walk", &s->walk);
-    bind(s->library, "gmd_configure", &s->configure);
-    bind(s->library, "gmd_restart", &s->restart);
-    bind(s->library, "gmd_reset_peak_stats", &s->reset_peak_stats);
-    bind(s->library, "gmd_order_segments", &s->order_segments);
-    bind(s->library, "gmd_place_of", &s->place_of);
-    bind(s->library, "gmd_device_request", &s->device_request);
-    bind(s->library, "gmd_set_quirk", &s->set_quirk);
-    bind(s->library, "gmd_quirk_count", &s->quirk_count);
-    bind_pools(s);
-    bind(s->library, "gmd_promises", &s->promises);
-    bind(s->library, "gmd_last_error", &s->last_error);
+#define HAS(returns, name, parameters, unlocks, meaning) .name = subject->name != NULL,
+    return (gmd_abilities){GMD_ABI_OPTIONAL(HAS)};
+#undef HAS
 }
 
 static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,

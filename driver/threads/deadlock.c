@@ -37,6 +37,62 @@ static void name_lock(const void *object, const void **numbered, size_t *count, 
     snprintf(text, size, "lock %zu", i + 1);
 }
 
+/* Kept in the order of their names, each once. */
+static void note_lock(gmd_deadlock *d, const char *lock)
+{
+    unsigned i = 0;
+    while (i < d->lock_count && strcmp(d->locks[i], lock) < 0) {
+        i++;
+    }
+    bool is_there = i < d->lock_count && strcmp(d->locks[i], lock) == 0;
+    if (!is_there && d->lock_count < GMD_DEADLOCK_LOCKS) {
+        memmove(d->locks + i + 1, d->locks + i, (d->lock_count - i) * sizeof d->locks[0]);
+        snprintf(d->locks[i], sizeof d->locks[i], "%s", lock);
+        d->lock_count++;
+    }
+}
+
+typedef enum wait_kind {
+    WAIT_HELD,
+    WAIT_LEFT,
+    WAIT_OWN,
+    WAIT_SIGNAL,
+    WAIT_UNHELD,
+    WAITS
+} wait_kind;
+
+static wait_kind wait_kind_of(const scheduled_thread *t)
+{
+    const scheduled_thread *holder = t->reason == GMD_FOR_SIGNAL ? NULL : turns_holder(t->object);
+    return t->reason == GMD_FOR_SIGNAL        ? WAIT_SIGNAL
+           : !holder                          ? WAIT_UNHELD
+           : holder == t                      ? WAIT_OWN
+           : holder->state == GMD_THREAD_DONE ? WAIT_LEFT
+                                              : WAIT_HELD;
+}
+
+static void note_wait(gmd_deadlock *d, const scheduled_thread *t, bool seen[WAITS])
+{
+    char name[GMD_DEADLOCK_LOCK];
+    gmd_object_name(t->object, name, sizeof name);
+    seen[wait_kind_of(t)] = true;
+    if (*name) {
+        note_lock(d, name);
+    }
+}
+
+static void name_waits(gmd_deadlock *d, const bool seen[WAITS])
+{
+    static const char *const names[WAITS] = {"held", "left", "own", "signal", "unheld"};
+    size_t used = 0;
+    for (int i = 0; i < WAITS && !d->lock_count; i++) {
+        if (seen[i]) {
+            used += (size_t)snprintf(d->waits + used, sizeof d->waits - used, "%s%s",
+                                     used ? "," : "", names[i]);
+        }
+    }
+}
+
 static void describe_wait(const scheduled_thread *t, const void **numbered, size_t *count,
                           char *text, size_t size)
 {
@@ -71,18 +127,22 @@ void turns_report_deadlock(void)
     const void *numbered[GMD_MAX_THREADS];
     size_t count = 0, at = strlen(sentence);
     unsigned first = GMD_NOBODY;
+    gmd_deadlock deadlock = {.sentence = sentence};
+    bool seen[WAITS] = {false};
     for (unsigned i = 0; i < turn_state.config.thread_count && at < sizeof sentence; i++) {
         const scheduled_thread *t = &turn_state.threads[i];
         if (t->state == GMD_THREAD_BLOCKED && (t->reason != GMD_FOR_REQUEST)) {
             char who[120], what[280];
             turn_state.config.describe(turn_state.config.context, i, who, sizeof who);
             describe_wait(t, numbered, &count, what, sizeof what);
+            note_wait(&deadlock, t, seen);
             int length = snprintf(sentence + at, sizeof sentence - at, "%s%s waits %s",
                                   first == GMD_NOBODY ? "" : "; ", who, what);
             at += length > 0 ? (size_t)length : 0;
             first = first == GMD_NOBODY ? i : first;
         }
     }
+    name_waits(&deadlock, seen);
     turn_state.config.deadlocked(turn_state.config.context, first == GMD_NOBODY ? 0 : first,
-                                 sentence);
+                                 &deadlock);
 }

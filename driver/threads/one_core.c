@@ -7,7 +7,7 @@ void one_core_begin(one_core_state *core)
     int index = sched_getcpu();
     CPU_ZERO(&this_core);
     if (index >= 0 && index < CPU_SETSIZE) {
-        CPU_SET(index, &this_core);
+        CPU_SET((size_t)index, &this_core);
     }
     core->is_on = sched_getaffinity(0, sizeof core->before, &core->before) == 0 &&
                   sched_setaffinity(0, sizeof this_core, &this_core) == 0;

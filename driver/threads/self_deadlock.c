@@ -54,26 +54,33 @@ static unsigned count_threads(void)
 }
 
 /* A place in a library's data is the same in every run, an address is not. */
-void name_object(const char *what, const void *object, char *text, size_t size)
+void gmd_object_name(const void *object, char *text, size_t size)
 {
     Dl_info info;
+    text[0] = '\0';
     if (dladdr(object, &info) && info.dli_fname) {
         const char *slash = strrchr(info.dli_fname, '/');
-        snprintf(text, size, "%s at %s+0x%zx", what, slash ? slash + 1 : info.dli_fname,
+        snprintf(text, size, "%s+0x%zx", slash ? slash + 1 : info.dli_fname,
                  (size_t)((const char *)object - (const char *)info.dli_fbase));
-    } else {
-        snprintf(text, size, "%s", what);
     }
+}
+
+void name_object(const char *what, const void *object, char *text, size_t size)
+{
+    char name[128];
+    gmd_object_name(object, name, sizeof name);
+    snprintf(text, size, "%s%s%s", what, *name ? " at " : "", name);
 }
 
 void self_deadlock_waits(const char *what, const char *why, const void *object)
 {
     const self_deadlock_watch *watch = inside;
-    char name[160], text[240];
+    char name[128], place[160], text[240];
     if (watch && count_threads() <= watch->own_threads(watch->context)) {
         inside = NULL;
-        name_object(what, object, name, sizeof name);
-        snprintf(text, sizeof text, "%s%s", name, why);
-        watch->stuck(watch->context, text);
+        gmd_object_name(object, name, sizeof name);
+        name_object(what, object, place, sizeof place);
+        snprintf(text, sizeof text, "%s%s", place, why);
+        watch->stuck(watch->context, text, name);
     }
 }

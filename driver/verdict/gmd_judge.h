@@ -54,10 +54,10 @@ void judge_close(gmd_judge *judge);
 
 void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view);
 
-/* A violation in the name of an oracle whose hook is not running (progress, an unmet expectation).
- */
-void outcome_violation(gmd_outcome *outcome, const gmd_known *known, const char *oracle,
-                       uint64_t request, const char *message);
+/* A violation in the name of an oracle whose hook is not running (progress, an unmet expectation);
+ * parties as of gmd_violation_add. */
+void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                       const gmd_given_party *parties, uint64_t request, const char *message);
 
 /* On standard error, for a process that ends with it. */
 void outcome_tell(const gmd_outcome *outcome);

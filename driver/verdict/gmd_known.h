@@ -1,8 +1,11 @@
 /* gmd_known.h - known defects (--known FILE): what is in the list is counted and noted, and neither
  * fails a run nor ends it.
  *
- * One entry a line, `#` starts a comment: the oracle's name, then optionally a colon and the cause,
- * a part of the message: "leak: 2 streams are left". Then, each behind a '|', what the run must
+ * One entry a line, `#` starts a comment: an oracle's name, or a kind's, and those of its parties
+ * that are to be these: "leak", "leak.streams", "progress.crash signal=SIGSEGV at=free",
+ * "progress.failed error=\"CUDA error: invalid resource handle\"". (Lists of an earlier gmd name a
+ * part of the message instead, behind a colon: "leak: 2 streams are left". They hold on, as long as
+ * the words do.) Then, each behind a '|', what the run must
  * have had before, in the words of a .gmd file, so that an entry hides no other defect with the
  * same message: "fault FUNCTION" (any of its calls), "conf TEXT" (a part of the settings),
  * "destroy", "device" (a request on, or for, another one than the first), "begin_pool" (or
@@ -20,9 +23,10 @@
 
 typedef struct known_entry {
     char *oracle;
-    char *cause;       /* empty: every violation of the oracle */
-    char *conditions;  /* "fault cudaMalloc | destroy"; empty: none */
-    bool spoils;       /* the rest of the run is not judged */
+    gmd_identity wanted; /* the kind, empty: any of the oracle; and parties that must be these */
+    char *words;         /* a part of the message; empty: it goes by `wanted` alone */
+    char *conditions;    /* "fault cudaMalloc | destroy"; empty: none */
+    bool spoils;         /* the rest of the run is not judged */
     const char *quirk; /* known only once this deviation of the allocator mattered; NULL: always */
 } known_entry;
 
@@ -40,20 +44,21 @@ typedef struct gmd_known { /* zero-initialised: nothing is known */
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error);
 void gmd_known_free(gmd_known *known);
 
-/* Adds one entry; `cause` and `conditions` may be empty. */
-gmd_status known_add(gmd_known *known, const char *oracle, const char *cause,
-                     const char *conditions, gmd_error *error);
+/* Adds one line of a list; `name` is for messages. */
+gmd_status known_add(gmd_known *known, const char *line, const char *name, gmd_error *error);
 
 /* One that holds only once `quirk`, a string that stays, has mattered. */
-gmd_status known_add_quirk(gmd_known *known, const char *oracle, const char *cause,
-                           const char *quirk, gmd_error *error);
+gmd_status known_add_quirk(gmd_known *known, const char *line, const char *quirk, gmd_error *error);
+
+/* Entries that go by words of messages, which may change with any version of gmd. */
+size_t gmd_known_count_words(const gmd_known *known);
 
 /* The entry that a violation falls under; NULL: none. `known` may be NULL. `context`: what the run
  * has had; NULL: nothing. */
 const known_entry *known_find(const gmd_known *known, const known_context *context,
-                              const char *oracle, const char *message);
+                              const gmd_identity *identity, const char *message);
 
-/* Whether a verdict can be of that name; and all such names, separated by commas. */
+/* Whether a verdict can be of that oracle; and the names of all, separated by commas. */
 bool gmd_oracle_is_named(const char *name);
 void gmd_oracle_names(char *text, size_t size);
 

@@ -7,6 +7,8 @@
 #define GMD_OUTCOME_H
 
 #include "gmd_abi.h"
+#include "gmd_error.h"
+#include "gmd_kind.h"
 #include "gmd_stated_bound.h"
 
 #include <stdbool.h>
@@ -26,8 +28,9 @@ typedef enum gmd_verdict {
 
 typedef struct gmd_violation {
     char oracle[24];
+    gmd_identity identity; /* what makes it the same defect as another one */
     uint64_t request; /* index from 0 of the request after which it showed; the count: at the end */
-    char message[600];
+    char message[600];   /* for people */
     char case_path[256]; /* a .gmd file that replays it; empty when none was written */
 } gmd_violation;
 
@@ -39,7 +42,7 @@ typedef enum gmd_oracle_fate {
 
 typedef struct gmd_oracle_result {
     char name[24];
-    int fate;         /* gmd_oracle_fate */
+    gmd_oracle_fate fate;
     char reason[160]; /* SKIPPED: what it could not see */
 } gmd_oracle_result;
 
@@ -103,9 +106,9 @@ typedef struct gmd_outcome {
     char variant[128]; /* the parameters, "leak=true"; may be empty */
     uint64_t seed;
 
-    int verdict;      /* gmd_verdict; the first of the second part */
-    int error_status; /* gmd_status, GMD_ERROR only: whose fault it is */
-    char error[768];  /* GMD_ERROR only */
+    gmd_verdict verdict;     /* the first of the second part */
+    gmd_status error_status; /* GMD_ERROR only: whose fault it is */
+    char error[768];         /* GMD_ERROR only */
     uint64_t requests;
     uint64_t device_calls; /* cudaMalloc and cudaFree together; 0 where not seen */
     double seconds;        /* wall time of the requests, without start-up and reading the input */

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 typedef struct quirk_kind {
-    const char *name;           /* as the allocator knows it, too: gmd_set_quirk */
-    const char *oracle, *cause; /* the verdict on it, which is no news while it is on */
+    const char *name;  /* as the allocator knows it, too: gmd_set_quirk */
+    const char *known; /* the verdict on it, which is no news while it is on, as in gmd_known.h */
 } quirk_kind;
 
 enum { GMD_QUIRK_KINDS = 4 };

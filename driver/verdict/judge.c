@@ -22,10 +22,13 @@ static gmd_oracle_result *result_of(gmd_outcome *outcome, const char *oracle)
     return result;
 }
 
-void outcome_violation(gmd_outcome *outcome, const gmd_known *known, const char *oracle,
-                       uint64_t request, const char *message)
+void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                       const gmd_given_party *parties, uint64_t request, const char *message)
 {
-    const known_entry *entry = known_find(known, &outcome->known_context, oracle, message);
+    const char *oracle = gmd_kinds[kind].oracle;
+    gmd_identity identity;
+    gmd_identity_make(&identity, kind, parties);
+    const known_entry *entry = known_find(known, &outcome->known_context, &identity, message);
     if (entry || outcome->known_context.is_spoilt) {
         outcome->known_context.is_spoilt |= entry && entry->spoils;
         outcome->known_count++;
@@ -40,7 +43,7 @@ void outcome_violation(gmd_outcome *outcome, const gmd_known *known, const char 
         return;
     }
     gmd_violation *v = &outcome->violations[outcome->violation_count++];
-    *v = (gmd_violation){.request = request};
+    *v = (gmd_violation){.identity = identity, .request = request};
     snprintf(v->oracle, sizeof v->oracle, "%s", oracle);
     snprintf(v->message, sizeof v->message, "%s", message);
 }
@@ -63,21 +66,21 @@ void outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *err
     snprintf(outcome->error, sizeof outcome->error, "%s", error->text);
 }
 
-void gmd_violation_add(gmd_judge *judge, const char *format, ...)
+void gmd_violation_add(gmd_judge *judge, gmd_kind kind, const gmd_given_party *parties,
+                       const char *format, ...)
 {
     char message[sizeof((gmd_violation *)0)->message];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    outcome_violation(judge->outcome, judge->known, judge->speaking->name, judge->request_index,
-                      message);
+    outcome_violation(judge->outcome, judge->known, kind, parties, judge->request_index, message);
 }
 
 void gmd_precondition_met(gmd_judge *judge, unsigned which)
 {
     if (judge->features) {
-        const char *name = judge->speaking->name;
+        const char *name = judge->speaking->entry->name;
         uint32_t family = (uint32_t)(unsigned char)name[0] ^ (uint32_t)(unsigned char)name[1] << 3;
         features_add(judge->features, family & 0xff, which);
     }
@@ -116,9 +119,9 @@ gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *vi
         const gmd_oracle *oracle = gmd_oracles[i];
         const char *reason = oracle->blind_spot ? oracle->blind_spot(view) : NULL;
         bool is_off = options->oracles_off ||
-                      (options->left_out && strcmp(options->left_out, oracle->name) == 0);
+                      (options->left_out && strcmp(options->left_out, oracle->entry->name) == 0);
         reason = is_off ? "switched off" : reason;
-        gmd_oracle_result *result = result_of(outcome, oracle->name);
+        gmd_oracle_result *result = result_of(outcome, oracle->entry->name);
         result->fate = reason ? GMD_ORACLE_SKIPPED : GMD_ORACLE_PASSED;
         result->reason[0] = '\0';
         if (reason) {
@@ -128,7 +131,8 @@ gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *vi
                        !view->workload.has_pool_requests;
         bool is_asked = !reason && !is_idle;
         if (is_asked && oracle->create && !(judge->states[i] = oracle->create())) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s", oracle->name);
+            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s",
+                            oracle->entry->name);
         }
         if (is_asked) {
             listen(judge, oracle, judge->states[i]);

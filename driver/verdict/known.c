@@ -1,34 +1,25 @@
 #include "gmd_known.h"
 
 #include "gmd_file.h"
-#include "gmd_oracle.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char expectation[] = "expect"; /* not an oracle's, but judged like one */
-
 bool gmd_oracle_is_named(const char *name)
 {
-    for (size_t i = 0; gmd_oracles[i]; i++) {
-        if (strcmp(gmd_oracles[i]->name, name) == 0) {
-            return true;
-        }
-    }
-    return strcmp(name, expectation) == 0;
+    return gmd_severity(name) != INT_MAX;
 }
 
 void gmd_oracle_names(char *text, size_t size)
 {
     size_t length = 0;
     text[0] = '\0';
-    for (size_t i = 0; gmd_oracles[i] && length < size; i++) {
-        length += (size_t)snprintf(text + length, size - length, "%s, ", gmd_oracles[i]->name);
-    }
-    if (length < size) {
-        snprintf(text + length, size - length, "%s", expectation);
+    for (size_t i = 0; i < GMD_JUDGE_COUNT && length < size; i++) {
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "",
+                                   gmd_judges[i].name);
     }
 }
 
@@ -71,37 +62,6 @@ static bool has_condition(const char *conditions, const char *wanted)
         }
     }
     return false;
-}
-
-static gmd_status add(gmd_known *known, const char *oracle, const char *cause,
-                      const char *conditions, const char *quirk, gmd_error *error)
-{
-    known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
-    if (!entries) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
-    }
-    known->entries = entries;
-    known_entry *e = &entries[known->count++];
-    *e = (known_entry){.oracle = strdup(oracle),
-                       .cause = strdup(cause),
-                       .conditions = strdup(conditions),
-                       .spoils = has_condition(conditions, "end"),
-                       .quirk = quirk};
-    return e->oracle && e->cause && e->conditions
-               ? GMD_OK
-               : gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
-}
-
-gmd_status known_add(gmd_known *known, const char *oracle, const char *cause,
-                     const char *conditions, gmd_error *error)
-{
-    return add(known, oracle, cause, conditions, NULL, error);
-}
-
-gmd_status known_add_quirk(gmd_known *known, const char *oracle, const char *cause,
-                           const char *quirk, gmd_error *error)
-{
-    return add(known, oracle, cause, "", quirk, error);
 }
 
 /* --- conditions -------------------------------------------------------------------------- */
@@ -193,35 +153,157 @@ static gmd_status check_conditions(const char *conditions, const char *path, siz
     return GMD_OK;
 }
 
-static gmd_status read_line(gmd_known *known, char *line, const char *path, size_t number,
-                            gmd_error *error)
+/* The entry as it is read, in parts of the line. */
+typedef struct reading {
+    const char *path; /* and the number of the line, for messages */
+    size_t number;
+    known_entry entry;
+    gmd_error *error;
+} reading;
+
+static gmd_status take(gmd_known *known, const reading *r, const char *oracle, const char *words,
+                       const char *conditions)
 {
-    line[strcspn(line, "#")] = '\0';
-    char *oracle = trim(line);
-    if (!*oracle) {
-        return GMD_OK;
+    known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
+    if (!entries) {
+        return gmd_fail(r->error, GMD_NO_MEMORY, "no host memory for the known defects");
     }
-    char *bar = strchr(oracle, '|');
-    const char *conditions = bar ? bar + 1 : NULL;
+    known->entries = entries;
+    known_entry *e = &entries[known->count++];
+    *e = r->entry;
+    e->oracle = strdup(oracle);
+    e->words = strdup(words);
+    e->conditions = strdup(conditions);
+    e->spoils = has_condition(conditions, "end");
+    return e->oracle && e->words && e->conditions
+               ? GMD_OK
+               : gmd_fail(r->error, GMD_NO_MEMORY, "no host memory for the known defects");
+}
+
+/* Of the oracle that is named, with what stands behind its first bar; NULL: nothing does. */
+static gmd_status finish(gmd_known *known, const reading *r, const char *oracle, const char *words,
+                         const char *conditions)
+{
+    if (!gmd_oracle_is_named(oracle)) {
+        return gmd_fail(r->error, GMD_BAD_INPUT,
+                        "%s:%zu: expected 'ORACLE', 'ORACLE.KIND' or 'ORACLE: WORDS', found the "
+                        "unknown oracle '%.80s'",
+                        r->path, r->number, oracle);
+    }
+    gmd_status status = check_conditions(conditions, r->path, r->number, r->error);
+    return status == GMD_OK ? take(known, r, oracle, words, conditions ? conditions : "") : status;
+}
+
+/* "leak: 2 streams are left | end", as lists had it before there were kinds. */
+static gmd_status read_words(gmd_known *known, reading *r, char *oracle, char *colon)
+{
+    *colon = '\0';
+    char *words = colon + 1;
+    words[strcspn(words, "#")] = '\0';
+    char *bar = strchr(words, '|');
     if (bar) {
         *bar = '\0';
-        oracle = trim(oracle);
     }
-    char *colon = strchr(oracle, ':');
-    char *cause = colon ? trim(colon + 1) : "";
-    if (colon) {
-        *colon = '\0';
-        oracle = trim(oracle);
+    return finish(known, r, trim(oracle), trim(words), bar ? bar + 1 : NULL);
+}
+
+/* One of NAME=VALUE and NAME="VALUE"; where it ends, NULL: it is none. */
+static const char *read_party(const char *at, gmd_identity *into)
+{
+    char name[GMD_PARTY_NAME], value[GMD_PARTY_VALUE];
+    size_t length = strcspn(at, "= \t\r|#\"");
+    if (length == 0 || length >= sizeof name || at[length] != '=') {
+        return NULL;
     }
-    if (!gmd_oracle_is_named(oracle)) {
-        return gmd_fail(
-            error, GMD_BAD_INPUT,
-            "%s:%zu: expected 'ORACLE' or 'ORACLE: CAUSE', found the unknown oracle '%.80s'", path,
-            number, oracle);
+    snprintf(name, sizeof name, "%.*s", (int)length, at);
+    at += length + 1;
+    bool is_quoted = *at == '"';
+    at += is_quoted;
+    length = strcspn(at, is_quoted ? "\"" : " \t\r|#");
+    if (length == 0 || length >= sizeof value || (is_quoted && at[length] != '"')) {
+        return NULL;
     }
-    gmd_status status = check_conditions(conditions, path, number, error);
-    return status == GMD_OK ? known_add(known, oracle, cause, conditions ? conditions : "", error)
-                            : status;
+    snprintf(value, sizeof value, "%.*s", (int)length, at);
+    return gmd_identity_add(into, name, value) ? at + length + is_quoted : NULL;
+}
+
+/* "progress.crash signal=SIGSEGV at=free | end" */
+static gmd_status read_kind(gmd_known *known, reading *r, char *line)
+{
+    char name[GMD_KIND_NAME], oracle[24];
+    size_t length = strcspn(line, " \t\r|#");
+    snprintf(name, sizeof name, "%.*s", (int)length, line);
+    const gmd_kind_entry *kind = gmd_kind_find(name);
+    if (strchr(name, '.') && !kind) {
+        return gmd_fail(r->error, GMD_BAD_INPUT,
+                        "%s:%zu: expected a kind that 'gmd run --list-oracles' lists, found '%s'",
+                        r->path, r->number, name);
+    }
+    snprintf(oracle, sizeof oracle, "%s", kind ? kind->oracle : name);
+    snprintf(r->entry.wanted.kind, sizeof r->entry.wanted.kind, "%s", kind ? kind->name : "");
+    const char *at = line + length + strspn(line + length, " \t\r");
+    while (*at && *at != '|' && *at != '#') {
+        const char *end = read_party(at, &r->entry.wanted);
+        if (!end) {
+            return gmd_fail(r->error, GMD_BAD_INPUT,
+                            "%s:%zu: expected '|' or up to %d of NAME=VALUE and NAME=\"VALUE\", "
+                            "found '%.80s'",
+                            r->path, r->number, GMD_PARTY_MAX, at);
+        }
+        at = end + strspn(end, " \t\r");
+    }
+    line[(size_t)(at - line) + strcspn(at, "#")] = '\0';
+    return finish(known, r, oracle, "", *at ? at + 1 : NULL);
+}
+
+static gmd_status read_line(gmd_known *known, char *line, const char *quirk, const char *path,
+                            size_t number, gmd_error *error)
+{
+    reading r = {.path = path, .number = number, .entry = {.quirk = quirk}, .error = error};
+    char *name = line + strspn(line, " \t\r");
+    char *behind = name + strcspn(name, " \t\r:|#");
+    char *next = behind + strspn(behind, " \t\r");
+    if (*name == '\0' || *name == '#') {
+        return GMD_OK;
+    }
+    return *next == ':' ? read_words(known, &r, name, next) : read_kind(known, &r, name);
+}
+
+static gmd_status add(gmd_known *known, const char *line, const char *quirk, const char *name,
+                      gmd_error *error)
+{
+    char *copy = strdup(line);
+    gmd_status status = copy ? read_line(known, copy, quirk, name, 1, error)
+                             : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a known defect");
+    free(copy);
+    return status;
+}
+
+gmd_status known_add(gmd_known *known, const char *line, const char *name, gmd_error *error)
+{
+    return add(known, line, NULL, name, error);
+}
+
+gmd_status known_add_quirk(gmd_known *known, const char *line, const char *quirk, gmd_error *error)
+{
+    return add(known, line, quirk, quirk, error);
+}
+
+/* All or none: on failure what was added is freed. */
+static gmd_status move_entries(gmd_known *to, gmd_known *from, gmd_error *error)
+{
+    if (!from->count) {
+        return GMD_OK;
+    }
+    known_entry *all = realloc(to->entries, (to->count + from->count) * sizeof *all);
+    if (!all) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
+    }
+    memcpy(all + to->count, from->entries, from->count * sizeof *all);
+    to->entries = all;
+    to->count += from->count;
+    from->count = 0;
+    return GMD_OK;
 }
 
 gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
@@ -243,12 +325,9 @@ gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error)
         if (rest) {
             *rest++ = '\0';
         }
-        status = read_line(&added, line, path, number, error);
+        status = read_line(&added, line, NULL, path, number, error);
     }
-    for (size_t i = 0; status == GMD_OK && i < added.count; i++) {
-        const known_entry *e = &added.entries[i];
-        status = known_add(known, e->oracle, e->cause, e->conditions, error);
-    }
+    status = status == GMD_OK ? move_entries(known, &added, error) : status;
     gmd_known_free(&added);
     free(text);
     return status;
@@ -258,7 +337,7 @@ void gmd_known_free(gmd_known *known)
 {
     for (size_t i = 0; i < known->count; i++) {
         free(known->entries[i].oracle);
-        free(known->entries[i].cause);
+        free(known->entries[i].words);
         free(known->entries[i].conditions);
     }
     free(known->entries);
@@ -271,13 +350,38 @@ static bool holds(const gmd_known *known, const known_entry *e)
     return !e->quirk || (count && count(e->quirk) > 0);
 }
 
+size_t gmd_known_count_words(const gmd_known *known)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < known->count; i++) {
+        count += known->entries[i].words[0] != '\0';
+    }
+    return count;
+}
+
+static bool is_of_oracle(const gmd_identity *identity, const char *oracle)
+{
+    size_t length = strlen(oracle);
+    return strncmp(identity->kind, oracle, length) == 0 && identity->kind[length] == '.';
+}
+
+static bool is_wanted(const known_entry *e, const gmd_identity *identity, const char *message)
+{
+    bool is = is_of_oracle(identity, e->oracle) && strstr(message, e->words) &&
+              (!e->wanted.kind[0] || strcmp(e->wanted.kind, identity->kind) == 0);
+    for (uint32_t i = 0; is && i < e->wanted.party_count; i++) {
+        const char *value = gmd_identity_party(identity, e->wanted.parties[i].name);
+        is = value && strcmp(value, e->wanted.parties[i].value) == 0;
+    }
+    return is;
+}
+
 const known_entry *known_find(const gmd_known *known, const known_context *context,
-                              const char *oracle, const char *message)
+                              const gmd_identity *identity, const char *message)
 {
     for (size_t i = 0; known && i < known->count; i++) {
         const known_entry *e = &known->entries[i];
-        if (strcmp(e->oracle, oracle) == 0 && strstr(message, e->cause) && holds(known, e) &&
-            are_met(context, e->conditions)) {
+        if (is_wanted(e, identity, message) && holds(known, e) && are_met(context, e->conditions)) {
             return e;
         }
     }

@@ -4,10 +4,10 @@
 #include <string.h>
 
 const quirk_kind quirk_kinds[GMD_QUIRK_KINDS] = {
-    {"spurious_oom", "oom_retry", ""},
-    {"expandable_limit", "peak_bound", "above the memory limit"},
-    {"reservation_left", "leak", "address reservations are left"},
-    {"oversize_expandable", "oom_retry", ""},
+    {"spurious_oom", "oom_retry"},
+    {"expandable_limit", "peak_bound bound=limit"},
+    {"reservation_left", "leak.reservations"},
+    {"oversize_expandable", "oom_retry"},
 };
 
 static bool is_name(const char *text, size_t length, const char *name)
@@ -46,7 +46,7 @@ gmd_status gmd_quirks_mask(gmd_known *known, uint32_t set, gmd_error *error)
     for (size_t i = 0; i < GMD_QUIRK_KINDS && status == GMD_OK; i++) {
         if (set & 1u << i) {
             const quirk_kind *kind = &quirk_kinds[i];
-            status = known_add_quirk(known, kind->oracle, kind->cause, kind->name, error);
+            status = known_add_quirk(known, kind->known, kind->name, error);
         }
     }
     return status;

@@ -277,7 +277,8 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
 static uint32_t weight_of(const gmd_generator *g, int op)
 {
     const gmd_profile_space *space = g->space;
-    uint32_t needs = gmd_request_rows[op].needs & ~(GMD_NEEDS_STREAMS | GMD_NEEDS_DEVICES);
+    const uint32_t of_the_program = GMD_NEEDS_STREAMS | GMD_NEEDS_DEVICES;
+    uint32_t needs = gmd_request_rows[op].needs & ~of_the_program;
     bool is_possible =
         !(needs & ~gmd_profile_needs_met(g->profile, space)) &&
         (!gmd_op_has((uint8_t)op, GMD_FIELD_OWN_STREAM) || g->profile->stream_count > 1);

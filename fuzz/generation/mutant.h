@@ -21,21 +21,25 @@ static inline uint8_t *record_at(const mutant *m, size_t i)
 static inline uint8_t record_kind(const mutant *m, size_t i)
 {
     const uint8_t *record = record_at(m, i);
-    uint8_t kind = record[0] & 15, further = gmd_input_further_op(record);
-    if (kind == GMD_RECORD_HEADER && further < GMD_OP_COUNT) {
-        return further;
+    uint8_t kind = record[0] & 15;
+    if (kind == GMD_RECORD_HEADER && gmd_input_further_op(record) < GMD_OP_COUNT) {
+        return gmd_input_further_op(record);
     }
     return kind == GMD_RECORD_POOL && !m->data[GMD_INPUT_AT_POOLS] ? GMD_OP_ALLOC : kind;
 }
 
-/* Whether the record is a request that has one of the fields, as bits (gmd_request_table.h). */
+/* The fields of a request of this kind, as bits (gmd_request_table.h); 0: it is none. */
+static inline uint32_t kind_fields(uint8_t kind)
+{
+    if (kind < GMD_INPUT_OPS || (kind >= GMD_INPUT_OPS_FURTHER && kind < GMD_OP_COUNT)) {
+        return gmd_request_rows[kind].field_set;
+    }
+    return kind == GMD_RECORD_POOL ? GMD_FIELD_BIT(GMD_FIELD_POOL) : 0;
+}
+
 static inline bool kind_has_any(uint8_t kind, uint32_t field_set)
 {
-    if (kind == GMD_RECORD_POOL) {
-        return field_set & GMD_FIELD_BIT(GMD_FIELD_POOL);
-    }
-    return (kind < GMD_INPUT_OPS || kind >= GMD_INPUT_OPS_FURTHER) &&
-           gmd_op_has_any(kind, field_set);
+    return kind_fields(kind) & field_set;
 }
 
 /* --- mutate.c ---------------------------------------------------------------------------- */

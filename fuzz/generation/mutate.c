@@ -61,13 +61,14 @@ static void follow_new_block(mutant *m, size_t from, uint32_t age)
 {
     for (size_t i = from; i < m->count; i++) {
         uint8_t kind = record_kind(m, i);
-        if (is_alloc(kind)) {
+        uint32_t fields = kind_fields(kind);
+        if (fields & GMD_FIELD_BIT(GMD_FIELD_NEW_BLOCK)) {
             age++;
-        } else if (names_block(kind)) {
+        } else if (fields & GMD_FIELD_BIT(GMD_FIELD_BLOCK)) {
             uint32_t target = target_at(m, i);
             if (target >= age) {
                 set_target(m, i, target + 1);
-            } else if (is_free(kind)) {
+            } else if (gmd_op_is(kind, GMD_IS_FREE)) {
                 age--;
             }
         }
@@ -79,13 +80,14 @@ static void follow_lost_block(mutant *m, size_t from, uint32_t age)
 {
     for (size_t i = from; i < m->count; i++) {
         uint8_t kind = record_kind(m, i);
-        if (is_alloc(kind)) {
+        uint32_t fields = kind_fields(kind);
+        if (fields & GMD_FIELD_BIT(GMD_FIELD_NEW_BLOCK)) {
             age++;
-        } else if (names_block(kind)) {
+        } else if (fields & GMD_FIELD_BIT(GMD_FIELD_BLOCK)) {
             uint32_t target = target_at(m, i);
             if (target > age) {
                 set_target(m, i, target - 1);
-            } else if (is_free(kind)) {
+            } else if (gmd_op_is(kind, GMD_IS_FREE)) {
                 if (target == age) {
                     return; /* it would have gone here */
                 }

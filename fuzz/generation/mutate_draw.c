@@ -141,13 +141,13 @@ static bool has_pools(const mutant *m)
     return m->data[GMD_INPUT_AT_POOLS] != 0;
 }
 
+#define RECORD_WEIGHT(in_sequences, left_out, inserted)            (inserted)
+#define ADD_WEIGHT(op, word, fields, needs, traits, step, weights) +RECORD_WEIGHT weights
+enum { RECORD_WEIGHTS = GMD_REQUEST_TABLE(ADD_WEIGHT) };
+
 static uint8_t draw_op(mutant *m)
 {
-    uint32_t sum = 0;
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
-        sum += gmd_request_rows[op].record_weight;
-    }
-    uint32_t at = below(m, sum);
+    uint32_t at = below(m, RECORD_WEIGHTS);
     uint8_t op = 0;
     while (at >= gmd_request_rows[op].record_weight) {
         at -= gmd_request_rows[op++].record_weight;

@@ -88,7 +88,7 @@ uint32_t gmd_profile_needs_met(const gmd_profile *p, const gmd_profile_space *sp
 static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_random *r)
 {
     uint32_t missing = ~gmd_profile_needs_met(p, space);
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         const gmd_request_row *row = &gmd_request_rows[op];
         bool is_basic = gmd_op_has(op, GMD_FIELD_NEW_BLOCK) || gmd_op_is(op, GMD_IS_FREE);
         if (!gmd_op_is_on_pool(op)) {
@@ -98,9 +98,9 @@ static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_ran
     /* First what the allocator or the device may not have, for which nothing is then drawn. */
     const uint32_t abilities = GMD_NEEDS_FRACTION | GMD_NEEDS_FAULTS | GMD_NEEDS_BUDGETS;
     for (int is_of_program = 0; is_of_program < 2; is_of_program++) {
-        for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+        for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
             const gmd_request_row *row = &gmd_request_rows[op];
-            bool is_next = !(row->needs & abilities) == is_of_program && !gmd_op_is_on_pool(op);
+            bool is_next = is_of_program == !(row->needs & abilities) && !gmd_op_is_on_pool(op);
             bool cannot_be = row->needs & missing;
             bool is_drawn = row->rarity && (is_of_program || !cannot_be);
             if (is_next && ((is_drawn && gmd_random_chance(r, row->rarity)) || cannot_be)) {
@@ -113,7 +113,7 @@ static void draw_weights(gmd_profile *p, const gmd_profile_space *space, gmd_ran
 /* The kinds that name a pool, those of captures or the others. Who captures releases pools, too. */
 static void take_weights(gmd_profile *p, bool of_captures)
 {
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         const gmd_request_row *row = &gmd_request_rows[op];
         bool is_release = row->pool_step == GMD_POOL_STEP_RELEASE;
         if (gmd_op_is_on_pool(op) && (gmd_op_is_of_capture(op) == of_captures || is_release)) {
@@ -187,7 +187,7 @@ const char gmd_profile_left_out_names[] = "fault, budget, fraction, record, wait
 /* False: it is no kind of request that can be left out. */
 static bool leave_out_op(gmd_profile_space *space, const char *word)
 {
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         if (gmd_op_is(op, GMD_IS_OPTIONAL) && strcmp(word, gmd_request_rows[op].word) == 0) {
             space->without_ops |= 1u << op;
             space->has_fraction = space->has_fraction && !gmd_op_needs(op, GMD_NEEDS_FRACTION);

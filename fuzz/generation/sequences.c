@@ -427,7 +427,7 @@ static bool can_be(const walk *w, const situation *s, gmd_field field, uint32_t 
     }
 }
 
-static bool can_be_next(const walk *w, const situation *s, uint8_t op, uint32_t number)
+static bool can_be_next(const walk *w, const situation *s, uint32_t op, uint32_t number)
 {
     bool can = true;
     for (size_t i = GMD_REQUEST_FIELDS; i-- > 0 && can;) {
@@ -442,7 +442,7 @@ static bool can_be_next(const walk *w, const situation *s, uint8_t op, uint32_t 
 static bool append_plain(walk *w, const situation *s)
 {
     bool goes_on = true;
-    for (uint8_t op = 0; op < GMD_OP_COUNT && !s->captured; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT && !s->captured; op++) {
         uint32_t codes = gmd_op_is(op, GMD_IS_PLAIN) ? first_code[op + 1] - first_code[op] : 0;
         for (uint32_t number = 0; number < codes && goes_on; number++) {
             if (can_be_next(w, s, op, number)) {
@@ -542,7 +542,7 @@ static uint64_t choices_of(const gmd_alphabet *a, const situation *s, gmd_field 
 static uint64_t plain_requests(const gmd_alphabet *a, const situation *s)
 {
     uint64_t sum = 0;
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         uint64_t choices = gmd_op_is(op, GMD_IS_PLAIN) && gmd_op_is(op, GMD_IS_IN_ALPHABET);
         for (size_t i = 0; i < GMD_REQUEST_FIELDS; i++) {
             choices *= choices_of(a, s, (gmd_field)gmd_request_rows[op].fields[i]);

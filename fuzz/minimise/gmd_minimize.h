@@ -3,7 +3,7 @@
  * Delta debugging: blocks are dropped with all their requests, then chunks of requests, then single
  * ones; then what is left is made simple: settings, schedule, devices, threads, streams, sizes,
  * durations, faults. Each step is kept only where a run in a process of its own still ends with the
- * same cause (oracle and message without its numbers). The same input gives the same result. */
+ * same cause (kind and parties). The same input gives the same result. */
 #ifndef GMD_MINIMIZE_H
 #define GMD_MINIMIZE_H
 
@@ -26,7 +26,7 @@ typedef struct gmd_minimized {
 
 /* Makes `trace`, which must show `cause` when `runner` runs it, smaller in place. GMD_BAD_INPUT: it
  * does not show the cause; then nothing is changed. */
-gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *cause,
+gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity *cause,
                         const gmd_minimize_limits *limits, gmd_minimized *result, gmd_error *error);
 
 #endif

@@ -139,7 +139,7 @@ static void reduce(minimizer *m)
     }
 }
 
-gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *cause,
+gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_identity *cause,
                         const gmd_minimize_limits *limits, gmd_minimized *result, gmd_error *error)
 {
     *result = (gmd_minimized){0};
@@ -158,11 +158,12 @@ gmd_status gmd_minimize(gmd_trace *trace, gmd_runner *runner, const gmd_cause *c
     }
     minimizer_begin(&m);
     if (!minimizer_try(&m, trace->count, NULL)) {
+        char text[GMD_IDENTITY_TEXT];
+        gmd_identity_print(cause, text);
         free(m.spare);
         return m.status != GMD_OK ? m.status
                                   : gmd_fail(error, GMD_BAD_INPUT,
-                                             "the requests do not end with this verdict: %s: %s",
-                                             cause->oracle, cause->text);
+                                             "the requests do not end with this verdict: %s", text);
     }
     reduce(&m);
     result->is_complete = !m.is_over;

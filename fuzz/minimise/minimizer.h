@@ -7,7 +7,7 @@
 typedef struct minimizer {
     gmd_trace *best; /* the smallest that shows the cause */
     gmd_runner *runner;
-    const gmd_cause *cause;
+    const gmd_identity *cause;
     const gmd_minimize_limits *limits;
     gmd_minimized *result;
     double start;

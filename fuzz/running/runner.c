@@ -187,7 +187,7 @@ gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error 
     gmd_trace_init(&trace);
     gmd_status status = gmd_runner_run(runner, &trace, &outcome, error);
     if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
-        status = gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+        status = gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
     *has_pools = status == GMD_OK && outcome->has_pools;
     gmd_trace_free(&trace);

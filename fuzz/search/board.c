@@ -36,17 +36,17 @@ static void lock(gmd_board *b)
     }
 }
 
-static gmd_finding *find(gmd_board *b, const gmd_cause *cause)
+static gmd_finding *find(gmd_board *b, const gmd_identity *cause)
 {
     for (size_t i = 0; i < b->count; i++) {
-        if (gmd_cause_equal(&b->items[i].cause, cause)) {
+        if (gmd_identity_equal(&b->items[i].cause, cause)) {
             return &b->items[i];
         }
     }
     return NULL;
 }
 
-bool gmd_board_hit(gmd_board *b, const gmd_cause *cause)
+bool gmd_board_hit(gmd_board *b, const gmd_identity *cause)
 {
     lock(b);
     gmd_finding *f = find(b, cause);
@@ -57,7 +57,7 @@ bool gmd_board_hit(gmd_board *b, const gmd_cause *cause)
     return f != NULL;
 }
 
-bool gmd_board_claim(gmd_board *b, const gmd_cause *cause)
+bool gmd_board_claim(gmd_board *b, const gmd_identity *cause)
 {
     lock(b);
     bool is_free = !find(b, cause) && b->count < GMD_BOARD_MAX;

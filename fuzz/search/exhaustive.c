@@ -121,7 +121,7 @@ static void confirm(search *s, size_t at)
                                      s->error);
         cut(s, at);
     } else if (s->status == GMD_OK && outcome->verdict == GMD_ERROR) {
-        s->status = gmd_fail(s->error, (gmd_status)outcome->error_status, "%s", outcome->error);
+        s->status = gmd_fail(s->error, outcome->error_status, "%s", outcome->error);
     } else if (s->status == GMD_OK) {
         s->result->unconfirmed++;
     }

@@ -194,7 +194,7 @@ gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep
         return status;
     }
     if (outcome->verdict == GMD_ERROR) {
-        return gmd_fail(error, (gmd_status)outcome->error_status, "%s", outcome->error);
+        return gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
     if (outcome->violation_count) {
         result->case_fails = true;

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
+static gmd_finding *find(const gmd_findings *findings, const gmd_identity *cause)
 {
     for (size_t i = 0; i < findings->count; i++) {
-        if (gmd_cause_equal(&findings->items[i].cause, cause)) {
+        if (gmd_identity_equal(&findings->items[i].cause, cause)) {
             return &findings->items[i];
         }
     }
@@ -22,13 +22,11 @@ static gmd_finding *find(const gmd_findings *findings, const gmd_cause *cause)
 
 bool gmd_findings_hit(gmd_findings *findings, const gmd_violation *violation)
 {
-    gmd_cause cause;
-    gmd_cause_of(violation, &cause);
-    gmd_finding *finding = find(findings, &cause);
+    gmd_finding *finding = find(findings, &violation->identity);
     if (finding) {
         finding->hits++;
     }
-    bool is_shared = findings->board && gmd_board_hit(findings->board, &cause);
+    bool is_shared = findings->board && gmd_board_hit(findings->board, &violation->identity);
     return finding != NULL || is_shared;
 }
 
@@ -52,13 +50,16 @@ void gmd_findings_free(gmd_findings *findings)
 }
 
 /* The same defect has the same file in every campaign. */
-static void name_case(const gmd_findings *findings, const gmd_cause *cause, char *path, size_t size)
+static void name_case(const gmd_findings *findings, const gmd_identity *cause, char *path,
+                      size_t size)
 {
+    char text[GMD_IDENTITY_TEXT];
     uint32_t hash = 2166136261u; /* FNV-1a */
-    for (const char *c = cause->text; *c; c++) {
+    gmd_identity_print(cause, text);
+    for (const char *c = text; *c; c++) {
         hash = (hash ^ (unsigned char)*c) * 16777619u;
     }
-    snprintf(path, size, "%s/%s-%08" PRIx32 ".gmd", findings->out_directory, cause->oracle, hash);
+    snprintf(path, size, "%s/%s-%08" PRIx32 ".gmd", findings->out_directory, cause->kind, hash);
 }
 
 /* In one line: an allocator's own words may have several. */
@@ -119,20 +120,15 @@ gmd_status gmd_case_file_write_all(const gmd_trace *trace, const gmd_violation *
     return status == GMD_OK ? gmd_reproducer_write_beside(&reproducer, path, error) : status;
 }
 
-static bool is_progress(const gmd_violation *violation, const char *beginning)
-{
-    return strcmp(violation->oracle, "progress") == 0 &&
-           strncmp(violation->message, beginning, strlen(beginning)) == 0;
-}
-
 bool gmd_is_hang(const gmd_violation *violation)
 {
-    return is_progress(violation, "no answer within");
+    return gmd_identity_is(&violation->identity, GMD_KIND(progress, hang));
 }
 
 bool gmd_is_without_end(const gmd_violation *violation)
 {
-    return gmd_is_hang(violation) || is_progress(violation, "deadlock: ");
+    return gmd_is_hang(violation) ||
+           gmd_identity_is(&violation->identity, GMD_KIND(progress, deadlock));
 }
 
 /* Of a hang each try takes as long as the request's budget: it gets a smaller one. Interleaved
@@ -197,17 +193,15 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
                             const gmd_violation *violation, uint64_t run, double seconds,
                             gmd_error *error)
 {
-    gmd_cause cause;
-    gmd_cause_of(violation, &cause);
     if (gmd_findings_hit(findings, violation) ||
-        (findings->board && !gmd_board_claim(findings->board, &cause))) {
+        (findings->board && !gmd_board_claim(findings->board, &violation->identity))) {
         return GMD_OK;
     }
     gmd_finding *finding = add(findings);
     if (!finding) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the findings");
     }
-    finding->cause = cause;
+    finding->cause = violation->identity;
     finding->violation = *violation;
     finding->hits = 1;
     finding->run = run;

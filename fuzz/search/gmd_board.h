@@ -6,15 +6,15 @@
 #ifndef GMD_BOARD_H
 #define GMD_BOARD_H
 
-#include "gmd_cause.h"
 #include "gmd_error.h"
+#include "gmd_outcome.h"
 
 #include <pthread.h>
 
 enum { GMD_BOARD_MAX = 256 };
 
 typedef struct gmd_finding {
-    gmd_cause cause;
+    gmd_identity cause;
     gmd_violation violation; /* of the minimised case; its case_path is the file */
     uint64_t hits;           /* runs that ended with it */
     uint64_t run;            /* the first of them */
@@ -33,11 +33,11 @@ gmd_status gmd_board_open(gmd_board **board, gmd_error *error);
 void gmd_board_close(gmd_board *board); /* NULL is fine */
 
 /* Counts a hit. False: nobody has found that yet. */
-bool gmd_board_hit(gmd_board *board, const gmd_cause *cause);
+bool gmd_board_hit(gmd_board *board, const gmd_identity *cause);
 
 /* True: it is the caller's to minimise and report, and others count it as found from now on. False:
  * it is somebody else's, or the board is full. */
-bool gmd_board_claim(gmd_board *board, const gmd_cause *cause);
+bool gmd_board_claim(gmd_board *board, const gmd_identity *cause);
 
 /* What came of a claim. */
 void gmd_board_publish(gmd_board *board, const gmd_finding *finding);

@@ -12,7 +12,7 @@
  * plants something, is left out. */
 static void make_repeatable(gmd_profile *profile, const gmd_profile_space *space)
 {
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         profile->weights[op] = gmd_op_is(op, GMD_IS_FOR_ALL) ? 0 : profile->weights[op];
     }
     profile->fraction = 1;

@@ -59,7 +59,7 @@ typedef struct gmd_report {
 gmd_verdict gmd_report_verdict(const gmd_report *report);
 
 /* "pass", "fail" or "error". */
-const char *gmd_verdict_name(int verdict);
+const char *gmd_verdict_name(gmd_verdict verdict);
 
 /* What tells outcome number `index` from the others of the report, "growth leak=true seed 8": its
  * name, what it was run with, and where that is not enough which of those that are alike it is. */

@@ -1,9 +1,11 @@
 #include "outcome.h"
 
+#include "gmd_report_text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
-const char *gmd_verdict_name(int verdict)
+const char *gmd_verdict_name(gmd_verdict verdict)
 {
     switch (verdict) {
     case GMD_PASS:
@@ -15,7 +17,7 @@ const char *gmd_verdict_name(int verdict)
     }
 }
 
-const char *oracle_fate_name(int fate)
+const char *oracle_fate_name(gmd_oracle_fate fate)
 {
     switch (fate) {
     case GMD_ORACLE_PASSED:
@@ -107,6 +109,22 @@ bool is_unexplained_failure(const gmd_outcome *outcome)
         }
     }
     return !outcome->check.present || outcome->check.exact;
+}
+
+const char *violation_rule(const gmd_violation *violation)
+{
+    return violation->identity.kind[0] ? violation->identity.kind : violation->oracle;
+}
+
+void put_known_line(const gmd_identity *identity, const char *indent, FILE *out)
+{
+    char line[GMD_IDENTITY_TEXT];
+    if (identity->kind[0]) {
+        gmd_identity_print(identity, line);
+        fprintf(out, "%sfor --known: ", indent);
+        gmd_put_line_text(line, out);
+        putc('\n', out);
+    }
 }
 
 void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count)

@@ -12,7 +12,7 @@ double report_seconds(const gmd_report *report);
 double requests_per_second(const gmd_outcome *outcome);
 
 /* "pass", "fail" or "skipped", of a gmd_oracle_fate. */
-const char *oracle_fate_name(int fate);
+const char *oracle_fate_name(gmd_oracle_fate fate);
 
 /* What each oracle said, as the key "oracles" of an open object. */
 void oracles_json(gmd_json *json, const gmd_oracle_result *oracles, uint32_t count);
@@ -27,5 +27,15 @@ bool is_unexplained_failure(const gmd_outcome *outcome);
 /* Bound number `index` of the outcome and whether it was held, for people (bounds.c). */
 enum { BOUND_TEXT = 256 };
 const char *bound_text(const gmd_outcome *outcome, uint32_t index, char text[BOUND_TEXT]);
+
+/* The keys "kind" and "parties" of an open violation. */
+void identity_json(gmd_json *json, const gmd_identity *identity);
+
+/* What reports name the verdict by: its kind; of an older gmd, which told none, the oracle. */
+const char *violation_rule(const gmd_violation *violation);
+
+/* "    for --known: leak.streams", the line that a known list would have of it; nothing where the
+ * kind is not told. */
+void put_known_line(const gmd_identity *identity, const char *indent, FILE *out);
 
 #endif

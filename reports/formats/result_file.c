@@ -49,6 +49,7 @@ static void read_violations(result_reader *r, const json_t *run, gmd_outcome *o)
         const json_t *v = json_array_get(all, i);
         gmd_violation *violation = &o->violations[o->violation_count++];
         result_text(r, v, "oracle", violation->oracle, sizeof violation->oracle);
+        result_identity(r, v, &violation->identity);
         violation->request = result_number(r, v, "request", UINT64_MAX);
         result_text(r, v, "message", violation->message, sizeof violation->message);
         result_copy(r, result_member(r, v, "case", RESULT_STRING, false), violation->case_path,
@@ -278,8 +279,8 @@ static void read_repeats(result_reader *r, const json_t *root, gmd_result_file *
 /* What says that it failed never looks like a pass, whatever its runs say, nor the other way. */
 static void check_verdict(result_reader *r, const json_t *root, const gmd_report *report)
 {
-    int stated = result_word(r, root, "verdict", verdicts);
-    int runs = gmd_report_verdict(report);
+    gmd_verdict stated = result_word(r, root, "verdict", verdicts);
+    gmd_verdict runs = gmd_report_verdict(report);
     if (r->status == GMD_OK && stated != runs) {
         result_refuse(r, root, "\"verdict\" is \"%s\", and that of the runs together \"%s\"",
                       gmd_verdict_name(stated), gmd_verdict_name(runs));

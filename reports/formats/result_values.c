@@ -204,12 +204,13 @@ double result_quantity(result_reader *r, const json_t *object, const char *key)
     return quantity;
 }
 
-int result_word(result_reader *r, const json_t *object, const char *key, const char *const *words)
+unsigned result_word(result_reader *r, const json_t *object, const char *key,
+                     const char *const *words)
 {
     char list[120] = "";
     size_t used = 0;
     const char *word = result_string(r, object, key);
-    for (int i = 0; r->status == GMD_OK && words[i]; i++) {
+    for (unsigned i = 0; r->status == GMD_OK && words[i]; i++) {
         if (strcmp(word, words[i]) == 0) {
             return i;
         }
@@ -261,6 +262,28 @@ void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *o
         if (result->fate == GMD_ORACLE_SKIPPED) {
             result_text(r, v, "reason", result->reason, sizeof result->reason);
         }
+    }
+}
+
+void result_identity(result_reader *r, const json_t *object, gmd_identity *identity)
+{
+    const json_t *kind = result_member(r, object, "kind", RESULT_STRING, false);
+    const json_t *parties = result_member(r, object, "parties", RESULT_OBJECT, false);
+    const char *name;
+    json_t *value;
+    result_copy(r, kind, identity->kind, sizeof identity->kind);
+    if (json_object_size(parties) > GMD_PARTY_MAX) {
+        result_refuse(r, object, "\"parties\": %zu values, expected up to %d",
+                      json_object_size(parties), GMD_PARTY_MAX);
+        return;
+    }
+    json_object_foreach((json_t *)parties, name, value)
+    {
+        if (!json_is_string(value)) {
+            result_refuse(r, object, "\"parties\": expected strings");
+            return;
+        }
+        gmd_identity_add(identity, name, json_string_value(value));
     }
 }
 

@@ -61,7 +61,8 @@ double result_quantity(result_reader *r, const json_t *object, const char *key);
 
 /* The index of a needed string among the words, of which the last is followed by NULL; 0: failed.
  */
-int result_word(result_reader *r, const json_t *object, const char *key, const char *const *words);
+unsigned result_word(result_reader *r, const json_t *object, const char *key,
+                     const char *const *words);
 
 /* A needed array of up to `most` values of the type. NULL, which has no values: failed. */
 const json_t *result_array(result_reader *r, const json_t *object, const char *key,
@@ -73,5 +74,8 @@ void result_oracles(result_reader *r, const json_t *object, gmd_oracle_result *o
 
 /* Keeps the failure that there is no host memory, if it is the first. */
 void result_fail_memory(result_reader *r);
+
+/* "kind" and "parties" of a violation; an older gmd wrote none. */
+void result_identity(result_reader *r, const json_t *object, gmd_identity *identity);
 
 #endif

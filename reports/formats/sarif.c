@@ -16,13 +16,19 @@ static const char *or_null(const char *text)
     return *text ? text : NULL;
 }
 
+static const gmd_identity *identity_of(const gmd_violation *violation)
+{
+    return violation->identity.kind[0] ? &violation->identity : NULL;
+}
+
 static void visit_gate(const gmd_report *report, sarif_visit *visit, void *context)
 {
     for (size_t i = 0; i < report->gate->finding_count; i++) {
         const gmd_gate_finding *f = &report->gate->findings[i];
         char place[sizeof f->part + sizeof f->item];
         snprintf(place, sizeof place, "%s/%s", f->part, f->item);
-        sarif_result result = {.rule = f->violation.oracle,
+        sarif_result result = {.rule = violation_rule(&f->violation),
+                               .identity = identity_of(&f->violation),
                                .message = f->violation.message,
                                .outcome = report->outcomes[0],
                                .place = place,
@@ -61,7 +67,8 @@ static void visit_outcome(const gmd_outcome *outcome, sarif_visit *visit, void *
 {
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         const gmd_violation *violation = &outcome->violations[i];
-        sarif_result result = {.rule = violation->oracle,
+        sarif_result result = {.rule = violation_rule(violation),
+                               .identity = identity_of(violation),
                                .message = violation->message,
                                .outcome = outcome,
                                .case_path = or_null(violation->case_path),
@@ -183,7 +190,7 @@ void sarif_locations(gmd_json *json, const sarif_result *result)
 /* --- fingerprint ------------------------------------------------------------------------- */
 
 /* FNV-1a of the text as reports have it, with U+FFFD for what is no UTF-8; numbers are left out,
- * for they differ from one version to the next while the defect is still the same. */
+ * for in a sentence they differ from one run to the next while the defect is still the same. */
 static uint64_t hash(uint64_t sum, const char *text)
 {
     const char *next = text;
@@ -199,13 +206,16 @@ static uint64_t hash(uint64_t sum, const char *text)
 
 void sarif_fingerprint(gmd_json *json, const sarif_result *result)
 {
-    char text[24], name[NAME_LENGTH_MAX];
+    char text[24], name[NAME_LENGTH_MAX], cause[GMD_IDENTITY_TEXT] = "";
     qualified_name(result, name, sizeof name);
     uint64_t sum = hash(GMD_HASH_OF_NOTHING, result->rule);
     sum = hash(sum, name);
-    sum = hash(sum, result->message);
+    if (result->identity) {
+        gmd_identity_print(result->identity, cause);
+    }
+    sum = hash(sum, result->identity ? cause : result->message);
     snprintf(text, sizeof text, "%016" PRIx64, sum);
     gmd_json_object(json, "partialFingerprints");
-    gmd_json_string(json, "gmdCause/v1", text);
+    gmd_json_string(json, result->identity ? "gmdCause/v2" : "gmdCause/v1", text);
     gmd_json_end(json);
 }

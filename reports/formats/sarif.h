@@ -7,11 +7,12 @@
 
 typedef struct sarif_result {
     const char *rule, *message;
-    const gmd_outcome *outcome; /* of whose run it is */
-    const char *place;          /* of a gate: "part/item"; NULL: the outcome itself */
-    const char *case_path;      /* NULL: none was written */
-    const char *replay;         /* the command that shows it again; NULL: not known */
-    uint64_t request;           /* UINT64_MAX: of no request */
+    const gmd_identity *identity; /* NULL: it is of no violation, or of one without a kind */
+    const gmd_outcome *outcome;   /* of whose run it is */
+    const char *place;            /* of a gate: "part/item"; NULL: the outcome itself */
+    const char *case_path;        /* NULL: none was written */
+    const char *replay;           /* the command that shows it again; NULL: not known */
+    uint64_t request;             /* UINT64_MAX: of no request */
 } sarif_result;
 
 /* Calls `visit` for each result, in the order of the report. */

@@ -33,7 +33,9 @@ static void put_finding(FILE *out, gmd_terminal terminal, size_t number, const g
     put_colored(out, terminal, red, f->violation.oracle);
     fputs(": ", out);
     gmd_put_line_text(f->violation.message, out);
-    fprintf(out, "\n   found by ");
+    putc('\n', out);
+    put_known_line(&f->violation.identity, "   ", out);
+    fputs("   found by ", out);
     gmd_put_line_text(f->part, out);
     putc('/', out);
     gmd_put_line_text(f->item, out);
@@ -200,6 +202,7 @@ static void write_finding(gmd_json *json, const gmd_gate_finding *f)
 {
     gmd_json_object(json, NULL);
     gmd_json_string(json, "oracle", f->violation.oracle);
+    identity_json(json, &f->violation.identity);
     gmd_json_string(json, "cause", f->cause);
     gmd_json_string(json, "message", f->violation.message);
     gmd_json_u64(json, "request", f->violation.request);

@@ -7,6 +7,7 @@
 #include "gate_figures.h"
 #include "gmd_report_text.h"
 #include "gmd_xml.h"
+#include "outcome.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
         if (is_of_item(f, part, item)) {
             fputs("      <failure", out);
             gmd_put_attribute("message", f->violation.message, out);
-            gmd_put_attribute("type", f->violation.oracle, out);
+            gmd_put_attribute("type", violation_rule(&f->violation), out);
             fputs(">replay: ", out);
             gmd_put_xml(f->replay, out);
             fputs("\n</failure>\n", out);
@@ -84,7 +85,7 @@ static void put_failure(const gmd_gate_result *gate, const gmd_gate_part *part,
     for (size_t i = 0; i < gate->finding_count; i++) {
         const gmd_gate_finding *f = &gate->findings[i];
         if (is_of_item(f, part, item)) {
-            gmd_put_xml(f->violation.oracle, out);
+            gmd_put_xml(violation_rule(&f->violation), out);
             fputs(": ", out);
             gmd_put_xml(f->violation.message, out);
             fputs("\nreplay: ", out);

@@ -41,6 +41,20 @@ static void write_stats(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_end(json);
 }
 
+/* Of a report that an older gmd wrote neither is known. */
+void identity_json(gmd_json *json, const gmd_identity *identity)
+{
+    if (!identity->kind[0]) {
+        return;
+    }
+    gmd_json_string(json, "kind", identity->kind);
+    gmd_json_row(json, "parties");
+    for (uint32_t i = 0; i < identity->party_count; i++) {
+        gmd_json_string(json, identity->parties[i].name, identity->parties[i].value);
+    }
+    gmd_json_end(json);
+}
+
 static void write_outcome_violations(gmd_json *json, const gmd_outcome *outcome)
 {
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
@@ -48,6 +62,7 @@ static void write_outcome_violations(gmd_json *json, const gmd_outcome *outcome)
         gmd_json_object(json, NULL);
         gmd_json_string(json, "run", outcome->name);
         gmd_json_string(json, "oracle", violation->oracle);
+        identity_json(json, &violation->identity);
         gmd_json_u64(json, "request", violation->request);
         gmd_json_string(json, "message", violation->message);
         gmd_json_string(json, "case", *violation->case_path ? violation->case_path : NULL);

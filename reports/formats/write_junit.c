@@ -80,7 +80,7 @@ static void put_violations(const gmd_outcome *outcome, const char *oracle, FILE 
         if (oracle && strcmp(violation->oracle, oracle) != 0) {
             continue;
         }
-        gmd_put_xml(violation->oracle, out);
+        gmd_put_xml(violation_rule(violation), out);
         fprintf(out, ", request %" PRIu64 ": ", violation->request);
         gmd_put_xml(violation->message, out);
         if (*violation->case_path) {
@@ -91,22 +91,23 @@ static void put_violations(const gmd_outcome *outcome, const char *oracle, FILE 
     }
 }
 
-static const char *first_message(const gmd_outcome *outcome, const char *oracle)
+static const gmd_violation *first_violation(const gmd_outcome *outcome, const char *oracle)
 {
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         if (!oracle || strcmp(outcome->violations[i].oracle, oracle) == 0) {
-            return outcome->violations[i].message;
+            return &outcome->violations[i];
         }
     }
-    return "failed without a message";
+    return NULL;
 }
 
 /* `oracle` NULL: the run as a whole. */
 static void put_failure(const gmd_outcome *outcome, const char *oracle, FILE *out)
 {
+    const gmd_violation *first = first_violation(outcome, oracle);
     fputs("      <failure", out);
-    gmd_put_attribute("message", first_message(outcome, oracle), out);
-    gmd_put_attribute("type", oracle ? oracle : "run", out);
+    gmd_put_attribute("message", first ? first->message : "failed without a message", out);
+    gmd_put_attribute("type", first ? violation_rule(first) : oracle ? oracle : "run", out);
     putc('>', out);
     put_violations(outcome, oracle, out);
     fputs("</failure>\n", out);

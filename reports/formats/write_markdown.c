@@ -25,7 +25,7 @@ static void put_title(const gmd_outcome *outcome, FILE *out)
     }
 }
 
-static const char *verdict_mark(int verdict)
+static const char *verdict_mark(gmd_verdict verdict)
 {
     return verdict == GMD_PASS ? "✅ pass" : verdict == GMD_FAIL ? "❌ fail" : "⚠️ error";
 }
@@ -34,7 +34,7 @@ static void put_oracle_names(const gmd_outcome *outcome, gmd_oracle_fate fate, F
 {
     const char *separator = "";
     for (uint32_t i = 0; i < outcome->oracle_count; i++) {
-        if (outcome->oracles[i].fate == (int)fate) {
+        if (outcome->oracles[i].fate == fate) {
             fputs(separator, out);
             gmd_put_markdown(outcome->oracles[i].name, out);
             separator = ", ";

@@ -143,7 +143,7 @@ static void put_state(const gmd_report *report, size_t index, const gmd_oracle_r
     put_label("oracle", oracle->name, out);
     putc(',', out);
     put_label("gmd_oracle", names[fate], out);
-    fprintf(out, "} %d\n", oracle->fate == (int)fate);
+    fprintf(out, "} %d\n", oracle->fate == fate);
 }
 
 static void put_oracles(const gmd_report *report, FILE *out)

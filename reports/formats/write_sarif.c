@@ -1,5 +1,5 @@
 /* write_sarif.c - SARIF 2.1.0 (OASIS Standard, 2020-03-27), which code hosts show beside the
- * change: each oracle is a rule, each violation a result.
+ * change: each oracle and each kind of verdict is a rule, each violation a result.
  *
  * What could not be judged is a notification of the invocation: an error where a run was not
  * carried out, a note where an oracle could not see what it needs. */
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { RULE_MAX = 64 };
+enum { RULE_MAX = 64 + GMD_KIND_COUNT };
 
 typedef struct rules {
     struct {
@@ -51,8 +51,10 @@ static void collect_rules(rules *r, const gmd_report *report)
     for (size_t i = 0; i < report->rule_count; i++) {
         add_rule(r, report->rules[i].name, report->rules[i].holds_when);
     }
+    for (size_t i = 0; i < GMD_KIND_COUNT; i++) {
+        add_rule(r, gmd_kinds[i].name, gmd_kinds[i].meaning);
+    }
     add_rule(r, "exact", "the allocator does what was recorded");
-    add_rule(r, "expect", "each request is answered as the workload expects");
     add_rule(r, "run", "the run ends without a failure");
     sarif_each(report, add_rule_of, r);
 }

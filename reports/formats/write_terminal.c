@@ -194,7 +194,7 @@ static void put_flowing(flow *f, const char *text)
 /* The next oracle with that fate, from number `at` on; the count: there are no more. */
 static uint32_t next_of_fate(const gmd_outcome *outcome, uint32_t at, gmd_oracle_fate fate)
 {
-    while (at < outcome->oracle_count && outcome->oracles[at].fate != (int)fate) {
+    while (at < outcome->oracle_count && outcome->oracles[at].fate != fate) {
         at++;
     }
     return at;
@@ -232,6 +232,7 @@ static void put_violations(const screen *on, const gmd_outcome *outcome)
         gmd_put_line_text(violation->message, on->out);
         end_color(on);
         putc('\n', on->out);
+        put_known_line(&violation->identity, "    ", on->out);
         if (*violation->case_path) {
             fputs("    case: ", on->out);
             gmd_put_line_text(violation->case_path, on->out);

@@ -1,5 +1,6 @@
-/* A case as a C program: its requests as a table, and program.c.in, which carries them out. */
-#include "reproducer.h"
+/* A case as a C program: a comment, the parts of program.c.in that it needs, and its requests. */
+#include "c_steps.h"
+#include "fragments.h"
 
 #include "gmd_pool_book.h"
 
@@ -8,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { LINE_MOST = 100 };
+
 /* --- the comment ------------------------------------------------------------------------- */
 
 /* What cannot be seen from outside, or not by everybody. */
@@ -15,20 +18,20 @@ static const struct {
     const char *oracle, *hint;
 } hints[] = {
     {"api_misuse",
-     "On a real device a call that the API forbids shows in `compute-sanitizer\n"
-     " * --tool memcheck ./PROGRAM ...`; the program sees it on gmd's simulated device."},
+     "On a real device a call that the API forbids shows in `compute-sanitizer --tool memcheck "
+     "./PROGRAM`; the program sees it on gmd's simulated device."},
     {"determinism", "Look at the answers: run it twice and compare what it prints."},
     {"misuse",
-     "The program does not make the wrong free that the message names: it comes after the\n"
-     " * last request, and nothing of what the allocator says of itself may change with it."},
+     "The program does not make the wrong free that the message names: it comes after the last "
+     "request, and nothing of what the allocator says of itself may change with it."},
     {"private_pool",
      "Look at the answers: the program does not follow which memory belongs to which pool."},
     {"reference", "Look at the answers: PyTorch's algorithm gives those that the message names."},
     {"snapshot", "Look at the allocator's own list of its segments and blocks at the end."},
     {"leak",
-     "Events, streams, handles and address ranges that are left are not counted here: look\n"
-     " * at them in the allocator. Lost memory of a real device is told and no verdict, because\n"
-     " * other processes have memory of it, too, unless the allocator's statistics say so."},
+     "Events, streams, handles and address ranges that are left are not counted: look at them in "
+     "the allocator. Other processes have memory of a real device, too: what it has lost is told "
+     "and no verdict, unless the allocator's statistics say so."},
 };
 
 static const char *hint_for(const char *oracle)
@@ -41,249 +44,325 @@ static const char *hint_for(const char *oracle)
     return NULL;
 }
 
-static bool needs_simulator(const gmd_trace *trace)
+static void put_how_to_build(const gmd_reproducer *r, FILE *out)
 {
-    for (size_t i = 0; i < trace->count; i++) {
-        if (trace->requests[i].op == GMD_OP_FAULT || trace->requests[i].op == GMD_OP_BUDGET) {
+    size_t stem = strlen(r->name);
+    stem -= stem > 2 && strcmp(r->name + stem - 2, ".c") == 0 ? 2 : 0;
+    fprintf(
+        out,
+        " *\n"
+        " * Build: cc %s FOLDER/ALLOCATOR.so -I$CUDA/include -L$CUDA/lib64 -lcudart -o %.*s\n"
+        " * Run:   LD_LIBRARY_PATH=FOLDER:$CUDA/lib64 ./%.*s\n"
+        " * On gmd's simulated device: -I$GMD/include/gmd/cuda -L$GMD/lib/gmd/sim\n"
+        " * -l:libcudart.so.13 -lgmd_sim, and $GMD/lib/gmd/sim in LD_LIBRARY_PATH.\n"
+        " * Exit status: 0 nothing shown, 1 shown, 2 it could not run; a crash shows it, too.\n",
+        r->name, (int)stem, r->name, (int)stem, r->name);
+    if (needs_simulator(r->trace)) {
+        put_wrapped("Calls of the device fail on purpose here: this needs the simulated device.",
+                    " * ", out);
+    }
+    if (r->trace->schedule.kind >= GMD_SCHEDULE_SEEDED) {
+        put_wrapped("The case was found with another order of the device's work, drawn at random, "
+                    "which a real device cannot be told to keep: it may take several runs.",
+                    " * ", out);
+    }
+    const char *hint = hint_for(r->oracle);
+    if (hint) {
+        put_wrapped(hint, " * ", out);
+    }
+}
+
+static void put_comment(const gmd_reproducer *r, FILE *out)
+{
+    fprintf(out, "/* ");
+    put_comment_text(r->name, out);
+    fprintf(out, " - shows a defect of a GPU memory allocator, by itself.\n *\n");
+    put_findings(r, " * ", out);
+    put_how_to_build(r, out);
+    fprintf(out, " */\n");
+}
+
+/* --- what the program is made of --------------------------------------------------------- */
+
+/* The names of the allocator's two functions, where its SPEC gives them. */
+typedef struct function_names {
+    char malloc[64], free[64];
+} function_names;
+
+static function_names functions_of(const char *spec)
+{
+    function_names f = {"gmd_malloc", "gmd_free"};
+    const char *end = spec ? strstr(spec, ".so:") : NULL;
+    const char *comma = end ? strchr(end, ',') : NULL;
+    if (comma && comma - (end + 4) < (ptrdiff_t)sizeof f.malloc &&
+        strlen(comma + 1) < sizeof f.free) {
+        snprintf(f.malloc, sizeof f.malloc, "%.*s", (int)(comma - (end + 4)), end + 4);
+        snprintf(f.free, sizeof f.free, "%s", comma + 1);
+    }
+    return f;
+}
+
+/* "a, b, c", or what one function puts for each. Broken into lines as clang-format does it. */
+static char *join_names(const c_writer *w, bool of_streams, const char *quote, const char *between)
+{
+    char *text = NULL, name[80];
+    size_t size, count = of_streams ? (size_t)w->plan->device_count * w->plan->stream_count
+                                    : w->plan->allocation_count;
+    const char *before = "";
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; out && i < count; i++) {
+        if (!of_streams) {
+            c_block_name(w, (uint32_t)i, name);
+        } else if (w->plan->has_stream[i]) {
+            c_stream_name(w, (uint8_t)(i / w->plan->stream_count),
+                          (uint32_t)(i % w->plan->stream_count), name);
+        } else {
+            continue;
+        }
+        fprintf(out, "%s%s%s%s", before, quote, name, quote);
+        before = between;
+    }
+    if (out && !*before) {
+        fprintf(out, "%snone%s", quote, quote);
+    }
+    return out && fclose(out) == 0 ? text : NULL;
+}
+
+static bool has_captures(const gmd_trace *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->requests[i].op == GMD_OP_BEGIN_CAPTURE) {
             return true;
         }
     }
     return false;
 }
 
-static void put_how_to_run(const gmd_reproducer *r, FILE *out)
+static void choose_flags(const c_writer *w, fragment_choice *choice)
 {
-    size_t stem = strlen(r->name);
-    stem -= stem > 2 && strcmp(r->name + stem - 2, ".c") == 0 ? 2 : 0;
-    fprintf(
-        out,
-        " * Build:  cc %s -o %.*s -ldl -lpthread\n"
-        " * Run:    ./%.*s PATH/TO/ALLOCATOR.so[:MALLOC,FREE]\n"
-        " *         LD_LIBRARY_PATH=PREFIX/lib/gmd/sim ./%.*s ...      on gmd's simulated device\n"
-        " * Exit status: 0 nothing shown, 1 shown, 2 it could not run.\n",
-        r->name, (int)stem, r->name, (int)stem, r->name, (int)stem, r->name);
-    if (needs_simulator(r->trace)) {
-        fprintf(out,
-                " * Calls of the device fail on purpose here: this needs the simulated device.\n");
-    }
-    if (r->trace->schedule.kind >= GMD_SCHEDULE_SEEDED) {
-        fprintf(out,
-                " * The case was found with another order of the device's work, drawn at random,\n"
-                " * which a real device cannot be told to keep: it may take several runs.\n");
-    }
-    const char *hint = hint_for(r->oracle);
-    if (hint) {
-        fprintf(out, " * %s\n", hint);
-    }
-}
-
-static gmd_status put_comment(const gmd_reproducer *r, FILE *out, gmd_error *error)
-{
-    fprintf(out, "/* ");
-    put_comment_text(r->name, out);
-    fprintf(out, " - shows a defect of a GPU memory allocator, by itself.\n *\n");
-    if (r->oracle) {
-        fprintf(out, " * %s: ", r->oracle);
-        put_comment_text(r->message, out);
-        fprintf(out, "\n");
-    }
-    if (r->allocator || r->origin) {
-        fprintf(out, " * ");
-        put_comment_text(r->origin ? r->origin : "", out);
-        if (r->allocator) {
-            fprintf(out, "%sallocator: ", r->origin ? "; " : "");
-            put_comment_text(r->allocator, out);
-        }
-        fprintf(out, "\n");
-    }
-    fprintf(out, " *\n");
-    put_how_to_run(r, out);
-    fprintf(out, " *\n * The case, as gmd runs it (gmd run CASE.gmd):\n");
-    gmd_status status = put_case_lines(r->trace, " *     ", out, error);
-    fprintf(out, " */\n");
-    return status;
-}
-
-/* --- the requests ------------------------------------------------------------------------ */
-
-static const char *const op_names[GMD_OP_COUNT] = {
-    [GMD_OP_ALLOC] = "ALLOC",
-    [GMD_OP_FREE] = "FREE",
-    [GMD_OP_USE] = "USE",
-    [GMD_OP_RECORD] = "RECORD",
-    [GMD_OP_WAIT] = "WAIT",
-    [GMD_OP_SYNC] = "SYNC",
-    [GMD_OP_ADVANCE] = "ADVANCE",
-    [GMD_OP_FRACTION] = "FRACTION",
-    [GMD_OP_FAULT] = "FAULT",
-    [GMD_OP_DEVICE] = "DEVICE",
-    [GMD_OP_DESTROY] = "DESTROY",
-    [GMD_OP_BUDGET] = "BUDGET",
-    [GMD_OP_EMPTY_CACHE] = "EMPTY_CACHE",
-    [GMD_OP_BEGIN_POOL] = "BEGIN_POOL",
-    [GMD_OP_END_POOL] = "END_POOL",
-    [GMD_OP_RELEASE_POOL] = "RELEASE_POOL",
-    [GMD_OP_BEGIN_CAPTURE] = "BEGIN_CAPTURE",
-    [GMD_OP_END_CAPTURE] = "END_CAPTURE",
-    [GMD_OP_LAUNCH] = "LAUNCH",
-};
-
-static void put_string(const char *text, FILE *out)
-{
-    fputc('"', out);
-    for (const char *c = text; *c; c++) {
-        if (*c == '"' || *c == '\\') {
-            fprintf(out, "\\%c", *c);
-        } else if ((unsigned char)*c < ' ' || *c == '?') {
-            fprintf(out, "\\%03o", (unsigned char)*c);
-        } else {
-            fputc(*c, out);
-        }
-    }
-    fputc('"', out);
-}
-
-static void put_fault(const gmd_trace *trace, const gmd_request *r, FILE *out)
-{
-    fprintf(out, ", .function = ");
-    put_string(trace->functions.items[r->function], out);
-    fprintf(out, ", .nth = %" PRIu32 ", .error = %" PRIu32 "%s", r->count, r->error,
-            r->every_later ? ", .every_later = 1" : "");
-}
-
-static void put_stream(uint32_t stream, FILE *out)
-{
-    if (stream == GMD_ALL_STREAMS) {
-        fprintf(out, ", .stream = ALL_STREAMS");
-    } else if (stream) {
-        fprintf(out, ", .stream = %" PRIu32, stream);
-    }
-}
-
-static void put_operands(const gmd_trace *trace, const gmd_request *r, FILE *out)
-{
-    bool is_of_block = r->op <= GMD_OP_RECORD;
-    if (is_of_block) {
-        fprintf(out, ", .block = %" PRIu32, r->block);
-    }
-    if (r->op == GMD_OP_ALLOC || r->op == GMD_OP_BUDGET) {
-        fprintf(out, ", .bytes = UINT64_C(%" PRIu64 ")", r->bytes);
-    }
-    bool means_all = r->op == GMD_OP_SYNC || r->op == GMD_OP_BEGIN_POOL;
-    if (means_all || gmd_request_names_stream(r)) {
-        put_stream(r->stream, out);
-    }
-    if (r->op == GMD_OP_ALLOC && r->expect != GMD_EXPECT_ANY) {
-        fprintf(out, ", .expect = %s", r->expect == GMD_EXPECT_OOM ? "EXPECT_OOM" : "EXPECT_ALLOC");
-    } else if (r->op == GMD_OP_WAIT) {
-        fprintf(out, ", .other = %" PRIu32, r->other_stream);
-    } else if (r->op == GMD_OP_USE || r->op == GMD_OP_ADVANCE) {
-        fprintf(out, ", .ns = UINT64_C(%" PRIu64 ")", r->duration_ns);
-    } else if (r->op == GMD_OP_FRACTION) {
-        fprintf(out, ", .fraction = %.17g", r->fraction);
-    } else if (gmd_op_is_on_pool(r->op)) {
-        fprintf(out, ", .pool = %" PRIu32, r->pool);
-    } else if (r->op == GMD_OP_FAULT) {
-        put_fault(trace, r, out);
-    }
-}
-
-static void put_request(const gmd_trace *trace, const gmd_request *r, FILE *out)
-{
-    char text[512];
-    fprintf(out, "    {.op = %s", op_names[r->op]);
-    put_operands(trace, r, out);
-    if (r->device) {
-        fprintf(out, ", .device = %u", r->device);
-    }
-    if (r->thread) {
-        fprintf(out, ", .thread = %u", r->thread);
-    }
-    fprintf(out, ",\n     .text = ");
-    put_string(gmd_request_text(trace, r, text, sizeof text), out);
-    fprintf(out, "},\n");
-}
-
-/* --- the parameters ---------------------------------------------------------------------- */
-
-typedef struct extent {
-    uint32_t devices, uses;
-} extent;
-
-static extent extent_of(const gmd_trace *trace)
-{
-    extent e = {.devices = trace->device_count ? trace->device_count : 1};
-    for (size_t i = 0; i < trace->count; i++) {
-        uint32_t devices = trace->requests[i].device + UINT32_C(1);
-        e.devices = devices > e.devices ? devices : e.devices;
-        e.uses += trace->requests[i].op == GMD_OP_USE;
-    }
-    return e;
-}
-
-/* The names of the allocator's two functions, where its SPEC gives them. */
-static void put_function_names(const char *spec, FILE *out)
-{
-    const char *end = spec ? strstr(spec, ".so:") : NULL;
-    const char *names = end ? end + 4 : "gmd_malloc,gmd_free";
-    size_t first = strcspn(names, ",");
-    fprintf(out, "#define MALLOC_NAME \"%.*s\"\n#define FREE_NAME \"%s\"\n", (int)first, names,
-            names[first] ? names + first + 1 : "gmd_free");
-}
-
-static const char *schedule_name(const gmd_trace *trace)
-{
-    return trace->schedule.kind == GMD_SCHEDULE_EAGER  ? "EAGER"
-           : trace->schedule.kind == GMD_SCHEDULE_LAZY ? "LAZY"
-                                                       : "TIMED";
-}
-
-static void put_parameters(const gmd_reproducer *r, FILE *out)
-{
+    static const char *const oracles[] = {"accounting",   "alignment",    "api_misuse", "backing",
+                                          "device_state", "leak",         "oom_retry",  "overlap",
+                                          "peak_bound",   "private_pool", "progress",   "size"};
+    const gmd_reproducer *r = w->reproducer;
     const gmd_trace *t = r->trace;
-    extent e = extent_of(t);
-    fprintf(out, "\n/* --- the case */\n\n#define ORACLE ");
-    put_string(r->oracle ? r->oracle : "", out);
-    fprintf(out, "\n#define CONF ");
-    put_string(t->conf ? t->conf : "", out);
-    fprintf(out, "\n#define CAPACITY UINT64_C(%" PRIu64 ") /* of each device; 0: as it is */\n",
-            t->capacity_bytes);
-    put_function_names(r->allocator, out);
-    bool is_pytorchs = r->allocator && (strcmp(r->allocator, "torch") == 0 ||
-                                        strcmp(r->allocator, "reference") == 0);
-    fprintf(out, "#define ALIGNMENT %d /* bytes that it promises */\n", is_pytorchs ? 512 : 256);
-    fprintf(out,
-            "\nenum { DEVICE_COUNT = %" PRIu32 ", STREAM_COUNT = %" PRIu32
-            ", BLOCK_COUNT = %" PRIu32 ", THREAD_COUNT = %" PRIu32 ", POOL_COUNT = %" PRIu32
-            ",\n       USE_COUNT = %" PRIu32 ", REQUEST_COUNT = %zu, ALL_STREAMS = -1 };\n"
-            "enum { TIMED, EAGER, LAZY, SCHEDULE = %s }; /* when queued work completes */\n",
-            e.devices, t->streams.count ? t->streams.count : 1, t->blocks.count,
-            t->threads.count ? t->threads.count : 1, t->pools.count ? t->pools.count : 1, e.uses,
-            t->count, schedule_name(t));
+    for (size_t i = 0; i < sizeof oracles / sizeof *oracles; i++) {
+        fragment_flag(choice, oracles[i], c_checks_oracle(r, oracles[i]));
+    }
+    fragment_flag(choice, "devices", w->plan->device_count > 1);
+    fragment_flag(choice, "captures", has_captures(t));
+    fragment_flag(choice, "faults", needs_simulator(t));
+    fragment_flag(choice, "held", t->schedule.kind != GMD_SCHEDULE_EAGER && w->plan->work_count);
+    bool orders = c_checks(w, C_CHECK_ORDER), fills = c_checks(w, C_CHECK_FILLED);
+    fragment_flag(choice, "order", orders);
+    fragment_flag(choice, "placed",
+                  c_checks_oracle(r, "oom_retry") || c_checks_oracle(r, "overlap") ||
+                      c_checks_oracle(r, "alignment") || c_checks_oracle(r, "size") ||
+                      (!has_captures(t) && (orders || fills)));
+    fragment_flag(choice, "filled", fills);
+    fragment_flag(choice, "capacity", t->capacity_bytes != 0);
+    fragment_flag(choice, "limits",
+                  c_checks_oracle(r, "peak_bound") || c_checks_oracle(r, "oom_retry"));
+    fragment_flag(choice, "calls",
+                  c_checks_oracle(r, "device_state") || c_checks_oracle(r, "api_misuse") ||
+                      needs_simulator(t));
 }
 
-static const char includes[] = "#define _GNU_SOURCE\n"
-                               "#include <dlfcn.h>\n#include <pthread.h>\n#include <signal.h>\n"
-                               "#include <stdarg.h>\n#include <stdatomic.h>\n#include <stdbool.h>\n"
-                               "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
-                               "#include <string.h>\n#include <time.h>\n#include <unistd.h>\n";
+typedef struct numbers {
+    char devices[16], streams[16], uses[16], works[16], graphs[16], capacity[24];
+} numbers;
 
-static const char request_type[] =
-    "\nenum { EXPECT_ANY, EXPECT_ALLOC, EXPECT_OOM };\n"
-    "enum op {\n"
-    "    ALLOC, FREE, USE, RECORD, WAIT, SYNC, ADVANCE, EMPTY_CACHE, FRACTION, DEVICE, DESTROY,\n"
-    "    BEGIN_POOL, END_POOL, RELEASE_POOL, BEGIN_CAPTURE, END_CAPTURE, LAUNCH, FAULT, BUDGET\n"
-    "};\n\n"
-    "struct request {\n"
-    "    enum op op;\n"
-    "    int thread, device, block, stream, other, pool, expect;\n"
-    "    uint64_t bytes, ns;\n"
-    "    double fraction;\n"
-    "    const char *function;\n"
-    "    int nth, every_later, error;\n"
-    "    const char *text;\n"
-    "};\n\n"
-    "static const struct request requests[REQUEST_COUNT + 1] = {\n";
+static void choose_numbers(const c_writer *w, numbers *n, fragment_choice *choice)
+{
+    const plan *p = w->plan;
+    const struct {
+        const char *key;
+        char *text;
+        size_t size;
+        uint64_t value;
+    } rows[] = {
+        {"DEVICES", n->devices, sizeof n->devices, p->device_count},
+        {"STREAM_COUNT", n->streams, sizeof n->streams, p->stream_count},
+        {"USES", n->uses, sizeof n->uses, p->work_count ? p->work_count : 1},
+        {"WORKS", n->works, sizeof n->works, p->graph_work_count ? p->graph_work_count : 1},
+        {"GRAPHS", n->graphs, sizeof n->graphs, p->graph_count ? p->graph_count : 1},
+        {"CAPACITY", n->capacity, sizeof n->capacity, w->reproducer->trace->capacity_bytes},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(rows[i].text, rows[i].size, "%" PRIu64, rows[i].value);
+        fragment_key(choice, rows[i].key, rows[i].text);
+    }
+}
+
+/* The line at `line`: how long it is, and how much of that comes before a tab. */
+static size_t line_length(const char *line, size_t *statement)
+{
+    size_t length = strcspn(line, "\n");
+    *statement = strcspn(line, "\t");
+    *statement = *statement < length ? *statement : length;
+    return length;
+}
+
+/* How many lines from `lines` on have their comments in one column, and which. */
+static size_t aligned_lines(const char *lines, size_t *column)
+{
+    size_t count = 0, comment = 0, statement;
+    *column = 0;
+    for (size_t length; *lines; lines += length + 1, count++) {
+        length = line_length(lines, &statement);
+        size_t width = statement > *column ? statement : *column, own = length - statement - 1;
+        own = statement < length && own < comment ? comment : own;
+        if (statement == length || (count > 0 && width + 1 + own > LINE_MOST)) {
+            break;
+        }
+        *column = width;
+        comment = own;
+    }
+    return count;
+}
+
+/* Comments behind statements, after a tab, come below each other, as clang-format has them. */
+static void put_aligned(const char *text, FILE *out)
+{
+    size_t column, statement;
+    while (*text) {
+        size_t count = aligned_lines(text, &column);
+        for (; count > 0; count--) {
+            size_t length = line_length(text, &statement);
+            fprintf(out, "%-*.*s %.*s\n", (int)column, (int)statement, text,
+                    (int)(length - statement - 1), text + statement + 1);
+            text += length + 1;
+        }
+        size_t length = line_length(text, &statement);
+        if (*text && statement == length) {
+            fprintf(out, "%.*s\n", (int)length, text);
+            text += length + (text[length] == '\n');
+        }
+    }
+}
+
+/* The parts that `body` needs. False: no host memory. */
+static bool put_parts(const c_writer *w, const char *body, FILE *out)
+{
+    const char *spec = w->reproducer->allocator;
+    bool is_pytorchs = spec && (strcmp(spec, "torch") == 0 || strcmp(spec, "reference") == 0);
+    fragment_choice choice = {.flag_count = 0};
+    numbers n;
+    function_names functions = functions_of(spec);
+    char *blocks = join_names(w, false, "", ", "), *names = join_names(w, false, "\"", ", ");
+    char *streams = join_names(w, true, "", ", "), *stream_names = join_names(w, true, "", " ");
+    choose_flags(w, &choice);
+    choose_numbers(w, &n, &choice);
+    fragment_key(&choice, "MALLOC", functions.malloc);
+    fragment_key(&choice, "FREE", functions.free);
+    fragment_key(&choice, "ALIGNMENT", is_pytorchs ? "512" : "256");
+    fragment_key(&choice, "BLOCKS", blocks);
+    fragment_key(&choice, "NAMES", names);
+    fragment_key(&choice, "STREAMS", streams);
+    fragment_key(&choice, "STREAM_NAMES", stream_names);
+    char *parts = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&parts, &size);
+    bool is_put = blocks && names && streams && stream_names && memory &&
+                  fragments_write(program_text, "//", &choice, body, memory);
+    if (memory && fclose(memory) == 0) {
+        put_aligned(parts, out);
+    }
+    free(parts);
+    free(blocks);
+    free(names);
+    free(streams);
+    free(stream_names);
+    return is_put;
+}
+
+/* --- main() before the requests ---------------------------------------------------------- */
+
+/* What the simulated device reads, and a real one does not. */
+static void put_environment(const c_writer *w)
+{
+    const gmd_trace *t = w->reproducer->trace;
+    bool is_backed = c_checks(w, C_CHECK_CONTENT);
+    fprintf(w->out,
+            "    setenv(\"GMD_SIM_SCHEDULE\", \"%s\", 0); /* of gmd's simulated device */\n",
+            t->schedule.kind == GMD_SCHEDULE_EAGER ? "eager" : "lazy");
+    if (t->capacity_bytes) {
+        fprintf(w->out, "    setenv(\"GMD_SIM_CAPACITY\", \"%" PRIu64 "\", 0);\n",
+                t->capacity_bytes);
+    }
+    if (w->plan->device_count > 1) {
+        fprintf(w->out, "    setenv(\"GMD_SIM_DEVICES\", \"%" PRIu32 "\", 0);\n",
+                w->plan->device_count);
+    }
+    fputs(is_backed ? "    setenv(\"GMD_SIM_BACKED\", \"1\", 0);\n" : "", w->out);
+}
+
+static void put_settings(const c_writer *w)
+{
+    const char *conf = w->reproducer->trace->conf;
+    if (!conf || !*conf) {
+        return;
+    }
+    fprintf(w->out,
+            "    char message[400] = \"it has no gmd_configure\";\n    const char *conf = ");
+    put_c_string(conf, w->out);
+    fprintf(w->out,
+            ";\n    setenv(\"PYTORCH_CUDA_ALLOC_CONF\", conf, 1);\n"
+            "    if (!gmd_configure || gmd_configure(conf, message, sizeof message) != 0) {\n"
+            "        CANNOT_RUN(\"the settings: %%s\\n\", message);\n    }\n");
+}
+
+static void put_streams(const c_writer *w)
+{
+    const plan *p = w->plan;
+    bool is_many = p->device_count > 1;
+    char name[80];
+    for (size_t i = (size_t)p->device_count * p->stream_count; i-- > 0;) {
+        uint8_t device = (uint8_t)(i / p->stream_count);
+        if (p->has_stream[i]) {
+            c_stream_name(w, device, (uint32_t)(i % p->stream_count), name);
+            fprintf(w->out,
+                    is_many ? "    make_stream(&%s, %u);\n"
+                            : "    CUDA(cudaStreamCreateWithFlags(&%s, "
+                              "cudaStreamNonBlocking));\n",
+                    name, device);
+        }
+    }
+}
+
+static void put_main(const c_writer *w)
+{
+    const gmd_reproducer *r = w->reproducer;
+    bool has_limits = c_checks_oracle(r, "peak_bound") || c_checks_oracle(r, "oom_retry");
+    bool notes_start = has_limits || r->trace->capacity_bytes || c_checks_oracle(r, "leak") ||
+                       c_checks_oracle(r, "accounting");
+    fprintf(w->out, "\nint main(void)\n{\n");
+    put_environment(w);
+    fprintf(w->out, "    setbuf(stdout, NULL);\n");
+    fprintf(w->out, "    if (cudaDeviceSynchronize() != cudaSuccess) {\n"
+                    "        CANNOT_RUN(\"there is no device\\n\");\n    }\n");
+    if (needs_simulator(r->trace)) {
+        fprintf(w->out, "    if (!gmd_sim_harness) {\n"
+                        "        CANNOT_RUN(\"this needs gmd's simulated device\\n\");\n    }\n"
+                        "    gmd_sim_harness(true);\n");
+    }
+    put_settings(w);
+    fprintf(w->out, "    if (gmd_init) {\n        gmd_init(%" PRIu32 ");\n    }\n",
+            w->plan->device_count);
+    put_streams(w);
+    for (uint32_t d = 0; d < w->plan->device_count; d++) {
+        fprintf(w->out, notes_start ? "    note_start(%" PRIu32 ");\n" : "", d);
+    }
+    if (c_checks_oracle(r, "progress")) {
+        fprintf(w->out,
+                "    signal(SIGABRT, on_signal);\n    signal(SIGALRM, on_signal);\n"
+                "    signal(SIGSEGV, on_signal);\n    alarm(%" PRIu32 ");\n",
+                10 + w->plan->work_count / 5);
+    }
+    fprintf(w->out, "\n");
+    c_put_requests(w);
+}
+
+/* --- the program ------------------------------------------------------------------------- */
 
 bool gmd_reproducer_fits_c(const gmd_reproducer *reproducer, char *reason, size_t size)
 {
@@ -297,6 +376,28 @@ bool gmd_reproducer_fits_c(const gmd_reproducer *reproducer, char *reason, size_
     return true;
 }
 
+/* False: no host memory. */
+static bool put_program(c_writer *w, FILE *out)
+{
+    char *body = NULL;
+    size_t size;
+    w->out = open_memstream(&body, &size);
+    if (!w->out) {
+        return false;
+    }
+    c_put_threads(w);
+    put_main(w);
+    bool is_put = fclose(w->out) == 0;
+    if (is_put) {
+        put_comment(w->reproducer, out);
+        fputs("#include <cuda_runtime_api.h>\n", out);
+        is_put = put_parts(w, body, out);
+        put_aligned(body, out);
+    }
+    free(body);
+    return is_put;
+}
+
 gmd_status gmd_reproducer_write_c(const gmd_reproducer *reproducer, FILE *out, gmd_error *error)
 {
     char reason[200];
@@ -304,17 +405,17 @@ gmd_status gmd_reproducer_write_c(const gmd_reproducer *reproducer, FILE *out, g
         return gmd_fail(error, GMD_BAD_INPUT, "%s: no C program: %s", reproducer->name, reason);
     }
     const gmd_trace *t = reproducer->trace;
-    gmd_status status = put_comment(reproducer, out, error);
-    if (status != GMD_OK) {
-        return status;
+    plan whole = {0}, refusal = {0};
+    size_t last = plan_last_alloc(t);
+    bool questions = c_checks_oracle(reproducer, "oom_retry") && last < t->count;
+    c_writer w = {reproducer, &whole, questions ? &refusal : NULL, NULL};
+    bool is_put = plan_make(&whole, t, t->count) &&
+                  (!questions || plan_make(&refusal, t, last + 1)) && put_program(&w, out);
+    plan_free(&whole);
+    plan_free(&refusal);
+    if (!is_put) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a program");
     }
-    fputs(includes, out);
-    put_parameters(reproducer, out);
-    fputs(request_type, out);
-    for (size_t i = 0; i < t->count; i++) {
-        put_request(t, &t->requests[i], out);
-    }
-    fprintf(out, "    {.text = \"\"},\n};\n\n%s", program_text);
     return fflush(out) || ferror(out)
                ? gmd_fail(error, GMD_FAILED, "%s: cannot be written", reproducer->name)
                : GMD_OK;

@@ -1,7 +1,9 @@
-/* A case as a Python script for PyTorch's own allocator: script.py.in, then a line for each
- * request. */
-#include "gmd_pool_book.h"
+/* A case as a Python script for PyTorch's own allocator: the parts of script.py.in that it needs,
+ * then a line for each request. */
+#include "fragments.h"
 #include "reproducer.h"
+
+#include "gmd_pool_book.h"
 
 #include "script.py.in.h"
 
@@ -132,16 +134,23 @@ static bool is_last_alloc(const gmd_trace *t, size_t index)
     return true;
 }
 
-static void put_alloc(const gmd_trace *t, size_t index, FILE *out)
+static bool checks(const gmd_reproducer *r, const char *oracle)
 {
+    return !r->oracle || strcmp(r->oracle, oracle) == 0;
+}
+
+static void put_alloc(const gmd_reproducer *reproducer, size_t index, FILE *out)
+{
+    const gmd_trace *t = reproducer->trace;
     const gmd_request *r = &t->requests[index];
     char block[160], stream[160];
     fprintf(out, "alloc(\"%s\", %" PRIu64 ", \"%s\"", block_name(t, r->block, block), r->bytes,
             stream_name(t, r->stream, stream));
-    if (r->expect != GMD_EXPECT_ANY) {
+    if (r->expect != GMD_EXPECT_ANY && checks(reproducer, "expect")) {
         fprintf(out, ", expect=\"%s\"", r->expect == GMD_EXPECT_OOM ? "oom" : "alloc");
     }
-    fprintf(out, "%s)\n", is_last_alloc(t, index) ? ", is_last=True" : "");
+    fprintf(out, "%s)\n",
+            checks(reproducer, "oom_retry") && is_last_alloc(t, index) ? ", is_last=True" : "");
 }
 
 static void put_on_pool(const gmd_trace *t, const gmd_request *r, FILE *out)
@@ -179,13 +188,14 @@ static void put_of_capture(const gmd_trace *t, const gmd_request *r, FILE *out)
             begins && is_begun_without_capture(t, r->pool) ? ", is_mem_pool=True" : "");
 }
 
-static void put_request(const gmd_trace *t, size_t index, FILE *out)
+static void put_request(const gmd_reproducer *reproducer, size_t index, FILE *out)
 {
+    const gmd_trace *t = reproducer->trace;
     const gmd_request *r = &t->requests[index];
     char block[160], stream[160], other[160];
     switch (r->op) {
     case GMD_OP_ALLOC:
-        put_alloc(t, index, out);
+        put_alloc(reproducer, index, out);
         break;
     case GMD_OP_FREE:
         fprintf(out, "free(\"%s\")\n", block_name(t, r->block, block));
@@ -233,77 +243,137 @@ static void put_request(const gmd_trace *t, size_t index, FILE *out)
     }
 }
 
-static gmd_status put_comment(const gmd_reproducer *r, FILE *out, gmd_error *error)
+static void put_comment(const gmd_reproducer *r, FILE *out)
 {
-    fprintf(out, "# Shows a defect of PyTorch's CUDA caching allocator, by itself.\n#\n");
-    if (r->oracle) {
-        fprintf(out, "# %s: ", r->oracle);
-        put_comment_text(r->message, out);
-        fprintf(out, "\n");
-    }
-    if (r->origin) {
-        fprintf(out, "# ");
-        put_comment_text(r->origin, out);
-        fprintf(out, "\n");
-    }
-    fprintf(out,
-            "#\n# Run: python3 %s        (needs a GPU)\n"
-            "# Exit status: 0 nothing shown, 1 shown, 2 it could not run.\n"
-            "# A crash (an exit status above 128) shows it, too.\n"
-            "#\n# The case, as gmd runs it (gmd run --allocator torch CASE.gmd):\n",
-            r->name);
-    return put_case_lines(r->trace, "#     ", out, error);
+    fprintf(out, "# Shows a defect of PyTorch's CUDA caching allocator, by itself.\n");
+    put_findings(r, "# ", out);
+    fprintf(out, "# Run: python3 %s        (needs a GPU)\n", r->name);
+    fprintf(
+        out,
+        "# Exit status: 0 nothing shown, 1 shown, 2 it could not run; a crash shows it, too.\n");
 }
 
-static bool has_captures(const gmd_trace *t)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        if (gmd_op_is_of_capture(t->requests[i].op)) {
-            return true;
-        }
-    }
-    return false;
-}
+/* --- what the script is made of ---------------------------------------------------------- */
 
-static void put_parameters(const gmd_reproducer *reproducer, FILE *out)
+typedef struct contents {
+    bool captures, pools, works, limits, is_huge, expects;
+} contents;
+
+static contents contents_of(const gmd_reproducer *reproducer)
 {
     const gmd_trace *t = reproducer->trace;
-    char stream[160];
-    fprintf(out, "\nimport os\n\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
-    put_string(t->conf ? t->conf : "", out);
-    fprintf(out, "  # before torch is imported\n\nORACLE = ");
-    put_string(reproducer->oracle ? reproducer->oracle : "", out);
-    fprintf(out,
-            "\nLIMIT = %" PRIu64 "  # bytes of the case's device; 0: as it is\nSCHEDULE = \"%s\"\n",
-            t->capacity_bytes,
-            t->schedule.kind == GMD_SCHEDULE_EAGER  ? "eager"
-            : t->schedule.kind == GMD_SCHEDULE_LAZY ? "lazy"
-                                                    : "timed");
-    fprintf(out, "STREAMS = [");
-    for (uint32_t s = 1; s < count_streams(t); s++) {
-        fprintf(out, "%s\"%s\"", s > 1 ? ", " : "", stream_name(t, s, stream));
+    contents c = {.limits = t->capacity_bytes != 0 || checks(reproducer, "peak_bound")};
+    for (size_t i = 0; i < t->count; i++) {
+        const gmd_request *r = &t->requests[i];
+        c.captures = c.captures || gmd_op_is_of_capture(r->op);
+        c.pools = c.pools || r->op == GMD_OP_BEGIN_POOL;
+        c.expects = c.expects || (r->op == GMD_OP_ALLOC && r->expect != GMD_EXPECT_ANY);
+        c.works = c.works || r->op == GMD_OP_USE;
+        c.limits = c.limits || r->op == GMD_OP_FRACTION;
+        c.is_huge = c.is_huge || (r->op == GMD_OP_ALLOC && r->bytes >= UINT64_C(1) << 62);
     }
-    fprintf(out, "]\nCAPTURES = %s\n", has_captures(t) ? "True" : "False");
+    return c;
+}
+
+static void choose_flags(const gmd_reproducer *r, const contents *c, fragment_choice *choice)
+{
+    static const char *const oracles[] = {"accounting",   "alignment",    "backing", "expect",
+                                          "leak",         "oom_retry",    "overlap", "peak_bound",
+                                          "private_pool", "stream_order", "size"};
+    gmd_schedule_kind schedule = r->trace->schedule.kind;
+    for (size_t i = 0; i < sizeof oracles / sizeof *oracles; i++) {
+        fragment_flag(choice, oracles[i], checks(r, oracles[i]));
+    }
+    fragment_flag(choice, "captures", c->captures);
+    fragment_flag(choice, "pools", c->pools);
+    fragment_flag(choice, "pooled", c->captures || c->pools);
+    fragment_flag(choice, "held", c->works && schedule != GMD_SCHEDULE_EAGER);
+    fragment_flag(choice, "eager", schedule == GMD_SCHEDULE_EAGER);
+    fragment_flag(choice, "moves", c->works && schedule != GMD_SCHEDULE_LAZY);
+    fragment_flag(choice, "huge", c->is_huge);
+    fragment_flag(choice, "works", c->works || c->captures);
+    fragment_flag(choice, "tries", checks(r, "progress") || c->is_huge);
+    fragment_flag(choice, "expects", c->expects && checks(r, "expect"));
+}
+
+static void put_parameters(const gmd_reproducer *r, const contents *c, FILE *out)
+{
+    const gmd_trace *t = r->trace;
+    fprintf(out, "import os\n\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
+    put_string(t->conf ? t->conf : "", out);
+    fprintf(out, "  # before torch is imported\nORACLE = ");
+    put_string(r->oracle ? r->oracle : "", out);
+    if (c->limits) {
+        fprintf(out, "\nLIMIT = %" PRIu64 "  # bytes of the case's device; 0: as it is",
+                t->capacity_bytes);
+    }
+    if (c->works && t->schedule.kind != GMD_SCHEDULE_LAZY) {
+        fprintf(out, "\nSCHEDULE = \"%s\"",
+                t->schedule.kind == GMD_SCHEDULE_EAGER ? "eager" : "timed");
+    }
+    fputc('\n', out);
+}
+
+/* What comes before the first request. */
+static void put_set_up(const gmd_reproducer *r, const contents *c, FILE *out)
+{
+    const gmd_trace *t = r->trace;
+    char stream[160];
+    fprintf(out, "\n\n");
+    if (c->works && t->schedule.kind != GMD_SCHEDULE_EAGER) {
+        fprintf(out, "cycles_per_ms = measure_clock()\n");
+    }
+    fprintf(out, "torch.empty(1, dtype=torch.uint8, device=\"cuda:0\").fill_(1)\n");
+    fprintf(out, "streams = {\"s0\": torch.cuda.default_stream()");
+    for (uint32_t s = 1; s < count_streams(t); s++) {
+        fprintf(out, ", \"%s\": torch.cuda.Stream()", stream_name(t, s, stream));
+    }
+    fprintf(out, "}\n");
+    fputs(c->captures ? "own_graph = make_own_graph()\n" : "", out);
+    fprintf(out, "torch.cuda.synchronize()\ntorch.cuda.empty_cache()\n");
+    if (c->limits || checks(r, "leak") || checks(r, "accounting")) {
+        fprintf(out, "own = figures()  # what PyTorch has for itself\n");
+    }
+    if (c->limits) {
+        fprintf(out, "total_bytes = torch.cuda.get_device_properties(0).total_memory\n"
+                     "limit_bytes, held_at_limit = total_bytes, 0\n"
+                     "if LIMIT and LIMIT < total_bytes:\n    fraction(1.0)\n"
+                     "torch.cuda.reset_peak_memory_stats(0)\n");
+    }
+    fputc('\n', out);
 }
 
 gmd_status gmd_reproducer_write_python(const gmd_reproducer *reproducer, FILE *out,
                                        gmd_error *error)
 {
-    char reason[200];
+    char reason[200], *body = NULL;
+    size_t size;
     const gmd_trace *t = reproducer->trace;
     if (!gmd_reproducer_fits_python(reproducer, reason, sizeof reason)) {
         return gmd_fail(error, GMD_BAD_INPUT, "%s: no Python script: %s", reproducer->name, reason);
     }
-    gmd_status status = put_comment(reproducer, out, error);
-    if (status != GMD_OK) {
-        return status;
+    contents has = contents_of(reproducer);
+    fragment_choice choice = {.flag_count = 0};
+    choose_flags(reproducer, &has, &choice);
+    FILE *memory = open_memstream(&body, &size);
+    if (memory) {
+        put_set_up(reproducer, &has, memory);
+        for (size_t i = 0; i < t->count; i++) {
+            put_request(reproducer, i, memory);
+        }
+        fprintf(memory, "finish()\nprint(\"nothing shown\")\n");
     }
-    put_parameters(reproducer, out);
-    fprintf(out, "\n%s", script_text);
-    for (size_t i = 0; i < t->count; i++) {
-        put_request(t, i, out);
+    bool is_put = memory && fclose(memory) == 0;
+    if (is_put) {
+        put_comment(reproducer, out);
+        put_parameters(reproducer, &has, out);
+        is_put = fragments_write(script_text, "#", &choice, body, out);
+        fputs(body, out);
     }
-    fprintf(out, "finish()\n");
+    free(body);
+    if (!is_put) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a script");
+    }
     return fflush(out) || ferror(out)
                ? gmd_fail(error, GMD_FAILED, "%s: cannot be written", reproducer->name)
                : GMD_OK;

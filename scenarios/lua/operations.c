@@ -280,7 +280,7 @@ static int to_float(lua_State *lua)
 
 /* --- streams ----------------------------------------------------------------------------- */
 
-static int on_block(lua_State *lua, gmd_op op, uint32_t stream, uint64_t duration_ns)
+static int on_block(lua_State *lua, uint8_t op, uint32_t stream, uint64_t duration_ns)
 {
     const struct storage *storage = check_tensor(lua, 1)->storage;
     gmd_request request = {

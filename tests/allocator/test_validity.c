@@ -535,17 +535,18 @@ TEST(a_heap_alone_is_checked_but_for_what_is_pending)
     assert_non_null(heap_violation(home(f)));
 }
 
-TEST(with_few_blocks_each_state_is_checked)
+TEST(with_few_blocks_one_of_four_states_is_checked)
 {
     fixture *f = open_fixture("");
     miscount_segments(f);
-    for (int i = 0; i < 3; i++) {
-        assert_non_null(device_due_violation(f->d));
-    }
     miscount_allocations(f);
-    for (int i = 0; i < 3; i++) {
-        assert_non_null(heap_due_violation(home(f)));
+    int of_device = 0, of_heap = 0;
+    for (int i = 0; i < 16; i++) {
+        of_device += device_due_violation(f->d) != NULL;
+        of_heap += heap_due_violation(home(f)) != NULL;
     }
+    assert_in_range(of_device, 4, 16);
+    assert_in_range(of_heap, 4, 16);
 }
 
 TEST(with_many_blocks_some_states_are_checked)
@@ -559,20 +560,24 @@ TEST(with_many_blocks_some_states_are_checked)
     for (int i = 0; i < 1000; i++) {
         checks += device_due_violation(f->d) != NULL;
     }
-    assert_in_range(checks, 5, 500);
+    assert_in_range(checks, 1, 500);
 }
 
 static void leave(void *f)
 {
     const fixture *of = f;
-    device_enter(of->d);
-    device_leave(of->d);
+    for (int i = 0; i < 16; i++) {
+        device_enter(of->d);
+        device_leave(of->d);
+    }
 }
 
 static void allocate_and_free(void *f)
 {
     const fixture *of = f;
-    put(of, get(of, 512));
+    for (int i = 0; i < 16; i++) {
+        put(of, get(of, 512));
+    }
 }
 
 /* Routes to a private pool and pending frees would have each request come with the lock. */

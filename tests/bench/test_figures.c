@@ -25,7 +25,8 @@ TEST(the_median_of_an_even_number_is_between_the_middle_values)
 TEST(a_single_value_is_its_own_interval)
 {
     bench_estimate e = estimate_of_first(1);
-    assert_float_equal(e.high - e.low, 0, 1e-12);
+    double width = e.high - e.low;
+    assert_float_equal(width, 0, 1e-12);
 }
 
 TEST(seven_values_need_their_whole_range)

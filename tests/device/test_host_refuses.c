@@ -13,7 +13,7 @@ enum { BLOCKS = 300, PIECES = 200, STREAMS = 40, POOL_STREAMS = 12 };
 static gmd_sim_access five_ranges[5]; /* more than an entry of a queue has room for */
 
 /* Whether the call has done its work; if not, memory is out. */
-static bool is_done(int result)
+static bool is_done(unsigned result) /* cudaError_t or CUresult */
 {
     if (result != cudaSuccess) {
         assert_int_equal(result, cudaErrorMemoryAllocation);
@@ -160,7 +160,7 @@ static void order_streams_by_events(void)
             hold(EVENT, (uintptr_t)event, 0, NULL);
             is_done(cudaEventRecord(event, stream));
             is_done(cudaStreamWaitEvent(first, event, 0));
-            is_done((int)cuCtxRecordEvent(context, event));
+            is_done(cuCtxRecordEvent(context, event));
         }
         is_done(gmd_sim_launch(first, 10, NULL, 0));
         is_done(gmd_sim_launch(NULL, 10, NULL, 0));
@@ -193,7 +193,7 @@ static void copy_memory(void)
             is_done(cudaMemcpyAsync(block, here, 64, cudaMemcpyHostToDevice, NULL)); /* staged */
             is_done(cudaMemcpyAsync(here, block, 64, cudaMemcpyDeviceToHost, NULL));
             is_done(cudaLaunchHostFunc(NULL, nothing_more, NULL));
-            is_done((int)cuStreamWriteValue32_v2(NULL, (uintptr_t)block, 1, 0));
+            is_done(cuStreamWriteValue32_v2(NULL, (uintptr_t)block, 1, 0));
         }
     }
     if (is_done(cudaHostRegister(here, sizeof here, 0))) {
@@ -236,17 +236,17 @@ static void map_memory(void)
     for (int i = 0; i < 40; i++) {
         CUdeviceptr range;
         CUmemGenericAllocationHandle memory;
-        if (!is_done((int)cuMemAddressReserve(&range, 4 * PAGE, 0, 0, 0))) {
+        if (!is_done(cuMemAddressReserve(&range, 4 * PAGE, 0, 0, 0))) {
             continue;
         }
         hold(RANGE, range, 4 * PAGE, NULL);
-        if (!is_done((int)cuMemCreate(&memory, PAGE, &properties, 0))) {
+        if (!is_done(cuMemCreate(&memory, PAGE, &properties, 0))) {
             continue;
         }
         hold(PHYSICAL, memory, PAGE, NULL);
-        if (is_done((int)cuMemMap(range, PAGE, 0, memory, 0))) {
+        if (is_done(cuMemMap(range, PAGE, 0, memory, 0))) {
             hold(MAPPING, range, PAGE, NULL);
-            is_done((int)cuMemSetAccess(range, PAGE, &access, 1));
+            is_done(cuMemSetAccess(range, PAGE, &access, 1));
         }
     }
 }

@@ -133,14 +133,19 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
     return NULL;
 }
 
+/* What malloc left there, which nobody has set. */
+static bool has_garbage(void)
+{
+    unsigned char *garbage = malloc(2000);
+    /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): the planted defect */
+    bool is_there = garbage && garbage[1500];
+    free(garbage);
+    return is_there;
+}
+
 static size_t round_size(size_t size)
 {
-    if (is_planted("by_heap")) { /* what malloc left there, which nobody has set */
-        unsigned char *garbage = malloc(2000);
-        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): the planted defect */
-        size += garbage && garbage[1500] ? 512 : 0;
-        free(garbage);
-    }
+    size += is_planted("by_heap") && has_garbage() ? 512 : 0;
     size =
         size > SIZE_MAX / 2 ? SIZE_MAX / 2 : size; /* more than any device has, without wrapping */
     return size ? (size + 511) / 512 * 512 : 512;
@@ -223,10 +228,34 @@ static void count_alloc(gmd_stats *s, const cached *b)
     s->active_bytes_peak = s->allocated_bytes_peak;
 }
 
+/* All memory that it shares with other processes. */
+static void overwrite(void)
+{
+    char line[400], rights[8];
+    unsigned long from, to;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx %7s", &from, &to, rights) == 3 && strcmp(rights, "rw-s") == 0) {
+            memset((void *)from, 0x5a, 64);
+            memset((char *)to - 64, 0x5a, 64);
+        }
+    }
+    if (maps) {
+        fclose(maps);
+    }
+}
+
 static void misbehave(void)
 {
     if (allocation_calls != PLANT_AT_CALL) {
         return;
+    }
+    if (is_planted("crash_by_heap") && has_garbage()) {
+        abort();
+    }
+    if (is_planted("overwrite")) {
+        overwrite();
+        abort();
     }
     if (is_planted("crash")) {
         volatile int *nowhere = NULL;
@@ -296,6 +325,12 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
     if (!ptr && is_planted("free_null")) {
         abort();
     }
+    if (!ptr && is_planted("exit_at_null")) {
+        exit(0);
+    }
+    while (!ptr && is_planted("hang_at_null")) {
+        pause();
+    }
     for (size_t i = 0; i < block_count; i++) {
         cached *b = &blocks[i];
         bool is_inside = (char *)ptr > b->handed_out && (char *)ptr < b->handed_out + b->size;
@@ -361,6 +396,9 @@ const char *gmd_last_error(void)
 int gmd_get_stats(int device, gmd_stats *out)
 {
     if (out->struct_size != sizeof *out || device < 0 || device >= DEVICE_MAX) {
+        return -1;
+    }
+    if (is_planted("no_stats") && allocation_calls >= PLANT_AT_CALL) {
         return -1;
     }
     enter();

@@ -146,7 +146,7 @@ static int run_two(gmd_in_process *p, const char *first, const char *second)
         return 99;
     }
     status = try_run(p, second, &o, &error);
-    return status != GMD_OK ? 50 + (int)status : o->verdict;
+    return status != GMD_OK ? 50 + (int)status : (int)o->verdict;
 }
 
 static int run_settings(gmd_in_process *p)

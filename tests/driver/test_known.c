@@ -40,9 +40,24 @@ static gmd_status read_list(const char *text)
     return status;
 }
 
+/* What covers a violation of some kind of the oracle, with this message. */
+static const known_entry *entry_of(const char *oracle, const char *message)
+{
+    gmd_identity some = {.party_count = 0};
+    snprintf(some.kind, sizeof some.kind, "%s.some", oracle);
+    return known_find(&known, &context, &some, message);
+}
+
 static bool has(const char *oracle, const char *message)
 {
-    return known_find(&known, &context, oracle, message) != NULL;
+    return entry_of(oracle, message) != NULL;
+}
+
+static bool has_kind(gmd_kind kind, const gmd_given_party *parties)
+{
+    gmd_identity identity;
+    gmd_identity_make(&identity, kind, parties);
+    return known_find(&known, &context, &identity, "any words") != NULL;
 }
 
 TEST_F(known, an_entry_is_of_its_oracle_and_cause)
@@ -94,8 +109,8 @@ TEST_F(known, another_device_must_have_been_asked)
 TEST_F(known, an_entry_can_end_the_judging_of_the_run)
 {
     assert_int_equal(read_list("size: 18446744073709 | end\nleak: streams\n"), GMD_OK);
-    assert_true(known_find(&known, &context, "size", "18446744073709551615 B")->spoils);
-    assert_false(known_find(&known, &context, "leak", "2 streams are left")->spoils);
+    assert_true(entry_of("size", "18446744073709551615 B")->spoils);
+    assert_false(entry_of("leak", "2 streams are left")->spoils);
 }
 
 TEST_F(known, a_condition_that_is_none_is_refused_with_its_line)
@@ -115,5 +130,80 @@ TEST_F(known, a_bar_with_nothing_behind_it_is_refused)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         assert_int_equal(read_list(lists[i]), GMD_BAD_INPUT);
         assert_non_null(strstr(error.text, ":1: expected 'fault FUNCTION'"));
+    }
+}
+
+TEST_F(known, an_entry_of_a_kind_covers_the_kind_whatever_the_words)
+{
+    assert_int_equal(read_list("leak.streams\n"), GMD_OK);
+    assert_true(has_kind(GMD_KIND(leak, streams), GMD_NO_PARTIES));
+    assert_false(has_kind(GMD_KIND(leak, events), GMD_NO_PARTIES));
+}
+
+TEST_F(known, parties_that_an_entry_names_must_be_these_and_others_may_be_any)
+{
+    assert_int_equal(read_list("progress.crash signal=SIGSEGV # at: wherever\n"), GMD_OK);
+    assert_true(
+        has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGSEGV"}, {"at", "free"})));
+    assert_false(
+        has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"signal", "SIGABRT"}, {"at", "free"})));
+    assert_false(has_kind(GMD_KIND(progress, crash), GMD_PARTIES({"at", "free"})));
+}
+
+TEST_F(known, a_party_of_several_words_stands_in_quotation_marks)
+{
+    assert_int_equal(read_list("progress.failed error=\"a | b # c\" fault=hit | destroy\n"),
+                     GMD_OK);
+    const gmd_given_party *parties = GMD_PARTIES({"error", "a | b # c"}, {"fault", "hit"});
+    assert_false(has_kind(GMD_KIND(progress, failed), parties));
+    context.has_destroyed = true;
+    assert_true(has_kind(GMD_KIND(progress, failed), parties));
+}
+
+TEST_F(known, an_oracle_can_be_known_by_a_party)
+{
+    assert_int_equal(read_list("peak_bound bound=limit|end"), GMD_OK);
+    assert_true(has_kind(GMD_KIND(peak_bound, reserved), GMD_PARTIES({"bound", "limit"})));
+    assert_true(has_kind(GMD_KIND(peak_bound, handed_out), GMD_PARTIES({"bound", "limit"})));
+    assert_false(has_kind(GMD_KIND(peak_bound, handed_out), GMD_PARTIES({"bound", "device"})));
+    assert_true(known.entries[0].spoils);
+}
+
+/* What gmd prints for a violation can be put into a list as it is. */
+TEST_F(known, an_identity_is_printed_as_a_line_that_covers_it)
+{
+    gmd_identity identity;
+    char line[GMD_IDENTITY_TEXT];
+    gmd_identity_make(&identity, GMD_KIND(progress, failed),
+                      GMD_PARTIES({"error", "it said \"no\" | #1"}, {"fault", "hit"}));
+    gmd_identity_print(&identity, line);
+    assert_string_equal(line, "progress.failed error=\"it said 'no' | #1\" fault=hit");
+    assert_int_equal(read_list(line), GMD_OK);
+    assert_non_null(known_find(&known, &context, &identity, ""));
+}
+
+TEST_F(known, entries_that_go_by_words_are_counted)
+{
+    assert_int_equal(read_list("leak: streams\nleak\nleak.streams\nsize: : 184 | end\n"), GMD_OK);
+    assert_int_equal(gmd_known_count_words(&known), 2);
+}
+
+TEST_F(known, what_is_no_kind_and_no_party_is_refused_with_its_line)
+{
+    static const struct {
+        const char *list, *message;
+    } wrong[] = {{"leak.everything\n", ":1: expected a kind that"},
+                 {"\nleaks\n", ":2: expected 'ORACLE', 'ORACLE.KIND' or 'ORACLE: WORDS', found"},
+                 {"leak streams\n", "found 'streams'"},
+                 {"leak.streams at=\n", "found 'at='"},
+                 {"leak.streams =free\n", "found '=free'"},
+                 {"leak.streams at=\"free\n", "found 'at=\"free'"},
+                 {"leak a=1 b=2 c=3 d=4 e=5\n", "found 'e=5'"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(read_list(wrong[i].list), GMD_BAD_INPUT);
+        if (!strstr(error.text, wrong[i].message)) {
+            fail_msg("%s", error.text);
+        }
+        assert_int_equal(known.count, 0);
     }
 }

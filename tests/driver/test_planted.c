@@ -1,5 +1,6 @@
 /* Each defect that is planted in a small allocator ends in the verdict that names it; without one,
  * and in the reference allocator, nothing is found. */
+#include "../raised.h"
 #include "gmd_driver.h"
 #include "gmd_file.h"
 #include "gmd_size.h"
@@ -83,7 +84,8 @@ static const char tight_text[] = "gmd-trace 1\n"
                                  "alloc g 6MiB s1\n"
                                  "alloc h 6MiB s1\n";
 
-static void expect_verdict_of(const char *text, const char *plant, const char *oracle,
+/* `kind`: "leak.events". */
+static void expect_verdict_of(const char *text, const char *plant, const char *kind,
                               const char *message_part)
 {
     setenv("GMD_PLANT", plant, 1);
@@ -91,16 +93,17 @@ static void expect_verdict_of(const char *text, const char *plant, const char *o
     unsetenv("GMD_PLANT");
     assert_int_equal(o->verdict, GMD_FAIL);
     assert_true(o->violation_count > 0);
-    assert_string_equal(o->violations[0].oracle, oracle);
+    note_raised(&o->violations[0].identity);
+    assert_string_equal(o->violations[0].identity.kind, kind);
     if (!strstr(o->violations[0].message, message_part)) {
         fail_msg("'%s' does not contain '%s'", o->violations[0].message, message_part);
     }
     free(o);
 }
 
-static void expect_verdict(const char *plant, const char *oracle, const char *message_part)
+static void expect_verdict(const char *plant, const char *kind, const char *message_part)
 {
-    expect_verdict_of(workload_text, plant, oracle, message_part);
+    expect_verdict_of(workload_text, plant, kind, message_part);
 }
 
 TEST(a_correct_allocator_passes)
@@ -126,27 +129,27 @@ TEST(the_reference_passes)
     free(o);
 }
 
-#define PLANT_TEST(plant, oracle, part)                                                            \
+#define PLANT_TEST(plant, oracle, kind, part)                                                      \
     TEST(planted_##plant##_is_found_by_##oracle)                                                   \
     {                                                                                              \
-        expect_verdict(#plant, #oracle, part);                                                     \
+        expect_verdict(#plant, #oracle "." #kind, part);                                           \
     }
 
-PLANT_TEST(overlap, overlap, "overlaps the live block")
-PLANT_TEST(short, size, "B asked for")
-PLANT_TEST(misaligned, alignment, "past a multiple of the promised 256 B")
-PLANT_TEST(foreign, backing, "handed out no memory there")
-PLANT_TEST(leak, leak, "are left after everything was freed")
-PLANT_TEST(leak_event, leak, "events are left")
-PLANT_TEST(wrong_sum, accounting, "active_bytes")
-PLANT_TEST(stale_peak, accounting, "allocated_bytes_peak")
+PLANT_TEST(overlap, overlap, shared, "overlaps the live block")
+PLANT_TEST(short, size, ends_early, "B asked for")
+PLANT_TEST(misaligned, alignment, misaligned, "past a multiple of the promised 256 B")
+PLANT_TEST(foreign, backing, no_memory, "handed out no memory there")
+PLANT_TEST(leak, leak, allocations, "are left after everything was freed")
+PLANT_TEST(leak_event, leak, events, "events are left")
+PLANT_TEST(wrong_sum, accounting, out_of_order, "active_bytes")
+PLANT_TEST(stale_peak, accounting, low_peak, "allocated_bytes_peak")
 
 TEST(planted_split_free_is_found_by_snapshot)
 {
     expect_verdict_of("gmd-trace 1\n"
                       "alloc a 1000 s1\n"
                       "free a\n",
-                      "split_free", "snapshot", "were not merged");
+                      "split_free", "snapshot.unmerged", "were not merged");
 }
 
 /* An allocator of another algorithm, which says that it is PyTorch's. */
@@ -156,7 +159,8 @@ TEST(a_claim_of_pytorchs_algorithm_is_held_against_the_reference)
     gmd_outcome *o = run_text(GMD_TEST_PLANTED, "gmd-trace 1\nalloc a 4096 s1\n");
     promised = 0;
     assert_int_equal(o->violation_count, 1);
-    assert_string_equal(o->violations[0].oracle, "reference");
+    note_raised(&o->violations[0].identity);
+    assert_string_equal(o->violations[0].identity.kind, "reference.differs");
     assert_non_null(strstr(o->violations[0].message,
                            "byte 0 of a device allocation of 4096 B, and byte 0 of a device "
                            "allocation of 2097152 B"));
@@ -171,13 +175,13 @@ static const char lose_text[] = "gmd-trace 1\n"
 
 TEST(planted_lose_is_found_by_leak)
 {
-    expect_verdict_of(lose_text, "lose", "leak", "are left after everything was freed");
+    expect_verdict_of(lose_text, "lose", "leak.allocations", "are left after everything was freed");
 }
 
 TEST(without_an_empty_cache_it_is_found_by_progress)
 {
     planted = GMD_TEST_PLANTED_KEEPING;
-    expect_verdict_of(lose_text, "lose", "progress", "freed blocks are not used again");
+    expect_verdict_of(lose_text, "lose", "progress.not_reused", "freed blocks are not used again");
     planted = GMD_TEST_PLANTED;
 }
 
@@ -187,28 +191,62 @@ TEST(planted_by_heap_is_found_by_determinism)
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
     skip();
 #endif
-    expect_verdict("by_heap", "determinism",
+    expect_verdict("by_heap", "determinism.differs",
                    "two runs of the same requests on the same device gave");
 }
 
-PLANT_TEST(scribble, data, "256 of 4096 B of the block at 0x")
-PLANT_TEST(free_twice, misuse, "the second free of the block at 0x")
-PLANT_TEST(free_inside, misuse, "inside of the live block")
-PLANT_TEST(free_foreign, misuse, "was passed on: cudaFree(0x")
+PLANT_TEST(scribble, data, overwritten, "256 of 4096 B of the block at 0x")
+PLANT_TEST(free_twice, misuse, figure_changed, "the second free of the block at 0x")
+PLANT_TEST(free_inside, misuse, figure_changed, "inside of the live block")
+PLANT_TEST(free_foreign, misuse, passed_on, "was passed on: cudaFree(0x")
+
+PLANT_TEST(no_stats, accounting, no_statistics, "failed after it had worked before")
+PLANT_TEST(overwrite, progress, overwrote_gmd, "wrote over memory that is gmd's own")
+
+static const char frees_text[] =
+    "gmd-trace 1\n"
+    "alloc a 1000 s1\nalloc b 1000 s1\nalloc c 1000 s1\nalloc d 1000 s1\n"
+    "free a\nfree b\nfree c\nfree d\n";
+
+TEST(planted_exit_at_null_is_found_by_misuse)
+{
+    expect_verdict_of(frees_text, "exit_at_null", "misuse.exit", "in the free of a null pointer");
+}
+
+TEST(planted_hang_at_null_is_found_by_misuse)
+{
+    expect_verdict_of(frees_text, "hang_at_null", "misuse.hang", "in the free of a null pointer");
+}
+
+TEST(planted_crash_by_heap_is_found_by_determinism)
+{
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    skip();
+#endif
+    expect_verdict("crash_by_heap", "determinism.failed_again",
+                   "passed, and the second ended with");
+}
+
+TEST(planted_crash_is_found_when_the_requests_are_made_again)
+{
+    expect_verdict_of("gmd-trace 1\nalloc a 1000 s1\nalloc b 1000 s1\n", "crash",
+                      "progress.crash_in_repetition", "when the same requests were made again");
+}
 
 TEST(planted_free_null_is_found_by_misuse)
 {
     expect_verdict_of("gmd-trace 1\n"
                       "alloc a 1000 s1\nalloc b 1000 s1\nalloc c 1000 s1\nalloc d 1000 s1\n"
                       "free a\nfree b\nfree c\nfree d\n",
-                      "free_null", "misuse",
+                      "free_null", "misuse.crash",
                       "crashed with signal 6 (Aborted) in the free of a null pointer, at 0x0, made "
                       "on purpose after request 7");
 }
 
-PLANT_TEST(lost_tail, snapshot, "do not tile their segment")
-PLANT_TEST(lost_block, snapshot, "is live, and gmd_walk shows a free block there")
-PLANT_TEST(old_request, snapshot, "of which 1001 were asked for")
+PLANT_TEST(lost_tail, snapshot, short_segment, "do not tile their segment")
+PLANT_TEST(lost_block, snapshot, live_block_missing,
+           "is live, and gmd_walk shows a free block there")
+PLANT_TEST(old_request, snapshot, wrong_size, "of which 1001 were asked for")
 
 TEST(a_correct_allocator_passes_on_a_tight_device)
 {
@@ -235,13 +273,13 @@ TEST(asking_again_leaves_the_run_as_it_would_be_without)
     free(left_alone);
 }
 
-#define TIGHT_PLANT_TEST(plant, oracle, part)                                                      \
+#define TIGHT_PLANT_TEST(plant, oracle, kind, part)                                                \
     TEST(planted_##plant##_is_found_by_##oracle)                                                   \
     {                                                                                              \
-        expect_verdict_of(tight_text, #plant, #oracle, part);                                      \
+        expect_verdict_of(tight_text, #plant, #oracle "." #kind, part);                            \
     }
 
-TIGHT_PLANT_TEST(spurious_oom, oom_retry, "the limit and the device leave 8388608 B")
+TIGHT_PLANT_TEST(spurious_oom, oom_retry, room_was_left, "the limit and the device leave 8388608 B")
 
 /* Nothing is left on the device: only asking again shows that the refusal is false. */
 TEST(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again)
@@ -252,22 +290,23 @@ TEST(a_refusal_with_a_cached_block_that_fits_is_found_by_asking_again)
                       "alloc b 8MiB s1\n"
                       "free a\n"
                       "alloc c 8MiB s1\n",
-                      "spurious_oom", "oom_retry", "made again at once, with nothing freed");
+                      "spurious_oom", "oom_retry.served_at_once",
+                      "made again at once, with nothing freed");
 }
 
-TIGHT_PLANT_TEST(keep_cache, oom_retry, "cache")
-TIGHT_PLANT_TEST(any_stream, stream_order,
+TIGHT_PLANT_TEST(keep_cache, oom_retry, served_when_emptied, "cache")
+TIGHT_PLANT_TEST(any_stream, stream_order, reused_early,
                  "nothing makes stream 2 wait for the work that request 1")
-TIGHT_PLANT_TEST(over_limit, peak_bound, "above the memory limit of 8388608 B")
-TIGHT_PLANT_TEST(double_free, api_misuse, "cudaFree(0x")
-TIGHT_PLANT_TEST(stale_error, device_state, "last CUDA error was 0 and is 2")
-TIGHT_PLANT_TEST(wrong_device, device_state, "current device was 0 and is 1")
-TIGHT_PLANT_TEST(other_error, progress, "an odd failure")
-PLANT_TEST(crash, progress, "crashed with signal 11")
-PLANT_TEST(exit, progress, "ended the process with status 0")
-PLANT_TEST(hang, progress, "no answer within 1 s in request 2: alloc c 4096 s1")
-PLANT_TEST(crash_init, progress, "while the allocator was loaded and initialised")
-PLANT_TEST(crash_exit, progress, "while the process ended")
+TIGHT_PLANT_TEST(over_limit, peak_bound, reserved, "above the memory limit of 8388608 B")
+TIGHT_PLANT_TEST(double_free, api_misuse, forbidden_call, "cudaFree(0x")
+TIGHT_PLANT_TEST(stale_error, device_state, last_error, "last CUDA error was 0 and is 2")
+TIGHT_PLANT_TEST(wrong_device, device_state, current_device, "current device was 0 and is 1")
+TIGHT_PLANT_TEST(other_error, progress, failed, "an odd failure")
+PLANT_TEST(crash, progress, crash, "crashed with signal 11")
+PLANT_TEST(exit, progress, exit, "ended the process with status 0")
+PLANT_TEST(hang, progress, hang, "no answer within 1 s in request 2: alloc c 4096 s1")
+PLANT_TEST(crash_init, progress, crash, "while the allocator was loaded and initialised")
+PLANT_TEST(crash_exit, progress, crash, "while the process ended")
 
 /* What only looks odd from outside must not be taken for a defect. */
 static void expect_pass(const char *plant)

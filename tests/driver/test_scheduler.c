@@ -68,11 +68,11 @@ static void describe(void *context, unsigned thread, char *text, size_t size)
 }
 
 /* In a child process: the parent reads the sentence. */
-static void deadlocked(void *context, unsigned thread, const char *sentence)
+static void deadlocked(void *context, unsigned thread, const gmd_deadlock *deadlock)
 {
     (void)thread;
     run *r = context;
-    ssize_t written = write(r->pipe[1], sentence, strlen(sentence));
+    ssize_t written = write(r->pipe[1], deadlock->sentence, strlen(deadlock->sentence));
     _exit(written > 0 ? 7 : 8);
 }
 

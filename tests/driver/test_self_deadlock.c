@@ -18,9 +18,10 @@ static unsigned one_thread(void *context)
     return 1;
 }
 
-static void stuck(void *context, const char *what)
+static void stuck(void *context, const char *what, const char *name)
 {
     (void)context;
+    (void)name;
     strncpy(told, what, sizeof told - 1);
     longjmp(back, 1);
 }

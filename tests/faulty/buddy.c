@@ -143,7 +143,7 @@ static void give_back(slab *s, uint32_t unit, unsigned order)
         if (!is_free_buddy(s, buddy, order)) {
             break;
         }
-        take_out(s, buddy, (s->states[buddy] & ~IS_FREE) - 1u);
+        take_out(s, buddy, (s->states[buddy] & ~(unsigned)IS_FREE) - 1);
         if (!faulty_is(WRONG_HALF)) { /* the lower half is where the merged block begins */
             unit &= buddy;
         }

@@ -3,6 +3,7 @@
 #ifndef FAULTY_TEST_H
 #define FAULTY_TEST_H
 
+#include "../raised.h"
 #include "gmd_driver.h"
 #include "gmd_file.h"
 #include "gmd_interpose.h"
@@ -99,6 +100,7 @@ static inline void expect_found(const gmd_outcome *o, const char *oracle)
 {
     assert_string_equal(o->error, "");
     assert_int_equal(o->verdict, GMD_FAIL);
+    note_raised(&o->violations[0].identity);
     if (strcmp(o->violations[0].oracle, oracle) != 0) {
         fail_msg("%s: %s", o->violations[0].oracle, o->violations[0].message);
     }

@@ -58,6 +58,9 @@ static bool is_found(const row *r)
     gmd_outcome *o = play(r->allocator, r->defect, r->name, seed_count(SEEDS));
     const char *oracle = o->violation_count ? o->violations[0].oracle : "nothing";
     bool found = strcmp(oracle, r->oracle) == 0;
+    if (found) {
+        note_raised(&o->violations[0].identity);
+    }
     if (!found) {
         print_error("%s, %s: expected %s, found %s: %s%s\n", r->allocator, r->defect, r->oracle,
                     oracle, o->violation_count ? o->violations[0].message : "", o->error);

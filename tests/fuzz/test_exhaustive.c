@@ -570,7 +570,7 @@ static void expect_needs(const char *allocator, scope in, const char *oracle)
     assert_int_equal(findings.count, 0);
     look(allocator, in, &findings);
     assert_true(findings.count > 0);
-    assert_string_equal(findings.items[0].cause.oracle, oracle);
+    assert_string_equal(findings.items[0].violation.oracle, oracle);
     gmd_findings_free(&findings);
 }
 

@@ -119,7 +119,8 @@ TEST(several_processes_find_a_defect_once)
     assert_true(c.findings.count >= 1);
     for (size_t i = 0; i < c.findings.count; i++) {
         for (size_t j = 0; j < i; j++) {
-            assert_false(gmd_cause_equal(&c.findings.items[i].cause, &c.findings.items[j].cause));
+            assert_false(
+                gmd_identity_equal(&c.findings.items[i].cause, &c.findings.items[j].cause));
         }
     }
     tear_down(&c);

@@ -13,14 +13,14 @@ static char *minimized_on(const char *allocator, gmd_trace *trace, const char *p
 {
     gmd_run_options options = options_for(allocator);
     gmd_runner runner;
-    gmd_cause cause;
+    gmd_identity cause;
     const gmd_outcome *outcome;
     gmd_error error = {""};
     setenv("GMD_PLANT", plant, 1);
     gmd_runner_init(&runner, &options);
     demand_ok(gmd_runner_run(&runner, trace, &outcome, &error), &error);
     assert_int_equal(outcome->verdict, GMD_FAIL);
-    gmd_cause_of(&outcome->violations[0], &cause);
+    cause = outcome->violations[0].identity;
     demand_ok(gmd_minimize(trace, &runner, &cause, &no_limits, result, &error), &error);
     gmd_runner_close(&runner);
     unsetenv("GMD_PLANT");
@@ -235,7 +235,7 @@ TEST(a_limit_ends_it_with_the_smallest_so_far)
     gmd_run_options options = options_for(GMD_TEST_PLANTED);
     gmd_runner runner;
     gmd_minimize_limits limits = {.tries = 3};
-    gmd_cause cause = {.oracle = "overlap"};
+    gmd_identity cause;
     gmd_minimized result;
     gmd_error error = {""};
     const gmd_outcome *outcome;
@@ -243,7 +243,7 @@ TEST(a_limit_ends_it_with_the_smallest_so_far)
     setenv("GMD_PLANT", "overlap", 1);
     gmd_runner_init(&runner, &options);
     demand_ok(gmd_runner_run(&runner, &trace, &outcome, &error), &error);
-    gmd_cause_of(&outcome->violations[0], &cause);
+    cause = outcome->violations[0].identity;
     demand_ok(gmd_minimize(&trace, &runner, &cause, &limits, &result, &error), &error);
     gmd_runner_close(&runner);
     unsetenv("GMD_PLANT");
@@ -256,14 +256,14 @@ TEST(a_case_without_the_verdict_is_refused)
 {
     gmd_run_options options = options_for("reference");
     gmd_runner runner;
-    gmd_cause cause = {.oracle = "overlap", .text = "of #"};
+    const gmd_identity cause = {.kind = "overlap.shared"};
     gmd_minimized result;
     gmd_error error = {""};
     gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1 s1\n");
     gmd_runner_init(&runner, &options);
     assert_int_equal(gmd_minimize(&trace, &runner, &cause, &no_limits, &result, &error),
                      GMD_BAD_INPUT);
-    assert_string_equal(error.text, "the requests do not end with this verdict: overlap: of #");
+    assert_string_equal(error.text, "the requests do not end with this verdict: overlap.shared");
     assert_int_equal(trace.count, 1);
     gmd_runner_close(&runner);
     gmd_trace_free(&trace);

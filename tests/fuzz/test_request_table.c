@@ -21,7 +21,7 @@ static char *contents_of(const char *path)
 }
 
 /* What a line of this kind looks like, `words` for its fields. */
-static void line_of(uint8_t op, const char *const words[GMD_FIELD_KINDS], char *line, size_t size)
+static void line_of(uint32_t op, const char *const words[GMD_FIELD_KINDS], char *line, size_t size)
 {
     const gmd_request_row *row = &gmd_request_rows[op];
     size_t length = (size_t)snprintf(line, size, "%s", row->word);
@@ -36,8 +36,8 @@ static void line_of(uint8_t op, const char *const words[GMD_FIELD_KINDS], char *
 
 TEST(every_word_is_that_of_one_request)
 {
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
-        for (uint8_t other = 0; other < op; other++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
+        for (uint32_t other = 0; other < op; other++) {
             assert_string_not_equal(gmd_request_rows[op].word, gmd_request_rows[other].word);
         }
     }
@@ -49,7 +49,7 @@ TEST(the_manual_has_the_line_of_every_request)
 {
     static const char *const words[GMD_FIELD_KINDS] = {GMD_FIELD_TABLE(SYNTAX)};
     char *manual = contents_of(GMD_TEST_SOURCE_DIR "/docs/trace-format.md");
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         char line[160], row[200];
         line_of(op, words, line, sizeof line);
         snprintf(row, sizeof row, "\n- `%s`: ", line);
@@ -63,7 +63,7 @@ TEST(the_manual_has_the_line_of_every_request)
 TEST(the_dictionary_has_the_word_of_every_request)
 {
     char *dictionary = contents_of(GMD_TEST_SOURCE_DIR "/fuzz/dictionaries/gmd.dict");
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         const gmd_request_row *row = &gmd_request_rows[op];
         char entry[80];
         snprintf(entry, sizeof entry, "\n\"%s%s\"\n", row->word, row->field_set ? " " : "\\x0a");
@@ -76,7 +76,7 @@ TEST(the_dictionary_has_the_word_of_every_request)
 
 TEST(what_can_be_left_out_is_listed)
 {
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         char name[80], unknown[32];
         gmd_profile_space space = {0};
         snprintf(name, sizeof name, ", %s, ", gmd_request_rows[op].word);
@@ -89,7 +89,7 @@ TEST(what_can_be_left_out_is_listed)
 }
 
 /* The lines after which a request of this kind may come. */
-static const char *lines_before(uint8_t op)
+static const char *lines_before(uint32_t op)
 {
     bool is_of_capture = gmd_op_is_of_capture(op);
     switch ((gmd_pool_step)gmd_request_rows[op].pool_step) {
@@ -126,7 +126,7 @@ static const char *const samples[GMD_FIELD_KINDS] = {[GMD_FIELD_NONE] = "",
                                                      [GMD_FIELD_DEVICE] = "device 1",
                                                      [GMD_FIELD_DEVICE_NUMBER] = "1"};
 
-static char *sample_text(uint8_t op)
+static char *sample_text(uint32_t op)
 {
     char line[160], *text = malloc(600);
     assert_non_null(text);
@@ -139,7 +139,7 @@ static char *sample_text(uint8_t op)
 
 TEST(every_request_comes_back_from_its_text)
 {
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         char *text = sample_text(op);
         gmd_trace trace = parse_or_fail(text);
         char *written = text_of(&trace);
@@ -153,7 +153,7 @@ TEST(every_request_comes_back_from_its_text)
 
 TEST(every_request_comes_back_from_its_bytes)
 {
-    for (uint8_t op = 0; op < GMD_OP_COUNT; op++) {
+    for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
         char *text = sample_text(op);
         gmd_trace trace = parse_or_fail(text), decoded;
         uint8_t *bytes;

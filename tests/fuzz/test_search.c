@@ -29,7 +29,7 @@ static gmd_search_result search(const char *allocator, const char *plant, uint64
 static bool has_oracle(const gmd_findings *findings, const char *oracle)
 {
     for (size_t i = 0; i < findings->count; i++) {
-        if (strcmp(findings->items[i].cause.oracle, oracle) == 0) {
+        if (strcmp(findings->items[i].violation.oracle, oracle) == 0) {
             return true;
         }
     }
@@ -176,7 +176,7 @@ TEST(the_same_seed_makes_the_same_campaign)
     assert_int_equal(a.status.rounds, b.status.rounds);
     assert_int_equal(first.count, second.count);
     for (size_t i = 0; i < first.count; i++) {
-        assert_true(gmd_cause_equal(&first.items[i].cause, &second.items[i].cause));
+        assert_true(gmd_identity_equal(&first.items[i].cause, &second.items[i].cause));
         assert_int_equal(first.items[i].run, second.items[i].run);
     }
     gmd_findings_free(&first);
@@ -201,7 +201,7 @@ TEST(each_defect_is_one_finding_with_one_case_that_replays_it)
     size_t overlaps = 0, programs = 0;
     for (size_t i = 0; i < findings.count; i++) {
         const gmd_finding *f = &findings.items[i];
-        overlaps += strcmp(f->cause.oracle, "overlap") == 0;
+        overlaps += strcmp(f->violation.oracle, "overlap") == 0;
         if (f->requests > 20) { /* of some hundred */
             fail_msg("%zu requests: %s", f->requests, f->violation.message);
         }

@@ -41,7 +41,7 @@ static gmd_gate_figure figure(const char *unit, double value, double low, double
     return f;
 }
 
-static int change(const char *unit, double before, double now, double spread)
+static gmd_gate_change change(const char *unit, double before, double now, double spread)
 {
     gmd_gate_figure was = figure(unit, before, before - spread, before + spread);
     gmd_gate_figure is = figure(unit, now, now - spread, now + spread);

@@ -13,7 +13,7 @@ import subprocess
 # tells of it, and so no black-box gate can. The unit tests alone are asked.
 INSIDE = {"history.c", "history.h", "snapshot.c", "device_state.c", "pickle_writer.c", "new_file.c",
           "new_file.h", "stacks.c", "stack_frames.c", "segment_stacks.c", "ticks.c", "ticks.h",
-          "courtesy.c", "courtesy.h", "transfer.c", "host_image.c", "cuda_work.c", "private_pools.c"}
+          "loan.c", "loan.h", "transfer.c", "host_image.c", "cuda_work.c", "private_pools.c"}
 
 HANG_SECONDS = 5  # of one request, against 20 for users: no request of a test takes so long
 patience = 1.0  # so many times as long as each judge needs on a quiet machine (--patience)

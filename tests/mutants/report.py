@@ -88,8 +88,8 @@ def _commit():
 
 def page(results, sorted_out, equivalents, seed):
     """The table as a page of docs/results: columns are short, so that a row fits a line."""
-    short = {"quick gate": "quick", "unit tests": "unit", "whole gate": "whole", "sanitizers": "sanit.",
-             "equivalent": "equiv."}
+    short = {"quick gate": "quick", "unit tests": "unit", "whole gate": "whole", "sanitizers": "san.",
+             "equivalent": "equiv.", ASSERTED: "assert."}
     figures = summary(results, equivalents)
     rows = table(figures, "by_operator", "operator")
     for name, instead in short.items():

@@ -8,6 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mutants  # noqa: E402
+import report  # noqa: E402
 from workshop import moved_command  # noqa: E402
 
 PROGRAM = """
@@ -125,6 +126,14 @@ class Mutants(unittest.TestCase):
             stream.write("int warned(int a, int b, int c) { return a && b || c; }")
         words = ["cc", "-Wall", "-Werror", "-o", "elsewhere", "-c", path]
         self.assertEqual(subprocess.run(moved_command(words, {}, path + ".o"), check=False).returncode, 0)
+
+    def test_the_page_of_results_fits_the_lines_of_the_manual(self):
+        judged = [{"name": m.name, "operator": m.operator, "file": m.file, "killed": None} for m in self.made]
+        for result in judged[1:]:
+            result["killed"] = {"judge": "sanitizers", "assertion": True}
+        page = report.page(judged, {"same": 10, "broken": 20}, {}, 1)
+        self.assertIn("- survived: `%s`" % judged[0]["name"], page)
+        self.assertEqual([line for line in page.split("\n") if len(line) > 100], [])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 struct gmd_judge {
     int count;
     char first[600];
+    gmd_identity identity; /* of the first, too */
 };
 
 #endif

@@ -74,12 +74,13 @@ static int leaks(gmd_device_figures now)
     return judge.count;
 }
 
-TEST(leak_counts_virtual_memory)
+TEST(leak_counts_virtual_memory_and_streams)
 {
     assert_int_equal(leaks((gmd_device_figures){.capacity_bytes = 1}), 0);
     assert_int_equal(leaks((gmd_device_figures){.mapped_bytes = 1}), 1);
     assert_int_equal(leaks((gmd_device_figures){.handle_count = 1}), 1);
     assert_int_equal(leaks((gmd_device_figures){.reservation_count = 1}), 1);
+    assert_int_equal(leaks((gmd_device_figures){.stream_count = 1}), 1);
 }
 
 static void request_of(void *leak, uint8_t op, uint32_t recorded_count)

@@ -207,12 +207,15 @@ TEST(of_graphs_nothing_is_said_where_calls_are_not_seen)
     expect_clean(&b);
 }
 
+static const gmd_pool_failure refused_end = {"end_refused",
+                                             "gmd_end_pool was refused, and the pool is open"};
+
 TEST(a_refused_end_is_told)
 {
     bench b;
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
-    b.view.pools.failure = "gmd_end_pool was refused, and the pool is open";
+    b.view.pools.failure = &refused_end;
     gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
     expect_said(&b, "private pool 0 of device 0: gmd_end_pool was refused");
 }
@@ -222,7 +225,7 @@ TEST(a_refusal_that_a_fault_hit_is_the_faults)
     bench b;
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
-    b.view.pools.failure = "gmd_end_pool was refused, and the pool is open";
+    b.view.pools.failure = &refused_end;
     b.view.faults.hit = 1;
     gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
     expect_clean(&b);

@@ -122,6 +122,30 @@ TEST(a_hole_between_two_blocks_is_found)
     expect_said(&s, "do not tile their segment");
 }
 
+TEST(a_block_in_no_known_state_is_found)
+{
+    SCENE;
+    s.blocks[1].state = 3;
+    expect_said(&s, "is in the unknown state 3");
+}
+
+static bool is_nowhere(const void *context, uint64_t address, uint64_t size, int device,
+                       uint64_t *bad)
+{
+    (void)context;
+    (void)size;
+    (void)device;
+    *bad = address;
+    return false;
+}
+
+TEST(a_segment_without_memory_is_found)
+{
+    SCENE;
+    s.view.ask.is_backed = is_nowhere;
+    expect_said(&s, "the device has handed out no memory at");
+}
+
 TEST(two_blocks_over_the_same_bytes_are_found)
 {
     SCENE;

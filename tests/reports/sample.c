@@ -64,6 +64,8 @@ static void reset_failing(void)
     set_oracle(&sample_failing, "size", GMD_ORACLE_PASSED, "");
     gmd_violation *violation = sample_failing.violations;
     *violation = (gmd_violation){.oracle = "overlap", .request = 17};
+    gmd_identity_make(&violation->identity, GMD_KIND(overlap, shared),
+                      GMD_PARTIES({"by", "b1 and b3"}, {"at", "alloc"}));
     snprintf(violation->message, sizeof violation->message, "b3 shares 512 B with b1");
     snprintf(violation->case_path, sizeof violation->case_path, "gmd-cases/overlap.gmd");
 }
@@ -128,6 +130,8 @@ void sample_make_hostile(gmd_outcome *outcome)
     PUT_HOSTILE(outcome->error);
     for (uint32_t i = 0; i < outcome->violation_count; i++) {
         PUT_HOSTILE(outcome->violations[i].oracle);
+        PUT_HOSTILE(outcome->violations[i].identity.kind);
+        gmd_identity_add(&outcome->violations[i].identity, "x", sample_hostile);
         PUT_HOSTILE(outcome->violations[i].message);
         PUT_HOSTILE(outcome->violations[i].case_path);
     }

@@ -52,7 +52,7 @@ TEST_F(sample, a_skipped_oracle_says_why)
 TEST_F(sample, a_violation_is_a_failure_with_message_request_and_case)
 {
     const char *text = report_on("violation", &sample_failing, NULL, NULL);
-    assert_contains(text, "<failure message=\"b3 shares 512 B with b1\" type=\"overlap\">");
+    assert_contains(text, "<failure message=\"b3 shares 512 B with b1\" type=\"overlap.shared\">");
     assert_contains(text, "request 17: b3 shares 512 B with b1\ncase: gmd-cases/overlap.gmd");
 }
 

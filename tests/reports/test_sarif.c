@@ -72,25 +72,25 @@ TEST_F(sarif, what_passes_has_no_results)
     assert_int_equal(json_array_size(at(run, "results")), 0);
 }
 
-TEST_F(sarif, a_violation_is_a_result_of_its_oracles_rule)
+TEST_F(sarif, a_violation_is_a_result_of_its_kinds_rule)
 {
     json_t *run = run_of("failing", &sample_passing, &sample_failing);
     char rule[40];
     snprintf(rule, sizeof rule, "tool.driver.rules.%" JSON_INTEGER_FORMAT ".id",
              json_integer_value(at(run, "results.0.ruleIndex")));
-    assert_string_equal(text_at(run, "results.0.ruleId"), "overlap");
-    assert_string_equal(text_at(run, rule), "overlap");
+    assert_string_equal(text_at(run, "results.0.ruleId"), "overlap.shared");
+    assert_string_equal(text_at(run, rule), "overlap.shared");
     assert_string_equal(text_at(run, "results.0.message.text"), "b3 shares 512 B with b1");
     assert_int_equal(json_integer_value(at(run, "results.0.properties.request")), 17);
 }
 
-TEST_F(sarif, a_rule_says_what_the_oracle_holds)
+TEST_F(sarif, a_rule_says_what_the_kind_means)
 {
     json_t *run = run_of("failing", &sample_failing, NULL);
     char rule[60];
     snprintf(rule, sizeof rule, "tool.driver.rules.%" JSON_INTEGER_FORMAT ".shortDescription.text",
              json_integer_value(at(run, "results.0.ruleIndex")));
-    assert_string_equal(text_at(run, rule), "no two live blocks share a byte");
+    assert_string_equal(text_at(run, rule), "two live blocks share bytes");
 }
 
 TEST_F(sarif, the_place_is_the_trace_with_its_case_beside_it)
@@ -122,22 +122,23 @@ TEST_F(sarif, a_file_name_becomes_a_valid_uri)
                         "file:///tmp/a%20b%25.gmd");
 }
 
-/* The fingerprint of the failing sample with this message; the caller frees it. */
-static char *fingerprint_with(const char *message)
+/* The fingerprint of the failing sample with this message and party; the caller frees it. */
+static char *fingerprint_with(const char *message, const char *party)
 {
     gmd_violation *violation = sample_failing.violations;
     snprintf(violation->message, sizeof violation->message, "%s", message);
+    gmd_identity_make(&violation->identity, GMD_KIND(overlap, shared), GMD_PARTIES({"by", party}));
     json_t *run = run_of("fingerprint", &sample_failing, NULL);
-    char *text = strdup(text_at(run, "results.0.partialFingerprints.gmdCause/v1"));
+    char *text = strdup(text_at(run, "results.0.partialFingerprints.gmdCause/v2"));
     release(NULL);
     return text;
 }
 
-TEST_F(sarif, a_defect_keeps_its_fingerprint_when_only_figures_change)
+TEST_F(sarif, a_defect_keeps_its_fingerprint_whatever_the_words)
 {
-    char *first = fingerprint_with("b3 shares 512 B with b1");
-    char *same = fingerprint_with("b17 shares 1024 B with b2");
-    char *other = fingerprint_with("b3 lies beyond its segment");
+    char *first = fingerprint_with("b3 shares 512 B with b1", "two");
+    char *same = fingerprint_with("the blocks b17 and b2 share 1024 B", "two");
+    char *other = fingerprint_with("b3 shares 512 B with b1", "three");
     int is_same = strcmp(first, same) == 0, is_other = strcmp(first, other) != 0;
     free(first);
     free(same);

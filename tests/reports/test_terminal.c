@@ -101,6 +101,7 @@ TEST_F(sample, a_violation_names_oracle_request_and_case)
                         "short.gmd\n"
                         "  passed: size\n"
                         "  overlap, request 17: b3 shares 512 B with b1\n"
+                        "    for --known: overlap.shared by=\"b1 and b3\" at=alloc\n"
                         "    case: gmd-cases/overlap.gmd\n"
                         "  fail: 18 requests in 0.001 s (18,000 requests/s), seed 0\n");
 }

@@ -1,8 +1,8 @@
-/* courtesy.c - courtesy under load on a real GPU: the memory of many live blocks is lent to another
+/* loan.c - lending under load on a real GPU: the memory of many live blocks is lent to another
  * process, which takes 95 % of the device's, and comes back.
  *
- *     courtesy [GIB [SEED]]     live blocks of so much (default: 40 % of the device)
- *     courtesy --lodger BYTES   the other process: takes and fills them, says so, and holds them
+ *     loan [GIB [SEED]]     live blocks of so much (default: 40 % of the device)
+ *     loan --lodger BYTES   the other process: takes and fills them, says so, and holds them
  *                               until its standard input ends
  *
  * Exit status 0: all addresses and hashes are equal; 1: something is not as it should be; 77: there

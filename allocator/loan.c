@@ -1,4 +1,4 @@
-#include "courtesy.h"
+#include "loan.h"
 
 #include "cuda_scope.h"
 #include "cuda_work.h"
@@ -138,7 +138,7 @@ static struct loan *open_loan(const device_allocator *d, gmd_status *status, gmd
     return l;
 }
 
-void courtesy_forget(device_allocator *d)
+void loan_forget(device_allocator *d)
 {
     if (d->loan) {
         close_loan(d->loan);
@@ -237,7 +237,7 @@ static gmd_status check_work(device_allocator *d, gmd_error *error)
 
 static gmd_status check_lendable(device_allocator *d, gmd_error *error)
 {
-    if (courtesy_is_yielded(d)) {
+    if (loan_is_yielded(d)) {
         return gmd_fail(error, GMD_BAD_INPUT, "the memory is lent already");
     }
     if (!d->settings->expandable_segments) {
@@ -308,7 +308,7 @@ static gmd_status refuse_restore(device_allocator *d, gmd_error *error)
 
 static gmd_status restore_now(device_allocator *d, gmd_error *error)
 {
-    if (!courtesy_is_yielded(d)) {
+    if (!loan_is_yielded(d)) {
         return gmd_fail(error, GMD_BAD_INPUT, "the memory is not lent");
     }
     pending_poll(d);
@@ -316,7 +316,7 @@ static gmd_status restore_now(device_allocator *d, gmd_error *error)
     if (!bring_back(d, d->loan)) {
         return refuse_restore(d, error);
     }
-    courtesy_forget(d);
+    loan_forget(d);
     return GMD_OK;
 }
 
@@ -339,12 +339,12 @@ static gmd_status on_device(device_allocator *d, const char *what,
     return status;
 }
 
-gmd_status courtesy_yield(device_allocator *d, gmd_error *error)
+gmd_status loan_yield(device_allocator *d, gmd_error *error)
 {
     return on_device(d, "yield_memory", yield_now, error);
 }
 
-gmd_status courtesy_restore(device_allocator *d, gmd_error *error)
+gmd_status loan_restore(device_allocator *d, gmd_error *error)
 {
     return on_device(d, "restore_memory", restore_now, error);
 }

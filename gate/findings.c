@@ -1,4 +1,4 @@
-/* told.c - the findings as they are told: the worst first, each with the command that shows it
+/* findings.c - the findings as they are told: the worst first, each with the command that shows it
  * again. */
 #include "gate.h"
 
@@ -10,25 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The worst first: memory that is not the caller's alone, then no answer, then wrong answers, then
- * what is left, then figures. */
-static size_t badness(const char *oracle)
-{
-    static const char *const order[] = {
-        "overlap",   "backing",  "private_pool", "stream_order", "data",      "size",
-        "misuse",    "progress", "api_misuse",   "oom_retry",    "leak",      "peak_bound",
-        "alignment", "snapshot", "device_state", "accounting",   "reference", "determinism"};
-    size_t count = sizeof order / sizeof *order, i = 0;
-    while (i < count && strcmp(order[i], oracle) != 0) {
-        i++;
-    }
-    return i;
-}
-
 static int compare_findings(const void *left, const void *right)
 {
     const gmd_gate_finding *a = left, *b = right;
-    size_t x = badness(a->violation.oracle), y = badness(b->violation.oracle);
+    int x = gmd_severity(a->violation.oracle), y = gmd_severity(b->violation.oracle);
     if (x != y) {
         return x < y ? -1 : 1;
     }
@@ -81,7 +66,7 @@ void gmd_gate_tell_findings(gmd_gate *gate)
         to->case_requests = from->requests;
         to->hits = from->hits;
         to->seconds = mark->seconds;
-        snprintf(to->cause, sizeof to->cause, "%s", from->cause.text);
+        gmd_identity_print(&from->cause, to->cause);
         snprintf(to->part, sizeof to->part, "%s", mark->part);
         snprintf(to->item, sizeof to->item, "%s", mark->item);
         write_replay(gate, mark, &from->violation, to->replay, sizeof to->replay);

@@ -1,0 +1,37 @@
+/* c_steps.h - a plan's steps as statements of C (program.c.in has what they call). */
+#ifndef GMD_REPRODUCERS_C_STEPS_H
+#define GMD_REPRODUCERS_C_STEPS_H
+
+#include "plan.h"
+#include "reproducer.h"
+
+typedef struct c_writer {
+    const gmd_reproducer *reproducer;
+    const plan *plan;
+    const plan *refusal; /* up to the last request for memory; NULL: no refusal is questioned */
+    FILE *out;
+} c_writer;
+
+/* What the program looks for. */
+typedef enum c_check {
+    C_CHECK_ORDER,   /* of work on different streams, outside of captures */
+    C_CHECK_CONTENT, /* of blocks */
+    C_CHECK_FILLED,  /* blocks are written to when they are had */
+    C_CHECK_EACH,    /* something is checked after each request */
+    C_CHECK_FREED,   /* everything is freed at the end */
+} c_check;
+
+bool c_checks(const c_writer *w, c_check check);
+
+/* Whether it looks for what this oracle finds. */
+bool c_checks_oracle(const gmd_reproducer *reproducer, const char *oracle);
+
+/* Each allocation has a name, and each stream of each device. */
+const char *c_block_name(const void *writer, uint32_t allocation, char text[80]);
+const char *c_stream_name(const void *writer, uint8_t device, uint32_t stream, char text[80]);
+
+/* The functions before main(), and main() from the requests on. */
+void c_put_threads(const c_writer *w);
+void c_put_requests(const c_writer *w);
+
+#endif
