@@ -1,6 +1,6 @@
 /* bench_fuzz - how fast inputs run, one after the other on one core: in the calling process with
- * all oracles (gmd_in_process.h) and with none, through the nursery as `gmd fuzz` scouts, in a fork
- * of the nursery for each, and in a process for each that loads everything anew.
+ * all oracles (gmd_in_process.h) and with none, in persistent mode as `gmd fuzz` does, in a fork
+ * of the fork server for each, and in a process for each that loads everything anew.
  *
  *     bench_fuzz [ALLOCATOR [SECONDS]]      gmd's libraries: $GMD_LIB_DIR, else ../lib/gmd
  *     bench_fuzz ALLOCATOR SECONDS NAME     only that way; for perf
@@ -116,20 +116,20 @@ static gmd_status in_process_without_oracles(const gmd_run_options *options, con
     return in_process(&without, all, seconds, f, error);
 }
 
-static gmd_status scouted(const gmd_run_options *options, const inputs *all, double seconds,
-                          figures *f, gmd_error *error)
+static gmd_status persistent(const gmd_run_options *options, const inputs *all, double seconds,
+                             figures *f, gmd_error *error)
 {
-    static gmd_scout_trace traces[OF_EACH];
+    static gmd_persistent_input traces[OF_EACH];
     gmd_runner runner;
     double end = gmd_clock_s() + seconds;
     gmd_status status = GMD_OK;
     gmd_runner_init(&runner, options);
     for (uint64_t i = 0; status == GMD_OK && gmd_clock_s() < end; i += OF_EACH) {
         for (size_t k = 0; k < OF_EACH; k++) {
-            traces[k] = (gmd_scout_trace){.trace = all->traces[(i + k) % INPUTS]};
+            traces[k] = (gmd_persistent_input){.trace = all->traces[(i + k) % INPUTS]};
         }
         for (size_t done = 0; done < OF_EACH && status == GMD_OK;) {
-            gmd_scouted result;
+            gmd_persistent_result result;
             status = gmd_runner_scout(&runner, traces + done, OF_EACH - done, &result, error);
             if (status == GMD_OK && result.is_suspect) {
                 status = demand_pass(result.outcome, error);
@@ -195,7 +195,7 @@ typedef struct way {
 
 static way ways[] = {{.name = "in-process", .run = in_process},
                      {.name = "no-oracles", .run = in_process_without_oracles},
-                     {.name = "nursery", .run = scouted},
+                     {.name = "persistent", .run = persistent},
                      {.name = "fork", .run = forked},
                      {.name = "process", .run = isolated}};
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -219,7 +219,7 @@ static void be_the_child(const way *w, const gmd_run_options *options, const inp
     if (!f->is_ok) {
         dprintf(kept, "bench_fuzz: %s: %s\n", w->name, error.text);
     }
-    while (wait(NULL) > 0) { /* the nursery's own child: its time counts, too */
+    while (wait(NULL) > 0) { /* the fork server's own child: its time counts, too */
     }
     exit(EXIT_SUCCESS);
 }

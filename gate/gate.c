@@ -280,7 +280,7 @@ static void look_again(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
 }
 
 /* An allocator that hangs once a process has made so many requests would hang in all of these. */
-static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_scout_trace *traces,
+static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_persistent_input *traces,
                       size_t count)
 {
     bool is_alone = gate->unconfirmed_hangs >= UNCONFIRMED_HANGS_MAX;
@@ -290,13 +290,13 @@ static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_scout_trace 
     return is_alone;
 }
 
-void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_scout_trace *traces, size_t count)
+void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_persistent_input *traces, size_t count)
 {
     for (size_t at = 0; at < count && !gmd_gate_is_over(gate);) {
         if (run_alone(gate, runner, &traces[at], count - at)) {
             return;
         }
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         gmd_error error;
         gmd_status status = gmd_runner_scout(runner, &traces[at], count - at, &scouted, &error);
         if (status != GMD_OK) {

@@ -14,7 +14,7 @@ static void interleave(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
 {
     uint64_t count =
         gmd_gate_runs(gate, gmd_gate_plan_interleavings.full, gmd_gate_plan_interleavings.quick);
-    gmd_scout_trace *traces = calloc(count, sizeof *traces);
+    gmd_persistent_input *traces = calloc(count, sizeof *traces);
     gmd_error error = {""};
     size_t made = 0;
     gmd_status status = GMD_OK;

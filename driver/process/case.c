@@ -2,7 +2,6 @@
 
 #include "gmd_output.h"
 #include "gmd_pool_book.h"
-#include "interleave.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -77,13 +76,13 @@ static gmd_status name_entries(const gmd_trace *source, gmd_trace *out, gmd_erro
     return status;
 }
 
-static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *options,
+static gmd_status cut_case(const shared_run *shared, const gmd_run_options *options,
                            const gmd_trace *source, gmd_trace *out, gmd_error *error)
 {
     const gmd_request *requests = source ? source->requests : shared->requests;
     size_t available = source ? source->count : shared->request_count;
     /* Of interleaved requests, later ones of other threads may have been there before. */
-    size_t count = gmd_interleaving_of(options, source)
+    size_t count = interleaving_of(options, source)
                        ? available
                        : (size_t)shared->outcome.violations[0].request + 1;
     if (!source && count > available && available == GMD_RECORDED_REQUEST_MAX) {
@@ -104,7 +103,7 @@ static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *opti
     if (status == GMD_OK && options->schedule) {
         status = gmd_schedule_copy(&out->schedule, options->schedule, error);
     }
-    const gmd_schedule *interleaving = gmd_interleaving_of(options, source);
+    const gmd_schedule *interleaving = interleaving_of(options, source);
     if (status == GMD_OK && interleaving) {
         status = gmd_schedule_copy(&out->interleave, interleaving, error);
     }
@@ -126,7 +125,7 @@ static gmd_status complete_case(const gmd_outcome *o, const gmd_run_options *opt
     }
     gmd_request fraction = {.op = GMD_OP_FRACTION,
                             .fraction =
-                                gmd_fraction_for(options->limit_bytes, options->capacity_bytes)};
+                                fraction_for(options->limit_bytes, options->capacity_bytes)};
     gmd_status status = gmd_trace_append(cut, &fraction, error);
     if (status == GMD_OK) {
         memmove(&cut->requests[1], &cut->requests[0], (cut->count - 1) * sizeof fraction);
@@ -166,16 +165,15 @@ static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_r
     return gmd_output_close(&out, status, error);
 }
 
-gmd_status gmd_case_cut(const gmd_run_options *options, const gmd_workload *workload,
-                        const gmd_shared *shared, gmd_trace *cut, gmd_error *error)
+gmd_status case_cut(const gmd_run_options *options, const gmd_workload *workload,
+                    const shared_run *shared, gmd_trace *cut, gmd_error *error)
 {
     *cut = (gmd_trace){0};
     gmd_status status = cut_case(shared, options, workload->trace, cut, error);
     return status == GMD_OK ? complete_case(&shared->outcome, options, cut, error) : status;
 }
 
-void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload,
-                    gmd_shared *shared)
+void case_write(const gmd_run_options *options, const gmd_workload *workload, shared_run *shared)
 {
     gmd_outcome *o = &shared->outcome;
     if (!options->case_directory || !o->violation_count) {
@@ -185,7 +183,7 @@ void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload
     name_case(o, options, path, sizeof path);
     gmd_trace cut;
     gmd_error error = {""};
-    gmd_status status = gmd_case_cut(options, workload, shared, &cut, &error);
+    gmd_status status = case_cut(options, workload, shared, &cut, &error);
     if (status == GMD_OK) {
         status = write_file(&cut, path, options, &o->violations[0], &error);
     }

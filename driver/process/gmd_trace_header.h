@@ -13,7 +13,7 @@ bool gmd_trace_has_header_of(const gmd_trace *a, const gmd_trace *b);
 
 /* What is in force for a run of this trace, whether it states it or not. A view: nothing is owned.
  */
-gmd_trace gmd_header_in_force(const gmd_trace *trace, const gmd_run_options *given);
+gmd_trace header_in_force(const gmd_trace *trace, const gmd_run_options *given);
 
 /* The options `given`, and what the header states in place of theirs; they borrow from both. */
 void gmd_options_of_header(gmd_run_options *options, const gmd_run_options *given,

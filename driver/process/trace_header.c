@@ -36,7 +36,7 @@ bool gmd_trace_has_header_of(const gmd_trace *a, const gmd_trace *b)
            schedules_equal(&a->schedule, &b->schedule);
 }
 
-gmd_trace gmd_header_in_force(const gmd_trace *trace, const gmd_run_options *given)
+gmd_trace header_in_force(const gmd_trace *trace, const gmd_run_options *given)
 {
     gmd_trace h = {
         .device_count = trace->device_count ? trace->device_count : given->device_count,

@@ -10,6 +10,7 @@
 #include "gmd_outcome.h"
 #include "gmd_runtime.h"
 #include "gmd_sim.h"
+#include "gmd_subject.h"
 #include "gmd_timeline.h"
 #include "gmd_trace.h"
 
@@ -45,7 +46,7 @@ typedef struct gmd_run_options {
     bool is_second_run;  /* of the same requests: what may differ between processes does */
     bool has_all_quirks; /* the reference allocator with the known deviations of PyTorch's */
     bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
-    gmd_feature_map *features; /* where inputs that are scouted note their state; NULL: nowhere */
+    gmd_feature_map *features; /* where inputs in persistent mode note their state; NULL: nowhere */
     gmd_timeline *timeline;    /* where the requests are noted; NULL: nowhere */
     gmd_journal *journal;      /* likewise, what happened to the memory */
     const char *left_out;      /* an oracle that is off, to see what it costs; NULL: none */
@@ -59,5 +60,15 @@ typedef struct gmd_workload {
     gmd_status (*body)(void *context, gmd_session *session, gmd_error *error);
     void *context;
 } gmd_workload;
+
+/* The memory fraction whose product with `total`, cut to whole bytes, is `limit` exactly. */
+double fraction_for(uint64_t limit, uint64_t total);
+
+/* The allocator under test, as the options name it. */
+gmd_subject_source session_source(const gmd_run_options *options);
+
+/* The interleaving in which the threads of this trace are to run: the options' before the trace's
+ * own. NULL: one request after the other, or there is only one thread. */
+const gmd_schedule *interleaving_of(const gmd_run_options *options, const gmd_trace *trace);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static uint32_t take_node(gmd_uses *uses)
+static uint32_t take_node(block_uses *uses)
 {
     if (uses->spare) {
         uint32_t at = uses->spare;
@@ -14,7 +14,7 @@ static uint32_t take_node(gmd_uses *uses)
     return GMD_GROW(&uses->nodes, &uses->capacity, uses->used + 2) ? ++uses->used : 0;
 }
 
-bool gmd_uses_note(gmd_uses *uses, uint32_t *head, const gmd_use *use)
+bool uses_note(block_uses *uses, uint32_t *head, const gmd_use *use)
 {
     for (uint32_t at = *head; at; at = uses->nodes[at].next) {
         gmd_use *earlier = &uses->nodes[at].use;
@@ -25,13 +25,13 @@ bool gmd_uses_note(gmd_uses *uses, uint32_t *head, const gmd_use *use)
     }
     uint32_t added = take_node(uses);
     if (added) {
-        uses->nodes[added] = (gmd_use_node){.use = *use, .next = *head};
+        uses->nodes[added] = (use_node){.use = *use, .next = *head};
         *head = added;
     }
     return added != 0;
 }
 
-bool gmd_uses_take(gmd_uses *uses, uint32_t *head, const gmd_use **taken, size_t *count)
+bool uses_take(block_uses *uses, uint32_t *head, const gmd_use **taken, size_t *count)
 {
     *count = 0;
     for (uint32_t at = *head, next; at; at = next) {
@@ -48,14 +48,14 @@ bool gmd_uses_take(gmd_uses *uses, uint32_t *head, const gmd_use **taken, size_t
     return true;
 }
 
-void gmd_uses_clear(gmd_uses *uses)
+void uses_clear(block_uses *uses)
 {
     uses->used = uses->spare = 0;
 }
 
-void gmd_uses_free(gmd_uses *uses)
+void uses_free(block_uses *uses)
 {
     free(uses->nodes);
     free(uses->taken);
-    *uses = (gmd_uses){0};
+    *uses = (block_uses){0};
 }

@@ -230,12 +230,12 @@ static void log_functions(const gmd_subject *s)
 static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,
                        const subject_spec *spec, gmd_error *error)
 {
-    gmd_status status = is_torch(spec) ? gmd_torch_prepare(source->conf, error) : GMD_OK;
+    gmd_status status = is_torch(spec) ? torch_prepare(source->conf, error) : GMD_OK;
     if (status != GMD_OK) {
         return status;
     }
     snprintf(subject->path, sizeof subject->path, "%s", spec->path);
-    if (!gmd_elf_file_is_whole(spec->path)) {
+    if (!elf_file_is_whole(spec->path)) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--allocator %s: cannot be loaded: the file is cut short", source->spec);
     }

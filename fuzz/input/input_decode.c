@@ -296,8 +296,12 @@ static uint8_t device_of(const decoder *d, const uint8_t *record)
     if (d->wide.has_place) {
         return (uint8_t)(d->wide.device % (count ? count : GMD_MAX_DEVICES));
     }
-    unsigned which = record[1] >> 5;
-    return count ? (uint8_t)(which % count & UINT8_MAX) : 0;
+    uint32_t which = record[1] >> 5;
+    if (!count) {
+        return 0;
+    }
+    which %= count;
+    return (uint8_t)which;
 }
 
 /* Threads are numbered by their first request, as a text does it. */

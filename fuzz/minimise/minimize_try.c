@@ -112,10 +112,10 @@ static bool is_seeded(const gmd_trace *t)
 }
 
 /* The first of the inputs from `at` on that seems to show the cause; `count`: none does. */
-static size_t scout(minimizer *m, const gmd_scout_trace *inputs, size_t at, size_t count)
+static size_t scout(minimizer *m, const gmd_persistent_input *inputs, size_t at, size_t count)
 {
     while (at < count) {
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         gmd_error error;
         if (gmd_runner_scout(m->runner, &inputs[at], count - at, &scouted, &error) != GMD_OK) {
             return count;
@@ -135,12 +135,12 @@ static size_t scout(minimizer *m, const gmd_scout_trace *inputs, size_t at, size
 /* An interleaving under which the candidate seems to show the cause. */
 static bool find_seed(minimizer *m, const gmd_trace *candidate, uint64_t *seed)
 {
-    gmd_scout_trace inputs[SEEDS_TRIED];
+    gmd_persistent_input inputs[SEEDS_TRIED];
     if (!is_seeded(candidate)) {
         return false;
     }
     for (uint64_t i = 0; i < SEEDS_TRIED; i++) {
-        inputs[i] = (gmd_scout_trace){.trace = *candidate};
+        inputs[i] = (gmd_persistent_input){.trace = *candidate};
         inputs[i].trace.interleave.seed = i;
     }
     *seed = scout(m, inputs, 0, SEEDS_TRIED);

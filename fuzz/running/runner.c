@@ -103,8 +103,8 @@ void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given)
 
 void gmd_runner_renew(gmd_runner *runner)
 {
-    gmd_nursery_close(runner->nursery);
-    runner->nursery = NULL;
+    gmd_fork_server_close(runner->server);
+    runner->server = NULL;
 }
 
 void gmd_runner_close(gmd_runner *runner)
@@ -124,7 +124,7 @@ bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_trace *a, con
 
 static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error *error)
 {
-    if (runner->nursery && gmd_runner_shares_process(runner, &runner->header, t)) {
+    if (runner->server && gmd_runner_shares_process(runner, &runner->header, t)) {
         return GMD_OK;
     }
     gmd_runner_close(runner);
@@ -133,9 +133,9 @@ static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error 
         return status;
     }
     gmd_options_of_header(&runner->options, runner->given, &runner->header);
-    status = gmd_nursery_open(&runner->nursery, &runner->options, error);
+    status = gmd_fork_server_open(&runner->server, &runner->options, error);
     if (status == GMD_OK) {
-        gmd_nursery_follow(runner->nursery, runner->given);
+        gmd_fork_server_follow(runner->server, runner->given);
     }
     return status;
 }
@@ -146,8 +146,8 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
 {
     gmd_status status = take_header(runner, trace, error);
     if (status == GMD_OK) {
-        status =
-            gmd_nursery_log(runner->nursery, trace, outcome, calls, call_count, is_complete, error);
+        status = gmd_fork_server_log(runner->server, trace, outcome, calls, call_count, is_complete,
+                                     error);
         runner->runs++;
     }
     return status;
@@ -158,22 +158,22 @@ gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_
 {
     gmd_status status = take_header(runner, trace, error);
     if (status == GMD_OK) {
-        status = gmd_nursery_run(runner->nursery, trace, outcome, error);
+        status = gmd_fork_server_run(runner->server, trace, outcome, error);
         runner->runs++;
         runner->requests += status == GMD_OK ? (*outcome)->requests : 0;
     }
     return status;
 }
 
-gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, size_t count,
-                            gmd_scouted *result, gmd_error *error)
+gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_persistent_input *traces, size_t count,
+                            gmd_persistent_result *result, gmd_error *error)
 {
-    *result = (gmd_scouted){0};
+    *result = (gmd_persistent_result){0};
     const gmd_trace *first = &traces[0].trace;
-    bool can_follow = runner->nursery && gmd_nursery_can_follow(runner->nursery, first);
+    bool can_follow = runner->server && gmd_fork_server_can_follow(runner->server, first);
     gmd_status status = can_follow ? GMD_OK : take_header(runner, first, error);
     if (status == GMD_OK) {
-        status = gmd_nursery_scout(runner->nursery, traces, count, result, error);
+        status = gmd_fork_server_run_persistent(runner->server, traces, count, result, error);
         runner->runs += result->passed;
         runner->requests += result->requests;
     }

@@ -91,7 +91,7 @@ bool campaign_generate(campaign *c, const gmd_profile *profile, uint64_t seed, g
 #define SPINNING_SEQUENCES UINT64_C(4)
 #define SPINNING_LAPSES    UINT64_C(2) /* in each, on average */
 
-static void note_lapses(campaign *c, bool interleaves, const gmd_scouted *scouted)
+static void note_lapses(campaign *c, bool interleaves, const gmd_persistent_result *scouted)
 {
     gmd_search_result *r = c->result;
     if (!interleaves) {
@@ -108,7 +108,8 @@ static void note_lapses(campaign *c, bool interleaves, const gmd_scouted *scoute
 /* --- batches ----------------------------------------------------------------------------- */
 
 /* What brought the allocator into a new state is worth going on from. */
-static void take_fresh(campaign *c, const batch *b, size_t first, const gmd_scouted *scouted)
+static void take_fresh(campaign *c, const batch *b, size_t first,
+                       const gmd_persistent_result *scouted)
 {
     gmd_corpus *corpus = c->options->corpus;
     for (size_t i = 0; i < scouted->passed && corpus && c->status == GMD_OK; i++) {
@@ -120,7 +121,7 @@ static void take_fresh(campaign *c, const batch *b, size_t first, const gmd_scou
     }
 }
 
-static void note_scouted(campaign *c, const gmd_scouted *scouted)
+static void note_scouted(campaign *c, const gmd_persistent_result *scouted)
 {
     c->sequences += scouted->passed + scouted->is_suspect;
     c->result->faults_planted += scouted->faults_planted;
@@ -148,7 +149,7 @@ bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
     GMD_LOG(FUZZ, "round: %zu sequences%s", b->count - b->next,
             interleaves ? ", threads interleaved" : "");
     while (b->next < b->count && goes_on && !campaign_is_over(c)) {
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         gmd_error error;
         size_t at = b->next;
         gmd_status status =

@@ -77,7 +77,7 @@ typedef struct search {
     gmd_exhaustive_result *result;
     gmd_runner runner;
     gmd_schedule schedule;
-    gmd_scout_trace traces[BATCH];
+    gmd_persistent_input traces[BATCH];
     gmd_sequence sequences[BATCH];
     size_t count;   /* in the batch */
     number_set cut; /* beginnings that show a defect, under this schedule */
@@ -138,7 +138,7 @@ static void take_suspect(search *s, size_t at, const gmd_outcome *suspicion)
     }
 }
 
-static bool note_states(search *s, const gmd_scouted *scouted)
+static bool note_states(search *s, const gmd_persistent_result *scouted)
 {
     for (size_t i = 0; i < scouted->passed; i++) {
         if (scouted->states[i] && !add_number(&s->states, scouted->states[i])) {
@@ -161,7 +161,7 @@ static void tell(search *s)
 static bool run_batch(search *s)
 {
     for (size_t at = 0; at < s->count && !is_over(s);) {
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         s->status = gmd_runner_scout(&s->runner, &s->traces[at], s->count - at, &scouted, s->error);
         if (s->status != GMD_OK || !note_states(s, &scouted)) {
             break;
@@ -197,7 +197,7 @@ static bool enter(void *context, const gmd_sequence *beginning)
 
 /* --- what all sequences share -------------------------------------------------------------- */
 
-static gmd_status prepare_trace(search *s, gmd_scout_trace *scout)
+static gmd_status prepare_trace(search *s, gmd_persistent_input *scout)
 {
     uint32_t index;
     gmd_request none = {.op = GMD_OP_EMPTY_CACHE};

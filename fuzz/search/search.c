@@ -68,7 +68,7 @@ static bool make_batch(campaign *c, const source *from, uint64_t first, size_t c
     b->count = b->next = 0;
     while (b->count < count) {
         uint64_t own = gmd_random_derive(from->seed, first + b->count);
-        gmd_scout_trace *t = &b->traces[b->count++];
+        gmd_persistent_input *t = &b->traces[b->count++];
         t->probed_refusal = choose_refusal(~own);
         t->expects_lapses = c->result->spins_since != 0;
         if (!make_sequence(c, from, own, &t->trace)) {

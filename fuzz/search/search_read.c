@@ -52,7 +52,7 @@ static void run_group(reading *r, size_t first)
             gmd_runner_shares_process(&r->campaign->runner, t, header)) {
             r->was_run[i] = true;
             r->batch.traces[r->batch.count++] =
-                (gmd_scout_trace){.trace = *t}; /* not cut short by questions */
+                (gmd_persistent_input){.trace = *t}; /* not cut short by questions */
         }
         if (r->batch.count == BATCH) {
             run_batch(r);

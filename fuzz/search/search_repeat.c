@@ -1,5 +1,5 @@
 /* search_repeat.c - rounds of sequences that are run by themselves. What passes is repeated there
- * until it shows whether freed blocks are used again (driver/session/session_rounds.c), which many
+ * until it shows whether freed blocks are used again (driver/session/rounds.c), which many
  * sequences in one process leave no time for. */
 #include "campaign.h"
 

@@ -77,13 +77,13 @@ size_t gmd_search_taken_confs(const gmd_run_options *run, const char **taken, si
     size_t count = 0;
     for (size_t i = 0; i < gmd_profile_conf_count && count < max; i++) {
         gmd_run_options with = *run;
-        gmd_nursery *nursery = NULL;
+        gmd_fork_server *server = NULL;
         gmd_error error;
         with.conf = gmd_profile_confs[i];
-        if (gmd_nursery_open(&nursery, &with, &error) == GMD_OK) {
+        if (gmd_fork_server_open(&server, &with, &error) == GMD_OK) {
             taken[count++] = gmd_profile_confs[i];
         }
-        gmd_nursery_close(nursery);
+        gmd_fork_server_close(server);
     }
     return count;
 }

@@ -21,7 +21,6 @@
 #include "gmd_subject.h"
 #include "gmd_torch.h"
 
-
 #include <string.h>
 
 #define BYTES_MAX    ((uint64_t)1 << 40)

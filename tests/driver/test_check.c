@@ -251,12 +251,12 @@ TEST(a_verdict_on_a_quirk_is_known_once_the_quirk_mattered)
     const gmd_identity refused = {.kind = "oom_retry.served_at_once"};
     const gmd_identity above = {
         .kind = "peak_bound.reserved", .parties = {{"bound", "limit"}}, .party_count = 1};
-    assert_null(gmd_known_find(&known, NULL, &refused, "refused"));
+    assert_null(known_find(&known, NULL, &refused, "refused"));
     count = count_quirk;
     times_mattered = 0;
-    assert_null(gmd_known_find(&known, NULL, &refused, "refused"));
+    assert_null(known_find(&known, NULL, &refused, "refused"));
     times_mattered = 1;
-    assert_non_null(gmd_known_find(&known, NULL, &refused, "refused"));
-    assert_null(gmd_known_find(&known, NULL, &above, "rose above the memory limit"));
+    assert_non_null(known_find(&known, NULL, &refused, "refused"));
+    assert_null(known_find(&known, NULL, &above, "rose above the memory limit"));
     gmd_known_free(&known);
 }

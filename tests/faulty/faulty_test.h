@@ -73,7 +73,7 @@ static inline gmd_outcome *run_case(const char *allocator, const char *defect, c
 /* Where blocking is only seen by the watchdog (ThreadSanitizer), each time takes a while. */
 static inline uint64_t seed_count(uint64_t usual)
 {
-    return gmd_interpose_is_on() ? usual : 1 + usual / 50;
+    return interpose_is_on() ? usual : 1 + usual / 50;
 }
 
 /* Under sanitizers a process takes ten times as long: there every fourth thing is done, a different

@@ -454,7 +454,7 @@ TEST(so_it_has_with_captures_where_each_request_does_something)
 typedef struct comparison {
     gmd_alphabet alphabet;
     gmd_runner runner;
-    gmd_scout_trace pair[2]; /* with the request that does nothing, and without */
+    gmd_persistent_input pair[2]; /* with the request that does nothing, and without */
     uint64_t compared;
 } comparison;
 
@@ -479,7 +479,7 @@ static void compare_states(void *context, const plain *named, const plain *numbe
                            unsigned length)
 {
     comparison *c = context;
-    gmd_scouted scouted;
+    gmd_persistent_result scouted;
     gmd_error error = {""};
     unsigned at = find_without_effect(numbered, length);
     if (at == length || form_of(numbered, length, false) > form_of(numbered, length, true)) {

@@ -83,7 +83,7 @@ TEST(what_is_known_does_not_count)
 {
     gmd_known known = {0};
     gmd_error error;
-    assert_int_equal(gmd_known_add(&known, "leak.events", "list", &error), GMD_OK);
+    assert_int_equal(known_add(&known, "leak.events", "list", &error), GMD_OK);
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
     run.known = &known;
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "scenarios"};
