@@ -172,8 +172,7 @@ static gmd_status isolated(const gmd_run_options *options, const inputs *all, do
     }
     for (uint64_t i = 0; status == GMD_OK && gmd_clock_s() < end; i++) {
         const gmd_trace *t = nth(all, i);
-        gmd_run_options with;
-        gmd_options_of_header(&with, options, t);
+        const gmd_run_options with = gmd_options_under(options, &t->conditions);
         gmd_workload workload = {
             .name = "input", .kind = "trace", .trace = t, .body = gmd_play_trace};
         status = gmd_run_isolated(&with, &workload, o, error);
@@ -303,8 +302,8 @@ int main(int argc, char **argv)
     gmd_run_options options = {.allocator = argc > 1 ? argv[1] : "reference",
                                .lib_directory = gmd_bench_libraries(argv[0], path, sizeof path),
                                .device = GMD_DEVICE_SIM,
-                               .device_count = 1,
-                               .capacity_bytes = GMD_GIB,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = GMD_GIB,
                                .call_budget_s = 20};
     if (make_inputs(&all, &error) != GMD_OK) {
         fprintf(stderr, "bench_fuzz: %s\n", error.text);

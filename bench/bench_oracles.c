@@ -109,7 +109,7 @@ static bool measure(const gmd_run_options *base, configuration *c, load *l, int 
     options.left_out = c->left_out;
     l->has_uses = column == 1;
     l->random = (uint64_t)round; /* the same requests for all */
-    gmd_trace no_requests = {.device_count = 1};
+    gmd_trace no_requests = {.conditions.device_count = 1};
     gmd_workload workload = {
         .name = "churn", .kind = "scenario", .trace = &no_requests, .body = churn, .context = l};
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
@@ -209,8 +209,8 @@ int main(int argc, char **argv)
     gmd_run_options options = {.allocator = argc > 1 ? argv[1] : "reference",
                                .lib_directory = gmd_bench_libraries(argv[0], path, sizeof path),
                                .device = GMD_DEVICE_SIM,
-                               .device_count = 1,
-                               .capacity_bytes = 140 * GMD_GIB,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = 140 * GMD_GIB,
                                .call_budget_s = 20};
     size_t count = list_configurations(list);
     if (!measure_all(&options, list, count, &l)) {

@@ -244,19 +244,23 @@ static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
 {
     const cli_options *c = &a->common;
     static const char *fixed[1];
-    space->device_max = c->has_devices ? c->run.device_count : 2;
-    space->capacity_bytes = c->has_capacity || c->run.limit_bytes ? c->run.capacity_bytes : 0;
+    space->device_max = c->has_devices ? c->run.conditions.device_count : 2;
+    space->capacity_bytes =
+        c->has_capacity || c->run.conditions.limit_bytes ? c->run.conditions.capacity_bytes : 0;
     bool is_real = c->run.device != GMD_DEVICE_SIM;
-    if (c->run.limit_bytes && is_real) { /* which has the memory that it has: less is a limit */
-        space->capacity_bytes = c->run.limit_bytes;
-    } else if (c->run.limit_bytes) {
-        space->fraction = (double)c->run.limit_bytes / (double)c->run.capacity_bytes;
+    if (c->run.conditions.limit_bytes &&
+        is_real) { /* which has the memory that it has: less is a limit */
+        space->capacity_bytes = c->run.conditions.limit_bytes;
+    } else if (c->run.conditions.limit_bytes) {
+        space->fraction =
+            (double)c->run.conditions.limit_bytes / (double)c->run.conditions.capacity_bytes;
     }
-    space->schedule = c->run.schedule;
+    space->schedule =
+        gmd_schedule_is_stated(&c->run.conditions.schedule) ? &c->run.conditions.schedule : NULL;
     space->confs = gmd_profile_confs;
     space->conf_count = gmd_profile_conf_count;
-    if (c->run.conf) {
-        fixed[0] = c->run.conf;
+    if (c->run.conditions.conf) {
+        fixed[0] = c->run.conditions.conf;
         space->confs = fixed;
         space->conf_count = 1;
         space->conf_is_fixed = true;
@@ -360,10 +364,7 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
 {
     char origin[128];
     gmd_run_options run = a->common.run;
-    run.limit_bytes = 0; /* sequences set it themselves */
-    run.conf = NULL;
-    run.schedule = NULL;
-    run.interleave = NULL;
+    gmd_options_leave_to_traces(&run);
     status_line line = {.runs = (double)a->runs};
     gmd_corpus corpus = {.folder = a->corpus};
     gmd_search_options options = {.run = &run,

@@ -70,7 +70,9 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
         argp_error(state, "the gate needs the simulated device; its cases can then be run with "
                           "'gmd run CASE --device cuda'");
     }
-    if (c->has_capacity || c->run.limit_bytes || c->run.schedule || c->run.interleave) {
+    if (c->has_capacity || c->run.conditions.limit_bytes ||
+        gmd_schedule_is_stated(&c->run.conditions.schedule) ||
+        gmd_schedule_is_stated(&c->run.conditions.interleave)) {
         argp_error(state, "--capacity, --limit, --schedule and --interleave are the battery's own: "
                           "they cannot be given");
     }
@@ -210,7 +212,7 @@ static void word_options(gate_arguments *a)
     gmd_command_end(&subject);
     gmd_command battery = gmd_command_begin(a->battery, sizeof a->battery, "");
     if (c->has_devices) {
-        snprintf(number, sizeof number, "%" PRIu32, c->run.device_count);
+        snprintf(number, sizeof number, "%" PRIu32, c->run.conditions.device_count);
         gmd_command_option(&battery, "--devices", number);
     }
     for (size_t i = 0; i < a->gate.history_count; i++) {
@@ -228,7 +230,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     status_line line = {.last_told = -1, .seconds = o->seconds};
     o->run = &a->common.run;
     o->histories = a->histories;
-    o->device_max = a->common.has_devices ? a->common.run.device_count : 2;
+    o->device_max = a->common.has_devices ? a->common.run.conditions.device_count : 2;
     o->is_interrupted = &is_interrupted;
     o->progress = a->common.run.shows_progress ? show_progress : NULL;
     o->context = &line;

@@ -181,10 +181,7 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
     if (status == GMD_OK) {
         status = gmd_trace_absorb_options(&trace, &options, error);
     }
-    options.limit_bytes = 0; /* it is a request now */
-    options.schedule = NULL; /* and these are header lines */
-    options.interleave = NULL;
-    options.conf = NULL;
+    gmd_options_leave_to_traces(&options);
     gmd_runner_init(&runner, &options);
     if (status == GMD_OK) {
         status = find_cause(a, &runner, &trace, &cause, error);

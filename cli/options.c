@@ -121,8 +121,8 @@ void cli_options_init(cli_options *options)
     *options = (cli_options){.run = {.allocator = "reference",
                                      .case_directory = "gmd-cases",
                                      .device = GMD_DEVICE_SIM,
-                                     .device_count = 1,
-                                     .capacity_bytes = 140 * GMD_GIB,
+                                     .conditions.device_count = 1,
+                                     .conditions.capacity_bytes = 140 * GMD_GIB,
                                      .call_budget_s = 20}};
     find_lib_directory(options->lib_directory, sizeof options->lib_directory);
     options->run.lib_directory = options->lib_directory;
@@ -198,7 +198,7 @@ static void need_schedule(struct argp_state *state, const char *text, cli_option
     if (gmd_schedule_parse(&o->schedule, text, strlen(text), &error) != GMD_OK) {
         argp_error(state, "--schedule: %s", error.text);
     }
-    o->run.schedule = &o->schedule;
+    o->run.conditions.schedule = o->schedule;
 }
 
 /* "seeds N", or what the header line of a trace says. */
@@ -206,7 +206,6 @@ static void need_interleaving(struct argp_state *state, const char *text, cli_op
 {
     gmd_error error = {""};
     gmd_schedule_free(&o->interleave);
-    o->run.interleave = &o->interleave;
     o->run.interleave_seeds = 0;
     if (strncmp(text, "seeds ", strlen("seeds ")) == 0) {
         o->interleave.kind = GMD_SCHEDULE_SEEDED;
@@ -215,6 +214,7 @@ static void need_interleaving(struct argp_state *state, const char *text, cli_op
     } else if (gmd_interleave_parse(&o->interleave, text, strlen(text), &error) != GMD_OK) {
         argp_error(state, "--interleave: %s (or 'seeds N', to try N of them)", error.text);
     }
+    o->run.conditions.interleave = o->interleave;
 }
 
 /* Before anything runs: hours of a campaign must not end in a report that cannot be written. */
@@ -380,18 +380,19 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_DEVICES:
         need_number(state, "--devices", text, 1, GMD_SIM_DEVICE_MAX, &number);
-        o->run.device_count = (uint32_t)number;
+        o->run.conditions.device_count = (uint32_t)number;
         o->has_devices = true;
         return 0;
     case KEY_CAPACITY:
-        need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB, &o->run.capacity_bytes);
+        need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB,
+                  &o->run.conditions.capacity_bytes);
         o->has_capacity = true;
         return 0;
     case KEY_LIMIT:
-        need_size(state, "--limit", text, 1, 16384 * GMD_GIB, &o->run.limit_bytes);
+        need_size(state, "--limit", text, 1, 16384 * GMD_GIB, &o->run.conditions.limit_bytes);
         return 0;
     case KEY_CONF:
-        o->run.conf = text;
+        o->run.conditions.conf = text;
         return 0;
     case KEY_PROMISE:
         need_promises(state, text, &o->run.promises);
@@ -473,7 +474,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
         return result == ARGP_ERR_UNKNOWN ? parse_report_option(key, text, state, o) : result;
     }
     if (o->run.interleave_seeds) {
-        o->interleave.seed = o->run.seed;
+        o->run.conditions.interleave.seed = o->run.seed;
     }
     if (cli_stdout_reports(o) > 1) {
         argp_error(state, "only one report can go to standard output");

@@ -287,14 +287,14 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
 static void choose_limit(const replay_arguments *a, const gmd_history *history,
                          gmd_run_options *options)
 {
-    if (!options->limit_bytes) {
-        options->limit_bytes = history->limit_bytes;
+    if (!options->conditions.limit_bytes) {
+        options->conditions.limit_bytes = history->limit_bytes;
         options->limit_is_optional = true;
     }
     if (options->device == GMD_DEVICE_SIM && !a->common.has_capacity &&
-        options->limit_bytes > options->capacity_bytes) {
-        options->capacity_bytes =
-            (options->limit_bytes + 2 * GMD_MIB) / GMD_GIB * GMD_GIB + GMD_GIB;
+        options->conditions.limit_bytes > options->conditions.capacity_bytes) {
+        options->conditions.capacity_bytes =
+            (options->conditions.limit_bytes + 2 * GMD_MIB) / GMD_GIB * GMD_GIB + GMD_GIB;
     }
 }
 
@@ -349,11 +349,12 @@ static void place_as_recorded(const replay_arguments *a, const gmd_history *hist
 {
     options->placement = GMD_SIM_RECORDED;
     uint64_t most = most_memory(history);
-    if (most && most < options->capacity_bytes && !a->common.has_capacity) {
-        options->capacity_bytes = most;
+    if (most && most < options->conditions.capacity_bytes && !a->common.has_capacity) {
+        options->conditions.capacity_bytes = most;
     }
-    if (history->limit_inferred && options->limit_bytes > options->capacity_bytes) {
-        options->limit_bytes = 0; /* what was refused passed all that the device has */
+    if (history->limit_inferred &&
+        options->conditions.limit_bytes > options->conditions.capacity_bytes) {
+        options->conditions.limit_bytes = 0; /* what was refused passed all that the device has */
     }
 }
 
@@ -373,8 +374,8 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         free(reservations);
         return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", a->input);
     }
-    if (a->checks && !options.conf) {
-        options.conf = snapshot->conf; /* "" where there were none */
+    if (a->checks && !options.conditions.conf) {
+        options.conditions.conf = snapshot->conf; /* "" where there were none */
     }
     gmd_check_input check = {
         .history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
@@ -386,8 +387,8 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         options.recorded_reservation_count = reservation_count;
         place_as_recorded(a, history, &options);
     }
-    if (history->trace.device_count && !a->common.has_devices) {
-        options.device_count = history->trace.device_count;
+    if (history->trace.conditions.device_count && !a->common.has_devices) {
+        options.conditions.device_count = history->trace.conditions.device_count;
     }
     gmd_workload workload = {.name = a->input,
                              .path = a->input,
@@ -426,7 +427,7 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         status = read_truth(a, &truth, error);
     }
     if (status == GMD_OK) {
-        gmd_history_hints hints = {.limit_bytes = a->common.run.limit_bytes,
+        gmd_history_hints hints = {.limit_bytes = a->common.run.conditions.limit_bytes,
                                    .recorded_retries = GMD_RETRIES_UNKNOWN};
         gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
         hints.ops = truth.ops;

@@ -234,17 +234,17 @@ static void describe_conditions(const cli_options *o, char *text, size_t size)
 {
     char capacity[24] = "", limit[24] = "", devices[16] = "";
     if (o->has_capacity) {
-        gmd_format_exact_size(o->run.capacity_bytes, capacity);
+        gmd_format_exact_size(o->run.conditions.capacity_bytes, capacity);
     }
-    if (o->run.limit_bytes) {
-        gmd_format_exact_size(o->run.limit_bytes, limit);
+    if (o->run.conditions.limit_bytes) {
+        gmd_format_exact_size(o->run.conditions.limit_bytes, limit);
     }
     if (o->has_devices) {
-        snprintf(devices, sizeof devices, "%" PRIu32, o->run.device_count);
+        snprintf(devices, sizeof devices, "%" PRIu32, o->run.conditions.device_count);
     }
     const struct {
         const char *option, *value;
-    } given[] = {{"--conf", o->run.conf},
+    } given[] = {{"--conf", o->run.conditions.conf},
                  {"--capacity", capacity},
                  {"--limit", limit},
                  {"--devices", devices},

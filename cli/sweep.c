@@ -103,9 +103,7 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
         return status;
     }
     gmd_run_options given = *options;
-    given.limit_bytes = 0; /* it is a request now, and these are header lines */
-    given.conf = NULL;
-    given.schedule = given.interleave = NULL;
+    gmd_options_leave_to_traces(&given);
     const char *base = gmd_file_name(path);
     snprintf(origin, sizeof origin, "found by: gmd %s --sweep %s", command, base);
     gmd_runner runner;

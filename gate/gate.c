@@ -170,15 +170,11 @@ uint64_t gmd_gate_runs(const gmd_gate *gate, uint64_t full, uint64_t quick)
 
 bool gmd_gate_set_conf(gmd_gate *gate, gmd_trace *trace, const char *conf)
 {
-    char *copy = conf && *conf ? gmd_text_copy(conf, strlen(conf)) : NULL;
-    free(trace->conf);
-    trace->conf = copy;
-    if (conf && *conf && !copy) {
-        gmd_error error;
-        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for settings"), &error);
-        return false;
-    }
-    return true;
+    gmd_error error;
+    gmd_status status =
+        gmd_conditions_set_conf(&trace->conditions, conf && *conf ? conf : NULL, &error);
+    gmd_gate_fail(gate, status, &error);
+    return status == GMD_OK;
 }
 
 /* --- findings ---------------------------------------------------------------------------- */
@@ -379,7 +375,7 @@ static gmd_status check_only_ran(const gmd_gate *gate, gmd_error *error)
 
 static void fix_conf(gmd_gate *gate)
 {
-    gate->confs[0] = gate->options->run->conf;
+    gate->confs[0] = gate->options->run->conditions.conf;
     gate->conf_count = 1;
     gate->conf_is_fixed = true;
 }
@@ -388,12 +384,12 @@ static void explore(gmd_gate *gate)
 {
     gmd_error error = {""};
     gmd_run_options with = gate->run;
-    if (gate->options->run->conf) {
+    if (gate->options->run->conditions.conf) {
         fix_conf(gate);
     } else if (gate->abilities.configure) {
         gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, GMD_GATE_CONF_MAX);
     }
-    with.conf = gate->options->run->conf;
+    with.conditions.conf = gate->options->run->conditions.conf;
     gmd_gate_fail(gate, gmd_search_find_space(&gate->space, &with, &error), &error);
     gate->space.has_fraction = gate->abilities.set_memory_fraction;
     gate->space.has_record_stream = gate->abilities.record_stream;
@@ -408,14 +404,14 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
     }
     gate->part = &gate->result->parts[0];
     gmd_run_options with = gate->run;
-    with.conf = gate->options->run->conf;
+    with.conditions.conf = gate->options->run->conditions.conf;
     gmd_status status = gmd_gate_find_abilities(&gate->abilities, &with, outcome, error);
     gate->result->oracle_count = outcome->oracle_count;
     memcpy(gate->result->oracles, outcome->oracles, sizeof outcome->oracles);
     bool is_dead =
         outcome->violation_count && strcmp(outcome->violations[0].oracle, "progress") == 0;
     if (status == GMD_OK && is_dead && gate->status == GMD_OK) {
-        if (gate->options->run->conf) {
+        if (gate->options->run->conditions.conf) {
             fix_conf(gate); /* it is with these that it died */
         }
         gmd_gate_first(gate);
@@ -514,9 +510,7 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
                      .error = error};
     gate.found.origin = gate.origin;
     gate.found.context = &gate;
-    gate.run.conf = NULL; /* traces state it */
-    gate.run.limit_bytes = 0;
-    gate.run.schedule = gate.run.interleave = NULL;
+    gmd_options_leave_to_traces(&gate.run);
     gate.run.shows_progress = false;
     gmd_status status = run_gate(&gate, error);
     result->seconds = gmd_clock_s() - gate.start;

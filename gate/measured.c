@@ -27,7 +27,7 @@ void gmd_gate_note_baseline(gmd_gate *gate, const char *text, ...)
 
 static const char *conf_of(const gmd_gate *gate)
 {
-    return gate->options->run->conf ? gate->options->run->conf : "";
+    return gate->options->run->conditions.conf ? gate->options->run->conditions.conf : "";
 }
 
 /* "AMD EPYC, 2 cores": what speed depends on and a file can say. */

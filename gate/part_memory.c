@@ -163,8 +163,8 @@ static void measure_within(gmd_gate *gate, gmd_scenario *scenario, const char *h
     snprintf(name, sizeof name, "scenarios/%.60s/%s", gmd_scenario_name(scenario), how);
     if (gmd_gate_begin(gate, name)) {
         gmd_run_options options = gate->run;
-        options.conf = gate->options->run->conf;
-        options.capacity_bytes = capacity;
+        options.conditions.conf = gate->options->run->conditions.conf;
+        options.conditions.capacity_bytes = capacity;
         measure(gate, &options, &recording->trace);
         gmd_gate_end(gate);
     }
@@ -211,12 +211,13 @@ static void name_history(const char *path, char *name, size_t size)
 static void measure_history(gmd_gate *gate, const gmd_history *history, const char *conf)
 {
     gmd_run_options options = gate->run;
-    const char *fixed = gate->options->run->conf;
-    options.conf = fixed ? fixed : gate->abilities.configure ? conf : NULL;
-    options.limit_bytes = history->limit_bytes;
+    const char *fixed = gate->options->run->conditions.conf;
+    options.conditions.conf = fixed ? fixed : gate->abilities.configure ? conf : NULL;
+    options.conditions.limit_bytes = history->limit_bytes;
     options.limit_is_optional = true;
-    options.capacity_bytes = AMPLE_BYTES;
-    options.device_count = history->trace.device_count ? history->trace.device_count : 1;
+    options.conditions.capacity_bytes = AMPLE_BYTES;
+    options.conditions.device_count =
+        history->trace.conditions.device_count ? history->trace.conditions.device_count : 1;
     measure(gate, &options, &history->trace);
 }
 

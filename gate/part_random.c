@@ -67,7 +67,7 @@ static void shape(gmd_profile *p, const void *context)
         p->live_max = within(p->live_max, 0, 12);
     }
     if (kind->schedule != GMD_SCHEDULE_UNSTATED) {
-        p->schedule = kind->schedule;
+        p->conditions.schedule.kind = kind->schedule;
     }
     p->has_huge_sizes = p->has_huge_sizes || kind->has_huge_sizes;
     if (kind->has_small_sizes) {

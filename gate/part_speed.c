@@ -37,7 +37,7 @@ static gmd_bench_options bench_options(const gmd_gate *gate, double seconds)
                                .device = GMD_DEVICE_SIM,
                                .device_count = 1,
                                .capacity_bytes = 140 * GMD_GIB,
-                               .conf = gate->options->run->conf,
+                               .conf = gate->options->run->conditions.conf,
                                .lib_directory = gate->run.lib_directory,
                                .torch_adapter = gate->run.torch_adapter,
                                .seconds = seconds,

@@ -95,19 +95,11 @@ static gmd_status cut_case(const shared_run *shared, const gmd_run_options *opti
     if (status == GMD_OK) {
         status = name_entries(source, out, error);
     }
-    out->device_count = options->device_count;
-    out->capacity_bytes = options->capacity_bytes;
-    if (status == GMD_OK && options->conf && !(out->conf = strdup(options->conf))) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory");
-    }
-    if (status == GMD_OK && options->schedule) {
-        status = gmd_schedule_copy(&out->schedule, options->schedule, error);
-    }
     const gmd_schedule *interleaving = interleaving_of(options, source);
-    if (status == GMD_OK && interleaving) {
-        status = gmd_schedule_copy(&out->interleave, interleaving, error);
-    }
-    return status;
+    gmd_conditions conditions = options->conditions;
+    conditions.limit_bytes = 0; /* it is a request (complete_case) */
+    conditions.interleave = interleaving ? *interleaving : (gmd_schedule){0};
+    return status == GMD_OK ? gmd_conditions_copy(&out->conditions, &conditions, error) : status;
 }
 
 /* What the case must say beside its requests: that a refused job was to be served, and the limit in
@@ -120,12 +112,13 @@ static gmd_status complete_case(const gmd_outcome *o, const gmd_run_options *opt
         strcmp(o->violations[0].oracle, "expect") == 0) {
         last->expect = GMD_EXPECT_ALLOC;
     }
-    if (!options->limit_bytes || options->limit_bytes > options->capacity_bytes) {
+    if (!options->conditions.limit_bytes ||
+        options->conditions.limit_bytes > options->conditions.capacity_bytes) {
         return GMD_OK;
     }
     gmd_request fraction = {.op = GMD_OP_FRACTION,
-                            .fraction =
-                                fraction_for(options->limit_bytes, options->capacity_bytes)};
+                            .fraction = fraction_for(options->conditions.limit_bytes,
+                                                     options->conditions.capacity_bytes)};
     gmd_status status = gmd_trace_append(cut, &fraction, error);
     if (status == GMD_OK) {
         memmove(&cut->requests[1], &cut->requests[0], (cut->count - 1) * sizeof fraction);

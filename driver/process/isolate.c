@@ -191,14 +191,14 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
 gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workload *workload,
                                  gmd_outcome *outcome, gmd_error *error)
 {
-    gmd_schedule which = {.kind = GMD_SCHEDULE_SEEDED, .seed = options->interleave->seed};
     gmd_run_options one = *options;
-    one.interleave = &which;
+    gmd_schedule *which = &one.conditions.interleave;
+    *which = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED};
     gmd_status status = GMD_OK;
     uint64_t count = 0, requests = 0;
     double seconds = 0;
     do {
-        which.seed = options->interleave->seed + count++;
+        which->seed = options->conditions.interleave.seed + count++;
         status = gmd_run_isolated(&one, workload, outcome, error);
         requests += outcome->requests;
         seconds += outcome->seconds;
@@ -210,7 +210,7 @@ gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workl
     if (status == GMD_OK && outcome->note_count < GMD_NOTE_MAX) {
         snprintf(outcome->notes[outcome->note_count++], sizeof outcome->notes[0],
                  "%" PRIu64 " interleavings, seeds %" PRIu64 " to %" PRIu64, count,
-                 options->interleave->seed, which.seed);
+                 options->conditions.interleave.seed, which->seed);
     }
     return status;
 }

@@ -23,17 +23,13 @@ typedef struct gmd_run_options {
     uint32_t
         case_number; /* in its name: of runs that are called alike, this one; 0, 1: not there */
     const char *torch_adapter; /* for the SPEC torch: the library of gmd_torch_adapter */
-    const char *conf;          /* allocator settings; NULL: none */
+    gmd_conditions conditions; /* borrowed; devices and memory are the simulated device's, and must
+                                  be stated. The interleaving comes before a trace's own. */
     gmd_device_kind device;
-    uint32_t device_count;   /* simulated device */
-    uint64_t capacity_bytes; /* simulated device; of each */
-    uint64_t limit_bytes;    /* of reserved memory, by the memory fraction; 0: none */
-    bool limit_is_optional;  /* an allocator without a memory fraction goes without */
+    bool limit_is_optional; /* an allocator without a memory fraction goes without */
     uint64_t seed;
     double call_budget_s; /* a request that takes longer is a hang */
     gmd_sim_placement placement;
-    const gmd_schedule *schedule;     /* of the simulated device's work; NULL: timed */
-    const gmd_schedule *interleave;   /* of the trace's threads; NULL: as the trace says */
     uint64_t interleave_seeds;        /* gmd_run_interleavings: how many to try */
     const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
     size_t recorded_count;
@@ -63,6 +59,18 @@ typedef struct gmd_workload {
 
 /* The memory fraction whose product with `total`, cut to whole bytes, is `limit` exactly. */
 double fraction_for(uint64_t limit, uint64_t total);
+
+/* The options for a trace whose header states `stated`, which wins over what is given. No case is
+ * written of the run, and no progress shown. It borrows from both. */
+gmd_run_options gmd_options_under(const gmd_run_options *given, const gmd_conditions *stated);
+
+/* Nothing is given of what traces that are run one after the other state, or have among their
+ * requests: the limit, the settings, the orders. */
+void gmd_options_leave_to_traces(gmd_run_options *options);
+
+/* A real device has the memory it has: there the limit stands in for a capacity that a trace
+ * states. */
+void gmd_options_limit_for(gmd_run_options *options, uint64_t stated_capacity_bytes);
 
 /* The allocator under test, as the options name it. */
 gmd_subject_source session_source(const gmd_run_options *options);

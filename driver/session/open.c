@@ -27,8 +27,8 @@ static gmd_status blame_header(const gmd_session *s, bool is_from_header, gmd_st
 
 static void choose_schedule(const gmd_session *s, gmd_sim_config *config)
 {
-    const gmd_schedule *schedule = s->options->schedule;
-    switch (schedule ? schedule->kind : GMD_SCHEDULE_UNSTATED) {
+    const gmd_schedule *schedule = &s->options->conditions.schedule;
+    switch (schedule->kind) {
     case GMD_SCHEDULE_EAGER:
         config->schedule = GMD_SIM_EAGER;
         return;
@@ -54,8 +54,8 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
     const gmd_run_options *o = s->options;
     gmd_sim_config config;
     s->runtime.sim->gmd_sim_default_config(&config);
-    config.device_count = o->device_count;
-    config.capacity_bytes = o->capacity_bytes;
+    config.device_count = o->conditions.device_count;
+    config.capacity_bytes = o->conditions.capacity_bytes;
     config.seed = o->seed;
     choose_schedule(s, &config);
     config.placement = o->placement;
@@ -67,13 +67,16 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
         return GMD_OK;
     }
     const gmd_trace *t = s->workload->trace;
-    bool is_from_header = t && (t->capacity_bytes == o->capacity_bytes ||
-                                (t->device_count && t->device_count == o->device_count));
+    bool is_from_header =
+        t &&
+        (t->conditions.capacity_bytes == o->conditions.capacity_bytes ||
+         (t->conditions.device_count && t->conditions.device_count == o->conditions.device_count));
     return blame_header(s, is_from_header,
                         gmd_fail(error, GMD_BAD_INPUT,
                                  "the simulated device refuses its configuration: %u devices of "
                                  "%" PRIu64 " B (1 to %d devices of 2 MiB to 16 TiB are possible)",
-                                 o->device_count, o->capacity_bytes, GMD_SIM_DEVICE_MAX),
+                                 o->conditions.device_count, o->conditions.capacity_bytes,
+                                 GMD_SIM_DEVICE_MAX),
                         error);
 }
 
@@ -107,7 +110,7 @@ static gmd_status measure_devices(gmd_session *s, gmd_error *error)
 
 static gmd_status set_limit(gmd_session *s, gmd_error *error)
 {
-    uint64_t limit = s->options->limit_bytes;
+    uint64_t limit = s->options->conditions.limit_bytes;
     if (!limit) {
         return GMD_OK;
     }
@@ -150,7 +153,7 @@ static void note_limit_of_settings(gmd_session *s, const char *conf)
 
 static gmd_status configure(gmd_session *s, gmd_error *error)
 {
-    const char *conf = s->options->conf;
+    const char *conf = s->options->conditions.conf;
     if (!conf || !*conf) {
         return GMD_OK;
     }
@@ -168,7 +171,7 @@ static gmd_status configure(gmd_session *s, gmd_error *error)
         note_limit_of_settings(s, conf);
     }
     const gmd_trace *t = s->workload->trace;
-    return blame_header(s, t && t->conf == conf, status, error);
+    return blame_header(s, t && t->conditions.conf == conf, status, error);
 }
 
 /* A real device places segments as it likes, and best fit breaks ties by address: where the
@@ -278,7 +281,7 @@ gmd_status session_open(gmd_session *session, const gmd_run_options *options,
     view_open(session);
     GMD_LOG(SESSION, "opened: %s on %s, device %s, settings '%s'", workload->name,
             options->allocator, session->runtime.sim ? "simulated" : "real",
-            options->conf ? options->conf : "");
+            options->conditions.conf ? options->conditions.conf : "");
     return view_open_judge(session, error);
 }
 
@@ -295,7 +298,7 @@ static gmd_status restart_allocator(gmd_session *s, const char *conf, gmd_error 
 
 gmd_status session_renew(gmd_session *s, const gmd_run_options *options, gmd_error *error)
 {
-    const char *conf = options->conf ? options->conf : "";
+    const char *conf = options->conditions.conf ? options->conditions.conf : "";
     gmd_status status = restart_allocator(s, conf, error);
     if (status != GMD_OK) {
         return status;

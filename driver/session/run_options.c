@@ -11,12 +11,38 @@ double fraction_for(uint64_t limit, uint64_t total)
     return fraction;
 }
 
+void gmd_options_limit_for(gmd_run_options *options, uint64_t stated_capacity_bytes)
+{
+    if (stated_capacity_bytes && options->device == GMD_DEVICE_CUDA &&
+        !options->conditions.limit_bytes) {
+        options->conditions.limit_bytes = stated_capacity_bytes;
+        options->limit_is_optional = true;
+    }
+}
+
+gmd_run_options gmd_options_under(const gmd_run_options *given, const gmd_conditions *stated)
+{
+    gmd_run_options options = *given;
+    options.case_directory = NULL;
+    options.shows_progress = false;
+    options.conditions = gmd_conditions_in_force(stated, &given->conditions);
+    gmd_options_limit_for(&options, stated->capacity_bytes);
+    return options;
+}
+
+void gmd_options_leave_to_traces(gmd_run_options *options)
+{
+    const gmd_conditions *given = &options->conditions;
+    options->conditions = (gmd_conditions){.device_count = given->device_count,
+                                           .capacity_bytes = given->capacity_bytes};
+}
+
 gmd_subject_source session_source(const gmd_run_options *options)
 {
     return (gmd_subject_source){.spec = options->allocator,
                                 .lib_directory = options->lib_directory,
                                 .torch_adapter = options->torch_adapter,
-                                .conf = options->conf};
+                                .conf = options->conditions.conf};
 }
 
 const gmd_schedule *interleaving_of(const gmd_run_options *options, const gmd_trace *trace)
@@ -24,6 +50,8 @@ const gmd_schedule *interleaving_of(const gmd_run_options *options, const gmd_tr
     if (!trace || trace->threads.count < 2) {
         return NULL;
     }
-    const gmd_schedule *which = options->interleave ? options->interleave : &trace->interleave;
+    const gmd_schedule *given = &options->conditions.interleave;
+    const gmd_schedule *which =
+        gmd_schedule_is_stated(given) ? given : &trace->conditions.interleave;
     return which->kind == GMD_SCHEDULE_UNSTATED ? NULL : which;
 }

@@ -173,7 +173,7 @@ void view_open(gmd_session *s)
 gmd_status view_open_judge(gmd_session *s, gmd_error *error)
 {
     const gmd_run_options *o = s->options;
-    judge_options options = {o->known, o->conf, o->left_out, o->oracles_off};
+    judge_options options = {o->known, o->conditions.conf, o->left_out, o->oracles_off};
     return judge_open(&s->judge, &s->shared->outcome, &s->view, &options, error);
 }
 

@@ -90,7 +90,8 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
     gmd_trace shown = *trace; /* one device is what there is without a word */
-    shown.device_count = trace->device_count > 1 ? trace->device_count : 0;
+    shown.conditions.device_count =
+        trace->conditions.device_count > 1 ? trace->conditions.device_count : 0;
     gmd_status status = memory ? gmd_trace_write(&shown, memory, error)
                                : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a case");
     if (memory) {

@@ -16,8 +16,10 @@ static void make_repeatable(gmd_profile *profile, const gmd_profile_space *space
         profile->weights[op] = gmd_op_is(op, GMD_IS_FOR_ALL) ? 0 : profile->weights[op];
     }
     profile->fraction = 1;
-    profile->capacity_bytes =
-        !space->capacity_bytes && profile->capacity_bytes < ROOM ? ROOM : profile->capacity_bytes;
+    profile->conditions.capacity_bytes =
+        !space->capacity_bytes && profile->conditions.capacity_bytes < ROOM
+            ? ROOM
+            : profile->conditions.capacity_bytes;
     profile->thread_count = 1;
     profile->interleaves = false;
 }

@@ -79,7 +79,7 @@ size_t gmd_search_taken_confs(const gmd_run_options *run, const char **taken, si
         gmd_run_options with = *run;
         gmd_fork_server *server = NULL;
         gmd_error error;
-        with.conf = gmd_profile_confs[i];
+        with.conditions.conf = gmd_profile_confs[i];
         if (gmd_fork_server_open(&server, &with, &error) == GMD_OK) {
             taken[count++] = gmd_profile_confs[i];
         }

@@ -18,10 +18,10 @@ static gmd_outcome *run(const char *allocator, const char *body)
     gmd_run_options options = {.allocator = allocator,
                                .lib_directory = GMD_TEST_LIB_DIR,
                                .device = GMD_DEVICE_SIM,
-                               .device_count = 2,
-                               .capacity_bytes = 64 * GMD_MIB,
-                               .schedule = &trace.schedule,
-                               .interleave = &trace.interleave,
+                               .conditions.device_count = 2,
+                               .conditions.capacity_bytes = 64 * GMD_MIB,
+                               .conditions.schedule = trace.conditions.schedule,
+                               .conditions.interleave = trace.conditions.interleave,
                                .call_budget_s = 20};
     gmd_workload workload = {
         .name = "captures.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};

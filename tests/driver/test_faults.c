@@ -48,8 +48,8 @@ static gmd_outcome *run_with(const char *fault)
     gmd_run_options options = {.allocator = "reference",
                                .lib_directory = GMD_TEST_LIB_DIR,
                                .device = GMD_DEVICE_SIM,
-                               .device_count = 2,
-                               .capacity_bytes = trace.capacity_bytes,
+                               .conditions.device_count = 2,
+                               .conditions.capacity_bytes = trace.conditions.capacity_bytes,
                                .call_budget_s = 20};
     gmd_workload workload = {
         .name = "faults.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};

@@ -56,8 +56,8 @@ static int set_up(void **state)
     t->options = (gmd_run_options){.allocator = GMD_TEST_PLANTED,
                                    .lib_directory = GMD_TEST_LIB_DIR,
                                    .device = GMD_DEVICE_SIM,
-                                   .device_count = 1,
-                                   .capacity_bytes = 64 * GMD_MIB,
+                                   .conditions.device_count = 1,
+                                   .conditions.capacity_bytes = 64 * GMD_MIB,
                                    .call_budget_s = 20,
                                    .known = &t->known};
     t->first = parse(with_fault);

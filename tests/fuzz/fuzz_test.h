@@ -15,8 +15,8 @@ static inline gmd_run_options options_for(const char *allocator)
     return (gmd_run_options){.allocator = allocator,
                              .lib_directory = GMD_TEST_LIB_DIR,
                              .device = GMD_DEVICE_SIM,
-                             .device_count = 1,
-                             .capacity_bytes = GMD_GIB,
+                             .conditions.device_count = 1,
+                             .conditions.capacity_bytes = GMD_GIB,
                              .call_budget_s = 120};
 }
 

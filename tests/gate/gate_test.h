@@ -25,8 +25,8 @@ static inline gmd_run_options run_options_for(const char *allocator)
     return (gmd_run_options){.allocator = allocator,
                              .lib_directory = GMD_TEST_LIB_DIR,
                              .device = GMD_DEVICE_SIM,
-                             .device_count = 1,
-                             .capacity_bytes = 140 * GMD_GIB,
+                             .conditions.device_count = 1,
+                             .conditions.capacity_bytes = 140 * GMD_GIB,
                              .call_budget_s = 5};
 }
 

@@ -233,9 +233,9 @@ static size_t run(const char *allocator, const char *adapter, const gmd_trace *t
     gmd_run_options options = {.allocator = allocator,
                                .lib_directory = GMD_TEST_LIB_DIR,
                                .torch_adapter = adapter,
-                               .conf = conf,
-                               .device_count = 1,
-                               .capacity_bytes = capacity,
+                               .conditions.conf = conf,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = capacity,
                                .call_budget_s = 20,
                                .is_compared = true,
                                .oracles_off = true};
