@@ -111,8 +111,7 @@ static gmd_status in_process(const gmd_run_options *options, const inputs *all, 
 static gmd_status in_process_without_oracles(const gmd_run_options *options, const inputs *all,
                                              double seconds, figures *f, gmd_error *error)
 {
-    gmd_run_options without = *options;
-    without.oracles_off = true;
+    const gmd_run_options without = gmd_options_unjudged(options);
     return in_process(&without, all, seconds, f, error);
 }
 

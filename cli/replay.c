@@ -332,8 +332,7 @@ static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_o
                              .trace = &history->trace,
                              .body = play_history,
                              .context = &body};
-    gmd_run_options unjudged = *options;
-    unjudged.oracles_off = true;
+    const gmd_run_options unjudged = gmd_options_unjudged(options);
     gmd_error error = {""};
     if (gmd_run_isolated(&unjudged, &workload, outcome, &error) != GMD_OK ||
         !outcome->check.exact) {

@@ -168,6 +168,13 @@ uint64_t gmd_gate_runs(const gmd_gate *gate, uint64_t full, uint64_t quick)
     return gate->options->is_quick ? quick : full;
 }
 
+gmd_run_options gmd_gate_options_as_given(const gmd_gate *gate)
+{
+    gmd_run_options options = gate->run;
+    options.conditions.conf = gate->options->run->conditions.conf;
+    return options;
+}
+
 bool gmd_gate_set_conf(gmd_gate *gate, gmd_trace *trace, const char *conf)
 {
     gmd_error error;
@@ -383,13 +390,12 @@ static void fix_conf(gmd_gate *gate)
 static void explore(gmd_gate *gate)
 {
     gmd_error error = {""};
-    gmd_run_options with = gate->run;
+    const gmd_run_options with = gmd_gate_options_as_given(gate);
     if (gate->options->run->conditions.conf) {
         fix_conf(gate);
     } else if (gate->abilities.configure) {
         gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, GMD_GATE_CONF_MAX);
     }
-    with.conditions.conf = gate->options->run->conditions.conf;
     gmd_gate_fail(gate, gmd_search_find_space(&gate->space, &with, &error), &error);
     gate->space.has_fraction = gate->abilities.set_memory_fraction;
     gate->space.has_record_stream = gate->abilities.record_stream;
@@ -403,8 +409,7 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for an outcome");
     }
     gate->part = &gate->result->parts[0];
-    gmd_run_options with = gate->run;
-    with.conditions.conf = gate->options->run->conditions.conf;
+    const gmd_run_options with = gmd_gate_options_as_given(gate);
     gmd_status status = gmd_gate_find_abilities(&gate->abilities, &with, outcome, error);
     gate->result->oracle_count = outcome->oracle_count;
     memcpy(gate->result->oracles, outcome->oracles, sizeof outcome->oracles);

@@ -19,8 +19,7 @@ static uint32_t depth_of(const gmd_gate *gate)
 
 static void search(gmd_gate *gate, uint32_t depth)
 {
-    gmd_run_options run = gate->run;
-    run.conditions.conf = gate->options->run->conditions.conf;
+    gmd_run_options run = gmd_gate_options_as_given(gate);
     run.conditions.capacity_bytes = CAPACITY;
     run.conditions.device_count = 1;
     gmd_exhaustive_options options = {

@@ -162,8 +162,7 @@ static void measure_within(gmd_gate *gate, gmd_scenario *scenario, const char *h
     char name[96];
     snprintf(name, sizeof name, "scenarios/%.60s/%s", gmd_scenario_name(scenario), how);
     if (gmd_gate_begin(gate, name)) {
-        gmd_run_options options = gate->run;
-        options.conditions.conf = gate->options->run->conditions.conf;
+        gmd_run_options options = gmd_gate_options_as_given(gate);
         options.conditions.capacity_bytes = capacity;
         measure(gate, &options, &recording->trace);
         gmd_gate_end(gate);
@@ -210,9 +209,10 @@ static void name_history(const char *path, char *name, size_t size)
 
 static void measure_history(gmd_gate *gate, const gmd_history *history, const char *conf)
 {
-    gmd_run_options options = gate->run;
-    const char *fixed = gate->options->run->conditions.conf;
-    options.conditions.conf = fixed ? fixed : gate->abilities.configure ? conf : NULL;
+    gmd_run_options options = gmd_gate_options_as_given(gate);
+    if (!options.conditions.conf && gate->abilities.configure) {
+        options.conditions.conf = conf;
+    }
     options.conditions.limit_bytes = history->limit_bytes;
     options.limit_is_optional = true;
     options.conditions.capacity_bytes = AMPLE_BYTES;

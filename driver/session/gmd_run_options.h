@@ -72,6 +72,13 @@ void gmd_options_leave_to_traces(gmd_run_options *options);
  * states. */
 void gmd_options_limit_for(gmd_run_options *options, uint64_t stated_capacity_bytes);
 
+/* A request may take at most so long, where more is given: for runs of which many are made, or of
+ * which many end without an answer. */
+gmd_run_options gmd_options_hurried(const gmd_run_options *given, double call_budget_s);
+
+/* Without oracles: for what a run tells beside its verdict. */
+gmd_run_options gmd_options_unjudged(const gmd_run_options *given);
+
 /* The allocator under test, as the options name it. */
 gmd_subject_source session_source(const gmd_run_options *options);
 

@@ -37,6 +37,22 @@ void gmd_options_leave_to_traces(gmd_run_options *options)
                                            .capacity_bytes = given->capacity_bytes};
 }
 
+gmd_run_options gmd_options_hurried(const gmd_run_options *given, double call_budget_s)
+{
+    gmd_run_options options = *given;
+    if (options.call_budget_s > call_budget_s) {
+        options.call_budget_s = call_budget_s;
+    }
+    return options;
+}
+
+gmd_run_options gmd_options_unjudged(const gmd_run_options *given)
+{
+    gmd_run_options options = *given;
+    options.oracles_off = true;
+    return options;
+}
+
 gmd_subject_source session_source(const gmd_run_options *options)
 {
     return (gmd_subject_source){.spec = options->allocator,

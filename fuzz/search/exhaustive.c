@@ -284,9 +284,8 @@ gmd_status gmd_exhaustive(const gmd_exhaustive_options *options, gmd_findings *f
     s->result = result;
     s->start = gmd_clock_s();
     s->error = error;
-    gmd_run_options run = *options->run;
+    gmd_run_options run = gmd_options_hurried(options->run, HANG_SECONDS);
     run.conditions.schedule = (gmd_schedule){0}; /* the traces state it */
-    run.call_budget_s = run.call_budget_s < HANG_SECONDS ? run.call_budget_s : HANG_SECONDS;
     gmd_runner_init(&s->runner, &run);
     s->status = choose_alphabet(s);
     search_all(s);
