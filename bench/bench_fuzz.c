@@ -298,12 +298,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_fuzz [ALLOCATOR [SECONDS [WAY]]]\n");
         return 2;
     }
-    gmd_run_options options = {.allocator = argc > 1 ? argv[1] : "reference",
-                               .lib_directory = gmd_bench_libraries(argv[0], path, sizeof path),
-                               .device = GMD_DEVICE_SIM,
+    gmd_run_options options = {.subject.allocator = argc > 1 ? argv[1] : "reference",
+                               .subject.lib_directory =
+                                   gmd_bench_libraries(argv[0], path, sizeof path),
+                               .device.kind = GMD_DEVICE_SIM,
                                .conditions.device_count = 1,
                                .conditions.capacity_bytes = GMD_GIB,
-                               .call_budget_s = 20};
+                               .process.call_budget_s = 20};
     if (make_inputs(&all, &error) != GMD_OK) {
         fprintf(stderr, "bench_fuzz: %s\n", error.text);
         return 3;
@@ -312,6 +313,6 @@ int main(int argc, char **argv)
     if (!measure_all(&options, &all, seconds, only, f)) {
         return 3;
     }
-    print_table(options.allocator, seconds, only);
+    print_table(options.subject.allocator, seconds, only);
     return 0;
 }

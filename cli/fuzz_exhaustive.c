@@ -82,7 +82,7 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
 {
     char origin[64];
     gmd_run_options run = given->run;
-    if (run.device != GMD_DEVICE_SIM) {
+    if (run.device.kind != GMD_DEVICE_SIM) {
         return gmd_fail(
             error, GMD_BAD_INPUT,
             "--exhaustive: needs the simulated device, where each sequence begins anew");
@@ -97,9 +97,9 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
     run.conditions.device_count = 1;
     run.conditions.interleave = (gmd_schedule){0};
     snprintf(origin, sizeof origin, "found by: gmd fuzz --exhaustive %" PRIu32, scope->depth);
-    gmd_findings findings = {.out_directory = run.case_directory,
+    gmd_findings findings = {.out_directory = run.cases.directory,
                              .origin = origin,
-                             .allocator = run.allocator,
+                             .allocator = run.subject.allocator,
                              .minimize_seconds = MINIMIZE_SECONDS};
     gmd_exhaustive_options options = {.run = &run,
                                       .depth = scope->depth,
@@ -107,7 +107,8 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
                                       .with_captures = scope->with_captures,
                                       .seconds = scope->seconds,
                                       .is_interrupted = is_interrupted,
-                                      .progress = run.shows_progress ? show_progress : NULL};
+                                      .progress =
+                                          run.process.shows_progress ? show_progress : NULL};
     gmd_exhaustive_result result;
     gmd_status status = gmd_exhaustive(&options, &findings, &result, error);
     if (options.progress) {

@@ -66,7 +66,7 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
 {
     const cli_options *c = &a->common;
     gmd_error error = {""};
-    if (c->run.device != GMD_DEVICE_SIM) {
+    if (c->run.device.kind != GMD_DEVICE_SIM) {
         argp_error(state, "the gate needs the simulated device; its cases can then be run with "
                           "'gmd run CASE --device cuda'");
     }
@@ -77,7 +77,7 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
                           "they cannot be given");
     }
     cli_refuse_views(state, c);
-    if (c->run.case_directory && cli_probe_folder(c->run.case_directory, &error) != GMD_OK) {
+    if (c->run.cases.directory && cli_probe_folder(c->run.cases.directory, &error) != GMD_OK) {
         argp_error(state, "--out %s", error.text);
     }
     const gmd_gate_options *g = &a->gate;
@@ -115,7 +115,7 @@ static error_t parse_gate(int key, char *text, struct argp_state *state)
         a->gate.fails_fast = true;
         return 0;
     case KEY_OUT:
-        a->common.run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
+        a->common.run.cases.directory = strcmp(text, "none") == 0 ? NULL : text;
         return 0;
     case KEY_ONLY:
         a->gate.only = text;
@@ -232,7 +232,7 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     o->histories = a->histories;
     o->device_max = a->common.has_devices ? a->common.run.conditions.device_count : 2;
     o->is_interrupted = &is_interrupted;
-    o->progress = a->common.run.shows_progress ? show_progress : NULL;
+    o->progress = a->common.run.process.shows_progress ? show_progress : NULL;
     o->context = &line;
     word_options(a);
     gmd_status status = gmd_gate_run(o, result, error);
@@ -252,7 +252,7 @@ int cli_gate(int argc, char **argv)
 {
     gate_arguments a = {0};
     cli_options_init(&a.common);
-    a.common.run.call_budget_s = TIMEOUT_SECONDS;
+    a.common.run.process.call_budget_s = TIMEOUT_SECONDS;
     int usage = cli_parse(&gate_argp, argc, argv, &a);
     if (usage != GMD_EXIT_OK) {
         return usage;

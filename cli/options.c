@@ -118,16 +118,16 @@ static void find_lib_directory(char *out, size_t size)
 
 void cli_options_init(cli_options *options)
 {
-    *options = (cli_options){.run = {.allocator = "reference",
-                                     .case_directory = "gmd-cases",
-                                     .device = GMD_DEVICE_SIM,
+    *options = (cli_options){.run = {.subject.allocator = "reference",
+                                     .cases.directory = "gmd-cases",
+                                     .device.kind = GMD_DEVICE_SIM,
                                      .conditions.device_count = 1,
                                      .conditions.capacity_bytes = 140 * GMD_GIB,
-                                     .call_budget_s = 20}};
+                                     .process.call_budget_s = 20}};
     find_lib_directory(options->lib_directory, sizeof options->lib_directory);
-    options->run.lib_directory = options->lib_directory;
-    options->run.known = &options->known;
-    options->run.shows_progress = isatty(STDERR_FILENO);
+    options->run.subject.lib_directory = options->lib_directory;
+    options->run.judging.known = &options->known;
+    options->run.process.shows_progress = isatty(STDERR_FILENO);
 }
 
 void cli_options_free(cli_options *options)
@@ -263,20 +263,20 @@ static void need_store(struct argp_state *state, const char *path)
 /* Before anything runs: a PyTorch that is not there is told at once. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
-    if ((strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
+    if ((strcmp(o->run.subject.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
         return;
     }
     gmd_torch torch;
     gmd_error error = {""};
     gmd_status status = gmd_torch_find(&torch, o->torch_directory, &error);
     if (status == GMD_OK) {
-        status = gmd_torch_adapter(&torch, o->lib_directory, o->run.shows_progress,
+        status = gmd_torch_adapter(&torch, o->lib_directory, o->run.process.shows_progress,
                                    o->torch_adapter, &error);
     }
     if (status != GMD_OK) {
         argp_failure(state, cli_exit_status(status), 0, "%s", error.text);
     }
-    o->run.torch_adapter = o->torch_adapter;
+    o->run.subject.torch_adapter = o->torch_adapter;
 }
 
 static size_t list_reports(const cli_options *o, report_file files[REPORT_MAX])
@@ -369,14 +369,14 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
     uint64_t number = 0;
     switch (key) {
     case KEY_ALLOCATOR:
-        o->run.allocator = text;
+        o->run.subject.allocator = text;
         o->has_allocator = true;
         return 0;
     case KEY_TORCH_DIR:
         o->torch_directory = text;
         return 0;
     case KEY_DEVICE:
-        need_device(state, text, &o->run.device);
+        need_device(state, text, &o->run.device.kind);
         return 0;
     case KEY_DEVICES:
         need_number(state, "--devices", text, 1, GMD_SIM_DEVICE_MAX, &number);
@@ -395,7 +395,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         o->run.conditions.conf = text;
         return 0;
     case KEY_PROMISE:
-        need_promises(state, text, &o->run.promises);
+        need_promises(state, text, &o->run.subject.promises);
         o->promises = text;
         return 0;
     case KEY_SEED:
@@ -411,7 +411,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_TIMEOUT:
         need_number(state, "--timeout", text, 1, 86400, &number);
-        o->run.call_budget_s = (double)number;
+        o->run.process.call_budget_s = (double)number;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -427,8 +427,8 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
         o->known_path = text;
         return 0;
     case KEY_CASES:
-        o->run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
-        need_folder(state, o->run.case_directory);
+        o->run.cases.directory = strcmp(text, "none") == 0 ? NULL : text;
+        need_folder(state, o->run.cases.directory);
         return 0;
     case KEY_JSON:
         o->json_path = text;
@@ -456,7 +456,7 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
         return 0;
     case 'q':
         o->quiet = true;
-        o->run.shows_progress = false;
+        o->run.process.shows_progress = false;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -289,9 +289,9 @@ static void choose_limit(const replay_arguments *a, const gmd_history *history,
 {
     if (!options->conditions.limit_bytes) {
         options->conditions.limit_bytes = history->limit_bytes;
-        options->limit_is_optional = true;
+        options->device.limit_is_optional = true;
     }
-    if (options->device == GMD_DEVICE_SIM && !a->common.has_capacity &&
+    if (options->device.kind == GMD_DEVICE_SIM && !a->common.has_capacity &&
         options->conditions.limit_bytes > options->conditions.capacity_bytes) {
         options->conditions.capacity_bytes =
             (options->conditions.limit_bytes + 2 * GMD_MIB) / GMD_GIB * GMD_GIB + GMD_GIB;
@@ -316,7 +316,7 @@ static gmd_status sweep_history(const replay_arguments *a, const gmd_history *hi
 static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_options *options,
                                       const gmd_history *history, const gmd_check_input *input)
 {
-    bool is_reference = strcmp(a->common.run.allocator, "reference") == 0;
+    bool is_reference = strcmp(a->common.run.subject.allocator, "reference") == 0;
     gmd_outcome *outcome = a->checks && is_reference && a->quirks != GMD_QUIRKS_ALL
                                ? calloc(1, sizeof *outcome)
                                : NULL;
@@ -346,7 +346,7 @@ static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_o
 static void place_as_recorded(const replay_arguments *a, const gmd_history *history,
                               gmd_run_options *options)
 {
-    options->placement = GMD_SIM_RECORDED;
+    options->device.placement = GMD_SIM_RECORDED;
     uint64_t most = most_memory(history);
     if (most && most < options->conditions.capacity_bytes && !a->common.has_capacity) {
         options->conditions.capacity_bytes = most;
@@ -362,8 +362,8 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
                                  gmd_error *error)
 {
     gmd_run_options options = a->common.run;
-    options.oracles_off = a->oracles_off;
-    options.is_compared = a->checks;
+    options.judging.oracles_off = a->oracles_off;
+    options.judging.is_compared = a->checks;
     choose_limit(a, history, &options);
     size_t placement_count, reservation_count;
     gmd_sim_recorded *placements = list_placements(history, &placement_count);
@@ -380,10 +380,10 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         .history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
     replay_body body = {.history = history, .check = a->checks ? &check : NULL};
     if (a->checks) {
-        options.recorded = placements;
-        options.recorded_count = placement_count;
-        options.recorded_reservations = reservations;
-        options.recorded_reservation_count = reservation_count;
+        options.device.recorded = placements;
+        options.device.recorded_count = placement_count;
+        options.device.recorded_reservations = reservations;
+        options.device.recorded_reservation_count = reservation_count;
         place_as_recorded(a, history, &options);
     }
     if (history->trace.conditions.device_count && !a->common.has_devices) {
@@ -434,7 +434,7 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         if (!hints.limit_bytes) {
             hints.limit_bytes = truth.cap_bytes ? truth.cap_bytes : truth.ops_cap_bytes;
         }
-        hints.waits_again = a->checks && a->common.run.device == GMD_DEVICE_SIM;
+        hints.waits_again = a->checks && a->common.run.device.kind == GMD_DEVICE_SIM;
         status = gmd_history_build(&history, &snapshot, &hints, a->input, error);
     }
     if (status == GMD_OK && a->checks) {
@@ -472,7 +472,7 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
     }
     gmd_trace trace = {0};
     gmd_run_options options = a->common.run;
-    options.oracles_off = a->oracles_off;
+    options.judging.oracles_off = a->oracles_off;
     gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
     if (status == GMD_OK && a->trace_path) {
         status = write_trace(a->trace_path, &trace, error);
@@ -499,7 +499,7 @@ static bool is_trace_name(const char *path)
 
 static gmd_status replay(replay_arguments *a, cli_results *results, gmd_error *error)
 {
-    bool keeps_quirks = a->checks && strcmp(a->common.run.allocator, "reference") == 0;
+    bool keeps_quirks = a->checks && strcmp(a->common.run.subject.allocator, "reference") == 0;
     gmd_status status = gmd_quirks_mask(&a->common.known, keeps_quirks ? a->quirks : 0, error);
     if (status != GMD_OK) {
         return status;

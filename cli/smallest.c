@@ -41,7 +41,7 @@ static bool ran_out(const gmd_outcome *outcome)
 static gmd_status try_limit(search *s, uint64_t limit, gmd_error *error)
 {
     gmd_run_options options = *s->options;
-    options.case_directory = NULL; /* out of memory is what it looks for */
+    options.cases.directory = NULL; /* out of memory is what it looks for */
     options.conditions.limit_bytes = limit;
     return gmd_run_isolated(&options, s->workload, s->latest, error);
 }

@@ -446,7 +446,7 @@ static void demand_items(gmd_gate *gate)
         gmd_gate_fail(gate,
                       gmd_fail(&error, GMD_FAILED,
                                "%s: nothing there to run in the part '%s': is gmd installed whole?",
-                               gate->run.lib_directory, gate->part->name),
+                               gate->run.subject.lib_directory, gate->part->name),
                       &error);
     }
 }
@@ -505,8 +505,8 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
     gmd_gate gate = {.options = options,
                      .result = result,
                      .run = *options->run,
-                     .found = {.out_directory = options->run->case_directory,
-                               .allocator = options->run->allocator,
+                     .found = {.out_directory = options->run->cases.directory,
+                               .allocator = options->run->subject.allocator,
                                .minimize_seconds = MINIMIZE_SECONDS,
                                .minimize_tries = MINIMIZE_TRIES,
                                .hang_seconds = HANG_SECONDS,
@@ -516,7 +516,7 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
     gate.found.origin = gate.origin;
     gate.found.context = &gate;
     gmd_options_leave_to_traces(&gate.run);
-    gate.run.shows_progress = false;
+    gate.run.process.shows_progress = false;
     gmd_status status = run_gate(&gate, error);
     result->seconds = gmd_clock_s() - gate.start;
     gmd_findings_free(&gate.found);

@@ -127,8 +127,8 @@ static gmd_status run_isolated(gmd_gate *gate, gmd_run_options *options, const g
     if (!outcome) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for an outcome");
     }
-    options->oracles_off = options->is_compared = true;
-    options->case_directory = NULL;
+    options->judging.oracles_off = options->judging.is_compared = true;
+    options->cases.directory = NULL;
     gmd_status status = gmd_run_isolated(options, &workload, outcome, error);
     if (status == GMD_OK) {
         gmd_gate_count(gate, 1, outcome->requests);
@@ -214,7 +214,7 @@ static void measure_history(gmd_gate *gate, const gmd_history *history, const ch
         options.conditions.conf = conf;
     }
     options.conditions.limit_bytes = history->limit_bytes;
-    options.limit_is_optional = true;
+    options.device.limit_is_optional = true;
     options.conditions.capacity_bytes = AMPLE_BYTES;
     options.conditions.device_count =
         history->trace.conditions.device_count ? history->trace.conditions.device_count : 1;
@@ -277,7 +277,7 @@ static void measure_shipped(gmd_gate *gate)
 {
     char folder[4200], path[4500];
     struct dirent **entries = NULL;
-    snprintf(folder, sizeof folder, "%s/histories", gate->run.lib_directory);
+    snprintf(folder, sizeof folder, "%s/histories", gate->run.subject.lib_directory);
     int count = scandir(folder, &entries, is_history, alphasort);
     if (count <= 0) {
         gmd_error error;

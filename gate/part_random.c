@@ -165,7 +165,7 @@ static void search_guided(gmd_gate *gate, const gmd_profile_space *space, uint64
         gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no memory to share"), &error);
         return;
     }
-    run.features = map;
+    run.recording.features = map;
     gmd_search_options options = {.run = &run,
                                   .space = *space,
                                   .seed = seed,

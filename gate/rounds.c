@@ -192,7 +192,7 @@ gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
                       .count = gmd_rounds_count(round, allocations),
                       .block_count = round->blocks.count};
     gmd_run_options options = *given;
-    options.case_directory = NULL;
+    options.cases.directory = NULL;
     options.conditions = gmd_conditions_in_force(&round->conditions, &given->conditions);
     options.conditions.schedule = round->conditions.schedule; /* unstated: timed */
     gmd_workload workload = {

@@ -135,10 +135,10 @@ static void name_case(const gmd_outcome *o, const gmd_run_options *options, char
     for (char *c = variant; *c; c++) {
         *c = strchr(" /\\", *c) ? '_' : *c;
     }
-    if (options->case_number > 1) {
-        snprintf(number, sizeof number, "-%" PRIu32, options->case_number);
+    if (options->cases.number > 1) {
+        snprintf(number, sizeof number, "-%" PRIu32, options->cases.number);
     }
-    snprintf(path, size, "%s/%.80s%.60s%s-%s-%" PRIu64 ".gmd", options->case_directory, o->name,
+    snprintf(path, size, "%s/%.80s%.60s%s-%s-%" PRIu64 ".gmd", options->cases.directory, o->name,
              variant, number, o->violations[0].oracle, o->violations[0].request);
 }
 
@@ -146,7 +146,7 @@ static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_r
                              const gmd_violation *v, gmd_error *error)
 {
     gmd_output out;
-    if (gmd_output_folder(options->case_directory) != 0) {
+    if (gmd_output_folder(options->cases.directory) != 0) {
         return gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
     }
     gmd_status status = gmd_output_open(&out, path, error);
@@ -154,7 +154,8 @@ static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_r
         return status;
     }
     status = gmd_trace_write(cut, out.stream, error);
-    fprintf(out.stream, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
+    fprintf(out.stream, "# %s: %s\n# --allocator %s\n", v->oracle, v->message,
+            options->subject.allocator);
     return gmd_output_close(&out, status, error);
 }
 
@@ -169,7 +170,7 @@ gmd_status case_cut(const gmd_run_options *options, const gmd_workload *workload
 void case_write(const gmd_run_options *options, const gmd_workload *workload, shared_run *shared)
 {
     gmd_outcome *o = &shared->outcome;
-    if (!options->case_directory || !o->violation_count) {
+    if (!options->cases.directory || !o->violation_count) {
         return;
     }
     char path[sizeof o->violations[0].case_path];

@@ -283,13 +283,14 @@ typedef enum answer { ANSWERED, HUNG, GONE } answer;
 /* Waits until the fork server says how the run (or the opening) ended. */
 static answer await(const gmd_fork_server *n, int *how)
 {
-    const process_watch watch = {
-        .descriptor = n->channel, .shared = &n->shared->run, .budget_s = n->options->call_budget_s};
+    const process_watch watch = {.descriptor = n->channel,
+                                 .shared = &n->shared->run,
+                                 .budget_s = n->options->process.call_budget_s};
     bool was_killed = false;
     while (!watch_process(&watch)) {
         int child = atomic_load(&n->shared->child);
         GMD_LOG(PROCESS, "kills %ld: no answer within %g s",
-                child > 0 ? (long)child : (long)n->process, n->options->call_budget_s);
+                child > 0 ? (long)child : (long)n->process, n->options->process.call_budget_s);
         kill(child > 0 ? child : n->process, SIGKILL);
         was_killed = true;
     }
@@ -376,7 +377,7 @@ gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options 
     }
     shared->run.no_second_run = "many inputs are run here: gmd run of one makes the second run";
     n->options = options;
-    shared->is_real = options->device != GMD_DEVICE_SIM;
+    shared->is_real = options->device.kind != GMD_DEVICE_SIM;
     n->shared = shared;
     n->channel = -1;
     n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};

@@ -67,7 +67,7 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "%s was in use in this process before, and exports no gmd_restart: it "
                           "needs a process of its own",
-                          p->given->allocator);
+                          p->given->subject.allocator);
     }
     p->session.persistent.is_on = p->session.persistent.is_in_process = true;
     p->session.muting.is_needless = mute_is_needless();
@@ -79,7 +79,7 @@ gmd_status gmd_in_process_open(gmd_in_process **out, const gmd_run_options *opti
                                gmd_error *error)
 {
     *out = NULL;
-    if (options->device != GMD_DEVICE_SIM) {
+    if (options->device.kind != GMD_DEVICE_SIM) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "a real device cannot be set back between inputs: expected --device sim");
     }
@@ -145,7 +145,7 @@ static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error 
         return gmd_fail(error, GMD_BAD_INPUT,
                         "the allocator %s exports no gmd_restart: it cannot follow an input to "
                         "other devices, settings or schedules in one process",
-                        p->given->allocator);
+                        p->given->subject.allocator);
     }
     child_begin_run(p->shared, &p->opening, GMD_STAGE_CLEAN_UP);
     return session_restart(&p->session, error);

@@ -32,7 +32,7 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     options->conditions.interleave = input->interleave;
     s->persistent.is_on = true;
     holds_hurry(s->holds);
-    features_start(&s->features, options->features);
+    features_start(&s->features, options->recording.features);
     s->persistent.asked_refusal = input->probed_refusal;
 }
 

@@ -16,36 +16,66 @@
 
 typedef struct gmd_session gmd_session;
 
-typedef struct gmd_run_options {
-    const char *allocator;      /* SPEC of the command line */
-    const char *lib_directory;  /* gmd's own libraries: libgmd_allocator.so, sim/ */
-    const char *case_directory; /* where a failing case is written; NULL: nowhere */
-    uint32_t
-        case_number; /* in its name: of runs that are called alike, this one; 0, 1: not there */
+/* The allocator under test. */
+typedef struct gmd_run_subject {
+    const char *allocator;     /* SPEC of the command line */
+    const char *lib_directory; /* gmd's own libraries: libgmd_allocator.so, sim/ */
     const char *torch_adapter; /* for the SPEC torch: the library of gmd_torch_adapter */
-    gmd_conditions conditions; /* borrowed; devices and memory are the simulated device's, and must
-                                  be stated. The interleaving comes before a trace's own. */
-    gmd_device_kind device;
+    unsigned promises;         /* by the user, beside those that the allocator makes itself */
+    bool has_all_quirks;       /* the reference allocator with the known deviations of PyTorch's */
+} gmd_run_subject;
+
+/* What it runs on, beside the conditions. */
+typedef struct gmd_run_device {
+    gmd_device_kind kind;
     bool limit_is_optional; /* an allocator without a memory fraction goes without */
-    uint64_t seed;
-    double call_budget_s; /* a request that takes longer is a hang */
     gmd_sim_placement placement;
-    uint64_t interleave_seeds;        /* gmd_run_interleavings: how many to try */
     const gmd_sim_recorded *recorded; /* GMD_SIM_RECORDED */
     size_t recorded_count;
     const uint64_t *recorded_reservations; /* likewise, of addresses */
     size_t recorded_reservation_count;
-    unsigned promises;      /* by the user, beside those that the allocator makes itself */
+} gmd_run_device;
+
+/* How the verdict comes about. */
+typedef struct gmd_run_judging {
     const gmd_known *known; /* NULL: nothing is known */
-    bool is_compared;    /* with a recording: nothing is asked that would show in the statistics */
-    bool shows_progress; /* on standard error, while it runs */
-    bool is_second_run;  /* of the same requests: what may differ between processes does */
-    bool has_all_quirks; /* the reference allocator with the known deviations of PyTorch's */
-    bool oracles_off;    /* for `replay --check` of speed only; reported as skipped */
-    gmd_feature_map *features; /* where inputs in persistent mode note their state; NULL: nowhere */
-    gmd_timeline *timeline;    /* where the requests are noted; NULL: nowhere */
-    gmd_journal *journal;      /* likewise, what happened to the memory */
-    const char *left_out;      /* an oracle that is off, to see what it costs; NULL: none */
+    const char *left_out;   /* an oracle that is off, to see what it costs; NULL: none */
+    bool is_compared; /* with a recording: nothing is asked that would show in the statistics */
+    bool oracles_off; /* for `replay --check` of speed only; reported as skipped */
+} gmd_run_judging;
+
+/* The process in which it runs. */
+typedef struct gmd_run_process {
+    double call_budget_s; /* a request that takes longer is a hang */
+    bool shows_progress;  /* on standard error, while it runs */
+    bool is_second_run;   /* of the same requests: what may differ between processes does */
+} gmd_run_process;
+
+/* The case that is written of a run that fails. */
+typedef struct gmd_run_cases {
+    const char *directory; /* NULL: nowhere */
+    uint32_t number; /* in its name: of runs that are called alike, this one; 0, 1: not there */
+} gmd_run_cases;
+
+/* Where what happens is noted. NULL: nowhere. */
+typedef struct gmd_run_recording {
+    gmd_feature_map *features; /* the states of inputs in persistent mode */
+    gmd_timeline *timeline;    /* the requests */
+    gmd_journal *journal;      /* what happened to the memory */
+} gmd_run_recording;
+
+/* All of it is borrowed. Thread safety: none; share it read-only. */
+typedef struct gmd_run_options {
+    gmd_run_subject subject;
+    gmd_conditions conditions; /* devices and memory are the simulated device's, and must be stated.
+                                  The interleaving comes before a trace's own. */
+    gmd_run_device device;
+    gmd_run_judging judging;
+    gmd_run_process process;
+    gmd_run_cases cases;
+    gmd_run_recording recording;
+    uint64_t seed;
+    uint64_t interleave_seeds; /* gmd_run_interleavings: how many to try */
 } gmd_run_options;
 
 typedef struct gmd_workload {

@@ -27,7 +27,7 @@ struct journal_writer {
 
 gmd_status journal_writer_open(gmd_session *s, gmd_error *error)
 {
-    gmd_journal *journal = s->options->is_second_run ? NULL : s->options->journal;
+    gmd_journal *journal = s->options->process.is_second_run ? NULL : s->options->recording.journal;
     if (!journal) {
         return GMD_OK;
     }

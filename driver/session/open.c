@@ -58,11 +58,11 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
     config.capacity_bytes = o->conditions.capacity_bytes;
     config.seed = o->seed;
     choose_schedule(s, &config);
-    config.placement = o->placement;
-    config.recorded = o->recorded;
-    config.recorded_count = o->recorded_count;
-    config.recorded_reservations = o->recorded_reservations;
-    config.recorded_reservation_count = o->recorded_reservation_count;
+    config.placement = o->device.placement;
+    config.recorded = o->device.recorded;
+    config.recorded_count = o->device.recorded_count;
+    config.recorded_reservations = o->device.recorded_reservations;
+    config.recorded_reservation_count = o->device.recorded_reservation_count;
     if (s->runtime.sim->gmd_sim_reset(&config) == 0) {
         return GMD_OK;
     }
@@ -114,7 +114,7 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
     if (!limit) {
         return GMD_OK;
     }
-    if (!s->subject.set_memory_fraction && s->options->limit_is_optional) {
+    if (!s->subject.set_memory_fraction && s->options->device.limit_is_optional) {
         session_note(s,
                      "the limit of %" PRIu64 " B is not in force: the allocator exports no "
                      "gmd_set_memory_fraction",
@@ -124,7 +124,7 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
     if (!s->subject.set_memory_fraction) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--limit: the allocator %s exports no gmd_set_memory_fraction",
-                        s->options->allocator);
+                        s->options->subject.allocator);
     }
     uint64_t total = s->limits.total[0];
     if (limit > total) {
@@ -162,7 +162,7 @@ static gmd_status configure(gmd_session *s, gmd_error *error)
     if (!s->subject.configure) {
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "settings '%s': the allocator %s exports no gmd_configure", conf,
-                          s->options->allocator);
+                          s->options->subject.allocator);
     } else if (s->subject.configure(conf, message, sizeof message) != 0) {
         message[sizeof message - 1] = '\0';
         status = gmd_fail(error, GMD_BAD_INPUT, "settings '%s': %s", conf, message);
@@ -182,7 +182,8 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     if (s->runtime.sim || !s->subject.order_segments || !s->subject.place_of) {
         return GMD_OK;
     }
-    size_t recorded = s->options->placement == GMD_SIM_RECORDED ? s->options->recorded_count : 0;
+    size_t recorded =
+        s->options->device.placement == GMD_SIM_RECORDED ? s->options->device.recorded_count : 0;
     uint64_t *given = malloc((recorded + 1) * sizeof *given);
     if (!given) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu segments", recorded);
@@ -191,8 +192,8 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     for (int device = 0; device < s->device_count && is_accepted; device++) {
         size_t count = 0;
         for (size_t i = 0; i < recorded; i++) {
-            if (s->options->recorded[i].device == device) {
-                given[count++] = s->options->recorded[i].address;
+            if (s->options->device.recorded[i].device == device) {
+                given[count++] = s->options->device.recorded[i].address;
             }
         }
         is_accepted = s->subject.order_segments(device, given, count) == 0;
@@ -232,8 +233,8 @@ static gmd_status prepare_device(gmd_session *s, gmd_error *error)
 /* Settings that come at its start but are no settings of its own. */
 static gmd_status start_allocator(gmd_session *s, gmd_error *error)
 {
-    for (size_t i = 0; s->options->has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS;
-         i++) {
+    for (size_t i = 0;
+         s->options->subject.has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS; i++) {
         s->subject.set_quirk(quirk_kinds[i].name, 1);
     }
     if (s->subject.init) {
@@ -263,8 +264,8 @@ gmd_status session_open(gmd_session *session, const gmd_run_options *options,
                         const gmd_workload *workload, shared_run *shared, gmd_error *error)
 {
     *session = (gmd_session){.options = options, .workload = workload, .shared = shared};
-    gmd_status status =
-        gmd_runtime_open(&session->runtime, options->device, options->lib_directory, error);
+    gmd_status status = gmd_runtime_open(&session->runtime, options->device.kind,
+                                         options->subject.lib_directory, error);
     streams_init(&session->streams, &session->runtime);
     if (status == GMD_OK) {
         status = prepare_device(session, error);
@@ -280,7 +281,7 @@ gmd_status session_open(gmd_session *session, const gmd_run_options *options,
     }
     view_open(session);
     GMD_LOG(SESSION, "opened: %s on %s, device %s, settings '%s'", workload->name,
-            options->allocator, session->runtime.sim ? "simulated" : "real",
+            options->subject.allocator, session->runtime.sim ? "simulated" : "real",
             options->conditions.conf ? options->conditions.conf : "");
     return view_open_judge(session, error);
 }

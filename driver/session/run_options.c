@@ -13,18 +13,18 @@ double fraction_for(uint64_t limit, uint64_t total)
 
 void gmd_options_limit_for(gmd_run_options *options, uint64_t stated_capacity_bytes)
 {
-    if (stated_capacity_bytes && options->device == GMD_DEVICE_CUDA &&
+    if (stated_capacity_bytes && options->device.kind == GMD_DEVICE_CUDA &&
         !options->conditions.limit_bytes) {
         options->conditions.limit_bytes = stated_capacity_bytes;
-        options->limit_is_optional = true;
+        options->device.limit_is_optional = true;
     }
 }
 
 gmd_run_options gmd_options_under(const gmd_run_options *given, const gmd_conditions *stated)
 {
     gmd_run_options options = *given;
-    options.case_directory = NULL;
-    options.shows_progress = false;
+    options.cases.directory = NULL;
+    options.process.shows_progress = false;
     options.conditions = gmd_conditions_in_force(stated, &given->conditions);
     gmd_options_limit_for(&options, stated->capacity_bytes);
     return options;
@@ -40,8 +40,8 @@ void gmd_options_leave_to_traces(gmd_run_options *options)
 gmd_run_options gmd_options_hurried(const gmd_run_options *given, double call_budget_s)
 {
     gmd_run_options options = *given;
-    if (options.call_budget_s > call_budget_s) {
-        options.call_budget_s = call_budget_s;
+    if (options.process.call_budget_s > call_budget_s) {
+        options.process.call_budget_s = call_budget_s;
     }
     return options;
 }
@@ -49,15 +49,15 @@ gmd_run_options gmd_options_hurried(const gmd_run_options *given, double call_bu
 gmd_run_options gmd_options_unjudged(const gmd_run_options *given)
 {
     gmd_run_options options = *given;
-    options.oracles_off = true;
+    options.judging.oracles_off = true;
     return options;
 }
 
 gmd_subject_source session_source(const gmd_run_options *options)
 {
-    return (gmd_subject_source){.spec = options->allocator,
-                                .lib_directory = options->lib_directory,
-                                .torch_adapter = options->torch_adapter,
+    return (gmd_subject_source){.spec = options->subject.allocator,
+                                .lib_directory = options->subject.lib_directory,
+                                .torch_adapter = options->subject.torch_adapter,
                                 .conf = options->conditions.conf};
 }
 

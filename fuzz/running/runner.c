@@ -116,7 +116,7 @@ bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_conditions *a
                                const gmd_conditions *b)
 {
     gmd_conditions x = *a, y = *b; /* views */
-    if (runner->given->device != GMD_DEVICE_SIM) {
+    if (runner->given->device.kind != GMD_DEVICE_SIM) {
         x.schedule = y.schedule = (gmd_schedule){0};
     }
     return gmd_conditions_same_device(&x, &y);

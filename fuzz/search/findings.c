@@ -149,7 +149,7 @@ static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, g
         return GMD_BAD_INPUT;
     }
     if (is_hang) {
-        hasty.call_budget_s = findings->hang_seconds;
+        hasty.process.call_budget_s = findings->hang_seconds;
         runner->given = &hasty;
         gmd_runner_renew(runner);
     }

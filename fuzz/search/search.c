@@ -81,7 +81,7 @@ static bool make_batch(campaign *c, const source *from, uint64_t first, size_t c
 /* Short ones at first: a campaign of a minute is to see many kinds of sequences. */
 static uint64_t usual_length(const campaign *c, uint64_t round)
 {
-    if (c->options->run->device != GMD_DEVICE_SIM) {
+    if (c->options->run->device.kind != GMD_DEVICE_SIM) {
         return REAL_RUNS;
     }
     return round < 8 ? 16 : round < 32 ? 64 : 256;

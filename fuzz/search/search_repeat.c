@@ -48,7 +48,7 @@ static bool run_alone(campaign *c, const gmd_trace *trace)
 bool campaign_repeat(campaign *c, gmd_profile *profile, uint64_t seed)
 {
     bool is_limited = c->options->space.fraction > 0; /* by a request of its own, each time */
-    if (c->options->run->device != GMD_DEVICE_SIM || is_limited) {
+    if (c->options->run->device.kind != GMD_DEVICE_SIM || is_limited) {
         return false;
     }
     make_repeatable(profile, &c->options->space);

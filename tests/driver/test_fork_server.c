@@ -9,12 +9,12 @@
 
 static gmd_run_options options_of(const char *allocator)
 {
-    return (gmd_run_options){.allocator = allocator,
-                             .lib_directory = GMD_TEST_LIB_DIR,
-                             .device = GMD_DEVICE_SIM,
+    return (gmd_run_options){.subject.allocator = allocator,
+                             .subject.lib_directory = GMD_TEST_LIB_DIR,
+                             .device.kind = GMD_DEVICE_SIM,
                              .conditions.device_count = 1,
                              .conditions.capacity_bytes = 64 * GMD_MIB,
-                             .call_budget_s = 20};
+                             .process.call_budget_s = 20};
 }
 
 static gmd_fork_server *open_server(const gmd_run_options *options)

@@ -10,12 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const gmd_run_options on_reference = {.allocator = "reference",
-                                             .lib_directory = GMD_TEST_LIB_DIR,
-                                             .device = GMD_DEVICE_SIM,
+static const gmd_run_options on_reference = {.subject.allocator = "reference",
+                                             .subject.lib_directory = GMD_TEST_LIB_DIR,
+                                             .device.kind = GMD_DEVICE_SIM,
                                              .conditions.device_count = 1,
                                              .conditions.capacity_bytes = 64 * GMD_MIB,
-                                             .call_budget_s = 20};
+                                             .process.call_budget_s = 20};
 
 static gmd_in_process *open_with(const gmd_run_options *options)
 {
@@ -126,7 +126,7 @@ static int in_a_child(const char *plant, int (*body)(gmd_in_process *p))
     pid_t child = fork();
     if (child == 0) {
         gmd_run_options options = on_reference;
-        options.allocator = GMD_TEST_PLANTED;
+        options.subject.allocator = GMD_TEST_PLANTED;
         setenv("GMD_PLANT", plant, 1);
         gmd_in_process *p = NULL;
         gmd_error error = {""};
@@ -362,7 +362,7 @@ TEST(a_real_device_is_refused)
     gmd_in_process *p;
     gmd_error error;
     gmd_run_options options = on_reference;
-    options.device = GMD_DEVICE_CUDA;
+    options.device.kind = GMD_DEVICE_CUDA;
     assert_int_equal(gmd_in_process_open(&p, &options, &error), GMD_BAD_INPUT);
     assert_null(p);
 }
