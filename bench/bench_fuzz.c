@@ -111,8 +111,7 @@ static gmd_status in_process(const gmd_run_options *options, const inputs *all, 
 static gmd_status in_process_without_oracles(const gmd_run_options *options, const inputs *all,
                                              double seconds, figures *f, gmd_error *error)
 {
-    gmd_run_options without = *options;
-    without.oracles_off = true;
+    const gmd_run_options without = gmd_options_unjudged(options);
     return in_process(&without, all, seconds, f, error);
 }
 
@@ -172,8 +171,7 @@ static gmd_status isolated(const gmd_run_options *options, const inputs *all, do
     }
     for (uint64_t i = 0; status == GMD_OK && gmd_clock_s() < end; i++) {
         const gmd_trace *t = nth(all, i);
-        gmd_run_options with;
-        gmd_options_of_header(&with, options, t);
+        const gmd_run_options with = gmd_options_under(options, &t->conditions);
         gmd_workload workload = {
             .name = "input", .kind = "trace", .trace = t, .body = gmd_play_trace};
         status = gmd_run_isolated(&with, &workload, o, error);
@@ -300,12 +298,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_fuzz [ALLOCATOR [SECONDS [WAY]]]\n");
         return 2;
     }
-    gmd_run_options options = {.allocator = argc > 1 ? argv[1] : "reference",
-                               .lib_directory = gmd_bench_libraries(argv[0], path, sizeof path),
-                               .device = GMD_DEVICE_SIM,
-                               .device_count = 1,
-                               .capacity_bytes = GMD_GIB,
-                               .call_budget_s = 20};
+    gmd_run_options options = {.subject.allocator = argc > 1 ? argv[1] : "reference",
+                               .subject.lib_directory =
+                                   gmd_bench_libraries(argv[0], path, sizeof path),
+                               .device.kind = GMD_DEVICE_SIM,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = GMD_GIB,
+                               .process.call_budget_s = 20};
     if (make_inputs(&all, &error) != GMD_OK) {
         fprintf(stderr, "bench_fuzz: %s\n", error.text);
         return 3;
@@ -314,6 +313,6 @@ int main(int argc, char **argv)
     if (!measure_all(&options, &all, seconds, only, f)) {
         return 3;
     }
-    print_table(options.allocator, seconds, only);
+    print_table(options.subject.allocator, seconds, only);
     return 0;
 }

@@ -95,6 +95,9 @@ void gmd_gate_tell_findings(gmd_gate *gate);
 /* The number of runs that the plan has for this gate. */
 uint64_t gmd_gate_runs(const gmd_gate *gate, uint64_t full, uint64_t quick);
 
+/* The battery's options, with the settings that were given, if any: for what is no case. */
+gmd_run_options gmd_gate_options_as_given(const gmd_gate *gate);
+
 /* The settings of a trace; NULL: none. False: no host memory. */
 bool gmd_gate_set_conf(gmd_gate *gate, gmd_trace *trace, const char *conf);
 

@@ -123,7 +123,7 @@ void gmd_gate_each_scenario(gmd_gate *gate, void (*visit)(gmd_gate *gate, gmd_sc
 {
     char directory[4200];
     gmd_error error;
-    snprintf(directory, sizeof directory, "%s/scenarios", gate->run.lib_directory);
+    snprintf(directory, sizeof directory, "%s/scenarios", gate->run.subject.lib_directory);
     round_trip r = {gate, directory, visit};
     gmd_gate_fail(gate, gmd_scenario_each(directory, visit_scenario, &r, &error), &error);
 }

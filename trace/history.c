@@ -512,7 +512,7 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
                         events);
     }
-    h->trace.device_count = b->snapshot->device_count;
+    h->trace.conditions.device_count = b->snapshot->device_count;
     h->limit_bytes = b->runs.limit_bytes;
     h->limit_inferred = b->runs.limit_inferred;
     h->limit_is_contradicted = memory_limit_is_contradicted(&b->runs);

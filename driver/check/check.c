@@ -362,7 +362,7 @@ static bool set_quirks(checker *c)
     for (size_t i = 0; has_quirks && i < GMD_QUIRK_KINDS; i++) {
         subject->set_quirk(quirk_kinds[i].name, (c->input->quirks >> i & 1) != 0);
     }
-    const gmd_known *known = c->session->options->known;
+    const gmd_known *known = c->session->options->judging.known;
     if (has_quirks && known && known->quirk_count) {
         *known->quirk_count = subject->quirk_count;
     }

@@ -99,9 +99,9 @@ static void raise_death(const gmd_run_options *options, const gmd_workload *work
         {"signal", signal},
         {is_misuse ? "free" : "at", is_misuse ? gmd_wrong_free_token(shared->wrong_free.kind) : at},
         {NULL, NULL}};
-    outcome_violation(&shared->outcome, options->known, is_misuse ? of_misuse[how] : own[how],
-                      parties, is_in_request ? shared->current_index : shared->outcome.requests,
-                      message);
+    outcome_violation(&shared->outcome, options->judging.known,
+                      is_misuse ? of_misuse[how] : own[how], parties,
+                      is_in_request ? shared->current_index : shared->outcome.requests, message);
 }
 
 static const char *where(const shared_run *shared, const gmd_workload *workload, char *text,
@@ -144,7 +144,7 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
         gmd_error error;
         gmd_fail(&error, GMD_BAD_INPUT,
                  "%.*sthe workload made no request for %g s after request %" PRIu64,
-                 (int)sizeof shared->place - 1, shared->place, options->call_budget_s,
+                 (int)sizeof shared->place - 1, shared->place, options->process.call_budget_s,
                  shared->outcome.requests);
         outcome_error(&shared->outcome, GMD_BAD_INPUT, &error);
         return;
@@ -152,7 +152,8 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
     const char *at = where(shared, workload, place, sizeof place);
     char token[GMD_SIGNAL_TOKEN] = "";
     if (is_hung) {
-        snprintf(message, sizeof message, "no answer within %g s %s", options->call_budget_s, at);
+        snprintf(message, sizeof message, "no answer within %g s %s",
+                 options->process.call_budget_s, at);
     } else if (WIFSIGNALED(exit_status)) {
         gmd_signal_token(WTERMSIG(exit_status), token);
         snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),
@@ -294,7 +295,7 @@ static void distrust(const gmd_run_options *options, const gmd_workload *workloa
     memset(&shared->outcome, 0, sizeof shared->outcome);
     child_begin_run(shared, opening, GMD_STAGE_UNLOADING);
     child_set_up_shared(shared, options, workload);
-    outcome_violation(&shared->outcome, options->known, GMD_KIND(progress, overwrote_gmd),
+    outcome_violation(&shared->outcome, options->judging.known, GMD_KIND(progress, overwrote_gmd),
                       GMD_NO_PARTIES, 0,
                       "the allocator wrote over memory that is gmd's own: nothing that was "
                       "found can be trusted");

@@ -17,7 +17,6 @@
 #include "gmd_min.h"
 #include "gmd_open.h"
 #include "gmd_session_state.h"
-#include "gmd_trace_header.h"
 #include "persistent.h"
 #include "watch.h"
 
@@ -85,8 +84,8 @@ static void view_input(server_shared *shared, gmd_trace *trace, char *functions[
     trace->threads = (gmd_names){.items = nameless, .count = shared->thread_count};
     trace->blocks = (gmd_names){.items = nameless, .count = shared->block_count};
     trace->streams = (gmd_names){.items = nameless, .count = shared->stream_count};
-    trace->interleave = shared->interleave;
-    trace->interleave.choices = shared->choices;
+    trace->conditions.interleave = shared->interleave;
+    trace->conditions.interleave.choices = shared->choices;
 }
 
 static uint64_t most_names(const server_shared *shared)
@@ -106,7 +105,7 @@ static void play_input(gmd_session *session, server_shared *shared, gmd_trace *t
     const gmd_run_options *given = session->options;
     gmd_run_options options = *given;
     if (shared->interleave.kind != GMD_SCHEDULE_UNSTATED) {
-        options.interleave = &trace->interleave;
+        options.conditions.interleave = trace->conditions.interleave;
     }
     session->options = &options;
     session->call_log = shared->logs ? &shared->log : NULL;
@@ -259,7 +258,7 @@ static void live(const gmd_run_options *options, gmd_outcome *opening, server_sh
     be_silent();
     persistent_keep_memory();
     if (shared->is_real) { /* fractions are of the memory that an input states */
-        trace.capacity_bytes = options->capacity_bytes;
+        trace.conditions.capacity_bytes = options->conditions.capacity_bytes;
     }
     gmd_status status =
         shared->is_real ? GMD_OK : session_open(&session, options, &workload, &shared->run, &error);
@@ -284,13 +283,14 @@ typedef enum answer { ANSWERED, HUNG, GONE } answer;
 /* Waits until the fork server says how the run (or the opening) ended. */
 static answer await(const gmd_fork_server *n, int *how)
 {
-    const process_watch watch = {
-        .descriptor = n->channel, .shared = &n->shared->run, .budget_s = n->options->call_budget_s};
+    const process_watch watch = {.descriptor = n->channel,
+                                 .shared = &n->shared->run,
+                                 .budget_s = n->options->process.call_budget_s};
     bool was_killed = false;
     while (!watch_process(&watch)) {
         int child = atomic_load(&n->shared->child);
         GMD_LOG(PROCESS, "kills %ld: no answer within %g s",
-                child > 0 ? (long)child : (long)n->process, n->options->call_budget_s);
+                child > 0 ? (long)child : (long)n->process, n->options->process.call_budget_s);
         kill(child > 0 ? child : n->process, SIGKILL);
         was_killed = true;
     }
@@ -377,7 +377,7 @@ gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options 
     }
     shared->run.no_second_run = "many inputs are run here: gmd run of one makes the second run";
     n->options = options;
-    shared->is_real = options->device != GMD_DEVICE_SIM;
+    shared->is_real = options->device.kind != GMD_DEVICE_SIM;
     n->shared = shared;
     n->channel = -1;
     n->workload = (gmd_workload){.name = "input", .kind = "trace", .trace = &n->input};
@@ -393,7 +393,7 @@ gmd_status gmd_fork_server_open(gmd_fork_server **server, const gmd_run_options 
 
 static gmd_status hand_over_names(server_shared *s, const gmd_trace *t, gmd_error *error)
 {
-    if (t->functions.count > FUNCTION_MAX || t->interleave.choice_count > CHOICE_MAX) {
+    if (t->functions.count > FUNCTION_MAX || t->conditions.interleave.choice_count > CHOICE_MAX) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "a trace that is run many times has at most %d functions to fail and %d "
                         "choices of a thread",
@@ -407,9 +407,9 @@ static gmd_status hand_over_names(server_shared *s, const gmd_trace *t, gmd_erro
         const char *name = t->functions.items[i];
         snprintf(s->functions[i], sizeof s->functions[i], "%s", name ? name : "");
     }
-    s->interleave = t->interleave;
-    if (t->interleave.choice_count) {
-        memcpy(s->choices, t->interleave.choices, t->interleave.choice_count);
+    s->interleave = t->conditions.interleave;
+    if (t->conditions.interleave.choice_count) {
+        memcpy(s->choices, t->conditions.interleave.choices, t->conditions.interleave.choice_count);
     }
     return GMD_OK;
 }
@@ -505,10 +505,9 @@ bool gmd_fork_server_follow(gmd_fork_server *n, const gmd_run_options *given)
     return n->given != NULL;
 }
 
-static bool has_own_header(const gmd_fork_server *n, const gmd_trace *header)
+static bool has_own_header(const gmd_fork_server *n, const gmd_conditions *header)
 {
-    const gmd_trace own = header_in_force(&(gmd_trace){0}, n->options);
-    return gmd_trace_has_header_of(&own, header);
+    return gmd_conditions_same_device(&n->options->conditions, header);
 }
 
 bool gmd_fork_server_can_follow(const gmd_fork_server *n, const gmd_trace *trace)
@@ -516,7 +515,8 @@ bool gmd_fork_server_can_follow(const gmd_fork_server *n, const gmd_trace *trace
     if (!n->given) {
         return false;
     }
-    const gmd_trace header = header_in_force(trace, n->given);
+    const gmd_conditions header =
+        gmd_conditions_in_force(&trace->conditions, &n->given->conditions);
     return has_own_header(n, &header) ||
            (!header.schedule.choice_count &&
             (!header.conf || strlen(header.conf) < PERSISTENT_CONF_MAX));
@@ -528,13 +528,12 @@ static void hand_over_header(const gmd_fork_server *n, const gmd_trace *trace,
     if (!n->given) {
         return;
     }
-    const gmd_trace header = header_in_force(trace, n->given);
+    const gmd_conditions header =
+        gmd_conditions_in_force(&trace->conditions, &n->given->conditions);
     input->has_header = !has_own_header(n, &header);
     if (input->has_header) {
         persistent_header *h = &input->header;
-        h->device_count = header.device_count;
-        h->capacity_bytes = header.capacity_bytes;
-        h->schedule = header.schedule;
+        h->conditions = header;
         snprintf(h->conf, sizeof h->conf, "%s", header.conf ? header.conf : "");
     }
 }
@@ -559,9 +558,10 @@ static void hand_over_all(gmd_fork_server *n, const gmd_persistent_input *traces
                                   .thread_count = t->threads.count,
                                   .block_count = t->blocks.count,
                                   .stream_count = t->streams.count,
-                                  .interleave = t->interleave,
+                                  .interleave = t->conditions.interleave,
                                   .probed_refusal = traces[i].probed_refusal};
-        if (t->count > GMD_FORK_SERVER_REQUEST_MAX - used || t->interleave.choice_count ||
+        if (t->count > GMD_FORK_SERVER_REQUEST_MAX - used ||
+            t->conditions.interleave.choice_count ||
             !hand_over_functions(s, &t->functions, &input) ||
             (n->given && !gmd_fork_server_can_follow(n, t))) {
             break;

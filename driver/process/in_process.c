@@ -6,7 +6,6 @@
 #include "gmd_open.h"
 #include "gmd_restart.h"
 #include "gmd_session_state.h"
-#include "gmd_trace_header.h"
 #include "persistent.h"
 
 #include <stdio.h>
@@ -29,14 +28,14 @@ struct gmd_in_process {
     bool is_spent;
 };
 
-static gmd_status take_header(gmd_in_process *p, const gmd_trace *header, gmd_error *error)
+static gmd_status take_header(gmd_in_process *p, const gmd_conditions *header, gmd_error *error)
 {
-    gmd_trace kept;
-    gmd_status status = gmd_trace_copy_header(&kept, header, error);
+    gmd_conditions kept;
+    gmd_status status = gmd_conditions_copy(&kept, header, error);
     if (status == GMD_OK) {
-        gmd_trace_free(&p->header);
-        p->header = kept;
-        gmd_options_of_header(&p->options, p->given, &p->header);
+        gmd_conditions_free(&p->header.conditions);
+        p->header.conditions = kept;
+        p->options = gmd_options_under(p->given, &p->header.conditions);
     }
     return status;
 }
@@ -68,7 +67,7 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "%s was in use in this process before, and exports no gmd_restart: it "
                           "needs a process of its own",
-                          p->given->allocator);
+                          p->given->subject.allocator);
     }
     p->session.persistent.is_on = p->session.persistent.is_in_process = true;
     p->session.muting.is_needless = mute_is_needless();
@@ -80,7 +79,7 @@ gmd_status gmd_in_process_open(gmd_in_process **out, const gmd_run_options *opti
                                gmd_error *error)
 {
     *out = NULL;
-    if (options->device != GMD_DEVICE_SIM) {
+    if (options->device.kind != GMD_DEVICE_SIM) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "a real device cannot be set back between inputs: expected --device sim");
     }
@@ -94,8 +93,7 @@ gmd_status gmd_in_process_open(gmd_in_process **out, const gmd_run_options *opti
     persistent_keep_memory();
     p->given = options;
     p->asked_refusal = CHOSEN_BY_LENGTH;
-    const gmd_trace header = header_in_force(&(gmd_trace){0}, options);
-    status = take_header(p, &header, error);
+    status = take_header(p, &options->conditions, error);
     if (status == GMD_OK) {
         status = open_session(p, error);
     }
@@ -119,9 +117,9 @@ static uint64_t choose_refusal(const gmd_in_process *p, const gmd_trace *trace)
                                                 : p->asked_refusal;
 }
 
-static gmd_status renew(gmd_in_process *p, const gmd_trace *header, gmd_error *error)
+static gmd_status renew(gmd_in_process *p, const gmd_conditions *header, gmd_error *error)
 {
-    bool is_same = gmd_trace_has_header_of(&p->header, header);
+    bool is_same = gmd_conditions_same_device(&p->header.conditions, header);
     gmd_status status = is_same ? GMD_OK : take_header(p, header, error);
     if (status == GMD_OK) {
         status = session_renew(&p->session, &p->options, error);
@@ -133,8 +131,9 @@ static gmd_status renew(gmd_in_process *p, const gmd_trace *header, gmd_error *e
 /* As before the first request of the first input, under this header. */
 static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error *error)
 {
-    const gmd_trace header = header_in_force(trace, p->given);
-    bool is_same = gmd_trace_has_header_of(&p->header, &header);
+    const gmd_conditions header =
+        gmd_conditions_in_force(&trace->conditions, &p->given->conditions);
+    bool is_same = gmd_conditions_same_device(&p->header.conditions, &header);
     if (!p->has_run && !p->needs_renewal && is_same) {
         return GMD_OK;
     }
@@ -146,7 +145,7 @@ static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error 
         return gmd_fail(error, GMD_BAD_INPUT,
                         "the allocator %s exports no gmd_restart: it cannot follow an input to "
                         "other devices, settings or schedules in one process",
-                        p->given->allocator);
+                        p->given->subject.allocator);
     }
     child_begin_run(p->shared, &p->opening, GMD_STAGE_CLEAN_UP);
     return session_restart(&p->session, error);

@@ -30,7 +30,7 @@ static void run_child(const gmd_run_options *options, const gmd_workload *worklo
                       shared_run *shared)
 {
     child_prepare();
-    if (options->is_second_run) {
+    if (options->process.is_second_run) {
         second_run_perturb();
     }
     gmd_session session;
@@ -59,7 +59,7 @@ typedef struct watched_run {
 static void show_progress(void *context, double seconds)
 {
     const watched_run *run = context;
-    if (run->options->shows_progress && seconds > 0.5) {
+    if (run->options->process.shows_progress && seconds > 0.5) {
         uint64_t requests = run->shared->outcome.requests;
         fprintf(stderr,
                 GMD_STATUS_BEGIN "%.100s: %" PRIu64 " requests, %.0f/s, %.0f s" GMD_STATUS_END,
@@ -69,7 +69,7 @@ static void show_progress(void *context, double seconds)
 
 static void clear_progress(const gmd_run_options *options)
 {
-    if (options->shows_progress) {
+    if (options->process.shows_progress) {
         fprintf(stderr, GMD_STATUS_CLEAR);
     }
 }
@@ -104,13 +104,13 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
     }
     const process_watch watch = {.descriptor = process,
                                  .shared = run->shared,
-                                 .budget_s = run->options->call_budget_s,
+                                 .budget_s = run->options->process.call_budget_s,
                                  .show = show_progress,
                                  .context = run};
     end.is_hung = !watch_process(&watch);
     if (end.is_hung) {
         GMD_LOG(PROCESS, "kills %ld: no answer within %g s", (long)child,
-                run->options->call_budget_s);
+                run->options->process.call_budget_s);
         kill(child, SIGKILL);
     }
     reap(child, &end.wait_status);
@@ -191,14 +191,14 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
 gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workload *workload,
                                  gmd_outcome *outcome, gmd_error *error)
 {
-    gmd_schedule which = {.kind = GMD_SCHEDULE_SEEDED, .seed = options->interleave->seed};
     gmd_run_options one = *options;
-    one.interleave = &which;
+    gmd_schedule *which = &one.conditions.interleave;
+    *which = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED};
     gmd_status status = GMD_OK;
     uint64_t count = 0, requests = 0;
     double seconds = 0;
     do {
-        which.seed = options->interleave->seed + count++;
+        which->seed = options->conditions.interleave.seed + count++;
         status = gmd_run_isolated(&one, workload, outcome, error);
         requests += outcome->requests;
         seconds += outcome->seconds;
@@ -210,7 +210,7 @@ gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workl
     if (status == GMD_OK && outcome->note_count < GMD_NOTE_MAX) {
         snprintf(outcome->notes[outcome->note_count++], sizeof outcome->notes[0],
                  "%" PRIu64 " interleavings, seeds %" PRIu64 " to %" PRIu64, count,
-                 options->interleave->seed, which.seed);
+                 options->conditions.interleave.seed, which->seed);
     }
     return status;
 }

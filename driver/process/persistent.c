@@ -13,10 +13,8 @@ static void take_header(gmd_run_options *options, const gmd_run_options *given,
     const persistent_header *h = &input->header;
     *options = *given;
     if (input->has_header) {
-        options->device_count = h->device_count;
-        options->capacity_bytes = h->capacity_bytes;
-        options->conf = h->conf;
-        options->schedule = &h->schedule;
+        options->conditions = h->conditions;
+        options->conditions.conf = h->conf;
     }
 }
 
@@ -30,12 +28,11 @@ static void take_input(gmd_session *s, gmd_run_options *options, gmd_trace *trac
     trace->threads.count = input->thread_count;
     trace->blocks.count = input->block_count;
     trace->streams.count = input->stream_count;
-    trace->interleave = input->interleave;
-    options->interleave =
-        input->interleave.kind == GMD_SCHEDULE_UNSTATED ? NULL : &trace->interleave;
+    trace->conditions.interleave = input->interleave;
+    options->conditions.interleave = input->interleave;
     s->persistent.is_on = true;
     holds_hurry(s->holds);
-    features_start(&s->features, options->features);
+    features_start(&s->features, options->recording.features);
     s->persistent.asked_refusal = input->probed_refusal;
 }
 

@@ -5,8 +5,8 @@
  * allocator that exports gmd_restart is made anew, and can follow inputs to other headers. An
  * input that shows anything is only suspected, and ends the process: it may have come of an earlier
  * one. What is to be believed is what it shows in a process of its own. */
-#ifndef GMD_GMD_GMD_GMD_GMD_GMD_PERSISTENT_H
-#define GMD_GMD_GMD_GMD_GMD_GMD_PERSISTENT_H
+#ifndef PERSISTENT_H
+#define PERSISTENT_H
 
 #include "gmd_run_options.h"
 
@@ -15,9 +15,7 @@
 #define PERSISTENT_CONF_MAX 256
 
 typedef struct persistent_header {
-    uint32_t device_count;
-    uint64_t capacity_bytes;
-    gmd_schedule schedule; /* without explicit choices */
+    gmd_conditions conditions; /* without explicit choices; its settings are the ones here */
     char conf[PERSISTENT_CONF_MAX];
 } persistent_header;
 

@@ -15,7 +15,7 @@ static bool asks_for_one(const gmd_run_options *options, const gmd_outcome *o)
     for (size_t i = 0; i < sizeof oracles / sizeof *oracles && o->violation_count; i++) {
         is_one = is_one || strcmp(o->violations[0].oracle, oracles[i]) == 0;
     }
-    return options->device == GMD_DEVICE_CUDA && o->verdict == GMD_FAIL && is_one;
+    return options->device.kind == GMD_DEVICE_CUDA && o->verdict == GMD_FAIL && is_one;
 }
 
 static void tell(const gmd_outcome *seen, gmd_status status, const gmd_error *error, char *text,
@@ -50,11 +50,11 @@ void ask_second_opinion(const gmd_run_options *options, const gmd_workload *work
     gmd_status status = case_cut(options, workload, shared, &cut, &error);
     if (seen && status == GMD_OK) {
         gmd_run_options there = *options;
-        there.device = GMD_DEVICE_SIM;
-        there.case_directory = NULL;
-        there.shows_progress = false;
-        there.timeline = NULL; /* they are of the run that is asked about */
-        there.journal = NULL;
+        there.device.kind = GMD_DEVICE_SIM;
+        there.cases.directory = NULL;
+        there.process.shows_progress = false;
+        there.recording.timeline = NULL; /* they are of the run that is asked about */
+        there.recording.journal = NULL;
         gmd_workload same = {
             .name = workload->name, .kind = "trace", .trace = &cut, .body = gmd_play_trace};
         status = run(&there, &same, seen, &error);

@@ -14,10 +14,10 @@
 
 const char *second_run_obstacle(const gmd_run_options *options, const gmd_workload *workload)
 {
-    if (options->device != GMD_DEVICE_SIM) {
+    if (options->device.kind != GMD_DEVICE_SIM) {
         return "on a real device addresses differ from run to run";
     }
-    if (options->is_compared) {
+    if (options->judging.is_compared) {
         return "the run is compared with a recording";
     }
     if (interleaving_of(options, workload->trace)) {
@@ -86,7 +86,7 @@ static void tell(gmd_outcome *outcome, const gmd_run_options *options, const gmd
     answers_describe(answers, difference, sizeof difference);
     snprintf(message, sizeof message, "%s: %s gave %s: %zu requests before were answered alike",
              request, who, difference, answers->compared);
-    outcome_violation(outcome, options->known, kind,
+    outcome_violation(outcome, options->judging.known, kind,
                       GMD_PARTIES({"what", gmd_answers_token(answers)}, {"at", at}),
                       answers->compared, message);
 }
@@ -108,7 +108,7 @@ static gmd_status run_again(const gmd_run_options *options, const gmd_workload *
 {
     gmd_run_options again = *options;
     ending died;
-    again.is_second_run = true;
+    again.process.is_second_run = true;
     gmd_status status = compare(&again, workload, shared, GMD_LIKE_ITSELF, run_once, &died, error);
     if (status == GMD_OK && shared->answers->is_different) {
         tell(&shared->outcome, options, workload, shared->answers, GMD_KIND(determinism, differs),
@@ -117,8 +117,9 @@ static gmd_status run_again(const gmd_run_options *options, const gmd_workload *
         char message[600];
         snprintf(message, sizeof message,
                  "the first run of these requests passed, and the second ended with %s", died.text);
-        outcome_violation(&shared->outcome, options->known, GMD_KIND(determinism, failed_again),
-                          GMD_PARTIES({"verdict", died.kind}), shared->answers->compared, message);
+        outcome_violation(&shared->outcome, options->judging.known,
+                          GMD_KIND(determinism, failed_again), GMD_PARTIES({"verdict", died.kind}),
+                          shared->answers->compared, message);
     }
     return status;
 }
@@ -129,13 +130,13 @@ static gmd_status run_reference(const gmd_run_options *options, const gmd_worklo
 {
     gmd_run_options reference = *options;
     ending died;
-    reference.allocator = "reference";
-    reference.torch_adapter = NULL;
-    reference.timeline = NULL; /* they are of the allocator under test */
-    reference.journal = NULL;
+    reference.subject.allocator = "reference";
+    reference.subject.torch_adapter = NULL;
+    reference.recording.timeline = NULL; /* they are of the allocator under test */
+    reference.recording.journal = NULL;
     gmd_status status = GMD_OK;
     for (int with_quirks = 0; with_quirks < 2; with_quirks++) {
-        reference.has_all_quirks = with_quirks;
+        reference.subject.has_all_quirks = with_quirks;
         status = compare(&reference, workload, shared, GMD_LIKE_PYTORCH, run_once, &died, error);
         if (status != GMD_OK || !shared->answers->is_different) {
             return status;

@@ -33,7 +33,7 @@ typedef struct canary_table {
 gmd_status session_open_canaries(gmd_session *s, gmd_error *error)
 {
     gmd_error reason = {""};
-    if (s->options->oracles_off) {
+    if (s->options->judging.oracles_off) {
         return GMD_OK;
     }
     s->canaries.table = calloc(1, sizeof *s->canaries.table);

@@ -5,7 +5,7 @@ enum { FOLLOWED_AT_FIRST = 4096, STRETCH_EVERY = 4096, STRETCH = 128 };
 static bool is_followed(gmd_session *s, const session_block *b)
 {
     uint64_t n = s->marks.asked++;
-    return !s->options->oracles_off && b->live.bytes &&
+    return !s->options->judging.oracles_off && b->live.bytes &&
            (n < FOLLOWED_AT_FIRST || n % STRETCH_EVERY < STRETCH);
 }
 

@@ -157,7 +157,7 @@ static void deadlocked(void *context, unsigned thread, const gmd_deadlock *d)
     interleaving *in = context;
     gmd_session *s = in->session;
     uint64_t index = in->under_way[thread] == NONE ? s->request_index : in->under_way[thread];
-    outcome_violation(&s->shared->outcome, s->options->known, GMD_KIND(progress, deadlock),
+    outcome_violation(&s->shared->outcome, s->options->judging.known, GMD_KIND(progress, deadlock),
                       GMD_PARTIES({"lock", d->locks[0]}, {"lock2", d->locks[1]},
                                   {"lock3", d->locks[2]}, {"lock4", d->locks[3]},
                                   {"wait", d->waits}),

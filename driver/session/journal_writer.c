@@ -27,7 +27,7 @@ struct journal_writer {
 
 gmd_status journal_writer_open(gmd_session *s, gmd_error *error)
 {
-    gmd_journal *journal = s->options->is_second_run ? NULL : s->options->journal;
+    gmd_journal *journal = s->options->process.is_second_run ? NULL : s->options->recording.journal;
     if (!journal) {
         return GMD_OK;
     }
@@ -39,7 +39,8 @@ gmd_status journal_writer_open(gmd_session *s, gmd_error *error)
     journal->count = journal->dropped = journal->block_count = 0; /* of an earlier run */
     journal->is_walked = false;
     journal->device_count = (uint32_t)s->device_count;
-    snprintf(journal->conf, sizeof journal->conf, "%s", s->options->conf ? s->options->conf : "");
+    snprintf(journal->conf, sizeof journal->conf, "%s",
+             s->options->conditions.conf ? s->options->conditions.conf : "");
     return GMD_OK;
 }
 

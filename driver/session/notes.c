@@ -21,8 +21,8 @@ void session_note(gmd_session *session, const char *format, ...)
 void session_violation(gmd_session *session, gmd_kind kind, const gmd_given_party *parties,
                        uint64_t request, const char *message)
 {
-    outcome_violation(&session->shared->outcome, session->options->known, kind, parties, request,
-                      message);
+    outcome_violation(&session->shared->outcome, session->options->judging.known, kind, parties,
+                      request, message);
 }
 
 void session_fail(gmd_session *session, gmd_kind kind, const gmd_given_party *parties,

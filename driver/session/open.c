@@ -27,8 +27,8 @@ static gmd_status blame_header(const gmd_session *s, bool is_from_header, gmd_st
 
 static void choose_schedule(const gmd_session *s, gmd_sim_config *config)
 {
-    const gmd_schedule *schedule = s->options->schedule;
-    switch (schedule ? schedule->kind : GMD_SCHEDULE_UNSTATED) {
+    const gmd_schedule *schedule = &s->options->conditions.schedule;
+    switch (schedule->kind) {
     case GMD_SCHEDULE_EAGER:
         config->schedule = GMD_SIM_EAGER;
         return;
@@ -54,26 +54,29 @@ static gmd_status reset_device(gmd_session *s, gmd_error *error)
     const gmd_run_options *o = s->options;
     gmd_sim_config config;
     s->runtime.sim->gmd_sim_default_config(&config);
-    config.device_count = o->device_count;
-    config.capacity_bytes = o->capacity_bytes;
+    config.device_count = o->conditions.device_count;
+    config.capacity_bytes = o->conditions.capacity_bytes;
     config.seed = o->seed;
     choose_schedule(s, &config);
-    config.placement = o->placement;
-    config.recorded = o->recorded;
-    config.recorded_count = o->recorded_count;
-    config.recorded_reservations = o->recorded_reservations;
-    config.recorded_reservation_count = o->recorded_reservation_count;
+    config.placement = o->device.placement;
+    config.recorded = o->device.recorded;
+    config.recorded_count = o->device.recorded_count;
+    config.recorded_reservations = o->device.recorded_reservations;
+    config.recorded_reservation_count = o->device.recorded_reservation_count;
     if (s->runtime.sim->gmd_sim_reset(&config) == 0) {
         return GMD_OK;
     }
     const gmd_trace *t = s->workload->trace;
-    bool is_from_header = t && (t->capacity_bytes == o->capacity_bytes ||
-                                (t->device_count && t->device_count == o->device_count));
+    bool is_from_header =
+        t &&
+        (t->conditions.capacity_bytes == o->conditions.capacity_bytes ||
+         (t->conditions.device_count && t->conditions.device_count == o->conditions.device_count));
     return blame_header(s, is_from_header,
                         gmd_fail(error, GMD_BAD_INPUT,
                                  "the simulated device refuses its configuration: %u devices of "
                                  "%" PRIu64 " B (1 to %d devices of 2 MiB to 16 TiB are possible)",
-                                 o->device_count, o->capacity_bytes, GMD_SIM_DEVICE_MAX),
+                                 o->conditions.device_count, o->conditions.capacity_bytes,
+                                 GMD_SIM_DEVICE_MAX),
                         error);
 }
 
@@ -107,11 +110,11 @@ static gmd_status measure_devices(gmd_session *s, gmd_error *error)
 
 static gmd_status set_limit(gmd_session *s, gmd_error *error)
 {
-    uint64_t limit = s->options->limit_bytes;
+    uint64_t limit = s->options->conditions.limit_bytes;
     if (!limit) {
         return GMD_OK;
     }
-    if (!s->subject.set_memory_fraction && s->options->limit_is_optional) {
+    if (!s->subject.set_memory_fraction && s->options->device.limit_is_optional) {
         session_note(s,
                      "the limit of %" PRIu64 " B is not in force: the allocator exports no "
                      "gmd_set_memory_fraction",
@@ -121,7 +124,7 @@ static gmd_status set_limit(gmd_session *s, gmd_error *error)
     if (!s->subject.set_memory_fraction) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--limit: the allocator %s exports no gmd_set_memory_fraction",
-                        s->options->allocator);
+                        s->options->subject.allocator);
     }
     uint64_t total = s->limits.total[0];
     if (limit > total) {
@@ -150,7 +153,7 @@ static void note_limit_of_settings(gmd_session *s, const char *conf)
 
 static gmd_status configure(gmd_session *s, gmd_error *error)
 {
-    const char *conf = s->options->conf;
+    const char *conf = s->options->conditions.conf;
     if (!conf || !*conf) {
         return GMD_OK;
     }
@@ -159,7 +162,7 @@ static gmd_status configure(gmd_session *s, gmd_error *error)
     if (!s->subject.configure) {
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "settings '%s': the allocator %s exports no gmd_configure", conf,
-                          s->options->allocator);
+                          s->options->subject.allocator);
     } else if (s->subject.configure(conf, message, sizeof message) != 0) {
         message[sizeof message - 1] = '\0';
         status = gmd_fail(error, GMD_BAD_INPUT, "settings '%s': %s", conf, message);
@@ -168,7 +171,7 @@ static gmd_status configure(gmd_session *s, gmd_error *error)
         note_limit_of_settings(s, conf);
     }
     const gmd_trace *t = s->workload->trace;
-    return blame_header(s, t && t->conf == conf, status, error);
+    return blame_header(s, t && t->conditions.conf == conf, status, error);
 }
 
 /* A real device places segments as it likes, and best fit breaks ties by address: where the
@@ -179,7 +182,8 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     if (s->runtime.sim || !s->subject.order_segments || !s->subject.place_of) {
         return GMD_OK;
     }
-    size_t recorded = s->options->placement == GMD_SIM_RECORDED ? s->options->recorded_count : 0;
+    size_t recorded =
+        s->options->device.placement == GMD_SIM_RECORDED ? s->options->device.recorded_count : 0;
     uint64_t *given = malloc((recorded + 1) * sizeof *given);
     if (!given) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %zu segments", recorded);
@@ -188,8 +192,8 @@ static gmd_status order_segments(gmd_session *s, gmd_error *error)
     for (int device = 0; device < s->device_count && is_accepted; device++) {
         size_t count = 0;
         for (size_t i = 0; i < recorded; i++) {
-            if (s->options->recorded[i].device == device) {
-                given[count++] = s->options->recorded[i].address;
+            if (s->options->device.recorded[i].device == device) {
+                given[count++] = s->options->device.recorded[i].address;
             }
         }
         is_accepted = s->subject.order_segments(device, given, count) == 0;
@@ -229,8 +233,8 @@ static gmd_status prepare_device(gmd_session *s, gmd_error *error)
 /* Settings that come at its start but are no settings of its own. */
 static gmd_status start_allocator(gmd_session *s, gmd_error *error)
 {
-    for (size_t i = 0; s->options->has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS;
-         i++) {
+    for (size_t i = 0;
+         s->options->subject.has_all_quirks && s->subject.set_quirk && i < GMD_QUIRK_KINDS; i++) {
         s->subject.set_quirk(quirk_kinds[i].name, 1);
     }
     if (s->subject.init) {
@@ -260,8 +264,8 @@ gmd_status session_open(gmd_session *session, const gmd_run_options *options,
                         const gmd_workload *workload, shared_run *shared, gmd_error *error)
 {
     *session = (gmd_session){.options = options, .workload = workload, .shared = shared};
-    gmd_status status =
-        gmd_runtime_open(&session->runtime, options->device, options->lib_directory, error);
+    gmd_status status = gmd_runtime_open(&session->runtime, options->device.kind,
+                                         options->subject.lib_directory, error);
     streams_init(&session->streams, &session->runtime);
     if (status == GMD_OK) {
         status = prepare_device(session, error);
@@ -277,8 +281,8 @@ gmd_status session_open(gmd_session *session, const gmd_run_options *options,
     }
     view_open(session);
     GMD_LOG(SESSION, "opened: %s on %s, device %s, settings '%s'", workload->name,
-            options->allocator, session->runtime.sim ? "simulated" : "real",
-            options->conf ? options->conf : "");
+            options->subject.allocator, session->runtime.sim ? "simulated" : "real",
+            options->conditions.conf ? options->conditions.conf : "");
     return view_open_judge(session, error);
 }
 
@@ -295,7 +299,7 @@ static gmd_status restart_allocator(gmd_session *s, const char *conf, gmd_error 
 
 gmd_status session_renew(gmd_session *s, const gmd_run_options *options, gmd_error *error)
 {
-    const char *conf = options->conf ? options->conf : "";
+    const char *conf = options->conditions.conf ? options->conditions.conf : "";
     gmd_status status = restart_allocator(s, conf, error);
     if (status != GMD_OK) {
         return status;

@@ -146,9 +146,9 @@ static void limit_time(double seconds)
 
 static _Noreturn void be_the_child(gmd_session *s, const gmd_request *r, bool frees_all)
 {
-    limit_time(s->options->call_budget_s / 2); /* the parent's own time runs */
-    journal_writer_close(s);                   /* what is asked here is no part of the run */
-    s->interleaving.overlap = NULL;            /* the other threads did not come along */
+    limit_time(s->options->process.call_budget_s / 2); /* the parent's own time runs */
+    journal_writer_close(s);        /* what is asked here is no part of the run */
+    s->interleaving.overlap = NULL; /* the other threads did not come along */
     s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     s->runtime.sim->gmd_sim_clear_faults();
     ask_all(s, r, frees_all, &s->shared->refusal);
@@ -183,7 +183,7 @@ static bool ask_in_a_child(gmd_session *s, const gmd_request *r, bool frees_all,
 /* A second refusal leaves the allocator as the first did, but for its counters. */
 static bool ask_in_place(gmd_session *s, const gmd_request *r, gmd_refusal *out)
 {
-    if (s->options->is_compared) {
+    if (s->options->judging.is_compared) {
         return false;
     }
     *out = (gmd_refusal){.room = GMD_STAT_UNKNOWN};

@@ -35,10 +35,11 @@ static double fraction_here(const gmd_session *s, const gmd_request *r)
 {
     const gmd_trace *t = s->workload->trace;
     uint64_t total = s->limits.total[r->device];
-    if (s->runtime.sim || !t || !t->capacity_bytes || t->capacity_bytes >= total) {
+    if (s->runtime.sim || !t || !t->conditions.capacity_bytes ||
+        t->conditions.capacity_bytes >= total) {
         return r->fraction;
     }
-    return fraction_for((uint64_t)(r->fraction * (double)t->capacity_bytes), total);
+    return fraction_for((uint64_t)(r->fraction * (double)t->conditions.capacity_bytes), total);
 }
 
 static void do_fraction(gmd_session *s, const gmd_request *r)

@@ -55,8 +55,8 @@ static bool can_repeat(const gmd_session *s)
 {
     const gmd_trace *t = s->workload->trace;
     if (!t || !t->count || t->count > REQUEST_MAX || t->threads.count > 1 || !s->runtime.sim ||
-        s->persistent.is_on || s->options->is_compared || s->options->oracles_off ||
-        s->options->is_second_run) {
+        s->persistent.is_on || s->options->judging.is_compared || s->options->judging.oracles_off ||
+        s->options->process.is_second_run) {
         return false;
     }
     bool has_allocation = false;
@@ -183,7 +183,7 @@ static _Noreturn void be_the_child(gmd_session *s)
     static rounds r;
     r.session = s;
     r.trace = s->workload->trace;
-    limit_time(s->options->call_budget_s / 2);
+    limit_time(s->options->process.call_budget_s / 2);
     memset(s->judge.listener_count, 0, sizeof s->judge.listener_count);
     s->runtime.sim->gmd_sim_clear_faults();
     free_everything(s);
@@ -211,8 +211,8 @@ static void tell(gmd_session *s, const lost_memory *lost)
              " B, more after every round, and then refused '%s', which it had served before; at "
              "most %" PRIu64 " B were ever live: freed blocks are not used again",
              t->count, lost->rounds, lost->held_first, lost->held_last, request, lost->live);
-    outcome_violation(&s->shared->outcome, s->options->known, GMD_KIND(progress, not_reused),
-                      GMD_NO_PARTIES, lost->request, message);
+    outcome_violation(&s->shared->outcome, s->options->judging.known,
+                      GMD_KIND(progress, not_reused), GMD_NO_PARTIES, lost->request, message);
 }
 
 void session_repeat(gmd_session *s)
@@ -238,7 +238,7 @@ void session_repeat(gmd_session *s)
                  "crashed with signal %d (%s) when the same requests were made again, from where "
                  "everything was freed and waited for",
                  number, strsignal(number));
-        outcome_violation(&s->shared->outcome, s->options->known,
+        outcome_violation(&s->shared->outcome, s->options->judging.known,
                           GMD_KIND(progress, crash_in_repetition), GMD_PARTIES({"signal", token}),
                           s->request_index, message);
     }

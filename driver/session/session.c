@@ -87,7 +87,7 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
         !answers_note(session->shared->answers, session, request, served == GMD_OUT_OF_MEMORY)) {
         session->is_over = true; /* all that the second run was for */
     }
-    if (session->options->timeline) {
+    if (session->options->recording.timeline) {
         timeline_note(session, request);
     }
     session->request_index++;
@@ -100,7 +100,7 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
 
 bool gmd_session_is_repetition(const gmd_session *session)
 {
-    return session->options->is_second_run;
+    return session->options->process.is_second_run;
 }
 
 void gmd_session_place(gmd_session *session, const char *file, int line)

@@ -4,8 +4,8 @@
 
 void timeline_note(gmd_session *s, const gmd_request *r)
 {
-    gmd_timeline *timeline = s->options->timeline;
-    if (s->options->is_second_run) {
+    gmd_timeline *timeline = s->options->recording.timeline;
+    if (s->options->process.is_second_run) {
         return;
     }
     if (s->request_index == 0) {

@@ -136,27 +136,27 @@ void view_open(gmd_session *s)
         figures_keep_baseline(&s->figures, device);
         limits_start(&s->limits, device);
     }
-    unsigned promises =
-        promises_all((s->subject.promises ? s->subject.promises() : 0) | s->options->promises);
-    s->view = (gmd_view){.allocator.promises = promises,
-                         .allocator.promised_alignment =
-                             promised_alignment(promises, s->subject.promised_alignment),
-                         .allocator.is_reference = strcmp(s->options->allocator, "reference") == 0,
-                         .workload.no_second_run = s->shared->no_second_run,
-                         .allocator.exports_pools = s->subject.begin_pool != NULL,
-                         .workload.knows_requests = s->workload->trace && s->workload->trace->count,
-                         .workload.has_pool_requests = has_pool_requests(s),
-                         .ask.walk = s->subject.walk ? walk : NULL,
-                         .ask.each_live = each_live,
-                         .allocator.can_empty_cache = s->subject.empty_cache != NULL,
-                         .ask.context = s,
-                         .stats.now = s->figures.has_stats ? &s->figures.stats[0] : NULL,
-                         .stats.before = s->figures.has_stats ? &s->figures.before : NULL,
-                         .stats.has_failed = s->subject.get_stats && !s->figures.has_stats,
-                         .canaries.are_there = s->canaries.table != NULL,
-                         .canaries.reason = s->canaries.reason,
-                         .limits.bytes = s->limits.bytes[0],
-                         .limits.device_bytes = s->limits.total[0]};
+    unsigned promises = promises_all((s->subject.promises ? s->subject.promises() : 0) |
+                                     s->options->subject.promises);
+    s->view = (gmd_view){
+        .allocator.promises = promises,
+        .allocator.promised_alignment = promised_alignment(promises, s->subject.promised_alignment),
+        .allocator.is_reference = strcmp(s->options->subject.allocator, "reference") == 0,
+        .workload.no_second_run = s->shared->no_second_run,
+        .allocator.exports_pools = s->subject.begin_pool != NULL,
+        .workload.knows_requests = s->workload->trace && s->workload->trace->count,
+        .workload.has_pool_requests = has_pool_requests(s),
+        .ask.walk = s->subject.walk ? walk : NULL,
+        .ask.each_live = each_live,
+        .allocator.can_empty_cache = s->subject.empty_cache != NULL,
+        .ask.context = s,
+        .stats.now = s->figures.has_stats ? &s->figures.stats[0] : NULL,
+        .stats.before = s->figures.has_stats ? &s->figures.before : NULL,
+        .stats.has_failed = s->subject.get_stats && !s->figures.has_stats,
+        .canaries.are_there = s->canaries.table != NULL,
+        .canaries.reason = s->canaries.reason,
+        .limits.bytes = s->limits.bytes[0],
+        .limits.device_bytes = s->limits.total[0]};
     if (s->runtime.sim) {
         s->view.figures.now = &s->figures.now[0];
         s->view.figures.untouched = &s->figures.untouched[0];
@@ -173,7 +173,8 @@ void view_open(gmd_session *s)
 gmd_status view_open_judge(gmd_session *s, gmd_error *error)
 {
     const gmd_run_options *o = s->options;
-    judge_options options = {o->known, o->conf, o->left_out, o->oracles_off};
+    judge_options options = {o->judging.known, o->conditions.conf, o->judging.left_out,
+                             o->judging.oracles_off};
     return judge_open(&s->judge, &s->shared->outcome, &s->view, &options, error);
 }
 

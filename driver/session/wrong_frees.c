@@ -9,7 +9,7 @@ static bool is_due(gmd_session *s)
 {
     wrong_free_counts *made = &s->wrong_frees;
     if (!s->judge.listener_count[GMD_HOOK_AFTER_WRONG_FREE] || s->interleaving.overlap ||
-        s->options->is_compared) {
+        s->options->judging.is_compared) {
         return false;
     }
     bool is_one_of_the_first = made->count < AT_FIRST;

@@ -30,9 +30,11 @@ static bool is_fault_allowed(const gmd_profile_space *space, const gmd_trace *t,
 /* Which needs can be met, whatever the threads do. */
 static uint32_t needs_met(const gmd_profile_space *space, const gmd_trace *t)
 {
-    bool is_interleaved = t->interleave.kind != GMD_SCHEDULE_UNSTATED && space->has_interleaving;
-    const gmd_profile any = {
-        .stream_count = UINT32_MAX, .device_count = UINT32_MAX, .interleaves = is_interleaved};
+    bool is_interleaved =
+        t->conditions.interleave.kind != GMD_SCHEDULE_UNSTATED && space->has_interleaving;
+    const gmd_profile any = {.stream_count = UINT32_MAX,
+                             .conditions.device_count = UINT32_MAX,
+                             .interleaves = is_interleaved};
     return gmd_profile_needs_met(&any, space);
 }
 
@@ -54,16 +56,17 @@ static bool is_allowed(const gmd_profile_space *space, const gmd_trace *t, uint3
 
 static void fit_interleaving(const gmd_profile_space *space, gmd_trace *t)
 {
-    uint64_t seed = t->interleave.seed;
-    for (size_t i = 0; i < t->interleave.choice_count; i++) {
-        seed = seed * 31 + t->interleave.choices[i];
+    uint64_t seed = t->conditions.interleave.seed;
+    for (size_t i = 0; i < t->conditions.interleave.choice_count; i++) {
+        seed = seed * 31 + t->conditions.interleave.choices[i];
     }
-    bool is_wanted = t->interleave.kind != GMD_SCHEDULE_UNSTATED && space->has_interleaving &&
-                     !space->has_one_thread && t->threads.count > 1;
-    gmd_schedule_free(&t->interleave);
-    t->interleave = (gmd_schedule){0};
+    bool is_wanted = t->conditions.interleave.kind != GMD_SCHEDULE_UNSTATED &&
+                     space->has_interleaving && !space->has_one_thread && t->threads.count > 1;
+    gmd_schedule_free(&t->conditions.interleave);
+    t->conditions.interleave = (gmd_schedule){0};
     if (is_wanted) {
-        t->interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed % 1000000};
+        t->conditions.interleave =
+            (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed % 1000000};
     }
 }
 
@@ -114,17 +117,6 @@ static bool is_taken(const gmd_profile_space *space, const char *conf)
     return false;
 }
 
-static gmd_status set_conf(gmd_trace *header, const char *conf, gmd_error *error)
-{
-    char *copy = conf ? gmd_text_copy(conf, strlen(conf)) : NULL;
-    if (conf && !copy) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for settings");
-    }
-    free(header->conf);
-    header->conf = copy;
-    return GMD_OK;
-}
-
 static void fit_schedule(const gmd_profile_space *space, gmd_schedule *schedule)
 {
     const gmd_schedule *fixed = space->schedule;
@@ -138,7 +130,8 @@ static void fit_schedule(const gmd_profile_space *space, gmd_schedule *schedule)
     }
 }
 
-gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_trace *header, gmd_error *error)
+gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_conditions *header,
+                                gmd_error *error)
 {
     uint32_t most = space->device_max ? space->device_max : 1;
     uint32_t devices = header->device_count ? header->device_count : 1;
@@ -150,16 +143,18 @@ gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_trace *heade
     }
     fit_schedule(space, &header->schedule);
     if (space->conf_is_fixed) {
-        return set_conf(header, space->confs[0], error);
+        return gmd_conditions_set_conf(header, space->confs[0], error);
     }
-    return header->conf && !is_taken(space, header->conf) ? set_conf(header, NULL, error) : GMD_OK;
+    return header->conf && !is_taken(space, header->conf)
+               ? gmd_conditions_set_conf(header, NULL, error)
+               : GMD_OK;
 }
 
 /* The campaign's limit, where it has one, comes first and stays. */
 static gmd_status put_fraction(const gmd_profile_space *space, gmd_trace *t, gmd_error *error)
 {
     gmd_status status = GMD_OK;
-    uint32_t devices = t->device_count ? t->device_count : 1;
+    uint32_t devices = t->conditions.device_count ? t->conditions.device_count : 1;
     for (uint32_t i = 0; i < devices && space->fraction > 0 && status == GMD_OK; i++) {
         gmd_request r = {.op = GMD_OP_FRACTION, .device = (uint8_t)i, .fraction = space->fraction};
         status = gmd_trace_append(t, &r, error);
@@ -172,24 +167,17 @@ static gmd_status put_fraction(const gmd_profile_space *space, gmd_trace *t, gmd
 }
 
 gmd_status gmd_space_take_header(const gmd_profile_space *space, gmd_trace *t,
-                                 const gmd_trace *header, gmd_error *error)
+                                 const gmd_conditions *header, gmd_error *error)
 {
-    char *conf = header->conf ? gmd_text_copy(header->conf, strlen(header->conf)) : NULL;
-    gmd_schedule schedule = {0};
-    gmd_status status = gmd_schedule_copy(&schedule, &header->schedule, error);
-    if (status != GMD_OK || (header->conf && !conf)) {
-        free(conf);
-        gmd_schedule_free(&schedule);
-        return status != GMD_OK ? status
-                                : gmd_fail(error, GMD_NO_MEMORY, "no host memory for settings");
+    gmd_conditions taken = *header; /* a view */
+    taken.interleave = t->conditions.interleave;
+    gmd_status status = gmd_conditions_copy(&taken, &taken, error);
+    if (status != GMD_OK) {
+        return status;
     }
-    free(t->conf);
-    gmd_schedule_free(&t->schedule);
-    t->conf = conf;
-    t->schedule = schedule;
-    t->capacity_bytes = header->capacity_bytes;
-    t->device_count = header->device_count;
-    uint8_t devices = (uint8_t)(header->device_count ? header->device_count : 1);
+    gmd_conditions_free(&t->conditions);
+    t->conditions = taken;
+    uint8_t devices = (uint8_t)(taken.device_count ? taken.device_count : 1);
     for (size_t i = 0; i < t->count; i++) {
         t->requests[i].device = (uint8_t)(t->requests[i].device % devices);
     }

@@ -70,14 +70,16 @@ static void read_header(decoder *d, const uint8_t *h)
             threads = h[GMD_INPUT_AT_THREADS];
     static const gmd_schedule_kind interleavings[] = {GMD_SCHEDULE_UNSTATED, GMD_SCHEDULE_SEEDED,
                                                       GMD_SCHEDULE_EXPLICIT};
-    t->device_count = devices <= GMD_MAX_DEVICES ? devices : 1 + devices % 2;
-    t->capacity_bytes = gmd_input_capacities[h[GMD_INPUT_AT_CAPACITY] % gmd_input_capacity_count];
-    t->schedule.kind = (gmd_schedule_kind)(h[GMD_INPUT_AT_SCHEDULE] % (GMD_SCHEDULE_EXPLICIT + 1));
-    t->schedule.seed = gmd_input_get32(h + GMD_INPUT_AT_SCHEDULE_SEED);
-    t->schedule.choice_count = 0;
-    t->interleave.kind = interleavings[h[GMD_INPUT_AT_INTERLEAVE] % 3];
-    t->interleave.seed = gmd_input_get32(h + GMD_INPUT_AT_INTERLEAVE_SEED);
-    t->interleave.choice_count = 0;
+    t->conditions.device_count = devices <= GMD_MAX_DEVICES ? devices : 1 + devices % 2;
+    t->conditions.capacity_bytes =
+        gmd_input_capacities[h[GMD_INPUT_AT_CAPACITY] % gmd_input_capacity_count];
+    t->conditions.schedule.kind =
+        (gmd_schedule_kind)(h[GMD_INPUT_AT_SCHEDULE] % (GMD_SCHEDULE_EXPLICIT + 1));
+    t->conditions.schedule.seed = gmd_input_get32(h + GMD_INPUT_AT_SCHEDULE_SEED);
+    t->conditions.schedule.choice_count = 0;
+    t->conditions.interleave.kind = interleavings[h[GMD_INPUT_AT_INTERLEAVE] % 3];
+    t->conditions.interleave.seed = gmd_input_get32(h + GMD_INPUT_AT_INTERLEAVE_SEED);
+    t->conditions.interleave.choice_count = 0;
     d->conf_code = h[GMD_INPUT_AT_CONF] % gmd_input_conf_count;
     d->stream_count = !streams                              ? GMD_INPUT_STREAMS_USUAL
                       : streams <= GMD_INPUT_STREAMS_NARROW ? streams
@@ -113,9 +115,10 @@ static gmd_status read_text(decoder *d, const uint8_t *record, gmd_input_header_
                 d->conf[d->conf_length++] = (char)byte;
             }
         } else {
-            status = add_choice(part == GMD_PART_SCHEDULE_CHOICES ? &d->trace->schedule
-                                                                  : &d->trace->interleave,
-                                byte, d->error);
+            status =
+                add_choice(part == GMD_PART_SCHEDULE_CHOICES ? &d->trace->conditions.schedule
+                                                             : &d->trace->conditions.interleave,
+                           byte, d->error);
         }
     }
     return status;
@@ -139,13 +142,13 @@ static gmd_status read_header_record(decoder *d, const uint8_t *record)
     gmd_trace *t = d->trace;
     switch (part) {
     case GMD_PART_CAPACITY:
-        t->capacity_bytes = with_number(t->capacity_bytes, record);
+        t->conditions.capacity_bytes = with_number(t->conditions.capacity_bytes, record);
         return GMD_OK;
     case GMD_PART_SCHEDULE_SEED:
-        t->schedule.seed = with_number(t->schedule.seed, record);
+        t->conditions.schedule.seed = with_number(t->conditions.schedule.seed, record);
         return GMD_OK;
     case GMD_PART_INTERLEAVE_SEED:
-        t->interleave.seed = with_number(t->interleave.seed, record);
+        t->conditions.interleave.seed = with_number(t->conditions.interleave.seed, record);
         return GMD_OK;
     case GMD_PART_STREAMS:
         d->stream_count = count_of(record, GMD_MAX_STREAMS);
@@ -179,21 +182,13 @@ static gmd_status settle_schedule(gmd_schedule *schedule, gmd_error *error)
 static gmd_status settle_conf(decoder *d)
 {
     const char *conf = gmd_input_confs[d->conf_code];
-    size_t length = conf ? strlen(conf) : 0;
     if (d->conf_length) {
         conf = gmd_conf_is_valid(d->conf, d->conf_length) ? d->conf : NULL;
-        length = d->conf_length;
-        d->conf[length] = '\0';
+        d->conf[d->conf_length] = '\0';
     }
-    char **held = &d->trace->conf;
-    if (!conf || (*held && strcmp(*held, conf) != 0)) {
-        free(*held);
-        *held = NULL;
-    }
-    if (conf && !*held && !(*held = gmd_text_copy(conf, length))) {
-        return no_memory(d->error);
-    }
-    return GMD_OK;
+    gmd_conditions *c = &d->trace->conditions;
+    bool is_same = c->conf && conf ? strcmp(c->conf, conf) == 0 : c->conf == conf;
+    return is_same ? GMD_OK : gmd_conditions_set_conf(c, conf, d->error);
 }
 
 static gmd_status settle_header(decoder *d)
@@ -201,11 +196,12 @@ static gmd_status settle_header(decoder *d)
     gmd_trace *t = d->trace;
     d->has_begun = true;
     for (uint32_t i = 0; i < GMD_MAX_DEVICES; i++) {
-        d->limit[i] = t->capacity_bytes ? t->capacity_bytes : GMD_INPUT_CAPACITY;
+        d->limit[i] =
+            t->conditions.capacity_bytes ? t->conditions.capacity_bytes : GMD_INPUT_CAPACITY;
     }
-    gmd_status status = settle_schedule(&t->schedule, d->error);
+    gmd_status status = settle_schedule(&t->conditions.schedule, d->error);
     if (status == GMD_OK) {
-        status = settle_schedule(&t->interleave, d->error);
+        status = settle_schedule(&t->conditions.interleave, d->error);
     }
     if (status == GMD_OK) {
         status = settle_conf(d);
@@ -292,7 +288,7 @@ static uint32_t stream_of(const decoder *d, const uint8_t *record)
  * that is not there ends a run. */
 static uint8_t device_of(const decoder *d, const uint8_t *record)
 {
-    uint32_t count = d->trace->device_count;
+    uint32_t count = d->trace->conditions.device_count;
     if (d->wide.has_place) {
         return (uint8_t)(d->wide.device % (count ? count : GMD_MAX_DEVICES));
     }
@@ -356,7 +352,8 @@ static bool make_fraction(decoder *d, gmd_request *r, uint32_t value)
         return false;
     }
     r->fraction = r->fraction > 0 ? r->fraction : 0; /* not -0, which no text has */
-    uint64_t capacity = d->trace->capacity_bytes ? d->trace->capacity_bytes : GMD_INPUT_CAPACITY;
+    uint64_t capacity = d->trace->conditions.capacity_bytes ? d->trace->conditions.capacity_bytes
+                                                            : GMD_INPUT_CAPACITY;
     uint64_t half = capacity / 2; /* of 2^64 bytes the product may be one more than fits */
     d->limit[r->device] = r->fraction < 1 ? (uint64_t)(r->fraction * (double)half) * 2 : capacity;
     return true;

@@ -5,12 +5,11 @@
 
 #include "gmd_driver.h"
 #include "gmd_fork_server.h"
-#include "gmd_trace_header.h"
 
 typedef struct gmd_runner {
     const gmd_run_options *given; /* for what a trace's header does not state */
     gmd_run_options options;      /* in force in the fork server */
-    gmd_trace header;             /* likewise: a trace without requests */
+    gmd_conditions header;        /* of the traces that it was opened for; owned */
     gmd_fork_server *server;
     uint64_t runs, requests; /* so far */
 } gmd_runner;
@@ -38,7 +37,8 @@ gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_persistent_input *trac
 
 /* The process that is warm for the one is so for the other. On a real device the schedule does not
  * count: its work is over when it is over. */
-bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_trace *a, const gmd_trace *b);
+bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_conditions *a,
+                               const gmd_conditions *b);
 
 /* The next run starts a new process: `given` or what it points to has changed. */
 void gmd_runner_renew(gmd_runner *runner);

@@ -13,7 +13,9 @@ void campaign_tell(campaign *c, const char *doing)
     s->seconds = gmd_clock_s() - c->start;
     s->findings = c->findings->count;
     s->inputs = c->options->corpus ? c->options->corpus->count : 0;
-    s->features = c->options->run->features ? atomic_load(&c->options->run->features->count) : 0;
+    s->features = c->options->run->recording.features
+                      ? atomic_load(&c->options->run->recording.features->count)
+                      : 0;
     s->fresh_seconds = gmd_clock_s() - c->last_fresh;
     s->doing = doing;
     if (c->options->progress) {

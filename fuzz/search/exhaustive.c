@@ -204,9 +204,9 @@ static gmd_status prepare_trace(search *s, gmd_persistent_input *scout)
     gmd_trace *t = &scout->trace;
     scout->probed_refusal = GMD_LAST_REQUEST;
     gmd_trace_init(t);
-    t->device_count = 1;
-    t->capacity_bytes = s->options->run->capacity_bytes;
-    t->schedule = s->schedule;
+    t->conditions.device_count = 1;
+    t->conditions.capacity_bytes = s->options->run->conditions.capacity_bytes;
+    t->conditions.schedule = s->schedule;
     gmd_status status = GMD_OK;
     for (uint32_t i = 0; i < GMD_SEQUENCE_MAX && status == GMD_OK; i++) {
         status = gmd_trace_append(t, &none, s->error);
@@ -235,7 +235,7 @@ static void search_schedule(search *s)
         }
     }
     for (size_t i = 0; i < BATCH; i++) {
-        s->traces[i].trace.schedule = (gmd_schedule){0}; /* it is the search's */
+        s->traces[i].trace.conditions.schedule = (gmd_schedule){0}; /* it is the search's */
         gmd_trace_free(&s->traces[i].trace);
     }
     free_numbers(&s->cut);
@@ -246,11 +246,12 @@ static void search_all(search *s)
     static const gmd_schedule_kind kinds[GMD_EXHAUSTIVE_SCHEDULES] = {
         GMD_SCHEDULE_LAZY, GMD_SCHEDULE_EAGER, GMD_SCHEDULE_TIMED};
     static const char *const names[GMD_EXHAUSTIVE_SCHEDULES] = {"lazy", "eager", "timed"};
-    const gmd_schedule *given = s->options->run->schedule;
-    for (size_t i = 0; i < (given ? 1 : GMD_EXHAUSTIVE_SCHEDULES) && !is_over(s); i++) {
+    const gmd_schedule *given = &s->options->run->conditions.schedule;
+    bool is_given = gmd_schedule_is_stated(given);
+    for (size_t i = 0; i < (is_given ? 1 : GMD_EXHAUSTIVE_SCHEDULES) && !is_over(s); i++) {
         s->is_first = i == 0;
-        s->schedule = given ? *given : (gmd_schedule){.kind = kinds[i]};
-        s->result->schedule = given ? "given" : names[i];
+        s->schedule = is_given ? *given : (gmd_schedule){.kind = kinds[i]};
+        s->result->schedule = is_given ? "given" : names[i];
         search_schedule(s);
     }
 }
@@ -259,7 +260,7 @@ static gmd_status choose_alphabet(search *s)
 {
     gmd_alphabet *a = &s->result->alphabet;
     bool has_pools = false;
-    gmd_alphabet_for(a, s->options->run->capacity_bytes);
+    gmd_alphabet_for(a, s->options->run->conditions.capacity_bytes);
     gmd_status status =
         s->options->with_pools ? gmd_runner_find_pools(&s->runner, &has_pools, s->error) : GMD_OK;
     a->pool_count = has_pools ? GMD_ALPHABET_POOLS : 0;
@@ -283,9 +284,8 @@ gmd_status gmd_exhaustive(const gmd_exhaustive_options *options, gmd_findings *f
     s->result = result;
     s->start = gmd_clock_s();
     s->error = error;
-    gmd_run_options run = *options->run;
-    run.schedule = NULL; /* the traces state it */
-    run.call_budget_s = run.call_budget_s < HANG_SECONDS ? run.call_budget_s : HANG_SECONDS;
+    gmd_run_options run = gmd_options_hurried(options->run, HANG_SECONDS);
+    run.conditions.schedule = (gmd_schedule){0}; /* the traces state it */
     gmd_runner_init(&s->runner, &run);
     s->status = choose_alphabet(s);
     search_all(s);

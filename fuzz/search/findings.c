@@ -90,7 +90,8 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
     gmd_trace shown = *trace; /* one device is what there is without a word */
-    shown.device_count = trace->device_count > 1 ? trace->device_count : 0;
+    shown.conditions.device_count =
+        trace->conditions.device_count > 1 ? trace->conditions.device_count : 0;
     gmd_status status = memory ? gmd_trace_write(&shown, memory, error)
                                : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a case");
     if (memory) {
@@ -148,7 +149,7 @@ static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, g
         return GMD_BAD_INPUT;
     }
     if (is_hang) {
-        hasty.call_budget_s = findings->hang_seconds;
+        hasty.process.call_budget_s = findings->hang_seconds;
         runner->given = &hasty;
         gmd_runner_renew(runner);
     }

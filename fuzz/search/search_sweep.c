@@ -81,9 +81,7 @@ static void sweep_others(campaign *c, const gmd_trace *trace)
                                        .progress = tell_sweeping,
                                        .found = note_hang,
                                        .context = c};
-    gmd_run_options hasty = *c->options->run;
-    hasty.call_budget_s =
-        hasty.call_budget_s < ANSWER_SECONDS ? hasty.call_budget_s : ANSWER_SECONDS;
+    const gmd_run_options hasty = gmd_options_hurried(c->options->run, ANSWER_SECONDS);
     gmd_runner runner;
     gmd_runner_init(&runner, &hasty);
     sweep(c, trace, &runner, &options);

@@ -37,7 +37,7 @@ bool c_checks(const c_writer *w, c_check check)
     switch (check) {
     case C_CHECK_ORDER:
         return c_checks_oracle(r, "stream_order") && w->plan->work_count > 0 &&
-               r->trace->schedule.kind != GMD_SCHEDULE_EAGER;
+               r->trace->conditions.schedule.kind != GMD_SCHEDULE_EAGER;
     case C_CHECK_CONTENT:
         return r->oracle && is_one_of(r->oracle, contents);
     case C_CHECK_FILLED:

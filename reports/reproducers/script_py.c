@@ -63,7 +63,7 @@ bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, 
     const char *why = NULL;
     if (!reproducer->allocator || strcmp(reproducer->allocator, "torch") != 0) {
         why = "it is for PyTorch's own allocator (--allocator torch)";
-    } else if (t->device_count > 1) {
+    } else if (t->conditions.device_count > 1) {
         why = "it needs several devices";
     } else if (count_streams(t) > POOL_STREAMS + 1) {
         why = "PyTorch makes at most 32 streams";
@@ -262,7 +262,7 @@ typedef struct contents {
 static contents contents_of(const gmd_reproducer *reproducer)
 {
     const gmd_trace *t = reproducer->trace;
-    contents c = {.limits = t->capacity_bytes != 0 || checks(reproducer, "peak_bound")};
+    contents c = {.limits = t->conditions.capacity_bytes != 0 || checks(reproducer, "peak_bound")};
     for (size_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
         c.captures = c.captures || gmd_op_is_of_capture(r->op);
@@ -280,7 +280,7 @@ static void choose_flags(const gmd_reproducer *r, const contents *c, fragment_ch
     static const char *const oracles[] = {"accounting",   "alignment",    "backing", "expect",
                                           "leak",         "oom_retry",    "overlap", "peak_bound",
                                           "private_pool", "stream_order", "size"};
-    gmd_schedule_kind schedule = r->trace->schedule.kind;
+    gmd_schedule_kind schedule = r->trace->conditions.schedule.kind;
     for (size_t i = 0; i < sizeof oracles / sizeof *oracles; i++) {
         fragment_flag(choice, oracles[i], checks(r, oracles[i]));
     }
@@ -300,16 +300,16 @@ static void put_parameters(const gmd_reproducer *r, const contents *c, FILE *out
 {
     const gmd_trace *t = r->trace;
     fprintf(out, "import os\n\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
-    put_string(t->conf ? t->conf : "", out);
+    put_string(t->conditions.conf ? t->conditions.conf : "", out);
     fprintf(out, "  # before torch is imported\nORACLE = ");
     put_string(r->oracle ? r->oracle : "", out);
     if (c->limits) {
         fprintf(out, "\nLIMIT = %" PRIu64 "  # bytes of the case's device; 0: as it is",
-                t->capacity_bytes);
+                t->conditions.capacity_bytes);
     }
-    if (c->works && t->schedule.kind != GMD_SCHEDULE_LAZY) {
+    if (c->works && t->conditions.schedule.kind != GMD_SCHEDULE_LAZY) {
         fprintf(out, "\nSCHEDULE = \"%s\"",
-                t->schedule.kind == GMD_SCHEDULE_EAGER ? "eager" : "timed");
+                t->conditions.schedule.kind == GMD_SCHEDULE_EAGER ? "eager" : "timed");
     }
     fputc('\n', out);
 }
@@ -320,7 +320,7 @@ static void put_set_up(const gmd_reproducer *r, const contents *c, FILE *out)
     const gmd_trace *t = r->trace;
     char stream[160];
     fprintf(out, "\n\n");
-    if (c->works && t->schedule.kind != GMD_SCHEDULE_EAGER) {
+    if (c->works && t->conditions.schedule.kind != GMD_SCHEDULE_EAGER) {
         fprintf(out, "cycles_per_ms = measure_clock()\n");
     }
     fprintf(out, "torch.empty(1, dtype=torch.uint8, device=\"cuda:0\").fill_(1)\n");

@@ -9,12 +9,12 @@
 
 static gmd_run_options options_of(const char *allocator)
 {
-    return (gmd_run_options){.allocator = allocator,
-                             .lib_directory = GMD_TEST_LIB_DIR,
-                             .device = GMD_DEVICE_SIM,
-                             .device_count = 1,
-                             .capacity_bytes = 64 * GMD_MIB,
-                             .call_budget_s = 20};
+    return (gmd_run_options){.subject.allocator = allocator,
+                             .subject.lib_directory = GMD_TEST_LIB_DIR,
+                             .device.kind = GMD_DEVICE_SIM,
+                             .conditions.device_count = 1,
+                             .conditions.capacity_bytes = 64 * GMD_MIB,
+                             .process.call_budget_s = 20};
 }
 
 static gmd_fork_server *open_server(const gmd_run_options *options)
@@ -126,7 +126,8 @@ TEST(a_black_box_follows_to_no_header)
     const gmd_run_options options = options_of(GMD_TEST_PLANTED);
     gmd_fork_server *n = open_server(&options);
     assert_false(gmd_fork_server_follow(n, &options));
-    gmd_trace trace = {.device_count = 1, .capacity_bytes = options.capacity_bytes};
+    gmd_trace trace = {.conditions.device_count = 1,
+                       .conditions.capacity_bytes = options.conditions.capacity_bytes};
     assert_false(gmd_fork_server_can_follow(n, &trace));
     gmd_fork_server_close(n);
 }

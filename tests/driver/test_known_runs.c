@@ -53,13 +53,13 @@ static int set_up(void **state)
 {
     setting *t = calloc(1, sizeof *t);
     assert_non_null(t);
-    t->options = (gmd_run_options){.allocator = GMD_TEST_PLANTED,
-                                   .lib_directory = GMD_TEST_LIB_DIR,
-                                   .device = GMD_DEVICE_SIM,
-                                   .device_count = 1,
-                                   .capacity_bytes = 64 * GMD_MIB,
-                                   .call_budget_s = 20,
-                                   .known = &t->known};
+    t->options = (gmd_run_options){.subject.allocator = GMD_TEST_PLANTED,
+                                   .subject.lib_directory = GMD_TEST_LIB_DIR,
+                                   .device.kind = GMD_DEVICE_SIM,
+                                   .conditions.device_count = 1,
+                                   .conditions.capacity_bytes = 64 * GMD_MIB,
+                                   .process.call_budget_s = 20,
+                                   .judging.known = &t->known};
     t->first = parse(with_fault);
     t->second = parse(without_fault);
     *state = t;
@@ -180,7 +180,7 @@ TEST_F(known_runs, the_end_of_an_input_is_its_own)
 /* The other allocator of these tests cannot be made anew in its process. */
 static void use_renewed(setting *t)
 {
-    t->options.allocator = "reference";
+    t->options.subject.allocator = "reference";
 }
 
 TEST_F(known_runs, renewed_inputs_have_conditions_of_their_own)

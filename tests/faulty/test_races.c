@@ -75,7 +75,7 @@ TEST(the_case_that_is_left_finds_the_race_again)
         run_trace(GMD_TEST_EVENT_CACHE, "lock_order", &trace, &first, SEEDS, folder);
     expect_found(found, "progress");
     read_trace(&left, found->violations[0].case_path);
-    assert_int_equal(left.interleave.kind, GMD_SCHEDULE_SEEDED);
+    assert_int_equal(left.conditions.interleave.kind, GMD_SCHEDULE_SEEDED);
     gmd_outcome *again = run_trace(GMD_TEST_EVENT_CACHE, "lock_order", &left, NULL, 0, NULL);
     expect_found(again, "progress");
     assert_string_equal(again->violations[0].message, found->violations[0].message);

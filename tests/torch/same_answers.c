@@ -230,15 +230,15 @@ static size_t run(const char *allocator, const char *adapter, const gmd_trace *t
 {
     static gmd_outcome outcome;
     gmd_error error = {""};
-    gmd_run_options options = {.allocator = allocator,
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .torch_adapter = adapter,
-                               .conf = conf,
-                               .device_count = 1,
-                               .capacity_bytes = capacity,
-                               .call_budget_s = 20,
-                               .is_compared = true,
-                               .oracles_off = true};
+    gmd_run_options options = {.subject.allocator = allocator,
+                               .subject.lib_directory = GMD_TEST_LIB_DIR,
+                               .subject.torch_adapter = adapter,
+                               .conditions.conf = conf,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = capacity,
+                               .process.call_budget_s = 20,
+                               .judging.is_compared = true,
+                               .judging.oracles_off = true};
     gmd_workload workload = {
         .name = "same_answers", .kind = "trace", .trace = trace, .body = play, .context = s};
     memset(s->answers, 0, (trace->count + 1) * sizeof *s->answers);
