@@ -45,3 +45,29 @@ void live_blocks_free(live_blocks *b)
     free(b->list);
     *b = (live_blocks){0};
 }
+
+const char *live_blocks_violation(const live_blocks *b)
+{
+    uint64_t count[GMD_MAX_DEVICES] = {0}, bytes[GMD_MAX_DEVICES] = {0};
+    const session_block *block = NULL;
+    if (b->end > b->capacity) {
+        return "the places of blocks are in their list";
+    }
+    for (uint32_t id = 0; (block = live_blocks_next(b, &id)) != NULL;) {
+        const gmd_live_block *live = &block->live;
+        if (live->id != id - 1) {
+            return "a block is at the place of its number";
+        }
+        if (live->device < 0 || live->device >= GMD_MAX_DEVICES) {
+            return "a block is of a device";
+        }
+        count[live->device]++;
+        bytes[live->device] += live->bytes;
+    }
+    if (memcmp(count, b->count, sizeof count) != 0) {
+        return "a device's live blocks are counted";
+    }
+    return memcmp(bytes, b->bytes, sizeof bytes) != 0
+               ? "a device's live bytes are the sum over its blocks"
+               : NULL;
+}

@@ -77,4 +77,8 @@ void live_blocks_restart_peak(live_blocks *blocks);
 void live_blocks_clear(live_blocks *blocks); /* a new run: nothing was ever live */
 void live_blocks_free(live_blocks *blocks);
 
+/* For assertions: whether count and bytes are sums over the live blocks, each at the place of its
+ * number. The sentence that does not hold; NULL: all does. */
+const char *live_blocks_violation(const live_blocks *blocks);
+
 #endif

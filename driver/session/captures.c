@@ -123,6 +123,44 @@ void captures_forget(capture_set *c)
     captures_end(c);
 }
 
+static const char *graph_violation(const captured_graph *g)
+{
+    if (g->device < 0 || g->device >= GMD_MAX_DEVICES || g->pool >= GMD_MAX_POOLS) {
+        return "a graph is of a device and a pool";
+    }
+    for (size_t i = 0; i < g->count && g->count <= g->capacity; i++) {
+        if (g->accesses[i].stream >= GMD_TRACKED_STREAMS) {
+            return "captured work is on a stream whose order is followed";
+        }
+    }
+    return g->count > g->capacity       ? "the work of a graph is in its list"
+           : g->is_launched && !g->exec ? "a graph is made before it is launched"
+                                        : NULL;
+}
+
+static const char *under_way_violation(const capture_set *c)
+{
+    if (!c->is_under_way) {
+        return c->joined ? "streams are captured while a capture is under way" : NULL;
+    }
+    const captured_graph *latest = c->count ? &c->graphs[c->count - 1] : NULL;
+    if (!latest || latest->exec || latest->device != c->device) {
+        return "what is captured becomes the latest graph";
+    }
+    return !(c->joined & stream_bit(c->stream)) ? "the stream that a capture began with is captured"
+                                                : NULL;
+}
+
+const char *captures_violation(const capture_set *c)
+{
+    const char *violation =
+        c->count > c->capacity ? "graphs are in their list" : under_way_violation(c);
+    for (size_t i = 0; i < c->count && !violation; i++) {
+        violation = graph_violation(&c->graphs[i]);
+    }
+    return violation;
+}
+
 bool captures_have_failed(const gmd_runtime *runtime, cudaError_t result)
 {
     bool is_it = result == cudaErrorStreamCaptureInvalidated;

@@ -71,6 +71,9 @@ bool captures_have_graphs(const capture_set *captures, int device, uint32_t pool
 void captures_drop(capture_set *captures, size_t index); /* its `exec` is destroyed */
 void captures_forget(capture_set *captures);             /* likewise of all of them */
 
+/* For assertions: the sentence that does not hold; NULL: all does. */
+const char *captures_violation(const capture_set *captures);
+
 /* Whether a call was refused because the capture has failed before; the error is taken back. */
 bool captures_have_failed(const gmd_runtime *runtime, cudaError_t result);
 

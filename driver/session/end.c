@@ -3,6 +3,7 @@
 #include "canaries.h"
 #include "clean_up.h"
 #include "frames.h"
+#include "gmd_assert.h"
 #include "gmd_clock.h"
 #include "gmd_hash.h"
 #include "gmd_log.h"
@@ -12,6 +13,7 @@
 #include "pools.h"
 #include "rounds.h"
 #include "sync.h"
+#include "validity.h"
 #include "view.h"
 
 #include <inttypes.h>
@@ -151,8 +153,18 @@ static uint64_t hash_state(const gmd_session *s)
     return hash ? hash : 1;
 }
 
+static bool has_live_blocks(const gmd_session *s)
+{
+    bool found = false;
+    for (int device = 0; device < s->device_count; device++) {
+        found = found || s->blocks.count[device] || s->blocks.bytes[device];
+    }
+    return found;
+}
+
 void session_finish(gmd_session *session)
 {
+    GMD_ASSERT_VALID(session_state_violation(session));
     gmd_outcome *o = &session->shared->outcome;
     if (session->persistent.is_on) {
         session->persistent.state_hash = session->persistent.ends_here ? 0 : hash_state(session);
@@ -178,6 +190,8 @@ void session_finish(gmd_session *session)
     }
     session_end_pools(session); /* as a program leaves a scope before what it made there goes */
     free_everything(session);
+    GMD_ASSERT(session->is_over || !has_live_blocks(session),
+               "nothing is live when everything is freed");
     session_release_pools(session);
     gmd_error error = {""};
     for (int device = 0; device < session->device_count && !session->is_over; device++) {

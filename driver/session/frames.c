@@ -1,5 +1,6 @@
 #include "frames.h"
 
+#include "gmd_assert.h"
 #include "gmd_scheduler.h"
 #include "gmd_tokens.h"
 
@@ -32,6 +33,7 @@ unsigned overlap_others_inside(const gmd_session *session)
 static void put_aside(gmd_session *session, call_frame *frame)
 {
     overlap *in = session->interleaving.overlap;
+    GMD_ASSERT_INTERNAL(!in->is_inside[this_thread], "a thread makes one call at a time");
     frame->view = session->view;
     frame->stats_before = session->figures.before;
     frame->request_index = session->request_index;
@@ -45,6 +47,8 @@ static void put_back(gmd_session *session, const call_frame *frame)
 {
     overlap *in = session->interleaving.overlap;
     scheduler_leave_subject();
+    GMD_ASSERT_INTERNAL(in->is_inside[this_thread] && in->inside_count,
+                        "a call that ends has begun");
     in->is_inside[this_thread] = false;
     in->inside_count--;
     session->view = frame->view;
@@ -141,6 +145,9 @@ void enter_allocator(gmd_session *s, call_frame *frame)
     look_at_thread(s, &frame->thread_before);
     if (s->interleaving.overlap) {
         put_aside(s, frame);
+    } else {
+        GMD_ASSERT_INTERNAL(!s->report.is_under_way, "requests make one call at a time");
+        s->report.is_under_way = true;
     }
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_harness(false);
@@ -157,6 +164,9 @@ void leave_allocator(gmd_session *s, const call_frame *frame)
     }
     if (s->interleaving.overlap) {
         put_back(s, frame);
+    } else {
+        GMD_ASSERT_INTERNAL(s->report.is_under_way, "a call that ends has begun");
+        s->report.is_under_way = false;
     }
     s->report.thread_before = frame->thread_before;
     look_at_thread(s, &s->report.thread_after);
@@ -178,4 +188,19 @@ void enter_for_question(const gmd_session *s)
     if (!overlap_others_inside(s)) {
         self_deadlock_enter(&s->self_deadlock);
     }
+}
+
+const char *frames_violation(const gmd_session *s)
+{
+    const overlap *in = s->interleaving.overlap;
+    unsigned inside = 0;
+    for (unsigned i = 0; in && i < GMD_MAX_THREADS; i++) {
+        inside += in->is_inside[i];
+    }
+    if (in && inside != in->inside_count) {
+        return "threads in the allocator are counted";
+    }
+    return s->report.is_under_way || (in && in->is_inside[this_thread])
+               ? "each call of the allocator has ended when its request has"
+               : NULL;
 }

@@ -44,6 +44,9 @@ void frames_watch_waits(gmd_session *session,
 void enter_allocator(gmd_session *session, call_frame *frame);
 void leave_allocator(gmd_session *session, const call_frame *frame);
 
+/* For assertions, between requests: the sentence that does not hold; NULL: all does. */
+const char *frames_violation(const gmd_session *session);
+
 /* Around a question to it that is no request. */
 void enter_for_question(const gmd_session *session);
 static inline void leave_question(void)

@@ -27,6 +27,7 @@
 /* How the calling thread and the allocator's words were around its latest call (frames.c). */
 typedef struct call_report {
     gmd_thread_state thread_before, thread_after;
+    bool is_under_way;                 /* and threads are not interleaved */
     char error_token[GMD_PARTY_VALUE]; /* what stays of that from run to run */
     char error_text[500];              /* what it said went wrong */
 } call_report;
@@ -123,6 +124,8 @@ struct gmd_session {
 
     capture_set captures;
     pool_table pools; /* large, and mostly not needed */
+
+    uint64_t unchecked; /* steps since all of this was checked (validity.c) */
 };
 
 #endif

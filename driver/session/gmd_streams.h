@@ -35,6 +35,9 @@ typedef struct run_streams {
 } run_streams;
 
 void streams_init(run_streams *streams, const gmd_runtime *runtime);
+/* For assertions: the sentence that does not hold; NULL: all does. */
+const char *run_streams_violation(const run_streams *streams);
+
 /* How many streams the driver itself has made on a device. */
 uint64_t streams_created(const run_streams *streams, int device);
 

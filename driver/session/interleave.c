@@ -2,11 +2,13 @@
 
 #include "blocks.h"
 #include "frames.h"
+#include "gmd_assert.h"
 #include "gmd_end.h"
 #include "gmd_interpose.h"
 #include "gmd_scheduler.h"
 #include "notes.h"
 #include "requests.h"
+#include "validity.h"
 #include "view.h"
 
 #include <inttypes.h>
@@ -209,6 +211,7 @@ static void make_request(interleaving *in, uint32_t index)
     if (s->is_over && in->overlap.inside_count > 0) {
         end_process(in);
     }
+    GMD_ASSERT_VALID(session_state_due_violation(s));
     atomic_store_explicit(&s->shared->is_in_request, in->overlap.inside_count > 0,
                           memory_order_relaxed);
 }

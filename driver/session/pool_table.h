@@ -50,4 +50,13 @@ static inline uint32_t pool_table_of(const pool_table *pools, int device, cudaSt
 /* Nobody holds a pool; serial numbers go on. */
 void pool_table_clear(pool_table *pools);
 
+/* Whether a pool of that serial number, which is not 0, was ever made. */
+static inline bool pool_table_has_made(const pool_table *pools, uint32_t serial)
+{
+    return (serial - 1) / GMD_MAX_POOLS < pools->made;
+}
+
+/* For assertions, of what requests left: the sentence that does not hold; NULL: all does. */
+const char *pool_table_violation(const pool_table *pools);
+
 #endif

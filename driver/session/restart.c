@@ -1,6 +1,8 @@
 #include "gmd_restart.h"
 
 #include "frames.h"
+#include "gmd_assert.h"
+#include "validity.h"
 #include "view.h"
 
 static void restore_device(gmd_session *s, int device)
@@ -57,5 +59,6 @@ gmd_status session_restart(gmd_session *s, gmd_error *error)
         s->runtime.sim->gmd_sim_restart_schedule();
     }
     view_open(s);
+    GMD_ASSERT_VALID(session_state_violation(s));
     return view_open_judge(s, error);
 }

@@ -4,11 +4,13 @@
 #include "blocks.h"
 #include "bounds.h"
 #include "gmd_answers.h"
+#include "gmd_assert.h"
 #include "gmd_log.h"
 #include "gmd_session_state.h"
 #include "notes.h"
 #include "requests.h"
 #include "timeline_writer.h"
+#include "validity.h"
 #include "view.h"
 
 #include <inttypes.h>
@@ -93,6 +95,7 @@ gmd_served gmd_session_request(gmd_session *session, const gmd_request *request)
     session->request_index++;
     session->shared->outcome.requests = session->request_index;
     session->is_over = session->is_over || session->shared->outcome.violation_count > 0;
+    GMD_ASSERT_VALID(session_state_due_violation(session));
     return session->is_over || session->persistent.ends_here ? GMD_STOP : served;
 }
 

@@ -18,6 +18,24 @@ void streams_init(run_streams *streams, const gmd_runtime *runtime)
     streams->runtime = runtime;
 }
 
+const char *run_streams_violation(const run_streams *streams)
+{
+    for (int device = 0; device < GMD_MAX_DEVICES; device++) {
+        const device_streams *d = streams->devices[device];
+        uint64_t created = 0;
+        if (d && d->count && d->handles[0]) {
+            return "stream 0 is the default one";
+        }
+        for (uint32_t i = 1; d && i < d->count; i++) {
+            created += d->handles[i] != NULL;
+        }
+        if (d && created != d->created) {
+            return "a device counts the streams that the driver has made";
+        }
+    }
+    return NULL;
+}
+
 /* What is alive of the streams that the driver made. */
 uint64_t streams_created(const run_streams *streams, int device)
 {

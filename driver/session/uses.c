@@ -59,3 +59,32 @@ void uses_free(block_uses *uses)
     free(uses->taken);
     *uses = (block_uses){0};
 }
+
+const char *uses_list_violation(const block_uses *uses, uint32_t head, uses_walk *walk)
+{
+    for (uint32_t at = head; at; at = uses->nodes[at].next) {
+        if (at > uses->used) {
+            return "a list of uses is in the array";
+        }
+        if (++walk->count > uses->used) {
+            return "lists of uses end, and share no node";
+        }
+        walk->sum += at;
+    }
+    return NULL;
+}
+
+const char *uses_violation(const block_uses *uses, uses_walk walk)
+{
+    uint64_t used = uses->used;
+    if (used && used >= uses->capacity) {
+        return "the array has room for all uses";
+    }
+    const char *violation = uses_list_violation(uses, uses->spare, &walk);
+    if (violation) {
+        return violation;
+    }
+    return walk.count != used || walk.sum != used * (used + 1) / 2
+               ? "each use is in the list of a live block, or spare"
+               : NULL;
+}

@@ -28,4 +28,14 @@ bool uses_take(block_uses *uses, uint32_t *head, const gmd_use **taken, size_t *
 void uses_clear(block_uses *uses); /* all lists are empty; their heads must be set to 0 */
 void uses_free(block_uses *uses);
 
+/* For assertions: each node is in one list, that of a block or the spare ones. The lists of blocks
+ * are walked one after the other, and then all is added up. Both give the sentence that does not
+ * hold; NULL: all does. */
+typedef struct uses_walk { /* zero-initialised: nothing was walked yet */
+    uint64_t count, sum;   /* of nodes, and of their places */
+} uses_walk;
+
+const char *uses_list_violation(const block_uses *uses, uint32_t head, uses_walk *walk);
+const char *uses_violation(const block_uses *uses, uses_walk walk);
+
 #endif

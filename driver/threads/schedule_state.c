@@ -1,5 +1,7 @@
 #include "schedule_state.h"
 
+#include "gmd_assert.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +20,29 @@ void turns_lock(void)
     turns_wait_for(&turn_state.lock);
 }
 
+const char *turns_violation(void)
+{
+    unsigned joined = 0, running = 0;
+    for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
+        const scheduled_thread *t = &turn_state.threads[i];
+        joined += t->state != GMD_THREAD_ABSENT;
+        running += t->state == GMD_THREAD_RUNNING;
+        if (t->held_count > GMD_HELD_MAX) {
+            return "the locks of a thread are in its list";
+        }
+        if ((t->state == GMD_THREAD_RUNNING) != (turn_state.current == i)) {
+            return "the thread that runs is the one that has the turn";
+        }
+    }
+    return joined != turn_state.joined ? "the threads that have joined are counted"
+           : running != (turn_state.current != GMD_NOBODY)
+               ? "who has the turn is one of the threads"
+               : NULL;
+}
+
 void turns_unlock(void)
 {
+    GMD_ASSERT_VALID(turns_violation());
     sem_post(&turn_state.lock);
 }
 

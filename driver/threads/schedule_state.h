@@ -73,6 +73,9 @@ void turns_unlock(void);
 
 /* With the lock held: the scheduled thread that holds a lock; NULL: none does. */
 const scheduled_thread *turns_holder(const void *object);
+/* For assertions, with the lock held: whether exactly the thread that has the turn runs. The
+ * sentence that does not hold; NULL: all does. turns_unlock asks. */
+const char *turns_violation(void);
 /* The process has threads that are neither scheduled nor the watchdog. */
 bool turns_has_foreign_threads(void);
 

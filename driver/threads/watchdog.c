@@ -118,7 +118,7 @@ void *turns_watch(void *unused)
         if (stands_still(&seen, current, is_in_subject)) { /* looked at without the lock: waiting
                                                               for it is sleeping, too */
             turns_lock();
-            if (turn_state.current == current &&
+            if (turn_state.current == current && turn_state.threads[current].is_in_subject &&
                 atomic_load(&turn_state.operations) == seen.operations) {
                 take_turn_from(&turn_state.threads[current]);
             }

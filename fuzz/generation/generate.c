@@ -1,7 +1,9 @@
 #include "gmd_generate.h"
 
+#include "gmd_assert.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
+#include "gmd_trace_validity.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -413,6 +415,27 @@ gmd_status gmd_generator_start(gmd_generator *g, const gmd_profile *profile,
     return status;
 }
 
+const char *gmd_generator_violation(const gmd_generator *g)
+{
+    uint64_t bytes[GMD_MAX_DEVICES] = {0};
+    if (g->live_count > GMD_LIVE_MAX || g->live_count > g->next_block) {
+        return "live blocks are among those that were made";
+    }
+    for (uint32_t i = 0; i < g->live_count; i++) {
+        const gmd_generated_block *b = &g->live[i];
+        if (b->block >= g->next_block || (i && b->block <= g->live[i - 1].block)) {
+            return "live blocks are in the order of their allocations";
+        }
+        if (b->device >= g->profile->device_count || b->stream >= g->profile->stream_count) {
+            return "a live block has a device and a stream of the profile";
+        }
+        bytes[b->device] += b->bytes < limit_of(g->profile) ? b->bytes : 0;
+    }
+    return memcmp(bytes, g->live_bytes, sizeof bytes) != 0
+               ? "live bytes are the sum over live blocks"
+               : gmd_pool_book_violation(&g->pools);
+}
+
 gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *space, uint64_t seed,
                         gmd_trace *trace, gmd_error *error)
 {
@@ -423,5 +446,8 @@ gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *spa
     }
     /* Every block and pool has an entry, so that the trace can be written. */
     status = status == GMD_OK ? add_nameless(&trace->blocks, g.next_block, error) : status;
-    return status == GMD_OK ? add_nameless(&trace->pools, g.pool_count, error) : status;
+    status = status == GMD_OK ? add_nameless(&trace->pools, g.pool_count, error) : status;
+    GMD_ASSERT_VALID(gmd_generator_violation(&g));
+    GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(trace) : NULL);
+    return status;
 }

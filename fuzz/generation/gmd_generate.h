@@ -108,6 +108,10 @@ gmd_status gmd_generator_start(gmd_generator *generator, const gmd_profile *prof
 /* Appends one request. */
 gmd_status gmd_generator_step(gmd_generator *generator, gmd_trace *trace, gmd_error *error);
 
+/* For assertions: the sentence that does not hold of what it knows of its own sequence; NULL: all
+ * does. */
+const char *gmd_generator_violation(const gmd_generator *generator);
+
 /* A whole sequence. */
 gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *space, uint64_t seed,
                         gmd_trace *trace, gmd_error *error);

@@ -1,7 +1,9 @@
 #include "gmd_space.h"
 
+#include "gmd_assert.h"
 #include "gmd_pool_book.h"
 #include "gmd_text.h"
+#include "gmd_trace_validity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,25 +88,50 @@ static void keep_in_order(gmd_trace *t)
     t->count = kept;
 }
 
+/* What was to be refused may be served now: its block is not one that a later request allocates
+ * under the same name. False: no host memory. */
+static bool forget_expectation(gmd_trace *t, gmd_request *r)
+{
+    bool was_to_be_refused = r->expect == GMD_EXPECT_OOM;
+    r->expect = GMD_EXPECT_ANY;
+    return !was_to_be_refused || gmd_names_add(&t->blocks, NULL, &r->block, NULL) == GMD_OK;
+}
+
+/* Where an allocation is left out, so is what is done to its block. */
+static bool is_kept(const gmd_profile_space *space, gmd_trace *t, uint32_t met, bool *is_missing,
+                    gmd_request *r)
+{
+    if (gmd_op_has(r->op, GMD_FIELD_BLOCK) && is_missing[r->block]) {
+        return false;
+    }
+    uint32_t block = r->block;
+    bool is_one = is_allowed(space, t, met, r) &&
+                  (!gmd_op_has(r->op, GMD_FIELD_EXPECT) || forget_expectation(t, r));
+    if (gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
+        is_missing[block] = !is_one;
+    }
+    return is_one;
+}
+
 void gmd_space_fit(const gmd_profile_space *space, gmd_trace *t)
 {
     size_t kept = 0;
     uint32_t met = needs_met(space, t);
-    for (size_t i = 0; i < t->count && kept < REQUESTS_MAX; i++) {
+    bool *is_missing = calloc((size_t)t->blocks.count + 1, sizeof *is_missing);
+    for (size_t i = 0; is_missing && i < t->count && kept < REQUESTS_MAX; i++) {
         gmd_request r = t->requests[i];
         r.thread = space->has_one_thread ? 0 : r.thread;
-        if (gmd_op_has(r.op, GMD_FIELD_EXPECT)) {
-            r.expect = GMD_EXPECT_ANY;
-        }
-        if (is_allowed(space, t, met, &r)) {
+        if (is_kept(space, t, met, is_missing, &r)) {
             t->requests[kept++] = r;
         }
     }
-    t->count = kept;
+    free(is_missing);
+    t->count = kept; /* none without host memory */
     if (t->pools.count) {
         keep_in_order(t);
     }
     fit_interleaving(space, t);
+    GMD_ASSERT_VALID(gmd_trace_violation(t));
 }
 
 static bool is_taken(const gmd_profile_space *space, const char *conf)
@@ -184,5 +211,7 @@ gmd_status gmd_space_take_header(const gmd_profile_space *space, gmd_trace *t,
     if (t->pools.count) {
         keep_in_order(t);
     }
-    return put_fraction(space, t, error);
+    status = put_fraction(space, t, error);
+    GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(t) : NULL);
+    return status;
 }

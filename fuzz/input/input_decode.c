@@ -1,11 +1,13 @@
 /* input_decode.c - from bytes to a trace. It is on the path of every input that an engine tries:
  * one pass, and no memory is asked for once the trace's arrays are large enough. */
+#include "gmd_assert.h"
 #include "gmd_fault_error.h"
 #include "gmd_faults.h"
 #include "gmd_grow.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
 #include "gmd_text.h"
+#include "gmd_trace_validity.h"
 #include "input_live.h"
 #include "names.h"
 
@@ -584,5 +586,6 @@ gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, 
     read_header(&d, header);
     status = decode_records(&d, data, size);
     input_live_close(&d.live);
+    GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(trace) : NULL);
     return status;
 }

@@ -45,6 +45,22 @@ TEST(what_the_options_leave_out_is_left_out)
                   "gmd-trace 1\nalloc b 1MiB s1\n");
 }
 
+TEST(an_allocation_that_is_left_out_takes_its_uses_and_its_free_along)
+{
+    const gmd_profile_space space = {.has_no_huge_sizes = true};
+    expect_fitted(&space,
+                  "gmd-trace 1\nalloc a 18446744073709551615 s1\nuse a s1\nfree a\n"
+                  "alloc a 1MiB s1\nfree a\n",
+                  "gmd-trace 1\nalloc a 1MiB s1\nfree a\n");
+}
+
+TEST(a_refusal_that_is_not_expected_any_more_has_a_block_of_its_own)
+{
+    const gmd_profile_space space = {0};
+    expect_fitted(&space, "gmd-trace 1\nexpect oom a 100GiB s1\nalloc a 1MiB s1\nfree a\n",
+                  "gmd-trace 1\nalloc b1 100GiB s1\nalloc a 1MiB s1\nfree a\n");
+}
+
 TEST(a_limit_of_nothing_is_left_out)
 {
     const gmd_profile_space space = {.has_fraction = true};

@@ -164,6 +164,13 @@ TEST(advance_empty_cache_fraction_and_fault_have_their_arguments)
     gmd_trace_free(&t);
 }
 
+TEST(a_function_has_its_name_also_where_an_index_would_give_it)
+{
+    gmd_trace t = parse_body("fault f0 1 2\n");
+    assert_string_equal(t.functions.items[0], "f0");
+    gmd_trace_free(&t);
+}
+
 TEST(fault_may_hold_for_every_later_call)
 {
     gmd_trace t = parse_body("fault cudaMalloc 1 2\nfault cudaMalloc 1 2 every\n");
