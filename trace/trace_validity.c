@@ -37,7 +37,7 @@ static void check_names(walk *w, const gmd_request *r)
 {
     const gmd_trace *t = w->trace;
     find(w, r->thread < t->threads.count, "each thread has an entry");
-    find(w, r->device < (t->device_count ? t->device_count : GMD_MAX_DEVICES),
+    find(w, r->device < (t->conditions.device_count ? t->conditions.device_count : GMD_MAX_DEVICES),
          "each device is one of the trace's");
     find(w, !gmd_op_has_block(r->op) || r->block < t->blocks.count, "each block has an entry");
     find(w, !gmd_op_has(r->op, GMD_FIELD_POOL) || r->pool < t->pools.count,
@@ -100,7 +100,7 @@ static const char *lists_violation(const gmd_trace *t)
         return "the default stream and the main thread have entries";
     }
     if (t->streams.count > GMD_MAX_STREAMS || t->threads.count > GMD_MAX_THREADS ||
-        t->pools.count > GMD_MAX_POOLS || t->device_count > GMD_MAX_DEVICES) {
+        t->pools.count > GMD_MAX_POOLS || t->conditions.device_count > GMD_MAX_DEVICES) {
         return "a trace has no more streams, threads, pools and devices than are possible";
     }
     return NULL;

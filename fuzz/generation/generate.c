@@ -426,7 +426,8 @@ const char *gmd_generator_violation(const gmd_generator *g)
         if (b->block >= g->next_block || (i && b->block <= g->live[i - 1].block)) {
             return "live blocks are in the order of their allocations";
         }
-        if (b->device >= g->profile->device_count || b->stream >= g->profile->stream_count) {
+        if (b->device >= g->profile->conditions.device_count ||
+            b->stream >= g->profile->stream_count) {
             return "a live block has a device and a stream of the profile";
         }
         bytes[b->device] += b->bytes < limit_of(g->profile) ? b->bytes : 0;

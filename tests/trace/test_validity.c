@@ -50,7 +50,7 @@ TEST(a_list_that_cannot_be_is_found)
     EXPECT_FOUND(count, t.capacity + 1, "no list is longer than its room");
     EXPECT_FOUND(blocks.count, t.blocks.capacity + 1, "no list is longer than its room");
     EXPECT_FOUND(streams.count, 0, "the default stream and the main thread have entries");
-    EXPECT_FOUND(device_count, GMD_MAX_DEVICES + 1,
+    EXPECT_FOUND(conditions.device_count, GMD_MAX_DEVICES + 1,
                  "a trace has no more streams, threads, pools and devices than are possible");
 }
 
