@@ -14,7 +14,7 @@
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
-#include "truth.h"
+#include "gmd_truth.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "gmd_error.h"
 #include "gmd_snapshot.h"
 #include "gmd_trace.h"
-#include "truth.h"
+#include "gmd_truth.h"
 
 #include <stdbool.h>
 #include <stdint.h>

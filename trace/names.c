@@ -1,4 +1,4 @@
-#include "names.h"
+#include "gmd_names.h"
 
 #include "gmd_grow.h"
 #include "gmd_hash.h"

@@ -3,9 +3,9 @@
 #ifndef GMD_TRACE_TEXT_PARSER_H
 #define GMD_TRACE_TEXT_PARSER_H
 
+#include "gmd_names.h"
 #include "gmd_pool_book.h"
 #include "gmd_trace.h"
-#include "names.h"
 
 typedef struct gmd_token { /* points into the text */
     const char *text;

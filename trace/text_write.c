@@ -1,7 +1,7 @@
 /* Writes the text format, and single requests for messages; docs/trace-format.md describes it. */
+#include "gmd_names.h"
 #include "gmd_size.h"
 #include "gmd_trace.h"
-#include "names.h"
 #include "quote.h"
 
 #include <errno.h>

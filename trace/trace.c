@@ -1,6 +1,6 @@
 #include "gmd_trace.h"
 
-#include "names.h"
+#include "gmd_names.h"
 
 #include "gmd_grow.h"
 

@@ -1,4 +1,4 @@
-#include "truth.h"
+#include "gmd_truth.h"
 
 #include "gmd_file.h"
 #include "gmd_size.h"

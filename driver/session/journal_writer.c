@@ -4,7 +4,7 @@
 #include "gmd_grow.h"
 #include "gmd_intervals.h"
 #include "gmd_journal.h"
-#include "names.h"
+#include "gmd_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "trace_test.h"
 
+#include "gmd_names.h"
 #include "gmd_size.h"
 #include "gmd_trace.h"
-#include "names.h"
 #include "quote.h"
 
 #include <stdio.h>

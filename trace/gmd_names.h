@@ -1,5 +1,5 @@
-/* names.h - the names that a trace's text uses: how they may look, how they are made unique, and a
- * table that finds them in constant time. */
+/* gmd_names.h - the names that a trace's text uses: how they may look, how they are made unique,
+ * and a table that finds them in constant time. */
 #ifndef GMD_TRACE_NAMES_H
 #define GMD_TRACE_NAMES_H
 
