@@ -9,7 +9,7 @@
 enum { HELPER_MAX = 64 };
 
 /* Times are counted in steps of the clock. */
-#define NEVER (UINT64_MAX / GMD_DEFERRED_STEP_NS / 2)
+#define NEVER (UINT64_MAX / DEFERRED_STEP_NS / 2)
 
 typedef struct waiting_free {
     size_t completion; /* its free_completed; 0: there is none */
@@ -277,7 +277,7 @@ static gmd_status lay_out(planner *p)
         if (status == GMD_OK) {
             uint64_t idle_from = p->helpers[e->helper].until;
             uint64_t begin = idle_from > f->from ? idle_from : f->from;
-            e->duration_ns = (f->until > begin ? f->until - begin : 0) * GMD_DEFERRED_STEP_NS;
+            e->duration_ns = (f->until > begin ? f->until - begin : 0) * DEFERRED_STEP_NS;
             p->helpers[e->helper].until = f->until;
             p->helpers[e->helper].last = completion;
         }

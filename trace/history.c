@@ -329,7 +329,7 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     }
     if (b->deferred.events && b->deferred.events[event].is_awaited) {
         status = add_own_request(
-            b, &(gmd_request){.op = GMD_OP_ADVANCE, .duration_ns = GMD_DEFERRED_STEP_NS}, event);
+            b, &(gmd_request){.op = GMD_OP_ADVANCE, .duration_ns = DEFERRED_STEP_NS}, event);
     }
     if (status != GMD_OK) {
         return status;

@@ -43,7 +43,7 @@ bool gmd_conf_is_valid(const char *conf, size_t length)
             return false;
         }
     }
-    return gmd_utf8_prefix(conf, length) == length;
+    return utf8_prefix(conf, length) == length;
 }
 
 static size_t default_name(char letter, uint32_t index, char text[GMD_NAME_BYTES])

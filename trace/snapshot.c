@@ -13,43 +13,43 @@
  * has the same list in it again and again. */
 enum { LEAST_RECORD_BYTES = 8, SPARE_RECORDS = 16 };
 
-static bool convert(gmd_snapshot_reader *c, const gmd_pickle_value *root)
+static bool convert(snapshot_reader *c, const pickle_value *root)
 {
     enum { SEGMENTS, TRACES, SETTINGS, FIELDS };
-    gmd_snapshot_field fields[FIELDS] = {
+    snapshot_field fields[FIELDS] = {
         {"segments", NULL}, {"device_traces", NULL}, {"allocator_settings", NULL}};
-    if (root->kind == GMD_PICKLE_LIST) {
+    if (root->kind == PICKLE_LIST) {
         fields[SEGMENTS].found = root; /* as versions before device traces wrote it */
-    } else if (root->kind != GMD_PICKLE_DICT) {
-        return GMD_SNAPSHOT_FAIL(c, root, "expected a snapshot's dict, found %s",
-                                 gmd_pickle_kind_name(root->kind));
-    } else if (!gmd_snapshot_find(c, root, fields, FIELDS) ||
-               !gmd_snapshot_require(c, root, &fields[SEGMENTS])) {
+    } else if (root->kind != PICKLE_DICT) {
+        return SNAPSHOT_FAIL(c, root, "expected a snapshot's dict, found %s",
+                             pickle_kind_name(root->kind));
+    } else if (!snapshot_find(c, root, fields, FIELDS) ||
+               !snapshot_require(c, root, &fields[SEGMENTS])) {
         return false;
     }
-    return gmd_snapshot_read_segments(c, &fields[SEGMENTS]) &&
-           (!fields[TRACES].found || gmd_snapshot_read_events(c, &fields[TRACES])) &&
-           gmd_snapshot_read_settings(c, &fields[SETTINGS]);
+    return snapshot_read_segments(c, &fields[SEGMENTS]) &&
+           (!fields[TRACES].found || snapshot_read_events(c, &fields[TRACES])) &&
+           snapshot_read_settings(c, &fields[SETTINGS]);
 }
 
 gmd_status gmd_snapshot_parse(gmd_snapshot *snapshot, const uint8_t *data, size_t size,
                               const char *name, gmd_error *error)
 {
     *snapshot = (gmd_snapshot){0};
-    gmd_pickle pickle;
-    gmd_status status = gmd_pickle_read(&pickle, data, size, name, error);
+    pickle_document pickle;
+    gmd_status status = pickle_read(&pickle, data, size, name, error);
     if (status != GMD_OK) {
         return status;
     }
-    gmd_snapshot_reader c = {.snapshot = snapshot,
-                             .name = name,
-                             .error = error,
-                             .status = GMD_OK,
-                             .record_limit = size / LEAST_RECORD_BYTES + SPARE_RECORDS};
+    snapshot_reader c = {.snapshot = snapshot,
+                         .name = name,
+                         .error = error,
+                         .status = GMD_OK,
+                         .record_limit = size / LEAST_RECORD_BYTES + SPARE_RECORDS};
     if (!convert(&c, &pickle.root)) {
         gmd_snapshot_free(snapshot);
     }
-    gmd_pickle_free(&pickle);
+    pickle_free(&pickle);
     return c.status;
 }
 

@@ -220,12 +220,12 @@ static gmd_status write_header(const writer *w)
     }
     if (t->conf && *t->conf) {
         if (!gmd_conf_is_valid(t->conf, strlen(t->conf))) {
-            char quoted[GMD_QUOTE_BYTES];
+            char quoted[QUOTE_BYTES];
             return gmd_fail(
                 w->error, GMD_BAD_INPUT,
                 "the allocator settings %s cannot be written into a trace: expected one "
                 "line of text without '#'",
-                gmd_quote(t->conf, strlen(t->conf), quoted));
+                quote_text(t->conf, strlen(t->conf), quoted));
         }
         fprintf(w->out, "conf %s\n", t->conf);
     }
