@@ -24,8 +24,6 @@ bool gmd_name_is_default(const char *name, size_t length, char letter, uint32_t 
 const char *gmd_name_text(const gmd_names *names, char letter, uint32_t index,
                           char text[GMD_NAME_BYTES]);
 
-void gmd_names_free(gmd_names *names);
-
 /* Whether `conf` can be a trace's line of settings: one line of UTF-8 text of at most 4096 bytes
  * without control characters and '#', and neither empty nor with spaces around it. */
 bool gmd_conf_is_valid(const char *conf, size_t length);

@@ -5,7 +5,8 @@
 #define GMD_PICKLE_MACHINE_H
 
 #include "arena.h"
-#include "pickle.h"
+#include "gmd_error.h"
+#include "pickle_values.h"
 
 #include <stdbool.h>
 #include <stddef.h>

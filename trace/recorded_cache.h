@@ -5,8 +5,8 @@
 #ifndef GMD_TRACE_RECORDED_CACHE_H
 #define GMD_TRACE_RECORDED_CACHE_H
 
-#include "gmd_history.h"
 #include "gmd_snapshot.h"
+#include "gmd_trace.h"
 #include "recorded_settings.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #define GMD_SNAPSHOT_FIELDS_H
 
 #include "gmd_snapshot.h"
-#include "pickle.h"
+#include "pickle_values.h"
 
 #include <stdbool.h>
 #include <stddef.h>
