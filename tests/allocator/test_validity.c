@@ -6,6 +6,7 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
+#include "device_access.h"
 #include "pending.h"
 #include "private_pools.h"
 #include "requests.h"
