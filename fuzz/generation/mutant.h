@@ -3,7 +3,6 @@
 #define MUTANT_H
 
 #include "gmd_input_format.h"
-#include "gmd_mutate.h"
 #include "gmd_random.h"
 
 typedef struct mutant {

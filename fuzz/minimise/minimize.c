@@ -1,3 +1,5 @@
+#include "gmd_minimize.h"
+
 #include "minimizer.h"
 
 #include "gmd_clock.h"
