@@ -130,7 +130,8 @@ static gmd_status persistent(const gmd_run_options *options, const inputs *all, 
         }
         for (size_t done = 0; done < OF_EACH && status == GMD_OK;) {
             gmd_persistent_result result;
-            status = gmd_runner_scout(&runner, traces + done, OF_EACH - done, &result, error);
+            status =
+                gmd_runner_run_persistent(&runner, traces + done, OF_EACH - done, &result, error);
             if (status == GMD_OK && result.is_suspect) {
                 status = demand_pass(result.outcome, error);
             }

@@ -17,7 +17,7 @@ static bool note_request(text_parser *p, const gmd_request *r, const char *start
     } else if (gmd_op_is(r->op, GMD_IS_FREE)) {
         p->states[r->block].is_live = false;
     } else if (gmd_op_is_on_pool(r->op)) {
-        const char *expected = gmd_pool_book_note(&p->pool_book, r);
+        const char *expected = gmd_pool_state_note(&p->pool_state, r);
         p->at = expected ? start : p->at;
         return !expected || UNEXPECTED(p, expected, text_next_token(p));
     }

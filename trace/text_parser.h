@@ -4,7 +4,7 @@
 #define GMD_TRACE_TEXT_PARSER_H
 
 #include "gmd_names.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 #include "gmd_trace.h"
 
 typedef struct text_token { /* points into the text */
@@ -28,7 +28,7 @@ typedef struct text_parser {
     gmd_name_table blocks, streams, threads, functions, pools;
     gmd_block_state *states; /* trace->blocks.capacity entries at least */
     size_t state_capacity;
-    gmd_pool_book pool_book;
+    gmd_pool_state pool_state;
     gmd_status status;
     gmd_error *error;
 } text_parser;

@@ -1,7 +1,7 @@
 #include "case.h"
 
 #include "gmd_output.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -259,9 +259,9 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
     } else if (gmd_op_has(r.op, GMD_FIELD_STREAM)) {
         r.stream = choose_stream(g);
     }
-    if (gmd_pool_book_note(&g->pools, &r)) {
+    if (gmd_pool_state_note(&g->pools, &r)) {
         r = make_allowed(g, device, r.pool);
-        if (gmd_pool_book_note(&g->pools, &r)) {
+        if (gmd_pool_state_note(&g->pools, &r)) {
             return make_other(g, GMD_OP_ADVANCE);
         }
     }

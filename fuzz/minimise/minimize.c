@@ -3,7 +3,7 @@
 #include "minimizer.h"
 
 #include "gmd_clock.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <stdlib.h>
 #include <string.h>

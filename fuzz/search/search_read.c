@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define READ_SECONDS 5 /* between looks at what other processes have put into the corpus */
+#define READ_SECONDS 5 /* between readings of what other processes have put into the corpus */
 #define HELD_INPUTS  4096
 #define HELD_BYTES   ((size_t)64 << 20) /* of requests */
 

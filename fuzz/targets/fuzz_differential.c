@@ -15,7 +15,7 @@
 #include "fuzz_run.h"
 #include "gmd_input.h"
 #include "gmd_naive_model.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 #include "gmd_runtime.h"
 #include "gmd_size.h"
 #include "gmd_subject.h"
@@ -48,7 +48,7 @@ typedef struct run {
     const gmd_trace *trace;
     gmd_naive_model model;
     uint64_t *addresses; /* of each block; 0: not served */
-    gmd_pool_book pools;
+    gmd_pool_state pools;
     uint32_t pool_numbers[GMD_MAX_POOLS]; /* of the pools that are held: their names */
     void *pool_context;                   /* of the open one */
     uint32_t captured;                    /* streams, as bits; 0: no capture is under way */
@@ -318,7 +318,7 @@ static void do_on_pool(run *r, const gmd_request *q)
     if (gmd_op_is_of_capture(here.op)) {
         here.stream %= STREAMS;
     }
-    if (!r->machine->subject.begin_pool || gmd_pool_book_note(&r->pools, &here)) {
+    if (!r->machine->subject.begin_pool || gmd_pool_state_note(&r->pools, &here)) {
         return;
     }
     switch (here.op) {

@@ -8,7 +8,7 @@
 #include "gmd_history.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,48 +1,48 @@
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
-static const char *begin(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
+static const char *begin(gmd_pool_state *state, const gmd_request *r, uint8_t device, uint32_t pool)
 {
     bool is_capture = gmd_op_is_of_capture(r->op);
-    if (book->open[device]) {
+    if (state->open[device]) {
         return "end_pool of the device's open pool before another begin_pool";
     }
-    if (is_capture && book->capturing) {
+    if (is_capture && state->capturing) {
         return "end_capture before another begin_capture";
     }
     if (is_capture && r->stream == 0) {
         return "a capture of another stream than the default one";
     }
-    book->open[device] = (uint8_t)(pool + 1);
-    book->holders[device][pool]++;
+    state->open[device] = (uint8_t)(pool + 1);
+    state->holders[device][pool]++;
     if (is_capture) {
-        book->capturing = device + 1;
+        state->capturing = device + 1;
     }
     return NULL;
 }
 
-static const char *end(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
+static const char *end(gmd_pool_state *state, const gmd_request *r, uint8_t device, uint32_t pool)
 {
-    bool is_capture = book->capturing == device + 1;
-    if (book->open[device] != pool + 1) {
+    bool is_capture = state->capturing == device + 1;
+    if (state->open[device] != pool + 1) {
         return "the pool that is open on the device";
     }
     if (is_capture != gmd_op_is_of_capture(r->op)) {
         return is_capture ? "end_capture: a capture works in the pool"
                           : "end_pool: no capture works in the pool";
     }
-    book->open[device] = 0;
+    state->open[device] = 0;
     if (is_capture) {
-        book->capturing = 0;
-        book->graphs[device][pool]++;
+        state->capturing = 0;
+        state->graphs[device][pool]++;
     }
     return NULL;
 }
 
-static const char *release(gmd_pool_book *book, uint8_t device, uint32_t pool)
+static const char *release(gmd_pool_state *state, uint8_t device, uint32_t pool)
 {
-    uint32_t *holders = &book->holders[device][pool], *graphs = &book->graphs[device][pool];
-    bool is_open = book->open[device] == pool + 1;
-    if (book->capturing) {
+    uint32_t *holders = &state->holders[device][pool], *graphs = &state->graphs[device][pool];
+    bool is_open = state->open[device] == pool + 1;
+    if (state->capturing) {
         return "end_capture before a release_pool";
     }
     if (*holders <= is_open) {
@@ -54,21 +54,21 @@ static const char *release(gmd_pool_book *book, uint8_t device, uint32_t pool)
     return NULL;
 }
 
-const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *r)
+const char *gmd_pool_state_note(gmd_pool_state *state, const gmd_request *r)
 {
     uint8_t device = r->device % GMD_MAX_DEVICES;
     uint32_t pool = r->pool % GMD_MAX_POOLS;
     switch ((gmd_pool_step)gmd_request_rows[r->op].pool_step) {
     case GMD_POOL_STEP_BEGIN:
-        return begin(book, r, device, pool);
+        return begin(state, r, device, pool);
     case GMD_POOL_STEP_END:
-        return end(book, r, device, pool);
+        return end(state, r, device, pool);
     case GMD_POOL_STEP_LAUNCH:
-        return book->capturing ? "end_capture before a launch"
-               : !book->graphs[device][pool]
+        return state->capturing ? "end_capture before a launch"
+               : !state->graphs[device][pool]
                    ? "a pool with a graph, by an end_capture on the device"
                    : NULL;
     default:
-        return release(book, device, pool);
+        return release(state, device, pool);
     }
 }
