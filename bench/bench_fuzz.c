@@ -44,7 +44,7 @@ typedef struct figures { /* of one round; shared with the process that measures 
 typedef gmd_status way_fn(const gmd_run_options *options, const inputs *all, double seconds,
                           figures *f, gmd_error *error);
 
-/* Of the processes that have ended, theirs included. */
+/* CPU time of the processes that have ended, theirs included. */
 static double processor_s(void)
 {
     struct rusage u;

@@ -68,7 +68,7 @@ static const struct argp_option fuzz_options[] = {
     {0},
 };
 
-/* Of the exhaustive mode's alphabet only private pools and captures can be left out. */
+/* Only private pools and captures can be left out of the exhaustive mode's alphabet. */
 static bool choose_alphabet(fuzz_arguments *a)
 {
     uint32_t alphabet = 0;

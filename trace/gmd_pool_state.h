@@ -1,7 +1,7 @@
 /* gmd_pool_state.h - which private pools are open and held where, and which graphs work in them,
  * after each request: what a program may ask next. One for all who make requests or carry them out.
  *
- * A pool is its name and a device. Of one device at most one pool is open at a time; each begin
+ * A pool is its name and a device. At most one pool of a device is open at a time; each begin
  * holds it once more, and a release takes one hold back. An open pool keeps one. A capture opens a
  * pool for its stream, and its graph has that hold: where a release leaves fewer holds than graphs,
  * the oldest graph goes. There is one capture at a time, and while it is under way no pool is

@@ -42,7 +42,7 @@ bool pm_fail_number(pickle_machine *m, const char *expected, const char *line, s
 
 /* Memory that lives as long as the pickle. NULL: the failure is noted. */
 void *pm_take_memory(pickle_machine *m, size_t size);
-/* Of the stack or the memo: room for `needed` values. */
+/* Room for `needed` values in the stack or the memo. */
 bool pm_grow(pickle_machine *m, pickle_value **values, size_t *capacity, size_t needed);
 bool pm_items_append(pickle_machine *m, pickle_items *items, const pickle_value *values,
                      size_t count);

@@ -55,7 +55,7 @@ static inline bool snapshot_fits(uint64_t address, uint64_t size) /* the address
 bool snapshot_find(snapshot_reader *c, const pickle_value *record, snapshot_field *fields,
                    size_t count);
 bool snapshot_require(snapshot_reader *c, const pickle_value *record, const snapshot_field *f);
-/* Of a field that was found. */
+/* The field was found. */
 bool snapshot_number(snapshot_reader *c, const snapshot_field *f, uint64_t *number);
 bool snapshot_items(snapshot_reader *c, const snapshot_field *f, const pickle_items **items);
 bool snapshot_required_number(snapshot_reader *c, const pickle_value *record,

@@ -76,7 +76,7 @@ static void run_held(reading *r)
     r->count = r->bytes = 0;
 }
 
-/* Of another campaign, of another process of this one, or by hand. */
+/* Another campaign wrote it, another process of this one, or a person. */
 static gmd_status hold(void *context, gmd_trace *trace)
 {
     reading *r = context;

@@ -154,7 +154,7 @@ static int compare_blocks(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Of which device a block is, its segment tells: addresses of several are distinct. */
+/* A block's segment tells which device it is on: addresses of several are distinct. */
 static gmd_snapshot_file_block *list_live(const builder *b, size_t *count)
 {
     size_t capacity = 0;

@@ -367,7 +367,7 @@ TEST(what_is_not_cached_has_the_device_alone)
     close_bench(&s.b);
 }
 
-/* Of stacks and of the device; a request's stack is taken before it enters anything. */
+/* The locks of stacks and of the device; a request's stack is taken before it enters anything. */
 TEST(all_that_knows_stacks_takes_their_lock)
 {
     bench b = open_bench(GMD_GIB, "");

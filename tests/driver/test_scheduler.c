@@ -176,7 +176,7 @@ static void say_twice(run *r, unsigned thread)
     say(r, thread);
 }
 
-/* Of a, b and c: the first choice is at the start, the next three as the threads enter. */
+/* Threads a, b and c: the first choice is at the start, the next three as the threads enter. */
 TEST(explicit_choices_are_followed_and_then_threads_go_on)
 {
     run *r = new_run(3, say_twice);

@@ -170,7 +170,7 @@ static uint64_t form_of(const plain *given, unsigned length, bool swaps)
     return form;
 }
 
-/* Every request of the alphabet. Of a block that the last request allocates nothing is asked. */
+/* Every request of the alphabet. Nothing is asked of a block that the last request allocates. */
 static unsigned all_requests(const gmd_alphabet *a, plain *out)
 {
     unsigned n = 0;
@@ -431,13 +431,13 @@ TEST(the_list_has_one_of_each_class_of_all_sequences)
     expect_one_of_each_class(alphabet_of(2, 2, 0), 3);
 }
 
-/* Of four requests, so that a pool can be gone and its name be another's. */
+/* Four requests, so that a pool can be gone and its name be another's. */
 TEST(with_pools_the_list_has_one_of_each_class_too)
 {
     expect_one_of_each_class(alphabet_of(1, 2, 2), 4);
 }
 
-/* Of five requests, so that a graph's block can be used on a stream that has come to the capture;
+/* Five requests, so that a graph's block can be used on a stream that has come to the capture;
  * of six, so that a capture can fail and the next one be launched. */
 TEST(so_it_has_with_captures_where_each_request_does_something)
 {

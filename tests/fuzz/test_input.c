@@ -265,7 +265,7 @@ TEST(a_free_without_a_live_block_is_left_out)
     gmd_trace_free(&trace);
 }
 
-/* Of 32 MiB, with a block of 1 MiB live. */
+/* A device of 32 MiB, with a block of 1 MiB live. */
 TEST(boundary_codes_give_sizes_that_matter)
 {
     static const struct {
