@@ -2,7 +2,7 @@
 #include "c_steps.h"
 #include "fragments.h"
 
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include "program.c.in.h"
 

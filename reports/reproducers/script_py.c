@@ -3,7 +3,7 @@
 #include "fragments.h"
 #include "reproducer.h"
 
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include "script.py.in.h"
 
