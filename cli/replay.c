@@ -6,6 +6,7 @@
 #include "results.h"
 #include "sweep.h"
 
+#include "gmd_assert.h"
 #include "gmd_check.h"
 #include "gmd_history.h"
 #include "gmd_output.h"
@@ -14,6 +15,7 @@
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
+#include "gmd_trace_validity.h"
 #include "gmd_truth.h"
 
 #include <inttypes.h>
@@ -436,6 +438,7 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         }
         hints.waits_again = a->checks && a->common.run.device.kind == GMD_DEVICE_SIM;
         status = gmd_history_build(&history, &snapshot, &hints, a->input, error);
+        GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(&history.trace) : NULL);
     }
     if (status == GMD_OK && a->checks) {
         status = gmd_check_possible(&history, &snapshot, a->input, error);

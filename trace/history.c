@@ -4,8 +4,6 @@
 #include "expandable.h"
 #include "free_runs.h"
 #include "gmd_address_table.h"
-#include "gmd_assert.h"
-#include "gmd_trace_validity.h"
 #include "memory_limit.h"
 
 #include <inttypes.h>
@@ -549,8 +547,6 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     free(b.born);
     if (status != GMD_OK) {
         gmd_history_free(history);
-    } else {
-        GMD_ASSERT_VALID(gmd_trace_violation(&history->trace));
     }
     return status;
 }

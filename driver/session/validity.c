@@ -123,10 +123,11 @@ static const char *view_violation(const gmd_session *s)
 
 /* --- all --------------------------------------------------------------------------------- */
 
-/* A run that is over may have ended amid a request. */
+/* A run that is over may have ended amid a request; and to ask the allocator again in place
+ * (probe.c), what the program held was given back, which no request did. */
 const char *session_state_violation(const gmd_session *s)
 {
-    if (s->is_over) {
+    if (s->is_over || s->persistent.ends_here) {
         return NULL;
     }
     const char *violation = frames_violation(s);

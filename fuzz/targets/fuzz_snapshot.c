@@ -4,6 +4,7 @@
 #include "gmd_history.h"
 #include "gmd_snapshot.h"
 #include "gmd_trace.h"
+#include "gmd_trace_validity.h"
 
 #include <string.h>
 
@@ -45,6 +46,7 @@ static void require_sound_history(const gmd_snapshot *s, uint64_t limit_bytes, u
     gmd_status status = gmd_history_build(&h, s, &hints, "input", &error);
     FUZZ_REQUIRE(status == GMD_OK ? h.trace.count <= s->event_count
                                   : status == GMD_BAD_INPUT && error.text[0]);
+    FUZZ_REQUIRE(status != GMD_OK || !gmd_trace_violation(&h.trace));
     uint32_t calls = 0;
     for (size_t i = 0; i < h.trace.count; i++) {
         const gmd_request *r = &h.trace.requests[i];
