@@ -62,7 +62,7 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
     }
     if (status == GMD_OK && result.case_fails && !gmd_gate_is_known(gate, &result.violation)) {
         gmd_gate_found(gate, &runner, trace, &result.violation);
-    } else if (status == GMD_BAD_INPUT) {
+    } else if (status == GMD_BAD_INPUT || result.case_is_refused) {
         gmd_gate_note(gate, "refused: %s", error.text);
     } else {
         gmd_gate_fail(gate, status, &error);

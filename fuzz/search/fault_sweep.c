@@ -194,6 +194,7 @@ gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep
         return status;
     }
     if (outcome->verdict == GMD_ERROR) {
+        result->case_is_refused = true;
         return gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
     if (outcome->violation_count) {

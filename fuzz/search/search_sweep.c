@@ -50,7 +50,7 @@ static void sweep(campaign *c, const gmd_trace *trace, gmd_runner *runner,
     gmd_sweep_result result;
     gmd_error error;
     gmd_status status = gmd_sweep(trace, runner, options, &result, &error);
-    if (status == GMD_BAD_INPUT) {
+    if (status == GMD_BAD_INPUT || result.case_is_refused) {
         campaign_note_refusal(c, error.text);
     } else if (status != GMD_OK && c->status == GMD_OK) {
         c->status = gmd_fail(c->error, status, "%s", error.text);
