@@ -136,7 +136,7 @@ static void write_physical(gmd_json *json, const char *path)
     free(uri);
 }
 
-/* Of a scenario the case that was written; of a file that file. */
+/* The case that was written for a scenario; the file itself where one was run. */
 static const char *file_of(const sarif_result *result)
 {
     const gmd_outcome *o = result->outcome;

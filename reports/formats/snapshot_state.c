@@ -152,7 +152,7 @@ static int compare_blocks(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Of which device a block is, its segment tells: addresses of several are distinct. */
+/* A block's segment tells its device: addresses of several devices are distinct. */
 static snapshot_file_block *list_live(const builder *b, size_t *count)
 {
     size_t capacity = 0;

@@ -41,7 +41,7 @@ static void write_stats(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_end(json);
 }
 
-/* Of a report that an older gmd wrote neither is known. */
+/* A report that an older gmd wrote has neither. */
 void identity_json(gmd_json *json, const gmd_identity *identity)
 {
     if (!identity->kind[0]) {

@@ -25,7 +25,7 @@ def bytes_in(flamegraph_lines):
 
 
 def commands(viz, snapshot):
-    """Of each command: its name, what it gave, and whether that is what it must be."""
+    """For each command: its name, what it gave, and whether that is what it must be."""
     reserved = sum(s["total_size"] for s in snapshot["segments"])
     events = sum(map(len, snapshot["device_traces"]))
 

@@ -179,7 +179,7 @@ TEST_F(inside, numbers_of_submodules_are_one_star)
                         "model.*.weight");
 }
 
-/* Of a list of any length one way, also where its middle is left out of the path. */
+/* A list of any length has one path, also where its middle is left out of it. */
 TEST_F(inside, links_of_a_list_are_one_star)
 {
     char pattern[256];
