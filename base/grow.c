@@ -24,3 +24,14 @@ bool gmd_grow_items(void *items, size_t *capacity, size_t needed, size_t item_by
     *capacity = room;
     return true;
 }
+
+bool gmd_grow_items_32(void *items, uint32_t *capacity, size_t needed, size_t item_bytes)
+{
+    size_t room = *capacity;
+    if (needed > UINT32_MAX || room > UINT32_MAX / 2 ||
+        !gmd_grow_items(items, &room, needed, item_bytes)) {
+        return false;
+    }
+    *capacity = (uint32_t)room;
+    return true;
+}

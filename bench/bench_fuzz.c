@@ -1,6 +1,6 @@
 /* bench_fuzz - how fast inputs run, one after the other on one core: in the calling process with
- * all oracles (gmd_in_process.h) and with none, through the nursery as `gmd fuzz` scouts, in a fork
- * of the nursery for each, and in a process for each that loads everything anew.
+ * all oracles (gmd_in_process.h) and with none, in persistent mode as `gmd fuzz` does, in a fork
+ * of the fork server for each, and in a process for each that loads everything anew.
  *
  *     bench_fuzz [ALLOCATOR [SECONDS]]      gmd's libraries: $GMD_LIB_DIR, else ../lib/gmd
  *     bench_fuzz ALLOCATOR SECONDS NAME     only that way; for perf
@@ -111,25 +111,24 @@ static gmd_status in_process(const gmd_run_options *options, const inputs *all, 
 static gmd_status in_process_without_oracles(const gmd_run_options *options, const inputs *all,
                                              double seconds, figures *f, gmd_error *error)
 {
-    gmd_run_options without = *options;
-    without.oracles_off = true;
+    const gmd_run_options without = gmd_options_unjudged(options);
     return in_process(&without, all, seconds, f, error);
 }
 
-static gmd_status scouted(const gmd_run_options *options, const inputs *all, double seconds,
-                          figures *f, gmd_error *error)
+static gmd_status persistent(const gmd_run_options *options, const inputs *all, double seconds,
+                             figures *f, gmd_error *error)
 {
-    static gmd_scout_trace traces[OF_EACH];
+    static gmd_persistent_input traces[OF_EACH];
     gmd_runner runner;
     double end = gmd_clock_s() + seconds;
     gmd_status status = GMD_OK;
     gmd_runner_init(&runner, options);
     for (uint64_t i = 0; status == GMD_OK && gmd_clock_s() < end; i += OF_EACH) {
         for (size_t k = 0; k < OF_EACH; k++) {
-            traces[k] = (gmd_scout_trace){.trace = all->traces[(i + k) % INPUTS]};
+            traces[k] = (gmd_persistent_input){.trace = all->traces[(i + k) % INPUTS]};
         }
         for (size_t done = 0; done < OF_EACH && status == GMD_OK;) {
-            gmd_scouted result;
+            gmd_persistent_result result;
             status = gmd_runner_scout(&runner, traces + done, OF_EACH - done, &result, error);
             if (status == GMD_OK && result.is_suspect) {
                 status = demand_pass(result.outcome, error);
@@ -172,8 +171,7 @@ static gmd_status isolated(const gmd_run_options *options, const inputs *all, do
     }
     for (uint64_t i = 0; status == GMD_OK && gmd_clock_s() < end; i++) {
         const gmd_trace *t = nth(all, i);
-        gmd_run_options with;
-        gmd_options_of_header(&with, options, t);
+        const gmd_run_options with = gmd_options_under(options, &t->conditions);
         gmd_workload workload = {
             .name = "input", .kind = "trace", .trace = t, .body = gmd_play_trace};
         status = gmd_run_isolated(&with, &workload, o, error);
@@ -195,7 +193,7 @@ typedef struct way {
 
 static way ways[] = {{.name = "in-process", .run = in_process},
                      {.name = "no-oracles", .run = in_process_without_oracles},
-                     {.name = "nursery", .run = scouted},
+                     {.name = "persistent", .run = persistent},
                      {.name = "fork", .run = forked},
                      {.name = "process", .run = isolated}};
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -219,7 +217,7 @@ static void be_the_child(const way *w, const gmd_run_options *options, const inp
     if (!f->is_ok) {
         dprintf(kept, "bench_fuzz: %s: %s\n", w->name, error.text);
     }
-    while (wait(NULL) > 0) { /* the nursery's own child: its time counts, too */
+    while (wait(NULL) > 0) { /* the fork server's own child: its time counts, too */
     }
     exit(EXIT_SUCCESS);
 }
@@ -300,12 +298,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_fuzz [ALLOCATOR [SECONDS [WAY]]]\n");
         return 2;
     }
-    gmd_run_options options = {.allocator = argc > 1 ? argv[1] : "reference",
-                               .lib_directory = gmd_bench_libraries(argv[0], path, sizeof path),
-                               .device = GMD_DEVICE_SIM,
-                               .device_count = 1,
-                               .capacity_bytes = GMD_GIB,
-                               .call_budget_s = 20};
+    gmd_run_options options = {.subject.allocator = argc > 1 ? argv[1] : "reference",
+                               .subject.lib_directory =
+                                   gmd_bench_libraries(argv[0], path, sizeof path),
+                               .device.kind = GMD_DEVICE_SIM,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = GMD_GIB,
+                               .process.call_budget_s = 20};
     if (make_inputs(&all, &error) != GMD_OK) {
         fprintf(stderr, "bench_fuzz: %s\n", error.text);
         return 3;
@@ -314,6 +313,6 @@ int main(int argc, char **argv)
     if (!measure_all(&options, &all, seconds, only, f)) {
         return 3;
     }
-    print_table(options.allocator, seconds, only);
+    print_table(options.subject.allocator, seconds, only);
     return 0;
 }

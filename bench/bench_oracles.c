@@ -105,11 +105,11 @@ static gmd_status churn(void *context, gmd_session *session, gmd_error *error)
 static bool measure(const gmd_run_options *base, configuration *c, load *l, int column, int round)
 {
     gmd_run_options options = *base;
-    options.oracles_off = c->is_none;
-    options.left_out = c->left_out;
+    options.judging.oracles_off = c->is_none;
+    options.judging.left_out = c->left_out;
     l->has_uses = column == 1;
     l->random = (uint64_t)round; /* the same requests for all */
-    gmd_trace no_requests = {.device_count = 1};
+    gmd_trace no_requests = {.conditions.device_count = 1};
     gmd_workload workload = {
         .name = "churn", .kind = "scenario", .trace = &no_requests, .body = churn, .context = l};
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
@@ -206,18 +206,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_oracles [ALLOCATOR [REQUESTS]]\n");
         return 2;
     }
-    gmd_run_options options = {.allocator = argc > 1 ? argv[1] : "reference",
-                               .lib_directory = gmd_bench_libraries(argv[0], path, sizeof path),
-                               .device = GMD_DEVICE_SIM,
-                               .device_count = 1,
-                               .capacity_bytes = 140 * GMD_GIB,
-                               .call_budget_s = 20};
+    gmd_run_options options = {.subject.allocator = argc > 1 ? argv[1] : "reference",
+                               .subject.lib_directory =
+                                   gmd_bench_libraries(argv[0], path, sizeof path),
+                               .device.kind = GMD_DEVICE_SIM,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = 140 * GMD_GIB,
+                               .process.call_budget_s = 20};
     size_t count = list_configurations(list);
     if (!measure_all(&options, list, count, &l)) {
         return 3;
     }
     printf("%s, %d live blocks, %" PRIu64 " requests, median of %d rounds\n\n%-14s  %22s  %22s\n",
-           options.allocator, LIVE, l.requests, ROUNDS, "oracles", "alloc, free", "with uses");
+           options.subject.allocator, LIVE, l.requests, ROUNDS, "oracles", "alloc, free",
+           "with uses");
     print_row(&list[0], &list[1], false);
     print_row(&list[1], &list[1], false);
     puts("\nof it, by leaving it out:");

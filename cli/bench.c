@@ -68,10 +68,10 @@ static void refuse_options(struct argp_state *state, const cli_options *o)
     const struct {
         bool is_given;
         const char *name;
-    } options[] = {{o->run.limit_bytes > 0, "--limit"},
+    } options[] = {{o->run.conditions.limit_bytes > 0, "--limit"},
                    {o->known.count > 0, "--known"},
-                   {o->run.schedule != NULL, "--schedule"},
-                   {o->run.interleave != NULL, "--interleave"}};
+                   {gmd_schedule_is_stated(&o->run.conditions.schedule), "--schedule"},
+                   {gmd_schedule_is_stated(&o->run.conditions.interleave), "--interleave"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (options[i].is_given) {
             argp_error(state, "gmd bench takes no %s", options[i].name);
@@ -127,19 +127,19 @@ static const struct argp bench_argp = {
 static gmd_bench_options options_of(const bench_arguments *a)
 {
     const gmd_run_options *run = &a->common.run;
-    gmd_bench_options o = {.allocators = {run->allocator},
+    gmd_bench_options o = {.allocators = {run->subject.allocator},
                            .allocator_count = a->versus_count + 1,
                            .filter = a->filter,
-                           .device = run->device,
-                           .device_count = run->device_count,
-                           .capacity_bytes = run->capacity_bytes,
-                           .conf = run->conf,
+                           .device = run->device.kind,
+                           .device_count = run->conditions.device_count,
+                           .capacity_bytes = run->conditions.capacity_bytes,
+                           .conf = run->conditions.conf,
                            .lib_directory = a->common.lib_directory,
-                           .torch_adapter = run->torch_adapter,
+                           .torch_adapter = run->subject.torch_adapter,
                            .seconds = a->seconds,
-                           .patience_s = run->call_budget_s + 2 * a->seconds,
+                           .patience_s = run->process.call_budget_s + 2 * a->seconds,
                            .seed = run->seed,
-                           .shows_progress = run->shows_progress};
+                           .shows_progress = run->process.shows_progress};
     for (uint32_t i = 0; i < a->versus_count; i++) {
         o.allocators[i + 1] = a->versus[i];
     }

@@ -93,8 +93,8 @@ static void check_options(struct argp_state *state, fuzz_arguments *a)
                    a->without);
     }
     cli_refuse_views(state, &a->common);
-    if (a->common.run.case_directory &&
-        cli_probe_folder(a->common.run.case_directory, &error) != GMD_OK) {
+    if (a->common.run.cases.directory &&
+        cli_probe_folder(a->common.run.cases.directory, &error) != GMD_OK) {
         argp_error(state, "--out %s", error.text);
     }
     if (a->corpus && cli_probe_folder(a->corpus, &error) != GMD_OK) {
@@ -158,7 +158,7 @@ static error_t parse_fuzz(int key, char *text, struct argp_state *state)
         }
         return 0;
     case KEY_OUT:
-        a->common.run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
+        a->common.run.cases.directory = strcmp(text, "none") == 0 ? NULL : text;
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "expected no arguments, found '%s'", text);
@@ -244,19 +244,23 @@ static void choose_space(const fuzz_arguments *a, gmd_profile_space *space)
 {
     const cli_options *c = &a->common;
     static const char *fixed[1];
-    space->device_max = c->has_devices ? c->run.device_count : 2;
-    space->capacity_bytes = c->has_capacity || c->run.limit_bytes ? c->run.capacity_bytes : 0;
-    bool is_real = c->run.device != GMD_DEVICE_SIM;
-    if (c->run.limit_bytes && is_real) { /* which has the memory that it has: less is a limit */
-        space->capacity_bytes = c->run.limit_bytes;
-    } else if (c->run.limit_bytes) {
-        space->fraction = (double)c->run.limit_bytes / (double)c->run.capacity_bytes;
+    space->device_max = c->has_devices ? c->run.conditions.device_count : 2;
+    space->capacity_bytes =
+        c->has_capacity || c->run.conditions.limit_bytes ? c->run.conditions.capacity_bytes : 0;
+    bool is_real = c->run.device.kind != GMD_DEVICE_SIM;
+    if (c->run.conditions.limit_bytes &&
+        is_real) { /* which has the memory that it has: less is a limit */
+        space->capacity_bytes = c->run.conditions.limit_bytes;
+    } else if (c->run.conditions.limit_bytes) {
+        space->fraction =
+            (double)c->run.conditions.limit_bytes / (double)c->run.conditions.capacity_bytes;
     }
-    space->schedule = c->run.schedule;
+    space->schedule =
+        gmd_schedule_is_stated(&c->run.conditions.schedule) ? &c->run.conditions.schedule : NULL;
     space->confs = gmd_profile_confs;
     space->conf_count = gmd_profile_conf_count;
-    if (c->run.conf) {
-        fixed[0] = c->run.conf;
+    if (c->run.conditions.conf) {
+        fixed[0] = c->run.conditions.conf;
         space->confs = fixed;
         space->conf_count = 1;
         space->conf_is_fixed = true;
@@ -360,10 +364,7 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
 {
     char origin[128];
     gmd_run_options run = a->common.run;
-    run.limit_bytes = 0; /* sequences set it themselves */
-    run.conf = NULL;
-    run.schedule = NULL;
-    run.interleave = NULL;
+    gmd_options_leave_to_traces(&run);
     status_line line = {.runs = (double)a->runs};
     gmd_corpus corpus = {.folder = a->corpus};
     gmd_search_options options = {.run = &run,
@@ -374,7 +375,7 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
                                   .is_random = a->is_random,
                                   .corpus = a->is_unguided ? NULL : &corpus,
                                   .is_interrupted = &is_interrupted,
-                                  .progress = run.shows_progress ? show_status : NULL,
+                                  .progress = run.process.shows_progress ? show_status : NULL,
                                   .context = &line};
     if (!a->runs && !(a->seconds > 0)) {
         options.seconds = DEFAULT_SECONDS;
@@ -382,13 +383,13 @@ static gmd_status run_campaign(fuzz_arguments *a, cli_results *results, gmd_erro
     line.seconds = options.seconds;
     choose_space(a, &options.space);
     snprintf(origin, sizeof origin, "found by: gmd fuzz --seed %" PRIu64, run.seed);
-    gmd_findings findings = {.out_directory = run.case_directory,
+    gmd_findings findings = {.out_directory = run.cases.directory,
                              .origin = origin,
-                             .allocator = run.allocator,
+                             .allocator = run.subject.allocator,
                              .minimize_seconds = MINIMIZE_SECONDS};
     gmd_search_result result;
     gmd_feature_map *map = open_features(error);
-    run.features = a->is_unguided ? NULL : map;
+    run.recording.features = a->is_unguided ? NULL : map;
     gmd_status status = map ? search(a, &options, &findings, &result, error) : GMD_NO_MEMORY;
     if (status == GMD_OK) {
         add_outcome(results, a, &findings, &result);

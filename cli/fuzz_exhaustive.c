@@ -65,7 +65,7 @@ static void add_outcome(cli_results *results, const cli_options *options, uint32
     o->verdict = findings->count ? GMD_FAIL : GMD_PASS;
     gmd_exhaustive_statement(r, findings->count, depth, o->notes[o->note_count++],
                              sizeof o->notes[0]);
-    note_alphabet(o, r, options->run.schedule != NULL);
+    note_alphabet(o, r, gmd_schedule_is_stated(&options->run.conditions.schedule));
     if (r->unconfirmed) {
         snprintf(o->notes[o->note_count++], sizeof o->notes[0],
                  "%" PRIu64 " runs showed something only after others in one process",
@@ -82,23 +82,24 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
 {
     char origin[64];
     gmd_run_options run = given->run;
-    if (run.device != GMD_DEVICE_SIM) {
+    if (run.device.kind != GMD_DEVICE_SIM) {
         return gmd_fail(
             error, GMD_BAD_INPUT,
             "--exhaustive: needs the simulated device, where each sequence begins anew");
     }
-    if (run.limit_bytes) {
+    if (run.conditions.limit_bytes) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--limit: not with --exhaustive, whose device is as small as it is told to "
                         "be: --capacity");
     }
-    run.capacity_bytes = given->has_capacity ? run.capacity_bytes : DEFAULT_CAPACITY;
-    run.device_count = 1;
-    run.interleave = NULL;
+    run.conditions.capacity_bytes =
+        given->has_capacity ? run.conditions.capacity_bytes : DEFAULT_CAPACITY;
+    run.conditions.device_count = 1;
+    run.conditions.interleave = (gmd_schedule){0};
     snprintf(origin, sizeof origin, "found by: gmd fuzz --exhaustive %" PRIu32, scope->depth);
-    gmd_findings findings = {.out_directory = run.case_directory,
+    gmd_findings findings = {.out_directory = run.cases.directory,
                              .origin = origin,
-                             .allocator = run.allocator,
+                             .allocator = run.subject.allocator,
                              .minimize_seconds = MINIMIZE_SECONDS};
     gmd_exhaustive_options options = {.run = &run,
                                       .depth = scope->depth,
@@ -106,7 +107,8 @@ gmd_status cli_exhaustive(const cli_options *given, const cli_exhaustive_scope *
                                       .with_captures = scope->with_captures,
                                       .seconds = scope->seconds,
                                       .is_interrupted = is_interrupted,
-                                      .progress = run.shows_progress ? show_progress : NULL};
+                                      .progress =
+                                          run.process.shows_progress ? show_progress : NULL};
     gmd_exhaustive_result result;
     gmd_status status = gmd_exhaustive(&options, &findings, &result, error);
     if (options.progress) {

@@ -66,16 +66,18 @@ static error_t check_arguments(const gate_arguments *a, struct argp_state *state
 {
     const cli_options *c = &a->common;
     gmd_error error = {""};
-    if (c->run.device != GMD_DEVICE_SIM) {
+    if (c->run.device.kind != GMD_DEVICE_SIM) {
         argp_error(state, "the gate needs the simulated device; its cases can then be run with "
                           "'gmd run CASE --device cuda'");
     }
-    if (c->has_capacity || c->run.limit_bytes || c->run.schedule || c->run.interleave) {
+    if (c->has_capacity || c->run.conditions.limit_bytes ||
+        gmd_schedule_is_stated(&c->run.conditions.schedule) ||
+        gmd_schedule_is_stated(&c->run.conditions.interleave)) {
         argp_error(state, "--capacity, --limit, --schedule and --interleave are the battery's own: "
                           "they cannot be given");
     }
     cli_refuse_views(state, c);
-    if (c->run.case_directory && cli_probe_folder(c->run.case_directory, &error) != GMD_OK) {
+    if (c->run.cases.directory && cli_probe_folder(c->run.cases.directory, &error) != GMD_OK) {
         argp_error(state, "--out %s", error.text);
     }
     const gmd_gate_options *g = &a->gate;
@@ -113,7 +115,7 @@ static error_t parse_gate(int key, char *text, struct argp_state *state)
         a->gate.fails_fast = true;
         return 0;
     case KEY_OUT:
-        a->common.run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
+        a->common.run.cases.directory = strcmp(text, "none") == 0 ? NULL : text;
         return 0;
     case KEY_ONLY:
         a->gate.only = text;
@@ -210,7 +212,7 @@ static void word_options(gate_arguments *a)
     gmd_command_end(&subject);
     gmd_command battery = gmd_command_begin(a->battery, sizeof a->battery, "");
     if (c->has_devices) {
-        snprintf(number, sizeof number, "%" PRIu32, c->run.device_count);
+        snprintf(number, sizeof number, "%" PRIu32, c->run.conditions.device_count);
         gmd_command_option(&battery, "--devices", number);
     }
     for (size_t i = 0; i < a->gate.history_count; i++) {
@@ -228,9 +230,9 @@ static gmd_status run_gate(gate_arguments *a, cli_results *results, gmd_gate_res
     status_line line = {.last_told = -1, .seconds = o->seconds};
     o->run = &a->common.run;
     o->histories = a->histories;
-    o->device_max = a->common.has_devices ? a->common.run.device_count : 2;
+    o->device_max = a->common.has_devices ? a->common.run.conditions.device_count : 2;
     o->is_interrupted = &is_interrupted;
-    o->progress = a->common.run.shows_progress ? show_progress : NULL;
+    o->progress = a->common.run.process.shows_progress ? show_progress : NULL;
     o->context = &line;
     word_options(a);
     gmd_status status = gmd_gate_run(o, result, error);
@@ -250,7 +252,7 @@ int cli_gate(int argc, char **argv)
 {
     gate_arguments a = {0};
     cli_options_init(&a.common);
-    a.common.run.call_budget_s = TIMEOUT_SECONDS;
+    a.common.run.process.call_budget_s = TIMEOUT_SECONDS;
     int usage = cli_parse(&gate_argp, argc, argv, &a);
     if (usage != GMD_EXIT_OK) {
         return usage;

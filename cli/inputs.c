@@ -5,6 +5,27 @@
 
 #include <stdlib.h>
 
+/* What the command line says wins over the trace; its defaults do not. */
+static void take_conditions(const cli_options *given, const gmd_conditions *stated,
+                            gmd_run_options *options)
+{
+    gmd_conditions taken = *stated;
+    if (given->has_devices) {
+        taken.device_count = 0;
+    }
+    if (given->has_capacity) {
+        taken.capacity_bytes = 0;
+    }
+    if (given->run.conditions.conf) {
+        taken.conf = NULL;
+    }
+    if (gmd_schedule_is_stated(&given->run.conditions.schedule)) {
+        taken.schedule = (gmd_schedule){0};
+    }
+    options->conditions = gmd_conditions_in_force(&taken, &options->conditions);
+    gmd_options_limit_for(options, stated->capacity_bytes);
+}
+
 gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options *given,
                           gmd_run_options *options, gmd_error *error)
 {
@@ -18,26 +39,10 @@ gmd_status cli_read_trace(gmd_trace *trace, const char *path, const cli_options 
     if (status != GMD_OK) {
         return status;
     }
-    if (trace->device_count && !given->has_devices) {
-        options->device_count = trace->device_count;
-    }
-    if (trace->capacity_bytes && !given->has_capacity) {
-        options->capacity_bytes = trace->capacity_bytes;
-    }
-    /* A real device has the memory it has: there the limit stands in for the stated capacity. */
-    if (trace->capacity_bytes && options->device == GMD_DEVICE_CUDA && !options->limit_bytes) {
-        options->limit_bytes = trace->capacity_bytes;
-        options->limit_is_optional = true;
-    }
-    if (!given->run.schedule) {
-        options->schedule = &trace->schedule;
-    }
-    if (given->run.interleave && trace->threads.count < 2) {
+    if (gmd_schedule_is_stated(&given->run.conditions.interleave) && trace->threads.count < 2) {
         return gmd_fail(error, GMD_BAD_INPUT, "%s: has one thread: --interleave needs more", path);
     }
-    if (trace->conf && !given->run.conf) {
-        options->conf = trace->conf;
-    }
+    take_conditions(given, &trace->conditions, options);
     return GMD_OK;
 }
 

@@ -1,4 +1,5 @@
 #include "commands.h"
+#include "gmd_log.h"
 #include "options.h"
 #include "version.h"
 
@@ -57,8 +58,13 @@ static void finish_stdout(void)
 int main(int argc, char **argv)
 {
     static char help[] = "--help";
+    gmd_error error;
     main_process = getpid();
     atexit(finish_stdout);
+    if (gmd_log_begin(getenv("GMD_LOG"), &error) != GMD_OK) {
+        fprintf(stderr, "gmd: %s\n", error.text);
+        return GMD_EXIT_USAGE;
+    }
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "help") == 0 && argc == 3) { /* gmd help COMMAND */
         argv[1] = argv[2];

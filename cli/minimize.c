@@ -145,7 +145,7 @@ static gmd_status find_cause(const minimize_arguments *a, gmd_runner *runner,
     }
     return gmd_fail(error, GMD_BAD_INPUT, "%s: shows no defect%s%s on the allocator %s", a->input,
                     a->oracle ? " that the oracle names: " : "", a->oracle ? a->oracle : "",
-                    a->common.run.allocator);
+                    a->common.run.subject.allocator);
 }
 
 static gmd_status write_result(const minimize_arguments *a, const gmd_trace *trace,
@@ -155,10 +155,11 @@ static gmd_status write_result(const minimize_arguments *a, const gmd_trace *tra
     snprintf(origin, sizeof origin, "minimised from %s", gmd_file_name(a->input));
     const char *output = output_of(a, path, sizeof path);
     bool is_stdout = strcmp(output, "-") == 0;
-    gmd_status status = is_stdout ? gmd_case_file_write(trace, &result->violation, origin,
-                                                        a->common.run.allocator, "-", error)
-                                  : gmd_case_file_write_all(trace, &result->violation, origin,
-                                                            a->common.run.allocator, output, error);
+    gmd_status status =
+        is_stdout ? gmd_case_file_write(trace, &result->violation, origin,
+                                        a->common.run.subject.allocator, "-", error)
+                  : gmd_case_file_write_all(trace, &result->violation, origin,
+                                            a->common.run.subject.allocator, output, error);
     if (status == GMD_OK && !a->common.quiet) {
         fprintf(is_stdout ? stderr : stdout,
                 "%s: %zu requests after %" PRIu64 " tries%s\n  %s: %s\n", output, trace->count,
@@ -176,15 +177,13 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
     gmd_identity cause;
     gmd_minimized result;
     gmd_minimize_limits limits = {.seconds = a->seconds ? (double)a->seconds : 600,
-                                  .progress = options.shows_progress ? show_progress : NULL};
+                                  .progress =
+                                      options.process.shows_progress ? show_progress : NULL};
     gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
     if (status == GMD_OK) {
         status = gmd_trace_absorb_options(&trace, &options, error);
     }
-    options.limit_bytes = 0; /* it is a request now */
-    options.schedule = NULL; /* and these are header lines */
-    options.interleave = NULL;
-    options.conf = NULL;
+    gmd_options_leave_to_traces(&options);
     gmd_runner_init(&runner, &options);
     if (status == GMD_OK) {
         status = find_cause(a, &runner, &trace, &cause, error);
@@ -192,7 +191,7 @@ static gmd_status minimize(minimize_arguments *a, gmd_error *error)
     if (status == GMD_OK) {
         status = gmd_minimize(&trace, &runner, &cause, &limits, &result, error);
     }
-    if (options.shows_progress) {
+    if (options.process.shows_progress) {
         fprintf(stderr, GMD_STATUS_CLEAR);
     }
     if (status == GMD_OK) {

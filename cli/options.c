@@ -118,16 +118,16 @@ static void find_lib_directory(char *out, size_t size)
 
 void cli_options_init(cli_options *options)
 {
-    *options = (cli_options){.run = {.allocator = "reference",
-                                     .case_directory = "gmd-cases",
-                                     .device = GMD_DEVICE_SIM,
-                                     .device_count = 1,
-                                     .capacity_bytes = 140 * GMD_GIB,
-                                     .call_budget_s = 20}};
+    *options = (cli_options){.run = {.subject.allocator = "reference",
+                                     .cases.directory = "gmd-cases",
+                                     .device.kind = GMD_DEVICE_SIM,
+                                     .conditions.device_count = 1,
+                                     .conditions.capacity_bytes = 140 * GMD_GIB,
+                                     .process.call_budget_s = 20}};
     find_lib_directory(options->lib_directory, sizeof options->lib_directory);
-    options->run.lib_directory = options->lib_directory;
-    options->run.known = &options->known;
-    options->run.shows_progress = isatty(STDERR_FILENO);
+    options->run.subject.lib_directory = options->lib_directory;
+    options->run.judging.known = &options->known;
+    options->run.process.shows_progress = isatty(STDERR_FILENO);
 }
 
 void cli_options_free(cli_options *options)
@@ -198,7 +198,7 @@ static void need_schedule(struct argp_state *state, const char *text, cli_option
     if (gmd_schedule_parse(&o->schedule, text, strlen(text), &error) != GMD_OK) {
         argp_error(state, "--schedule: %s", error.text);
     }
-    o->run.schedule = &o->schedule;
+    o->run.conditions.schedule = o->schedule;
 }
 
 /* "seeds N", or what the header line of a trace says. */
@@ -206,7 +206,6 @@ static void need_interleaving(struct argp_state *state, const char *text, cli_op
 {
     gmd_error error = {""};
     gmd_schedule_free(&o->interleave);
-    o->run.interleave = &o->interleave;
     o->run.interleave_seeds = 0;
     if (strncmp(text, "seeds ", strlen("seeds ")) == 0) {
         o->interleave.kind = GMD_SCHEDULE_SEEDED;
@@ -215,6 +214,7 @@ static void need_interleaving(struct argp_state *state, const char *text, cli_op
     } else if (gmd_interleave_parse(&o->interleave, text, strlen(text), &error) != GMD_OK) {
         argp_error(state, "--interleave: %s (or 'seeds N', to try N of them)", error.text);
     }
+    o->run.conditions.interleave = o->interleave;
 }
 
 /* Before anything runs: hours of a campaign must not end in a report that cannot be written. */
@@ -263,20 +263,20 @@ static void need_store(struct argp_state *state, const char *path)
 /* Before anything runs: a PyTorch that is not there is told at once. */
 static void need_torch(struct argp_state *state, cli_options *o)
 {
-    if ((strcmp(o->run.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
+    if ((strcmp(o->run.subject.allocator, "torch") != 0 && !o->needs_torch) || o->runs_nothing) {
         return;
     }
     gmd_torch torch;
     gmd_error error = {""};
     gmd_status status = gmd_torch_find(&torch, o->torch_directory, &error);
     if (status == GMD_OK) {
-        status = gmd_torch_adapter(&torch, o->lib_directory, o->run.shows_progress,
+        status = gmd_torch_adapter(&torch, o->lib_directory, o->run.process.shows_progress,
                                    o->torch_adapter, &error);
     }
     if (status != GMD_OK) {
         argp_failure(state, cli_exit_status(status), 0, "%s", error.text);
     }
-    o->run.torch_adapter = o->torch_adapter;
+    o->run.subject.torch_adapter = o->torch_adapter;
 }
 
 static size_t list_reports(const cli_options *o, report_file files[REPORT_MAX])
@@ -369,32 +369,33 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
     uint64_t number = 0;
     switch (key) {
     case KEY_ALLOCATOR:
-        o->run.allocator = text;
+        o->run.subject.allocator = text;
         o->has_allocator = true;
         return 0;
     case KEY_TORCH_DIR:
         o->torch_directory = text;
         return 0;
     case KEY_DEVICE:
-        need_device(state, text, &o->run.device);
+        need_device(state, text, &o->run.device.kind);
         return 0;
     case KEY_DEVICES:
         need_number(state, "--devices", text, 1, GMD_SIM_DEVICE_MAX, &number);
-        o->run.device_count = (uint32_t)number;
+        o->run.conditions.device_count = (uint32_t)number;
         o->has_devices = true;
         return 0;
     case KEY_CAPACITY:
-        need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB, &o->run.capacity_bytes);
+        need_size(state, "--capacity", text, 2 * GMD_MIB, 16384 * GMD_GIB,
+                  &o->run.conditions.capacity_bytes);
         o->has_capacity = true;
         return 0;
     case KEY_LIMIT:
-        need_size(state, "--limit", text, 1, 16384 * GMD_GIB, &o->run.limit_bytes);
+        need_size(state, "--limit", text, 1, 16384 * GMD_GIB, &o->run.conditions.limit_bytes);
         return 0;
     case KEY_CONF:
-        o->run.conf = text;
+        o->run.conditions.conf = text;
         return 0;
     case KEY_PROMISE:
-        need_promises(state, text, &o->run.promises);
+        need_promises(state, text, &o->run.subject.promises);
         o->promises = text;
         return 0;
     case KEY_SEED:
@@ -410,7 +411,7 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state, c
         return 0;
     case KEY_TIMEOUT:
         need_number(state, "--timeout", text, 1, 86400, &number);
-        o->run.call_budget_s = (double)number;
+        o->run.process.call_budget_s = (double)number;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -426,8 +427,8 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
         o->known_path = text;
         return 0;
     case KEY_CASES:
-        o->run.case_directory = strcmp(text, "none") == 0 ? NULL : text;
-        need_folder(state, o->run.case_directory);
+        o->run.cases.directory = strcmp(text, "none") == 0 ? NULL : text;
+        need_folder(state, o->run.cases.directory);
         return 0;
     case KEY_JSON:
         o->json_path = text;
@@ -455,7 +456,7 @@ static error_t parse_report_option(int key, char *text, struct argp_state *state
         return 0;
     case 'q':
         o->quiet = true;
-        o->run.shows_progress = false;
+        o->run.process.shows_progress = false;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -473,7 +474,7 @@ static error_t parse_common(int key, char *text, struct argp_state *state)
         return result == ARGP_ERR_UNKNOWN ? parse_report_option(key, text, state, o) : result;
     }
     if (o->run.interleave_seeds) {
-        o->interleave.seed = o->run.seed;
+        o->run.conditions.interleave.seed = o->run.seed;
     }
     if (cli_stdout_reports(o) > 1) {
         argp_error(state, "only one report can go to standard output");

@@ -81,10 +81,10 @@ static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
     size_t first = results->count;
     for (uint64_t i = 0; i < plan->repeat && status == GMD_OK; i++) {
         gmd_run_options one = *options;
-        gmd_schedule schedule = options->schedule ? *options->schedule : (gmd_schedule){0};
         one.seed += i;
-        schedule.seed += i;
-        one.schedule = options->schedule ? &schedule : NULL;
+        if (one.conditions.schedule.kind == GMD_SCHEDULE_SEEDED) {
+            one.conditions.schedule.seed += i;
+        }
         if (seed) {
             *seed = one.seed;
         }
@@ -141,7 +141,7 @@ gmd_status cli_play_scenario(const cli_plan *plan, const char *name, bool is_of_
                         .is_quiet = plan->options->quiet};
     cli_variants declared;
     const cli_variants *variants = plan->variants;
-    if (plan->options->run.interleave) {
+    if (gmd_schedule_is_stated(&plan->options->run.conditions.interleave)) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "a scenario has one thread: --interleave needs a trace with more");
     }

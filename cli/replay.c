@@ -287,14 +287,14 @@ static gmd_status play_history(void *context, gmd_session *session, gmd_error *e
 static void choose_limit(const replay_arguments *a, const gmd_history *history,
                          gmd_run_options *options)
 {
-    if (!options->limit_bytes) {
-        options->limit_bytes = history->limit_bytes;
-        options->limit_is_optional = true;
+    if (!options->conditions.limit_bytes) {
+        options->conditions.limit_bytes = history->limit_bytes;
+        options->device.limit_is_optional = true;
     }
-    if (options->device == GMD_DEVICE_SIM && !a->common.has_capacity &&
-        options->limit_bytes > options->capacity_bytes) {
-        options->capacity_bytes =
-            (options->limit_bytes + 2 * GMD_MIB) / GMD_GIB * GMD_GIB + GMD_GIB;
+    if (options->device.kind == GMD_DEVICE_SIM && !a->common.has_capacity &&
+        options->conditions.limit_bytes > options->conditions.capacity_bytes) {
+        options->conditions.capacity_bytes =
+            (options->conditions.limit_bytes + 2 * GMD_MIB) / GMD_GIB * GMD_GIB + GMD_GIB;
     }
 }
 
@@ -316,7 +316,7 @@ static gmd_status sweep_history(const replay_arguments *a, const gmd_history *hi
 static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_options *options,
                                       const gmd_history *history, const gmd_check_input *input)
 {
-    bool is_reference = strcmp(a->common.run.allocator, "reference") == 0;
+    bool is_reference = strcmp(a->common.run.subject.allocator, "reference") == 0;
     gmd_outcome *outcome = a->checks && is_reference && a->quirks != GMD_QUIRKS_ALL
                                ? calloc(1, sizeof *outcome)
                                : NULL;
@@ -332,8 +332,7 @@ static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_o
                              .trace = &history->trace,
                              .body = play_history,
                              .context = &body};
-    gmd_run_options unjudged = *options;
-    unjudged.oracles_off = true;
+    const gmd_run_options unjudged = gmd_options_unjudged(options);
     gmd_error error = {""};
     if (gmd_run_isolated(&unjudged, &workload, outcome, &error) != GMD_OK ||
         !outcome->check.exact) {
@@ -347,13 +346,14 @@ static gmd_outcome *check_as_recorded(const replay_arguments *a, const gmd_run_o
 static void place_as_recorded(const replay_arguments *a, const gmd_history *history,
                               gmd_run_options *options)
 {
-    options->placement = GMD_SIM_RECORDED;
+    options->device.placement = GMD_SIM_RECORDED;
     uint64_t most = most_memory(history);
-    if (most && most < options->capacity_bytes && !a->common.has_capacity) {
-        options->capacity_bytes = most;
+    if (most && most < options->conditions.capacity_bytes && !a->common.has_capacity) {
+        options->conditions.capacity_bytes = most;
     }
-    if (history->limit_inferred && options->limit_bytes > options->capacity_bytes) {
-        options->limit_bytes = 0; /* what was refused passed all that the device has */
+    if (history->limit_inferred &&
+        options->conditions.limit_bytes > options->conditions.capacity_bytes) {
+        options->conditions.limit_bytes = 0; /* what was refused passed all that the device has */
     }
 }
 
@@ -362,8 +362,8 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
                                  gmd_error *error)
 {
     gmd_run_options options = a->common.run;
-    options.oracles_off = a->oracles_off;
-    options.is_compared = a->checks;
+    options.judging.oracles_off = a->oracles_off;
+    options.judging.is_compared = a->checks;
     choose_limit(a, history, &options);
     size_t placement_count, reservation_count;
     gmd_sim_recorded *placements = list_placements(history, &placement_count);
@@ -373,21 +373,21 @@ static gmd_status replay_history(const replay_arguments *a, const gmd_snapshot *
         free(reservations);
         return gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", a->input);
     }
-    if (a->checks && !options.conf) {
-        options.conf = snapshot->conf; /* "" where there were none */
+    if (a->checks && !options.conditions.conf) {
+        options.conditions.conf = snapshot->conf; /* "" where there were none */
     }
     gmd_check_input check = {
         .history = history, .snapshot = snapshot, .truth = truth, .quirks = a->quirks};
     replay_body body = {.history = history, .check = a->checks ? &check : NULL};
     if (a->checks) {
-        options.recorded = placements;
-        options.recorded_count = placement_count;
-        options.recorded_reservations = reservations;
-        options.recorded_reservation_count = reservation_count;
+        options.device.recorded = placements;
+        options.device.recorded_count = placement_count;
+        options.device.recorded_reservations = reservations;
+        options.device.recorded_reservation_count = reservation_count;
         place_as_recorded(a, history, &options);
     }
-    if (history->trace.device_count && !a->common.has_devices) {
-        options.device_count = history->trace.device_count;
+    if (history->trace.conditions.device_count && !a->common.has_devices) {
+        options.conditions.device_count = history->trace.conditions.device_count;
     }
     gmd_workload workload = {.name = a->input,
                              .path = a->input,
@@ -426,7 +426,7 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         status = read_truth(a, &truth, error);
     }
     if (status == GMD_OK) {
-        gmd_history_hints hints = {.limit_bytes = a->common.run.limit_bytes,
+        gmd_history_hints hints = {.limit_bytes = a->common.run.conditions.limit_bytes,
                                    .recorded_retries = GMD_RETRIES_UNKNOWN};
         gmd_truth_stat(&truth, "num_alloc_retries", &hints.recorded_retries);
         hints.ops = truth.ops;
@@ -434,7 +434,7 @@ static gmd_status replay_snapshot(const replay_arguments *a, cli_results *result
         if (!hints.limit_bytes) {
             hints.limit_bytes = truth.cap_bytes ? truth.cap_bytes : truth.ops_cap_bytes;
         }
-        hints.waits_again = a->checks && a->common.run.device == GMD_DEVICE_SIM;
+        hints.waits_again = a->checks && a->common.run.device.kind == GMD_DEVICE_SIM;
         status = gmd_history_build(&history, &snapshot, &hints, a->input, error);
     }
     if (status == GMD_OK && a->checks) {
@@ -472,7 +472,7 @@ static gmd_status replay_trace(const replay_arguments *a, cli_results *results, 
     }
     gmd_trace trace = {0};
     gmd_run_options options = a->common.run;
-    options.oracles_off = a->oracles_off;
+    options.judging.oracles_off = a->oracles_off;
     gmd_status status = cli_read_trace(&trace, a->input, &a->common, &options, error);
     if (status == GMD_OK && a->trace_path) {
         status = write_trace(a->trace_path, &trace, error);
@@ -499,7 +499,7 @@ static bool is_trace_name(const char *path)
 
 static gmd_status replay(replay_arguments *a, cli_results *results, gmd_error *error)
 {
-    bool keeps_quirks = a->checks && strcmp(a->common.run.allocator, "reference") == 0;
+    bool keeps_quirks = a->checks && strcmp(a->common.run.subject.allocator, "reference") == 0;
     gmd_status status = gmd_quirks_mask(&a->common.known, keeps_quirks ? a->quirks : 0, error);
     if (status != GMD_OK) {
         return status;

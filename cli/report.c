@@ -288,7 +288,7 @@ static const struct argp report_argp = {
 
 static gmd_status write_programs(const report_arguments *a, gmd_error *error)
 {
-    const char *allocator = a->common.has_allocator ? a->common.run.allocator : NULL;
+    const char *allocator = a->common.has_allocator ? a->common.run.subject.allocator : NULL;
     gmd_status status = GMD_OK;
     for (size_t i = 0; i < a->output_count && status == GMD_OK; i++) {
         if (a->formats[i]->reproduce) {

@@ -47,19 +47,19 @@ static gmd_outcome *add_outcome(cli_results *results)
 /* What is kept of the run beside its outcome, which is the last of `results`. */
 static gmd_status open_notes(const cli_results *results, gmd_run_options *options, gmd_error *error)
 {
-    options->timeline = NULL;
-    options->journal = NULL;
+    options->recording.timeline = NULL;
+    options->recording.journal = NULL;
     if (results->keeps_journal && results->count > 1) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--snapshot holds one run, and here is a second: name one scenario or "
                         "trace, and one value for each parameter");
     }
-    options->timeline = results->keeps_timelines ? gmd_timeline_open(error) : NULL;
-    if (results->keeps_timelines && !options->timeline) {
+    options->recording.timeline = results->keeps_timelines ? gmd_timeline_open(error) : NULL;
+    if (results->keeps_timelines && !options->recording.timeline) {
         return GMD_NO_MEMORY;
     }
-    options->journal = results->keeps_journal ? gmd_journal_open(error) : NULL;
-    return results->keeps_journal && !options->journal ? GMD_NO_MEMORY : GMD_OK;
+    options->recording.journal = results->keeps_journal ? gmd_journal_open(error) : NULL;
+    return results->keeps_journal && !options->recording.journal ? GMD_NO_MEMORY : GMD_OK;
 }
 
 /* How many outcomes before the last are called as it will be: their cases must not be replaced. */
@@ -82,19 +82,19 @@ gmd_status cli_results_run(cli_results *results, const gmd_run_options *options,
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
     gmd_run_options noted = *options;
-    noted.case_number = count_alike(results, workload) + 1;
+    noted.cases.number = count_alike(results, workload) + 1;
     gmd_status status = open_notes(results, &noted, error);
     if (status == GMD_OK) {
         status = options->interleave_seeds ? gmd_run_interleavings(&noted, workload, outcome, error)
                                            : gmd_run_isolated(&noted, workload, outcome, error);
     }
     if (status != GMD_OK) {
-        gmd_timeline_close(noted.timeline);
-        gmd_journal_close(noted.journal);
+        gmd_timeline_close(noted.recording.timeline);
+        gmd_journal_close(noted.recording.journal);
         free(results->items[--results->count]);
     } else {
-        results->timelines[results->count - 1] = noted.timeline;
-        results->journals[results->count - 1] = noted.journal;
+        results->timelines[results->count - 1] = noted.recording.timeline;
+        results->journals[results->count - 1] = noted.recording.journal;
     }
     return status;
 }
@@ -234,17 +234,17 @@ static void describe_conditions(const cli_options *o, char *text, size_t size)
 {
     char capacity[24] = "", limit[24] = "", devices[16] = "";
     if (o->has_capacity) {
-        gmd_format_exact_size(o->run.capacity_bytes, capacity);
+        gmd_format_exact_size(o->run.conditions.capacity_bytes, capacity);
     }
-    if (o->run.limit_bytes) {
-        gmd_format_exact_size(o->run.limit_bytes, limit);
+    if (o->run.conditions.limit_bytes) {
+        gmd_format_exact_size(o->run.conditions.limit_bytes, limit);
     }
     if (o->has_devices) {
-        snprintf(devices, sizeof devices, "%" PRIu32, o->run.device_count);
+        snprintf(devices, sizeof devices, "%" PRIu32, o->run.conditions.device_count);
     }
     const struct {
         const char *option, *value;
-    } given[] = {{"--conf", o->run.conf},
+    } given[] = {{"--conf", o->run.conditions.conf},
                  {"--capacity", capacity},
                  {"--limit", limit},
                  {"--devices", devices},
@@ -268,8 +268,8 @@ int cli_results_report(const cli_results *results, const cli_options *options, c
     describe_conditions(options, conditions, sizeof conditions);
     gmd_report report = {.version = GMD_VERSION,
                          .command = command,
-                         .allocator = options->run.allocator,
-                         .device = options->run.device == GMD_DEVICE_SIM ? "sim" : "cuda",
+                         .allocator = options->run.subject.allocator,
+                         .device = options->run.device.kind == GMD_DEVICE_SIM ? "sim" : "cuda",
                          .conditions = conditions,
                          .seed = options->run.seed,
                          .rules = rules,

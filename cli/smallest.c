@@ -41,8 +41,8 @@ static bool ran_out(const gmd_outcome *outcome)
 static gmd_status try_limit(search *s, uint64_t limit, gmd_error *error)
 {
     gmd_run_options options = *s->options;
-    options.case_directory = NULL; /* out of memory is what it looks for */
-    options.limit_bytes = limit;
+    options.cases.directory = NULL; /* out of memory is what it looks for */
+    options.conditions.limit_bytes = limit;
     return gmd_run_isolated(&options, s->workload, s->latest, error);
 }
 
@@ -101,7 +101,7 @@ static gmd_status bisect(search *s, gmd_error *error)
 static gmd_status keep_result(search *s, cli_results *results, uint64_t peak, gmd_error *error)
 {
     gmd_run_options options = *s->options;
-    options.limit_bytes = s->high;
+    options.conditions.limit_bytes = s->high;
     gmd_status status = cli_results_run(results, &options, s->workload, error);
     if (status != GMD_OK) {
         return status;
@@ -123,7 +123,7 @@ static gmd_status keep_result(search *s, cli_results *results, uint64_t peak, gm
 
 static gmd_status find(search *s, cli_results *results, gmd_error *error)
 {
-    gmd_status status = try_limit(s, s->options->limit_bytes, error);
+    gmd_status status = try_limit(s, s->options->conditions.limit_bytes, error);
     if (status != GMD_OK) {
         return status;
     }

@@ -103,22 +103,20 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
         return status;
     }
     gmd_run_options given = *options;
-    given.limit_bytes = 0; /* it is a request now, and these are header lines */
-    given.conf = NULL;
-    given.schedule = given.interleave = NULL;
+    gmd_options_leave_to_traces(&given);
     const char *base = gmd_file_name(path);
     snprintf(origin, sizeof origin, "found by: gmd %s --sweep %s", command, base);
     gmd_runner runner;
     gmd_runner_init(&runner, &given);
-    sweeping s = {.findings = {.out_directory = options->case_directory,
+    sweeping s = {.findings = {.out_directory = options->cases.directory,
                                .origin = origin,
-                               .allocator = options->allocator,
+                               .allocator = options->subject.allocator,
                                .minimize_seconds = MINIMIZE_SECONDS,
                                .progress = show_minimising,
                                .context = &s},
                   .runner = &runner,
                   .error = error,
-                  .shows_progress = options->shows_progress,
+                  .shows_progress = options->process.shows_progress,
                   .start = gmd_clock_s()};
     gmd_profile_space space = {0};
     status = gmd_search_find_space(&space, &given, error);
@@ -132,7 +130,7 @@ gmd_status cli_sweep_run(cli_results *results, const gmd_run_options *options, c
         status = gmd_sweep(trace, &runner, &sweep_options, &result, error);
     }
     status = status == GMD_OK ? s.status : status;
-    if (options->shows_progress) {
+    if (options->process.shows_progress) {
         fprintf(stderr, GMD_STATUS_CLEAR);
     }
     gmd_outcome *o = status == GMD_OK ? cli_results_add(results, base, "sweep") : NULL;

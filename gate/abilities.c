@@ -38,7 +38,7 @@ gmd_status gmd_gate_find_abilities(gmd_abilities *abilities, const gmd_run_optio
                              .body = look_and_play,
                              .context = shared};
     gmd_run_options plain = *run;
-    plain.case_directory = NULL;
+    plain.cases.directory = NULL;
     status = gmd_run_isolated(&plain, &workload, outcome, error);
     if (status == GMD_OK && outcome->verdict == GMD_ERROR) {
         status = gmd_fail(error, outcome->error_status, "%s", outcome->error);

@@ -76,7 +76,7 @@ gmd_status gmd_gate_each_case(gmd_gate *gate,
                               gmd_error *error)
 {
     char root[4200];
-    snprintf(root, sizeof root, "%s/cases", gate->run.lib_directory);
+    snprintf(root, sizeof root, "%s/cases", gate->run.subject.lib_directory);
     case_list *list = calloc(1, sizeof *list);
     if (!list) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for cases");

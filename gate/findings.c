@@ -30,7 +30,7 @@ static void write_replay(const gmd_gate *gate, const gmd_gate_mark *mark,
     if (is_run) {
         gmd_command_word(&c, violation->case_path);
     }
-    gmd_command_option(&c, "--allocator", gate->run.allocator);
+    gmd_command_option(&c, "--allocator", gate->run.subject.allocator);
     gmd_command_more(&c, gate->options->subject_words);
     if (has_case && mark->is_round) {
         gmd_command_option(&c, "--rounds", violation->case_path);
@@ -43,7 +43,7 @@ static void write_replay(const gmd_gate *gate, const gmd_gate_mark *mark,
         snprintf(item, sizeof item, "%s/%s", mark->part, mark->item);
         gmd_command_option(&c, "--only", item);
     } else if (gmd_is_hang(violation)) {
-        snprintf(number, sizeof number, "%g", gate->run.call_budget_s);
+        snprintf(number, sizeof number, "%g", gate->run.process.call_budget_s);
         gmd_command_option(&c, "--timeout", number);
     }
     gmd_command_end(&c);

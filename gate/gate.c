@@ -1,4 +1,5 @@
 #include "gate.h"
+#include "gmd_log.h"
 
 #include "gmd_search.h"
 #include "plan.h"
@@ -167,17 +168,20 @@ uint64_t gmd_gate_runs(const gmd_gate *gate, uint64_t full, uint64_t quick)
     return gate->options->is_quick ? quick : full;
 }
 
+gmd_run_options gmd_gate_options_as_given(const gmd_gate *gate)
+{
+    gmd_run_options options = gate->run;
+    options.conditions.conf = gate->options->run->conditions.conf;
+    return options;
+}
+
 bool gmd_gate_set_conf(gmd_gate *gate, gmd_trace *trace, const char *conf)
 {
-    char *copy = conf && *conf ? gmd_text_copy(conf, strlen(conf)) : NULL;
-    free(trace->conf);
-    trace->conf = copy;
-    if (conf && *conf && !copy) {
-        gmd_error error;
-        gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no host memory for settings"), &error);
-        return false;
-    }
-    return true;
+    gmd_error error;
+    gmd_status status =
+        gmd_conditions_set_conf(&trace->conditions, conf && *conf ? conf : NULL, &error);
+    gmd_gate_fail(gate, status, &error);
+    return status == GMD_OK;
 }
 
 /* --- findings ---------------------------------------------------------------------------- */
@@ -279,7 +283,7 @@ static void look_again(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
 }
 
 /* An allocator that hangs once a process has made so many requests would hang in all of these. */
-static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_scout_trace *traces,
+static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_persistent_input *traces,
                       size_t count)
 {
     bool is_alone = gate->unconfirmed_hangs >= UNCONFIRMED_HANGS_MAX;
@@ -289,13 +293,13 @@ static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_scout_trace 
     return is_alone;
 }
 
-void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_scout_trace *traces, size_t count)
+void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_persistent_input *traces, size_t count)
 {
     for (size_t at = 0; at < count && !gmd_gate_is_over(gate);) {
         if (run_alone(gate, runner, &traces[at], count - at)) {
             return;
         }
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         gmd_error error;
         gmd_status status = gmd_runner_scout(runner, &traces[at], count - at, &scouted, &error);
         if (status != GMD_OK) {
@@ -378,7 +382,7 @@ static gmd_status check_only_ran(const gmd_gate *gate, gmd_error *error)
 
 static void fix_conf(gmd_gate *gate)
 {
-    gate->confs[0] = gate->options->run->conf;
+    gate->confs[0] = gate->options->run->conditions.conf;
     gate->conf_count = 1;
     gate->conf_is_fixed = true;
 }
@@ -386,13 +390,12 @@ static void fix_conf(gmd_gate *gate)
 static void explore(gmd_gate *gate)
 {
     gmd_error error = {""};
-    gmd_run_options with = gate->run;
-    if (gate->options->run->conf) {
+    const gmd_run_options with = gmd_gate_options_as_given(gate);
+    if (gate->options->run->conditions.conf) {
         fix_conf(gate);
     } else if (gate->abilities.configure) {
         gate->conf_count = gmd_search_taken_confs(&gate->run, gate->confs, GMD_GATE_CONF_MAX);
     }
-    with.conf = gate->options->run->conf;
     gmd_gate_fail(gate, gmd_search_find_space(&gate->space, &with, &error), &error);
     gate->space.has_fraction = gate->abilities.set_memory_fraction;
     gate->space.has_record_stream = gate->abilities.record_stream;
@@ -406,15 +409,14 @@ static gmd_status make_first_requests(gmd_gate *gate, gmd_error *error)
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for an outcome");
     }
     gate->part = &gate->result->parts[0];
-    gmd_run_options with = gate->run;
-    with.conf = gate->options->run->conf;
+    const gmd_run_options with = gmd_gate_options_as_given(gate);
     gmd_status status = gmd_gate_find_abilities(&gate->abilities, &with, outcome, error);
     gate->result->oracle_count = outcome->oracle_count;
     memcpy(gate->result->oracles, outcome->oracles, sizeof outcome->oracles);
     bool is_dead =
         outcome->violation_count && strcmp(outcome->violations[0].oracle, "progress") == 0;
     if (status == GMD_OK && is_dead && gate->status == GMD_OK) {
-        if (gate->options->run->conf) {
+        if (gate->options->run->conditions.conf) {
             fix_conf(gate); /* it is with these that it died */
         }
         gmd_gate_first(gate);
@@ -444,7 +446,7 @@ static void demand_items(gmd_gate *gate)
         gmd_gate_fail(gate,
                       gmd_fail(&error, GMD_FAILED,
                                "%s: nothing there to run in the part '%s': is gmd installed whole?",
-                               gate->run.lib_directory, gate->part->name),
+                               gate->run.subject.lib_directory, gate->part->name),
                       &error);
     }
 }
@@ -453,8 +455,10 @@ static void run_parts(gmd_gate *gate)
 {
     for (size_t i = 0; i < gmd_gate_plan_part_count && !gmd_gate_is_over(gate); i++) {
         gate->part = &gate->result->parts[i];
+        GMD_LOG(GATE, "part %s begins", gate->part->name);
         gmd_gate_plan_parts[i].run(gate);
         gmd_gate_end(gate);
+        GMD_LOG(GATE, "part %s ends: %zu items", gate->part->name, gate->part->item_count);
         demand_items(gate);
     }
     gate->part = gmd_gate_part_named(gate, "random");
@@ -501,8 +505,8 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
     gmd_gate gate = {.options = options,
                      .result = result,
                      .run = *options->run,
-                     .found = {.out_directory = options->run->case_directory,
-                               .allocator = options->run->allocator,
+                     .found = {.out_directory = options->run->cases.directory,
+                               .allocator = options->run->subject.allocator,
                                .minimize_seconds = MINIMIZE_SECONDS,
                                .minimize_tries = MINIMIZE_TRIES,
                                .hang_seconds = HANG_SECONDS,
@@ -511,10 +515,8 @@ gmd_status gmd_gate_run(const gmd_gate_options *options, gmd_gate_result *result
                      .error = error};
     gate.found.origin = gate.origin;
     gate.found.context = &gate;
-    gate.run.conf = NULL; /* traces state it */
-    gate.run.limit_bytes = 0;
-    gate.run.schedule = gate.run.interleave = NULL;
-    gate.run.shows_progress = false;
+    gmd_options_leave_to_traces(&gate.run);
+    gate.run.process.shows_progress = false;
     gmd_status status = run_gate(&gate, error);
     result->seconds = gmd_clock_s() - gate.start;
     gmd_findings_free(&gate.found);

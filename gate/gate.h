@@ -77,7 +77,7 @@ gmd_gate_part *gmd_gate_part_named(const gmd_gate *gate, const char *name);
 /* Runs the trace by itself and notes what it shows. False: it was refused. */
 bool gmd_gate_play(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace);
 /* Many of the same header in few processes; a suspect again by itself. */
-void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_scout_trace *traces, size_t count);
+void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_persistent_input *traces, size_t count);
 
 /* A figure of the item under way: held against the baseline, and kept. */
 void gmd_gate_measured(gmd_gate *gate, const char *name, const char *unit, gmd_gate_span now);
@@ -94,6 +94,9 @@ void gmd_gate_tell_findings(gmd_gate *gate);
 
 /* The number of runs that the plan has for this gate. */
 uint64_t gmd_gate_runs(const gmd_gate *gate, uint64_t full, uint64_t quick);
+
+/* The battery's options, with the settings that were given, if any: for what is no case. */
+gmd_run_options gmd_gate_options_as_given(const gmd_gate *gate);
 
 /* The settings of a trace; NULL: none. False: no host memory. */
 bool gmd_gate_set_conf(gmd_gate *gate, gmd_trace *trace, const char *conf);

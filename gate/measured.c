@@ -27,7 +27,7 @@ void gmd_gate_note_baseline(gmd_gate *gate, const char *text, ...)
 
 static const char *conf_of(const gmd_gate *gate)
 {
-    return gate->options->run->conf ? gate->options->run->conf : "";
+    return gate->options->run->conditions.conf ? gate->options->run->conditions.conf : "";
 }
 
 /* "AMD EPYC, 2 cores": what speed depends on and a file can say. */
@@ -54,11 +54,11 @@ static void compare_headers(gmd_gate *gate, const char *machine)
 {
     const gmd_baseline *b = &gate->baseline;
     const char *path = gate->options->baseline;
-    if (strcmp(gmd_file_name(b->allocator), gmd_file_name(gate->run.allocator)) != 0) {
+    if (strcmp(gmd_file_name(b->allocator), gmd_file_name(gate->run.subject.allocator)) != 0) {
         gmd_gate_note_baseline(gate,
                                "%.120s is of the allocator %.80s, and this is %.80s: its figures "
                                "say little about another one",
-                               path, b->allocator, gate->run.allocator);
+                               path, b->allocator, gate->run.subject.allocator);
     }
     if (strcmp(b->conf, conf_of(gate)) != 0) {
         gmd_gate_note_baseline(gate,
@@ -79,7 +79,7 @@ static void write_commands(gmd_gate *gate)
     gmd_gate_against *a = &gate->result->baseline;
     snprintf(a->path, sizeof a->path, "%s", gate->options->baseline);
     gmd_command c = gmd_command_begin(a->commands, sizeof a->commands, "gmd gate");
-    gmd_command_option(&c, "--allocator", gate->run.allocator);
+    gmd_command_option(&c, "--allocator", gate->run.subject.allocator);
     gmd_command_option(&c, "--conf", conf_of(gate));
     gmd_command_more(&c, gate->options->subject_words);
     gmd_command_more(&c, gate->options->battery_words);
@@ -110,7 +110,7 @@ gmd_status gmd_gate_open_baseline(gmd_gate *gate, gmd_error *error)
     }
     if (status == GMD_OK && o->updates_baseline) {
         gmd_baseline *b = &gate->baseline;
-        snprintf(b->allocator, sizeof b->allocator, "%s", gate->run.allocator);
+        snprintf(b->allocator, sizeof b->allocator, "%s", gate->run.subject.allocator);
         snprintf(b->conf, sizeof b->conf, "%s", conf_of(gate));
         snprintf(b->machine, sizeof b->machine, "%s", machine);
     }

@@ -14,7 +14,7 @@ static void interleave(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
 {
     uint64_t count =
         gmd_gate_runs(gate, gmd_gate_plan_interleavings.full, gmd_gate_plan_interleavings.quick);
-    gmd_scout_trace *traces = calloc(count, sizeof *traces);
+    gmd_persistent_input *traces = calloc(count, sizeof *traces);
     gmd_error error = {""};
     size_t made = 0;
     gmd_status status = GMD_OK;
@@ -25,8 +25,8 @@ static void interleave(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
     while (made < count && status == GMD_OK) {
         status = gmd_trace_copy(&traces[made].trace, trace, &error);
         if (status == GMD_OK) {
-            gmd_schedule_free(&traces[made].trace.interleave);
-            traces[made].trace.interleave =
+            gmd_schedule_free(&traces[made].trace.conditions.interleave);
+            traces[made].trace.conditions.interleave =
                 (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED,
                                .seed = gmd_random_derive(gate->run.seed, made) % 1000000};
             made++;
@@ -43,16 +43,16 @@ static void interleave(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
 static void play_under(gmd_gate *gate, gmd_runner *runner, gmd_trace *trace,
                        const gmd_schedule *schedule)
 {
-    bool is_stated = trace->schedule.kind != GMD_SCHEDULE_UNSTATED;
+    bool is_stated = trace->conditions.schedule.kind != GMD_SCHEDULE_UNSTATED;
     if (!is_stated) {
-        trace->schedule = *schedule;
+        trace->conditions.schedule = *schedule;
     }
     bool was_taken = gmd_gate_play(gate, runner, trace);
     if (was_taken && trace->threads.count > 1) {
         interleave(gate, runner, trace);
     }
     if (!is_stated) {
-        trace->schedule = (gmd_schedule){.kind = GMD_SCHEDULE_UNSTATED};
+        trace->conditions.schedule = (gmd_schedule){.kind = GMD_SCHEDULE_UNSTATED};
     }
 }
 
@@ -60,7 +60,7 @@ static void play_case(gmd_gate *gate, gmd_trace *trace, const char *conf)
 {
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
-    bool is_stated = trace->schedule.kind != GMD_SCHEDULE_UNSTATED;
+    bool is_stated = trace->conditions.schedule.kind != GMD_SCHEDULE_UNSTATED;
     uint64_t schedules = is_stated ? 1
                                    : gmd_gate_runs(gate, gmd_gate_plan_schedule_count.full,
                                                    gmd_gate_plan_schedule_count.quick);
@@ -75,7 +75,7 @@ static void play_case(gmd_gate *gate, gmd_trace *trace, const char *conf)
 /* Settings that a case states are part of what it needs. */
 static void choose_settings(gmd_gate *gate, const char *name, gmd_trace *trace)
 {
-    const char *own = trace->conf ? trace->conf : "";
+    const char *own = trace->conditions.conf ? trace->conditions.conf : "";
     const char *fixed = gate->conf_is_fixed ? gate->confs[0] : NULL;
     if (*own && !fixed && !gate->abilities.configure) {
         gmd_gate_skip(gate, name,
@@ -87,7 +87,7 @@ static void choose_settings(gmd_gate *gate, const char *name, gmd_trace *trace)
     if (!gmd_gate_begin(gate, name)) {
         return;
     }
-    char *copy = trace->conf ? strdup(trace->conf) : NULL;
+    char *copy = trace->conditions.conf ? strdup(trace->conditions.conf) : NULL;
     play_case(gate, trace, fixed ? fixed : copy);
     free(copy);
     gmd_gate_end(gate);

@@ -19,10 +19,9 @@ static uint32_t depth_of(const gmd_gate *gate)
 
 static void search(gmd_gate *gate, uint32_t depth)
 {
-    gmd_run_options run = gate->run;
-    run.conf = gate->options->run->conf;
-    run.capacity_bytes = CAPACITY;
-    run.device_count = 1;
+    gmd_run_options run = gmd_gate_options_as_given(gate);
+    run.conditions.capacity_bytes = CAPACITY;
+    run.conditions.device_count = 1;
     gmd_exhaustive_options options = {
         .run = &run, .depth = depth, .is_interrupted = &gate->gives_up};
     gmd_exhaustive_result result;

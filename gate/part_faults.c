@@ -62,7 +62,7 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
     }
     if (status == GMD_OK && result.case_fails && !gmd_gate_is_known(gate, &result.violation)) {
         gmd_gate_found(gate, &runner, trace, &result.violation);
-    } else if (status == GMD_BAD_INPUT) {
+    } else if (status == GMD_BAD_INPUT || result.case_is_refused) {
         gmd_gate_note(gate, "refused: %s", error.text);
     } else {
         gmd_gate_fail(gate, status, &error);
@@ -85,9 +85,7 @@ static bool note_hang(void *context, const gmd_trace *trace, const gmd_violation
 
 static void sweep_others(gmd_gate *gate, const gmd_trace *trace)
 {
-    gmd_run_options hasty = gate->run;
-    hasty.call_budget_s =
-        hasty.call_budget_s < ANSWER_SECONDS ? hasty.call_budget_s : ANSWER_SECONDS;
+    const gmd_run_options hasty = gmd_options_hurried(&gate->run, ANSWER_SECONDS);
     gmd_runner runner;
     gmd_runner_init(&runner, &hasty);
     sweeping s = {gate, &runner};

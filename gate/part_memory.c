@@ -127,8 +127,8 @@ static gmd_status run_isolated(gmd_gate *gate, gmd_run_options *options, const g
     if (!outcome) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for an outcome");
     }
-    options->oracles_off = options->is_compared = true;
-    options->case_directory = NULL;
+    options->judging.oracles_off = options->judging.is_compared = true;
+    options->cases.directory = NULL;
     gmd_status status = gmd_run_isolated(options, &workload, outcome, error);
     if (status == GMD_OK) {
         gmd_gate_count(gate, 1, outcome->requests);
@@ -162,9 +162,8 @@ static void measure_within(gmd_gate *gate, gmd_scenario *scenario, const char *h
     char name[96];
     snprintf(name, sizeof name, "scenarios/%.60s/%s", gmd_scenario_name(scenario), how);
     if (gmd_gate_begin(gate, name)) {
-        gmd_run_options options = gate->run;
-        options.conf = gate->options->run->conf;
-        options.capacity_bytes = capacity;
+        gmd_run_options options = gmd_gate_options_as_given(gate);
+        options.conditions.capacity_bytes = capacity;
         measure(gate, &options, &recording->trace);
         gmd_gate_end(gate);
     }
@@ -210,13 +209,15 @@ static void name_history(const char *path, char *name, size_t size)
 
 static void measure_history(gmd_gate *gate, const gmd_history *history, const char *conf)
 {
-    gmd_run_options options = gate->run;
-    const char *fixed = gate->options->run->conf;
-    options.conf = fixed ? fixed : gate->abilities.configure ? conf : NULL;
-    options.limit_bytes = history->limit_bytes;
-    options.limit_is_optional = true;
-    options.capacity_bytes = AMPLE_BYTES;
-    options.device_count = history->trace.device_count ? history->trace.device_count : 1;
+    gmd_run_options options = gmd_gate_options_as_given(gate);
+    if (!options.conditions.conf && gate->abilities.configure) {
+        options.conditions.conf = conf;
+    }
+    options.conditions.limit_bytes = history->limit_bytes;
+    options.device.limit_is_optional = true;
+    options.conditions.capacity_bytes = AMPLE_BYTES;
+    options.conditions.device_count =
+        history->trace.conditions.device_count ? history->trace.conditions.device_count : 1;
     measure(gate, &options, &history->trace);
 }
 
@@ -276,7 +277,7 @@ static void measure_shipped(gmd_gate *gate)
 {
     char folder[4200], path[4500];
     struct dirent **entries = NULL;
-    snprintf(folder, sizeof folder, "%s/histories", gate->run.lib_directory);
+    snprintf(folder, sizeof folder, "%s/histories", gate->run.subject.lib_directory);
     int count = scandir(folder, &entries, is_history, alphasort);
     if (count <= 0) {
         gmd_error error;

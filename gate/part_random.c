@@ -66,8 +66,8 @@ static void shape(gmd_profile *p, const void *context)
         p->cap_percent = kind->cap_percent;
         p->live_max = within(p->live_max, 0, 12);
     }
-    if (kind->schedule != GMD_SCHEDULE_UNSTATED) {
-        p->schedule = kind->schedule;
+    if (gmd_schedule_is_stated(&kind->conditions.schedule)) {
+        p->conditions.schedule.kind = kind->conditions.schedule.kind;
     }
     p->has_huge_sizes = p->has_huge_sizes || kind->has_huge_sizes;
     if (kind->has_small_sizes) {
@@ -165,7 +165,7 @@ static void search_guided(gmd_gate *gate, const gmd_profile_space *space, uint64
         gmd_gate_fail(gate, gmd_fail(&error, GMD_NO_MEMORY, "no memory to share"), &error);
         return;
     }
-    run.features = map;
+    run.recording.features = map;
     gmd_search_options options = {.run = &run,
                                   .space = *space,
                                   .seed = seed,
@@ -187,7 +187,7 @@ static gmd_profile_space space_of(const gmd_gate *gate, const gmd_gate_kind *kin
     s.has_devices_only = kind->devices > 1;
     s.has_one_thread = kind->threads == 1;
     s.has_threads_only = kind->threads > 1;
-    s.capacity_bytes = kind->capacity_bytes;
+    s.capacity_bytes = kind->conditions.capacity_bytes;
     s.confs = gate->confs;
     s.conf_count = gate->conf_count;
     s.conf_is_fixed = gate->conf_is_fixed;

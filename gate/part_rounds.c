@@ -160,7 +160,7 @@ static void draw_profile(const gmd_gate *gate, uint64_t seed, gmd_profile *p,
         p->weights[op] = gmd_op_is(op, GMD_IS_FOR_ALL) ? 0 : p->weights[op];
     }
     if (seed % 2) { /* nothing is refused */
-        p->capacity_bytes = 64 * GMD_GIB;
+        p->conditions.capacity_bytes = 64 * GMD_GIB;
         p->cap_percent = 0;
     }
 }

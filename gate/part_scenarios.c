@@ -24,7 +24,7 @@ static void play_within(gmd_gate *gate, gmd_trace *trace, uint64_t capacity)
 {
     gmd_runner runner;
     gmd_runner_init(&runner, &gate->run);
-    trace->capacity_bytes = capacity;
+    trace->conditions.capacity_bytes = capacity;
     gmd_gate_play(gate, &runner, trace);
     gmd_runner_close(&runner);
 }

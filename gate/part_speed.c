@@ -32,14 +32,14 @@ static const gmd_bench_row *row_named(const gmd_bench_report *report, const char
 
 static gmd_bench_options bench_options(const gmd_gate *gate, double seconds)
 {
-    return (gmd_bench_options){.allocators = {gate->run.allocator},
+    return (gmd_bench_options){.allocators = {gate->run.subject.allocator},
                                .allocator_count = 1,
                                .device = GMD_DEVICE_SIM,
                                .device_count = 1,
                                .capacity_bytes = 140 * GMD_GIB,
-                               .conf = gate->options->run->conf,
-                               .lib_directory = gate->run.lib_directory,
-                               .torch_adapter = gate->run.torch_adapter,
+                               .conf = gate->options->run->conditions.conf,
+                               .lib_directory = gate->run.subject.lib_directory,
+                               .torch_adapter = gate->run.subject.torch_adapter,
                                .seconds = seconds,
                                .patience_s = PATIENCE_S};
 }
@@ -52,7 +52,7 @@ static gmd_status bench(const gmd_gate *gate, const char *name, double seconds,
     gmd_bench_report report;
     gmd_bench_options options = bench_options(gate, seconds);
     options.allocators[0] = gate->baseline.versus;
-    options.allocators[1] = gate->run.allocator;
+    options.allocators[1] = gate->run.subject.allocator;
     options.allocator_count = 2;
     options.filter = name;
     options.is_whole_name = true;

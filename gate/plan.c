@@ -46,7 +46,7 @@ const gmd_gate_kind gmd_gate_plan_kinds[] = {
      .round_runs = 48,
      .streams_least = 3,
      .threads = 1,
-     .schedule = GMD_SCHEDULE_LAZY,
+     .conditions.schedule.kind = GMD_SCHEDULE_LAZY,
      .record_weight = 80,
      .has_no_faults = true},
     {.name = "streams, any completion",
@@ -87,7 +87,7 @@ const gmd_gate_kind gmd_gate_plan_kinds[] = {
      .live_most = 4000,
      .has_no_faults = true,
      .has_small_sizes = true,
-     .capacity_bytes = 64 * GMD_GIB},
+     .conditions.capacity_bytes = 64 * GMD_GIB},
     {.name = "long churn, few blocks",
      .runs = {12, 3},
      .round_runs = 1,
@@ -96,7 +96,7 @@ const gmd_gate_kind gmd_gate_plan_kinds[] = {
      .requests = 60000,
      .live_most = 40,
      .has_no_faults = true,
-     .capacity_bytes = 4 * GMD_GIB},
+     .conditions.capacity_bytes = 4 * GMD_GIB},
 };
 const size_t gmd_gate_plan_kind_count = COUNT(gmd_gate_plan_kinds);
 

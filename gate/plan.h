@@ -33,10 +33,9 @@ typedef struct gmd_gate_kind {
     uint32_t round_runs;
     uint32_t streams_least, streams_most, threads, devices;
     uint32_t requests, live_most;
-    gmd_schedule_kind schedule; /* GMD_SCHEDULE_UNSTATED: as drawn */
+    gmd_conditions conditions; /* the capacity and the kind of schedule; not stated: as drawn */
     bool has_no_faults, has_only_faults, has_huge_sizes, has_small_sizes, has_no_confs;
     uint8_t cap_percent, record_weight;
-    uint64_t capacity_bytes;
 } gmd_gate_kind;
 
 extern const gmd_gate_kind gmd_gate_plan_kinds[];

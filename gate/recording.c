@@ -1,4 +1,5 @@
 #include "recording.h"
+#include "gmd_grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +18,8 @@ typedef struct recorder {
 
 static bool note_block(recorder *r, uint32_t block, uint64_t bytes)
 {
-    if (block >= r->capacity) {
-        size_t capacity = (size_t)block * 2 + 1024;
-        uint64_t *grown = realloc(r->bytes, capacity * sizeof *grown);
-        if (!grown) {
-            return false;
-        }
-        r->bytes = grown;
-        r->capacity = capacity;
+    if (!GMD_GROW(&r->bytes, &r->capacity, (size_t)block + 1)) {
+        return false;
     }
     r->bytes[block] = bytes;
     r->live += bytes;
@@ -128,7 +123,7 @@ void gmd_gate_each_scenario(gmd_gate *gate, void (*visit)(gmd_gate *gate, gmd_sc
 {
     char directory[4200];
     gmd_error error;
-    snprintf(directory, sizeof directory, "%s/scenarios", gate->run.lib_directory);
+    snprintf(directory, sizeof directory, "%s/scenarios", gate->run.subject.lib_directory);
     round_trip r = {gate, directory, visit};
     gmd_gate_fail(gate, gmd_scenario_each(directory, visit_scenario, &r, &error), &error);
 }

@@ -143,7 +143,8 @@ static bool play_round(gmd_session *session, const rounds_run *run, uint32_t ind
         }
     }
     gmd_request wait = {.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS};
-    uint32_t devices = run->round->device_count ? run->round->device_count : 1;
+    uint32_t devices =
+        run->round->conditions.device_count ? run->round->conditions.device_count : 1;
     for (uint32_t device = 0; device < devices; device++) {
         wait.device = (uint8_t)device;
         ++*requests;
@@ -158,7 +159,8 @@ static gmd_status play_rounds(void *context, gmd_session *session, gmd_error *er
 {
     rounds_run *run = context;
     uint64_t requests = 0;
-    uint32_t devices = run->round->device_count ? run->round->device_count : 1;
+    uint32_t devices =
+        run->round->conditions.device_count ? run->round->conditions.device_count : 1;
     (void)error;
     for (uint32_t i = 0; i < run->count; i++) {
         if (!play_round(session, run, i, &requests)) {
@@ -190,11 +192,9 @@ gmd_status gmd_rounds_run(const gmd_run_options *given, const gmd_trace *round,
                       .count = gmd_rounds_count(round, allocations),
                       .block_count = round->blocks.count};
     gmd_run_options options = *given;
-    options.case_directory = NULL;
-    options.device_count = round->device_count ? round->device_count : given->device_count;
-    options.capacity_bytes = round->capacity_bytes ? round->capacity_bytes : given->capacity_bytes;
-    options.conf = round->conf ? round->conf : given->conf;
-    options.schedule = &round->schedule;
+    options.cases.directory = NULL;
+    options.conditions = gmd_conditions_in_force(&round->conditions, &given->conditions);
+    options.conditions.schedule = round->conditions.schedule; /* unstated: timed */
     gmd_workload workload = {
         .name = "rounds", .kind = "rounds", .body = play_rounds, .context = &run};
     return gmd_run_isolated(&options, &workload, outcome, error);
@@ -240,7 +240,9 @@ static gmd_status unroll(const gmd_trace *round, uint32_t count, gmd_trace *out,
         }
         gmd_request wait = {.op = GMD_OP_SYNC, .stream = GMD_ALL_STREAMS};
         for (uint32_t d = 0;
-             d < (round->device_count ? round->device_count : 1) && status == GMD_OK; d++) {
+             d < (round->conditions.device_count ? round->conditions.device_count : 1) &&
+             status == GMD_OK;
+             d++) {
             wait.device = (uint8_t)d;
             status = gmd_trace_append(out, &wait, error);
         }

@@ -24,10 +24,10 @@ static void *create(void)
 
 static const char *blind_spot(const gmd_view *view)
 {
-    if (view->stats_failed) {
+    if (view->stats.has_failed) {
         return "gmd_get_stats failed before the first request";
     }
-    return view->stats ? NULL : "the allocator exports no statistics (gmd_get_stats)";
+    return view->stats.now ? NULL : "the allocator exports no statistics (gmd_get_stats)";
 }
 
 static bool is_known(uint64_t a, uint64_t b)
@@ -44,8 +44,8 @@ typedef struct quantity {
 
 #define STATISTIC(s, name) ((quantity){#name, #name, (s)->name, NULL})
 #define REQUESTED(view)                                                                            \
-    ((quantity){"requested_bytes", "requested_bytes", (view)->stats->requested_bytes,              \
-                gmd_party_bytes((view)->live_bytes)})
+    ((quantity){"requested_bytes", "requested_bytes", (view)->stats.now->requested_bytes,          \
+                gmd_party_bytes((view)->live.bytes)})
 
 static const quantity zero = {"nothing_live", "with everything freed it must be", 0, NULL};
 
@@ -83,7 +83,7 @@ static inline void demand_equal(gmd_judge *judge, quantity found, quantity truth
 
 static void check_order(const gmd_view *view, gmd_judge *judge)
 {
-    const gmd_stats *s = view->stats;
+    const gmd_stats *s = view->stats.now;
     demand_at_most(judge, STATISTIC(s, allocated_bytes), STATISTIC(s, active_bytes));
     demand_at_most(judge, STATISTIC(s, active_bytes), STATISTIC(s, reserved_bytes));
     demand_at_most(judge, STATISTIC(s, allocated_bytes), STATISTIC(s, reserved_bytes));
@@ -93,7 +93,7 @@ static void check_order(const gmd_view *view, gmd_judge *judge)
     demand_at_most(judge, STATISTIC(s, active_bytes_peak), STATISTIC(s, reserved_bytes_peak));
     demand_at_most(judge, STATISTIC(s, allocated_bytes_peak), STATISTIC(s, reserved_bytes_peak));
     /* Mapped memory is reserved in no segment that PyTorch counts; a real device does not tell. */
-    bool is_mapped = !view->figures || view->figures->mapped_bytes;
+    bool is_mapped = !view->figures.now || view->figures.now->mapped_bytes;
     if (s->reserved_bytes != GMD_STAT_UNKNOWN && s->segment_count != GMD_STAT_UNKNOWN &&
         (s->reserved_bytes == 0 || !is_mapped) &&
         (s->reserved_bytes != 0) != (s->segment_count != 0)) {
@@ -107,9 +107,10 @@ static void check_order(const gmd_view *view, gmd_judge *judge)
  * by a planted fault, or with an error that `progress` tells, may be another kind of failure. */
 static void check_counters(const gmd_view *view, gmd_judge *judge)
 {
-    const gmd_stats *now = view->stats, *before = view->stats_before;
+    const gmd_stats *now = view->stats.now, *before = view->stats.before;
     bool is_counted = now->num_ooms - before->num_ooms == (uint64_t)view->out_of_memory;
-    bool is_another = (view->faults_hit || view->error_text) && now->num_ooms == before->num_ooms;
+    bool is_another =
+        (view->faults.hit || view->thread.error_text) && now->num_ooms == before->num_ooms;
     /* No memory for no bytes may be an answer or a refusal: only the allocator knows. */
     bool is_ambiguous =
         view->request->op == GMD_OP_ALLOC && view->request->bytes == 0 && !view->block;
@@ -131,9 +132,9 @@ static void check_counters(const gmd_view *view, gmd_judge *judge)
  * more than allocated, requested may be more than what live blocks asked for. */
 static void check_requested(const gmd_view *view, gmd_judge *judge)
 {
-    const gmd_stats *s = view->stats;
-    const quantity truth = {"live_bytes", "what the live blocks asked for", view->live_bytes,
-                            gmd_party_bytes(view->live_bytes)};
+    const gmd_stats *s = view->stats.now;
+    const quantity truth = {"live_bytes", "what the live blocks asked for", view->live.bytes,
+                            gmd_party_bytes(view->live.bytes)};
     if (is_known(s->active_bytes, s->allocated_bytes) && s->active_bytes > s->allocated_bytes) {
         demand_at_most(judge, truth, REQUESTED(view));
     } else {
@@ -144,12 +145,12 @@ static void check_requested(const gmd_view *view, gmd_judge *judge)
 
 static void check_live_set(const gmd_view *view, gmd_judge *judge)
 {
-    const gmd_stats *s = view->stats;
+    const gmd_stats *s = view->stats.now;
     demand_equal(judge, STATISTIC(s, allocation_count),
-                 (quantity){"live_count", "the number of live blocks", view->live_count, NULL});
+                 (quantity){"live_count", "the number of live blocks", view->live.count, NULL});
     demand_at_most(judge,
-                   (quantity){"live_bytes", "the bytes asked for by live blocks", view->live_bytes,
-                              gmd_party_bytes(view->live_bytes)},
+                   (quantity){"live_bytes", "the bytes asked for by live blocks", view->live.bytes,
+                              gmd_party_bytes(view->live.bytes)},
                    STATISTIC(s, allocated_bytes));
     check_requested(view, judge);
 }
@@ -183,11 +184,12 @@ static void check_peaks(peaks *seen, const gmd_stats *s, gmd_judge *judge)
  * memory an allocator may count as little as it uses. */
 static void check_device(const gmd_view *view, gmd_judge *judge)
 {
-    uint64_t asked = view->figures->allocated_bytes + view->figures->mapped_bytes -
-                     view->untouched->allocated_bytes - view->untouched->mapped_bytes;
-    uint64_t pages = view->figures->physical_bytes - view->untouched->physical_bytes;
-    uint64_t reserved = view->stats->reserved_bytes;
-    asked -= view->figures->pool_bytes < asked ? view->figures->pool_bytes : asked;
+    uint64_t asked = view->figures.now->allocated_bytes + view->figures.now->mapped_bytes -
+                     view->figures.untouched->allocated_bytes -
+                     view->figures.untouched->mapped_bytes;
+    uint64_t pages = view->figures.now->physical_bytes - view->figures.untouched->physical_bytes;
+    uint64_t reserved = view->stats.now->reserved_bytes;
+    asked -= view->figures.now->pool_bytes < asked ? view->figures.now->pool_bytes : asked;
     if (reserved != GMD_STAT_UNKNOWN && (reserved < asked || reserved > pages)) {
         gmd_violation_add(judge, GMD_KIND(accounting, device), GMD_NO_PARTIES,
                           "reserved_bytes = %" PRIu64 ", but the device handed out %" PRIu64
@@ -200,7 +202,7 @@ static void check_device(const gmd_view *view, gmd_judge *judge)
 /* What one request may do to the books. */
 static void check_change(const gmd_view *view, gmd_judge *judge)
 {
-    uint64_t now = view->stats->allocated_bytes, before = view->stats_before->allocated_bytes;
+    uint64_t now = view->stats.now->allocated_bytes, before = view->stats.before->allocated_bytes;
     if (!is_known(now, before)) {
         return;
     }
@@ -236,28 +238,28 @@ static void check_waiting(books *b, const gmd_view *view, gmd_judge *judge)
                           " more than allocated_bytes and all freed blocks whose streams may still "
                           "be at work: the host has waited for the rest of them, and the allocator "
                           "promises (prompt) that the next request has their memory",
-                          view->stats->active_bytes, excess);
+                          view->stats.now->active_bytes, excess);
     }
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     books *b = state;
-    if (view->promises & GMD_PROMISE_PROMPT) {
+    if (view->allocator.promises & GMD_PROMISE_PROMPT) {
         check_waiting(b, view, judge);
     }
     check_order(view, judge);
     check_live_set(view, judge);
-    check_peaks(&b->seen[view->device], view->stats, judge);
+    check_peaks(&b->seen[view->device], view->stats.now, judge);
     if (!view->is_overlapped) {
         check_change(view, judge);
         check_counters(view, judge);
     }
-    if (view->figures) {
+    if (view->figures.now) {
         check_device(view, judge);
         demand_at_most(
-            judge, STATISTIC(view->stats, reserved_bytes_peak),
-            (quantity){"device", "the device's memory", view->figures->capacity_bytes, NULL});
+            judge, STATISTIC(view->stats.now, reserved_bytes_peak),
+            (quantity){"device", "the device's memory", view->figures.now->capacity_bytes, NULL});
     }
 }
 
@@ -271,12 +273,12 @@ static void after_peak_reset(void *state, const gmd_view *view, gmd_judge *judge
 static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    const gmd_stats *s = view->stats;
+    const gmd_stats *s = view->stats.now;
     demand_equal(judge, STATISTIC(s, allocated_bytes), zero);
     demand_equal(judge, STATISTIC(s, active_bytes), zero);
     demand_equal(judge, STATISTIC(s, requested_bytes), zero);
     demand_equal(judge, STATISTIC(s, allocation_count), zero);
-    if (view->figures) {
+    if (view->figures.now) {
         check_device(view, judge);
     }
 }

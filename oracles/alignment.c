@@ -9,13 +9,13 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
     const gmd_live_block *b = view->block;
-    uint64_t off = b->address % view->promised_alignment;
+    uint64_t off = b->address % view->allocator.promised_alignment;
     if (off) {
         gmd_violation_add(judge, GMD_KIND(alignment, misaligned), GMD_NO_PARTIES,
                           "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
                           " is %" PRIu64 " B past a multiple of the promised %" PRIu64
                           " B: work that relies on the promise fails or is slow",
-                          b->bytes, b->address, b->stream, off, view->promised_alignment);
+                          b->bytes, b->address, b->stream, off, view->allocator.promised_alignment);
     }
 }
 

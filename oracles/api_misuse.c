@@ -7,14 +7,14 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    return view->figures ? NULL : "a real device does not tell which rule a call broke";
+    return view->figures.now ? NULL : "a real device does not tell which rule a call broke";
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    for (size_t i = 0; i < view->misuse_count; i++) {
-        const gmd_misuse *m = &view->misuses[i];
+    for (size_t i = 0; i < view->calls.misuse_count; i++) {
+        const gmd_misuse *m = &view->calls.misuses[i];
         char error[12];
         snprintf(error, sizeof error, "%d", m->result);
         gmd_violation_add(

@@ -7,7 +7,7 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    return view->is_backed ? NULL : "a real device does not tell which memory it handed out";
+    return view->ask.is_backed ? NULL : "a real device does not tell which memory it handed out";
 }
 
 typedef struct moment {
@@ -19,7 +19,7 @@ static void report(const gmd_view *view, gmd_judge *judge, const moment *when, u
 {
     const gmd_live_block *b = view->block;
     gmd_device_range range;
-    bool is_in_one = view->find_range(view->device_context, b->address, &range);
+    bool is_in_one = view->ask.find_range(view->ask.context, b->address, &range);
     if (is_in_one && range.device != b->device) {
         gmd_violation_add(judge, GMD_KIND(backing, wrong_device),
                           GMD_PARTIES({"when", when->token}),
@@ -39,8 +39,8 @@ static void check(const gmd_view *view, gmd_judge *judge, const moment *when)
 {
     const gmd_live_block *b = view->block;
     uint64_t bad = b->address;
-    if (!view->is_backed(view->device_context, b->address, b->bytes ? b->bytes : 1, b->device,
-                         &bad)) {
+    if (!view->ask.is_backed(view->ask.context, b->address, b->bytes ? b->bytes : 1, b->device,
+                             &bad)) {
         report(view, judge, when, bad);
     }
 }
@@ -61,10 +61,10 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
     uint64_t bad = 0;
-    for (size_t i = 0; i < view->access_count; i++) {
-        const gmd_graph_access *a = &view->accesses[i];
-        if (!view->is_backed(view->device_context, a->address, a->bytes ? a->bytes : 1,
-                             view->device, &bad)) {
+    for (size_t i = 0; i < view->pools.access_count; i++) {
+        const gmd_graph_access *a = &view->pools.accesses[i];
+        if (!view->ask.is_backed(view->ask.context, a->address, a->bytes ? a->bytes : 1,
+                                 view->device, &bad)) {
             gmd_violation_add(judge, GMD_KIND(backing, graph_without_memory), GMD_NO_PARTIES,
                               "the graph that is launched works on %" PRIu64 " B at 0x%" PRIx64
                               " (captured in request %" PRIu64

@@ -8,9 +8,9 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    bool is_told = view->no_canaries && *view->no_canaries;
-    return view->read_contents || view->has_canaries ? NULL
-           : is_told                                 ? view->no_canaries
+    bool is_told = view->canaries.reason && *view->canaries.reason;
+    return view->ask.read_contents || view->canaries.are_there ? NULL
+           : is_told                                           ? view->canaries.reason
                      : "nothing writes blocks and reads them on this device";
 }
 
@@ -19,7 +19,7 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
     (void)state;
     const gmd_live_block *b = view->block;
     gmd_contents c;
-    if (!view->read_contents || !view->read_contents(view->device_context, b, &c) ||
+    if (!view->ask.read_contents || !view->ask.read_contents(view->ask.context, b, &c) ||
         !c.other_bytes || !c.is_written) {
         return;
     }
@@ -43,19 +43,19 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
 }
 
 /* On a real device. What another block's work has written is stream_order's to judge. */
-static void on_sight(void *state, const gmd_view *view, gmd_judge *judge)
+static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    const gmd_canary_sight *sight = view->sight;
-    if (!sight->has_other) {
-        const gmd_live_block *b = &sight->block;
+    const gmd_canary_finding *finding = view->canaries.finding;
+    if (!finding->has_other) {
+        const gmd_live_block *b = &finding->block;
         gmd_violation_add(judge, GMD_KIND(data, foreign_value), GMD_NO_PARTIES,
                           "the work that request %" PRIu64 " queued on stream %" PRIu32
                           " found 0x%" PRIx64 ", %" PRIu64 " B into its block of %" PRIu64
                           " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
                           "), which no work of a block had written",
-                          sight->use.request, sight->use.stream, sight->found, sight->offset,
-                          b->bytes, b->address, b->born, b->stream);
+                          finding->use.request, finding->use.stream, finding->found,
+                          finding->offset, b->bytes, b->address, b->born, b->stream);
     }
 }
 
@@ -63,5 +63,5 @@ const gmd_oracle gmd_oracle_data = {
     .entry = GMD_ENTRY(data),
     .blind_spot = blind_spot,
     .before_free = before_free,
-    .on_sight = on_sight,
+    .on_canary_finding = on_canary_finding,
 };

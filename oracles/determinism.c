@@ -5,10 +5,10 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    if (!(view->promises & GMD_PROMISE_DETERMINISM)) {
+    if (!(view->allocator.promises & GMD_PROMISE_DETERMINISM)) {
         return "the allocator does not promise it (gmd_promises, --promise determinism)";
     }
-    return view->no_second_run;
+    return view->workload.no_second_run;
 }
 
 const gmd_oracle gmd_oracle_determinism = {

@@ -8,8 +8,8 @@
 
 static bool was_kept_from(const gmd_view *view, const char *function)
 {
-    for (size_t i = 0; i < GMD_FAULTED_MAX && view->faulted[i]; i++) {
-        if (strcmp(view->faulted[i], function) == 0) {
+    for (size_t i = 0; i < GMD_FAULTED_MAX && view->faults.functions[i]; i++) {
+        if (strcmp(view->faults.functions[i], function) == 0) {
             return true;
         }
     }
@@ -19,7 +19,7 @@ static bool was_kept_from(const gmd_view *view, const char *function)
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    const gmd_thread_state *before = view->thread_before, *after = view->thread_after;
+    const gmd_thread_state *before = view->thread.before, *after = view->thread.after;
     if (!before || !after) {
         return;
     }

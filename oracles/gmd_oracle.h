@@ -56,18 +56,18 @@ typedef struct gmd_contents {
 
 /* Work on a real device that found something else in a block than what the block's own work had
  * written: all over the block, from when it was handed out. */
-typedef struct gmd_canary_sight {
+typedef struct gmd_canary_finding {
     gmd_live_block block;
     gmd_use use;            /* the work that saw it: its request and stream */
     uint64_t offset, found; /* bytes from the block's start; the 8 B there */
     bool has_other;
     gmd_live_block other;                /* the block whose work had written that; it may be gone */
     bool is_captured, other_is_captured; /* a graph's work, which its launch ran */
-} gmd_canary_sight;
+} gmd_canary_finding;
 
 /* Whether a graph and somebody who is no part of its pool met in the same memory: private_pool's to
  * judge. */
-static inline bool gmd_canary_is_about_graphs(const gmd_canary_sight *s)
+static inline bool gmd_canary_is_about_graphs(const gmd_canary_finding *s)
 {
     return s->has_other && (s->is_captured || s->other_is_captured) &&
            (s->block.pool != s->other.pool || s->block.device != s->other.device);
@@ -166,7 +166,129 @@ typedef struct gmd_graph_access {
 
 #define GMD_FAULTED_MAX 4
 
-/* Everything an oracle may look at. Pointers are valid during the hook only. */
+/* --- what an oracle sees: gmd_view and its parts. Pointers are valid during the hook only. */
+
+/* Blocks, and bytes asked for, that are live on the device of the request. */
+typedef struct gmd_view_live {
+    uint64_t count, bytes;
+} gmd_view_live;
+
+/* What the allocator says of itself. NULL where it exports no statistics. */
+typedef struct gmd_view_stats {
+    const gmd_stats *now, *before; /* before: the request */
+    uint64_t reserved_at_start;    /* reserved_bytes before the first request; GMD_STAT_UNKNOWN */
+    bool has_failed; /* gmd_get_stats is exported, and failed before the first request */
+} gmd_view_stats;
+
+/* What the device tells. NULL where it does not (a real one). */
+typedef struct gmd_view_figures {
+    const gmd_device_figures *now;
+    /* Before the allocator was loaded; before the first request. An allocator may take memory in
+     * between. */
+    const gmd_device_figures *untouched, *baseline;
+} gmd_view_figures;
+
+/* Questions; `context` is their first argument. Those to the device are NULL on a real one. */
+typedef struct gmd_view_ask {
+    const void *context;
+    /* The device allocation that contains `address`; false: none. */
+    bool (*find_range)(const void *context, uint64_t address, gmd_device_range *range);
+    /* Work on `device` can read and write the whole range; `bad`: the first address that it cannot.
+     */
+    bool (*is_backed)(const void *context, uint64_t address, uint64_t size, int device,
+                      uint64_t *bad);
+    /* Whatever is queued on the stream from now on runs after the use, in every schedule; and
+     * likewise whatever the host does. */
+    bool (*is_ordered)(const void *context, const gmd_use *use, int device, uint32_t stream);
+    bool (*is_known)(const void *context, const gmd_use *use);
+    /* FREE, before_free: what is in the block. False: its contents are not followed (not all
+     * blocks' are). NULL where the device's memory cannot be written and read. */
+    bool (*read_contents)(const void *context, const gmd_live_block *block, gmd_contents *contents);
+    /* Every block of the device as the allocator sees them, 0: all visited (gmd_walk of gmd_abi.h);
+     * NULL: not exported. And every live one as its owner does. */
+    int (*walk)(const void *context, int device, gmd_walk_fn *visit, void *visit_context);
+    void (*each_live)(const void *context, int device, gmd_live_fn *visit, void *visit_context);
+} gmd_view_ask;
+
+/* Real device: what kernels find in blocks. */
+typedef struct gmd_view_canaries {
+    bool are_there;                    /* kernels verify what blocks hold */
+    const char *reason;                /* or why they do not ("": nobody asked) */
+    const gmd_canary_finding *finding; /* on_canary_finding; else NULL */
+} gmd_view_canaries;
+
+/* FREE: work on the block. */
+typedef struct gmd_view_uses {
+    const gmd_use *list; /* the last by each stream */
+    size_t count;
+    uint32_t recorded_count; /* streams that record_stream named for the block */
+    uint64_t recorded;       /* likewise; bit s: stream s, of the first 64 */
+} gmd_view_uses;
+
+/* What the allocator asked of the simulated device in the request. */
+typedef struct gmd_view_calls {
+    const gmd_device_call *list; /* those that take or give back memory */
+    size_t count;
+    bool are_all;              /* not where threads are interleaved */
+    const gmd_misuse *misuses; /* of the request, or since the last one */
+    size_t misuse_count;
+} gmd_view_calls;
+
+typedef struct gmd_view_faults {
+    uint64_t hit; /* calls of the allocator in this request that a planted fault answered */
+    const char *functions[GMD_FAULTED_MAX]; /* of these, each once; static */
+} gmd_view_faults;
+
+/* Around the allocator's call, in the thread that made it. */
+typedef struct gmd_view_thread {
+    const gmd_thread_state *before, *after; /* NULL: there was no call */
+    const char *error_text;                 /* of the allocator (gmd_last_error); NULL: none */
+    const char *error_token;                /* what stays of it from run to run; NULL: likewise */
+} gmd_view_thread;
+
+typedef struct gmd_view_limits {
+    uint64_t bytes;        /* of reserved memory on the device; UINT64_MAX: none was set */
+    uint64_t device_bytes; /* what the device has in all; 0: not known */
+    /* Refused ALLOC: what it takes of the device (gmd_abi.h), and what the limit and the device
+     * leave; else, and where it is not known, GMD_STAT_UNKNOWN. */
+    uint64_t device_request, room;
+} gmd_view_limits;
+
+/* Private pools, captures and the graphs that they make. */
+typedef struct gmd_view_pools {
+    const gmd_pool_failure *failure;  /* END_POOL, RELEASE_POOL: of the answer; NULL: none */
+    uint32_t serial;                  /* LAUNCH, RELEASE_POOL: the pool's serial number */
+    bool is_let_go;                   /* RELEASE_POOL: nobody holds the pool any more */
+    bool is_capturing;                /* a stream is captured: nothing may be waited for */
+    const gmd_graph_access *accesses; /* LAUNCH: of the graph that was launched; else NULL */
+    size_t access_count;
+    /* ALLOC on a captured stream: work that was captured before in the block's memory, and need not
+     * run before what is captured next on the stream; NULL: none. */
+    const gmd_graph_access *clash;
+} gmd_view_pools;
+
+/* What the scenario has stated of its memory so far, peaks with this request. */
+typedef struct gmd_view_bounds {
+    const gmd_stated_bound *list;
+    size_t count;
+} gmd_view_bounds;
+
+/* What is known of the allocator for the whole run. */
+typedef struct gmd_view_allocator {
+    unsigned promises;           /* a set of gmd_promise */
+    uint64_t promised_alignment; /* bytes */
+    bool can_empty_cache;
+    bool exports_pools; /* gmd_begin_pool and so on */
+    bool is_reference;  /* it is gmd's own reference allocator */
+} gmd_view_allocator;
+
+/* Likewise of the workload. */
+typedef struct gmd_view_workload {
+    bool knows_requests;       /* all of them, from the start: a trace's */
+    bool has_pool_requests;    /* some of these are on private pools */
+    const char *no_second_run; /* why the same requests are not run again; NULL: they are */
+} gmd_view_workload;
+
 typedef struct gmd_view {
     uint64_t request_index;      /* of the request just made; at the end: their number */
     const gmd_request *request;  /* NULL at the end */
@@ -176,83 +298,23 @@ typedef struct gmd_view {
      * are from before them; or some were at some time during this request, so that a difference
      * from before it says nothing of it alone. */
     bool is_busy, is_overlapped;
-    int device;                      /* that the request concerned */
-    uint64_t live_count, live_bytes; /* on that device: blocks, and bytes asked for */
-    /* NULL where the allocator exports no statistics. `before` is from before the request. */
-    const gmd_stats *stats, *stats_before;
-    uint64_t reserved_at_start; /* reserved_bytes before the first request; GMD_STAT_UNKNOWN */
-    bool stats_failed; /* it exports gmd_get_stats, which failed before the first request */
-    /* NULL where the device does not tell (a real one). `untouched` is from before the allocator
-     * was loaded, `baseline` from before the first request: an allocator may take memory in
-     * between. */
-    const gmd_device_figures *figures, *untouched, *baseline;
-    /* Questions to the device; NULL on a real one. `device_context` is their first argument. */
-    const void *device_context;
-    /* The device allocation that contains `address`; false: none. */
-    bool (*find_range)(const void *device_context, uint64_t address, gmd_device_range *range);
-    /* Work on `device` can read and write the whole range; `bad`: the first address that it cannot.
-     */
-    bool (*is_backed)(const void *device_context, uint64_t address, uint64_t size, int device,
-                      uint64_t *bad);
-    /* Whatever is queued on the stream from now on runs after the use, in every schedule; and
-     * likewise whatever the host does. */
-    bool (*is_ordered)(const void *device_context, const gmd_use *use, int device, uint32_t stream);
-    bool (*is_known)(const void *device_context, const gmd_use *use);
-    /* FREE, before_free: what is in the block. False: its contents are not followed (not all
-     * blocks' are). NULL where the device's memory cannot be written and read. */
-    bool (*read_contents)(const void *device_context, const gmd_live_block *block,
-                          gmd_contents *contents);
-    /* Real device: kernels verify what blocks hold (on_sight: `sight`, else NULL); or why they do
-     * not ("": nobody asked). */
-    bool has_canaries;
-    const char *no_canaries;
-    const gmd_canary_sight *sight;
-    const gmd_use *uses; /* FREE: of the block, the last by each stream */
-    size_t use_count;
-    uint32_t recorded_count;      /* FREE: streams that record_stream named for the block */
-    uint64_t recorded_streams;    /* likewise; bit s: stream s, of the first 64 */
-    const gmd_device_call *calls; /* of the request; simulated device only */
-    size_t call_count;
-    bool sees_calls;           /* all of them: not where threads are interleaved */
-    const gmd_misuse *misuses; /* of the request, or since the last one; simulated device only */
-    size_t misuse_count;
-    /* Of the calling thread, around the allocator's call; NULL: there was none. */
-    const gmd_thread_state *thread_before, *thread_after;
-    uint64_t faults_hit; /* calls of the allocator in this request that a planted fault answered */
-    const char *faulted[GMD_FAULTED_MAX]; /* their functions, each once; static */
-    uint64_t limit_bytes;  /* of reserved memory on the device; UINT64_MAX: none was set */
-    uint64_t device_bytes; /* what the device has in all; 0: not known */
-    /* Refused ALLOC: what it takes of the device (gmd_abi.h), and what the limit and the device
-     * leave; else, and where it is not known, GMD_STAT_UNKNOWN. */
-    uint64_t device_request, room;
-    const char *error_text;               /* of the allocator (gmd_last_error); NULL: none */
-    const char *error_token;              /* what stays of it from run to run; NULL: likewise */
-    const gmd_refusal *refusal;           /* after_refusal only */
-    const gmd_pool_failure *pool_failure; /* END_POOL, RELEASE_POOL: of the answer; NULL: none */
-    uint32_t pool;                        /* LAUNCH, RELEASE_POOL: its serial number */
-    const gmd_graph_access *accesses;     /* LAUNCH: of the graph that was launched; else NULL */
-    size_t access_count;
-    /* ALLOC on a captured stream: work that was captured before in the block's memory, and need not
-     * run before what is captured next on the stream; NULL: none. */
-    const gmd_graph_access *clash;
-    bool is_capturing;                /* a stream is captured: nothing may be waited for */
-    bool pool_is_let_go;              /* RELEASE_POOL: nobody holds the pool any more */
-    const gmd_wrong_free *wrong_free; /* after_wrong_free only; `stats_before` is from before it */
-    /* Every block of the device as the allocator sees them, 0: all visited (gmd_walk of gmd_abi.h);
-     * NULL: not exported. And every live one as its owner does. */
-    int (*walk)(const void *device_context, int device, gmd_walk_fn *visit, void *context);
-    void (*each_live)(const void *device_context, int device, gmd_live_fn *visit, void *context);
-    /* What the scenario has stated of its memory so far, peaks with this request. */
-    const gmd_stated_bound *bounds;
-    size_t bound_count;
-    unsigned promises;           /* of the allocator: a set of gmd_promise */
-    uint64_t promised_alignment; /* bytes */
-    bool can_empty_cache;
-    bool exports_pools;        /* gmd_begin_pool and so on */
-    bool knows_requests;       /* all of the workload's, from the start: a trace's */
-    bool has_pool_requests;    /* likewise: some are on private pools */
-    bool is_reference;         /* the allocator is gmd's own reference allocator */
-    const char *no_second_run; /* why the same requests are not run again; NULL: they are */
+    int device;                       /* that the request concerned */
+    const gmd_refusal *refusal;       /* after_refusal only */
+    const gmd_wrong_free *wrong_free; /* after_wrong_free only; `stats.before` is from before it */
+    gmd_view_live live;
+    gmd_view_stats stats;
+    gmd_view_figures figures;
+    gmd_view_ask ask;
+    gmd_view_canaries canaries;
+    gmd_view_uses uses;
+    gmd_view_calls calls;
+    gmd_view_faults faults;
+    gmd_view_thread thread;
+    gmd_view_limits limits;
+    gmd_view_pools pools;
+    gmd_view_bounds bounds;
+    gmd_view_allocator allocator;
+    gmd_view_workload workload;
 } gmd_view;
 
 typedef struct gmd_judge gmd_judge;
@@ -281,8 +343,9 @@ typedef struct gmd_oracle {
     /* Any may be NULL. before_free is called while the block is still live. */
     void (*after_alloc)(void *state, const gmd_view *view, gmd_judge *judge);
     void (*before_free)(void *state, const gmd_view *view, gmd_judge *judge);
-    /* Real device: work found something else in a block than had been written there (`sight`). */
-    void (*on_sight)(void *state, const gmd_view *view, gmd_judge *judge);
+    /* Real device: work found something else in a block than had been written there
+     * (`canaries.finding`). */
+    void (*on_canary_finding)(void *state, const gmd_view *view, gmd_judge *judge);
     void (*after_request)(void *state, const gmd_view *view, gmd_judge *judge);
     /* An ALLOC was refused and the allocator was asked again; not after each one (docs/oracles.md).
      */

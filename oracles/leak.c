@@ -25,10 +25,10 @@ static void *create(void)
 
 static const char *blind_spot(const gmd_view *view)
 {
-    if (!view->figures && !view->stats) {
+    if (!view->figures.now && !view->stats.now) {
         return "neither the device's allocations nor statistics can be seen";
     }
-    return view->can_empty_cache
+    return view->allocator.can_empty_cache
                ? NULL
                : "the allocator exports no gmd_empty_cache: what it holds may be its cache";
 }
@@ -37,8 +37,8 @@ static const char *blind_spot(const gmd_view *view)
  */
 static void check_own_word(const gmd_view *view, gmd_judge *judge)
 {
-    uint64_t reserved = view->stats->reserved_bytes;
-    uint64_t at_start = view->reserved_at_start;
+    uint64_t reserved = view->stats.now->reserved_bytes;
+    uint64_t at_start = view->stats.reserved_at_start;
     if (reserved != GMD_STAT_UNKNOWN && reserved > (at_start == GMD_STAT_UNKNOWN ? 0 : at_start)) {
         gmd_violation_add(judge, GMD_KIND(leak, reserved), GMD_NO_PARTIES,
                           "device %d: reserved_bytes = %" PRIu64
@@ -62,7 +62,7 @@ static void demand_no_more(gmd_judge *judge, const gmd_view *view, gmd_kind kind
 
 static void check_events(const waiting *w, const gmd_view *view, gmd_judge *judge)
 {
-    uint64_t now = view->figures->event_count, was = view->baseline->event_count;
+    uint64_t now = view->figures.now->event_count, was = view->figures.baseline->event_count;
     if (now > was && now - was > w->most) {
         gmd_violation_add(judge, GMD_KIND(leak, events), GMD_NO_PARTIES,
                           "device %d: %" PRIu64
@@ -74,7 +74,7 @@ static void check_events(const waiting *w, const gmd_view *view, gmd_judge *judg
 
 static void check_device(const waiting *w, const gmd_view *view, gmd_judge *judge)
 {
-    const gmd_device_figures *now = view->figures, *was = view->baseline;
+    const gmd_device_figures *now = view->figures.now, *was = view->figures.baseline;
     if (now->allocated_bytes > was->allocated_bytes ||
         now->allocation_count > was->allocation_count) {
         gmd_violation_add(judge, GMD_KIND(leak, allocations), GMD_NO_PARTIES,
@@ -109,8 +109,8 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)judge;
     waiting *w = &((waits *)state)->devices[view->device];
-    if (view->request->op == GMD_OP_FREE && view->recorded_count) {
-        w->now += view->recorded_count;
+    if (view->request->op == GMD_OP_FREE && view->uses.recorded_count) {
+        w->now += view->uses.recorded_count;
         w->most = w->now > w->most ? w->now : w->most;
         w->is_idle = false;
     } else if (view->request->op == GMD_OP_SYNC && view->request->stream == GMD_ALL_STREAMS) {
@@ -122,7 +122,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 
 static void at_end(void *state, const gmd_view *view, gmd_judge *judge)
 {
-    if (view->figures) {
+    if (view->figures.now) {
         check_device(&((waits *)state)->devices[view->device], view, judge);
     } else {
         check_own_word(view, judge);

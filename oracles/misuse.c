@@ -9,7 +9,7 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    return view->promises & GMD_PROMISE_MISUSE
+    return view->allocator.promises & GMD_PROMISE_MISUSE
                ? NULL
                : "the allocator does not promise it (gmd_promises, --promise misuse)";
 }
@@ -54,7 +54,7 @@ static void demand(const gmd_view *view, gmd_judge *judge, const char *name, uin
 /* A free may look for pending work that is over meanwhile, whatever it is a free of. */
 static void check_books(const gmd_view *view, gmd_judge *judge)
 {
-    const gmd_stats *now = view->stats, *before = view->stats_before;
+    const gmd_stats *now = view->stats.now, *before = view->stats.before;
     demand(view, judge, "allocated_bytes", before->allocated_bytes, now->allocated_bytes, false);
     demand(view, judge, "allocation_count", before->allocation_count, now->allocation_count, false);
     demand(view, judge, "active_bytes", before->active_bytes, now->active_bytes, true);
@@ -64,7 +64,7 @@ static void check_books(const gmd_view *view, gmd_judge *judge)
 static void check_thread(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_wrong_free *f = view->wrong_free;
-    const gmd_thread_state *before = view->thread_before, *now = view->thread_after;
+    const gmd_thread_state *before = view->thread.before, *now = view->thread.after;
     if (now->device != before->device || now->last_error != before->last_error) {
         gmd_violation_add(judge, GMD_KIND(misuse, thread_changed),
                           GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
@@ -81,8 +81,8 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
     gmd_precondition_met(judge, (unsigned)view->wrong_free->kind);
     const gmd_wrong_free *f = view->wrong_free;
     uint64_t bad = 0;
-    for (size_t i = 0; i < view->misuse_count; i++) {
-        const gmd_misuse *m = &view->misuses[i];
+    for (size_t i = 0; i < view->calls.misuse_count; i++) {
+        const gmd_misuse *m = &view->calls.misuses[i];
         gmd_violation_add(
             judge, GMD_KIND(misuse, passed_on),
             GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}, {"function", m->function}),
@@ -91,12 +91,12 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
             gmd_wrong_free_text(f->kind), f->address, view->request_index, m->function, m->address,
             m->size, m->result, m->sentence);
     }
-    if (view->stats) {
+    if (view->stats.now) {
         check_books(view, judge);
     }
-    if (f->inside.address && view->is_backed &&
-        !view->is_backed(view->device_context, f->inside.address, f->inside.bytes, f->inside.device,
-                         &bad)) {
+    if (f->inside.address && view->ask.is_backed &&
+        !view->ask.is_backed(view->ask.context, f->inside.address, f->inside.bytes,
+                             f->inside.device, &bad)) {
         gmd_violation_add(judge, GMD_KIND(misuse, memory_taken),
                           GMD_PARTIES({"free", gmd_wrong_free_token(f->kind)}),
                           "%s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
@@ -104,7 +104,7 @@ static void after_wrong_free(void *state, const gmd_view *view, gmd_judge *judge
                           gmd_wrong_free_text(f->kind), f->inside.bytes, f->inside.address,
                           f->inside.born, bad);
     }
-    if (view->thread_before && view->thread_after) {
+    if (view->thread.before && view->thread.after) {
         check_thread(view, judge);
     }
 }

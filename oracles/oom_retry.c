@@ -33,8 +33,8 @@ static void *create(void)
 
 static bool asked_device(const gmd_view *view)
 {
-    for (size_t i = 0; i < view->call_count; i++) {
-        if (!view->calls[i].is_free && view->calls[i].device == view->device) {
+    for (size_t i = 0; i < view->calls.count; i++) {
+        if (!view->calls.list[i].is_free && view->calls.list[i].device == view->device) {
             return true;
         }
     }
@@ -45,9 +45,9 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)judge;
     served *s = &((history *)state)->devices[view->device];
-    if (s->limit != view->limit_bytes) {
-        bool is_lowered = s->limit > view->limit_bytes; /* 0: there was no request before */
-        *s = (served){.limit = view->limit_bytes,
+    if (s->limit != view->limits.bytes) {
+        bool is_lowered = s->limit > view->limits.bytes; /* 0: there was no request before */
+        *s = (served){.limit = view->limits.bytes,
                       .has_budget = s->has_budget || is_lowered,
                       .was_hit = s->was_hit};
     }
@@ -65,31 +65,31 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 static bool never_serves(const served *s, const gmd_view *view)
 {
     return view->device == 0 && !s->largest && !s->has_budget && !s->was_hit &&
-           view->request->bytes <= LITTLE && view->limit_bytes == UINT64_MAX &&
-           view->device_bytes >= LARGE_DEVICE && view->room != GMD_STAT_UNKNOWN &&
-           view->room >= view->device_bytes / 2;
+           view->request->bytes <= LITTLE && view->limits.bytes == UINT64_MAX &&
+           view->limits.device_bytes >= LARGE_DEVICE && view->limits.room != GMD_STAT_UNKNOWN &&
+           view->limits.room >= view->limits.device_bytes / 2;
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     served *s = &((history *)state)->devices[view->device];
-    s->was_hit = s->was_hit || view->faults_hit; /* perhaps when it was to make its start */
+    s->was_hit = s->was_hit || view->faults.hit; /* perhaps when it was to make its start */
     if (view->request->op == GMD_OP_BUDGET) {
         s->largest = 0;
         s->has_budget = true;
     }
-    if (view->out_of_memory && !view->faults_hit && !view->is_overlapped &&
-        view->device_request != GMD_STAT_UNKNOWN && view->room != GMD_STAT_UNKNOWN &&
-        view->device_request <= view->room) {
+    if (view->out_of_memory && !view->faults.hit && !view->is_overlapped &&
+        view->limits.device_request != GMD_STAT_UNKNOWN && view->limits.room != GMD_STAT_UNKNOWN &&
+        view->limits.device_request <= view->limits.room) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, room_was_left), GMD_NO_PARTIES,
                           "%" PRIu64 " B were refused, which take %" PRIu64
                           " B of the device, and the limit and the device leave %" PRIu64 " B",
-                          view->request->bytes, view->device_request, view->room);
+                          view->request->bytes, view->limits.device_request, view->limits.room);
     } else if (view->out_of_memory && !view->is_overlapped && never_serves(s, view)) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, never_served), GMD_NO_PARTIES,
                           "%" PRIu64 " B were refused, nothing was served before, and %" PRIu64
                           " B of the device's %" PRIu64 " B are free",
-                          view->request->bytes, view->room, view->device_bytes);
+                          view->request->bytes, view->limits.room, view->limits.device_bytes);
     }
 }
 
@@ -100,7 +100,7 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
     gmd_precondition_met(
         judge, (unsigned)r->at_once | (unsigned)r->when_idle << 2 | (unsigned)r->when_emptied << 4 |
                    (unsigned)r->when_all_is_free << 6 | (unsigned)r->when_reopened << 8);
-    if (r->at_once == GMD_SERVED_NOW && !view->faults_hit) {
+    if (r->at_once == GMD_SERVED_NOW && !view->faults.hit) {
         gmd_violation_add(judge, GMD_KIND(oom_retry, served_at_once), GMD_NO_PARTIES,
                           "%" PRIu64 " B on stream %" PRIu32
                           " were refused, and the same request is served when it is made again at "
@@ -131,9 +131,9 @@ static void check_answers(const gmd_view *view, gmd_judge *judge)
 static void check_cache(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
-    uint64_t bound = view->limit_bytes;
-    if (view->device_bytes && view->device_bytes < bound) {
-        bound = view->device_bytes;
+    uint64_t bound = view->limits.bytes;
+    if (view->limits.device_bytes && view->limits.device_bytes < bound) {
+        bound = view->limits.device_bytes;
     }
     bool could_be_served =
         r->held_emptied <= bound && view->request->bytes <= bound - r->held_emptied;
@@ -150,7 +150,7 @@ static void check_cache(const gmd_view *view, gmd_judge *judge)
 static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *judge)
 {
     const gmd_refusal *r = view->refusal;
-    uint64_t bytes = view->request->bytes, need = view->device_request;
+    uint64_t bytes = view->request->bytes, need = view->limits.device_request;
     if (r->when_all_is_free == GMD_NOT_ASKED) {
         return;
     }
@@ -168,7 +168,7 @@ static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *j
                           " B are still refused, and the limit and the device leave %" PRIu64 " B",
                           bytes, r->room);
     } else if (r->when_all_is_free == GMD_REFUSED && need == GMD_STAT_UNKNOWN &&
-               s->limit == view->limit_bytes && bytes <= s->largest &&
+               s->limit == view->limits.bytes && bytes <= s->largest &&
                (r->room == GMD_STAT_UNKNOWN ||      /* a budget may be smaller now; and what the */
                 bytes <= r->room + r->held_free)) { /* allocator took at its start serves, too */
         gmd_violation_add(judge, GMD_KIND(oom_retry, refused_when_all_is_free),

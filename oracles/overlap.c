@@ -36,7 +36,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
     if (!gmd_intervals_insert(live, b->address, end, b->born)) {
         gmd_violation_add(judge, GMD_KIND(overlap, no_host_memory), GMD_NO_PARTIES,
                           "gmd ran out of host memory after %" PRIu64 " live blocks",
-                          view->live_count);
+                          view->live.count);
     }
 }
 

@@ -10,7 +10,7 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    return view->stats || view->figures
+    return view->stats.now || view->figures.now
                ? NULL
                : "neither statistics nor the device's allocations can be seen";
 }
@@ -22,17 +22,17 @@ static bool rose_above(uint64_t now, uint64_t before, uint64_t bound)
 
 static const char *name_of(const gmd_view *view, uint64_t bound)
 {
-    return bound == view->limit_bytes ? "the memory limit" : "the device's memory";
+    return bound == view->limits.bytes ? "the memory limit" : "the device's memory";
 }
 
 static const char *token_of(const gmd_view *view, uint64_t bound)
 {
-    return bound == view->limit_bytes ? "limit" : "device";
+    return bound == view->limits.bytes ? "limit" : "device";
 }
 
 static void check_stats(const gmd_view *view, uint64_t bound, gmd_judge *judge)
 {
-    const gmd_stats *now = view->stats, *before = view->stats_before;
+    const gmd_stats *now = view->stats.now, *before = view->stats.before;
     if (rose_above(now->reserved_bytes, before->reserved_bytes, bound)) {
         gmd_violation_add(
             judge, GMD_KIND(peak_bound, reserved), GMD_PARTIES({"bound", token_of(view, bound)}),
@@ -54,8 +54,8 @@ static void trace_back(const gmd_view *view, uint64_t now, uint64_t *before, uin
 {
     uint64_t height = now;
     *most = now;
-    for (size_t i = view->call_count; i-- > 0;) {
-        const gmd_device_call *c = &view->calls[i];
+    for (size_t i = view->calls.count; i-- > 0;) {
+        const gmd_device_call *c = &view->calls.list[i];
         if (c->device != view->device || c->is_pooled) {
             continue;
         }
@@ -70,8 +70,8 @@ static void trace_back(const gmd_view *view, uint64_t now, uint64_t *before, uin
 
 static void check_device(const gmd_view *view, uint64_t bound, gmd_judge *judge)
 {
-    uint64_t now = view->figures->allocated_bytes + view->figures->mapped_bytes -
-                   view->untouched->allocated_bytes - view->untouched->mapped_bytes;
+    uint64_t now = view->figures.now->allocated_bytes + view->figures.now->mapped_bytes -
+                   view->figures.untouched->allocated_bytes - view->figures.untouched->mapped_bytes;
     uint64_t before, most;
     trace_back(view, now, &before, &most);
     if (rose_above(most, before, bound)) {
@@ -86,8 +86,8 @@ static void check_device(const gmd_view *view, uint64_t bound, gmd_judge *judge)
 /* Once: the run ends with it. */
 static void check_stated(const gmd_view *view, gmd_judge *judge)
 {
-    for (size_t i = 0; i < view->bound_count; i++) {
-        const gmd_stated_bound *b = &view->bounds[i];
+    for (size_t i = 0; i < view->bounds.count; i++) {
+        const gmd_stated_bound *b = &view->bounds.list[i];
         if (!b->leaks && gmd_stated_bound_is_passed(b)) {
             gmd_violation_add(judge, GMD_KIND(peak_bound, stated),
                               GMD_PARTIES({"figure", b->is_reserved ? "reserved" : "allocated"}),
@@ -102,14 +102,14 @@ static void check_stated(const gmd_view *view, gmd_judge *judge)
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    uint64_t bound = view->limit_bytes;
-    if (view->device_bytes && view->device_bytes < bound) {
-        bound = view->device_bytes;
+    uint64_t bound = view->limits.bytes;
+    if (view->limits.device_bytes && view->limits.device_bytes < bound) {
+        bound = view->limits.device_bytes;
     }
-    if (view->stats) {
+    if (view->stats.now) {
         check_stats(view, bound, judge);
     }
-    if (view->figures) {
+    if (view->figures.now) {
         check_device(view, bound, judge);
     }
     check_stated(view, judge);

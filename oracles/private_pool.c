@@ -29,13 +29,13 @@ static void destroy(void *state)
 
 static const char *blind_spot(const gmd_view *view)
 {
-    if (!view->exports_pools) {
+    if (!view->allocator.exports_pools) {
         return "the allocator exports no private pools (gmd_begin_pool, gmd_end_pool, "
                "gmd_release_pool)";
     }
-    bool is_told = view->no_canaries && *view->no_canaries;
-    return view->figures || view->has_canaries ? NULL
-           : is_told                           ? view->no_canaries
+    bool is_told = view->canaries.reason && *view->canaries.reason;
+    return view->figures.now || view->canaries.are_there ? NULL
+           : is_told                                     ? view->canaries.reason
                      : "which memory goes back to the device cannot be seen";
 }
 
@@ -66,9 +66,9 @@ static bool forget_range(gmd_intervals *set, uint64_t address, uint64_t end)
 /* What came from the device in the request, or went there. */
 static void follow_calls(pools *p, const gmd_view *view)
 {
-    p->is_lost = p->is_lost || !view->sees_calls;
-    for (size_t i = 0; i < view->call_count && !p->is_lost && p->owned.count; i++) {
-        const gmd_device_call *c = &view->calls[i];
+    p->is_lost = p->is_lost || !view->calls.are_all;
+    for (size_t i = 0; i < view->calls.count && !p->is_lost && p->owned.count; i++) {
+        const gmd_device_call *c = &view->calls.list[i];
         p->is_lost = !forget_range(&p->owned, c->address, c->address + c->size);
     }
 }
@@ -143,9 +143,9 @@ static uint64_t owned_bytes(const pools *p, const gmd_graph_access *a, uint64_t 
 
 static void check_launch(const pools *p, const gmd_view *view, gmd_judge *judge)
 {
-    uint64_t key = key_of(view->device, view->pool);
-    for (size_t i = 0; i < view->access_count; i++) {
-        const gmd_graph_access *a = &view->accesses[i];
+    uint64_t key = key_of(view->device, view->pools.serial);
+    for (size_t i = 0; i < view->pools.access_count; i++) {
+        const gmd_graph_access *a = &view->pools.accesses[i];
         uint64_t owned = owned_bytes(p, a, key);
         if (owned < a->bytes) {
             gmd_violation_add(judge, GMD_KIND(private_pool, given_back), GMD_NO_PARTIES,
@@ -161,47 +161,47 @@ static void check_launch(const pools *p, const gmd_view *view, gmd_judge *judge)
 }
 
 /* On a real device a graph writes its blocks whenever it is launched, and reads them then. */
-static void on_sight(void *state, const gmd_view *view, gmd_judge *judge)
+static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    const gmd_canary_sight *sight = view->sight;
-    const gmd_live_block *b = &sight->block, *other = &sight->other;
-    if (!gmd_canary_is_about_graphs(sight)) {
+    const gmd_canary_finding *finding = view->canaries.finding;
+    const gmd_live_block *b = &finding->block, *other = &finding->other;
+    if (!gmd_canary_is_about_graphs(finding)) {
         return;
     }
     gmd_violation_add(
         judge, GMD_KIND(private_pool, handed_on),
-        GMD_PARTIES({"found_by", sight->is_captured ? "graph" : "stream"},
-                    {"left_by", sight->other_is_captured ? "graph" : "stream"}),
+        GMD_PARTIES({"found_by", finding->is_captured ? "graph" : "stream"},
+                    {"left_by", finding->other_is_captured ? "graph" : "stream"}),
         "%s that request %" PRIu64 " %s on stream %" PRIu32 " found, %" PRIu64
         " B into its block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
         "), what %s of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64
         ") had written: memory of private pool %" PRIu32 " was handed on while a graph works in it",
-        sight->is_captured ? "the graph's work" : "the work", sight->use.request,
-        sight->is_captured ? "captured" : "queued", sight->use.stream, sight->offset, b->bytes,
-        b->address, b->born,
-        sight->other_is_captured ? "the launched graph in its block" : "the block", other->bytes,
-        other->address, other->born, gmd_pool_number(sight->is_captured ? b->pool : other->pool));
+        finding->is_captured ? "the graph's work" : "the work", finding->use.request,
+        finding->is_captured ? "captured" : "queued", finding->use.stream, finding->offset,
+        b->bytes, b->address, b->born,
+        finding->other_is_captured ? "the launched graph in its block" : "the block", other->bytes,
+        other->address, other->born, gmd_pool_number(finding->is_captured ? b->pool : other->pool));
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pools *p = state;
-    if (view->pool_failure && !view->faults_hit) {
+    if (view->pools.failure && !view->faults.hit) {
         gmd_violation_add(judge, GMD_KIND(private_pool, call_failed),
-                          GMD_PARTIES({"failure", view->pool_failure->token}),
+                          GMD_PARTIES({"failure", view->pools.failure->token}),
                           "private pool %" PRIu32 " of device %d: %s", view->request->pool,
-                          view->device, view->pool_failure->sentence);
+                          view->device, view->pools.failure->sentence);
     }
     bool has_followed = view->request->op == GMD_OP_ALLOC && view->block;
     if (p->owned.count && !has_followed) {
         follow_calls(p, view);
     }
-    if (view->access_count && !p->is_lost) {
+    if (view->pools.access_count && !p->is_lost) {
         check_launch(p, view, judge);
     }
-    if (view->pool_is_let_go) {
-        forget_pool(&p->owned, key_of(view->device, view->pool));
+    if (view->pools.is_let_go) {
+        forget_pool(&p->owned, key_of(view->device, view->pools.serial));
     }
 }
 
@@ -212,6 +212,6 @@ const gmd_oracle gmd_oracle_private_pool = {
     .create = create,
     .destroy = destroy,
     .after_alloc = after_alloc,
-    .on_sight = on_sight,
+    .on_canary_finding = on_canary_finding,
     .after_request = after_request,
 };

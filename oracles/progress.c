@@ -10,13 +10,13 @@
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    const char *text = view->error_text;
-    if (text && (!view->faults_hit || strstr(text, "INTERNAL ASSERT"))) {
-        gmd_violation_add(
-            judge, GMD_KIND(progress, failed),
-            GMD_PARTIES({"error", view->error_token}, {"fault", view->faults_hit ? "hit" : NULL}),
-            "the request failed other than for want of memory%s: %.400s",
-            view->faults_hit ? " when a planted fault hit" : "", text);
+    const char *text = view->thread.error_text;
+    if (text && (!view->faults.hit || strstr(text, "INTERNAL ASSERT"))) {
+        gmd_violation_add(judge, GMD_KIND(progress, failed),
+                          GMD_PARTIES({"error", view->thread.error_token},
+                                      {"fault", view->faults.hit ? "hit" : NULL}),
+                          "the request failed other than for want of memory%s: %.400s",
+                          view->faults.hit ? " when a planted fault hit" : "", text);
     }
 }
 

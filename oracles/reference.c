@@ -5,15 +5,16 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    if (!(view->promises & GMD_PROMISE_PYTORCH)) {
+    if (!(view->allocator.promises & GMD_PROMISE_PYTORCH)) {
         return "the allocator does not promise PyTorch's algorithm (gmd_promises, --promise "
                "pytorch)";
     }
-    if (view->has_pool_requests && !view->is_reference) {
+    if (view->workload.has_pool_requests && !view->allocator.is_reference) {
         return "requests go to private pools: PyTorch keeps the memory of any held one, the "
                "reference allocator of captured ones only (pytorch#175015)";
     }
-    return view->is_reference ? "this is the reference allocator" : view->no_second_run;
+    return view->allocator.is_reference ? "this is the reference allocator"
+                                        : view->workload.no_second_run;
 }
 
 const gmd_oracle gmd_oracle_reference = {

@@ -7,14 +7,14 @@
 
 static const char *blind_spot(const gmd_view *view)
 {
-    return view->find_range || view->stats
+    return view->ask.find_range || view->stats.now
                ? NULL
                : "neither statistics nor the device's allocations can be seen";
 }
 
 static void check_booked(const gmd_view *view, gmd_judge *judge)
 {
-    uint64_t now = view->stats->allocated_bytes, before = view->stats_before->allocated_bytes;
+    uint64_t now = view->stats.now->allocated_bytes, before = view->stats.before->allocated_bytes;
     if (now == GMD_STAT_UNKNOWN || before == GMD_STAT_UNKNOWN || now < before) {
         return; /* a total that shrinks is for `accounting` to report */
     }
@@ -32,7 +32,7 @@ static void check_extent(const gmd_view *view, gmd_judge *judge)
 {
     const gmd_live_block *b = view->block;
     gmd_device_range range;
-    if (!view->find_range(view->device_context, b->address, &range)) {
+    if (!view->ask.find_range(view->ask.context, b->address, &range)) {
         return; /* for `backing` to report */
     }
     uint64_t room = range.size - (b->address - range.address);
@@ -49,10 +49,10 @@ static void check_extent(const gmd_view *view, gmd_judge *judge)
 static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    if (view->stats && !view->is_overlapped && !view->is_busy) {
+    if (view->stats.now && !view->is_overlapped && !view->is_busy) {
         check_booked(view, judge);
     }
-    if (view->find_range) {
+    if (view->ask.find_range) {
         check_extent(view, judge);
     }
 }

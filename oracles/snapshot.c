@@ -54,10 +54,10 @@ static void ignore(void *context, const gmd_block_info *block)
 
 static const char *blind_spot(const gmd_view *view)
 {
-    if (!view->walk) {
+    if (!view->ask.walk) {
         return "the allocator exports no gmd_walk";
     }
-    return view->walk(view->device_context, view->device, ignore, NULL) == 0
+    return view->ask.walk(view->ask.context, view->device, ignore, NULL) == 0
                ? NULL
                : "gmd_walk failed before the first request";
 }
@@ -124,8 +124,8 @@ static bool check_end_of_segment(const gmd_view *view, const gmd_block_info *las
                           end);
         return false;
     }
-    if (view->is_backed && !view->is_backed(view->device_context, last->segment_address,
-                                            last->segment_size, view->device, &bad)) {
+    if (view->ask.is_backed && !view->ask.is_backed(view->ask.context, last->segment_address,
+                                                    last->segment_size, view->device, &bad)) {
         gmd_violation_add(judge, GMD_KIND(snapshot, no_memory), GMD_NO_PARTIES,
                           "device %d: the allocator lists a segment of %" PRIu64 " B at 0x%" PRIx64
                           ", and the device has handed out no memory at 0x%" PRIx64 " in it",
@@ -145,7 +145,7 @@ static bool are_mergeable(const gmd_block_info *a, const gmd_block_info *b)
 static bool check_merged(const gmd_view *view, const gmd_block_info *a, const gmd_block_info *b,
                          gmd_judge *judge)
 {
-    if (!(view->promises & GMD_PROMISE_COALESCING) || !are_mergeable(a, b)) {
+    if (!(view->allocator.promises & GMD_PROMISE_COALESCING) || !are_mergeable(a, b)) {
         return true;
     }
     gmd_violation_add(
@@ -257,7 +257,7 @@ static void check_live(void *context, const gmd_live_block *live)
 static bool check_live_set(const looks *l, const gmd_view *view, const sums *s, gmd_judge *judge)
 {
     live_check c = {.looks = l, .view = view, .judge = judge};
-    view->each_live(view->device_context, view->device, check_live, &c);
+    view->ask.each_live(view->ask.context, view->device, check_live, &c);
     if (!c.has_failed && c.found != s->allocated_count) {
         gmd_violation_add(judge, GMD_KIND(snapshot, dead_block_shown), GMD_NO_PARTIES,
                           "device %d: gmd_walk shows %" PRIu64 " allocated blocks, and %" PRIu64
@@ -302,18 +302,18 @@ static void demand_sum(gmd_judge *judge, const gmd_view *view, const char *name,
 /* An expandable segment is one to the statistics, and as many as it has mapped parts to a walk. */
 static void check_sums(const gmd_view *view, const sums *s, gmd_judge *judge)
 {
-    const gmd_stats *stats = view->stats;
+    const gmd_stats *stats = view->stats.now;
     demand_sum(judge, view, "allocated_bytes", stats->allocated_bytes, s->allocated);
     demand_sum(judge, view, "active_bytes", stats->active_bytes, s->active);
     demand_sum(judge, view, "reserved_bytes", stats->reserved_bytes, s->reserved);
     demand_sum(judge, view, "allocation_count", stats->allocation_count, s->allocated_count);
-    if (s->requested || !view->live_bytes) { /* it may not keep what was asked for */
+    if (s->requested || !view->live.bytes) { /* it may not keep what was asked for */
         demand_sum(judge, view, "requested_bytes", stats->requested_bytes, s->requested);
     }
     if (!s->has_expandable) {
         demand_sum(judge, view, "segment_count", stats->segment_count, s->segment_count);
     }
-    if (!s->has_expandable && (view->promises & GMD_PROMISE_PYTORCH)) {
+    if (!s->has_expandable && (view->allocator.promises & GMD_PROMISE_PYTORCH)) {
         demand_sum(judge, view, "inactive_split_bytes", stats->inactive_split_bytes,
                    s->inactive_split);
     }
@@ -325,7 +325,7 @@ static void look(looks *l, const gmd_view *view, gmd_judge *judge)
 {
     l->count = 0;
     l->has_no_memory = false;
-    if (view->walk(view->device_context, view->device, keep, l) != 0) {
+    if (view->ask.walk(view->ask.context, view->device, keep, l) != 0) {
         gmd_violation_add(judge, GMD_KIND(snapshot, walk_failed), GMD_NO_PARTIES,
                           "device %d: gmd_walk failed after it had worked before", view->device);
     } else if (l->has_no_memory) {
@@ -333,7 +333,7 @@ static void look(looks *l, const gmd_view *view, gmd_judge *judge)
                           "gmd ran out of host memory after %zu blocks of gmd_walk", l->count);
     } else if (check_segments(l, view, judge)) {
         sums s = add_up(l);
-        if (check_live_set(l, view, &s, judge) && view->stats) {
+        if (check_live_set(l, view, &s, judge) && view->stats.now) {
             check_sums(view, &s, judge);
         }
     }

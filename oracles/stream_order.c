@@ -6,6 +6,7 @@
  * to be over. Whether a use runs before what the new owner queues is the device's to say, for every
  * schedule and not only the one at hand. A use is forgotten when the host knows of its end, or when
  * a later owner's work, which was found to run after it, takes its place. */
+#include "gmd_grow.h"
 #include "gmd_intervals.h"
 #include "list.h"
 
@@ -48,9 +49,9 @@ static void destroy(void *state)
 
 static const char *blind_spot(const gmd_view *view)
 {
-    bool is_told = view->no_canaries && *view->no_canaries;
-    return view->is_ordered || view->has_canaries ? NULL
-           : is_told                              ? view->no_canaries
+    bool is_told = view->canaries.reason && *view->canaries.reason;
+    return view->ask.is_ordered || view->canaries.are_there ? NULL
+           : is_told                                        ? view->canaries.reason
                      : "a real device does not tell which work runs after which";
 }
 
@@ -64,15 +65,9 @@ static uint32_t push(pending *p, const mark *m, uint32_t list)
     if (at) {
         p->spare = p->marks[at].next;
     } else {
-        if (p->used + 1 >= p->capacity) {
-            uint32_t capacity = p->capacity ? p->capacity * 2 : 1024;
-            mark *marks = realloc(p->marks, capacity * sizeof *marks);
-            if (!marks) {
-                p->lacks_memory = true;
-                return 0;
-            }
-            p->marks = marks;
-            p->capacity = capacity;
+        if (!GMD_GROW(&p->marks, &p->capacity, p->used + 2)) {
+            p->lacks_memory = true;
+            return 0;
         }
         at = ++p->used;
     }
@@ -112,7 +107,7 @@ static uint32_t drop_known(pending *p, uint32_t list, const gmd_view *view)
 {
     uint32_t *link = &list;
     while (*link) {
-        if (view->is_known(view->device_context, &p->marks[*link].use)) {
+        if (view->ask.is_known(view->ask.context, &p->marks[*link].use)) {
             *link = pop(p, *link);
         } else {
             link = &p->marks[*link].next;
@@ -237,8 +232,8 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pending *p = state;
     const gmd_live_block *b = view->block;
-    if (view->clash) {
-        judge_clash(b, view->clash, judge);
+    if (view->pools.clash) {
+        judge_clash(b, view->pools.clash, judge);
         return;
     }
     uint64_t from = b->address, end = end_of(b);
@@ -249,7 +244,7 @@ static void after_alloc(void *state, const gmd_view *view, gmd_judge *judge)
             const mark *m = &p->marks[at];
             gmd_precondition_met(judge, (unsigned)(m->use.stream == b->stream) << 1 |
                                             (m->stream == b->stream));
-            if (!view->is_ordered(view->device_context, &m->use, b->device, b->stream)) {
+            if (!view->ask.is_ordered(view->ask.context, &m->use, b->device, b->stream)) {
                 gmd_violation_add(
                     judge, GMD_KIND(stream_order, reused_early), GMD_NO_PARTIES,
                     "block of %" PRIu64 " B at 0x%" PRIx64 " on stream %" PRIu32
@@ -277,10 +272,10 @@ static void before_free(void *state, const gmd_view *view, gmd_judge *judge)
     uint32_t list = 0;
     bool is_used_on_its_own = false, has_memory = true;
     p->lacks_memory = false;
-    for (size_t i = 0; i < view->use_count; i++) {
-        m.use = view->uses[i];
+    for (size_t i = 0; i < view->uses.count; i++) {
+        m.use = view->uses.list[i];
         is_used_on_its_own = is_used_on_its_own || m.use.stream == b->stream;
-        if (!view->is_known(view->device_context, &m.use)) {
+        if (!view->ask.is_known(view->ask.context, &m.use)) {
             uint32_t longer = push(p, &m, list);
             list = longer ? longer : list;
         }
@@ -321,30 +316,30 @@ static void check_given_back(pending *p, const gmd_view *view, const gmd_device_
 }
 
 /* On a real device: the memory had a new owner before the work of the earlier one had run. */
-static void on_sight(void *state, const gmd_view *view, gmd_judge *judge)
+static void on_canary_finding(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)state;
-    const gmd_canary_sight *sight = view->sight;
-    const gmd_live_block *b = &sight->block, *other = &sight->other;
-    if (!sight->has_other || gmd_canary_is_about_graphs(sight)) {
+    const gmd_canary_finding *finding = view->canaries.finding;
+    const gmd_live_block *b = &finding->block, *other = &finding->other;
+    if (!finding->has_other || gmd_canary_is_about_graphs(finding)) {
         return;
     }
-    gmd_violation_add(judge, GMD_KIND(stream_order, handed_on_early), GMD_NO_PARTIES,
-                      "the work that request %" PRIu64 " queued on stream %" PRIu32
-                      " found, %" PRIu64 " B into its block of %" PRIu64 " B at 0x%" PRIx64
-                      " (request %" PRIu64 ", stream %" PRIu32 "), what the block of %" PRIu64
-                      " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
-                      ") had written: the memory was handed on before that work had run",
-                      sight->use.request, sight->use.stream, sight->offset, b->bytes, b->address,
-                      b->born, b->stream, other->bytes, other->address, other->born, other->stream);
+    gmd_violation_add(
+        judge, GMD_KIND(stream_order, handed_on_early), GMD_NO_PARTIES,
+        "the work that request %" PRIu64 " queued on stream %" PRIu32 " found, %" PRIu64
+        " B into its block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
+        "), what the block of %" PRIu64 " B at 0x%" PRIx64 " (request %" PRIu64 ", stream %" PRIu32
+        ") had written: the memory was handed on before that work had run",
+        finding->use.request, finding->use.stream, finding->offset, b->bytes, b->address, b->born,
+        b->stream, other->bytes, other->address, other->born, other->stream);
 }
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
     pending *p = state;
-    for (size_t i = 0; i < view->call_count; i++) {
-        if (view->calls[i].is_free && p->ranges.count) {
-            check_given_back(p, view, &view->calls[i], judge);
+    for (size_t i = 0; i < view->calls.count; i++) {
+        if (view->calls.list[i].is_free && p->ranges.count) {
+            check_given_back(p, view, &view->calls.list[i], judge);
         }
     }
     if (p->ranges.count > p->sweep_at) {
@@ -364,7 +359,7 @@ const gmd_oracle gmd_oracle_stream_order = {
     .destroy = destroy,
     .after_alloc = after_alloc,
     .before_free = before_free,
-    .on_sight = on_sight,
+    .on_canary_finding = on_canary_finding,
     .after_request = after_request,
     .at_end = at_end,
 };

@@ -11,16 +11,17 @@ static uint64_t bit_of(uint32_t stream)
  * it was not told of: an allocator may know of them otherwise. */
 static uint64_t streams_of(const gmd_view *view)
 {
-    uint64_t set = view->recorded_streams;
-    for (size_t i = 0; i < view->use_count; i++) {
-        set |= view->uses[i].stream != view->block->stream ? bit_of(view->uses[i].stream) : 0;
+    uint64_t set = view->uses.recorded;
+    for (size_t i = 0; i < view->uses.count; i++) {
+        set |= view->uses.list[i].stream != view->block->stream ? bit_of(view->uses.list[i].stream)
+                                                                : 0;
     }
     return set;
 }
 
 static void note_free(gmd_waiting *w, const gmd_view *view)
 {
-    uint64_t before = view->stats_before->allocated_bytes, now = view->stats->allocated_bytes;
+    uint64_t before = view->stats.before->allocated_bytes, now = view->stats.now->allocated_bytes;
     uint64_t streams = streams_of(view);
     if (before == GMD_STAT_UNKNOWN || now == GMD_STAT_UNKNOWN || now > before ||
         w->count == GMD_WAITING_MAX) {
@@ -59,14 +60,14 @@ static bool is_in_order(gmd_waiting *w, const gmd_view *view)
     bool is_gone = view->request->op == GMD_OP_DESTROY; /* who waited for its work does so still */
     bool is_unseen =
         view->request->op == GMD_OP_RECORD && bit_of(view->request->stream) == ANY_STREAM;
-    w->is_lost = w->is_lost || view->is_capturing || !is_next || is_unseen || is_gone ||
-                 view->is_overlapped || view->faults_hit;
+    w->is_lost = w->is_lost || view->pools.is_capturing || !is_next || is_unseen || is_gone ||
+                 view->is_overlapped || view->faults.hit;
     return !w->is_lost;
 }
 
 bool gmd_waiting_after(gmd_waiting *w, const gmd_view *view, uint64_t *excess)
 {
-    const gmd_stats *now = view->stats;
+    const gmd_stats *now = view->stats.now;
     if (!is_in_order(w, view)) {
         return false;
     }

@@ -22,4 +22,8 @@ typedef struct gmd_pool_book {     /* zero-initialised: there is none */
  * changed. */
 const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *request);
 
+/* For assertions: whether it is what requests can lead to. The sentence that does not hold; NULL:
+ * all does. */
+const char *gmd_pool_book_violation(const gmd_pool_book *book);
+
 #endif

@@ -27,7 +27,7 @@
     X(ERROR, "ERROR") /* from 1 */                                                                 \
     X(EVERY, "[every]")                                                                            \
     X(BYTES, "SIZE")                                                                               \
-    X(BYTES_OR_NONE, "SIZE|none") /* GMD_NO_BUDGET */                                            \
+    X(BYTES_OR_NONE, "SIZE|none") /* GMD_NO_BUDGET */                                              \
     X(DURATION, "DURATION")                                                                        \
     X(WORK_DURATION, "[DURATION]") /* without it GMD_USUAL_WORK_NS */                              \
     X(FRACTION, "F")               /* from 0 to 1 */                                               \

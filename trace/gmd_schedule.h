@@ -28,6 +28,11 @@ typedef struct gmd_schedule { /* zero-initialised: unstated */
     size_t choice_count;
 } gmd_schedule;
 
+static inline bool gmd_schedule_is_stated(const gmd_schedule *schedule)
+{
+    return schedule->kind != GMD_SCHEDULE_UNSTATED;
+}
+
 /* Reads "timed", "eager", "lazy", "seed N" or "explicit C..." (choices from 0 to 255); of the
  * threads, the latter two. On failure the schedule is unstated, and the message says what was
  * expected. */

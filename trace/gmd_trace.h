@@ -9,9 +9,9 @@
 #ifndef GMD_TRACE_H
 #define GMD_TRACE_H
 
+#include "gmd_conditions.h"
 #include "gmd_error.h"
 #include "gmd_request_table.h"
-#include "gmd_schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,13 +67,9 @@ typedef struct gmd_trace {
     gmd_request *requests;
     size_t count, capacity;
     gmd_names blocks, streams, threads, functions, pools;
-    uint64_t *stream_handles; /* streams.count entries: as recorded, ascending order is kept by the
-                                 driver; NULL when the source had none */
-    uint32_t device_count;    /* 0: not stated */
-    uint64_t capacity_bytes;  /* of each simulated device; 0: not stated */
-    char *conf;               /* PYTORCH_CUDA_ALLOC_CONF syntax; NULL: not stated */
-    gmd_schedule schedule;    /* of the simulated device's work */
-    gmd_schedule interleave;  /* of the host's threads */
+    uint64_t *stream_handles;  /* streams.count entries: as recorded, ascending order is kept by the
+                                  driver; NULL when the source had none */
+    gmd_conditions conditions; /* what the header states */
 } gmd_trace;
 
 void gmd_trace_init(gmd_trace *trace); /* empty, with stream s0 and the main thread */

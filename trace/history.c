@@ -4,6 +4,8 @@
 #include "deferred.h"
 #include "expandable.h"
 #include "free_runs.h"
+#include "gmd_assert.h"
+#include "gmd_trace_validity.h"
 #include "memory_limit.h"
 
 #include <inttypes.h>
@@ -512,7 +514,7 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
                         events);
     }
-    h->trace.device_count = b->snapshot->device_count;
+    h->trace.conditions.device_count = b->snapshot->device_count;
     h->limit_bytes = b->runs.limit_bytes;
     h->limit_inferred = b->runs.limit_inferred;
     h->limit_is_contradicted = memory_limit_is_contradicted(&b->runs);
@@ -547,6 +549,8 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     free(b.born);
     if (status != GMD_OK) {
         gmd_history_free(history);
+    } else {
+        GMD_ASSERT_VALID(gmd_trace_violation(&history->trace));
     }
     return status;
 }

@@ -1,5 +1,6 @@
 #include "names.h"
 
+#include "gmd_grow.h"
 #include "gmd_hash.h"
 #include "quote.h"
 
@@ -76,13 +77,9 @@ gmd_status gmd_names_add(gmd_names *names, const char *name, uint32_t *index, gm
             return gmd_fail(error, GMD_BAD_INPUT, "a trace has at most %zu names",
                             GMD_MAX_TRACE_LEN);
         }
-        uint32_t capacity = names->capacity ? names->capacity * 2 : 8;
-        char **items = realloc(names->items, capacity * sizeof *items);
-        if (!items) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u names", capacity);
+        if (!GMD_GROW(&names->items, &names->capacity, names->count + 1)) {
+            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u names", names->count + 1);
         }
-        names->items = items;
-        names->capacity = capacity;
     }
     char *copy = name ? strdup(name) : NULL;
     if (name && !copy) {

@@ -1,5 +1,7 @@
 #include "gmd_pool_book.h"
 
+#include "gmd_assert.h"
+
 static const char *begin(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
 {
     bool is_capture = gmd_op_is_of_capture(r->op);
@@ -54,10 +56,8 @@ static const char *release(gmd_pool_book *book, uint8_t device, uint32_t pool)
     return NULL;
 }
 
-const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *r)
+static const char *note(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
 {
-    uint8_t device = r->device % GMD_MAX_DEVICES;
-    uint32_t pool = r->pool % GMD_MAX_POOLS;
     switch ((gmd_pool_step)gmd_request_rows[r->op].pool_step) {
     case GMD_POOL_STEP_BEGIN:
         return begin(book, r, device, pool);
@@ -71,4 +71,49 @@ const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *r)
     default:
         return release(book, device, pool);
     }
+}
+
+static const char *device_violation(const gmd_pool_book *b, uint32_t device)
+{
+    uint8_t open = b->open[device];
+    if (open > GMD_MAX_POOLS) {
+        return "the open pool is one of the device's";
+    }
+    return open && !b->holders[device][open - 1] ? "an open pool is held" : NULL;
+}
+
+static const char *pool_violation(const gmd_pool_book *b, uint32_t device, uint32_t pool)
+{
+    return b->graphs[device][pool] > b->holders[device][pool] ? "each graph holds its pool" : NULL;
+}
+
+static const char *capture_violation(const gmd_pool_book *b)
+{
+    if (b->capturing > GMD_MAX_DEVICES) {
+        return "a capture is on a device";
+    }
+    return b->capturing && !b->open[b->capturing - 1] ? "a capture has a pool open" : NULL;
+}
+
+const char *gmd_pool_book_violation(const gmd_pool_book *book)
+{
+    const char *violation = capture_violation(book);
+    for (uint32_t device = 0; device < GMD_MAX_DEVICES && !violation; device++) {
+        violation = device_violation(book, device);
+        for (uint32_t pool = 0; pool < GMD_MAX_POOLS && !violation; pool++) {
+            violation = pool_violation(book, device, pool);
+        }
+    }
+    return violation;
+}
+
+const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *r)
+{
+    uint8_t device = r->device % GMD_MAX_DEVICES;
+    uint32_t pool = r->pool % GMD_MAX_POOLS;
+    const char *missing = note(book, r, device, pool);
+    GMD_ASSERT_INTERNAL(!capture_violation(book), "a capture has a pool open");
+    GMD_ASSERT_INTERNAL(!device_violation(book, device), "an open pool is held");
+    GMD_ASSERT_INTERNAL(!pool_violation(book, device, pool), "each graph holds its pool");
+    return missing;
 }

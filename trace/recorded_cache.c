@@ -1,5 +1,6 @@
 #include "recorded_cache.h"
 
+#include "gmd_grow.h"
 #include "gmd_size.h"
 
 #include <stdlib.h>
@@ -9,17 +10,7 @@
 
 static bool reserve(segment_list *list, size_t count)
 {
-    if (count <= list->capacity) {
-        return true;
-    }
-    size_t capacity = count * 2 + 16;
-    cache_segment *items = realloc(list->items, capacity * sizeof *items);
-    if (!items) {
-        return false;
-    }
-    list->items = items;
-    list->capacity = capacity;
-    return true;
+    return GMD_GROW(&list->items, &list->capacity, count);
 }
 
 /* The number of segments that begin at or below an address. */

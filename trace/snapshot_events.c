@@ -1,6 +1,7 @@
 /* snapshot_events.c - device_traces: what happened, of all devices in one order. */
 #include "snapshot_fields.h"
 
+#include "gmd_grow.h"
 #include "gmd_trace.h"
 
 #include <stdlib.h>
@@ -63,17 +64,8 @@ static bool read_event(gmd_snapshot_reader *c, const gmd_pickle_value *record,
 static bool reserve_events(gmd_snapshot_reader *c, size_t count)
 {
     gmd_snapshot *s = c->snapshot;
-    size_t needed = s->event_count + count;
-    if (needed <= c->event_capacity) {
-        return true;
-    }
-    gmd_snapshot_event *events = realloc(s->events, needed * sizeof *events);
-    if (!events) {
-        return gmd_snapshot_no_memory(c);
-    }
-    s->events = events;
-    c->event_capacity = needed;
-    return true;
+    return GMD_GROW(&s->events, &c->event_capacity, s->event_count + count) ||
+           gmd_snapshot_no_memory(c);
 }
 
 static bool read_device_trace(gmd_snapshot_reader *c, const gmd_pickle_value *list)

@@ -1,4 +1,7 @@
 /* Reads the text format; docs/trace-format.md describes it. */
+#include "gmd_assert.h"
+#include "gmd_log.h"
+#include "gmd_trace_validity.h"
 #include "quote.h"
 #include "text_parser.h"
 
@@ -190,6 +193,10 @@ gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, co
     free(p.states);
     if (p.status != GMD_OK) {
         gmd_trace_free(trace);
+    } else {
+        GMD_ASSERT_VALID(gmd_trace_violation(trace));
     }
+    GMD_LOG(TRACE, "%s: %zu bytes, %zu requests%s", file, length, trace->count,
+            p.status == GMD_OK ? "" : ", refused");
     return p.status;
 }

@@ -33,9 +33,10 @@ static bool take_pool(gmd_parser *p, gmd_request *r)
                                gmd_text_next_token(p), &r->pool);
 }
 
+/* What a function is called says which one it is: unlike other names, "f0" is kept, too. */
 static bool take_function(gmd_parser *p, gmd_request *r)
 {
-    return gmd_text_name_index(p, &p->trace->functions, &p->functions, 'f',
+    return gmd_text_name_index(p, &p->trace->functions, &p->functions, '\0',
                                (uint32_t)GMD_MAX_TRACE_LEN, "the name of a CUDA function",
                                gmd_text_next_token(p), &r->function);
 }

@@ -20,7 +20,7 @@ bool gmd_text_parse_devices(gmd_parser *p, gmd_request *unused)
         !gmd_text_take_number(p, "a number of devices from 1 to 16", 1, GMD_MAX_DEVICES, &count)) {
         return false;
     }
-    p->trace->device_count = (uint32_t)count;
+    p->trace->conditions.device_count = (uint32_t)count;
     return gmd_text_end_line(p);
 }
 
@@ -28,11 +28,11 @@ bool gmd_text_parse_capacity(gmd_parser *p, gmd_request *unused)
 {
     (void)unused;
     if (!once(p, &p->has_capacity, "capacity") ||
-        !gmd_text_take_size(p, &p->trace->capacity_bytes)) {
+        !gmd_text_take_size(p, &p->trace->conditions.capacity_bytes)) {
         return false;
     }
-    return p->trace->capacity_bytes ? gmd_text_end_line(p)
-                                    : FAIL(p, "expected a size over 0, found 0");
+    return p->trace->conditions.capacity_bytes ? gmd_text_end_line(p)
+                                               : FAIL(p, "expected a size over 0, found 0");
 }
 
 /* All of the line: settings may be separated by ", ". */
@@ -53,8 +53,8 @@ bool gmd_text_parse_conf(gmd_parser *p, gmd_request *unused)
         return UNEXPECTED(p, "allocator settings, at most 4096 bytes without control characters",
                           ((gmd_token){start, (size_t)(end - start)}));
     }
-    p->trace->conf = gmd_text_copy(start, (size_t)(end - start));
-    return p->trace->conf || gmd_text_fail_memory(p);
+    p->trace->conditions.conf = gmd_text_copy(start, (size_t)(end - start));
+    return p->trace->conditions.conf || gmd_text_fail_memory(p);
 }
 
 typedef gmd_status schedule_reader(gmd_schedule *schedule, const char *text, size_t length,
@@ -72,14 +72,14 @@ bool gmd_text_parse_schedule(gmd_parser *p, gmd_request *unused)
 {
     (void)unused;
     return once(p, &p->has_schedule, "schedule") &&
-           take_schedule(p, &p->trace->schedule, gmd_schedule_parse);
+           take_schedule(p, &p->trace->conditions.schedule, gmd_schedule_parse);
 }
 
 bool gmd_text_parse_interleave(gmd_parser *p, gmd_request *unused)
 {
     (void)unused;
     return once(p, &p->has_interleave, "interleave") &&
-           take_schedule(p, &p->trace->interleave, gmd_interleave_parse);
+           take_schedule(p, &p->trace->conditions.interleave, gmd_interleave_parse);
 }
 
 /* Names all streams in the order of their handles; without it that is the order of first mention.

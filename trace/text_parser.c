@@ -194,7 +194,8 @@ bool gmd_text_take_live_block(gmd_parser *p, gmd_request *request)
 bool gmd_text_take_device_number(gmd_parser *p, uint8_t *device)
 {
     uint64_t number = 0;
-    uint32_t count = p->trace->device_count ? p->trace->device_count : GMD_MAX_DEVICES;
+    uint32_t count =
+        p->trace->conditions.device_count ? p->trace->conditions.device_count : GMD_MAX_DEVICES;
     if (!gmd_text_take_number(p, "the number of a device of this trace, from 0", 0, count - 1,
                               &number)) {
         return false;

@@ -212,25 +212,25 @@ static gmd_status write_header(const writer *w)
     const gmd_trace *t = w->trace;
     char text[24];
     fputs("gmd-trace 1\n", w->out);
-    if (t->device_count) {
-        fprintf(w->out, "devices %u\n", t->device_count);
+    if (t->conditions.device_count) {
+        fprintf(w->out, "devices %u\n", t->conditions.device_count);
     }
-    if (t->capacity_bytes) {
-        fprintf(w->out, "capacity %s\n", gmd_format_exact_size(t->capacity_bytes, text));
+    if (t->conditions.capacity_bytes) {
+        fprintf(w->out, "capacity %s\n", gmd_format_exact_size(t->conditions.capacity_bytes, text));
     }
-    if (t->conf && *t->conf) {
-        if (!gmd_conf_is_valid(t->conf, strlen(t->conf))) {
+    if (t->conditions.conf && *t->conditions.conf) {
+        if (!gmd_conf_is_valid(t->conditions.conf, strlen(t->conditions.conf))) {
             char quoted[GMD_QUOTE_BYTES];
             return gmd_fail(
                 w->error, GMD_BAD_INPUT,
                 "the allocator settings %s cannot be written into a trace: expected one "
                 "line of text without '#'",
-                gmd_quote(t->conf, strlen(t->conf), quoted));
+                gmd_quote(t->conditions.conf, strlen(t->conditions.conf), quoted));
         }
-        fprintf(w->out, "conf %s\n", t->conf);
+        fprintf(w->out, "conf %s\n", t->conditions.conf);
     }
-    write_schedule(w->out, "schedule", &t->schedule);
-    write_schedule(w->out, "interleave", &t->interleave);
+    write_schedule(w->out, "schedule", &t->conditions.schedule);
+    write_schedule(w->out, "interleave", &t->conditions.interleave);
     if (!streams_come_in_order(t)) {
         fputs("streams", w->out);
         for (uint32_t i = 0; i < w->streams.count; i++) {

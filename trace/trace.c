@@ -20,9 +20,7 @@ void gmd_trace_free(gmd_trace *trace)
 {
     free(trace->requests);
     free(trace->stream_handles);
-    free(trace->conf);
-    gmd_schedule_free(&trace->schedule);
-    gmd_schedule_free(&trace->interleave);
+    gmd_conditions_free(&trace->conditions);
     gmd_names_free(&trace->blocks);
     gmd_names_free(&trace->streams);
     gmd_names_free(&trace->threads);

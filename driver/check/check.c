@@ -1,61 +1,14 @@
 /* Plays a history and compares each request with what was recorded. */
-#include "checker.h"
+#include "gmd_check.h"
+
+#include "check_end.h"
 
 #include "gmd_size.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void blame_quirk(checker *c, const gmd_check_quirk *q, uint64_t request)
-{
-    for (uint64_t i = 0; i < q->count && i < sizeof q->requests / sizeof *q->requests; i++) {
-        if (q->requests[i] == request) {
-            gmd_session_note(c->session,
-                             "request %" PRIu64 " is where the recorded version has its quirk %s: "
-                             "without it the allocator does otherwise, rightly",
-                             request, q->name);
-        }
-    }
-}
-
-/* Which of the quirks that the allocator does not keep to made the first difference. */
-static void blame_quirks(checker *c, uint64_t request)
-{
-    const gmd_check *recorded = c->input->as_recorded;
-    for (uint32_t i = 0; recorded && i < recorded->quirk_count; i++) {
-        for (size_t k = 0; k < GMD_QUIRK_KINDS; k++) {
-            bool is_off = !(c->input->quirks >> k & 1);
-            if (is_off && strcmp(recorded->quirks[i].name, gmd_quirk_kinds[k].name) == 0) {
-                blame_quirk(c, &recorded->quirks[i], request);
-            }
-        }
-    }
-}
-
-void gmd_checker_differ(checker *c, uint64_t request, const char *what, const char *expected,
-                        const char *format, ...)
-{
-    gmd_check *r = c->result;
-    r->exact = false;
-    r->first_difference.present = true;
-    r->first_difference.request = request;
-    snprintf(r->first_difference.what, sizeof r->first_difference.what, "%s", what);
-    snprintf(r->first_difference.expected, sizeof r->first_difference.expected, "%s", expected);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(r->first_difference.got, sizeof r->first_difference.got, format, arguments);
-    va_end(arguments);
-    const gmd_trace *trace = &c->input->history->trace;
-    if (request < trace->count) {
-        gmd_request_text(trace, &trace->requests[request], r->first_difference.text,
-                         sizeof r->first_difference.text);
-    }
-    gmd_session_outcome(c->session)->verdict = GMD_FAIL;
-    blame_quirks(c, request);
-}
 
 /* --- one request ------------------------------------------------------------------------- */
 
@@ -73,14 +26,14 @@ static bool check_answer(checker *c, size_t i, gmd_served served)
 {
     const gmd_recorded *recorded = &c->input->history->recorded[i];
     bool is_oom = served == GMD_OUT_OF_MEMORY;
-    uint64_t address = gmd_session_address(c->session, c->input->history->trace.requests[i].block);
+    uint64_t address = session_address(c->session, c->input->history->trace.requests[i].block);
     bool same = is_oom == recorded->is_oom &&
                 (is_oom || !c->sees_addresses || address == recorded->address);
     if (!same) {
         char expected[64], got[64];
-        gmd_checker_differ(c, i, is_oom != recorded->is_oom ? "oom" : "address",
-                           answer_text(recorded->address, recorded->is_oom, expected), "%s",
-                           answer_text(address, is_oom, got));
+        checker_differ(c, i, is_oom != recorded->is_oom ? "oom" : "address",
+                       answer_text(recorded->address, recorded->is_oom, expected), "%s",
+                       answer_text(address, is_oom, got));
     }
     return same;
 }
@@ -154,7 +107,7 @@ static bool check_calls(checker *c, size_t i)
 {
     const gmd_recorded *recorded = &c->input->history->recorded[i];
     size_t count, want_at = 0, got_at = 0;
-    const gmd_device_call *calls = gmd_session_device_calls(c->session, &count);
+    const gmd_device_call *calls = session_device_calls(c->session, &count);
     for (;;) {
         gmd_device_call want, got;
         bool has_want = next_recorded(c->input->history, recorded, &want_at, &want);
@@ -168,9 +121,9 @@ static bool check_calls(checker *c, size_t i)
         }
         char expected[100], seen[100];
         bool is_free = has_want ? want.is_free : got.is_free;
-        gmd_checker_differ(c, i, is_free ? "segment_free" : "segment_alloc",
-                           has_want ? call_text(&want, expected) : "no further device call", "%s",
-                           has_got ? call_text(&got, seen) : "no further device call");
+        checker_differ(c, i, is_free ? "segment_free" : "segment_alloc",
+                       has_want ? call_text(&want, expected) : "no further device call", "%s",
+                       has_got ? call_text(&got, seen) : "no further device call");
         return false;
     }
     c->result->device_events += recorded->is_oom;
@@ -188,7 +141,7 @@ static bool check_figure(checker *c, uint64_t request, const char *name, uint64_
     }
     char text[120];
     snprintf(text, sizeof text, "%s = %" PRIu64, name, expected);
-    gmd_checker_differ(c, request, "statistics", text, "%s = %" PRIu64, name, got);
+    checker_differ(c, request, "statistics", text, "%s = %" PRIu64, name, got);
     return false;
 }
 
@@ -209,9 +162,9 @@ static bool is_operation_of(checker *c, size_t i, const gmd_truth_op *t)
     snprintf(expected, sizeof expected,
              "line %u of the operations file: %s of %" PRIu64 " B at 0x%" PRIx64, t->line,
              kinds[t->kind % 3], t->bytes, t->address);
-    gmd_checker_differ(c, i, "operations", expected,
-                       "%s of %" PRIu64 " B at 0x%" PRIx64 " in the history", kinds[kind],
-                       r->op == GMD_OP_FREE ? 0 : r->bytes, recorded->address);
+    checker_differ(c, i, "operations", expected,
+                   "%s of %" PRIu64 " B at 0x%" PRIx64 " in the history", kinds[kind],
+                   r->op == GMD_OP_FREE ? 0 : r->bytes, recorded->address);
     return false;
 }
 
@@ -225,8 +178,7 @@ static bool check_operation(checker *c, size_t i)
     }
     if (c->next_op == truth->op_count) {
         if (op == GMD_OP_ALLOC) { /* after its last line the recorder only freed what was left */
-            gmd_checker_differ(c, i, "operations", "the end of the operations file",
-                               "an allocation");
+            checker_differ(c, i, "operations", "the end of the operations file", "an allocation");
         }
         return op == GMD_OP_FREE;
     }
@@ -234,7 +186,7 @@ static bool check_operation(checker *c, size_t i)
     if (!is_operation_of(c, i, t)) {
         return false;
     }
-    const gmd_stats *s = &c->session->stats[0];
+    const gmd_stats *s = &c->session->figures.stats[0];
     return check_figure(c, i, "allocated_bytes", t->allocated, s->allocated_bytes) &&
            check_figure(c, i, "reserved_bytes", t->reserved, s->reserved_bytes) &&
            check_figure(c, i, "segment_count", t->segments, s->segment_count) &&
@@ -341,8 +293,8 @@ static void check_final_statistics(checker *c)
                  "phase \"%.40s\": allocated %" PRIu64 ", max %" PRIu64 ", reserved %" PRIu64
                  ", max %" PRIu64,
                  p->label, p->allocated, p->max_allocated, p->reserved, p->max_reserved);
-        gmd_checker_differ(c, c->result->requests, "statistics", expected,
-                           "no request after which it is so");
+        checker_differ(c, c->result->requests, "statistics", expected,
+                       "no request after which it is so");
     }
     c->result->figures_compared += 4 * c->next_phase;
     c->result->statistics_checked = true;
@@ -408,9 +360,9 @@ static bool set_quirks(checker *c)
     const gmd_subject *subject = gmd_session_subject(c->session);
     bool has_quirks = subject->set_quirk && subject->quirk_count;
     for (size_t i = 0; has_quirks && i < GMD_QUIRK_KINDS; i++) {
-        subject->set_quirk(gmd_quirk_kinds[i].name, (c->input->quirks >> i & 1) != 0);
+        subject->set_quirk(quirk_kinds[i].name, (c->input->quirks >> i & 1) != 0);
     }
-    const gmd_known *known = c->session->options->known;
+    const gmd_known *known = c->session->options->judging.known;
     if (has_quirks && known && known->quirk_count) {
         *known->quirk_count = subject->quirk_count;
     }
@@ -435,9 +387,9 @@ static void note_quirks(checker *c, size_t request)
 {
     const gmd_subject *subject = gmd_session_subject(c->session);
     for (size_t i = 0; i < GMD_QUIRK_KINDS; i++) {
-        int64_t count = subject->quirk_count(gmd_quirk_kinds[i].name);
+        int64_t count = subject->quirk_count(quirk_kinds[i].name);
         if (count > c->quirk_counts[i]) {
-            gmd_check_quirk *q = quirk_of(c->result, gmd_quirk_kinds[i].name);
+            gmd_check_quirk *q = quirk_of(c->result, quirk_kinds[i].name);
             if (q->count < sizeof q->requests / sizeof *q->requests) {
                 q->requests[q->count] = request;
             }
@@ -458,13 +410,13 @@ static bool check_request(checker *c, size_t i)
     }
     if (served == GMD_STOP) {
         c->result->exact = false;
-        c->result->is_cut_off = gmd_session_outcome(c->session)->violation_count > 0;
+        c->result->is_cut_off = session_outcome(c->session)->violation_count > 0;
         c->result->cut_off_at = i;
         return false;
     }
     if ((r->op == GMD_OP_ALLOC && !check_answer(c, i, served)) ||
         (c->sees_addresses && !check_calls(c, i)) ||
-        (c->session->has_stats && !check_operation(c, i))) {
+        (c->session->figures.has_stats && !check_operation(c, i))) {
         return false;
     }
     c->result->matched++;
@@ -476,7 +428,7 @@ gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *err
 {
     const gmd_check_input *input = context;
     const gmd_trace *trace = &input->history->trace;
-    gmd_check *result = &gmd_session_outcome(session)->check;
+    gmd_check *result = &session_outcome(session)->check;
     *result = (gmd_check){.present = true,
                           .exact = true,
                           .requests = trace->count,
@@ -494,9 +446,9 @@ gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *err
         }
     }
     if (input->truth && c.next_op < input->truth->op_count) {
-        gmd_checker_differ(&c, trace->count, "operations", "more lines in the operations file",
-                           "the end of the history");
+        checker_differ(&c, trace->count, "operations", "more lines in the operations file",
+                       "the end of the history");
     }
     check_final_statistics(&c);
-    return result->exact ? gmd_check_end_state(&c, error) : GMD_OK;
+    return result->exact ? check_end_state(&c, error) : GMD_OK;
 }

@@ -1,5 +1,4 @@
-/* The state in which a history ends: what each device holds, recorded and walked. */
-#include "checker.h"
+#include "check_end.h"
 
 #include "gmd_grow.h"
 
@@ -17,7 +16,7 @@ typedef struct end_block { /* of either side, in address order */
 typedef struct end_state {
     int device;
     const gmd_trace *trace;
-    const gmd_streams *streams;
+    const run_streams *streams;
     end_block *blocks;
     size_t count, capacity;
     bool is_out_of_memory;
@@ -45,15 +44,14 @@ static uint32_t index_of_recorded_stream(const end_state *e, uint64_t handle)
 static void add_walked(void *context, const gmd_block_info *b)
 {
     const end_state *e = context;
-    add_end_block(context,
-                  &(end_block){.stream = gmd_streams_index(e->streams, e->device, b->stream),
-                               .address = b->address,
-                               .size = b->size,
-                               .requested_size = b->requested_size,
-                               .segment = b->segment_address,
-                               .segment_size = b->segment_size,
-                               .state = (uint8_t)b->state,
-                               .is_large = (uint8_t)b->is_large});
+    add_end_block(context, &(end_block){.stream = streams_index(e->streams, e->device, b->stream),
+                                        .address = b->address,
+                                        .size = b->size,
+                                        .requested_size = b->requested_size,
+                                        .segment = b->segment_address,
+                                        .segment_size = b->segment_size,
+                                        .state = (uint8_t)b->state,
+                                        .is_large = (uint8_t)b->is_large});
 }
 
 static void add_recorded_state(end_state *e, const gmd_snapshot *s)
@@ -117,7 +115,7 @@ static void compare_end_states(checker *c, end_state *want, end_state *got)
             char expected[200], seen[200];
             describe(w, expected);
             describe(g, seen);
-            gmd_checker_differ(c, c->result->requests, "end_state", expected, "%s", seen);
+            checker_differ(c, c->result->requests, "end_state", expected, "%s", seen);
             return;
         }
         c->result->blocks_compared++;
@@ -145,9 +143,9 @@ static bool check_recorded_sums(checker *c)
                      ", requested %" PRIu64,
                      segment->address, segment->allocated_size, segment->active_size,
                      segment->requested_size);
-            gmd_checker_differ(c, c->result->requests, "end_state", expected,
-                               "its own blocks sum up to %" PRIu64 ", %" PRIu64 " and %" PRIu64,
-                               allocated, active, requested);
+            checker_differ(c, c->result->requests, "end_state", expected,
+                           "its own blocks sum up to %" PRIu64 ", %" PRIu64 " and %" PRIu64,
+                           allocated, active, requested);
             return false;
         }
     }
@@ -172,7 +170,7 @@ static gmd_status check_end_of_device(checker *c, int device, gmd_error *error)
     return status;
 }
 
-gmd_status gmd_check_end_state(checker *c, gmd_error *error)
+gmd_status check_end_state(checker *c, gmd_error *error)
 {
     if (!gmd_session_subject(c->session)->walk || !c->knows_places || !check_recorded_sums(c)) {
         return GMD_OK;

@@ -1,13 +1,14 @@
-/* checker.h - what the parts of gmd_check_history share: check.c the requests and statistics,
- * check_end.c the state in which a history ends. */
+/* checker.h - what the parts of gmd_check_history share: check.c checks the requests and
+ * statistics, check_end.c the state in which a history ends. */
 #ifndef GMD_CHECKER_H
 #define GMD_CHECKER_H
 
-#include "gmd_check.h"
+#include "gmd_check_input.h"
 
 #include "gmd_quirks.h"
 
-#include "session_internal.h"
+#include "gmd_session.h"
+#include "gmd_session_state.h"
 
 typedef struct checker {
     const gmd_check_input *input;
@@ -22,12 +23,8 @@ typedef struct checker {
 } checker;
 
 /* The first difference: the history has `expected` where the run has what `format` says. */
-__attribute__((format(printf, 5, 6))) void gmd_checker_differ(checker *c, uint64_t request,
-                                                              const char *what,
-                                                              const char *expected,
-                                                              const char *format, ...);
-
-/* Compares what each device holds at the end. */
-gmd_status gmd_check_end_state(checker *c, gmd_error *error);
+__attribute__((format(printf, 5, 6))) void checker_differ(checker *c, uint64_t request,
+                                                          const char *what, const char *expected,
+                                                          const char *format, ...);
 
 #endif

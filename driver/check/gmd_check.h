@@ -7,20 +7,8 @@
 #ifndef GMD_CHECK_H
 #define GMD_CHECK_H
 
-#include "gmd_history.h"
+#include "gmd_check_input.h"
 #include "gmd_session.h"
-#include "gmd_snapshot.h"
-#include "truth.h"
-
-typedef struct gmd_check_input {
-    const gmd_history *history;
-    const gmd_snapshot *snapshot; /* its segments are the end state */
-    const gmd_truth *truth;       /* the recorder's side files; NULL: none */
-    uint32_t quirks; /* deviations of the recorded version that the allocator keeps to, where it
-                        can: a set of gmd_quirk_kinds */
-    const gmd_check *as_recorded; /* the outcome with all of them, for the first difference without;
-                                     NULL: not known */
-} gmd_check_input;
 
 /* The body for gmd_workload: `context` is a gmd_check_input. Stops at the first difference. */
 gmd_status gmd_check_history(void *context, gmd_session *session, gmd_error *error);

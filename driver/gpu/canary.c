@@ -52,7 +52,7 @@ typedef struct driver_functions {
                   unsigned int shared_bytes, cudaStream_t stream, void **parameters, void **extra);
 } driver_functions;
 
-struct gmd_canaries {
+struct canary_kernels {
     const gmd_runtime *runtime;
     driver_functions driver;
     void *library, *fill, *verify;
@@ -62,7 +62,7 @@ struct gmd_canaries {
 
 /* --- loading ------------------------------------------------------------------------------ */
 
-static gmd_status find_functions(gmd_canaries *c, gmd_error *error)
+static gmd_status find_functions(canary_kernels *c, gmd_error *error)
 {
     const struct {
         const char *name;
@@ -73,12 +73,12 @@ static gmd_status find_functions(gmd_canaries *c, gmd_error *error)
                      {"cuLaunchKernel", &c->driver.launch}};
     gmd_status status = GMD_OK;
     for (size_t i = 0; i < sizeof functions / sizeof *functions && status == GMD_OK; i++) {
-        status = gmd_entry_point(c->runtime, functions[i].name, functions[i].to, error);
+        status = find_entry_point(c->runtime, functions[i].name, functions[i].to, error);
     }
     return status;
 }
 
-static gmd_status load_kernels(gmd_canaries *c, gmd_error *error)
+static gmd_status load_kernels(canary_kernels *c, gmd_error *error)
 {
     int result = c->driver.load(&c->library, gmd_canary_image, NULL, NULL, 0, NULL, NULL, 0);
     if (result == 0) {
@@ -92,7 +92,7 @@ static gmd_status load_kernels(gmd_canaries *c, gmd_error *error)
                                   "the driver does not take gmd's kernels (CUresult %d)", result);
 }
 
-static gmd_status make_reports(gmd_canaries *c, gmd_error *error)
+static gmd_status make_reports(canary_kernels *c, gmd_error *error)
 {
     void *memory = NULL;
     cudaError_t result = c->runtime->cudaHostAlloc(&memory, sizeof(canary_reports),
@@ -109,7 +109,7 @@ static gmd_status make_reports(gmd_canaries *c, gmd_error *error)
 
 /* --- kernels ------------------------------------------------------------------------------ */
 
-static cudaError_t launch(gmd_canaries *c, void *kernel, cudaStream_t stream, uint64_t words,
+static cudaError_t launch(canary_kernels *c, void *kernel, cudaStream_t stream, uint64_t words,
                           uint64_t step, void **parameters)
 {
     uint64_t threads = (words + step - 1) / step;
@@ -117,7 +117,7 @@ static cudaError_t launch(gmd_canaries *c, void *kernel, cudaStream_t stream, ui
     blocks = blocks < 1 ? 1 : blocks > BLOCKS_MAX ? BLOCKS_MAX : blocks;
     int result = c->driver.launch(kernel, (unsigned int)blocks, 1, 1, THREADS, 1, 1, 0, stream,
                                   parameters, NULL);
-    if (gmd_entry_point_may_retry(c->runtime, result)) {
+    if (entry_point_may_retry(c->runtime, result)) {
         result = c->driver.launch(kernel, (unsigned int)blocks, 1, 1, THREADS, 1, 1, 0, stream,
                                   parameters, NULL);
     }
@@ -129,15 +129,15 @@ static uint64_t step_of(uint64_t bytes)
     return bytes >= LARGE_BYTES ? LARGE_STEP : 1;
 }
 
-cudaError_t gmd_canary_fill(gmd_canaries *c, cudaStream_t stream, uint64_t address, uint64_t bytes,
-                            uint64_t mark)
+cudaError_t gmd_canary_fill(canary_kernels *c, cudaStream_t stream, uint64_t address,
+                            uint64_t bytes, uint64_t mark)
 {
     uint64_t words = bytes / 8, step = step_of(bytes);
     void *parameters[] = {&address, &words, &step, &mark};
     return words ? launch(c, c->fill, stream, words, step, parameters) : cudaSuccess;
 }
 
-static cudaError_t compare(gmd_canaries *c, cudaStream_t stream, uint64_t address, uint64_t bytes,
+static cudaError_t compare(canary_kernels *c, cudaStream_t stream, uint64_t address, uint64_t bytes,
                            uint64_t mark, uint64_t ticket, void *report)
 {
     uint64_t words = bytes / 8, step = step_of(bytes);
@@ -145,19 +145,19 @@ static cudaError_t compare(gmd_canaries *c, cudaStream_t stream, uint64_t addres
     return words ? launch(c, c->verify, stream, words, step, parameters) : cudaSuccess;
 }
 
-cudaError_t gmd_canary_verify(gmd_canaries *c, cudaStream_t stream, uint64_t address,
+cudaError_t gmd_canary_verify(canary_kernels *c, cudaStream_t stream, uint64_t address,
                               uint64_t bytes, uint64_t mark, uint64_t ticket)
 {
     return compare(c, stream, address, bytes, mark, ticket, &c->reports->kept);
 }
 
-cudaError_t gmd_canary_read(gmd_canaries *c, cudaStream_t stream, uint64_t address, uint64_t bytes)
+cudaError_t canary_read(canary_kernels *c, cudaStream_t stream, uint64_t address, uint64_t bytes)
 {
     return compare(c, stream, address, bytes, 0, 0, &c->reports->dropped);
 }
 
 /* Code comes to a device with its first launch there: not while memory is counted. */
-static gmd_status warm_up(gmd_canaries *c, int device_count, gmd_error *error)
+static gmd_status warm_up(canary_kernels *c, int device_count, gmd_error *error)
 {
     uint64_t nothing = 0, step = 1;
     canary_report *report = &c->reports->kept;
@@ -177,14 +177,14 @@ static gmd_status warm_up(gmd_canaries *c, int device_count, gmd_error *error)
                                             gmd_runtime_error_text(c->runtime, result));
 }
 
-gmd_status gmd_canaries_open(gmd_canaries **canaries, const gmd_runtime *runtime, int device_count,
-                             gmd_error *error)
+gmd_status canaries_open(canary_kernels **canaries, const gmd_runtime *runtime, int device_count,
+                         gmd_error *error)
 {
     *canaries = NULL;
     if (!gmd_canary_image_size) {
         return gmd_fail(error, GMD_BAD_INPUT, "gmd was built without nvcc, so without kernels");
     }
-    gmd_canaries *c = calloc(1, sizeof *c);
+    canary_kernels *c = calloc(1, sizeof *c);
     if (!c) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for kernels");
     }
@@ -194,14 +194,14 @@ gmd_status gmd_canaries_open(gmd_canaries **canaries, const gmd_runtime *runtime
     status = status == GMD_OK ? make_reports(c, error) : status;
     status = status == GMD_OK ? warm_up(c, device_count, error) : status;
     if (status != GMD_OK) {
-        gmd_canaries_close(c);
+        canaries_close(c);
         return status;
     }
     *canaries = c;
     return GMD_OK;
 }
 
-void gmd_canaries_close(gmd_canaries *c)
+void canaries_close(canary_kernels *c)
 {
     if (!c) {
         return;
@@ -217,7 +217,7 @@ void gmd_canaries_close(gmd_canaries *c)
 
 /* --- what they found ---------------------------------------------------------------------- */
 
-bool gmd_canary_next(gmd_canaries *c, gmd_canary_finding *finding)
+bool canary_next(canary_kernels *c, canary_hit *finding)
 {
     if (c->read == REPORT_CAPACITY) {
         return false;
@@ -227,16 +227,16 @@ bool gmd_canary_next(gmd_canaries *c, gmd_canary_finding *finding)
         return false;
     }
     c->read++;
-    *finding = (gmd_canary_finding){.ticket = e->ticket, .offset = e->word * 8, .found = e->found};
+    *finding = (canary_hit){.ticket = e->ticket, .offset = e->word * 8, .found = e->found};
     return true;
 }
 
-bool gmd_canaries_are_full(const gmd_canaries *c)
+bool canaries_are_full(const canary_kernels *c)
 {
     return atomic_load(&c->reports->kept.count) > REPORT_CAPACITY;
 }
 
-void gmd_canaries_forget(gmd_canaries *c)
+void canaries_forget(canary_kernels *c)
 {
     canary_report *kept = &c->reports->kept;
     uint32_t count = atomic_load(&kept->count);
@@ -247,12 +247,12 @@ void gmd_canaries_forget(gmd_canaries *c)
     c->read = 0;
 }
 
-uint64_t gmd_canary_mark_of(uint64_t word)
+uint64_t canary_mark_of(uint64_t word)
 {
     return word >> MARK_SHIFT;
 }
 
-bool gmd_canary_is_written_at(uint64_t word, uint64_t address, uint64_t block, uint64_t bytes)
+bool canary_is_written_at(uint64_t word, uint64_t address, uint64_t block, uint64_t bytes)
 {
     uint64_t offset = address - block;
     return address >= block && offset < bytes &&

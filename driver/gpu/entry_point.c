@@ -11,7 +11,8 @@ typedef cudaError_t entry_point_fn(const char *symbol, void **function, unsigned
                                    unsigned long long flags,
                                    enum cudaDriverEntryPointQueryResult *result);
 
-gmd_status gmd_entry_point(const gmd_runtime *runtime, const char *name, void *to, gmd_error *error)
+gmd_status find_entry_point(const gmd_runtime *runtime, const char *name, void *to,
+                            gmd_error *error)
 {
     void *library = dlopen(runtime->path, RTLD_NOW | RTLD_NOLOAD);
     void *found = library ? dlsym(library, "cudaGetDriverEntryPointByVersion") : NULL;
@@ -31,7 +32,7 @@ gmd_status gmd_entry_point(const gmd_runtime *runtime, const char *name, void *t
     return GMD_OK;
 }
 
-bool gmd_entry_point_may_retry(const gmd_runtime *runtime, int result)
+bool entry_point_may_retry(const gmd_runtime *runtime, int result)
 {
     int device;
     return result == INVALID_CONTEXT && runtime->cudaGetDevice(&device) == cudaSuccess &&

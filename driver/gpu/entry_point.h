@@ -12,11 +12,11 @@
 
 /* Puts the address of the function, in the form that it has in CUDA 12.0, into the pointer to a
  * function at `to`. GMD_BAD_INPUT: there is none, and `error` says why. */
-gmd_status gmd_entry_point(const gmd_runtime *runtime, const char *name, void *to,
-                           gmd_error *error);
+gmd_status find_entry_point(const gmd_runtime *runtime, const char *name, void *to,
+                            gmd_error *error);
 
 /* A driver function gave `result`. True: the thread had no context, which the runtime has made
  * current now, and the call is worth another try. */
-bool gmd_entry_point_may_retry(const gmd_runtime *runtime, int result);
+bool entry_point_may_retry(const gmd_runtime *runtime, int result);
 
 #endif

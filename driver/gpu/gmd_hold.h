@@ -7,7 +7,7 @@
  *
  * Somebody may wait for work that nobody lets go: an allocator that synchronises, or a stream that
  * waits for another one. A watchdog therefore lets go of everything when the host seems to be
- * inside one call: no request has begun for the while that gmd_hold_patience says. It counts ticks
+ * inside one call: no request has begun for the while that hold_patience says. It counts ticks
  * of its own rather than the clock, so a machine that stops for a second has stopped for one tick.
  *
  * Of 4096 holds the oldest is let go for the next one. Simulated devices need none of this.
@@ -21,54 +21,54 @@
 
 #include <stdint.h>
 
-typedef struct gmd_holds gmd_holds;
+typedef struct held_work held_work;
 
 /* NULL in `holds`: the driver has no such waits, and nothing is ever held. */
-gmd_status gmd_holds_open(gmd_holds **holds, const gmd_runtime *runtime, gmd_error *error);
+gmd_status holds_open(held_work **holds, const gmd_runtime *runtime, gmd_error *error);
 
 /* All that follow accept NULL for no holds. */
 
 /* A request begins, or the host has got what it waited for: it is getting on. */
-void gmd_holds_beat(gmd_holds *holds);
+void holds_beat(held_work *holds);
 
 /* From now on gives a call 20 ms at most. A campaign would else spend its time waiting in
  * calls that synchronise; on a busy machine some work may end sooner than its trace says. */
-void gmd_holds_hurry(gmd_holds *holds);
+void holds_hurry(held_work *holds);
 
 /* What is queued on `stream` of `device`, the current one, waits from now on. */
-cudaError_t gmd_hold(gmd_holds *holds, int device, cudaStream_t stream, uint64_t duration_ns);
+cudaError_t hold_stream(held_work *holds, int device, cudaStream_t stream, uint64_t duration_ns);
 
-void gmd_holds_advance(gmd_holds *holds, uint64_t duration_ns);
+void holds_advance(held_work *holds, uint64_t duration_ns);
 
-/* What is held there now, before the driver waits for it; gmd_holds_beat follows the wait. */
-void gmd_holds_release_stream(gmd_holds *holds, int device, cudaStream_t stream);
-void gmd_holds_release_device(gmd_holds *holds, int device);
+/* What is held there now, before the driver waits for it; holds_beat follows the wait. */
+void holds_release_stream(held_work *holds, int device, cudaStream_t stream);
+void holds_release_device(held_work *holds, int device);
 
-void gmd_holds_release(gmd_holds *holds); /* all that is held now */
+void holds_release(held_work *holds); /* all that is held now */
 
 /* Lets everything go and waits until the devices look at it no more, but not for ever: where they
  * do not come to an end the pinned memory stays. */
-void gmd_holds_close(gmd_holds *holds);
+void holds_close(held_work *holds);
 
 /* --- for tests --------------------------------------------------------------------------- */
 
 /* cuStreamWaitValue32; gives a CUresult. */
-typedef int gmd_hold_wait_fn(cudaStream_t stream, unsigned long long address, uint32_t value,
-                             unsigned int flags);
+typedef int hold_wait_fn(cudaStream_t stream, unsigned long long address, uint32_t value,
+                         unsigned int flags);
 
-typedef struct gmd_hold_patience {
+typedef struct hold_patience {
     unsigned call_ms;  /* in a request */
-    unsigned sync_ms;  /* after gmd_holds_release_stream or _device */
+    unsigned sync_ms;  /* after holds_release_stream or _device */
     unsigned close_ms; /* for the devices' end */
-} gmd_hold_patience;
+} hold_patience;
 
-typedef struct gmd_hold_parts {
+typedef struct hold_parts {
     const gmd_runtime *runtime; /* memory, the current device, synchronising */
-    gmd_hold_wait_fn *wait;
-    gmd_hold_patience patience;
+    hold_wait_fn *wait;
+    hold_patience patience;
     uint32_t start; /* holds are numbered from the next one on, cyclically */
-} gmd_hold_parts;
+} hold_parts;
 
-gmd_status gmd_holds_make(gmd_holds **holds, const gmd_hold_parts *parts, gmd_error *error);
+gmd_status holds_make(held_work **holds, const hold_parts *parts, gmd_error *error);
 
 #endif

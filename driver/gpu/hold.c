@@ -32,10 +32,10 @@ typedef struct hold {
     uint64_t until_ns;
 } hold;
 
-struct gmd_holds {
+struct held_work {
     gmd_runtime runtime; /* a copy: a watchdog that is left behind may outlive its owner's */
-    gmd_hold_wait_fn *wait;
-    gmd_hold_patience patience;
+    hold_wait_fn *wait;
+    hold_patience patience;
     uint32_t start;          /* numbers begin after it */
     _Atomic uint32_t *words; /* pinned: the same address on host and devices */
     _Atomic uint32_t last;   /* number of the latest hold */
@@ -60,7 +60,7 @@ struct gmd_holds {
 
 /* --- numbers and words -------------------------------------------------------------------- */
 
-static _Atomic uint32_t *word_of(const gmd_holds *h, uint32_t number)
+static _Atomic uint32_t *word_of(const held_work *h, uint32_t number)
 {
     return &h->words[number % SLOTS];
 }
@@ -71,12 +71,12 @@ static bool is_before(uint32_t word, uint32_t number)
     return word - number > INT32_MAX;
 }
 
-static bool is_held(const gmd_holds *h, uint32_t number)
+static bool is_held(const held_work *h, uint32_t number)
 {
     return is_before(atomic_load_explicit(word_of(h, number), memory_order_relaxed), number);
 }
 
-static void let_go(gmd_holds *h, uint32_t number)
+static void let_go(held_work *h, uint32_t number)
 {
     _Atomic uint32_t *word = word_of(h, number);
     uint32_t seen = atomic_load_explicit(word, memory_order_relaxed);
@@ -87,7 +87,7 @@ static void let_go(gmd_holds *h, uint32_t number)
 }
 
 /* The next number after which something may be held; `last`: nothing is. */
-static uint32_t skip_done(const gmd_holds *h, uint32_t done, uint32_t last)
+static uint32_t skip_done(const held_work *h, uint32_t done, uint32_t last)
 {
     done = last - done > SLOTS ? last - SLOTS : done;
     while (done != last && !is_held(h, done + 1)) {
@@ -96,7 +96,7 @@ static uint32_t skip_done(const gmd_holds *h, uint32_t done, uint32_t last)
     return done;
 }
 
-static void let_all_go(gmd_holds *h)
+static void let_all_go(held_work *h)
 {
     uint32_t last = atomic_load(&h->last);
     for (uint32_t i = 0; i < SLOTS; i++) { /* numbers that were never given are all before */
@@ -116,7 +116,7 @@ static struct timespec time_after(uint64_t ns)
     return t;
 }
 
-static void rouse(gmd_holds *h)
+static void rouse(held_work *h)
 {
     pthread_mutex_lock(&h->lock);
     h->is_roused = true;
@@ -125,7 +125,7 @@ static void rouse(gmd_holds *h)
 }
 
 /* True: nothing happened until then. NULL: whenever that may be. */
-static bool sleep_until(gmd_holds *h, const struct timespec *end)
+static bool sleep_until(held_work *h, const struct timespec *end)
 {
     int result = 0;
     while (!h->is_roused && !h->is_closing && result == 0) {
@@ -138,7 +138,7 @@ static bool sleep_until(gmd_holds *h, const struct timespec *end)
 
 /* A hold is announced before the driver looks whether it is watched, and here it is the other way
  * round: one of both sees the other. */
-static bool is_anything_held(gmd_holds *h, uint32_t *done)
+static bool is_anything_held(held_work *h, uint32_t *done)
 {
     *done = skip_done(h, *done, atomic_load(&h->last));
     if (*done == atomic_load(&h->last)) {
@@ -148,7 +148,7 @@ static bool is_anything_held(gmd_holds *h, uint32_t *done)
 }
 
 /* True: the host has not got on for this tick. */
-static bool stands_still(gmd_holds *h, uint64_t *beats)
+static bool stands_still(held_work *h, uint64_t *beats)
 {
     unsigned call_ms = h->patience.call_ms;
     if (atomic_load(&h->is_hurried) && call_ms > HURRIED_MS) {
@@ -163,7 +163,7 @@ static bool stands_still(gmd_holds *h, uint64_t *beats)
 }
 
 /* Memory that a device may still read stays. */
-static void free_words(gmd_holds *h)
+static void free_words(held_work *h)
 {
     cudaError_t result = cudaSuccess;
     for (int device = 0; device < 64 && result == cudaSuccess; device++) {
@@ -177,7 +177,7 @@ static void free_words(gmd_holds *h)
     }
 }
 
-static void destroy(gmd_holds *h)
+static void destroy(held_work *h)
 {
     pthread_cond_destroy(&h->changed);
     pthread_mutex_destroy(&h->lock);
@@ -185,7 +185,7 @@ static void destroy(gmd_holds *h)
 }
 
 /* The end is the watchdog's, too: it may be left behind in it. */
-static void end(gmd_holds *h)
+static void end(held_work *h)
 {
     let_all_go(h);
     free_words(h);
@@ -201,7 +201,7 @@ static void end(gmd_holds *h)
 
 static void *watch(void *argument)
 {
-    gmd_holds *h = argument;
+    held_work *h = argument;
     uint32_t done = h->start; /* the driver may have begun before this thread */
     uint64_t beats = 0;
     unsigned still = 0;
@@ -225,17 +225,17 @@ static void *watch(void *argument)
 
 /* --- opening and closing ------------------------------------------------------------------ */
 
-static int queue_wait(gmd_holds *h, int device, cudaStream_t stream, uint32_t number)
+static int queue_wait(held_work *h, int device, cudaStream_t stream, uint32_t number)
 {
     unsigned long long address = (uintptr_t)word_of(h, number);
     h->devices |= (uint64_t)1 << device;
     int result = h->wait(stream, address, number, CU_STREAM_WAIT_VALUE_GEQ);
-    return gmd_entry_point_may_retry(&h->runtime, result)
+    return entry_point_may_retry(&h->runtime, result)
                ? h->wait(stream, address, number, CU_STREAM_WAIT_VALUE_GEQ)
                : result;
 }
 
-static gmd_status make_words(gmd_holds *h, gmd_error *error)
+static gmd_status make_words(held_work *h, gmd_error *error)
 {
     void *memory = NULL;
     cudaError_t result = h->runtime.cudaHostAlloc(&memory, SLOTS * sizeof *h->words,
@@ -251,7 +251,7 @@ static gmd_status make_words(gmd_holds *h, gmd_error *error)
     return GMD_OK;
 }
 
-static int start_watchdog(gmd_holds *h)
+static int start_watchdog(held_work *h)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -263,17 +263,17 @@ static int start_watchdog(gmd_holds *h)
 }
 
 /* A device may lack what its driver has: a wait for what is there already tells. */
-static bool can_wait(gmd_holds *h)
+static bool can_wait(held_work *h)
 {
     int device = 0;
     return h->runtime.cudaGetDevice(&device) == cudaSuccess &&
            queue_wait(h, device, NULL, h->start) == 0;
 }
 
-gmd_status gmd_holds_make(gmd_holds **holds, const gmd_hold_parts *parts, gmd_error *error)
+gmd_status holds_make(held_work **holds, const hold_parts *parts, gmd_error *error)
 {
     *holds = NULL;
-    gmd_holds *h = calloc(1, sizeof *h);
+    held_work *h = calloc(1, sizeof *h);
     if (!h) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a device's pending work");
     }
@@ -300,19 +300,18 @@ gmd_status gmd_holds_make(gmd_holds **holds, const gmd_hold_parts *parts, gmd_er
     return GMD_OK;
 }
 
-gmd_status gmd_holds_open(gmd_holds **holds, const gmd_runtime *runtime, gmd_error *error)
+gmd_status holds_open(held_work **holds, const gmd_runtime *runtime, gmd_error *error)
 {
-    gmd_hold_parts parts = {
-        .runtime = runtime,
-        .patience = {.call_ms = CALL_MS, .sync_ms = SYNC_MS, .close_ms = CLOSE_MS}};
+    hold_parts parts = {.runtime = runtime,
+                        .patience = {.call_ms = CALL_MS, .sync_ms = SYNC_MS, .close_ms = CLOSE_MS}};
     gmd_error reason;
     *holds = NULL;
-    return gmd_entry_point(runtime, "cuStreamWaitValue32", &parts.wait, &reason) == GMD_OK
-               ? gmd_holds_make(holds, &parts, error)
+    return find_entry_point(runtime, "cuStreamWaitValue32", &parts.wait, &reason) == GMD_OK
+               ? holds_make(holds, &parts, error)
                : GMD_OK;
 }
 
-void gmd_holds_close(gmd_holds *h)
+void holds_close(held_work *h)
 {
     if (!h) {
         return;
@@ -339,7 +338,7 @@ void gmd_holds_close(gmd_holds *h)
 
 /* --- holding and letting go --------------------------------------------------------------- */
 
-void gmd_holds_beat(gmd_holds *h)
+void holds_beat(held_work *h)
 {
     if (h) {
         atomic_store_explicit(&h->is_syncing, false, memory_order_relaxed);
@@ -347,14 +346,14 @@ void gmd_holds_beat(gmd_holds *h)
     }
 }
 
-void gmd_holds_hurry(gmd_holds *h)
+void holds_hurry(held_work *h)
 {
     if (h) {
         atomic_store(&h->is_hurried, true);
     }
 }
 
-cudaError_t gmd_hold(gmd_holds *h, int device, cudaStream_t stream, uint64_t duration_ns)
+cudaError_t hold_stream(held_work *h, int device, cudaStream_t stream, uint64_t duration_ns)
 {
     if (!h || duration_ns == 0) {
         return cudaSuccess;
@@ -378,27 +377,27 @@ cudaError_t gmd_hold(gmd_holds *h, int device, cudaStream_t stream, uint64_t dur
     return (cudaError_t)result;
 }
 
-typedef bool is_meant_fn(const gmd_holds *h, const hold *one, const hold *like);
+typedef bool is_meant_fn(const held_work *h, const hold *one, const hold *like);
 
-static bool is_due(const gmd_holds *h, const hold *one, const hold *like)
+static bool is_due(const held_work *h, const hold *one, const hold *like)
 {
     (void)like;
     return one->until_ns <= h->now_ns;
 }
 
-static bool is_on_device(const gmd_holds *h, const hold *one, const hold *like)
+static bool is_on_device(const held_work *h, const hold *one, const hold *like)
 {
     (void)h;
     return one->device == like->device;
 }
 
-static bool is_on_stream(const gmd_holds *h, const hold *one, const hold *like)
+static bool is_on_stream(const held_work *h, const hold *one, const hold *like)
 {
     return one->stream == like->stream && is_on_device(h, one, like);
 }
 
 /* True: something is held still. */
-static bool let_go_of(gmd_holds *h, is_meant_fn *is_meant, const hold *like)
+static bool let_go_of(held_work *h, is_meant_fn *is_meant, const hold *like)
 {
     uint32_t last = atomic_load_explicit(&h->last, memory_order_relaxed);
     h->done = skip_done(h, h->done, last);
@@ -412,7 +411,7 @@ static bool let_go_of(gmd_holds *h, is_meant_fn *is_meant, const hold *like)
 }
 
 /* The host is about to wait: the watchdog must not sleep through it. */
-static void release(gmd_holds *h, is_meant_fn *is_meant, const hold *like)
+static void release(held_work *h, is_meant_fn *is_meant, const hold *like)
 {
     atomic_store_explicit(&h->is_syncing, true, memory_order_relaxed);
     atomic_fetch_add_explicit(&h->beats, 1, memory_order_relaxed);
@@ -421,7 +420,7 @@ static void release(gmd_holds *h, is_meant_fn *is_meant, const hold *like)
     }
 }
 
-void gmd_holds_advance(gmd_holds *h, uint64_t duration_ns)
+void holds_advance(held_work *h, uint64_t duration_ns)
 {
     if (h) {
         h->now_ns = duration_ns > UINT64_MAX - h->now_ns ? UINT64_MAX : h->now_ns + duration_ns;
@@ -429,21 +428,21 @@ void gmd_holds_advance(gmd_holds *h, uint64_t duration_ns)
     }
 }
 
-void gmd_holds_release_stream(gmd_holds *h, int device, cudaStream_t stream)
+void holds_release_stream(held_work *h, int device, cudaStream_t stream)
 {
     if (h) {
         release(h, is_on_stream, &(hold){.device = device, .stream = stream});
     }
 }
 
-void gmd_holds_release_device(gmd_holds *h, int device)
+void holds_release_device(held_work *h, int device)
 {
     if (h) {
         release(h, is_on_device, &(hold){.device = device});
     }
 }
 
-void gmd_holds_release(gmd_holds *h)
+void holds_release(held_work *h)
 {
     if (h) {
         let_all_go(h);

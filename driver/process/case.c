@@ -2,7 +2,6 @@
 
 #include "gmd_output.h"
 #include "gmd_pool_book.h"
-#include "interleave.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -77,13 +76,13 @@ static gmd_status name_entries(const gmd_trace *source, gmd_trace *out, gmd_erro
     return status;
 }
 
-static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *options,
+static gmd_status cut_case(const shared_run *shared, const gmd_run_options *options,
                            const gmd_trace *source, gmd_trace *out, gmd_error *error)
 {
     const gmd_request *requests = source ? source->requests : shared->requests;
     size_t available = source ? source->count : shared->request_count;
     /* Of interleaved requests, later ones of other threads may have been there before. */
-    size_t count = gmd_interleaving_of(options, source)
+    size_t count = interleaving_of(options, source)
                        ? available
                        : (size_t)shared->outcome.violations[0].request + 1;
     if (!source && count > available && available == GMD_RECORDED_REQUEST_MAX) {
@@ -96,19 +95,11 @@ static gmd_status cut_case(const gmd_shared *shared, const gmd_run_options *opti
     if (status == GMD_OK) {
         status = name_entries(source, out, error);
     }
-    out->device_count = options->device_count;
-    out->capacity_bytes = options->capacity_bytes;
-    if (status == GMD_OK && options->conf && !(out->conf = strdup(options->conf))) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory");
-    }
-    if (status == GMD_OK && options->schedule) {
-        status = gmd_schedule_copy(&out->schedule, options->schedule, error);
-    }
-    const gmd_schedule *interleaving = gmd_interleaving_of(options, source);
-    if (status == GMD_OK && interleaving) {
-        status = gmd_schedule_copy(&out->interleave, interleaving, error);
-    }
-    return status;
+    const gmd_schedule *interleaving = interleaving_of(options, source);
+    gmd_conditions conditions = options->conditions;
+    conditions.limit_bytes = 0; /* it is a request (complete_case) */
+    conditions.interleave = interleaving ? *interleaving : (gmd_schedule){0};
+    return status == GMD_OK ? gmd_conditions_copy(&out->conditions, &conditions, error) : status;
 }
 
 /* What the case must say beside its requests: that a refused job was to be served, and the limit in
@@ -121,12 +112,13 @@ static gmd_status complete_case(const gmd_outcome *o, const gmd_run_options *opt
         strcmp(o->violations[0].oracle, "expect") == 0) {
         last->expect = GMD_EXPECT_ALLOC;
     }
-    if (!options->limit_bytes || options->limit_bytes > options->capacity_bytes) {
+    if (!options->conditions.limit_bytes ||
+        options->conditions.limit_bytes > options->conditions.capacity_bytes) {
         return GMD_OK;
     }
     gmd_request fraction = {.op = GMD_OP_FRACTION,
-                            .fraction =
-                                gmd_fraction_for(options->limit_bytes, options->capacity_bytes)};
+                            .fraction = fraction_for(options->conditions.limit_bytes,
+                                                     options->conditions.capacity_bytes)};
     gmd_status status = gmd_trace_append(cut, &fraction, error);
     if (status == GMD_OK) {
         memmove(&cut->requests[1], &cut->requests[0], (cut->count - 1) * sizeof fraction);
@@ -143,10 +135,10 @@ static void name_case(const gmd_outcome *o, const gmd_run_options *options, char
     for (char *c = variant; *c; c++) {
         *c = strchr(" /\\", *c) ? '_' : *c;
     }
-    if (options->case_number > 1) {
-        snprintf(number, sizeof number, "-%" PRIu32, options->case_number);
+    if (options->cases.number > 1) {
+        snprintf(number, sizeof number, "-%" PRIu32, options->cases.number);
     }
-    snprintf(path, size, "%s/%.80s%.60s%s-%s-%" PRIu64 ".gmd", options->case_directory, o->name,
+    snprintf(path, size, "%s/%.80s%.60s%s-%s-%" PRIu64 ".gmd", options->cases.directory, o->name,
              variant, number, o->violations[0].oracle, o->violations[0].request);
 }
 
@@ -154,7 +146,7 @@ static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_r
                              const gmd_violation *v, gmd_error *error)
 {
     gmd_output out;
-    if (gmd_output_folder(options->case_directory) != 0) {
+    if (gmd_output_folder(options->cases.directory) != 0) {
         return gmd_fail(error, GMD_FAILED, "%s: %s", path, strerror(errno));
     }
     gmd_status status = gmd_output_open(&out, path, error);
@@ -162,30 +154,30 @@ static gmd_status write_file(const gmd_trace *cut, const char *path, const gmd_r
         return status;
     }
     status = gmd_trace_write(cut, out.stream, error);
-    fprintf(out.stream, "# %s: %s\n# --allocator %s\n", v->oracle, v->message, options->allocator);
+    fprintf(out.stream, "# %s: %s\n# --allocator %s\n", v->oracle, v->message,
+            options->subject.allocator);
     return gmd_output_close(&out, status, error);
 }
 
-gmd_status gmd_case_cut(const gmd_run_options *options, const gmd_workload *workload,
-                        const gmd_shared *shared, gmd_trace *cut, gmd_error *error)
+gmd_status case_cut(const gmd_run_options *options, const gmd_workload *workload,
+                    const shared_run *shared, gmd_trace *cut, gmd_error *error)
 {
     *cut = (gmd_trace){0};
     gmd_status status = cut_case(shared, options, workload->trace, cut, error);
     return status == GMD_OK ? complete_case(&shared->outcome, options, cut, error) : status;
 }
 
-void gmd_case_write(const gmd_run_options *options, const gmd_workload *workload,
-                    gmd_shared *shared)
+void case_write(const gmd_run_options *options, const gmd_workload *workload, shared_run *shared)
 {
     gmd_outcome *o = &shared->outcome;
-    if (!options->case_directory || !o->violation_count) {
+    if (!options->cases.directory || !o->violation_count) {
         return;
     }
     char path[sizeof o->violations[0].case_path];
     name_case(o, options, path, sizeof path);
     gmd_trace cut;
     gmd_error error = {""};
-    gmd_status status = gmd_case_cut(options, workload, shared, &cut, &error);
+    gmd_status status = case_cut(options, workload, shared, &cut, &error);
     if (status == GMD_OK) {
         status = write_file(&cut, path, options, &o->violations[0], &error);
     }

@@ -3,6 +3,10 @@
 #include "child.h"
 #include "gmd_text.h"
 
+#include "gmd_clock.h"
+#include "gmd_end.h"
+#include "gmd_judge.h"
+#include "gmd_session_state.h"
 #include "gmd_tokens.h"
 
 #include <fcntl.h>
@@ -18,25 +22,25 @@
 #include <time.h>
 #include <unistd.h>
 
-void gmd_child_play(gmd_session *session)
+void child_play(gmd_session *session)
 {
     const gmd_workload *workload = session->workload;
-    gmd_shared *shared = session->shared;
+    shared_run *shared = session->shared;
     gmd_error error = {""};
     atomic_store(&shared->stage, GMD_STAGE_REQUESTS);
     session->start_s = gmd_clock_s();
     gmd_status status = workload->body(workload->context, session, &error);
     shared->outcome.seconds = gmd_clock_s() - session->start_s;
     if (status != GMD_OK) {
-        gmd_outcome_error(&shared->outcome, status, &error);
+        outcome_error(&shared->outcome, status, &error);
         session->is_over = true;
     }
-    gmd_session_finish(session);
+    session_finish(session);
 }
 
 /* A core file of the allocator under test helps nobody in a campaign, and what it prints must not
  * mix with gmd's own output. */
-void gmd_child_prepare(void)
+void child_prepare(void)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -52,7 +56,7 @@ void gmd_child_prepare(void)
 }
 
 /* In one word: "alloc", or the stage. */
-static void at_token(const gmd_shared *shared, const gmd_workload *workload,
+static void at_token(const shared_run *shared, const gmd_workload *workload,
                      char token[GMD_REQUEST_TOKEN])
 {
     static const gmd_trace nameless;
@@ -80,7 +84,7 @@ typedef enum death { DEATH_CRASH, DEATH_EXIT, DEATH_HANG } death;
 
 /* `signal`: of a crash, else NULL. */
 static void raise_death(const gmd_run_options *options, const gmd_workload *workload,
-                        gmd_shared *shared, death how, const char *signal, const char *message)
+                        shared_run *shared, death how, const char *signal, const char *message)
 {
     static const gmd_kind own[] = {GMD_KIND(progress, crash), GMD_KIND(progress, exit),
                                    GMD_KIND(progress, hang)};
@@ -95,12 +99,12 @@ static void raise_death(const gmd_run_options *options, const gmd_workload *work
         {"signal", signal},
         {is_misuse ? "free" : "at", is_misuse ? gmd_wrong_free_token(shared->wrong_free.kind) : at},
         {NULL, NULL}};
-    gmd_outcome_violation(&shared->outcome, options->known, is_misuse ? of_misuse[how] : own[how],
-                          parties, is_in_request ? shared->current_index : shared->outcome.requests,
-                          message);
+    outcome_violation(&shared->outcome, options->judging.known,
+                      is_misuse ? of_misuse[how] : own[how], parties,
+                      is_in_request ? shared->current_index : shared->outcome.requests, message);
 }
 
-static const char *where(const gmd_shared *shared, const gmd_workload *workload, char *text,
+static const char *where(const shared_run *shared, const gmd_workload *workload, char *text,
                          size_t size)
 {
     static const gmd_trace nameless;
@@ -131,7 +135,7 @@ static const char *where(const gmd_shared *shared, const gmd_workload *workload,
 }
 
 static void judge_death(const gmd_run_options *options, const gmd_workload *workload,
-                        gmd_shared *shared, int exit_status, bool is_hung)
+                        shared_run *shared, int exit_status, bool is_hung)
 {
     char place[300], message[600];
     bool is_idle =
@@ -140,15 +144,16 @@ static void judge_death(const gmd_run_options *options, const gmd_workload *work
         gmd_error error;
         gmd_fail(&error, GMD_BAD_INPUT,
                  "%.*sthe workload made no request for %g s after request %" PRIu64,
-                 (int)sizeof shared->place - 1, shared->place, options->call_budget_s,
+                 (int)sizeof shared->place - 1, shared->place, options->process.call_budget_s,
                  shared->outcome.requests);
-        gmd_outcome_error(&shared->outcome, GMD_BAD_INPUT, &error);
+        outcome_error(&shared->outcome, GMD_BAD_INPUT, &error);
         return;
     }
     const char *at = where(shared, workload, place, sizeof place);
     char token[GMD_SIGNAL_TOKEN] = "";
     if (is_hung) {
-        snprintf(message, sizeof message, "no answer within %g s %s", options->call_budget_s, at);
+        snprintf(message, sizeof message, "no answer within %g s %s",
+                 options->process.call_budget_s, at);
     } else if (WIFSIGNALED(exit_status)) {
         gmd_signal_token(WTERMSIG(exit_status), token);
         snprintf(message, sizeof message, "crashed with signal %d (%s) %s", WTERMSIG(exit_status),
@@ -176,15 +181,15 @@ static void name_outcome(gmd_outcome *o, const gmd_run_options *options,
     o->seed = options->seed;
 }
 
-void gmd_child_set_up_shared(gmd_shared *shared, const gmd_run_options *options,
-                             const gmd_workload *workload)
+void child_set_up_shared(shared_run *shared, const gmd_run_options *options,
+                         const gmd_workload *workload)
 {
     shared->first_guard = shared->last_guard = GMD_SHARED_GUARD;
     name_outcome(&shared->outcome, options, workload);
 }
 
 /* The child shares this memory with the allocator under test, which may have written anywhere. */
-static bool is_intact(const gmd_shared *shared)
+static bool is_intact(const shared_run *shared)
 {
     const gmd_outcome *o = &shared->outcome;
     return shared->first_guard == GMD_SHARED_GUARD && shared->last_guard == GMD_SHARED_GUARD &&
@@ -192,7 +197,8 @@ static bool is_intact(const gmd_shared *shared)
            o->phase_count <= GMD_PHASE_MAX && o->note_count <= GMD_NOTE_MAX &&
            o->bound_count <= GMD_BOUND_MAX &&
            o->check.quirk_count <= sizeof o->check.quirks / sizeof *o->check.quirks &&
-           o->scene.fault_count <= sizeof o->scene.faults / sizeof *o->scene.faults &&
+           o->known_context.fault_count <=
+               sizeof o->known_context.faults / sizeof *o->known_context.faults &&
            (unsigned)o->verdict <= GMD_ERROR && o->seconds >= 0 && o->seconds < 1e9 &&
            shared->request_count <= GMD_RECORDED_REQUEST_MAX;
 }
@@ -241,16 +247,16 @@ static void copy_results(gmd_outcome *to, const gmd_outcome *from)
     memcpy(to->notes, from->notes, from->note_count * sizeof *to->notes);
 }
 
-void gmd_child_keep_opening(gmd_outcome *opening, const gmd_shared *shared)
+void child_keep_opening(gmd_outcome *opening, const shared_run *shared)
 {
     if (is_intact(shared)) {
         copy_results(opening, &shared->outcome);
     }
 }
 
-void gmd_child_begin_run(gmd_shared *shared, const gmd_outcome *opening, gmd_stage stage)
+void child_begin_run(shared_run *shared, const gmd_outcome *opening, run_stage stage)
 {
-    const size_t first = offsetof(gmd_shared, stage), end = offsetof(gmd_shared, answers);
+    const size_t first = offsetof(shared_run, stage), end = offsetof(shared_run, answers);
     if (opening) {
         copy_results(&shared->outcome, opening);
     } else {
@@ -260,20 +266,20 @@ void gmd_child_begin_run(gmd_shared *shared, const gmd_outcome *opening, gmd_sta
     atomic_store(&shared->stage, stage);
 }
 
-gmd_shared *gmd_child_map_shared(const gmd_run_options *options, const gmd_workload *workload,
-                                 bool is_private)
+shared_run *child_map_shared(const gmd_run_options *options, const gmd_workload *workload,
+                             bool is_private)
 {
-    gmd_shared *shared =
+    shared_run *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
              (is_private ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (shared == MAP_FAILED) {
         return NULL;
     }
-    gmd_child_set_up_shared(shared, options, workload);
+    child_set_up_shared(shared, options, workload);
     return shared;
 }
 
-void gmd_child_unmap_shared(gmd_shared *shared)
+void child_unmap_shared(shared_run *shared)
 {
     if (shared) {
         munmap(shared, sizeof *shared);
@@ -284,19 +290,19 @@ void gmd_child_unmap_shared(gmd_shared *shared)
 
 /* Nothing that was found can be trusted: it is as if nothing had been. */
 static void distrust(const gmd_run_options *options, const gmd_workload *workload,
-                     gmd_shared *shared, const gmd_outcome *opening)
+                     shared_run *shared, const gmd_outcome *opening)
 {
     memset(&shared->outcome, 0, sizeof shared->outcome);
-    gmd_child_begin_run(shared, opening, GMD_STAGE_UNLOADING);
-    gmd_child_set_up_shared(shared, options, workload);
-    gmd_outcome_violation(&shared->outcome, options->known, GMD_KIND(progress, overwrote_gmd),
-                          GMD_NO_PARTIES, 0,
-                          "the allocator wrote over memory that is gmd's own: nothing that was "
-                          "found can be trusted");
+    child_begin_run(shared, opening, GMD_STAGE_UNLOADING);
+    child_set_up_shared(shared, options, workload);
+    outcome_violation(&shared->outcome, options->judging.known, GMD_KIND(progress, overwrote_gmd),
+                      GMD_NO_PARTIES, 0,
+                      "the allocator wrote over memory that is gmd's own: nothing that was "
+                      "found can be trusted");
 }
 
-bool gmd_child_judge_end(const gmd_run_options *options, const gmd_workload *workload,
-                         gmd_shared *shared, const gmd_outcome *opening, const gmd_child_end *end)
+bool child_judge_end(const gmd_run_options *options, const gmd_workload *workload,
+                     shared_run *shared, const gmd_outcome *opening, const child_end *end)
 {
     if (!is_intact(shared)) {
         distrust(options, workload, shared, opening);

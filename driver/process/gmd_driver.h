@@ -6,6 +6,7 @@
 #ifndef GMD_DRIVER_H
 #define GMD_DRIVER_H
 
+#include "gmd_play.h"
 #include "gmd_run_options.h"
 
 /* Runs it and fills in `outcome` (which the caller allocates; it is large). The status is GMD_OK
@@ -13,13 +14,10 @@
 gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
                             gmd_outcome *outcome, gmd_error *error);
 
-/* Runs it with options->interleave's seed and the ones after it, options->interleave_seeds in all,
- * each in a process of its own, until one does not pass. `outcome` is that of the last run; a note
- * in it says which seeds ran. */
+/* Runs it with the seed of options->conditions.interleave and the ones after it,
+ * options->interleave_seeds in all, each in a process of its own, until one does not pass. `outcome`
+ * is that of the last run; a note in it says which seeds ran. */
 gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workload *workload,
                                  gmd_outcome *outcome, gmd_error *error);
-
-/* The body that plays `workload.trace`; context is ignored. */
-gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error);
 
 #endif

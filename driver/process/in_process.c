@@ -2,8 +2,11 @@
 #include "gmd_in_process.h"
 
 #include "child.h"
-#include "gmd_trace_header.h"
-#include "scout.h"
+#include "gmd_end.h"
+#include "gmd_open.h"
+#include "gmd_restart.h"
+#include "gmd_session_state.h"
+#include "persistent.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +19,7 @@ struct gmd_in_process {
     gmd_run_options options; /* in force */
     gmd_trace header;        /* likewise: a trace without requests */
     gmd_workload workload;
-    gmd_shared *shared;
+    shared_run *shared;
     gmd_session session;
     gmd_outcome opening;
     uint64_t asked_refusal;
@@ -25,14 +28,14 @@ struct gmd_in_process {
     bool is_spent;
 };
 
-static gmd_status take_header(gmd_in_process *p, const gmd_trace *header, gmd_error *error)
+static gmd_status take_header(gmd_in_process *p, const gmd_conditions *header, gmd_error *error)
 {
-    gmd_trace kept;
-    gmd_status status = gmd_trace_copy_header(&kept, header, error);
+    gmd_conditions kept;
+    gmd_status status = gmd_conditions_copy(&kept, header, error);
     if (status == GMD_OK) {
-        gmd_trace_free(&p->header);
-        p->header = kept;
-        gmd_options_of_header(&p->options, p->given, &p->header);
+        gmd_conditions_free(&p->header.conditions);
+        p->header.conditions = kept;
+        p->options = gmd_options_under(p->given, &p->header.conditions);
     }
     return status;
 }
@@ -54,21 +57,21 @@ static gmd_status open_session(gmd_in_process *p, gmd_error *error)
 {
     p->workload = (gmd_workload){
         .name = "input", .kind = "trace", .trace = &p->header, .body = gmd_play_trace};
-    p->shared = gmd_child_map_shared(p->given, &p->workload, true);
+    p->shared = child_map_shared(p->given, &p->workload, true);
     if (!p->shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory for what a run leaves");
     }
     p->shared->no_second_run = "many inputs are run here: gmd run of one makes the second run";
-    gmd_status status = gmd_session_open(&p->session, &p->options, &p->workload, p->shared, error);
+    gmd_status status = session_open(&p->session, &p->options, &p->workload, p->shared, error);
     if (status == GMD_OK && strcmp(p->session.subject.path, closed_library) == 0) {
         status = gmd_fail(error, GMD_BAD_INPUT,
                           "%s was in use in this process before, and exports no gmd_restart: it "
                           "needs a process of its own",
-                          p->given->allocator);
+                          p->given->subject.allocator);
     }
-    p->session.is_scouting = p->session.is_in_process = true;
-    p->session.is_muted = gmd_mute_is_needless();
-    gmd_child_keep_opening(&p->opening, p->shared);
+    p->session.persistent.is_on = p->session.persistent.is_in_process = true;
+    p->session.muting.is_needless = mute_is_needless();
+    child_keep_opening(&p->opening, p->shared);
     return status;
 }
 
@@ -76,22 +79,21 @@ gmd_status gmd_in_process_open(gmd_in_process **out, const gmd_run_options *opti
                                gmd_error *error)
 {
     *out = NULL;
-    if (options->device != GMD_DEVICE_SIM) {
+    if (options->device.kind != GMD_DEVICE_SIM) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "a real device cannot be set back between inputs: expected --device sim");
     }
-    const gmd_subject_source source = gmd_session_source(options);
+    const gmd_subject_source source = session_source(options);
     gmd_status status = gmd_subject_check(&source, error);
     gmd_in_process *p = status == GMD_OK ? calloc(1, sizeof *p) : NULL;
     if (!p) {
         return status != GMD_OK ? status
                                 : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a session");
     }
-    gmd_scout_keep_memory();
+    persistent_keep_memory();
     p->given = options;
     p->asked_refusal = CHOSEN_BY_LENGTH;
-    const gmd_trace header = gmd_header_in_force(&(gmd_trace){0}, options);
-    status = take_header(p, &header, error);
+    status = take_header(p, &options->conditions, error);
     if (status == GMD_OK) {
         status = open_session(p, error);
     }
@@ -115,12 +117,12 @@ static uint64_t choose_refusal(const gmd_in_process *p, const gmd_trace *trace)
                                                 : p->asked_refusal;
 }
 
-static gmd_status renew(gmd_in_process *p, const gmd_trace *header, gmd_error *error)
+static gmd_status renew(gmd_in_process *p, const gmd_conditions *header, gmd_error *error)
 {
-    bool is_same = gmd_trace_has_header_of(&p->header, header);
+    bool is_same = gmd_conditions_same_device(&p->header.conditions, header);
     gmd_status status = is_same ? GMD_OK : take_header(p, header, error);
     if (status == GMD_OK) {
-        status = gmd_session_renew(&p->session, &p->options, error);
+        status = session_renew(&p->session, &p->options, error);
     }
     p->needs_renewal = status != GMD_OK;
     return status;
@@ -129,23 +131,24 @@ static gmd_status renew(gmd_in_process *p, const gmd_trace *header, gmd_error *e
 /* As before the first request of the first input, under this header. */
 static gmd_status set_back(gmd_in_process *p, const gmd_trace *trace, gmd_error *error)
 {
-    const gmd_trace header = gmd_header_in_force(trace, p->given);
-    bool is_same = gmd_trace_has_header_of(&p->header, &header);
+    const gmd_conditions header =
+        gmd_conditions_in_force(&trace->conditions, &p->given->conditions);
+    bool is_same = gmd_conditions_same_device(&p->header.conditions, &header);
     if (!p->has_run && !p->needs_renewal && is_same) {
         return GMD_OK;
     }
     if (p->session.subject.restart) {
-        gmd_child_begin_run(p->shared, NULL, GMD_STAGE_LOADING);
+        child_begin_run(p->shared, NULL, GMD_STAGE_LOADING);
         return renew(p, &header, error);
     }
     if (!is_same) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "the allocator %s exports no gmd_restart: it cannot follow an input to "
                         "other devices, settings or schedules in one process",
-                        p->given->allocator);
+                        p->given->subject.allocator);
     }
-    gmd_child_begin_run(p->shared, &p->opening, GMD_STAGE_CLEAN_UP);
-    return gmd_session_restart(&p->session, error);
+    child_begin_run(p->shared, &p->opening, GMD_STAGE_CLEAN_UP);
+    return session_restart(&p->session, error);
 }
 
 static void play(gmd_in_process *p, const gmd_trace *trace)
@@ -154,10 +157,10 @@ static void play(gmd_in_process *p, const gmd_trace *trace)
     gmd_outcome *o = &p->shared->outcome;
     p->workload.trace = trace;
     p->has_run = true;
-    s->scouted_refusal = choose_refusal(p, trace);
-    bool has_passed = gmd_scout_play(s);
+    s->persistent.asked_refusal = choose_refusal(p, trace);
+    bool has_passed = persistent_play(s);
     p->workload.trace = &p->header;
-    if (!gmd_child_judge_end(p->given, &p->workload, p->shared, &p->opening, NULL)) {
+    if (!child_judge_end(p->given, &p->workload, p->shared, &p->opening, NULL)) {
         has_passed = false;
     }
     p->is_spent = !has_passed && (!s->subject.restart || o->violation_count);
@@ -185,10 +188,10 @@ void gmd_in_process_close(gmd_in_process *p)
         return;
     }
     if (p->session.runtime.sim) {
-        gmd_session_close(&p->session);
+        session_close(&p->session);
         note_closed(&p->session.subject);
     }
-    gmd_child_unmap_shared(p->shared);
+    child_unmap_shared(p->shared);
     gmd_trace_free(&p->header);
     free(p);
 }

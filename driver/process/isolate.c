@@ -1,12 +1,16 @@
 /* isolate.c - the child process that makes the requests, and the parent that watches it. */
 #include "case.h"
 #include "child.h"
-#include "gmd_one_core.h"
-#include "interleave.h"
+#include "gmd_clock.h"
+#include "gmd_driver.h"
+#include "gmd_end.h"
+#include "gmd_open.h"
+#include "gmd_session_state.h"
 #include "second_opinion.h"
 #include "second_run.h"
 #include "watch.h"
 
+#include "gmd_log.h"
 #include "gmd_status_line.h"
 
 #include <errno.h>
@@ -23,21 +27,21 @@
 /* --- the child --------------------------------------------------------------------------- */
 
 static void run_child(const gmd_run_options *options, const gmd_workload *workload,
-                      gmd_shared *shared)
+                      shared_run *shared)
 {
-    gmd_child_prepare();
-    if (options->is_second_run) {
-        gmd_second_run_perturb();
+    child_prepare();
+    if (options->process.is_second_run) {
+        second_run_perturb();
     }
     gmd_session session;
     gmd_error error = {""};
-    gmd_status status = gmd_session_open(&session, options, workload, shared, &error);
+    gmd_status status = session_open(&session, options, workload, shared, &error);
     if (status == GMD_OK) {
-        gmd_child_play(&session);
+        child_play(&session);
     } else {
-        gmd_outcome_error(&shared->outcome, status, &error);
+        outcome_error(&shared->outcome, status, &error);
     }
-    gmd_session_close(&session);
+    session_close(&session);
     atomic_store(&shared->stage, GMD_STAGE_UNLOADING);
     atomic_store(&shared->is_finished, 1);
     exit(EXIT_SUCCESS); /* not _exit: a crash in the library's own teardown is a finding, too */
@@ -48,14 +52,14 @@ static void run_child(const gmd_run_options *options, const gmd_workload *worklo
 typedef struct watched_run {
     const gmd_run_options *options;
     const gmd_workload *workload;
-    gmd_shared *shared;
+    shared_run *shared;
 } watched_run;
 
 /* Only what takes longer than a moment says how far it is. */
 static void show_progress(void *context, double seconds)
 {
     const watched_run *run = context;
-    if (run->options->shows_progress && seconds > 0.5) {
+    if (run->options->process.shows_progress && seconds > 0.5) {
         uint64_t requests = run->shared->outcome.requests;
         fprintf(stderr,
                 GMD_STATUS_BEGIN "%.100s: %" PRIu64 " requests, %.0f/s, %.0f s" GMD_STATUS_END,
@@ -65,7 +69,7 @@ static void show_progress(void *context, double seconds)
 
 static void clear_progress(const gmd_run_options *options)
 {
-    if (options->shows_progress) {
+    if (options->process.shows_progress) {
         fprintf(stderr, GMD_STATUS_CLEAR);
     }
 }
@@ -90,7 +94,7 @@ static void note_known(gmd_outcome *o)
  * deceive. */
 static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
 {
-    gmd_child_end end = {.is_hung = false};
+    child_end end = {.is_hung = false};
     int process = (int)syscall(SYS_pidfd_open, child, 0);
     if (process < 0) {
         gmd_status status = gmd_fail(error, GMD_FAILED, "pidfd_open: %s", strerror(errno));
@@ -98,27 +102,33 @@ static gmd_status watch_child(watched_run *run, pid_t child, gmd_error *error)
         reap(child, &end.wait_status);
         return status;
     }
-    const gmd_watch watch = {.descriptor = process,
-                             .shared = run->shared,
-                             .budget_s = run->options->call_budget_s,
-                             .show = show_progress,
-                             .context = run};
-    end.is_hung = !gmd_watch_process(&watch);
+    const process_watch watch = {.descriptor = process,
+                                 .shared = run->shared,
+                                 .budget_s = run->options->process.call_budget_s,
+                                 .show = show_progress,
+                                 .context = run};
+    end.is_hung = !watch_process(&watch);
     if (end.is_hung) {
+        GMD_LOG(PROCESS, "kills %ld: no answer within %g s", (long)child,
+                run->options->process.call_budget_s);
         kill(child, SIGKILL);
     }
     reap(child, &end.wait_status);
+    GMD_LOG(PROCESS, "%ld ended with %s %d", (long)child,
+            WIFSIGNALED(end.wait_status) ? "signal" : "status",
+            WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status)
+                                         : WEXITSTATUS(end.wait_status));
     close(process);
     kill(-child, SIGKILL); /* helpers that the allocator may have forked are in its group */
     clear_progress(run->options);
-    gmd_child_judge_end(run->options, run->workload, run->shared, NULL, &end);
+    child_judge_end(run->options, run->workload, run->shared, NULL, &end);
     return GMD_OK;
 }
 
 static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workload *workload,
-                                 gmd_shared *shared, gmd_error *error)
+                                 shared_run *shared, gmd_error *error)
 {
-    gmd_child_begin_run(shared, NULL, GMD_STAGE_LOADING);
+    child_begin_run(shared, NULL, GMD_STAGE_LOADING);
     fflush(NULL); /* or the child would print what is buffered here once more */
     pid_t child = fork();
     if (child < 0) {
@@ -128,18 +138,19 @@ static gmd_status fork_and_watch(const gmd_run_options *options, const gmd_workl
         run_child(options, workload, shared);
     }
     setpgid(child, child); /* here as well as in the child: whoever comes first */
+    GMD_LOG(PROCESS, "forked %ld for %s", (long)child, workload->name);
     watched_run run = {options, workload, shared};
     return watch_child(&run, child, error);
 }
 
 static void keep_answers(const gmd_run_options *options, const gmd_workload *workload,
-                         gmd_shared *shared)
+                         shared_run *shared)
 {
-    shared->no_second_run = gmd_second_run_obstacle(options, workload);
+    shared->no_second_run = second_run_obstacle(options, workload);
     if (shared->no_second_run) {
         return;
     }
-    gmd_answers *answers = mmap(NULL, sizeof *answers, PROT_READ | PROT_WRITE,
+    run_answers *answers = mmap(NULL, sizeof *answers, PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (answers == MAP_FAILED) {
         shared->no_second_run = "there is no memory to keep the answers in";
@@ -151,12 +162,12 @@ static void keep_answers(const gmd_run_options *options, const gmd_workload *wor
 gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *workload,
                             gmd_outcome *outcome, gmd_error *error)
 {
-    const gmd_subject_source source = gmd_session_source(options);
+    const gmd_subject_source source = session_source(options);
     gmd_status status = gmd_subject_check(&source, error);
     if (status != GMD_OK) {
         return status;
     }
-    gmd_shared *shared = gmd_child_map_shared(options, workload, false);
+    shared_run *shared = child_map_shared(options, workload, false);
     if (!shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with the child process: %s",
                         strerror(errno));
@@ -164,30 +175,30 @@ gmd_status gmd_run_isolated(const gmd_run_options *options, const gmd_workload *
     keep_answers(options, workload, shared);
     status = fork_and_watch(options, workload, shared, error);
     if (status == GMD_OK && shared->answers) {
-        status = gmd_second_run(options, workload, shared, fork_and_watch, error);
+        status = make_second_run(options, workload, shared, fork_and_watch, error);
         munmap(shared->answers, sizeof *shared->answers);
     }
     if (status == GMD_OK) {
         note_known(&shared->outcome);
-        gmd_case_write(options, workload, shared);
-        gmd_second_opinion(options, workload, shared);
+        case_write(options, workload, shared);
+        ask_second_opinion(options, workload, shared, gmd_run_isolated);
         *outcome = shared->outcome;
     }
-    gmd_child_unmap_shared(shared);
+    child_unmap_shared(shared);
     return status;
 }
 
 gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workload *workload,
                                  gmd_outcome *outcome, gmd_error *error)
 {
-    gmd_schedule which = {.kind = GMD_SCHEDULE_SEEDED, .seed = options->interleave->seed};
     gmd_run_options one = *options;
-    one.interleave = &which;
+    gmd_schedule *which = &one.conditions.interleave;
+    *which = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED};
     gmd_status status = GMD_OK;
     uint64_t count = 0, requests = 0;
     double seconds = 0;
     do {
-        which.seed = options->interleave->seed + count++;
+        which->seed = options->conditions.interleave.seed + count++;
         status = gmd_run_isolated(&one, workload, outcome, error);
         requests += outcome->requests;
         seconds += outcome->seconds;
@@ -199,95 +210,7 @@ gmd_status gmd_run_interleavings(const gmd_run_options *options, const gmd_workl
     if (status == GMD_OK && outcome->note_count < GMD_NOTE_MAX) {
         snprintf(outcome->notes[outcome->note_count++], sizeof outcome->notes[0],
                  "%" PRIu64 " interleavings, seeds %" PRIu64 " to %" PRIu64, count,
-                 options->interleave->seed, which.seed);
+                 options->conditions.interleave.seed, which->seed);
     }
     return status;
-}
-
-/* Before the first request: not after a million of them. */
-static gmd_status check_faults(const gmd_session *session, const gmd_trace *trace, gmd_error *error)
-{
-    for (size_t i = 0; i < trace->count; i++) {
-        const gmd_request *r = &trace->requests[i];
-        const char *function = r->op == GMD_OP_FAULT && r->function < trace->functions.count
-                                   ? trace->functions.items[r->function]
-                                   : NULL;
-        if (function && gmd_fault_check(r, function, error) != GMD_OK) {
-            char place[600];
-            snprintf(place, sizeof place, "%.500s:%u", session->workload->name, r->line);
-            if (r->line) {
-                gmd_error_prefix(error, place);
-            }
-            return GMD_BAD_INPUT;
-        }
-    }
-    return GMD_OK;
-}
-
-typedef struct course { /* of a trace's requests, one after the other */
-    gmd_session *session;
-    const gmd_trace *trace;
-    size_t next;
-    bool is_over;
-} course;
-
-static unsigned next_thread(const course *c)
-{
-    return c->trace->requests[c->next].thread % GMD_MAX_THREADS;
-}
-
-/* On the thread of the next request: that one, and those after it that are for the same thread. */
-static void play_stretch(void *context)
-{
-    course *c = context;
-    unsigned thread = next_thread(c);
-    do {
-        const gmd_request *request = &c->trace->requests[c->next++];
-        c->is_over = gmd_session_request(c->session, request) == GMD_STOP;
-        c->is_over = c->is_over || c->next == c->trace->count;
-    } while (!c->is_over && next_thread(c) == thread);
-}
-
-static gmd_status play_in_order(gmd_session *session, gmd_error *error)
-{
-    const gmd_trace *trace = session->workload->trace;
-    course c = {.session = session, .trace = trace, .is_over = trace->count == 0};
-    gmd_status status = GMD_OK;
-    while (!c.is_over && status == GMD_OK) {
-        status = gmd_threads_call(&session->threads, next_thread(&c), play_stretch, &c, error);
-    }
-    return status;
-}
-
-/* A thread that spins until another has done something needs that one to run beside it; a real
- * device's runtime may have such threads. */
-static gmd_status play_on_one_core(gmd_session *session,
-                                   gmd_status (*play)(gmd_session *session, gmd_error *error),
-                                   gmd_error *error)
-{
-    gmd_one_core core = {.is_on = false};
-    if (session->workload->trace->threads.count > 1 && session->runtime.sim &&
-        !session->expects_lapses) {
-        gmd_one_core_begin(&core);
-    }
-    gmd_status status = play(session, error);
-    gmd_one_core_end(&core);
-    return status;
-}
-
-gmd_status gmd_play_trace(void *context, gmd_session *session, gmd_error *error)
-{
-    (void)context;
-    const gmd_trace *trace = session->workload->trace;
-    if (check_faults(session, trace, error) != GMD_OK) {
-        return GMD_BAD_INPUT;
-    }
-    bool is_interleaved = gmd_interleaving_of(session->options, trace) != NULL;
-    if (is_interleaved && session->runtime.sim) {
-        return play_on_one_core(session, gmd_play_interleaved, error);
-    }
-    if (is_interleaved) { /* its driver takes locks of its own, on threads of its own */
-        gmd_session_note(session, "on a real device the threads run one request after the other");
-    }
-    return play_on_one_core(session, play_in_order, error);
 }

@@ -1,6 +1,7 @@
 #include "second_opinion.h"
 
 #include "case.h"
+#include "gmd_play.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ static bool asks_for_one(const gmd_run_options *options, const gmd_outcome *o)
     for (size_t i = 0; i < sizeof oracles / sizeof *oracles && o->violation_count; i++) {
         is_one = is_one || strcmp(o->violations[0].oracle, oracles[i]) == 0;
     }
-    return options->device == GMD_DEVICE_CUDA && o->verdict == GMD_FAIL && is_one;
+    return options->device.kind == GMD_DEVICE_CUDA && o->verdict == GMD_FAIL && is_one;
 }
 
 static void tell(const gmd_outcome *seen, gmd_status status, const gmd_error *error, char *text,
@@ -36,8 +37,8 @@ static void tell(const gmd_outcome *seen, gmd_status status, const gmd_error *er
     }
 }
 
-void gmd_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
-                        gmd_shared *shared)
+void ask_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
+                        shared_run *shared, run_fn *run)
 {
     gmd_outcome *o = &shared->outcome;
     if (!asks_for_one(options, o) || o->note_count == GMD_NOTE_MAX) {
@@ -46,17 +47,17 @@ void gmd_second_opinion(const gmd_run_options *options, const gmd_workload *work
     gmd_trace cut;
     gmd_error error = {""};
     gmd_outcome *seen = calloc(1, sizeof *seen);
-    gmd_status status = gmd_case_cut(options, workload, shared, &cut, &error);
+    gmd_status status = case_cut(options, workload, shared, &cut, &error);
     if (seen && status == GMD_OK) {
         gmd_run_options there = *options;
-        there.device = GMD_DEVICE_SIM;
-        there.case_directory = NULL;
-        there.shows_progress = false;
-        there.timeline = NULL; /* they are of the run that is asked about */
-        there.journal = NULL;
+        there.device.kind = GMD_DEVICE_SIM;
+        there.cases.directory = NULL;
+        there.process.shows_progress = false;
+        there.recording.timeline = NULL; /* they are of the run that is asked about */
+        there.recording.journal = NULL;
         gmd_workload same = {
             .name = workload->name, .kind = "trace", .trace = &cut, .body = gmd_play_trace};
-        status = gmd_run_isolated(&there, &same, seen, &error);
+        status = run(&there, &same, seen, &error);
     }
     if (seen) {
         tell(seen, status, &error, o->notes[o->note_count], sizeof o->notes[0]);

@@ -3,13 +3,16 @@
 #ifndef GMD_SECOND_OPINION_H
 #define GMD_SECOND_OPINION_H
 
-#include "gmd_driver.h"
+#include "gmd_run_options.h"
 #include "gmd_shared.h"
 
+typedef gmd_status run_fn(const gmd_run_options *options, const gmd_workload *workload,
+                          gmd_outcome *outcome, gmd_error *error);
+
 /* Where a run on a real device ended with a violation of what memory holds or of the order of work,
- * the same case runs on the simulated device, and a note in the outcome says how that ended. Call
- * it in a process that has loaded no CUDA runtime. */
-void gmd_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
-                        gmd_shared *shared);
+ * the same case runs on the simulated device, and a note in the outcome says how that ended.
+ * `run` makes the run. Call it in a process that has loaded no CUDA runtime. */
+void ask_second_opinion(const gmd_run_options *options, const gmd_workload *workload,
+                        shared_run *shared, run_fn *run);
 
 #endif

@@ -2,8 +2,8 @@
 #include "second_run.h"
 
 #include "child.h"
+#include "gmd_judge.h"
 #include "gmd_tokens.h"
-#include "interleave.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -12,15 +12,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-const char *gmd_second_run_obstacle(const gmd_run_options *options, const gmd_workload *workload)
+const char *second_run_obstacle(const gmd_run_options *options, const gmd_workload *workload)
 {
-    if (options->device != GMD_DEVICE_SIM) {
+    if (options->device.kind != GMD_DEVICE_SIM) {
         return "on a real device addresses differ from run to run";
     }
-    if (options->is_compared) {
+    if (options->judging.is_compared) {
         return "the run is compared with a recording";
     }
-    if (gmd_interleaving_of(options, workload->trace)) {
+    if (interleaving_of(options, workload->trace)) {
         return "threads are interleaved: what spins or blocks out of sight may go otherwise";
     }
     return NULL;
@@ -29,7 +29,7 @@ const char *gmd_second_run_obstacle(const gmd_run_options *options, const gmd_wo
 static void *volatile kept_shifts[2]; /* for the life of the process */
 
 /* Fresh memory of the heap is not zero, and nothing lies where it lay. */
-void gmd_second_run_perturb(void)
+void second_run_perturb(void)
 {
 #ifdef M_PERTURB
     mallopt(M_PERTURB, 0x5b);
@@ -48,16 +48,16 @@ typedef struct ending {
 } ending;
 
 static gmd_status compare(const gmd_run_options *options, const gmd_workload *workload,
-                          const gmd_shared *first, gmd_likeness likeness, gmd_run_once_fn *run_once,
+                          const shared_run *first, run_likeness likeness, run_once_fn *run_once,
                           ending *died, gmd_error *error)
 {
-    gmd_answers *answers = first->answers;
+    run_answers *answers = first->answers;
     *died = (ending){.text = ""};
     answers->compares = true;
     answers->likeness = likeness;
     answers->compared = 0;
     answers->has_ended = answers->is_different = false;
-    gmd_shared *shared = gmd_child_map_shared(options, workload, false);
+    shared_run *shared = child_map_shared(options, workload, false);
     if (!shared) {
         return gmd_fail(error, GMD_NO_MEMORY, "no memory to share with a child process");
     }
@@ -70,12 +70,12 @@ static gmd_status compare(const gmd_run_options *options, const gmd_workload *wo
                  o->violations[0].message);
         memcpy(died->kind, o->violations[0].identity.kind, sizeof died->kind);
     }
-    gmd_child_unmap_shared(shared);
+    child_unmap_shared(shared);
     return status;
 }
 
 static void tell(gmd_outcome *outcome, const gmd_run_options *options, const gmd_workload *workload,
-                 const gmd_answers *answers, gmd_kind kind, const char *who)
+                 const run_answers *answers, gmd_kind kind, const char *who)
 {
     char message[600], difference[200], request[120] = "this request", at[GMD_REQUEST_TOKEN] = "";
     const gmd_trace *t = workload->trace;
@@ -83,12 +83,12 @@ static void tell(gmd_outcome *outcome, const gmd_run_options *options, const gmd
         gmd_request_text(t, &t->requests[answers->compared], request, sizeof request);
         gmd_request_token(request, at);
     }
-    gmd_answers_describe(answers, difference, sizeof difference);
+    answers_describe(answers, difference, sizeof difference);
     snprintf(message, sizeof message, "%s: %s gave %s: %zu requests before were answered alike",
              request, who, difference, answers->compared);
-    gmd_outcome_violation(outcome, options->known, kind,
-                          GMD_PARTIES({"what", gmd_answers_token(answers)}, {"at", at}),
-                          answers->compared, message);
+    outcome_violation(outcome, options->judging.known, kind,
+                      GMD_PARTIES({"what", gmd_answers_token(answers)}, {"at", at}),
+                      answers->compared, message);
 }
 
 /* --- the two oracles --------------------------------------------------------------------- */
@@ -104,11 +104,11 @@ static bool is_asked(const gmd_outcome *o, const char *oracle)
 }
 
 static gmd_status run_again(const gmd_run_options *options, const gmd_workload *workload,
-                            gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+                            shared_run *shared, run_once_fn *run_once, gmd_error *error)
 {
     gmd_run_options again = *options;
     ending died;
-    again.is_second_run = true;
+    again.process.is_second_run = true;
     gmd_status status = compare(&again, workload, shared, GMD_LIKE_ITSELF, run_once, &died, error);
     if (status == GMD_OK && shared->answers->is_different) {
         tell(&shared->outcome, options, workload, shared->answers, GMD_KIND(determinism, differs),
@@ -117,26 +117,26 @@ static gmd_status run_again(const gmd_run_options *options, const gmd_workload *
         char message[600];
         snprintf(message, sizeof message,
                  "the first run of these requests passed, and the second ended with %s", died.text);
-        gmd_outcome_violation(&shared->outcome, options->known, GMD_KIND(determinism, failed_again),
-                              GMD_PARTIES({"verdict", died.kind}), shared->answers->compared,
-                              message);
+        outcome_violation(&shared->outcome, options->judging.known,
+                          GMD_KIND(determinism, failed_again), GMD_PARTIES({"verdict", died.kind}),
+                          shared->answers->compared, message);
     }
     return status;
 }
 
 /* A version's known deviations (docs/replay.md) are PyTorch's algorithm, too. */
 static gmd_status run_reference(const gmd_run_options *options, const gmd_workload *workload,
-                                gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+                                shared_run *shared, run_once_fn *run_once, gmd_error *error)
 {
     gmd_run_options reference = *options;
     ending died;
-    reference.allocator = "reference";
-    reference.torch_adapter = NULL;
-    reference.timeline = NULL; /* they are of the allocator under test */
-    reference.journal = NULL;
+    reference.subject.allocator = "reference";
+    reference.subject.torch_adapter = NULL;
+    reference.recording.timeline = NULL; /* they are of the allocator under test */
+    reference.recording.journal = NULL;
     gmd_status status = GMD_OK;
     for (int with_quirks = 0; with_quirks < 2; with_quirks++) {
-        reference.has_all_quirks = with_quirks;
+        reference.subject.has_all_quirks = with_quirks;
         status = compare(&reference, workload, shared, GMD_LIKE_PYTORCH, run_once, &died, error);
         if (status != GMD_OK || !shared->answers->is_different) {
             return status;
@@ -147,8 +147,8 @@ static gmd_status run_reference(const gmd_run_options *options, const gmd_worklo
     return status;
 }
 
-gmd_status gmd_second_run(const gmd_run_options *options, const gmd_workload *workload,
-                          gmd_shared *shared, gmd_run_once_fn *run_once, gmd_error *error)
+gmd_status make_second_run(const gmd_run_options *options, const gmd_workload *workload,
+                           shared_run *shared, run_once_fn *run_once, gmd_error *error)
 {
     const gmd_outcome *o = &shared->outcome;
     gmd_status status = GMD_OK;

@@ -6,7 +6,7 @@
 
 #define POLL_MS 20
 
-bool gmd_watch_process(const gmd_watch *w)
+bool watch_process(const process_watch *w)
 {
     uint64_t last_beat = 0;
     int last_stage = -1;

@@ -5,16 +5,16 @@
 
 #include "gmd_shared.h"
 
-typedef struct gmd_watch {
+typedef struct process_watch {
     int descriptor; /* readable when there is something to be had of the process, or it has ended */
-    const gmd_shared *shared; /* where its beats and stages are seen */
+    const shared_run *shared; /* where its beats and stages are seen */
     double budget_s;          /* for one request, for loading, and for the clean-up */
     /* Called now and then with the seconds since the start; NULL: nothing is. */
     void (*show)(void *context, double seconds);
     void *context;
-} gmd_watch;
+} process_watch;
 
 /* Waits. False: the process stood still for the whole budget, and goes on standing. */
-bool gmd_watch_process(const gmd_watch *watch);
+bool watch_process(const process_watch *watch);
 
 #endif

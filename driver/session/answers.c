@@ -1,7 +1,7 @@
 #include "gmd_answers.h"
 
 #include "gmd_hash.h"
-#include "session_internal.h"
+#include "gmd_session_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,9 +25,9 @@ static uint64_t hash_request(const gmd_request *r)
 
 static uint64_t hash_calls(const gmd_session *s)
 {
-    uint64_t hash = s->call_count;
-    for (size_t i = 0; i < s->call_count; i++) {
-        const gmd_device_call *c = &s->calls[i];
+    uint64_t hash = s->calls.count;
+    for (size_t i = 0; i < s->calls.count; i++) {
+        const gmd_device_call *c = &s->calls.list[i];
         hash = mix(hash, c->address);
         hash = mix(hash, c->size << 2 | (uint64_t)c->is_free << 1 | c->is_mapping);
     }
@@ -36,30 +36,30 @@ static uint64_t hash_calls(const gmd_session *s)
 
 static bool has_unmapped(const gmd_session *s)
 {
-    for (size_t i = 0; i < s->call_count; i++) {
-        if (s->calls[i].is_free && s->calls[i].is_mapping) {
+    for (size_t i = 0; i < s->calls.count; i++) {
+        if (s->calls.list[i].is_free && s->calls.list[i].is_mapping) {
             return s->has_used;
         }
     }
     return false;
 }
 
-static gmd_answer answer_of(const gmd_session *s, const gmd_request *r, bool is_refused)
+static run_answer answer_of(const gmd_session *s, const gmd_request *r, bool is_refused)
 {
-    gmd_answer a = {.request = hash_request(r),
+    run_answer a = {.request = hash_request(r),
                     .calls = hash_calls(s),
                     .is_refused = is_refused,
                     .has_unmapped = has_unmapped(s)};
     gmd_device_range range;
-    a.address = r->op == GMD_OP_ALLOC ? gmd_session_address(s, r->block) : 0;
-    if (a.address && s->view.find_range &&
-        s->view.find_range(s->view.device_context, a.address, &range)) {
+    a.address = r->op == GMD_OP_ALLOC ? live_blocks_address(&s->blocks, r->block) : 0;
+    if (a.address && s->view.ask.find_range &&
+        s->view.ask.find_range(s->view.ask.context, a.address, &range)) {
         a.offset = a.address - range.address;
         a.range_size = range.size;
     }
     memset(&a.stats, 0xff, sizeof a.stats);
-    if (s->has_stats) {
-        a.stats = s->stats[s->view.device];
+    if (s->figures.has_stats) {
+        a.stats = s->figures.stats[s->view.device];
     }
     return a;
 }
@@ -71,7 +71,7 @@ static uint64_t figure(const gmd_stats *stats, size_t i)
     return value;
 }
 
-static size_t first_figure_that_differs(const gmd_answer *a, const gmd_answer *b)
+static size_t first_figure_that_differs(const run_answer *a, const run_answer *b)
 {
     size_t i = 0;
     while (i < FIGURES) {
@@ -84,14 +84,14 @@ static size_t first_figure_that_differs(const gmd_answer *a, const gmd_answer *b
     return i;
 }
 
-static bool are_at_the_same_place(gmd_likeness likeness, const gmd_answer *a, const gmd_answer *b)
+static bool are_at_the_same_place(run_likeness likeness, const run_answer *a, const run_answer *b)
 {
     return likeness == GMD_LIKE_ITSELF ? a->address == b->address && a->calls == b->calls
                                        : !a->address == !b->address && a->offset == b->offset &&
                                              a->range_size == b->range_size;
 }
 
-static bool are_alike(gmd_likeness likeness, const gmd_answer *a, const gmd_answer *b)
+static bool are_alike(run_likeness likeness, const run_answer *a, const run_answer *b)
 {
     return a->is_refused == b->is_refused && are_at_the_same_place(likeness, a, b) &&
            first_figure_that_differs(a, b) == FIGURES;
@@ -99,22 +99,22 @@ static bool are_alike(gmd_likeness likeness, const gmd_answer *a, const gmd_answ
 
 /* A request of 0 bytes is served without a block by PyTorch's raw_alloc(), and with one by its
  * malloc(): the reference allocator is the latter, and has one block more from there on. */
-static bool is_of_nothing(const gmd_answer *a, const gmd_answer *b)
+static bool is_of_nothing(const run_answer *a, const run_answer *b)
 {
     return !a->is_refused && !b->is_refused && !a->address != !b->address;
 }
 
 /* Where pages are unmapped, PyTorch waits for a stream and the reference allocator for the device:
  * what of other streams' work is over differs from there on. */
-static bool may_differ_by_itself(gmd_likeness likeness, const gmd_answer *a, const gmd_answer *b)
+static bool may_differ_by_itself(run_likeness likeness, const run_answer *a, const run_answer *b)
 {
     return a->request != b->request ||
            (likeness == GMD_LIKE_PYTORCH &&
             (a->has_unmapped || b->has_unmapped || is_of_nothing(a, b)));
 }
 
-bool gmd_answers_note(gmd_answers *answers, const struct gmd_session *session,
-                      const gmd_request *request, bool is_refused)
+bool answers_note(run_answers *answers, const struct gmd_session *session,
+                  const gmd_request *request, bool is_refused)
 {
     if (!answers->compares) {
         if (answers->count < GMD_ANSWER_MAX) {
@@ -126,8 +126,8 @@ bool gmd_answers_note(gmd_answers *answers, const struct gmd_session *session,
         answers->has_ended = true;
         return false;
     }
-    gmd_answer now = answer_of(session, request, is_refused);
-    const gmd_answer *before = &answers->list[answers->compared];
+    run_answer now = answer_of(session, request, is_refused);
+    const run_answer *before = &answers->list[answers->compared];
     answers->has_ended = may_differ_by_itself(answers->likeness, before, &now);
     answers->is_different = !answers->has_ended && !are_alike(answers->likeness, before, &now);
     if (answers->is_different) {
@@ -139,7 +139,7 @@ bool gmd_answers_note(gmd_answers *answers, const struct gmd_session *session,
     return !answers->has_ended;
 }
 
-static void describe_place(gmd_likeness likeness, const gmd_answer *a, char *text, size_t size)
+static void describe_place(run_likeness likeness, const run_answer *a, char *text, size_t size)
 {
     if (a->is_refused || !a->address) {
         snprintf(text, size, "%s", a->is_refused ? "out of memory" : "no block");
@@ -156,18 +156,18 @@ static const char *const figure_names[FIGURES] = {
     "active_bytes",     "active_bytes_peak",    "inactive_split_bytes", "requested_bytes",
     "allocation_count", "segment_count",        "num_alloc_retries",    "num_ooms"};
 
-const char *gmd_answers_token(const gmd_answers *answers)
+const char *gmd_answers_token(const run_answers *answers)
 {
-    const gmd_answer *a = &answers->first, *b = &answers->second;
+    const run_answer *a = &answers->first, *b = &answers->second;
     size_t i = first_figure_that_differs(a, b);
     return a->is_refused != b->is_refused                    ? "refusal"
            : !are_at_the_same_place(answers->likeness, a, b) ? "place"
                                                              : figure_names[i < FIGURES ? i : 0];
 }
 
-void gmd_answers_describe(const gmd_answers *answers, char *text, size_t size)
+void answers_describe(const run_answers *answers, char *text, size_t size)
 {
-    const gmd_answer *a = &answers->first, *b = &answers->second;
+    const run_answer *a = &answers->first, *b = &answers->second;
     size_t i = first_figure_that_differs(a, b);
     char one[80], other[80];
     if (a->is_refused != b->is_refused || !are_at_the_same_place(answers->likeness, a, b)) {

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-void gmd_call_log_clear(gmd_call_log *log)
+void call_log_clear(call_log *log)
 {
     log->count = 0;
     log->is_full = false;
@@ -12,7 +12,7 @@ void gmd_call_log_clear(gmd_call_log *log)
 }
 
 /* How many calls of the function there were in the request, with this one; 0: no room. */
-static uint32_t count_call(gmd_call_log *log, const char *function, uint32_t request)
+static uint32_t count_call(call_log *log, const char *function, uint32_t request)
 {
     for (size_t i = 0; i < GMD_LOGGED_FUNCTION_MAX; i++) {
         if (!log->functions[i].name) {
@@ -31,7 +31,7 @@ static uint32_t count_call(gmd_call_log *log, const char *function, uint32_t req
     return 0;
 }
 
-void gmd_call_log_add(gmd_call_log *log, const char *function, uint32_t request)
+void call_log_add(call_log *log, const char *function, uint32_t request)
 {
     uint32_t ordinal = count_call(log, function, request);
     if (log->count == GMD_LOGGED_CALL_MAX || !ordinal) {

@@ -52,8 +52,8 @@ gmd_status gmd_fault_check(const gmd_request *r, const char *function, gmd_error
     return GMD_OK;
 }
 
-gmd_status gmd_fault_plant(gmd_faults *faults, const gmd_runtime *runtime, const gmd_request *r,
-                           const char *function, uint64_t index, gmd_error *error)
+gmd_status fault_plant(planted_faults *faults, const gmd_runtime *runtime, const gmd_request *r,
+                       const char *function, uint64_t index, gmd_error *error)
 {
     gmd_status status = gmd_fault_check(r, function, error);
     if (status != GMD_OK) {
@@ -67,17 +67,17 @@ gmd_status gmd_fault_plant(gmd_faults *faults, const gmd_runtime *runtime, const
                         function, r->count, r->error, GMD_PLANTED_MAX);
     }
     if (faults->count < GMD_PLANTED_MAX) {
-        faults->planted[faults->count++] = (gmd_planted_fault){.function = function,
-                                                               .hits_at = calls + r->count,
-                                                               .request = index,
-                                                               .line = r->line,
-                                                               .nth = r->count,
-                                                               .calls_then = calls};
+        faults->planted[faults->count++] = (planted_fault){.function = function,
+                                                           .hits_at = calls + r->count,
+                                                           .request = index,
+                                                           .line = r->line,
+                                                           .nth = r->count,
+                                                           .calls_then = calls};
     }
     return GMD_OK;
 }
 
-bool gmd_fault_is_unfired(const gmd_planted_fault *fault, const gmd_runtime *runtime)
+bool fault_is_unfired(const planted_fault *fault, const gmd_runtime *runtime)
 {
     return runtime->sim->gmd_sim_call_count(fault->function) < fault->hits_at;
 }

@@ -9,7 +9,7 @@
     ((size_t)1 << 16) /* requests: enough for a run of any allocator to differ                     \
                        */
 
-typedef struct gmd_answer {
+typedef struct run_answer {
     uint64_t request; /* a hash of what was asked: a workload may ask otherwise by itself */
     uint64_t address; /* 0: nothing was allocated */
     uint64_t offset, range_size; /* of the address in the device's allocation, and that */
@@ -17,33 +17,33 @@ typedef struct gmd_answer {
     bool is_refused;
     bool has_unmapped; /* while work had been queued in the run: see second_run.c */
     gmd_stats stats;
-} gmd_answer;
+} run_answer;
 
-typedef enum gmd_likeness {
+typedef enum run_likeness {
     GMD_LIKE_ITSELF, /* the same allocator: the same addresses and calls */
     GMD_LIKE_PYTORCH /* another one of the same algorithm: the same places and statistics */
-} gmd_likeness;
+} run_likeness;
 
-typedef struct gmd_answers { /* shared between processes; taken as used */
+typedef struct run_answers { /* shared between processes; taken as used */
     bool compares;           /* with what an earlier run has left here */
-    gmd_likeness likeness;
+    run_likeness likeness;
     bool has_ended;    /* nothing more is compared */
     bool is_different; /* at request number `compared`, whose answers are the following */
     size_t count, compared;
-    gmd_answer first, second;
-    gmd_answer list[GMD_ANSWER_MAX];
-} gmd_answers;
+    run_answer first, second;
+    run_answer list[GMD_ANSWER_MAX];
+} run_answers;
 
 struct gmd_session;
 
 /* After a request was carried out: keeps its answer, or compares it. False: there is nothing more
  * to compare, and the run may end. */
-bool gmd_answers_note(gmd_answers *answers, const struct gmd_session *session,
-                      const gmd_request *request, bool is_refused);
+bool answers_note(run_answers *answers, const struct gmd_session *session,
+                  const gmd_request *request, bool is_refused);
 
 /* What differs between the two: "the address 0x200 of ..."; for the message of a verdict. */
 /* In one word: "refusal", "place" or a statistic. */
-const char *gmd_answers_token(const gmd_answers *answers);
-void gmd_answers_describe(const gmd_answers *answers, char *text, size_t size);
+const char *gmd_answers_token(const run_answers *answers);
+void answers_describe(const run_answers *answers, char *text, size_t size);
 
 #endif

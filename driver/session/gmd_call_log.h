@@ -18,7 +18,7 @@ typedef struct gmd_logged_call {
                          too */
 } gmd_logged_call;
 
-typedef struct gmd_call_log { /* in memory that the parent sees; taken as used */
+typedef struct call_log { /* in memory that the parent sees; taken as used */
     size_t count;
     bool is_full;
     struct {
@@ -26,11 +26,11 @@ typedef struct gmd_call_log { /* in memory that the parent sees; taken as used *
         uint32_t request, calls;
     } functions[GMD_LOGGED_FUNCTION_MAX];
     gmd_logged_call calls[GMD_LOGGED_CALL_MAX];
-} gmd_call_log;
+} call_log;
 
-void gmd_call_log_clear(gmd_call_log *log);
+void call_log_clear(call_log *log);
 
 /* The allocator made a call during `request`. */
-void gmd_call_log_add(gmd_call_log *log, const char *function, uint32_t request);
+void call_log_add(call_log *log, const char *function, uint32_t request);
 
 #endif

@@ -42,10 +42,10 @@ bool gmd_session_memory(gmd_session *session, gmd_sink_memory *memory);
 bool gmd_session_reset_peaks(gmd_session *session, int device);
 
 /* Where a live block is; 0 when it is not live. */
-uint64_t gmd_session_address(const gmd_session *session, uint32_t block);
+uint64_t session_address(const gmd_session *session, uint32_t block);
 
 /* What the device was asked by the last request, in order. Simulated device only. */
-const gmd_device_call *gmd_session_device_calls(const gmd_session *session, size_t *count);
+const gmd_device_call *session_device_calls(const gmd_session *session, size_t *count);
 
 /* How many calls of the CUDA API the allocator has made since the session began, of any kind.
  * Simulated device only. */
@@ -53,7 +53,7 @@ uint64_t gmd_session_api_calls(const gmd_session *session);
 
 const gmd_subject *gmd_session_subject(const gmd_session *session);
 const gmd_runtime *gmd_session_runtime(const gmd_session *session);
-gmd_outcome *gmd_session_outcome(gmd_session *session);
+gmd_outcome *session_outcome(gmd_session *session);
 
 /* Ends the run with a violation of this kind: for what a workload itself demands. */
 void gmd_session_fail(gmd_session *session, gmd_kind kind, const gmd_given_party *parties,

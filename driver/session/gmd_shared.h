@@ -9,36 +9,36 @@
 
 #include <stdatomic.h>
 
-struct gmd_answers;
+struct run_answers;
 
 #define GMD_RECORDED_REQUEST_MAX                                                                   \
     ((size_t)1 << 24) /* of a live scenario; memory is taken as used                               \
                        */
 
-typedef enum gmd_stage {
+typedef enum run_stage {
     GMD_STAGE_LOADING, /* the runtime and the allocator under test */
     GMD_STAGE_REQUESTS,
     GMD_STAGE_CLEAN_UP, /* freeing what is live, emptying the cache */
     GMD_STAGE_UNLOADING,
-} gmd_stage;
+} run_stage;
 
 #define GMD_SHARED_GUARD UINT64_C(0x676d642d67756172) /* around what the child writes */
 
 /* Rounds of the same requests, after each of which the allocator held more, until it refused one
- * (session_rounds.c). */
-typedef struct gmd_lost_memory {
+ * (session/rounds.c). */
+typedef struct lost_memory {
     bool is_found;
     uint64_t request, rounds, held_first, held_last, live;
-} gmd_lost_memory;
+} lost_memory;
 
-typedef struct gmd_shared {
+typedef struct shared_run {
     uint64_t first_guard;
     gmd_outcome outcome;
     uint64_t last_guard;
     _Atomic uint64_t beats; /* moves with every request: a child that stands still hangs */
 
-    /* What belongs to one run, from here up to `answers`: gmd_child_begin_run sets it back. */
-    _Atomic int stage;         /* gmd_stage */
+    /* What belongs to one run, from here up to `answers`: child_begin_run sets it back. */
+    _Atomic int stage;         /* run_stage */
     _Atomic int is_finished;   /* the outcome is complete */
     _Atomic int is_in_request; /* the allocator has the floor, not the workload */
     gmd_request current;       /* the request under way, for the message after a crash */
@@ -48,12 +48,12 @@ typedef struct gmd_shared {
     bool refusal_is_complete;  /* its child has ended as it should */
     gmd_wrong_free wrong_free; /* being made */
     _Atomic int is_freeing_wrongly;
-    gmd_lost_memory lost; /* what rounds of the same requests have shown */
+    lost_memory lost;     /* what rounds of the same requests have shown */
     size_t request_count; /* recorded below, when the workload is live */
 
-    struct gmd_answers *answers; /* of a run that is held against another; NULL: none are kept */
+    struct run_answers *answers; /* of a run that is held against another; NULL: none are kept */
     const char *no_second_run;   /* why not; a text of gmd's own */
     gmd_request requests[GMD_RECORDED_REQUEST_MAX];
-} gmd_shared;
+} shared_run;
 
 #endif

@@ -1,7 +1,15 @@
 #include "interleave.h"
 
+#include "blocks.h"
+#include "frames.h"
+#include "gmd_assert.h"
+#include "gmd_end.h"
 #include "gmd_interpose.h"
 #include "gmd_scheduler.h"
+#include "notes.h"
+#include "requests.h"
+#include "validity.h"
+#include "view.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -13,7 +21,7 @@
 
 #define NONE UINT32_MAX
 
-struct gmd_interleaving {
+typedef struct interleaving {
     gmd_session *session;
     const gmd_trace *trace;
     const gmd_schedule *which;
@@ -28,21 +36,8 @@ struct gmd_interleaving {
     size_t first_undone, done_count;
 
     uint32_t under_way[GMD_MAX_THREADS]; /* request index; NONE */
-    bool is_inside[GMD_MAX_THREADS];     /* of the allocator under test */
-    bool was_overlapped[GMD_MAX_THREADS];
-    uint64_t faults_hit[GMD_MAX_THREADS];
-    const char *faulted[GMD_MAX_THREADS][GMD_FAULTED_MAX];
-    unsigned inside_count;
-};
-
-const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace)
-{
-    if (!trace || trace->threads.count < 2) {
-        return NULL;
-    }
-    const gmd_schedule *which = options->interleave ? options->interleave : &trace->interleave;
-    return which->kind == GMD_SCHEDULE_UNSTATED ? NULL : which;
-}
+    overlap overlap;
+} interleaving;
 
 /* --- which request may come before which ------------------------------------------------- */
 
@@ -58,7 +53,7 @@ static bool is_barrier(const gmd_request *r)
     return gmd_op_is(r->op, GMD_IS_FOR_ALL);
 }
 
-static gmd_status plan(struct gmd_interleaving *in, gmd_error *error)
+static gmd_status plan(interleaving *in, gmd_error *error)
 {
     const gmd_trace *t = in->trace;
     uint32_t *latest = malloc((t->blocks.count + 1) * sizeof *latest);
@@ -87,7 +82,7 @@ static gmd_status plan(struct gmd_interleaving *in, gmd_error *error)
 
 static bool may_begin(void *context, unsigned thread)
 {
-    const struct gmd_interleaving *in = context;
+    const interleaving *in = context;
     uint32_t i = in->under_way[thread];
     if (in->session->is_over) {
         return true; /* to leave */
@@ -99,7 +94,7 @@ static bool may_begin(void *context, unsigned thread)
            (in->after_barrier[i] == NONE || in->is_done[in->after_barrier[i]]);
 }
 
-static void note_done(struct gmd_interleaving *in, uint32_t i)
+static void note_done(interleaving *in, uint32_t i)
 {
     in->is_done[i] = true;
     in->done_count++;
@@ -113,24 +108,24 @@ static void note_done(struct gmd_interleaving *in, uint32_t i)
 static void note_interleaving(gmd_session *s, const gmd_schedule *which)
 {
     if (which->kind == GMD_SCHEDULE_SEEDED) {
-        gmd_session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
+        session_note(s, "threads interleaved by seed %" PRIu64, which->seed);
     } else {
-        gmd_session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
+        session_note(s, "threads interleaved by %zu explicit choices", which->choice_count);
     }
-    unsigned lapses = gmd_scheduler_lapses();
+    unsigned lapses = scheduler_lapses();
     if (lapses) {
-        gmd_session_note(s,
-                         "a thread blocked or spun out of the scheduler's sight %u times (not in a "
-                         "lock of pthread): the same choices need not give the same interleaving",
-                         lapses);
+        session_note(s,
+                     "a thread blocked or spun out of the scheduler's sight %u times (not in a "
+                     "lock of pthread): the same choices need not give the same interleaving",
+                     lapses);
     }
 }
 
 /* Threads are in the middle of the allocator under test, and cannot be brought out of it. */
-__attribute__((noreturn)) static void end_process(struct gmd_interleaving *in)
+__attribute__((noreturn)) static void end_process(interleaving *in)
 {
     note_interleaving(in->session, in->which);
-    gmd_session_end_process(in->session);
+    session_end_process(in->session);
 }
 
 static const char *thread_name(const gmd_trace *t, unsigned thread, char *text, size_t size)
@@ -147,7 +142,7 @@ static const char *thread_name(const gmd_trace *t, unsigned thread, char *text, 
 
 static void describe(void *context, unsigned thread, char *text, size_t size)
 {
-    const struct gmd_interleaving *in = context;
+    const interleaving *in = context;
     char name[16], request[80];
     uint32_t i = in->under_way[thread];
     if (i == NONE) {
@@ -161,14 +156,14 @@ static void describe(void *context, unsigned thread, char *text, size_t size)
 
 static void deadlocked(void *context, unsigned thread, const gmd_deadlock *d)
 {
-    struct gmd_interleaving *in = context;
+    interleaving *in = context;
     gmd_session *s = in->session;
     uint64_t index = in->under_way[thread] == NONE ? s->request_index : in->under_way[thread];
-    gmd_outcome_violation(&s->shared->outcome, s->options->known, GMD_KIND(progress, deadlock),
-                          GMD_PARTIES({"lock", d->locks[0]}, {"lock2", d->locks[1]},
-                                      {"lock3", d->locks[2]}, {"lock4", d->locks[3]},
-                                      {"wait", d->waits}),
-                          index, d->sentence);
+    outcome_violation(&s->shared->outcome, s->options->judging.known, GMD_KIND(progress, deadlock),
+                      GMD_PARTIES({"lock", d->locks[0]}, {"lock2", d->locks[1]},
+                                  {"lock3", d->locks[2]}, {"lock4", d->locks[3]},
+                                  {"wait", d->waits}),
+                      index, d->sentence);
     end_process(in);
 }
 
@@ -183,68 +178,14 @@ static void put_current(gmd_session *s, uint32_t index)
 /* For what is said of a crash, and of a call: whose request it was in. */
 static void resumed(void *context, unsigned thread)
 {
-    struct gmd_interleaving *in = context;
+    interleaving *in = context;
     if (in->under_way[thread] != NONE) {
         put_current(in->session, in->under_way[thread]);
         in->session->request_index = in->under_way[thread];
     }
 }
 
-static _Thread_local unsigned this_thread;
-
-unsigned gmd_interleave_others_inside(const gmd_session *session)
-{
-    const struct gmd_interleaving *in = session->interleaving;
-    return in ? in->inside_count - in->is_inside[this_thread] : 0;
-}
-
-void gmd_interleave_enter(gmd_session *session, gmd_call_frame *frame)
-{
-    struct gmd_interleaving *in = session->interleaving;
-    frame->view = session->view;
-    frame->stats_before = session->stats_before;
-    frame->request_index = session->request_index;
-    in->is_inside[this_thread] = true;
-    in->was_overlapped[this_thread] = in->inside_count > 0;
-    in->inside_count++;
-    gmd_scheduler_enter_subject();
-}
-
-void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame)
-{
-    struct gmd_interleaving *in = session->interleaving;
-    gmd_scheduler_leave_subject();
-    in->is_inside[this_thread] = false;
-    in->inside_count--;
-    session->view = frame->view;
-    session->stats_before = frame->stats_before;
-    session->request_index = frame->request_index;
-    session->view.is_overlapped = frame->view.is_overlapped || in->was_overlapped[this_thread];
-    session->view.uses = NULL; /* another thread's free may have taken their place */
-    session->view.use_count = 0;
-    if (in->faults_hit[this_thread]) {
-        session->view.faults_hit += in->faults_hit[this_thread];
-        memcpy(session->view.faulted, in->faulted[this_thread], sizeof session->view.faulted);
-        memset(in->faulted[this_thread], 0, sizeof in->faulted[this_thread]);
-        in->faults_hit[this_thread] = 0;
-    }
-}
-
-void gmd_interleave_note_fault(gmd_session *session, const char *function)
-{
-    session->interleaving->faults_hit[this_thread]++;
-    gmd_session_list_faulted(session->interleaving->faulted[this_thread], function);
-}
-
-/* Whatever a request does may change what those under way find. */
-static void note_overlap(struct gmd_interleaving *in)
-{
-    for (unsigned i = 0; i < in->thread_count; i++) {
-        in->was_overlapped[i] = in->was_overlapped[i] || in->is_inside[i];
-    }
-}
-
-static void make_request(struct gmd_interleaving *in, uint32_t index)
+static void make_request(interleaving *in, uint32_t index)
 {
     gmd_session *s = in->session;
     const gmd_request *r = &in->trace->requests[index];
@@ -252,52 +193,54 @@ static void make_request(struct gmd_interleaving *in, uint32_t index)
     gmd_error error = {""};
     put_current(s, index);
     atomic_fetch_add_explicit(&s->shared->beats, 1, memory_order_release);
-    gmd_holds_beat(s->holds);
-    gmd_session_begin(s);
+    holds_beat(s->holds);
+    view_begin(s);
     s->request_index = index;
     s->view.request = r;
     s->view.request_index = index;
-    s->view.is_overlapped = in->inside_count > 0;
-    note_overlap(in);
+    s->view.is_overlapped = in->overlap.inside_count > 0;
+    overlap_note(&in->overlap, in->thread_count);
     atomic_store_explicit(&s->shared->is_in_request, 1, memory_order_relaxed);
-    gmd_status status = gmd_session_carry_out(s, r, &served, &error);
+    gmd_status status = carry_out_request(s, r, &served, &error);
     if (status != GMD_OK) {
-        gmd_session_stop(s, status, &error);
+        session_stop(s, status, &error);
     }
     note_done(in, index);
     s->shared->outcome.requests = in->done_count;
     s->is_over = s->is_over || s->shared->outcome.violation_count > 0;
-    if (s->is_over && in->inside_count > 0) {
+    if (s->is_over && in->overlap.inside_count > 0) {
         end_process(in);
     }
-    atomic_store_explicit(&s->shared->is_in_request, in->inside_count > 0, memory_order_relaxed);
+    GMD_ASSERT_VALID(session_state_due_violation(s));
+    atomic_store_explicit(&s->shared->is_in_request, in->overlap.inside_count > 0,
+                          memory_order_relaxed);
 }
 
-static void play_thread(struct gmd_interleaving *in, unsigned thread)
+static void play_thread(interleaving *in, unsigned thread)
 {
-    this_thread = thread;
+    overlap_begin_thread(thread);
     if (in->session->runtime.sim) { /* its first calls are not the allocator's */
         in->session->runtime.sim->gmd_sim_harness(true);
     }
-    gmd_scheduler_join(thread);
+    scheduler_join(thread);
     for (uint32_t i = 0; i < in->trace->count && !in->session->is_over; i++) {
         if (in->trace->requests[i].thread != thread) {
             continue;
         }
         in->under_way[thread] = i;
-        gmd_scheduler_yield();
-        gmd_scheduler_wait(may_begin, in);
+        scheduler_yield();
+        scheduler_wait(may_begin, in);
         if (!in->session->is_over) {
             make_request(in, i);
         }
-        gmd_scheduler_changed();
+        scheduler_changed();
     }
     in->under_way[thread] = NONE;
-    gmd_scheduler_leave();
+    scheduler_leave();
 }
 
 typedef struct thread_argument {
-    struct gmd_interleaving *in;
+    interleaving *in;
     unsigned thread;
 } thread_argument;
 
@@ -313,7 +256,7 @@ static void *run_thread(void *argument)
 
 /* A thread that cannot be started leaves the others waiting for it: this happens before any joins.
  */
-static gmd_status start_threads(struct gmd_interleaving *in, gmd_error *error)
+static gmd_status start_threads(interleaving *in, gmd_error *error)
 {
     for (unsigned i = 1; i < in->thread_count; i++) {
         thread_argument *a = malloc(sizeof *a);
@@ -331,33 +274,33 @@ static gmd_status start_threads(struct gmd_interleaving *in, gmd_error *error)
     return GMD_OK;
 }
 
-static gmd_status play(struct gmd_interleaving *in, gmd_error *error)
+static gmd_status play(interleaving *in, gmd_error *error)
 {
     gmd_session *s = in->session;
     const gmd_schedule *which = in->which;
-    gmd_scheduler_config config = {
+    scheduler_config config = {
         .thread_count = in->thread_count,
         .is_explicit = which->kind == GMD_SCHEDULE_EXPLICIT,
         .choices = which->choices,
         .choice_count = which->choice_count,
         .seed = which->seed,
-        .expects_lapses = s->expects_lapses,
+        .expects_lapses = s->interleaving.expects_lapses,
         .context = in,
         .resumed = resumed,
         .deadlocked = deadlocked,
         .describe = describe,
     };
-    gmd_status status = gmd_scheduler_start(&config, error);
+    gmd_status status = scheduler_start(&config, error);
     if (status != GMD_OK) {
         return status;
     }
     status = start_threads(in, error);
     if (status != GMD_OK) { /* those that have started wait for ever */
-        gmd_session_stop(s, status, error);
+        session_stop(s, status, error);
         end_process(in);
     }
     if (s->runtime.sim) {
-        s->runtime.sim->gmd_sim_set_yield(gmd_scheduler_at_call, NULL);
+        s->runtime.sim->gmd_sim_set_yield(scheduler_at_call, NULL);
     }
     play_thread(in, 0);
     for (unsigned i = 1; i <= in->started; i++) {
@@ -366,28 +309,28 @@ static gmd_status play(struct gmd_interleaving *in, gmd_error *error)
     if (s->runtime.sim) {
         s->runtime.sim->gmd_sim_set_yield(NULL, NULL);
     }
-    s->lapses = gmd_scheduler_lapses();
-    gmd_scheduler_stop();
+    s->interleaving.lapses = scheduler_lapses();
+    scheduler_stop();
     return GMD_OK;
 }
 
-gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error)
+gmd_status play_interleaved(gmd_session *session, gmd_error *error)
 {
     const gmd_trace *trace = session->workload->trace;
-    struct gmd_interleaving in = {.session = session,
-                                  .trace = trace,
-                                  .which = gmd_interleaving_of(session->options, trace),
-                                  .thread_count = trace->threads.count};
+    interleaving in = {.session = session,
+                       .trace = trace,
+                       .which = interleaving_of(session->options, trace),
+                       .thread_count = trace->threads.count};
     memset(in.under_way, 0xff, sizeof in.under_way);
     gmd_status status = plan(&in, error);
-    if (status == GMD_OK && !gmd_session_reserve_blocks(session, trace->blocks.count)) {
+    if (status == GMD_OK && !live_blocks_reserve(&session->blocks, trace->blocks.count)) {
         status =
             gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u blocks", trace->blocks.count);
     }
     if (status == GMD_OK) {
-        session->interleaving = &in;
+        session->interleaving.overlap = &in.overlap;
         status = play(&in, error);
-        session->interleaving = NULL;
+        session->interleaving.overlap = NULL;
         session->view.is_busy = false;
         session->view.is_overlapped = false;
         session->request_index = session->is_over ? session->request_index : trace->count;

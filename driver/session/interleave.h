@@ -1,5 +1,5 @@
-/* interleave.h - a trace's threads carried out at the same time, in an interleaving that a seed or
- * explicit choices decide (gmd_scheduler.h).
+/* interleave.h - a trace's threads carried out at the same time, in an interleaving that a seed
+ * or explicit choices decide (gmd_scheduler.h).
  *
  * The order of a thread's own requests is kept, and so is the order of the requests on one block,
  * whichever threads make them: a program passes a block on only once it has it. What concerns all
@@ -14,24 +14,10 @@
 #ifndef GMD_INTERLEAVE_H
 #define GMD_INTERLEAVE_H
 
-#include "session_internal.h"
-
-/* The interleaving in which the threads of this trace are to run: the options' before the trace's
- * own. NULL: one request after the other, or there is only one thread. */
-const gmd_schedule *gmd_interleaving_of(const gmd_run_options *options, const gmd_trace *trace);
+#include "gmd_session_state.h"
 
 /* The body of gmd_play_trace for such a trace. When a violation is found while other requests are
  * under way, it ends the process: those cannot be taken back, and nothing after it counts. */
-gmd_status gmd_play_interleaved(gmd_session *session, gmd_error *error);
-
-/* What a session knows of its threads' requests under way. */
-struct gmd_interleaving;
-unsigned gmd_interleave_others_inside(const gmd_session *session);
-
-/* session_floor.c calls these where threads are interleaved: other threads may run between them. */
-void gmd_interleave_enter(gmd_session *session, gmd_call_frame *frame);
-void gmd_interleave_leave(gmd_session *session, const gmd_call_frame *frame);
-/* A planted fault has answered a call of this thread's request. */
-void gmd_interleave_note_fault(gmd_session *session, const char *function);
+gmd_status play_interleaved(gmd_session *session, gmd_error *error);
 
 #endif

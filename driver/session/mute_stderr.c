@@ -16,7 +16,7 @@ static void report_to(int descriptor)
     }
 }
 
-static void close_both(gmd_mute *h)
+static void close_both(stderr_mute *h)
 {
     if (h->kept >= 0) {
         close(h->kept);
@@ -26,7 +26,7 @@ static void close_both(gmd_mute *h)
     }
 }
 
-static bool open_both(gmd_mute *h)
+static bool open_both(stderr_mute *h)
 {
     h->kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     h->nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -37,7 +37,7 @@ static bool open_both(gmd_mute *h)
     return h->is_open;
 }
 
-bool gmd_mute_begin(gmd_mute *h)
+bool mute_begin(stderr_mute *h)
 {
     if (!h->is_open && !open_both(h)) {
         return false;
@@ -46,13 +46,13 @@ bool gmd_mute_begin(gmd_mute *h)
     return dup2(h->nowhere, STDERR_FILENO) >= 0;
 }
 
-void gmd_mute_end(gmd_mute *h)
+void mute_end(stderr_mute *h)
 {
     dup2(h->kept, STDERR_FILENO);
     report_to(STDERR_FILENO);
 }
 
-void gmd_mute_close(gmd_mute *h)
+void mute_close(stderr_mute *h)
 {
     if (h->is_open) {
         close_both(h);
@@ -60,7 +60,7 @@ void gmd_mute_close(gmd_mute *h)
     }
 }
 
-bool gmd_mute_is_needless(void)
+bool mute_is_needless(void)
 {
     struct stat now, nowhere;
     return fstat(STDERR_FILENO, &now) == 0 && stat("/dev/null", &nowhere) == 0 &&

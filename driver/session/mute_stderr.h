@@ -9,17 +9,17 @@
 
 #include <stdbool.h>
 
-typedef struct gmd_mute { /* zero-initialised: not used yet */
+typedef struct stderr_mute { /* zero-initialised: not used yet */
     bool is_open;
     int kept, nowhere;
-} gmd_mute;
+} stderr_mute;
 
 /* False: no descriptor is left, and nothing is changed. */
-bool gmd_mute_begin(gmd_mute *mute);
-void gmd_mute_end(gmd_mute *mute);
-void gmd_mute_close(gmd_mute *mute);
+bool mute_begin(stderr_mute *mute);
+void mute_end(stderr_mute *mute);
+void mute_close(stderr_mute *mute);
 
 /* Standard error leads nowhere as it is. */
-bool gmd_mute_is_needless(void);
+bool mute_is_needless(void);
 
 #endif

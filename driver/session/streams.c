@@ -1,10 +1,10 @@
-#include "streams.h"
+#include "gmd_streams.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Every CUDA call of the driver itself must succeed: if not, the device is unusable for the run. */
-static gmd_status demand(const gmd_streams *s, cudaError_t result, const char *call,
+static gmd_status demand(const run_streams *s, cudaError_t result, const char *call,
                          gmd_error *error)
 {
     return result == cudaSuccess ? GMD_OK
@@ -12,21 +12,39 @@ static gmd_status demand(const gmd_streams *s, cudaError_t result, const char *c
                                             call, gmd_runtime_error_text(s->runtime, result));
 }
 
-void gmd_streams_init(gmd_streams *streams, const gmd_runtime *runtime)
+void streams_init(run_streams *streams, const gmd_runtime *runtime)
 {
     memset(streams, 0, sizeof *streams);
     streams->runtime = runtime;
 }
 
+const char *run_streams_violation(const run_streams *streams)
+{
+    for (int device = 0; device < GMD_MAX_DEVICES; device++) {
+        const device_streams *d = streams->devices[device];
+        uint64_t created = 0;
+        if (d && d->count && d->handles[0]) {
+            return "stream 0 is the default one";
+        }
+        for (uint32_t i = 1; d && i < d->count; i++) {
+            created += d->handles[i] != NULL;
+        }
+        if (d && created != d->created) {
+            return "a device counts the streams that the driver has made";
+        }
+    }
+    return NULL;
+}
+
 /* What is alive of the streams that the driver made. */
-uint64_t gmd_streams_created(const gmd_streams *streams, int device)
+uint64_t streams_created(const run_streams *streams, int device)
 {
     return streams->devices[device] ? streams->devices[device]->created : 0;
 }
 
-uint32_t gmd_streams_index(const gmd_streams *streams, int device, cudaStream_t handle)
+uint32_t streams_index(const run_streams *streams, int device, cudaStream_t handle)
 {
-    const gmd_device_streams *d = streams->devices[device];
+    const device_streams *d = streams->devices[device];
     for (uint32_t i = 0; d && i < d->count; i++) {
         if (d->handles[i] == handle && (handle || i == 0)) {
             return i;
@@ -35,10 +53,10 @@ uint32_t gmd_streams_index(const gmd_streams *streams, int device, cudaStream_t 
     return UINT32_MAX;
 }
 
-void gmd_streams_close(gmd_streams *streams)
+void streams_close(run_streams *streams)
 {
     for (int device = 0; device < GMD_MAX_DEVICES; device++) {
-        gmd_device_streams *d = streams->devices[device];
+        device_streams *d = streams->devices[device];
         for (uint32_t i = 1; d && i < d->count; i++) {
             if (d->handles[i]) {
                 streams->runtime->cudaStreamDestroy(d->handles[i]);
@@ -53,10 +71,10 @@ void gmd_streams_close(gmd_streams *streams)
 }
 
 /* Waits of before stay noted: they are long ago for whoever compares. */
-void gmd_streams_forget(gmd_streams *streams)
+void streams_forget(run_streams *streams)
 {
     for (int device = 0; device < GMD_MAX_DEVICES; device++) {
-        gmd_device_streams *d = streams->devices[device];
+        device_streams *d = streams->devices[device];
         if (d) {
             d->count = 0;
             d->created = 0;
@@ -69,8 +87,7 @@ static gmd_status no_memory(uint32_t index, gmd_error *error)
     return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u streams", index + 1);
 }
 
-static gmd_status make_stream(gmd_streams *s, gmd_device_streams *d, uint32_t index,
-                              gmd_error *error)
+static gmd_status make_stream(run_streams *s, device_streams *d, uint32_t index, gmd_error *error)
 {
     gmd_status status =
         demand(s, s->runtime->cudaStreamCreateWithFlags(&d->handles[index], cudaStreamNonBlocking),
@@ -79,13 +96,13 @@ static gmd_status make_stream(gmd_streams *s, gmd_device_streams *d, uint32_t in
     return status;
 }
 
-static gmd_status add_streams(gmd_streams *s, int device, uint32_t index, gmd_error *error)
+static gmd_status add_streams(run_streams *s, int device, uint32_t index, gmd_error *error)
 {
-    gmd_device_streams **slot = &s->devices[device];
+    device_streams **slot = &s->devices[device];
     if (!*slot && !(*slot = calloc(1, sizeof **slot))) {
         return no_memory(index, error);
     }
-    gmd_device_streams *d = *slot;
+    device_streams *d = *slot;
     if (index < d->count) { /* it was destroyed */
         return make_stream(s, d, index, error);
     }
@@ -109,7 +126,7 @@ static gmd_status add_streams(gmd_streams *s, int device, uint32_t index, gmd_er
 
 enum { ALREADY_THERE = -1 }; /* no device to go back to */
 
-gmd_status gmd_streams_enter(gmd_streams *streams, int device, int *previous, gmd_error *error)
+gmd_status streams_enter(run_streams *streams, int device, int *previous, gmd_error *error)
 {
     gmd_status status =
         demand(streams, streams->runtime->cudaGetDevice(previous), "cudaGetDevice", error);
@@ -121,16 +138,16 @@ gmd_status gmd_streams_enter(gmd_streams *streams, int device, int *previous, gm
     return status;
 }
 
-gmd_status gmd_streams_leave(gmd_streams *streams, int previous, gmd_error *error)
+gmd_status streams_leave(run_streams *streams, int previous, gmd_error *error)
 {
     return previous == ALREADY_THERE
                ? GMD_OK
                : demand(streams, streams->runtime->cudaSetDevice(previous), "cudaSetDevice", error);
 }
 
-bool gmd_streams_find(const gmd_streams *s, int device, uint32_t index, cudaStream_t *handle)
+bool streams_find(const run_streams *s, int device, uint32_t index, cudaStream_t *handle)
 {
-    const gmd_device_streams *d = s->devices[device];
+    const device_streams *d = s->devices[device];
     if (!d || !d->handles || index >= d->count || (index && !d->handles[index])) {
         return false;
     }
@@ -138,37 +155,37 @@ bool gmd_streams_find(const gmd_streams *s, int device, uint32_t index, cudaStre
     return true;
 }
 
-gmd_status gmd_streams_get(gmd_streams *streams, int device, uint32_t index, cudaStream_t *handle,
-                           gmd_error *error)
+gmd_status streams_get(run_streams *streams, int device, uint32_t index, cudaStream_t *handle,
+                       gmd_error *error)
 {
-    if (gmd_streams_find(streams, device, index, handle)) {
+    if (streams_find(streams, device, index, handle)) {
         return GMD_OK;
     }
     int previous;
-    gmd_status status = gmd_streams_enter(streams, device, &previous, error);
+    gmd_status status = streams_enter(streams, device, &previous, error);
     if (status != GMD_OK) {
         return status;
     }
     status = add_streams(streams, device, index, error);
-    gmd_status left = gmd_streams_leave(streams, previous, status == GMD_OK ? error : NULL);
-    gmd_streams_find(streams, device, index, handle);
+    gmd_status left = streams_leave(streams, previous, status == GMD_OK ? error : NULL);
+    streams_find(streams, device, index, handle);
     return status == GMD_OK ? left : status;
 }
 
-gmd_status gmd_streams_destroy(gmd_streams *streams, int device, uint32_t index, gmd_error *error)
+gmd_status streams_destroy(run_streams *streams, int device, uint32_t index, gmd_error *error)
 {
     cudaStream_t handle = NULL;
-    if (index == 0 || !gmd_streams_find(streams, device, index, &handle)) {
+    if (index == 0 || !streams_find(streams, device, index, &handle)) {
         return GMD_OK;
     }
-    gmd_device_streams *d = streams->devices[device];
+    device_streams *d = streams->devices[device];
     d->handles[index] = NULL;
     d->created--;
     return demand(streams, streams->runtime->cudaStreamDestroy(handle), "cudaStreamDestroy", error);
 }
 
 /* On the device of both streams. */
-static gmd_status queue_wait(gmd_streams *s, cudaStream_t waiter, cudaStream_t waited,
+static gmd_status queue_wait(run_streams *s, cudaStream_t waiter, cudaStream_t waited,
                              gmd_error *error)
 {
     cudaEvent_t event;
@@ -188,56 +205,56 @@ static gmd_status queue_wait(gmd_streams *s, cudaStream_t waiter, cudaStream_t w
     return status;
 }
 
-gmd_status gmd_streams_wait(gmd_streams *streams, int device, uint32_t waiter, uint32_t waited,
-                            uint64_t request, gmd_error *error)
+gmd_status streams_wait(run_streams *streams, int device, uint32_t waiter, uint32_t waited,
+                        uint64_t request, gmd_error *error)
 {
     cudaStream_t first = NULL, second = NULL;
     int previous;
-    gmd_status status = gmd_streams_get(streams, device, waiter, &first, error);
+    gmd_status status = streams_get(streams, device, waiter, &first, error);
     if (status == GMD_OK) {
-        status = gmd_streams_get(streams, device, waited, &second, error);
+        status = streams_get(streams, device, waited, &second, error);
     }
     if (status == GMD_OK) {
-        status = gmd_streams_enter(streams, device, &previous, error);
+        status = streams_enter(streams, device, &previous, error);
     }
     if (status != GMD_OK) {
         return status;
     }
     status = queue_wait(streams, first, second, error);
-    gmd_status left = gmd_streams_leave(streams, previous, status == GMD_OK ? error : NULL);
+    gmd_status left = streams_leave(streams, previous, status == GMD_OK ? error : NULL);
     if (status == GMD_OK && waiter < GMD_TRACKED_STREAMS && waited < GMD_TRACKED_STREAMS) {
         streams->devices[device]->waited[waiter][waited] = request;
     }
     return status == GMD_OK ? left : status;
 }
 
-static gmd_status sync_device(gmd_streams *s, int device, gmd_error *error)
+static gmd_status sync_device(run_streams *s, int device, gmd_error *error)
 {
     int previous;
-    gmd_status status = gmd_streams_enter(s, device, &previous, error);
+    gmd_status status = streams_enter(s, device, &previous, error);
     if (status != GMD_OK) {
         return status;
     }
     status = demand(s, s->runtime->cudaDeviceSynchronize(), "cudaDeviceSynchronize", error);
-    gmd_status left = gmd_streams_leave(s, previous, status == GMD_OK ? error : NULL);
+    gmd_status left = streams_leave(s, previous, status == GMD_OK ? error : NULL);
     return status == GMD_OK ? left : status;
 }
 
 /* On its device: the default stream is that of the current one. */
-static gmd_status sync_stream(gmd_streams *s, int device, cudaStream_t handle, gmd_error *error)
+static gmd_status sync_stream(run_streams *s, int device, cudaStream_t handle, gmd_error *error)
 {
     int previous;
-    gmd_status status = gmd_streams_enter(s, device, &previous, error);
+    gmd_status status = streams_enter(s, device, &previous, error);
     if (status != GMD_OK) {
         return status;
     }
     status = demand(s, s->runtime->cudaStreamSynchronize(handle), "cudaStreamSynchronize", error);
-    gmd_status left = gmd_streams_leave(s, previous, status == GMD_OK ? error : NULL);
+    gmd_status left = streams_leave(s, previous, status == GMD_OK ? error : NULL);
     return status == GMD_OK ? left : status;
 }
 
-gmd_status gmd_streams_sync(gmd_streams *streams, int device, uint32_t index, uint64_t request,
-                            gmd_error *error)
+gmd_status streams_sync(run_streams *streams, int device, uint32_t index, uint64_t request,
+                        gmd_error *error)
 {
     if (index == GMD_ALL_STREAMS) {
         for (uint32_t i = 0; i < GMD_TRACKED_STREAMS && streams->devices[device]; i++) {
@@ -246,7 +263,7 @@ gmd_status gmd_streams_sync(gmd_streams *streams, int device, uint32_t index, ui
         return sync_device(streams, device, error);
     }
     cudaStream_t handle = NULL;
-    gmd_status status = gmd_streams_get(streams, device, index, &handle, error);
+    gmd_status status = streams_get(streams, device, index, &handle, error);
     if (status == GMD_OK) {
         status = sync_stream(streams, device, handle, error);
     }
@@ -256,30 +273,30 @@ gmd_status gmd_streams_sync(gmd_streams *streams, int device, uint32_t index, ui
     return status;
 }
 
-gmd_status gmd_streams_note_use(gmd_streams *streams, gmd_stream_uses *uses, int device,
-                                uint32_t owner, uint32_t user, uint64_t request, gmd_error *error)
+gmd_status streams_note_use(run_streams *streams, stream_uses *uses, int device, uint32_t owner,
+                            uint32_t user, uint64_t request, gmd_error *error)
 {
     if (owner == user) {
         return GMD_OK;
     }
     if (user >= GMD_TRACKED_STREAMS || owner >= GMD_TRACKED_STREAMS) {
-        return gmd_streams_wait(streams, device, owner, user, request, error);
+        return streams_wait(streams, device, owner, user, request, error);
     }
     uses->streams |= (uint64_t)1 << user & ~uses->recorded;
     uses->last_use = request;
     return GMD_OK;
 }
 
-gmd_status gmd_streams_settle(gmd_streams *streams, const gmd_stream_uses *uses, int device,
-                              uint32_t owner, uint64_t request, gmd_error *error)
+gmd_status streams_settle(run_streams *streams, const stream_uses *uses, int device, uint32_t owner,
+                          uint64_t request, gmd_error *error)
 {
     for (uint64_t left = uses->streams; left; left &= left - 1) {
         uint32_t user = (uint32_t)__builtin_ctzll(left);
-        const gmd_device_streams *d = streams->devices[device];
+        const device_streams *d = streams->devices[device];
         if (d->waited[owner][user] > uses->last_use || d->synced[user] > uses->last_use) {
             continue;
         }
-        gmd_status status = gmd_streams_wait(streams, device, owner, user, request, error);
+        gmd_status status = streams_wait(streams, device, owner, user, request, error);
         if (status != GMD_OK) {
             return status;
         }

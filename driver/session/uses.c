@@ -4,26 +4,17 @@
 
 #include <stdlib.h>
 
-static uint32_t take_node(gmd_uses *uses)
+static uint32_t take_node(block_uses *uses)
 {
     if (uses->spare) {
         uint32_t at = uses->spare;
         uses->spare = uses->nodes[at].next;
         return at;
     }
-    if (uses->used + 1 >= uses->capacity) {
-        uint32_t capacity = uses->capacity ? uses->capacity * 2 : 1024;
-        gmd_use_node *nodes = realloc(uses->nodes, capacity * sizeof *nodes);
-        if (!nodes) {
-            return 0;
-        }
-        uses->nodes = nodes;
-        uses->capacity = capacity;
-    }
-    return ++uses->used;
+    return GMD_GROW(&uses->nodes, &uses->capacity, uses->used + 2) ? ++uses->used : 0;
 }
 
-bool gmd_uses_note(gmd_uses *uses, uint32_t *head, const gmd_use *use)
+bool uses_note(block_uses *uses, uint32_t *head, const gmd_use *use)
 {
     for (uint32_t at = *head; at; at = uses->nodes[at].next) {
         gmd_use *earlier = &uses->nodes[at].use;
@@ -34,13 +25,13 @@ bool gmd_uses_note(gmd_uses *uses, uint32_t *head, const gmd_use *use)
     }
     uint32_t added = take_node(uses);
     if (added) {
-        uses->nodes[added] = (gmd_use_node){.use = *use, .next = *head};
+        uses->nodes[added] = (use_node){.use = *use, .next = *head};
         *head = added;
     }
     return added != 0;
 }
 
-bool gmd_uses_take(gmd_uses *uses, uint32_t *head, const gmd_use **taken, size_t *count)
+bool uses_take(block_uses *uses, uint32_t *head, const gmd_use **taken, size_t *count)
 {
     *count = 0;
     for (uint32_t at = *head, next; at; at = next) {
@@ -57,14 +48,43 @@ bool gmd_uses_take(gmd_uses *uses, uint32_t *head, const gmd_use **taken, size_t
     return true;
 }
 
-void gmd_uses_clear(gmd_uses *uses)
+void uses_clear(block_uses *uses)
 {
     uses->used = uses->spare = 0;
 }
 
-void gmd_uses_free(gmd_uses *uses)
+void uses_free(block_uses *uses)
 {
     free(uses->nodes);
     free(uses->taken);
-    *uses = (gmd_uses){0};
+    *uses = (block_uses){0};
+}
+
+const char *uses_list_violation(const block_uses *uses, uint32_t head, uses_walk *walk)
+{
+    for (uint32_t at = head; at; at = uses->nodes[at].next) {
+        if (at > uses->used) {
+            return "a list of uses is in the array";
+        }
+        if (++walk->count > uses->used) {
+            return "lists of uses end, and share no node";
+        }
+        walk->sum += at;
+    }
+    return NULL;
+}
+
+const char *uses_violation(const block_uses *uses, uses_walk walk)
+{
+    uint64_t used = uses->used;
+    if (used && used >= uses->capacity) {
+        return "the array has room for all uses";
+    }
+    const char *violation = uses_list_violation(uses, uses->spare, &walk);
+    if (violation) {
+        return violation;
+    }
+    return walk.count != used || walk.sum != used * (used + 1) / 2
+               ? "each use is in the list of a live block, or spare"
+               : NULL;
 }

@@ -28,7 +28,7 @@ static bool holds_segments(FILE *file, const Elf64_Ehdr *header, uint64_t size)
     return true;
 }
 
-bool gmd_elf_file_is_whole(const char *path)
+bool elf_file_is_whole(const char *path)
 {
     Elf64_Ehdr header;
     struct stat info;

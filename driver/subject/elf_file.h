@@ -7,6 +7,6 @@
 
 /* False: it is an ELF file of 64 bits whose segments end beyond it. What is no such file, or cannot
  * be read, is for the loader to refuse. */
-bool gmd_elf_file_is_whole(const char *path);
+bool elf_file_is_whole(const char *path);
 
 #endif

@@ -12,9 +12,9 @@ gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *e
 
 /* With what they imply: PyTorch's algorithm merges free neighbours, aligns to 512 B and asks all
  * events in each allocation. */
-unsigned gmd_promises_all(unsigned promises);
+unsigned promises_all(unsigned promises);
 
 /* Bytes; never less than `least`. */
-uint64_t gmd_promised_alignment(unsigned promises, uint64_t least);
+uint64_t promised_alignment(unsigned promises, uint64_t least);
 
 #endif

@@ -34,6 +34,6 @@ gmd_status gmd_torch_adapter(const gmd_torch *torch, const char *lib_directory, 
 /* Before the adapter is loaded: PyTorch reads settings from the environment, and the backend only
  * there. What the environment has is taken out, so that a run depends on its options alone, and the
  * backend that `conf` names, if any, is put in. */
-gmd_status gmd_torch_prepare(const char *conf, gmd_error *error);
+gmd_status torch_prepare(const char *conf, gmd_error *error);
 
 #endif

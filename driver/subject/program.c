@@ -49,8 +49,8 @@ static int start(pid_t *child, const char *const *arguments, int descriptor, int
     return failed;
 }
 
-gmd_status gmd_spawn(const char *const *arguments, int descriptor, char *text, size_t size,
-                     int *exit_status, gmd_error *error)
+gmd_status spawn_program(const char *const *arguments, int descriptor, char *text, size_t size,
+                         int *exit_status, gmd_error *error)
 {
     int ends[2];
     text[0] = '\0';

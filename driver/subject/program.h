@@ -10,7 +10,7 @@
  * `descriptor` 2, its standard error instead) goes into `text`, cut to `size` with a zero at the
  * end; the other one goes where gmd's own goes. `*exit_status` gets the program's status, or 128
  * and the number of the signal that ended it. GMD_BAD_INPUT: there is no such program. */
-gmd_status gmd_spawn(const char *const *arguments, int descriptor, char *text, size_t size,
-                     int *exit_status, gmd_error *error);
+gmd_status spawn_program(const char *const *arguments, int descriptor, char *text, size_t size,
+                         int *exit_status, gmd_error *error);
 
 #endif

@@ -44,14 +44,14 @@ gmd_status gmd_promises_parse(const char *text, unsigned *promises, gmd_error *e
     }
 }
 
-unsigned gmd_promises_all(unsigned promises)
+unsigned promises_all(unsigned promises)
 {
     return promises & GMD_PROMISE_PYTORCH
                ? promises | GMD_PROMISE_COALESCING | GMD_PROMISE_ALIGN_512 | GMD_PROMISE_PROMPT
                : promises;
 }
 
-uint64_t gmd_promised_alignment(unsigned promises, uint64_t least)
+uint64_t promised_alignment(unsigned promises, uint64_t least)
 {
     return promises & GMD_PROMISE_ALIGN_512 && least < 512 ? 512 : least;
 }

@@ -2,6 +2,7 @@
 #include "gmd_subject.h"
 
 #include "elf_file.h"
+#include "gmd_log.h"
 #include "gmd_torch.h"
 
 #include <dlfcn.h>
@@ -212,19 +213,35 @@ gmd_abilities gmd_subject_abilities(const gmd_subject *subject)
 #undef HAS
 }
 
+static void log_functions(const gmd_subject *s)
+{
+    char names[600] = "malloc free";
+    size_t used = strlen(names);
+#define LOG_NAME(returns, name, parameters, unlocks, meaning)                                      \
+    if (s->name && used < sizeof names) {                                                          \
+        used += (size_t)snprintf(names + used, sizeof names - used, " " #name);                    \
+    }
+    GMD_ABI_OPTIONAL(LOG_NAME)
+    GMD_ABI_HOSTED(LOG_NAME)
+#undef LOG_NAME
+    GMD_LOG(SUBJECT, "%s has %s", s->path, names);
+}
+
 static gmd_status load(gmd_subject *subject, const gmd_subject_source *source,
                        const subject_spec *spec, gmd_error *error)
 {
-    gmd_status status = is_torch(spec) ? gmd_torch_prepare(source->conf, error) : GMD_OK;
+    gmd_status status = is_torch(spec) ? torch_prepare(source->conf, error) : GMD_OK;
     if (status != GMD_OK) {
         return status;
     }
     snprintf(subject->path, sizeof subject->path, "%s", spec->path);
-    if (!gmd_elf_file_is_whole(spec->path)) {
+    if (!elf_file_is_whole(spec->path)) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--allocator %s: cannot be loaded: the file is cut short", source->spec);
     }
     subject->library = dlopen(spec->path, RTLD_NOW | RTLD_LOCAL);
+    GMD_LOG(SUBJECT, "--allocator %s: %s %s", source->spec, spec->path,
+            subject->library ? "is loaded" : "cannot be loaded");
     return subject->library ? check_runtimes(source, spec, error)
                             : gmd_fail(error, GMD_BAD_INPUT, "--allocator %s: cannot be loaded: %s",
                                        source->spec, dlerror());
@@ -254,5 +271,8 @@ gmd_status gmd_subject_open(gmd_subject *subject, const gmd_subject_source *sour
                         source->spec, parsed.path);
     }
     bind_optional(subject);
+    if (GMD_LOG_IS_ON(SUBJECT)) {
+        log_functions(subject);
+    }
     return GMD_OK;
 }

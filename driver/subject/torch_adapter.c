@@ -211,7 +211,8 @@ static gmd_status compile(recipe *r, const char *output, gmd_error *error)
     memcpy(arguments + count, options, sizeof options);
     int exit_status = 0;
     gmd_error reason = {""};
-    if (gmd_spawn(arguments, STDERR_FILENO, text, sizeof text, &exit_status, &reason) != GMD_OK) {
+    if (spawn_program(arguments, STDERR_FILENO, text, sizeof text, &exit_status, &reason) !=
+        GMD_OK) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "--allocator torch: a C++ compiler is needed once, to compile the adapter: "
                         "%s; set CXX",
@@ -272,7 +273,7 @@ gmd_status gmd_torch_adapter(const gmd_torch *torch, const char *lib_directory, 
 
 /* --- the environment --------------------------------------------------------------------- */
 
-gmd_status gmd_torch_prepare(const char *conf, gmd_error *error)
+gmd_status torch_prepare(const char *conf, gmd_error *error)
 {
     static const char *const read_by_torch[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
                                                 "PYTORCH_HIP_ALLOC_CONF",

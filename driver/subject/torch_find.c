@@ -54,7 +54,7 @@ static gmd_status ask_python(char directory[PATH_MAX], gmd_error *error)
     int exit_status = 0;
     gmd_error reason = {""};
     gmd_status status =
-        gmd_spawn(arguments, STDOUT_FILENO, directory, PATH_MAX, &exit_status, &reason);
+        spawn_program(arguments, STDOUT_FILENO, directory, PATH_MAX, &exit_status, &reason);
     directory[strcspn(directory, "\r\n")] = '\0';
     if (status != GMD_OK || exit_status != 0 || !directory[0]) {
         return gmd_fail(error, GMD_BAD_INPUT,

@@ -8,13 +8,13 @@
 
 #define SENTENCE_BYTES 560
 
-bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t)
+bool turns_may_be_freed_from_outside(const scheduled_thread *t)
 {
     switch (t->reason) {
     case GMD_FOR_LOCK:
-        return !gmd_turns_holder(t->object) && gmd_turns_has_foreign_threads();
+        return !turns_holder(t->object) && turns_has_foreign_threads();
     case GMD_FOR_SIGNAL:
-        return gmd_turns_has_foreign_threads();
+        return turns_has_foreign_threads();
     default:
         return false;
     }
@@ -24,7 +24,7 @@ bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t)
 static void name_lock(const void *object, const void **numbered, size_t *count, char *text,
                       size_t size)
 {
-    gmd_name_object("the lock", object, text, size);
+    name_object("the lock", object, text, size);
     if (strchr(text, '+')) {
         return;
     }
@@ -61,10 +61,9 @@ typedef enum wait_kind {
     WAITS
 } wait_kind;
 
-static wait_kind wait_kind_of(const gmd_turns_thread *t)
+static wait_kind wait_kind_of(const scheduled_thread *t)
 {
-    const gmd_turns_thread *holder =
-        t->reason == GMD_FOR_SIGNAL ? NULL : gmd_turns_holder(t->object);
+    const scheduled_thread *holder = t->reason == GMD_FOR_SIGNAL ? NULL : turns_holder(t->object);
     return t->reason == GMD_FOR_SIGNAL        ? WAIT_SIGNAL
            : !holder                          ? WAIT_UNHELD
            : holder == t                      ? WAIT_OWN
@@ -72,7 +71,7 @@ static wait_kind wait_kind_of(const gmd_turns_thread *t)
                                               : WAIT_HELD;
 }
 
-static void note_wait(gmd_deadlock *d, const gmd_turns_thread *t, bool seen[WAITS])
+static void note_wait(gmd_deadlock *d, const scheduled_thread *t, bool seen[WAITS])
 {
     char name[GMD_DEADLOCK_LOCK];
     gmd_object_name(t->object, name, sizeof name);
@@ -94,7 +93,7 @@ static void name_waits(gmd_deadlock *d, const bool seen[WAITS])
     }
 }
 
-static void describe_wait(const gmd_turns_thread *t, const void **numbered, size_t *count,
+static void describe_wait(const scheduled_thread *t, const void **numbered, size_t *count,
                           char *text, size_t size)
 {
     char name[160];
@@ -107,22 +106,22 @@ static void describe_wait(const gmd_turns_thread *t, const void **numbered, size
         snprintf(text, size, "for a signal that nobody gives (condition variable: %s)", name);
         return;
     }
-    const gmd_turns_thread *holder = gmd_turns_holder(t->object);
+    const scheduled_thread *holder = turns_holder(t->object);
     if (!holder) {
         snprintf(text, size, "for %s, which no thread of the trace holds", name);
     } else if (holder == t) {
         snprintf(text, size, "for %s, which it holds itself", name);
     } else {
         char other[120];
-        gmd_turns.config.describe(gmd_turns.config.context, gmd_turns_index(holder), other,
-                                  sizeof other);
+        turn_state.config.describe(turn_state.config.context, turns_index(holder), other,
+                                   sizeof other);
         snprintf(text, size, "for %s, held by %s%s", name, other,
                  holder->state == GMD_THREAD_DONE ? ", which has ended" : "");
     }
 }
 
 /* With the lock held, which nobody needs any more. */
-void gmd_turns_report_deadlock(void)
+void turns_report_deadlock(void)
 {
     char sentence[SENTENCE_BYTES] = "deadlock: ";
     const void *numbered[GMD_MAX_THREADS];
@@ -130,11 +129,11 @@ void gmd_turns_report_deadlock(void)
     unsigned first = GMD_NOBODY;
     gmd_deadlock deadlock = {.sentence = sentence};
     bool seen[WAITS] = {false};
-    for (unsigned i = 0; i < gmd_turns.config.thread_count && at < sizeof sentence; i++) {
-        const gmd_turns_thread *t = &gmd_turns.threads[i];
+    for (unsigned i = 0; i < turn_state.config.thread_count && at < sizeof sentence; i++) {
+        const scheduled_thread *t = &turn_state.threads[i];
         if (t->state == GMD_THREAD_BLOCKED && (t->reason != GMD_FOR_REQUEST)) {
             char who[120], what[280];
-            gmd_turns.config.describe(gmd_turns.config.context, i, who, sizeof who);
+            turn_state.config.describe(turn_state.config.context, i, who, sizeof who);
             describe_wait(t, numbered, &count, what, sizeof what);
             note_wait(&deadlock, t, seen);
             int length = snprintf(sentence + at, sizeof sentence - at, "%s%s waits %s",
@@ -144,6 +143,6 @@ void gmd_turns_report_deadlock(void)
         }
     }
     name_waits(&deadlock, seen);
-    gmd_turns.config.deadlocked(gmd_turns.config.context, first == GMD_NOBODY ? 0 : first,
-                                &deadlock);
+    turn_state.config.deadlocked(turn_state.config.context, first == GMD_NOBODY ? 0 : first,
+                                 &deadlock);
 }

@@ -5,8 +5,8 @@
 #include "schedule_state.h"
 
 /* The allocator has threads of its own that could end the wait. */
-bool gmd_turns_may_be_freed_from_outside(const gmd_turns_thread *t);
+bool turns_may_be_freed_from_outside(const scheduled_thread *t);
 /* Does not return. */
-void gmd_turns_report_deadlock(void);
+void turns_report_deadlock(void);
 
 #endif

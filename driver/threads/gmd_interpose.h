@@ -7,6 +7,6 @@
 
 /* False in a build under ThreadSanitizer, whose own versions of these functions must stay in front:
  * there the scheduler's watchdog sees to threads that block. */
-bool gmd_interpose_is_on(void);
+bool interpose_is_on(void);
 
 #endif

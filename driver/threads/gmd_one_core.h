@@ -6,14 +6,14 @@
 #include <sched.h>
 #include <stdbool.h>
 
-typedef struct gmd_one_core {
+typedef struct one_core_state {
     cpu_set_t before;
     bool is_on;
-} gmd_one_core;
+} one_core_state;
 
-/* The calling thread, and those that it starts until gmd_one_core_end, stay on the core on which it
+/* The calling thread, and those that it starts until one_core_end, stay on the core on which it
  * is now. Where the system refuses, they do not: nothing depends on it. */
-void gmd_one_core_begin(gmd_one_core *core);
-void gmd_one_core_end(const gmd_one_core *core);
+void one_core_begin(one_core_state *core);
+void one_core_end(const one_core_state *core);
 
 #endif

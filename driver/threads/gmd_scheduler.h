@@ -11,7 +11,7 @@
  *
  * A thread that blocks or spins in another way is noticed by a watchdog, which takes its turn away
  * until it comes to a yield point again. From there on threads may run at the same time, and the
- * choices no longer decide everything: gmd_scheduler_lapses counts these cases.
+ * choices no longer decide everything: scheduler_lapses counts these cases.
  *
  * One scheduler at a time in a process. */
 #ifndef GMD_SCHEDULER_H
@@ -20,39 +20,39 @@
 #include "gmd_error.h"
 #include "gmd_scheduler_config.h"
 
-gmd_status gmd_scheduler_start(const gmd_scheduler_config *config, gmd_error *error);
+gmd_status scheduler_start(const scheduler_config *config, gmd_error *error);
 /* After every thread has left. */
-void gmd_scheduler_stop(void);
+void scheduler_stop(void);
 
 /* The calling thread is number `index` from now on; returns when all have joined and it has the
  * turn. */
-void gmd_scheduler_join(unsigned index);
-void gmd_scheduler_leave(void); /* it needs no turn any more */
+void scheduler_join(unsigned index);
+void scheduler_leave(void); /* it needs no turn any more */
 
 /* A yield point of the caller's own. */
-void gmd_scheduler_yield(void);
+void scheduler_yield(void);
 
 /* Gives the turn away until `is_ready`, which is asked with the turn held, says yes. */
-void gmd_scheduler_wait(bool (*is_ready)(void *context, unsigned thread), void *context);
+void scheduler_wait(bool (*is_ready)(void *context, unsigned thread), void *context);
 /* What such threads wait for may have happened. */
-void gmd_scheduler_changed(void);
+void scheduler_changed(void);
 
 /* Yield points other than the above count only between these two: in the allocator under test. Out
  * of it, what the thread does is not interrupted. */
-void gmd_scheduler_enter_subject(void);
-void gmd_scheduler_leave_subject(void);
+void scheduler_enter_subject(void);
+void scheduler_leave_subject(void);
 
 /* For gmd_sim_set_yield. */
-void gmd_scheduler_at_call(void *context, const char *function, bool is_before);
+void scheduler_at_call(void *context, const char *function, bool is_before);
 
 /* How often a thread lost its turn because it blocked or spun out of sight. */
-unsigned gmd_scheduler_lapses(void);
+unsigned scheduler_lapses(void);
 
 /* The process has threads that are neither scheduled nor the watchdog: the allocator's own, which
  * could give a signal or a lock back. */
-bool gmd_scheduler_has_foreign_threads(void);
+bool scheduler_has_foreign_threads(void);
 
 /* There is a scheduler in this process: whoever gives a signal must tell it. */
-bool gmd_scheduler_is_on(void);
+bool scheduler_is_on(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* gmd_scheduler_config.h - what gmd_scheduler_start is given. */
+/* gmd_scheduler_config.h - what scheduler_start is given. */
 #ifndef GMD_SCHEDULER_CONFIG_H
 #define GMD_SCHEDULER_CONFIG_H
 
@@ -18,7 +18,7 @@ typedef struct gmd_deadlock {
     char waits[32]; /* "held,signal": for what, where no lock has a name */
 } gmd_deadlock;
 
-typedef struct gmd_scheduler_config {
+typedef struct scheduler_config {
     unsigned thread_count; /* 1 to GMD_MAX_THREADS */
     bool is_explicit;      /* by `choices`, else by the seed */
     /* Each yield point at which more than
@@ -36,6 +36,6 @@ typedef struct gmd_scheduler_config {
     void (*deadlocked)(void *context, unsigned thread, const gmd_deadlock *deadlock);
     /* What the thread is doing, for that sentence: "alloc a 512 s1". */
     void (*describe)(void *context, unsigned thread, char *text, size_t size);
-} gmd_scheduler_config;
+} scheduler_config;
 
 #endif

@@ -28,7 +28,7 @@
 
 #ifdef IS_UNDER_TSAN
 
-bool gmd_interpose_is_on(void)
+bool interpose_is_on(void)
 {
     return false;
 }
@@ -37,7 +37,7 @@ bool gmd_interpose_is_on(void)
 
 #define EXPORT __attribute__((visibility("default")))
 
-bool gmd_interpose_is_on(void)
+bool interpose_is_on(void)
 {
     return true;
 }
@@ -116,46 +116,46 @@ static int lock_alone(pthread_mutex_t *mutex)
     if (result != EBUSY) {
         return result;
     }
-    struct timespec until = gmd_self_deadlock_patience();
+    struct timespec until = self_deadlock_patience();
     result = REAL(pthread_mutex_clocklock)(mutex, CLOCK_MONOTONIC, &until);
     if (result != ETIMEDOUT) {
         return result;
     }
-    gmd_self_deadlock_waits("the lock", WHY_LOCKED, mutex);
+    self_deadlock_waits("the lock", WHY_LOCKED, mutex);
     return REAL(pthread_mutex_lock)(mutex);
 }
 
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    if (gmd_scheduler_is_active()) {
-        return gmd_scheduler_lock(mutex, try_mutex, false);
+    if (scheduler_is_active()) {
+        return scheduler_lock(mutex, try_mutex, false);
     }
-    return gmd_self_deadlock_is_inside() ? lock_alone(mutex) : REAL(pthread_mutex_lock)(mutex);
+    return self_deadlock_is_inside() ? lock_alone(mutex) : REAL(pthread_mutex_lock)(mutex);
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_try_lock(mutex, try_mutex)
-                                     : REAL(pthread_mutex_trylock)(mutex);
+    return scheduler_is_active() ? scheduler_try_lock(mutex, try_mutex)
+                                 : REAL(pthread_mutex_trylock)(mutex);
 }
 
 EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_lock(mutex, try_mutex, true)
-                                     : REAL(pthread_mutex_timedlock)(mutex, until);
+    return scheduler_is_active() ? scheduler_lock(mutex, try_mutex, true)
+                                 : REAL(pthread_mutex_timedlock)(mutex, until);
 }
 
 EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
                                    const struct timespec *until)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_lock(mutex, try_mutex, true)
-                                     : REAL(pthread_mutex_clocklock)(mutex, clock, until);
+    return scheduler_is_active() ? scheduler_lock(mutex, try_mutex, true)
+                                 : REAL(pthread_mutex_clocklock)(mutex, clock, until);
 }
 
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_unlock(mutex, release_mutex)
-                                     : REAL(pthread_mutex_unlock)(mutex);
+    return scheduler_is_active() ? scheduler_unlock(mutex, release_mutex)
+                                 : REAL(pthread_mutex_unlock)(mutex);
 }
 
 /* --- read-write locks -------------------------------------------------------------------- */
@@ -179,10 +179,10 @@ static int read_alone(pthread_rwlock_t *rwlock)
 {
     int result = try_to_read(rwlock);
     if (result == EBUSY) {
-        struct timespec until = gmd_self_deadlock_patience();
+        struct timespec until = self_deadlock_patience();
         result = REAL(pthread_rwlock_clockrdlock)(rwlock, CLOCK_MONOTONIC, &until);
         if (result == ETIMEDOUT) {
-            gmd_self_deadlock_waits("the lock", WHY_LOCKED, rwlock);
+            self_deadlock_waits("the lock", WHY_LOCKED, rwlock);
             result = REAL(pthread_rwlock_rdlock)(rwlock);
         }
     }
@@ -193,10 +193,10 @@ static int write_alone(pthread_rwlock_t *rwlock)
 {
     int result = try_to_write(rwlock);
     if (result == EBUSY) {
-        struct timespec until = gmd_self_deadlock_patience();
+        struct timespec until = self_deadlock_patience();
         result = REAL(pthread_rwlock_clockwrlock)(rwlock, CLOCK_MONOTONIC, &until);
         if (result == ETIMEDOUT) {
-            gmd_self_deadlock_waits("the lock", WHY_LOCKED, rwlock);
+            self_deadlock_waits("the lock", WHY_LOCKED, rwlock);
             result = REAL(pthread_rwlock_wrlock)(rwlock);
         }
     }
@@ -205,86 +205,85 @@ static int write_alone(pthread_rwlock_t *rwlock)
 
 EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
 {
-    if (gmd_scheduler_is_active()) {
-        return gmd_scheduler_lock(rwlock, try_to_read, false);
+    if (scheduler_is_active()) {
+        return scheduler_lock(rwlock, try_to_read, false);
     }
-    return gmd_self_deadlock_is_inside() ? read_alone(rwlock) : REAL(pthread_rwlock_rdlock)(rwlock);
+    return self_deadlock_is_inside() ? read_alone(rwlock) : REAL(pthread_rwlock_rdlock)(rwlock);
 }
 
 EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_try_lock(rwlock, try_to_read)
-                                     : REAL(pthread_rwlock_tryrdlock)(rwlock);
+    return scheduler_is_active() ? scheduler_try_lock(rwlock, try_to_read)
+                                 : REAL(pthread_rwlock_tryrdlock)(rwlock);
 }
 
 EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *rwlock)
 {
-    if (gmd_scheduler_is_active()) {
-        return gmd_scheduler_lock(rwlock, try_to_write, false);
+    if (scheduler_is_active()) {
+        return scheduler_lock(rwlock, try_to_write, false);
     }
-    return gmd_self_deadlock_is_inside() ? write_alone(rwlock)
-                                         : REAL(pthread_rwlock_wrlock)(rwlock);
+    return self_deadlock_is_inside() ? write_alone(rwlock) : REAL(pthread_rwlock_wrlock)(rwlock);
 }
 
 EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *rwlock)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_try_lock(rwlock, try_to_write)
-                                     : REAL(pthread_rwlock_trywrlock)(rwlock);
+    return scheduler_is_active() ? scheduler_try_lock(rwlock, try_to_write)
+                                 : REAL(pthread_rwlock_trywrlock)(rwlock);
 }
 
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *rwlock)
 {
-    return gmd_scheduler_is_active() ? gmd_scheduler_unlock(rwlock, release_rwlock)
-                                     : REAL(pthread_rwlock_unlock)(rwlock);
+    return scheduler_is_active() ? scheduler_unlock(rwlock, release_rwlock)
+                                 : REAL(pthread_rwlock_unlock)(rwlock);
 }
 
 /* --- condition variables ----------------------------------------------------------------- */
 
 static int wait_signal(pthread_cond_t *condition, pthread_mutex_t *mutex, bool is_timed)
 {
-    return gmd_scheduler_wait_signal(condition, mutex, release_mutex, try_mutex, is_timed);
+    return scheduler_wait_signal(condition, mutex, release_mutex, try_mutex, is_timed);
 }
 
 static int wait_alone(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
-    struct timespec until = gmd_self_deadlock_patience();
+    struct timespec until = self_deadlock_patience();
     int result = REAL(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &until);
     if (result != ETIMEDOUT) {
         return result;
     }
-    gmd_self_deadlock_waits("a signal of the condition variable", "", condition);
+    self_deadlock_waits("a signal of the condition variable", "", condition);
     return REAL(pthread_cond_wait)(condition, mutex);
 }
 
 EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
-    if (gmd_scheduler_is_active()) {
+    if (scheduler_is_active()) {
         return wait_signal(condition, mutex, false);
     }
-    return gmd_self_deadlock_is_inside() ? wait_alone(condition, mutex)
-                                         : REAL(pthread_cond_wait)(condition, mutex);
+    return self_deadlock_is_inside() ? wait_alone(condition, mutex)
+                                     : REAL(pthread_cond_wait)(condition, mutex);
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                   const struct timespec *until)
 {
-    return gmd_scheduler_is_active() ? wait_signal(condition, mutex, true)
-                                     : REAL(pthread_cond_timedwait)(condition, mutex, until);
+    return scheduler_is_active() ? wait_signal(condition, mutex, true)
+                                 : REAL(pthread_cond_timedwait)(condition, mutex, until);
 }
 
 EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                   clockid_t clock, const struct timespec *until)
 {
-    return gmd_scheduler_is_active() ? wait_signal(condition, mutex, true)
-                                     : REAL(pthread_cond_clockwait)(condition, mutex, clock, until);
+    return scheduler_is_active() ? wait_signal(condition, mutex, true)
+                                 : REAL(pthread_cond_clockwait)(condition, mutex, clock, until);
 }
 
 /* Threads of the allocator's own wait in the C library's function: they get the signal as well. */
 EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 {
     int result = REAL(pthread_cond_signal)(condition);
-    if (gmd_scheduler_is_on()) {
-        gmd_scheduler_signal(condition, false);
+    if (scheduler_is_on()) {
+        scheduler_signal(condition, false);
     }
     return result;
 }
@@ -292,8 +291,8 @@ EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
 {
     int result = REAL(pthread_cond_broadcast)(condition);
-    if (gmd_scheduler_is_on()) {
-        gmd_scheduler_signal(condition, true);
+    if (scheduler_is_on()) {
+        scheduler_signal(condition, true);
     }
     return result;
 }
@@ -302,12 +301,12 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
 
 EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
-    if (!gmd_scheduler_is_active()) {
+    if (!scheduler_is_active()) {
         return REAL(pthread_once)(control, routine);
     }
-    gmd_scheduler_begin_once(control);
+    scheduler_begin_once(control);
     int result = REAL(pthread_once)(control, routine);
-    gmd_scheduler_end_once(control);
+    scheduler_end_once(control);
     return result;
 }
 
@@ -378,13 +377,13 @@ EXPORT void __cxa_guard_abort(uint8_t *guard);
 int __cxa_guard_acquire(uint8_t *guard)
 {
     REAL(pthread_once)(&guards_once, look_up_guards);
-    if (!gmd_scheduler_is_active()) {
+    if (!scheduler_is_active()) {
         return guards.acquire(guard);
     }
-    gmd_scheduler_begin_once(guard);
+    scheduler_begin_once(guard);
     int must_make = guards.acquire(guard);
     if (!must_make) {
-        gmd_scheduler_end_once(guard);
+        scheduler_end_once(guard);
     }
     return must_make;
 }
@@ -393,8 +392,8 @@ void __cxa_guard_release(uint8_t *guard)
 {
     REAL(pthread_once)(&guards_once, look_up_guards);
     guards.release(guard);
-    if (gmd_scheduler_is_active()) {
-        gmd_scheduler_end_once(guard);
+    if (scheduler_is_active()) {
+        scheduler_end_once(guard);
     }
 }
 
@@ -402,8 +401,8 @@ void __cxa_guard_abort(uint8_t *guard)
 {
     REAL(pthread_once)(&guards_once, look_up_guards);
     guards.abort(guard);
-    if (gmd_scheduler_is_active()) {
-        gmd_scheduler_end_once(guard);
+    if (scheduler_is_active()) {
+        scheduler_end_once(guard);
     }
 }
 
@@ -414,7 +413,7 @@ void __cxa_guard_abort(uint8_t *guard)
 /* Who waits by asking again and again lets the others run instead of spending time. */
 static bool others_ran(void)
 {
-    return gmd_scheduler_is_active() && gmd_scheduler_stand_back();
+    return scheduler_is_active() && scheduler_stand_back();
 }
 
 EXPORT int sched_yield(void)

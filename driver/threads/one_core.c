@@ -1,7 +1,7 @@
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
 #include "gmd_one_core.h"
 
-void gmd_one_core_begin(gmd_one_core *core)
+void one_core_begin(one_core_state *core)
 {
     cpu_set_t this_core;
     int index = sched_getcpu();
@@ -13,7 +13,7 @@ void gmd_one_core_begin(gmd_one_core *core)
                   sched_setaffinity(0, sizeof this_core, &this_core) == 0;
 }
 
-void gmd_one_core_end(const gmd_one_core *core)
+void one_core_end(const one_core_state *core)
 {
     if (core->is_on) {
         sched_setaffinity(0, sizeof core->before, &core->before);

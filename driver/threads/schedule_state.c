@@ -1,34 +1,57 @@
 #include "schedule_state.h"
 
+#include "gmd_assert.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 
-struct gmd_turns gmd_turns;
-_Thread_local gmd_turns_thread *gmd_turns_me;
+struct turn_state turn_state;
+_Thread_local scheduled_thread *turns_me;
 
-void gmd_turns_wait_for(sem_t *semaphore)
+void turns_wait_for(sem_t *semaphore)
 {
     while (sem_wait(semaphore) != 0 && errno == EINTR) {
     }
 }
 
-void gmd_turns_lock(void)
+void turns_lock(void)
 {
-    gmd_turns_wait_for(&gmd_turns.lock);
+    turns_wait_for(&turn_state.lock);
 }
 
-void gmd_turns_unlock(void)
+const char *turns_violation(void)
 {
-    sem_post(&gmd_turns.lock);
+    unsigned joined = 0, running = 0;
+    for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
+        const scheduled_thread *t = &turn_state.threads[i];
+        joined += t->state != GMD_THREAD_ABSENT;
+        running += t->state == GMD_THREAD_RUNNING;
+        if (t->held_count > GMD_HELD_MAX) {
+            return "the locks of a thread are in its list";
+        }
+        if ((t->state == GMD_THREAD_RUNNING) != (turn_state.current == i)) {
+            return "the thread that runs is the one that has the turn";
+        }
+    }
+    return joined != turn_state.joined ? "the threads that have joined are counted"
+           : running != (turn_state.current != GMD_NOBODY)
+               ? "who has the turn is one of the threads"
+               : NULL;
 }
 
-const gmd_turns_thread *gmd_turns_holder(const void *object)
+void turns_unlock(void)
 {
-    for (unsigned i = 0; i < gmd_turns.config.thread_count; i++) {
-        for (unsigned k = 0; k < gmd_turns.threads[i].held_count; k++) {
-            if (gmd_turns.threads[i].held[k] == object) {
-                return &gmd_turns.threads[i];
+    GMD_ASSERT_VALID(turns_violation());
+    sem_post(&turn_state.lock);
+}
+
+const scheduled_thread *turns_holder(const void *object)
+{
+    for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
+        for (unsigned k = 0; k < turn_state.threads[i].held_count; k++) {
+            if (turn_state.threads[i].held[k] == object) {
+                return &turn_state.threads[i];
             }
         }
     }
@@ -37,15 +60,15 @@ const gmd_turns_thread *gmd_turns_holder(const void *object)
 
 static bool is_known_task(pid_t id)
 {
-    for (unsigned i = 0; i < gmd_turns.config.thread_count; i++) {
-        if (gmd_turns.threads[i].id == id) {
+    for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
+        if (turn_state.threads[i].id == id) {
             return true;
         }
     }
-    return gmd_turns.watchdog_id == id;
+    return turn_state.watchdog_id == id;
 }
 
-bool gmd_turns_has_foreign_threads(void)
+bool turns_has_foreign_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
     bool found = !tasks;

@@ -26,12 +26,12 @@ typedef enum gmd_thread_state {
     GMD_THREAD_DONE,
 } gmd_thread_state;
 
-typedef enum gmd_wait_reason { GMD_FOR_LOCK, GMD_FOR_SIGNAL, GMD_FOR_REQUEST } gmd_wait_reason;
+typedef enum wait_reason { GMD_FOR_LOCK, GMD_FOR_SIGNAL, GMD_FOR_REQUEST } wait_reason;
 
-typedef struct gmd_turns_thread {
+typedef struct scheduled_thread {
     gmd_thread_state state;
-    gmd_wait_reason reason; /* BLOCKED */
-    const void *object;     /* BLOCKED for a lock or a signal */
+    wait_reason reason; /* BLOCKED */
+    const void *object; /* BLOCKED for a lock or a signal */
     bool is_timed, has_timed_out;
     bool is_in_subject;
     unsigned calls; /* of CUDA under way: a host function's are within another */
@@ -40,12 +40,12 @@ typedef struct gmd_turns_thread {
     clockid_t clock;                /* of its processor time */
     const void *held[GMD_HELD_MAX]; /* locks, the latest last; beyond that many, none is named */
     unsigned held_count;
-} gmd_turns_thread;
+} scheduled_thread;
 
 /* Everything is under `lock`, a semaphore since the functions of mutexes are our callers. */
-struct gmd_turns {
-    gmd_scheduler_config config;
-    gmd_turns_thread threads[GMD_MAX_THREADS];
+struct turn_state {
+    scheduler_config config;
+    scheduled_thread threads[GMD_MAX_THREADS];
     sem_t lock;
     unsigned current, last, joined; /* current: who has the turn, or GMD_NOBODY */
     gmd_random random;
@@ -59,21 +59,24 @@ struct gmd_turns {
     sem_t ending; /* posted once: the watchdog is to end */
 };
 
-extern struct gmd_turns gmd_turns;
-extern _Thread_local gmd_turns_thread *gmd_turns_me; /* NULL: not a scheduled thread */
+extern struct turn_state turn_state;
+extern _Thread_local scheduled_thread *turns_me; /* NULL: not a scheduled thread */
 
-static inline unsigned gmd_turns_index(const gmd_turns_thread *t)
+static inline unsigned turns_index(const scheduled_thread *t)
 {
-    return (unsigned)(t - gmd_turns.threads);
+    return (unsigned)(t - turn_state.threads);
 }
 
-void gmd_turns_wait_for(sem_t *semaphore);
-void gmd_turns_lock(void);
-void gmd_turns_unlock(void);
+void turns_wait_for(sem_t *semaphore);
+void turns_lock(void);
+void turns_unlock(void);
 
 /* With the lock held: the scheduled thread that holds a lock; NULL: none does. */
-const gmd_turns_thread *gmd_turns_holder(const void *object);
+const scheduled_thread *turns_holder(const void *object);
+/* For assertions, with the lock held: whether exactly the thread that has the turn runs. The
+ * sentence that does not hold; NULL: all does. turns_unlock asks. */
+const char *turns_violation(void);
 /* The process has threads that are neither scheduled nor the watchdog. */
-bool gmd_turns_has_foreign_threads(void);
+bool turns_has_foreign_threads(void);
 
 #endif

@@ -9,24 +9,24 @@
 #define PATIENCE_NS   200000000
 #define NS_PER_SECOND 1000000000
 
-static _Thread_local const gmd_self_deadlock *inside;
+static _Thread_local const self_deadlock_watch *inside;
 
-void gmd_self_deadlock_enter(const gmd_self_deadlock *watch)
+void self_deadlock_enter(const self_deadlock_watch *watch)
 {
     inside = watch;
 }
 
-void gmd_self_deadlock_leave(void)
+void self_deadlock_leave(void)
 {
     inside = NULL;
 }
 
-bool gmd_self_deadlock_is_inside(void)
+bool self_deadlock_is_inside(void)
 {
     return inside != NULL;
 }
 
-struct timespec gmd_self_deadlock_patience(void)
+struct timespec self_deadlock_patience(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -65,21 +65,21 @@ void gmd_object_name(const void *object, char *text, size_t size)
     }
 }
 
-void gmd_name_object(const char *what, const void *object, char *text, size_t size)
+void name_object(const char *what, const void *object, char *text, size_t size)
 {
     char name[128];
     gmd_object_name(object, name, sizeof name);
     snprintf(text, size, "%s%s%s", what, *name ? " at " : "", name);
 }
 
-void gmd_self_deadlock_waits(const char *what, const char *why, const void *object)
+void self_deadlock_waits(const char *what, const char *why, const void *object)
 {
-    const gmd_self_deadlock *watch = inside;
+    const self_deadlock_watch *watch = inside;
     char name[128], place[160], text[240];
     if (watch && count_threads() <= watch->own_threads(watch->context)) {
         inside = NULL;
         gmd_object_name(object, name, sizeof name);
-        gmd_name_object(what, object, place, sizeof place);
+        name_object(what, object, place, sizeof place);
         snprintf(text, sizeof text, "%s%s", place, why);
         watch->stuck(watch->context, text, name);
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gmd_worker {
+struct worker {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -16,7 +16,7 @@ struct gmd_worker {
 
 static void *serve(void *argument)
 {
-    gmd_worker *w = argument;
+    worker *w = argument;
     pthread_mutex_lock(&w->lock);
     while (!w->is_ending) {
         if (w->work) {
@@ -31,9 +31,9 @@ static void *serve(void *argument)
     return NULL;
 }
 
-static gmd_status start(gmd_worker **out, gmd_error *error)
+static gmd_status start(worker **out, gmd_error *error)
 {
-    gmd_worker *w = calloc(1, sizeof *w);
+    worker *w = calloc(1, sizeof *w);
     if (!w) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a thread");
     }
@@ -48,14 +48,14 @@ static gmd_status start(gmd_worker **out, gmd_error *error)
     return GMD_OK;
 }
 
-gmd_status gmd_threads_call(gmd_threads *threads, unsigned index, void (*work)(void *context),
-                            void *context, gmd_error *error)
+gmd_status threads_call(host_threads *threads, unsigned index, void (*work)(void *context),
+                        void *context, gmd_error *error)
 {
     if (index == threads->current) {
         work(context);
         return GMD_OK;
     }
-    gmd_worker **w = &threads->workers[index];
+    worker **w = &threads->workers[index];
     gmd_status status = *w ? GMD_OK : start(w, error);
     if (status != GMD_OK) {
         return status;
@@ -73,10 +73,10 @@ gmd_status gmd_threads_call(gmd_threads *threads, unsigned index, void (*work)(v
     return GMD_OK;
 }
 
-void gmd_threads_join(gmd_threads *threads)
+void threads_join(host_threads *threads)
 {
     for (unsigned i = 0; i < GMD_MAX_THREADS; i++) {
-        gmd_worker *w = threads->workers[i];
+        worker *w = threads->workers[i];
         if (w) {
             pthread_mutex_lock(&w->lock);
             w->is_ending = true;

@@ -18,7 +18,7 @@
 
 static bool is_impatient(void)
 {
-    return gmd_turns.config.expects_lapses || gmd_turns.lapses >= PATIENT_LAPSES;
+    return turn_state.config.expects_lapses || turn_state.lapses >= PATIENT_LAPSES;
 }
 
 static char task_state(pid_t id)
@@ -52,42 +52,42 @@ typedef struct observation {
 /* The holder of the turn is in the allocator, and neither comes by nor works, or only spins. */
 static bool stands_still(observation *o, unsigned current, bool is_in_subject)
 {
-    uint64_t operations = atomic_load(&gmd_turns.operations);
+    uint64_t operations = atomic_load(&turn_state.operations);
     if (current == GMD_NOBODY || !is_in_subject || current != o->current ||
         operations != o->operations) {
         *o = (observation){.current = current, .operations = operations};
         o->since_ns =
-            current == GMD_NOBODY ? 0 : processor_time_ns(gmd_turns.threads[current].clock);
+            current == GMD_NOBODY ? 0 : processor_time_ns(turn_state.threads[current].clock);
         return false;
     }
-    uint64_t now_ns = processor_time_ns(gmd_turns.threads[current].clock);
+    uint64_t now_ns = processor_time_ns(turn_state.threads[current].clock);
     bool has_slept =
-        task_state(gmd_turns.threads[current].id) == 'S' && (!o->asleep || now_ns == o->latest_ns);
+        task_state(turn_state.threads[current].id) == 'S' && (!o->asleep || now_ns == o->latest_ns);
     o->asleep = has_slept ? o->asleep + 1 : 0;
     o->latest_ns = now_ns;
     return o->asleep >= SLEEP_TICKS ||
            now_ns - o->since_ns > (is_impatient() ? IMPATIENT_SPIN_NS : SPIN_NS);
 }
 
-static void take_turn_from(gmd_turns_thread *t)
+static void take_turn_from(scheduled_thread *t)
 {
     t->state = GMD_THREAD_ASTRAY;
-    gmd_turns.lapses++;
-    gmd_turns_pass(NULL);
+    turn_state.lapses++;
+    turns_pass(NULL);
 }
 
 /* Nobody had the turn, since a thread of the allocator's own could end a wait. A lock that such a
  * thread holds gives no notice when it is free; and such a thread may have ended. */
 static void look_again(void)
 {
-    for (unsigned i = 0; i < gmd_turns.config.thread_count; i++) {
-        gmd_turns_thread *t = &gmd_turns.threads[i];
+    for (unsigned i = 0; i < turn_state.config.thread_count; i++) {
+        scheduled_thread *t = &turn_state.threads[i];
         if (t->state == GMD_THREAD_BLOCKED && t->reason == GMD_FOR_LOCK &&
-            !gmd_turns_holder(t->object)) {
+            !turns_holder(t->object)) {
             t->state = GMD_THREAD_READY;
         }
     }
-    gmd_turns_pass(NULL);
+    turns_pass(NULL);
 }
 
 static bool is_ending_after_a_tick(void)
@@ -97,32 +97,32 @@ static bool is_ending_after_a_tick(void)
     until.tv_nsec += is_impatient() ? IMPATIENT_TICK_NS : TICK_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    return sem_timedwait(&gmd_turns.ending, &until) == 0;
+    return sem_timedwait(&turn_state.ending, &until) == 0;
 }
 
-void *gmd_turns_watch(void *unused)
+void *turns_watch(void *unused)
 {
     (void)unused;
-    gmd_turns_lock();
-    gmd_turns.watchdog_id = (pid_t)syscall(SYS_gettid);
-    gmd_turns_unlock();
+    turns_lock();
+    turn_state.watchdog_id = (pid_t)syscall(SYS_gettid);
+    turns_unlock();
     observation seen = {.current = GMD_NOBODY};
     while (!is_ending_after_a_tick()) {
-        gmd_turns_lock();
-        unsigned current = gmd_turns.current;
-        bool is_in_subject = current != GMD_NOBODY && gmd_turns.threads[current].is_in_subject;
-        if (current == GMD_NOBODY && gmd_turns.joined == gmd_turns.config.thread_count) {
+        turns_lock();
+        unsigned current = turn_state.current;
+        bool is_in_subject = current != GMD_NOBODY && turn_state.threads[current].is_in_subject;
+        if (current == GMD_NOBODY && turn_state.joined == turn_state.config.thread_count) {
             look_again();
         }
-        gmd_turns_unlock();
+        turns_unlock();
         if (stands_still(&seen, current, is_in_subject)) { /* looked at without the lock: waiting
                                                               for it is sleeping, too */
-            gmd_turns_lock();
-            if (gmd_turns.current == current &&
-                atomic_load(&gmd_turns.operations) == seen.operations) {
-                take_turn_from(&gmd_turns.threads[current]);
+            turns_lock();
+            if (turn_state.current == current && turn_state.threads[current].is_in_subject &&
+                atomic_load(&turn_state.operations) == seen.operations) {
+                take_turn_from(&turn_state.threads[current]);
             }
-            gmd_turns_unlock();
+            turns_unlock();
         }
     }
     return NULL;

@@ -3,6 +3,6 @@
 #ifndef GMD_WATCHDOG_H
 #define GMD_WATCHDOG_H
 
-void *gmd_turns_watch(void *unused); /* a thread's body, until gmd_turns.ending is posted */
+void *turns_watch(void *unused); /* a thread's body, until turn_state.ending is posted */
 
 #endif

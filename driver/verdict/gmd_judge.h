@@ -6,10 +6,10 @@
 #include "gmd_oracle.h"
 #include "gmd_outcome.h"
 
-typedef enum gmd_hook {
+typedef enum judge_hook {
     GMD_HOOK_AFTER_ALLOC,
     GMD_HOOK_BEFORE_FREE,
-    GMD_HOOK_ON_SIGHT,
+    GMD_HOOK_ON_CANARY_FINDING,
     GMD_HOOK_AFTER_REQUEST,
     GMD_HOOK_AFTER_REFUSAL,
     GMD_HOOK_AFTER_WRONG_FREE,
@@ -17,52 +17,52 @@ typedef enum gmd_hook {
     GMD_HOOK_WHEN_OVER,
     GMD_HOOK_AT_END,
     GMD_HOOK_COUNT
-} gmd_hook;
+} judge_hook;
 
-typedef void gmd_hook_fn(void *state, const gmd_view *view, gmd_judge *judge);
+typedef void hook_fn(void *state, const gmd_view *view, gmd_judge *judge);
 
 /* One oracle's hook, with its state: the lists below hold only what is to be called. */
-typedef struct gmd_listener {
-    gmd_hook_fn *hook;
+typedef struct listener {
+    hook_fn *hook;
     void *state;
     const gmd_oracle *oracle;
-} gmd_listener;
+} listener;
 
 struct gmd_judge {
     gmd_outcome *outcome;
     const gmd_known *known;
     const gmd_oracle *speaking; /* whose hook is running */
     uint64_t request_index;
-    struct gmd_features *features; /* where preconditions are noted; NULL: nowhere */
+    struct state_features *features; /* where preconditions are noted; NULL: nowhere */
     void *states[GMD_ORACLE_MAX];
-    gmd_listener listeners[GMD_HOOK_COUNT][GMD_ORACLE_MAX];
+    listener listeners[GMD_HOOK_COUNT][GMD_ORACLE_MAX];
     uint32_t listener_count[GMD_HOOK_COUNT];
 };
 
-typedef struct gmd_judge_options {
+typedef struct judge_options {
     const gmd_known *known; /* NULL: nothing is known */
     const char *conf;       /* the allocator's settings; NULL: none */
     const char *left_out;   /* an oracle that is off; NULL: none */
     bool oracles_off;       /* all of them are */
-} gmd_judge_options;
+} judge_options;
 
 /* Asks every oracle that the options leave on whether it can see what it needs; GMD_NO_MEMORY when
  * one's state cannot be made. */
-gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
-                          const gmd_judge_options *options, gmd_error *error);
-void gmd_judge_close(gmd_judge *judge);
+gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
+                      const judge_options *options, gmd_error *error);
+void judge_close(gmd_judge *judge);
 
-void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view);
+void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view);
 
 /* A violation in the name of an oracle whose hook is not running (progress, an unmet expectation);
  * parties as of gmd_violation_add. */
-void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
-                           const gmd_given_party *parties, uint64_t request, const char *message);
+void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                       const gmd_given_party *parties, uint64_t request, const char *message);
 
 /* On standard error, for a process that ends with it. */
-void gmd_outcome_tell(const gmd_outcome *outcome);
+void outcome_tell(const gmd_outcome *outcome);
 
 /* The run could not be carried out. */
-void gmd_outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error);
+void outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error);
 
 #endif

@@ -21,20 +21,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct gmd_known_entry {
+typedef struct known_entry {
     char *oracle;
     gmd_identity wanted; /* the kind, empty: any of the oracle; and parties that must be these */
     char *words;         /* a part of the message; empty: it goes by `wanted` alone */
     char *conditions;    /* "fault cudaMalloc | destroy"; empty: none */
     bool spoils;         /* the rest of the run is not judged */
     const char *quirk; /* known only once this deviation of the allocator mattered; NULL: always */
-} gmd_known_entry;
+} known_entry;
 
 /* How often a deviation has mattered, by its name: gmd_quirk_count of the allocator under test. */
 typedef int64_t gmd_known_count_fn(const char *quirk);
 
 typedef struct gmd_known { /* zero-initialised: nothing is known */
-    gmd_known_entry *entries;
+    known_entry *entries;
     size_t count;
     gmd_known_count_fn *
         *quirk_count; /* filled in where the allocator is loaded; NULL: nobody asks */
@@ -45,19 +45,18 @@ gmd_status gmd_known_read(gmd_known *known, const char *path, gmd_error *error);
 void gmd_known_free(gmd_known *known);
 
 /* Adds one line of a list; `name` is for messages. */
-gmd_status gmd_known_add(gmd_known *known, const char *line, const char *name, gmd_error *error);
+gmd_status known_add(gmd_known *known, const char *line, const char *name, gmd_error *error);
 
 /* One that holds only once `quirk`, a string that stays, has mattered. */
-gmd_status gmd_known_add_quirk(gmd_known *known, const char *line, const char *quirk,
-                               gmd_error *error);
+gmd_status known_add_quirk(gmd_known *known, const char *line, const char *quirk, gmd_error *error);
 
 /* Entries that go by words of messages, which may change with any version of gmd. */
 size_t gmd_known_count_words(const gmd_known *known);
 
-/* The entry that a violation falls under; NULL: none. `known` may be NULL. `scene`: what the run
+/* The entry that a violation falls under; NULL: none. `known` may be NULL. `context`: what the run
  * has had; NULL: nothing. */
-const gmd_known_entry *gmd_known_find(const gmd_known *known, const gmd_scene *scene,
-                                      const gmd_identity *identity, const char *message);
+const known_entry *known_find(const gmd_known *known, const known_context *context,
+                              const gmd_identity *identity, const char *message);
 
 /* Whether a verdict can be of that oracle; and the names of all, separated by commas. */
 bool gmd_oracle_is_named(const char *name);

@@ -85,7 +85,7 @@ typedef struct gmd_check {
 } gmd_check;
 
 /* What the run has had until now: a known defect may show after that only (gmd_known.h). */
-typedef struct gmd_scene {
+typedef struct known_context {
     char conf[160];     /* the allocator's settings */
     char faults[8][40]; /* functions of the device that were made to fail; the first ones */
     uint32_t fault_count;
@@ -94,11 +94,11 @@ typedef struct gmd_scene {
     bool has_begun_pool;    /* or has_captured, which opens one */
     bool has_captured;
     bool is_spoilt; /* by a known defect: what follows may be its consequence */
-} gmd_scene;
+} known_context;
 
 /* In three parts: whose outcome it is, what the run found as single values, and tables, of which a
  * run writes only what it counts. Each run begins with the second part as it was before the first
- * request: what is added there is set back without a line about it (gmd_child_begin_run). */
+ * request: what is added there is set back without a line about it (child_begin_run). */
 typedef struct gmd_outcome {
     char name[256];    /* scenario name or file name */
     char path[512];    /* the file that was run, as it was given; empty: none, or it is longer */
@@ -118,7 +118,7 @@ typedef struct gmd_outcome {
     gmd_stats stats;               /* before the final clean-up */
     uint64_t smallest_limit_bytes; /* that it runs in; 0: it was not looked for */
     gmd_check check;
-    gmd_scene scene;
+    known_context known_context;
     uint32_t violation_count, oracle_count, phase_count, bound_count, note_count;
     uint32_t phases_dropped; /* beyond GMD_PHASE_MAX */
 

@@ -7,13 +7,13 @@
 
 #include <stdint.h>
 
-typedef struct gmd_quirk_kind {
+typedef struct quirk_kind {
     const char *name;  /* as the allocator knows it, too: gmd_set_quirk */
     const char *known; /* the verdict on it, which is no news while it is on, as in gmd_known.h */
-} gmd_quirk_kind;
+} quirk_kind;
 
 enum { GMD_QUIRK_KINDS = 4 };
-extern const gmd_quirk_kind gmd_quirk_kinds[GMD_QUIRK_KINDS];
+extern const quirk_kind quirk_kinds[GMD_QUIRK_KINDS];
 
 #define GMD_QUIRKS_ALL ((1u << GMD_QUIRK_KINDS) - 1)
 

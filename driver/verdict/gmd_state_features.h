@@ -9,7 +9,7 @@
  * what oracles had to judge. Only whether one was ever seen counts, so that nothing is cleared
  * between inputs.
  *
- * Thread safety: many processes may share one map; one gmd_features belongs to one session, whose
+ * Thread safety: many processes may share one map; one state_features belongs to one session, whose
  * threads take turns. */
 #ifndef GMD_STATE_FEATURES_H
 #define GMD_STATE_FEATURES_H
@@ -21,13 +21,13 @@
 #define GMD_FREED_BLOCKS 8  /* that are remembered */
 #define GMD_CALL_NAMES   64 /* likewise, a power of two */
 
-typedef struct gmd_call_name { /* what is worked out of a function's name */
+typedef struct call_name { /* what is worked out of a function's name */
     const char *function;
     uint32_t hash, weight; /* weight: what how the call ended is multiplied by */
     bool is_creation;      /* of an event */
-} gmd_call_name;
+} call_name;
 
-struct gmd_features {
+struct state_features {
     gmd_feature_map *map;      /* NULL: nothing is noted */
     uint32_t fresh;            /* features that nobody had seen before, since the last start */
     uint32_t calls, last_call; /* of the request under way: their signature */
@@ -37,20 +37,20 @@ struct gmd_features {
     uint64_t retries, ooms;
     gmd_live_block freed[GMD_FREED_BLOCKS];
     uint32_t freed_count;
-    gmd_call_name names[GMD_CALL_NAMES]; /* by where the name lies */
+    call_name names[GMD_CALL_NAMES]; /* by where the name lies */
 };
-typedef struct gmd_features gmd_features;
+typedef struct state_features state_features;
 
 /* A new input begins. */
-void gmd_features_start(gmd_features *features, gmd_feature_map *map);
+void features_start(state_features *features, gmd_feature_map *map);
 
 /* The allocator made a call to the device. */
-void gmd_features_call(gmd_features *features, const gmd_sim_call *call);
+void features_call(state_features *features, const gmd_sim_call *call);
 
 /* The request that the view shows is over. */
-void gmd_features_request(gmd_features *features, const gmd_view *view);
+void features_request(state_features *features, const gmd_view *view);
 
 /* Anything else that is worth telling apart: a family and what distinguishes its members. */
-void gmd_features_add(gmd_features *features, uint32_t family, uint32_t member);
+void features_add(state_features *features, uint32_t family, uint32_t member);
 
 #endif

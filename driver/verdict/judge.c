@@ -1,5 +1,6 @@
 #include "gmd_judge.h"
 
+#include "gmd_log.h"
 #include "gmd_state_features.h"
 
 #include <inttypes.h>
@@ -22,18 +23,20 @@ static gmd_oracle_result *result_of(gmd_outcome *outcome, const char *oracle)
     return result;
 }
 
-void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
-                           const gmd_given_party *parties, uint64_t request, const char *message)
+void outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kind kind,
+                       const gmd_given_party *parties, uint64_t request, const char *message)
 {
     const char *oracle = gmd_kinds[kind].oracle;
     gmd_identity identity;
     gmd_identity_make(&identity, kind, parties);
-    const gmd_known_entry *entry = gmd_known_find(known, &outcome->scene, &identity, message);
-    if (entry || outcome->scene.is_spoilt) {
-        outcome->scene.is_spoilt |= entry && entry->spoils;
+    const known_entry *entry = known_find(known, &outcome->known_context, &identity, message);
+    if (entry || outcome->known_context.is_spoilt) {
+        GMD_LOG(VERDICT, "known: %s, request %" PRIu64 ": %s", oracle, request, message);
+        outcome->known_context.is_spoilt |= entry && entry->spoils;
         outcome->known_count++;
         return;
     }
+    GMD_LOG(VERDICT, "%s, request %" PRIu64 ": %s", oracle, request, message);
     outcome->verdict = outcome->verdict == GMD_ERROR ? GMD_ERROR : GMD_FAIL;
     gmd_oracle_result *result = result_of(outcome, oracle);
     if (result) {
@@ -48,7 +51,7 @@ void gmd_outcome_violation(gmd_outcome *outcome, const gmd_known *known, gmd_kin
     snprintf(v->message, sizeof v->message, "%s", message);
 }
 
-void gmd_outcome_tell(const gmd_outcome *o)
+void outcome_tell(const gmd_outcome *o)
 {
     for (uint32_t i = 0; i < o->violation_count; i++) {
         const gmd_violation *v = &o->violations[i];
@@ -59,7 +62,7 @@ void gmd_outcome_tell(const gmd_outcome *o)
     }
 }
 
-void gmd_outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error)
+void outcome_error(gmd_outcome *outcome, gmd_status status, const gmd_error *error)
 {
     outcome->verdict = GMD_ERROR;
     outcome->error_status = status;
@@ -74,8 +77,7 @@ void gmd_violation_add(gmd_judge *judge, gmd_kind kind, const gmd_given_party *p
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    gmd_outcome_violation(judge->outcome, judge->known, kind, parties, judge->request_index,
-                          message);
+    outcome_violation(judge->outcome, judge->known, kind, parties, judge->request_index, message);
 }
 
 void gmd_precondition_met(gmd_judge *judge, unsigned which)
@@ -83,17 +85,17 @@ void gmd_precondition_met(gmd_judge *judge, unsigned which)
     if (judge->features) {
         const char *name = judge->speaking->entry->name;
         uint32_t family = (uint32_t)(unsigned char)name[0] ^ (uint32_t)(unsigned char)name[1] << 3;
-        gmd_features_add(judge->features, family & 0xff, which);
+        features_add(judge->features, family & 0xff, which);
     }
 }
 
 /* Puts the hooks of an oracle that can see into the lists. */
 static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
 {
-    gmd_hook_fn *const hooks[GMD_HOOK_COUNT] = {
+    hook_fn *const hooks[GMD_HOOK_COUNT] = {
         [GMD_HOOK_AFTER_ALLOC] = oracle->after_alloc,
         [GMD_HOOK_BEFORE_FREE] = oracle->before_free,
-        [GMD_HOOK_ON_SIGHT] = oracle->on_sight,
+        [GMD_HOOK_ON_CANARY_FINDING] = oracle->on_canary_finding,
         [GMD_HOOK_AFTER_REQUEST] = oracle->after_request,
         [GMD_HOOK_AFTER_REFUSAL] = oracle->after_refusal,
         [GMD_HOOK_AFTER_WRONG_FREE] = oracle->after_wrong_free,
@@ -104,17 +106,17 @@ static void listen(gmd_judge *judge, const gmd_oracle *oracle, void *state)
     for (int hook = 0; hook < GMD_HOOK_COUNT; hook++) {
         if (hooks[hook]) {
             judge->listeners[hook][judge->listener_count[hook]++] =
-                (gmd_listener){hooks[hook], state, oracle};
+                (listener){hooks[hook], state, oracle};
         }
     }
 }
 
-gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
-                          const gmd_judge_options *options, gmd_error *error)
+gmd_status judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view *view,
+                      const judge_options *options, gmd_error *error)
 {
     *judge = (gmd_judge){.outcome = outcome, .known = options->known};
-    outcome->scene = (gmd_scene){.fault_count = 0};
-    snprintf(outcome->scene.conf, sizeof outcome->scene.conf, "%s",
+    outcome->known_context = (known_context){.fault_count = 0};
+    snprintf(outcome->known_context.conf, sizeof outcome->known_context.conf, "%s",
              options->conf ? options->conf : "");
     for (size_t i = 0; gmd_oracles[i]; i++) {
         const gmd_oracle *oracle = gmd_oracles[i];
@@ -128,7 +130,8 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
         if (reason) {
             snprintf(result->reason, sizeof result->reason, "%s", reason);
         }
-        bool is_idle = oracle->needs_pools && view->knows_requests && !view->has_pool_requests;
+        bool is_idle = oracle->needs_pools && view->workload.knows_requests &&
+                       !view->workload.has_pool_requests;
         bool is_asked = !reason && !is_idle;
         if (is_asked && oracle->create && !(judge->states[i] = oracle->create())) {
             return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the oracle %s",
@@ -141,7 +144,7 @@ gmd_status gmd_judge_open(gmd_judge *judge, gmd_outcome *outcome, const gmd_view
     return GMD_OK;
 }
 
-void gmd_judge_close(gmd_judge *judge)
+void judge_close(gmd_judge *judge)
 {
     for (size_t i = 0; gmd_oracles[i]; i++) {
         if (gmd_oracles[i]->destroy && judge->states[i]) {
@@ -151,11 +154,11 @@ void gmd_judge_close(gmd_judge *judge)
     }
 }
 
-void gmd_judge_ask(gmd_judge *judge, gmd_hook hook, const gmd_view *view)
+void judge_ask(gmd_judge *judge, judge_hook hook, const gmd_view *view)
 {
     judge->request_index = view->request_index;
     for (uint32_t i = 0; i < judge->listener_count[hook]; i++) {
-        const gmd_listener *l = &judge->listeners[hook][i];
+        const listener *l = &judge->listeners[hook][i];
         if (view->is_busy && l->oracle->needs_quiet) {
             continue;
         }

@@ -78,11 +78,11 @@ static const char *after(const char *words, const char *keyword)
 /* Requests that a run has had or not. */
 static const struct {
     const char *words;
-    size_t flag; /* where in gmd_scene */
-} requests[] = {{"destroy", offsetof(gmd_scene, has_destroyed)},
-                {"device", offsetof(gmd_scene, has_second_device)},
-                {"begin_pool", offsetof(gmd_scene, has_begun_pool)},
-                {"begin_capture", offsetof(gmd_scene, has_captured)}};
+    size_t flag; /* where in known_context */
+} requests[] = {{"destroy", offsetof(known_context, has_destroyed)},
+                {"device", offsetof(known_context, has_second_device)},
+                {"begin_pool", offsetof(known_context, has_begun_pool)},
+                {"begin_capture", offsetof(known_context, has_captured)}};
 
 /* SIZE_MAX: it is no such condition. */
 static size_t flag_of(const char *words)
@@ -101,32 +101,32 @@ static bool is_condition(const char *words)
            after(words, "conf");
 }
 
-static bool has_failed(const gmd_scene *scene, const char *function)
+static bool has_failed(const known_context *context, const char *function)
 {
-    for (uint32_t i = 0; i < scene->fault_count; i++) {
-        if (strcmp(scene->faults[i], function) == 0) {
+    for (uint32_t i = 0; i < context->fault_count; i++) {
+        if (strcmp(context->faults[i], function) == 0) {
             return true;
         }
     }
     return false;
 }
 
-static bool is_met(const gmd_scene *scene, const char *words)
+static bool is_met(const known_context *context, const char *words)
 {
     const char *function = after(words, "fault"), *setting = after(words, "conf");
     size_t flag = flag_of(words);
-    return function           ? has_failed(scene, function)
-           : setting          ? strstr(scene->conf, setting) != NULL
-           : flag != SIZE_MAX ? *(const bool *)((const char *)scene + flag)
+    return function           ? has_failed(context, function)
+           : setting          ? strstr(context->conf, setting) != NULL
+           : flag != SIZE_MAX ? *(const bool *)((const char *)context + flag)
                               : true; /* the end */
 }
 
-static bool are_met(const gmd_scene *scene, const char *conditions)
+static bool are_met(const known_context *context, const char *conditions)
 {
     char words[WORDS_MAX];
     conditions = *conditions ? conditions : NULL;
     while (next_condition(&conditions, words)) {
-        if (!scene || !is_met(scene, words)) {
+        if (!context || !is_met(context, words)) {
             return false;
         }
     }
@@ -157,19 +157,19 @@ static gmd_status check_conditions(const char *conditions, const char *path, siz
 typedef struct reading {
     const char *path; /* and the number of the line, for messages */
     size_t number;
-    gmd_known_entry entry;
+    known_entry entry;
     gmd_error *error;
 } reading;
 
 static gmd_status take(gmd_known *known, const reading *r, const char *oracle, const char *words,
                        const char *conditions)
 {
-    gmd_known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
+    known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
     if (!entries) {
         return gmd_fail(r->error, GMD_NO_MEMORY, "no host memory for the known defects");
     }
     known->entries = entries;
-    gmd_known_entry *e = &entries[known->count++];
+    known_entry *e = &entries[known->count++];
     *e = r->entry;
     e->oracle = strdup(oracle);
     e->words = strdup(words);
@@ -279,13 +279,12 @@ static gmd_status add(gmd_known *known, const char *line, const char *quirk, con
     return status;
 }
 
-gmd_status gmd_known_add(gmd_known *known, const char *line, const char *name, gmd_error *error)
+gmd_status known_add(gmd_known *known, const char *line, const char *name, gmd_error *error)
 {
     return add(known, line, NULL, name, error);
 }
 
-gmd_status gmd_known_add_quirk(gmd_known *known, const char *line, const char *quirk,
-                               gmd_error *error)
+gmd_status known_add_quirk(gmd_known *known, const char *line, const char *quirk, gmd_error *error)
 {
     return add(known, line, quirk, quirk, error);
 }
@@ -296,7 +295,7 @@ static gmd_status move_entries(gmd_known *to, gmd_known *from, gmd_error *error)
     if (!from->count) {
         return GMD_OK;
     }
-    gmd_known_entry *all = realloc(to->entries, (to->count + from->count) * sizeof *all);
+    known_entry *all = realloc(to->entries, (to->count + from->count) * sizeof *all);
     if (!all) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
     }
@@ -345,7 +344,7 @@ void gmd_known_free(gmd_known *known)
     *known = (gmd_known){0};
 }
 
-static bool holds(const gmd_known *known, const gmd_known_entry *e)
+static bool holds(const gmd_known *known, const known_entry *e)
 {
     gmd_known_count_fn *count = known->quirk_count ? *known->quirk_count : NULL;
     return !e->quirk || (count && count(e->quirk) > 0);
@@ -366,7 +365,7 @@ static bool is_of_oracle(const gmd_identity *identity, const char *oracle)
     return strncmp(identity->kind, oracle, length) == 0 && identity->kind[length] == '.';
 }
 
-static bool is_wanted(const gmd_known_entry *e, const gmd_identity *identity, const char *message)
+static bool is_wanted(const known_entry *e, const gmd_identity *identity, const char *message)
 {
     bool is = is_of_oracle(identity, e->oracle) && strstr(message, e->words) &&
               (!e->wanted.kind[0] || strcmp(e->wanted.kind, identity->kind) == 0);
@@ -377,12 +376,12 @@ static bool is_wanted(const gmd_known_entry *e, const gmd_identity *identity, co
     return is;
 }
 
-const gmd_known_entry *gmd_known_find(const gmd_known *known, const gmd_scene *scene,
-                                      const gmd_identity *identity, const char *message)
+const known_entry *known_find(const gmd_known *known, const known_context *context,
+                              const gmd_identity *identity, const char *message)
 {
     for (size_t i = 0; known && i < known->count; i++) {
-        const gmd_known_entry *e = &known->entries[i];
-        if (is_wanted(e, identity, message) && holds(known, e) && are_met(scene, e->conditions)) {
+        const known_entry *e = &known->entries[i];
+        if (is_wanted(e, identity, message) && holds(known, e) && are_met(context, e->conditions)) {
             return e;
         }
     }

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-const gmd_quirk_kind gmd_quirk_kinds[GMD_QUIRK_KINDS] = {
+const quirk_kind quirk_kinds[GMD_QUIRK_KINDS] = {
     {"spurious_oom", "oom_retry"},
     {"expandable_limit", "peak_bound bound=limit"},
     {"reservation_left", "leak.reservations"},
@@ -23,7 +23,7 @@ gmd_status gmd_quirks_parse(const char *text, uint32_t *set, gmd_error *error)
     }
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ","), which = 0;
-        while (which < GMD_QUIRK_KINDS && !is_name(at, length, gmd_quirk_kinds[which].name)) {
+        while (which < GMD_QUIRK_KINDS && !is_name(at, length, quirk_kinds[which].name)) {
             which++;
         }
         if (which == GMD_QUIRK_KINDS) {
@@ -45,8 +45,8 @@ gmd_status gmd_quirks_mask(gmd_known *known, uint32_t set, gmd_error *error)
     gmd_status status = GMD_OK;
     for (size_t i = 0; i < GMD_QUIRK_KINDS && status == GMD_OK; i++) {
         if (set & 1u << i) {
-            const gmd_quirk_kind *kind = &gmd_quirk_kinds[i];
-            status = gmd_known_add_quirk(known, kind->known, kind->name, error);
+            const quirk_kind *kind = &quirk_kinds[i];
+            status = known_add_quirk(known, kind->known, kind->name, error);
         }
     }
     return status;

@@ -21,7 +21,7 @@ static uint32_t mix(uint32_t a, uint32_t b)
     return h ^ h >> 13;
 }
 
-void gmd_features_add(gmd_features *f, uint32_t family, uint32_t member)
+void features_add(state_features *f, uint32_t family, uint32_t member)
 {
     uint32_t at = mix(mix(family, member), 0x27d4eb2fu) >> (32 - GMD_FEATURE_BITS);
     if (!atomic_load_explicit(&f->map->seen[at], memory_order_relaxed) &&
@@ -31,20 +31,20 @@ void gmd_features_add(gmd_features *f, uint32_t family, uint32_t member)
     }
 }
 
-void gmd_features_start(gmd_features *f, gmd_feature_map *map)
+void features_start(state_features *f, gmd_feature_map *map)
 {
-    *f = (gmd_features){.map = map};
+    *f = (state_features){.map = map};
 }
 
 /* --- calls ------------------------------------------------------------------------------- */
 
 /* Of the name's text, since addresses differ from process to process. */
-static gmd_call_name read_name(const char *function)
+static call_name read_name(const char *function)
 {
     static const char made[] = "cudaEventCreate";
-    gmd_call_name name = {.function = function,
-                          .weight = 1,
-                          .is_creation = strncmp(function, made, sizeof made - 1) == 0};
+    call_name name = {.function = function,
+                      .weight = 1,
+                      .is_creation = strncmp(function, made, sizeof made - 1) == 0};
     for (const char *c = function; *c; c++) {
         name.hash = name.hash * 31 + (unsigned char)*c;
         name.weight *= 31;
@@ -53,25 +53,25 @@ static gmd_call_name read_name(const char *function)
 }
 
 /* Names are few and static, and an allocator makes ten calls for a request. */
-static const gmd_call_name *find_name(gmd_features *f, const char *function)
+static const call_name *find_name(state_features *f, const char *function)
 {
-    gmd_call_name *name = &f->names[((uintptr_t)function >> 3) % GMD_CALL_NAMES];
+    call_name *name = &f->names[((uintptr_t)function >> 3) % GMD_CALL_NAMES];
     if (name->function != function) {
         *name = read_name(function);
     }
     return name;
 }
 
-static uint32_t sign_call(const gmd_call_name *name, int result)
+static uint32_t sign_call(const call_name *name, int result)
 {
     uint32_t ending = result == cudaSuccess ? 0 : result == cudaErrorNotReady ? 1 : 2;
     return ending * name->weight + name->hash;
 }
 
 /* The same call many times over is as good as once. */
-void gmd_features_call(gmd_features *f, const gmd_sim_call *call)
+void features_call(state_features *f, const gmd_sim_call *call)
 {
-    const gmd_call_name *name = find_name(f, call->function);
+    const call_name *name = find_name(f, call->function);
     if (name->is_creation && call->result == cudaSuccess) {
         return; /* whether there is an event left from an earlier input is no news */
     }
@@ -84,13 +84,13 @@ void gmd_features_call(gmd_features *f, const gmd_sim_call *call)
     f->last_call = signature;
 }
 
-static void note_calls(gmd_features *f, const gmd_view *v)
+static void note_calls(state_features *f, const gmd_view *v)
 {
     uint32_t what = (uint32_t)v->request->op << 1 | v->out_of_memory;
     uint32_t kind = mix(f->kinds, what);
-    gmd_features_add(f, FAMILY_CALLS, mix(f->calls, what));
+    features_add(f, FAMILY_CALLS, mix(f->calls, what));
     if (f->kinds && f->previous_kinds) {
-        gmd_features_add(f, FAMILY_EDGE, mix(f->previous, kind));
+        features_add(f, FAMILY_EDGE, mix(f->previous, kind));
     }
     f->previous = kind;
     f->previous_kinds = f->kinds;
@@ -111,32 +111,32 @@ static uint64_t difference(uint64_t a, uint64_t b)
 }
 
 /* Bytes count by factors of four, so that a class is not left with every small block. */
-static void note_fullness(gmd_features *f, const gmd_view *v)
+static void note_fullness(state_features *f, const gmd_view *v)
 {
-    const gmd_stats *s = v->stats;
-    uint64_t held = s ? s->reserved_bytes : v->figures ? v->figures->physical_bytes : 0;
-    uint64_t taken = s ? s->active_bytes : v->live_bytes;
+    const gmd_stats *s = v->stats.now;
+    uint64_t held = s ? s->reserved_bytes : v->figures.now ? v->figures.now->physical_bytes : 0;
+    uint64_t taken = s ? s->active_bytes : v->live.bytes;
     uint32_t cached = class_of(difference(held, taken)) / 2;
     uint64_t segments = s && s->segment_count != GMD_STAT_UNKNOWN ? s->segment_count : 0;
     uint32_t split = s ? class_of(difference(s->inactive_split_bytes, 0)) / 2 : 0;
-    gmd_features_add(f, FAMILY_FULLNESS, mix(cached, class_of(segments)));
-    gmd_features_add(f, FAMILY_FULLNESS, mix(mix(split, 99), class_of(v->live_count)));
+    features_add(f, FAMILY_FULLNESS, mix(cached, class_of(segments)));
+    features_add(f, FAMILY_FULLNESS, mix(mix(split, 99), class_of(v->live.count)));
     if (s) {
         uint32_t pending = class_of(difference(s->active_bytes, s->allocated_bytes)) / 2;
-        gmd_features_add(f, FAMILY_PENDING, mix(pending, mix(v->request->op, cached)));
+        features_add(f, FAMILY_PENDING, mix(pending, mix(v->request->op, cached)));
     }
 }
 
-static void note_refusals(gmd_features *f, const gmd_view *v)
+static void note_refusals(state_features *f, const gmd_view *v)
 {
-    const gmd_stats *s = v->stats;
+    const gmd_stats *s = v->stats.now;
     bool has_retried = s && f->has_begun && s->num_alloc_retries != f->retries;
     f->retries = s ? s->num_alloc_retries : 0;
     f->has_begun = true;
     f->ooms += v->out_of_memory;
     if (has_retried || v->out_of_memory) {
-        gmd_features_add(f, FAMILY_REFUSALS,
-                         mix((uint32_t)has_retried << 1 | v->out_of_memory, class_of(f->ooms)));
+        features_add(f, FAMILY_REFUSALS,
+                     mix((uint32_t)has_retried << 1 | v->out_of_memory, class_of(f->ooms)));
     }
 }
 
@@ -158,7 +158,7 @@ static relation relate(const gmd_live_block *b, const gmd_live_block *freed)
                                                                 : INSIDE;
 }
 
-static void note_place(gmd_features *f, const gmd_view *v)
+static void note_place(state_features *f, const gmd_view *v)
 {
     const gmd_live_block *b = v->block;
     uint32_t shown = 0, found = 0;
@@ -170,18 +170,18 @@ static void note_place(gmd_features *f, const gmd_view *v)
             shown = mix(shown, (uint32_t)r << 1 | (old->stream == b->stream));
         }
     }
-    gmd_features_add(f, FAMILY_PLACE, mix(shown, found < 4 ? found : 4));
+    features_add(f, FAMILY_PLACE, mix(shown, found < 4 ? found : 4));
 }
 
-static void note_free(gmd_features *f, const gmd_view *v)
+static void note_free(state_features *f, const gmd_view *v)
 {
-    uint32_t uses = v->use_count < 4 ? (uint32_t)v->use_count : 4;
-    uint32_t recorded = v->recorded_count < 4 ? v->recorded_count : 4;
-    gmd_features_add(f, FAMILY_USES, uses << 3 | recorded);
+    uint32_t uses = v->uses.count < 4 ? (uint32_t)v->uses.count : 4;
+    uint32_t recorded = v->uses.recorded_count < 4 ? v->uses.recorded_count : 4;
+    features_add(f, FAMILY_USES, uses << 3 | recorded);
     f->freed[f->freed_count++ % GMD_FREED_BLOCKS] = *v->block;
 }
 
-void gmd_features_request(gmd_features *f, const gmd_view *v)
+void features_request(state_features *f, const gmd_view *v)
 {
     note_calls(f, v);
     note_fullness(f, v);

@@ -1,7 +1,9 @@
 #include "gmd_generate.h"
 
+#include "gmd_assert.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
+#include "gmd_trace_validity.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 
 static uint64_t limit_of(const gmd_profile *p)
 {
-    return (uint64_t)(p->fraction * (double)p->capacity_bytes);
+    return (uint64_t)(p->fraction * (double)p->conditions.capacity_bytes);
 }
 
 /* What is left of the memory, or all of it, and a little more or less. */
@@ -73,10 +75,10 @@ static uint32_t choose_stream(gmd_generator *g)
 
 static uint8_t choose_device(gmd_generator *g)
 {
-    if (g->profile->device_count > 1 && is_for_capture(g)) {
+    if (g->profile->conditions.device_count > 1 && is_for_capture(g)) {
         return g->pools.capturing - 1;
     }
-    return (uint8_t)gmd_random_below(&g->random, g->profile->device_count);
+    return (uint8_t)gmd_random_below(&g->random, g->profile->conditions.device_count);
 }
 
 /* Plans come out of it the last first. */
@@ -370,20 +372,18 @@ static gmd_status add_functions(gmd_names *names, const gmd_profile_space *space
 static gmd_status write_header(gmd_generator *g, gmd_trace *trace, gmd_error *error)
 {
     const gmd_profile *p = g->profile;
-    trace->device_count = p->device_count;
-    trace->capacity_bytes = p->capacity_bytes;
-    trace->schedule = (gmd_schedule){.kind = p->schedule};
-    if (p->schedule == GMD_SCHEDULE_SEEDED) {
-        trace->schedule.seed = p->schedule_seed;
+    gmd_conditions drawn = p->conditions;
+    if (drawn.schedule.kind != GMD_SCHEDULE_SEEDED) {
+        drawn.schedule.seed = 0;
     }
     if (p->interleaves) {
-        trace->interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED,
-                                           .seed = gmd_random_below(&g->random, 1000000)};
+        drawn.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED,
+                                          .seed = gmd_random_below(&g->random, 1000000)};
     }
-    if (p->conf[0] && !(trace->conf = gmd_text_copy(p->conf, strlen(p->conf)))) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
+    gmd_status status = gmd_conditions_copy(&trace->conditions, &drawn, error);
+    if (status == GMD_OK) {
+        status = add_nameless(&trace->streams, p->stream_count - 1, error);
     }
-    gmd_status status = add_nameless(&trace->streams, p->stream_count - 1, error);
     if (status == GMD_OK) {
         status = add_nameless(&trace->threads, p->thread_count - 1, error);
     }
@@ -404,7 +404,8 @@ gmd_status gmd_generator_start(gmd_generator *g, const gmd_profile *profile,
         g->weight_sum += g->weights[op];
     }
     gmd_status status = write_header(g, trace, error);
-    for (uint32_t device = 0; device < profile->device_count && profile->fraction < 1; device++) {
+    for (uint32_t device = 0; device < profile->conditions.device_count && profile->fraction < 1;
+         device++) {
         gmd_request r = {
             .op = GMD_OP_FRACTION, .device = (uint8_t)device, .fraction = profile->fraction};
         if (status == GMD_OK) {
@@ -412,6 +413,28 @@ gmd_status gmd_generator_start(gmd_generator *g, const gmd_profile *profile,
         }
     }
     return status;
+}
+
+const char *gmd_generator_violation(const gmd_generator *g)
+{
+    uint64_t bytes[GMD_MAX_DEVICES] = {0};
+    if (g->live_count > GMD_LIVE_MAX || g->live_count > g->next_block) {
+        return "live blocks are among those that were made";
+    }
+    for (uint32_t i = 0; i < g->live_count; i++) {
+        const gmd_generated_block *b = &g->live[i];
+        if (b->block >= g->next_block || (i && b->block <= g->live[i - 1].block)) {
+            return "live blocks are in the order of their allocations";
+        }
+        if (b->device >= g->profile->conditions.device_count ||
+            b->stream >= g->profile->stream_count) {
+            return "a live block has a device and a stream of the profile";
+        }
+        bytes[b->device] += b->bytes < limit_of(g->profile) ? b->bytes : 0;
+    }
+    return memcmp(bytes, g->live_bytes, sizeof bytes) != 0
+               ? "live bytes are the sum over live blocks"
+               : gmd_pool_book_violation(&g->pools);
 }
 
 gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *space, uint64_t seed,
@@ -424,5 +447,8 @@ gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *spa
     }
     /* Every block and pool has an entry, so that the trace can be written. */
     status = status == GMD_OK ? add_nameless(&trace->blocks, g.next_block, error) : status;
-    return status == GMD_OK ? add_nameless(&trace->pools, g.pool_count, error) : status;
+    status = status == GMD_OK ? add_nameless(&trace->pools, g.pool_count, error) : status;
+    GMD_ASSERT_VALID(gmd_generator_violation(&g));
+    GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(trace) : NULL);
+    return status;
 }

@@ -17,13 +17,11 @@
 #define GMD_LIVE_MAX    4096 /* a profile's live_max is mostly far below */
 
 typedef struct gmd_profile {
-    uint32_t request_count;                            /* of a sequence */
-    uint32_t device_count, stream_count, thread_count; /* streams with s0, threads with main */
-    uint64_t capacity_bytes;                           /* of each device */
-    double fraction; /* first request: the memory fraction of each device; 1: not asked for */
-    char conf[128];  /* empty: none */
-    gmd_schedule_kind schedule;
-    uint64_t schedule_seed;
+    uint32_t request_count;              /* of a sequence */
+    uint32_t stream_count, thread_count; /* streams with s0, threads with main */
+    gmd_conditions
+        conditions;   /* all but the interleaving; its settings are borrowed from the space */
+    double fraction;  /* first request: the memory fraction of each device; 1: not asked for */
     bool interleaves; /* threads run between each other's calls, by a seed */
     uint32_t live_max;
     uint64_t palette[GMD_PALETTE_MAX]; /* the sizes that come again and again */
@@ -109,6 +107,10 @@ gmd_status gmd_generator_start(gmd_generator *generator, const gmd_profile *prof
 
 /* Appends one request. */
 gmd_status gmd_generator_step(gmd_generator *generator, gmd_trace *trace, gmd_error *error);
+
+/* For assertions: the sentence that does not hold of what it knows of its own sequence; NULL: all
+ * does. */
+const char *gmd_generator_violation(const gmd_generator *generator);
 
 /* A whole sequence. */
 gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *space, uint64_t seed,

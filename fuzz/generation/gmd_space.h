@@ -11,12 +11,12 @@ void gmd_space_fit(const gmd_profile_space *space, gmd_trace *trace);
 
 /* Likewise the header: settings that the allocator is not known to take are left out, what the
  * campaign fixes is put in. */
-gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_trace *header,
+gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_conditions *header,
                                 gmd_error *error);
 
-/* Puts the header of `header` (devices, memory, settings, schedule) in place of the trace's own,
+/* Puts `header` (devices, memory, settings, schedule) in place of the trace's own,
  * and its requests onto the devices that are then there. */
 gmd_status gmd_space_take_header(const gmd_profile_space *space, gmd_trace *trace,
-                                 const gmd_trace *header, gmd_error *error);
+                                 const gmd_conditions *header, gmd_error *error);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef MUTANT_H
 #define MUTANT_H
 
+#include "gmd_assert.h"
 #include "gmd_input_format.h"
 #include "gmd_mutate.h"
 #include "gmd_random.h"
@@ -50,6 +51,13 @@ bool mutant_open(mutant *m, uint8_t *data, size_t size, size_t max_size, uint64_
 static inline size_t mutant_size(const mutant *m)
 {
     return GMD_INPUT_HEADER + m->count * GMD_INPUT_RECORD;
+}
+
+/* It is done: the size of what was made. */
+static inline size_t mutant_close(const mutant *m)
+{
+    GMD_ASSERT_INTERNAL(m->count <= m->most, "a mutant fits into the room that it was given");
+    return mutant_size(m);
 }
 
 /* --- mutate_draw.c: new records, as a campaign draws requests ---------------------------- */

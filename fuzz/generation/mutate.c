@@ -523,7 +523,7 @@ size_t gmd_mutate_once(gmd_mutation kind, uint8_t *data, size_t size, size_t max
         return size < max_size ? size : max_size;
     }
     mutations[kind].change(&m);
-    return mutant_size(&m);
+    return mutant_close(&m);
 }
 
 size_t gmd_mutate(uint8_t *data, size_t size, size_t max_size, uint64_t seed)
@@ -536,5 +536,5 @@ size_t gmd_mutate(uint8_t *data, size_t size, size_t max_size, uint64_t seed)
     for (size_t done = 0, tries = 0; done < changes && tries < changes + 16; tries++) {
         done += mutations[choose(&m)].change(&m);
     }
-    return mutant_size(&m);
+    return mutant_close(&m);
 }

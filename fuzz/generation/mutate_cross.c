@@ -96,5 +96,5 @@ size_t gmd_cross(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_siz
     } else {
         interleave(&m, first, second);
     }
-    return mutant_size(&m);
+    return mutant_close(&m);
 }

@@ -42,8 +42,9 @@ static void draw_memory(gmd_profile *p, const gmd_profile_space *space, gmd_rand
     static const uint64_t capacities[] = {16, 32, 40, 64, 64, 100, 128, 256, 1024};
     static const double fractions[] = {0.25, 0.5, 0.5, 0.75, 0.9};
     size_t count = sizeof capacities / sizeof *capacities;
-    p->capacity_bytes = space->capacity_bytes ? space->capacity_bytes
-                                              : capacities[gmd_random_below(r, count)] * GMD_MIB;
+    p->conditions.capacity_bytes = space->capacity_bytes
+                                       ? space->capacity_bytes
+                                       : capacities[gmd_random_below(r, count)] * GMD_MIB;
     bool has_fraction = space->has_fraction && gmd_random_chance(r, 50);
     double fraction = fractions[gmd_random_below(r, sizeof fractions / sizeof *fractions)];
     p->fraction = has_fraction ? fraction : 1;
@@ -52,7 +53,8 @@ static void draw_memory(gmd_profile *p, const gmd_profile_space *space, gmd_rand
     }
     p->palette_count = 1 + (uint32_t)gmd_random_below(r, GMD_PALETTE_MAX);
     for (uint32_t i = 0; i < p->palette_count; i++) {
-        p->palette[i] = draw_size(r, (uint64_t)(p->fraction * (double)p->capacity_bytes));
+        p->palette[i] =
+            draw_size(r, (uint64_t)(p->fraction * (double)p->conditions.capacity_bytes));
     }
     p->palette_percent = (uint8_t)(30 + gmd_random_below(r, 60));
     p->cap_percent = (uint8_t)gmd_random_below(r, 40);
@@ -80,7 +82,7 @@ uint32_t gmd_profile_needs_met(const gmd_profile *p, const gmd_profile_space *sp
            (space->fault_target_count ? GMD_NEEDS_FAULTS : 0) |
            (space->has_budgets ? GMD_NEEDS_BUDGETS : 0) |
            (p->stream_count > 1 ? GMD_NEEDS_STREAMS : 0) |
-           (p->device_count > 1 ? GMD_NEEDS_DEVICES : 0);
+           (p->conditions.device_count > 1 ? GMD_NEEDS_DEVICES : 0);
 }
 
 /* Most sequences leave out most kinds of requests: those that are left come close together. What
@@ -153,11 +155,12 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
 {
     static const uint32_t lengths[] = {20, 50, 100, 200, 400};
     gmd_random r = {seed};
-    *p = (gmd_profile){.schedule_seed = gmd_random_below(&r, 1000000)};
+    *p = (gmd_profile){.conditions.schedule.seed = gmd_random_below(&r, 1000000)};
     p->request_count = lengths[gmd_random_below(&r, sizeof lengths / sizeof *lengths)];
     bool has_devices =
         space->device_max > 1 && (gmd_random_chance(&r, 25) || space->has_devices_only);
-    p->device_count = has_devices ? 2 + (uint32_t)gmd_random_below(&r, space->device_max - 1) : 1;
+    p->conditions.device_count =
+        has_devices ? 2 + (uint32_t)gmd_random_below(&r, space->device_max - 1) : 1;
     p->stream_count = 1 + (uint32_t)gmd_random_below(&r, 4);
     bool has_threads =
         (!gmd_random_chance(&r, 75) || space->has_threads_only) && !space->has_one_thread;
@@ -166,11 +169,11 @@ void gmd_profile_draw(gmd_profile *p, const gmd_profile_space *space, uint64_t s
                      (gmd_random_chance(&r, 70) || space->has_threads_only);
     p->live_max = 2 + (uint32_t)gmd_random_below(&r, gmd_random_chance(&r, 70) ? 12 : 50);
     draw_memory(p, space, &r);
-    p->schedule = draw_schedule(space, &r);
+    p->conditions.schedule.kind = draw_schedule(space, &r);
     size_t conf = gmd_random_below(&r, space->conf_count + 2);
     conf = space->conf_is_fixed ? 0 : conf;
     if (conf < space->conf_count) {
-        snprintf(p->conf, sizeof p->conf, "%s", space->confs[conf]);
+        p->conditions.conf = *space->confs[conf] ? space->confs[conf] : NULL;
     }
     draw_weights(p, space, &r);
     draw_pools(p, space, &r);

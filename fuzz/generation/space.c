@@ -1,7 +1,9 @@
 #include "gmd_space.h"
 
+#include "gmd_assert.h"
 #include "gmd_pool_book.h"
 #include "gmd_text.h"
+#include "gmd_trace_validity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +32,11 @@ static bool is_fault_allowed(const gmd_profile_space *space, const gmd_trace *t,
 /* Which needs can be met, whatever the threads do. */
 static uint32_t needs_met(const gmd_profile_space *space, const gmd_trace *t)
 {
-    bool is_interleaved = t->interleave.kind != GMD_SCHEDULE_UNSTATED && space->has_interleaving;
-    const gmd_profile any = {
-        .stream_count = UINT32_MAX, .device_count = UINT32_MAX, .interleaves = is_interleaved};
+    bool is_interleaved =
+        t->conditions.interleave.kind != GMD_SCHEDULE_UNSTATED && space->has_interleaving;
+    const gmd_profile any = {.stream_count = UINT32_MAX,
+                             .conditions.device_count = UINT32_MAX,
+                             .interleaves = is_interleaved};
     return gmd_profile_needs_met(&any, space);
 }
 
@@ -54,16 +58,17 @@ static bool is_allowed(const gmd_profile_space *space, const gmd_trace *t, uint3
 
 static void fit_interleaving(const gmd_profile_space *space, gmd_trace *t)
 {
-    uint64_t seed = t->interleave.seed;
-    for (size_t i = 0; i < t->interleave.choice_count; i++) {
-        seed = seed * 31 + t->interleave.choices[i];
+    uint64_t seed = t->conditions.interleave.seed;
+    for (size_t i = 0; i < t->conditions.interleave.choice_count; i++) {
+        seed = seed * 31 + t->conditions.interleave.choices[i];
     }
-    bool is_wanted = t->interleave.kind != GMD_SCHEDULE_UNSTATED && space->has_interleaving &&
-                     !space->has_one_thread && t->threads.count > 1;
-    gmd_schedule_free(&t->interleave);
-    t->interleave = (gmd_schedule){0};
+    bool is_wanted = t->conditions.interleave.kind != GMD_SCHEDULE_UNSTATED &&
+                     space->has_interleaving && !space->has_one_thread && t->threads.count > 1;
+    gmd_schedule_free(&t->conditions.interleave);
+    t->conditions.interleave = (gmd_schedule){0};
     if (is_wanted) {
-        t->interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed % 1000000};
+        t->conditions.interleave =
+            (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed % 1000000};
     }
 }
 
@@ -83,25 +88,50 @@ static void keep_in_order(gmd_trace *t)
     t->count = kept;
 }
 
+/* What was to be refused may be served now: its block is not one that a later request allocates
+ * under the same name. False: no host memory. */
+static bool forget_expectation(gmd_trace *t, gmd_request *r)
+{
+    bool was_to_be_refused = r->expect == GMD_EXPECT_OOM;
+    r->expect = GMD_EXPECT_ANY;
+    return !was_to_be_refused || gmd_names_add(&t->blocks, NULL, &r->block, NULL) == GMD_OK;
+}
+
+/* Where an allocation is left out, so is what is done to its block. */
+static bool is_kept(const gmd_profile_space *space, gmd_trace *t, uint32_t met, bool *is_missing,
+                    gmd_request *r)
+{
+    if (gmd_op_has(r->op, GMD_FIELD_BLOCK) && is_missing[r->block]) {
+        return false;
+    }
+    uint32_t block = r->block;
+    bool is_one = is_allowed(space, t, met, r) &&
+                  (!gmd_op_has(r->op, GMD_FIELD_EXPECT) || forget_expectation(t, r));
+    if (gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
+        is_missing[block] = !is_one;
+    }
+    return is_one;
+}
+
 void gmd_space_fit(const gmd_profile_space *space, gmd_trace *t)
 {
     size_t kept = 0;
     uint32_t met = needs_met(space, t);
-    for (size_t i = 0; i < t->count && kept < REQUESTS_MAX; i++) {
+    bool *is_missing = calloc((size_t)t->blocks.count + 1, sizeof *is_missing);
+    for (size_t i = 0; is_missing && i < t->count && kept < REQUESTS_MAX; i++) {
         gmd_request r = t->requests[i];
         r.thread = space->has_one_thread ? 0 : r.thread;
-        if (gmd_op_has(r.op, GMD_FIELD_EXPECT)) {
-            r.expect = GMD_EXPECT_ANY;
-        }
-        if (is_allowed(space, t, met, &r)) {
+        if (is_kept(space, t, met, is_missing, &r)) {
             t->requests[kept++] = r;
         }
     }
-    t->count = kept;
+    free(is_missing);
+    t->count = kept; /* none without host memory */
     if (t->pools.count) {
         keep_in_order(t);
     }
     fit_interleaving(space, t);
+    GMD_ASSERT_VALID(gmd_trace_violation(t));
 }
 
 static bool is_taken(const gmd_profile_space *space, const char *conf)
@@ -112,17 +142,6 @@ static bool is_taken(const gmd_profile_space *space, const char *conf)
         }
     }
     return false;
-}
-
-static gmd_status set_conf(gmd_trace *header, const char *conf, gmd_error *error)
-{
-    char *copy = conf ? gmd_text_copy(conf, strlen(conf)) : NULL;
-    if (conf && !copy) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for settings");
-    }
-    free(header->conf);
-    header->conf = copy;
-    return GMD_OK;
 }
 
 static void fit_schedule(const gmd_profile_space *space, gmd_schedule *schedule)
@@ -138,7 +157,8 @@ static void fit_schedule(const gmd_profile_space *space, gmd_schedule *schedule)
     }
 }
 
-gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_trace *header, gmd_error *error)
+gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_conditions *header,
+                                gmd_error *error)
 {
     uint32_t most = space->device_max ? space->device_max : 1;
     uint32_t devices = header->device_count ? header->device_count : 1;
@@ -150,16 +170,18 @@ gmd_status gmd_space_fit_header(const gmd_profile_space *space, gmd_trace *heade
     }
     fit_schedule(space, &header->schedule);
     if (space->conf_is_fixed) {
-        return set_conf(header, space->confs[0], error);
+        return gmd_conditions_set_conf(header, space->confs[0], error);
     }
-    return header->conf && !is_taken(space, header->conf) ? set_conf(header, NULL, error) : GMD_OK;
+    return header->conf && !is_taken(space, header->conf)
+               ? gmd_conditions_set_conf(header, NULL, error)
+               : GMD_OK;
 }
 
 /* The campaign's limit, where it has one, comes first and stays. */
 static gmd_status put_fraction(const gmd_profile_space *space, gmd_trace *t, gmd_error *error)
 {
     gmd_status status = GMD_OK;
-    uint32_t devices = t->device_count ? t->device_count : 1;
+    uint32_t devices = t->conditions.device_count ? t->conditions.device_count : 1;
     for (uint32_t i = 0; i < devices && space->fraction > 0 && status == GMD_OK; i++) {
         gmd_request r = {.op = GMD_OP_FRACTION, .device = (uint8_t)i, .fraction = space->fraction};
         status = gmd_trace_append(t, &r, error);
@@ -172,29 +194,24 @@ static gmd_status put_fraction(const gmd_profile_space *space, gmd_trace *t, gmd
 }
 
 gmd_status gmd_space_take_header(const gmd_profile_space *space, gmd_trace *t,
-                                 const gmd_trace *header, gmd_error *error)
+                                 const gmd_conditions *header, gmd_error *error)
 {
-    char *conf = header->conf ? gmd_text_copy(header->conf, strlen(header->conf)) : NULL;
-    gmd_schedule schedule = {0};
-    gmd_status status = gmd_schedule_copy(&schedule, &header->schedule, error);
-    if (status != GMD_OK || (header->conf && !conf)) {
-        free(conf);
-        gmd_schedule_free(&schedule);
-        return status != GMD_OK ? status
-                                : gmd_fail(error, GMD_NO_MEMORY, "no host memory for settings");
+    gmd_conditions taken = *header; /* a view */
+    taken.interleave = t->conditions.interleave;
+    gmd_status status = gmd_conditions_copy(&taken, &taken, error);
+    if (status != GMD_OK) {
+        return status;
     }
-    free(t->conf);
-    gmd_schedule_free(&t->schedule);
-    t->conf = conf;
-    t->schedule = schedule;
-    t->capacity_bytes = header->capacity_bytes;
-    t->device_count = header->device_count;
-    uint8_t devices = (uint8_t)(header->device_count ? header->device_count : 1);
+    gmd_conditions_free(&t->conditions);
+    t->conditions = taken;
+    uint8_t devices = (uint8_t)(taken.device_count ? taken.device_count : 1);
     for (size_t i = 0; i < t->count; i++) {
         t->requests[i].device = (uint8_t)(t->requests[i].device % devices);
     }
     if (t->pools.count) {
         keep_in_order(t);
     }
-    return put_fraction(space, t, error);
+    status = put_fraction(space, t, error);
+    GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(t) : NULL);
+    return status;
 }

@@ -1,10 +1,13 @@
 /* input_decode.c - from bytes to a trace. It is on the path of every input that an engine tries:
  * one pass, and no memory is asked for once the trace's arrays are large enough. */
-#include "gmd_faults.h"
+#include "gmd_assert.h"
 #include "gmd_fault_error.h"
+#include "gmd_faults.h"
+#include "gmd_grow.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
 #include "gmd_text.h"
+#include "gmd_trace_validity.h"
 #include "input_live.h"
 #include "names.h"
 
@@ -44,28 +47,14 @@ static gmd_status no_memory(gmd_error *error)
 
 static gmd_status reserve_requests(gmd_trace *trace, size_t count, gmd_error *error)
 {
-    if (count <= trace->capacity) {
-        return GMD_OK;
-    }
-    gmd_request *requests = realloc(trace->requests, count * sizeof *requests);
-    if (!requests) {
-        return no_memory(error);
-    }
-    trace->requests = requests;
-    trace->capacity = count;
-    return GMD_OK;
+    return GMD_GROW(&trace->requests, &trace->capacity, count) ? GMD_OK : no_memory(error);
 }
 
 /* A list of `count` entries, all without a name but those that it has already. */
 static gmd_status set_nameless(gmd_names *names, uint32_t count, gmd_error *error)
 {
-    if (count > names->capacity) {
-        char **items = realloc(names->items, count * sizeof *items);
-        if (!items) {
-            return no_memory(error);
-        }
-        names->items = items;
-        names->capacity = count;
+    if (!GMD_GROW(&names->items, &names->capacity, count)) {
+        return no_memory(error);
     }
     for (uint32_t i = names->count; i < count; i++) {
         names->items[i] = NULL;
@@ -83,14 +72,16 @@ static void read_header(decoder *d, const uint8_t *h)
             threads = h[GMD_INPUT_AT_THREADS];
     static const gmd_schedule_kind interleavings[] = {GMD_SCHEDULE_UNSTATED, GMD_SCHEDULE_SEEDED,
                                                       GMD_SCHEDULE_EXPLICIT};
-    t->device_count = devices <= GMD_MAX_DEVICES ? devices : 1 + devices % 2;
-    t->capacity_bytes = gmd_input_capacities[h[GMD_INPUT_AT_CAPACITY] % gmd_input_capacity_count];
-    t->schedule.kind = (gmd_schedule_kind)(h[GMD_INPUT_AT_SCHEDULE] % (GMD_SCHEDULE_EXPLICIT + 1));
-    t->schedule.seed = gmd_input_get32(h + GMD_INPUT_AT_SCHEDULE_SEED);
-    t->schedule.choice_count = 0;
-    t->interleave.kind = interleavings[h[GMD_INPUT_AT_INTERLEAVE] % 3];
-    t->interleave.seed = gmd_input_get32(h + GMD_INPUT_AT_INTERLEAVE_SEED);
-    t->interleave.choice_count = 0;
+    t->conditions.device_count = devices <= GMD_MAX_DEVICES ? devices : 1 + devices % 2;
+    t->conditions.capacity_bytes =
+        gmd_input_capacities[h[GMD_INPUT_AT_CAPACITY] % gmd_input_capacity_count];
+    t->conditions.schedule.kind =
+        (gmd_schedule_kind)(h[GMD_INPUT_AT_SCHEDULE] % (GMD_SCHEDULE_EXPLICIT + 1));
+    t->conditions.schedule.seed = gmd_input_get32(h + GMD_INPUT_AT_SCHEDULE_SEED);
+    t->conditions.schedule.choice_count = 0;
+    t->conditions.interleave.kind = interleavings[h[GMD_INPUT_AT_INTERLEAVE] % 3];
+    t->conditions.interleave.seed = gmd_input_get32(h + GMD_INPUT_AT_INTERLEAVE_SEED);
+    t->conditions.interleave.choice_count = 0;
     d->conf_code = h[GMD_INPUT_AT_CONF] % gmd_input_conf_count;
     d->stream_count = !streams                              ? GMD_INPUT_STREAMS_USUAL
                       : streams <= GMD_INPUT_STREAMS_NARROW ? streams
@@ -126,9 +117,10 @@ static gmd_status read_text(decoder *d, const uint8_t *record, gmd_input_header_
                 d->conf[d->conf_length++] = (char)byte;
             }
         } else {
-            status = add_choice(part == GMD_PART_SCHEDULE_CHOICES ? &d->trace->schedule
-                                                                  : &d->trace->interleave,
-                                byte, d->error);
+            status =
+                add_choice(part == GMD_PART_SCHEDULE_CHOICES ? &d->trace->conditions.schedule
+                                                             : &d->trace->conditions.interleave,
+                           byte, d->error);
         }
     }
     return status;
@@ -152,13 +144,13 @@ static gmd_status read_header_record(decoder *d, const uint8_t *record)
     gmd_trace *t = d->trace;
     switch (part) {
     case GMD_PART_CAPACITY:
-        t->capacity_bytes = with_number(t->capacity_bytes, record);
+        t->conditions.capacity_bytes = with_number(t->conditions.capacity_bytes, record);
         return GMD_OK;
     case GMD_PART_SCHEDULE_SEED:
-        t->schedule.seed = with_number(t->schedule.seed, record);
+        t->conditions.schedule.seed = with_number(t->conditions.schedule.seed, record);
         return GMD_OK;
     case GMD_PART_INTERLEAVE_SEED:
-        t->interleave.seed = with_number(t->interleave.seed, record);
+        t->conditions.interleave.seed = with_number(t->conditions.interleave.seed, record);
         return GMD_OK;
     case GMD_PART_STREAMS:
         d->stream_count = count_of(record, GMD_MAX_STREAMS);
@@ -192,21 +184,13 @@ static gmd_status settle_schedule(gmd_schedule *schedule, gmd_error *error)
 static gmd_status settle_conf(decoder *d)
 {
     const char *conf = gmd_input_confs[d->conf_code];
-    size_t length = conf ? strlen(conf) : 0;
     if (d->conf_length) {
         conf = gmd_conf_is_valid(d->conf, d->conf_length) ? d->conf : NULL;
-        length = d->conf_length;
-        d->conf[length] = '\0';
+        d->conf[d->conf_length] = '\0';
     }
-    char **held = &d->trace->conf;
-    if (!conf || (*held && strcmp(*held, conf) != 0)) {
-        free(*held);
-        *held = NULL;
-    }
-    if (conf && !*held && !(*held = gmd_text_copy(conf, length))) {
-        return no_memory(d->error);
-    }
-    return GMD_OK;
+    gmd_conditions *c = &d->trace->conditions;
+    bool is_same = c->conf && conf ? strcmp(c->conf, conf) == 0 : c->conf == conf;
+    return is_same ? GMD_OK : gmd_conditions_set_conf(c, conf, d->error);
 }
 
 static gmd_status settle_header(decoder *d)
@@ -214,11 +198,12 @@ static gmd_status settle_header(decoder *d)
     gmd_trace *t = d->trace;
     d->has_begun = true;
     for (uint32_t i = 0; i < GMD_MAX_DEVICES; i++) {
-        d->limit[i] = t->capacity_bytes ? t->capacity_bytes : GMD_INPUT_CAPACITY;
+        d->limit[i] =
+            t->conditions.capacity_bytes ? t->conditions.capacity_bytes : GMD_INPUT_CAPACITY;
     }
-    gmd_status status = settle_schedule(&t->schedule, d->error);
+    gmd_status status = settle_schedule(&t->conditions.schedule, d->error);
     if (status == GMD_OK) {
-        status = settle_schedule(&t->interleave, d->error);
+        status = settle_schedule(&t->conditions.interleave, d->error);
     }
     if (status == GMD_OK) {
         status = settle_conf(d);
@@ -305,11 +290,16 @@ static uint32_t stream_of(const decoder *d, const uint8_t *record)
  * that is not there ends a run. */
 static uint8_t device_of(const decoder *d, const uint8_t *record)
 {
-    uint32_t count = d->trace->device_count;
+    uint32_t count = d->trace->conditions.device_count;
     if (d->wide.has_place) {
         return (uint8_t)(d->wide.device % (count ? count : GMD_MAX_DEVICES));
     }
-    return count ? (uint8_t)((record[1] >> 5) % count) : 0;
+    uint32_t which = record[1] >> 5;
+    if (!count) {
+        return 0;
+    }
+    which %= count;
+    return (uint8_t)which;
 }
 
 /* Threads are numbered by their first request, as a text does it. */
@@ -364,7 +354,8 @@ static bool make_fraction(decoder *d, gmd_request *r, uint32_t value)
         return false;
     }
     r->fraction = r->fraction > 0 ? r->fraction : 0; /* not -0, which no text has */
-    uint64_t capacity = d->trace->capacity_bytes ? d->trace->capacity_bytes : GMD_INPUT_CAPACITY;
+    uint64_t capacity = d->trace->conditions.capacity_bytes ? d->trace->conditions.capacity_bytes
+                                                            : GMD_INPUT_CAPACITY;
     uint64_t half = capacity / 2; /* of 2^64 bytes the product may be one more than fits */
     d->limit[r->device] = r->fraction < 1 ? (uint64_t)(r->fraction * (double)half) * 2 : capacity;
     return true;
@@ -595,5 +586,6 @@ gmd_status gmd_input_decode(const uint8_t *data, size_t size, gmd_trace *trace, 
     read_header(&d, header);
     status = decode_records(&d, data, size);
     input_live_close(&d.live);
+    GMD_ASSERT_VALID(status == GMD_OK ? gmd_trace_violation(trace) : NULL);
     return status;
 }

@@ -1,5 +1,6 @@
 /* input_encode.c - from a trace to bytes, and files of either form. */
 #include "gmd_faults.h"
+#include "gmd_grow.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
 #include "input_live.h"
@@ -26,15 +27,9 @@ typedef struct encoder {
 /* Room for one more record, cleared; NULL: no host memory. */
 static uint8_t *new_record(encoder *e)
 {
-    if (e->size + GMD_INPUT_RECORD > e->room) {
-        size_t room = 2 * (e->room + GMD_INPUT_HEADER + GMD_INPUT_RECORD);
-        uint8_t *data = realloc(e->data, room);
-        if (!data) {
-            e->status = gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
-            return NULL;
-        }
-        e->data = data;
-        e->room = room;
+    if (!GMD_GROW(&e->data, &e->room, e->size + GMD_INPUT_RECORD)) {
+        e->status = gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
+        return NULL;
     }
     uint8_t *record = e->data + e->size;
     memset(record, 0, GMD_INPUT_RECORD);
@@ -130,27 +125,28 @@ static void put_header(encoder *e)
         e->status = gmd_fail(e->error, GMD_NO_MEMORY, "no host memory for an input");
         return;
     }
-    const char *conf = t->conf ? t->conf : "";
+    const char *conf = t->conditions.conf ? t->conditions.conf : "";
     uint32_t streams = t->streams.count, threads = t->threads.count;
-    h[GMD_INPUT_AT_DEVICES] = (uint8_t)t->device_count;
-    h[GMD_INPUT_AT_CAPACITY] = code_of_capacity(t->capacity_bytes);
-    h[GMD_INPUT_AT_SCHEDULE] = (uint8_t)t->schedule.kind;
-    h[GMD_INPUT_AT_INTERLEAVE] = t->interleave.kind == GMD_SCHEDULE_SEEDED     ? 1
-                                 : t->interleave.kind == GMD_SCHEDULE_EXPLICIT ? 2
-                                                                               : 0;
-    gmd_input_put32(h + GMD_INPUT_AT_SCHEDULE_SEED, narrow_seed(&t->schedule));
-    gmd_input_put32(h + GMD_INPUT_AT_INTERLEAVE_SEED, narrow_seed(&t->interleave));
+    h[GMD_INPUT_AT_DEVICES] = (uint8_t)t->conditions.device_count;
+    h[GMD_INPUT_AT_CAPACITY] = code_of_capacity(t->conditions.capacity_bytes);
+    h[GMD_INPUT_AT_SCHEDULE] = (uint8_t)t->conditions.schedule.kind;
+    h[GMD_INPUT_AT_INTERLEAVE] = t->conditions.interleave.kind == GMD_SCHEDULE_SEEDED     ? 1
+                                 : t->conditions.interleave.kind == GMD_SCHEDULE_EXPLICIT ? 2
+                                                                                          : 0;
+    gmd_input_put32(h + GMD_INPUT_AT_SCHEDULE_SEED, narrow_seed(&t->conditions.schedule));
+    gmd_input_put32(h + GMD_INPUT_AT_INTERLEAVE_SEED, narrow_seed(&t->conditions.interleave));
     h[GMD_INPUT_AT_CONF] = code_of_conf(conf);
     h[GMD_INPUT_AT_POOLS] = (uint8_t)t->pools.count;
     h[GMD_INPUT_AT_STREAMS] = streams <= GMD_INPUT_STREAMS_NARROW ? (uint8_t)streams : 1;
     h[GMD_INPUT_AT_THREADS] = threads <= GMD_INPUT_THREADS_NARROW ? (uint8_t)threads : 1;
     e->data = h;
     e->size = e->room = GMD_INPUT_HEADER;
-    if (t->capacity_bytes && !h[GMD_INPUT_AT_CAPACITY]) {
-        put_number(e, GMD_PART_CAPACITY, t->capacity_bytes);
+    if (t->conditions.capacity_bytes && !h[GMD_INPUT_AT_CAPACITY]) {
+        put_number(e, GMD_PART_CAPACITY, t->conditions.capacity_bytes);
     }
-    put_schedule(e, &t->schedule, GMD_PART_SCHEDULE_SEED, GMD_PART_SCHEDULE_CHOICES);
-    put_schedule(e, &t->interleave, GMD_PART_INTERLEAVE_SEED, GMD_PART_INTERLEAVE_CHOICES);
+    put_schedule(e, &t->conditions.schedule, GMD_PART_SCHEDULE_SEED, GMD_PART_SCHEDULE_CHOICES);
+    put_schedule(e, &t->conditions.interleave, GMD_PART_INTERLEAVE_SEED,
+                 GMD_PART_INTERLEAVE_CHOICES);
     if (streams > GMD_INPUT_STREAMS_NARROW) {
         put_number(e, GMD_PART_STREAMS, streams);
     }
@@ -164,16 +160,17 @@ static void put_header(encoder *e)
 
 static gmd_status check_header(const gmd_trace *t, gmd_error *error)
 {
-    if (t->device_count > GMD_MAX_DEVICES || t->streams.count > GMD_MAX_STREAMS ||
+    if (t->conditions.device_count > GMD_MAX_DEVICES || t->streams.count > GMD_MAX_STREAMS ||
         t->threads.count > GMD_MAX_THREADS || t->pools.count > GMD_MAX_POOLS || !t->streams.count ||
         !t->threads.count) {
         return gmd_fail(error, GMD_BAD_INPUT,
                         "a trace with %u devices, %u streams, %u threads and %u pools is no input: "
                         "expected at most %u, %u, %u and %u",
-                        t->device_count, t->streams.count, t->threads.count, t->pools.count,
-                        GMD_MAX_DEVICES, GMD_MAX_STREAMS, GMD_MAX_THREADS, GMD_MAX_POOLS);
+                        t->conditions.device_count, t->streams.count, t->threads.count,
+                        t->pools.count, GMD_MAX_DEVICES, GMD_MAX_STREAMS, GMD_MAX_THREADS,
+                        GMD_MAX_POOLS);
     }
-    if (t->conf && strlen(t->conf) > GMD_INPUT_CONF_MAX) {
+    if (t->conditions.conf && strlen(t->conditions.conf) > GMD_INPUT_CONF_MAX) {
         return gmd_fail(error, GMD_BAD_INPUT, "settings of more than %d bytes are no input",
                         GMD_INPUT_CONF_MAX);
     }
@@ -193,7 +190,7 @@ static bool is_narrow_device(const encoder *e, uint8_t op, uint8_t device)
 {
     uint32_t narrow =
         op < GMD_INPUT_OPS_FURTHER ? GMD_INPUT_DEVICES_NARROW : GMD_INPUT_FURTHER_NARROW;
-    return e->trace->device_count ? device < narrow : device == 0;
+    return e->trace->conditions.device_count ? device < narrow : device == 0;
 }
 
 static bool is_narrow_stream(uint8_t op, uint32_t stream)
@@ -356,7 +353,8 @@ static void encode_request(encoder *e, size_t i)
     const gmd_request *r = &e->trace->requests[i];
     fields f = {.stream = gmd_request_names_stream(r) ? r->stream : 0,
                 .device = gmd_op_has_any(r->op, GMD_DEVICE_FIELDS) ? r->device : 0};
-    uint32_t devices = e->trace->device_count ? e->trace->device_count : GMD_MAX_DEVICES;
+    uint32_t devices =
+        e->trace->conditions.device_count ? e->trace->conditions.device_count : GMD_MAX_DEVICES;
     if (!is_there(e, i,
                   r->op < GMD_OP_COUNT && r->thread < e->trace->threads.count &&
                       f.device < devices && f.stream < e->trace->streams.count)) {

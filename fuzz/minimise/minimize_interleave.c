@@ -7,7 +7,7 @@
 /* All on one thread. */
 static bool drop_threads(minimizer *m)
 {
-    gmd_trace header = *m->best;
+    gmd_conditions header = m->best->conditions;
     header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_UNSTATED};
     minimizer_begin(m);
     for (size_t i = 0; i < m->best->count; i++) {
@@ -18,7 +18,7 @@ static bool drop_threads(minimizer *m)
 
 static bool drop_interleave(minimizer *m)
 {
-    gmd_trace header = *m->best;
+    gmd_conditions header = m->best->conditions;
     header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_UNSTATED};
     minimizer_begin(m);
     return minimizer_try(m, m->best->count, &header);
@@ -37,7 +37,7 @@ static bool cut_end(minimizer *m)
 
 static bool try_choices(minimizer *m, uint8_t *choices, size_t count)
 {
-    gmd_trace header = *m->best;
+    gmd_conditions header = m->best->conditions;
     header.interleave.choices = choices;
     header.interleave.choice_count = count;
     minimizer_begin(m);
@@ -48,7 +48,7 @@ static bool try_choices(minimizer *m, uint8_t *choices, size_t count)
 static bool shorten_choices(minimizer *m)
 {
     bool has_changed = false;
-    const gmd_schedule *now = &m->best->interleave;
+    const gmd_schedule *now = &m->best->conditions.interleave;
     if (now->kind != GMD_SCHEDULE_EXPLICIT || !now->choice_count) {
         return false;
     }
@@ -74,7 +74,7 @@ static bool shorten_choices(minimizer *m)
 
 bool minimizer_untangle(minimizer *m)
 {
-    if (m->best->interleave.kind == GMD_SCHEDULE_UNSTATED) {
+    if (m->best->conditions.interleave.kind == GMD_SCHEDULE_UNSTATED) {
         return false;
     }
     if (drop_threads(m) || drop_interleave(m)) {

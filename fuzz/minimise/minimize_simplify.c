@@ -10,7 +10,7 @@
 
 /* --- the header -------------------------------------------------------------------------- */
 
-static bool try_header(minimizer *m, const gmd_trace *header)
+static bool try_header(minimizer *m, const gmd_conditions *header)
 {
     minimizer_begin(m);
     return minimizer_try(m, m->best->count, header);
@@ -43,8 +43,9 @@ static bool simplify_conf(minimizer *m)
 {
     char text[4200];
     bool has_changed = false;
-    for (size_t i = 0; m->best->conf && cut_setting(m->best->conf, i, text, sizeof text);) {
-        gmd_trace header = *m->best;
+    for (size_t i = 0;
+         m->best->conditions.conf && cut_setting(m->best->conditions.conf, i, text, sizeof text);) {
+        gmd_conditions header = m->best->conditions;
         header.conf = text[0] ? text : NULL;
         if (try_header(m, &header)) {
             has_changed = true;
@@ -62,11 +63,11 @@ static bool simplify_schedule(minimizer *m)
 {
     static const gmd_schedule_kind simpler[] = {GMD_SCHEDULE_UNSTATED, GMD_SCHEDULE_LAZY,
                                                 GMD_SCHEDULE_EAGER};
-    bool is_stated = m->best->schedule.kind != GMD_SCHEDULE_UNSTATED;
+    bool is_stated = m->best->conditions.schedule.kind != GMD_SCHEDULE_UNSTATED;
     for (size_t i = 0; is_stated && i < sizeof simpler / sizeof *simpler; i++) {
-        gmd_trace header = *m->best;
+        gmd_conditions header = m->best->conditions;
         header.schedule = (gmd_schedule){.kind = simpler[i]};
-        if (m->best->schedule.kind == simpler[i]) {
+        if (m->best->conditions.schedule.kind == simpler[i]) {
             return false;
         }
         if (try_header(m, &header)) {
@@ -84,7 +85,7 @@ static bool try_seeds(minimizer *m)
     gmd_request *wanted = malloc((m->best->count + 1) * sizeof *wanted);
     bool has_changed = false;
     for (uint64_t seed = 0; wanted && seed < SEED_MAX && !has_changed && !m->is_over; seed++) {
-        gmd_trace header = *m->best;
+        gmd_conditions header = m->best->conditions;
         header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = seed};
         if (seed == 0) {
             memcpy(wanted, m->spare, m->best->count * sizeof *wanted);
@@ -110,17 +111,17 @@ static bool order_threads(minimizer *m)
         is_in_order = is_in_order && as[*thread] == *thread;
         *thread = as[*thread];
     }
-    return !is_in_order &&
-           (minimizer_try(m, m->best->count, NULL) || (m->best->interleave.kind && try_seeds(m)));
+    return !is_in_order && (minimizer_try(m, m->best->count, NULL) ||
+                            (m->best->conditions.interleave.kind && try_seeds(m)));
 }
 
 static bool simplify_interleave(minimizer *m)
 {
-    const gmd_schedule *now = &m->best->interleave;
+    const gmd_schedule *now = &m->best->conditions.interleave;
     if (now->kind == GMD_SCHEDULE_UNSTATED) {
         return false;
     }
-    gmd_trace header = *m->best;
+    gmd_conditions header = m->best->conditions;
     header.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_UNSTATED};
     if (try_header(m, &header)) {
         return true;
@@ -137,10 +138,10 @@ static bool simplify_devices(minimizer *m)
         uint32_t device = m->best->requests[i].device;
         count = device >= count ? device + 1 : count;
     }
-    if (count >= m->best->device_count) {
+    if (count >= m->best->conditions.device_count) {
         return false;
     }
-    gmd_trace header = *m->best;
+    gmd_conditions header = m->best->conditions;
     header.device_count = count;
     return try_header(m, &header);
 }
@@ -148,11 +149,11 @@ static bool simplify_devices(minimizer *m)
 static bool simplify_capacity(minimizer *m)
 {
     static const uint64_t sizes[] = {16, 20, 32, 40, 64, 100, 128, 256, 512, 1024};
-    uint64_t now = m->best->capacity_bytes;
+    uint64_t now = m->best->conditions.capacity_bytes;
     char text[24], other[24];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !m->is_over; i++) {
         uint64_t size = sizes[i] * GMD_MIB;
-        gmd_trace header = *m->best;
+        gmd_conditions header = m->best->conditions;
         header.capacity_bytes = size;
         size_t length = strlen(gmd_format_exact_size(size, text));
         size_t before = strlen(gmd_format_exact_size(now, other));

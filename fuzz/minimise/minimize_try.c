@@ -1,10 +1,12 @@
 /* minimize_try.c - one candidate: whether it shows the cause, too. Since one with fewer requests
  * needs another interleaving, several are tried for each. */
+#include "gmd_log.h"
 #include "minimizer.h"
 
 #include "gmd_clock.h"
 #include "gmd_pool_book.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +29,7 @@ static bool is_at_limit(const minimizer *m)
 static void accept(minimizer *m, size_t count, const gmd_violation *violation)
 {
     m->result->violation = *violation;
-    bool is_interleaved = m->best->interleave.kind != GMD_SCHEDULE_UNSTATED;
+    bool is_interleaved = m->best->conditions.interleave.kind != GMD_SCHEDULE_UNSTATED;
     if (!is_interleaved && violation->request + 1 < count) {
         count = (size_t)violation->request + 1;
     }
@@ -38,19 +40,13 @@ static void accept(minimizer *m, size_t count, const gmd_violation *violation)
     }
 }
 
-static gmd_status take_over_header(gmd_trace *to, const gmd_trace *header, gmd_error *error)
+static gmd_status take_over_header(gmd_trace *to, const gmd_conditions *header, gmd_error *error)
 {
-    gmd_trace copy;
-    gmd_status status = gmd_trace_copy_header(&copy, header, error);
+    gmd_conditions copy;
+    gmd_status status = gmd_conditions_copy(&copy, header, error);
     if (status == GMD_OK) {
-        free(to->conf);
-        gmd_schedule_free(&to->schedule);
-        gmd_schedule_free(&to->interleave);
-        to->conf = copy.conf;
-        to->schedule = copy.schedule;
-        to->interleave = copy.interleave;
-        to->device_count = copy.device_count;
-        to->capacity_bytes = copy.capacity_bytes;
+        gmd_conditions_free(&to->conditions);
+        to->conditions = copy;
     }
     return status;
 }
@@ -66,17 +62,16 @@ static const gmd_violation *run_candidate(minimizer *m, const gmd_trace *candida
         m->is_over = true;
         m->status = gmd_fail(m->error, status, "%s", error.text);
     }
-    return status == GMD_OK ? gmd_cause_find(outcome, m->cause) : NULL;
+    const gmd_violation *found = status == GMD_OK ? gmd_cause_find(outcome, m->cause) : NULL;
+    GMD_LOG(FUZZ, "minimiser, try %" PRIu64 ": %zu requests, %s", m->result->tries,
+            candidate->count, found ? "the same cause" : "not the cause");
+    return found;
 }
 
-static gmd_trace make_candidate(const minimizer *m, size_t count, const gmd_trace *header)
+static gmd_trace make_candidate(const minimizer *m, size_t count, const gmd_conditions *header)
 {
-    gmd_trace candidate = header ? *header : *m->best; /* borrows all of it */
-    candidate.blocks = m->best->blocks;
-    candidate.streams = m->best->streams;
-    candidate.threads = m->best->threads;
-    candidate.functions = m->best->functions;
-    candidate.pools = m->best->pools;
+    gmd_trace candidate = *m->best; /* borrows all of it */
+    candidate.conditions = header ? *header : m->best->conditions;
     candidate.requests = m->spare;
     candidate.count = count;
     candidate.threads.count = 1; /* those that a reader of the file would know */
@@ -103,14 +98,14 @@ static bool is_in_order(const minimizer *m, size_t count)
 
 static bool is_seeded(const gmd_trace *t)
 {
-    return t->interleave.kind == GMD_SCHEDULE_SEEDED && t->threads.count > 1;
+    return t->conditions.interleave.kind == GMD_SCHEDULE_SEEDED && t->threads.count > 1;
 }
 
 /* The first of the inputs from `at` on that seems to show the cause; `count`: none does. */
-static size_t scout(minimizer *m, const gmd_scout_trace *inputs, size_t at, size_t count)
+static size_t scout(minimizer *m, const gmd_persistent_input *inputs, size_t at, size_t count)
 {
     while (at < count) {
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         gmd_error error;
         if (gmd_runner_scout(m->runner, &inputs[at], count - at, &scouted, &error) != GMD_OK) {
             return count;
@@ -130,19 +125,19 @@ static size_t scout(minimizer *m, const gmd_scout_trace *inputs, size_t at, size
 /* An interleaving under which the candidate seems to show the cause. */
 static bool find_seed(minimizer *m, const gmd_trace *candidate, uint64_t *seed)
 {
-    gmd_scout_trace inputs[SEEDS_TRIED];
+    gmd_persistent_input inputs[SEEDS_TRIED];
     if (!is_seeded(candidate)) {
         return false;
     }
     for (uint64_t i = 0; i < SEEDS_TRIED; i++) {
-        inputs[i] = (gmd_scout_trace){.trace = *candidate};
-        inputs[i].trace.interleave.seed = i;
+        inputs[i] = (gmd_persistent_input){.trace = *candidate};
+        inputs[i].trace.conditions.interleave.seed = i;
     }
     *seed = scout(m, inputs, 0, SEEDS_TRIED);
     return *seed < SEEDS_TRIED;
 }
 
-bool minimizer_try(minimizer *m, size_t count, const gmd_trace *header)
+bool minimizer_try(minimizer *m, size_t count, const gmd_conditions *header)
 {
     if (!is_in_order(m, count)) {
         return false;
@@ -156,15 +151,15 @@ bool minimizer_try(minimizer *m, size_t count, const gmd_trace *header)
     bool is_first = m->result->tries == 1; /* of the case as it is */
     uint64_t seed;
     if (!found && !m->is_over && !is_first && find_seed(m, &candidate, &seed)) {
-        candidate.interleave.seed = seed;
+        candidate.conditions.interleave.seed = seed;
         found = run_candidate(m, &candidate);
     }
     if (!found) {
         return false;
     }
     accept(m, count, found);
-    if (header || m->best->interleave.seed != candidate.interleave.seed) {
-        m->status = take_over_header(m->best, &candidate, m->error);
+    if (header || m->best->conditions.interleave.seed != candidate.conditions.interleave.seed) {
+        m->status = take_over_header(m->best, &candidate.conditions, m->error);
         m->is_over = m->status != GMD_OK;
     }
     return true;

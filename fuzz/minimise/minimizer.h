@@ -17,9 +17,9 @@ typedef struct minimizer {
     gmd_error *error;
 } minimizer;
 
-/* The candidate is `best` with the `count` requests in `spare` and, where `header` is not NULL, the
- * header lines of that. True: it shows the cause, and is the best now. */
-bool minimizer_try(minimizer *m, size_t count, const gmd_trace *header);
+/* The candidate is `best` with the `count` requests in `spare` and, where `header` is not NULL,
+ * under those conditions. True: it shows the cause, and is the best now. */
+bool minimizer_try(minimizer *m, size_t count, const gmd_conditions *header);
 
 /* Copies the requests of `best` to `spare`. */
 void minimizer_begin(minimizer *m);

@@ -4,14 +4,13 @@
 #define GMD_RUNNER_H
 
 #include "gmd_driver.h"
-#include "gmd_nursery.h"
-#include "gmd_trace_header.h"
+#include "gmd_fork_server.h"
 
 typedef struct gmd_runner {
     const gmd_run_options *given; /* for what a trace's header does not state */
-    gmd_run_options options;      /* in force in the nursery */
-    gmd_trace header;             /* likewise: a trace without requests */
-    gmd_nursery *nursery;
+    gmd_run_options options;      /* in force in the fork server */
+    gmd_conditions header;        /* of the traces that it was opened for; owned */
+    gmd_fork_server *server;
     uint64_t runs, requests; /* so far */
 } gmd_runner;
 
@@ -23,7 +22,7 @@ void gmd_runner_close(gmd_runner *runner);
 gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
                           gmd_error *error);
 
-/* The same, with the list of calls of gmd_nursery_log. */
+/* The same, with the list of calls of gmd_fork_server_log. */
 gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_outcome **outcome,
                           const gmd_logged_call **calls, size_t *call_count, bool *is_complete,
                           gmd_error *error);
@@ -31,14 +30,15 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
 /* Whether the allocator exports private pools: a run of no requests, which fails as it would. */
 gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error *error);
 
-/* Many traces with the header of the first (gmd_nursery_scout), or where the allocator exports
- * gmd_restart, each with its own. */
-gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, size_t count,
-                            gmd_scouted *result, gmd_error *error);
+/* Many traces with the header of the first (gmd_fork_server_run_persistent), or where the allocator
+ * exports gmd_restart, each with its own. */
+gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_persistent_input *traces, size_t count,
+                            gmd_persistent_result *result, gmd_error *error);
 
 /* The process that is warm for the one is so for the other. On a real device the schedule does not
  * count: its work is over when it is over. */
-bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_trace *a, const gmd_trace *b);
+bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_conditions *a,
+                               const gmd_conditions *b);
 
 /* The next run starts a new process: `given` or what it points to has changed. */
 void gmd_runner_renew(gmd_runner *runner);

@@ -8,17 +8,6 @@
 
 /* --- traces ------------------------------------------------------------------------------ */
 
-static gmd_status no_memory(gmd_error *error)
-{
-    return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
-}
-
-static gmd_status copy_text(char **to, const char *from, gmd_error *error)
-{
-    *to = from ? gmd_text_copy(from, strlen(from)) : NULL;
-    return from && !*to ? no_memory(error) : GMD_OK;
-}
-
 static gmd_status copy_names(gmd_names *to, const gmd_names *from, gmd_error *error)
 {
     gmd_status status = GMD_OK;
@@ -31,7 +20,8 @@ static gmd_status copy_names(gmd_names *to, const gmd_names *from, gmd_error *er
 
 gmd_status gmd_trace_copy(gmd_trace *to, const gmd_trace *from, gmd_error *error)
 {
-    gmd_status status = gmd_trace_copy_header(to, from, error);
+    *to = (gmd_trace){0};
+    gmd_status status = gmd_conditions_copy(&to->conditions, &from->conditions, error);
     if (status != GMD_OK) {
         return status;
     }
@@ -52,13 +42,14 @@ gmd_status gmd_trace_copy(gmd_trace *to, const gmd_trace *from, gmd_error *error
 
 static gmd_status absorb_limit(gmd_trace *trace, const gmd_run_options *options, gmd_error *error)
 {
-    double fraction = (double)options->limit_bytes / (double)trace->capacity_bytes;
-    while (fraction < 1 &&
-           (uint64_t)(fraction * (double)trace->capacity_bytes) < options->limit_bytes) {
+    double fraction =
+        (double)options->conditions.limit_bytes / (double)trace->conditions.capacity_bytes;
+    while (fraction < 1 && (uint64_t)(fraction * (double)trace->conditions.capacity_bytes) <
+                               options->conditions.limit_bytes) {
         fraction = nextafter(fraction, 1);
     }
     gmd_status status = GMD_OK;
-    for (uint32_t i = 0; i < trace->device_count && status == GMD_OK; i++) {
+    for (uint32_t i = 0; i < trace->conditions.device_count && status == GMD_OK; i++) {
         gmd_request r = {.op = GMD_OP_FRACTION, .device = (uint8_t)i, .fraction = fraction};
         status = gmd_trace_append(trace, &r, error);
         if (status == GMD_OK) {
@@ -69,26 +60,34 @@ static gmd_status absorb_limit(gmd_trace *trace, const gmd_run_options *options,
     return status;
 }
 
+/* `given` may borrow its choices from `to`. */
+static gmd_status take_schedule(gmd_schedule *to, const gmd_schedule *given, gmd_error *error)
+{
+    if (!gmd_schedule_is_stated(given) || (given->choices && given->choices == to->choices)) {
+        return GMD_OK;
+    }
+    gmd_schedule_free(to);
+    return gmd_schedule_copy(to, given, error);
+}
+
 gmd_status gmd_trace_absorb_options(gmd_trace *trace, const gmd_run_options *options,
                                     gmd_error *error)
 {
-    trace->device_count = options->device_count;
-    trace->capacity_bytes = options->capacity_bytes;
+    trace->conditions.device_count = options->conditions.device_count;
+    trace->conditions.capacity_bytes = options->conditions.capacity_bytes;
     gmd_status status = GMD_OK;
-    if (options->conf != trace->conf) {
-        free(trace->conf);
-        status = copy_text(&trace->conf, options->conf, error);
+    if (options->conditions.conf != trace->conditions.conf) {
+        status = gmd_conditions_set_conf(&trace->conditions, options->conditions.conf, error);
     }
-    if (status == GMD_OK && options->schedule && options->schedule != &trace->schedule) {
-        gmd_schedule_free(&trace->schedule);
-        status = gmd_schedule_copy(&trace->schedule, options->schedule, error);
+    if (status == GMD_OK) {
+        status = take_schedule(&trace->conditions.schedule, &options->conditions.schedule, error);
     }
-    if (status == GMD_OK && options->interleave && options->interleave != &trace->interleave) {
-        gmd_schedule_free(&trace->interleave);
-        status = gmd_schedule_copy(&trace->interleave, options->interleave, error);
+    if (status == GMD_OK) {
+        status =
+            take_schedule(&trace->conditions.interleave, &options->conditions.interleave, error);
     }
-    if (status == GMD_OK && options->limit_bytes &&
-        options->limit_bytes <= options->capacity_bytes) {
+    if (status == GMD_OK && options->conditions.limit_bytes &&
+        options->conditions.limit_bytes <= options->conditions.capacity_bytes) {
         status = absorb_limit(trace, options, error);
     }
     return status;
@@ -103,39 +102,40 @@ void gmd_runner_init(gmd_runner *runner, const gmd_run_options *given)
 
 void gmd_runner_renew(gmd_runner *runner)
 {
-    gmd_nursery_close(runner->nursery);
-    runner->nursery = NULL;
+    gmd_fork_server_close(runner->server);
+    runner->server = NULL;
 }
 
 void gmd_runner_close(gmd_runner *runner)
 {
     gmd_runner_renew(runner);
-    gmd_trace_free(&runner->header);
+    gmd_conditions_free(&runner->header);
 }
 
-bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_trace *a, const gmd_trace *b)
+bool gmd_runner_shares_process(const gmd_runner *runner, const gmd_conditions *a,
+                               const gmd_conditions *b)
 {
-    gmd_trace x = *a, y = *b; /* views */
-    if (runner->given->device != GMD_DEVICE_SIM) {
+    gmd_conditions x = *a, y = *b; /* views */
+    if (runner->given->device.kind != GMD_DEVICE_SIM) {
         x.schedule = y.schedule = (gmd_schedule){0};
     }
-    return gmd_trace_has_header_of(&x, &y);
+    return gmd_conditions_same_device(&x, &y);
 }
 
 static gmd_status take_header(gmd_runner *runner, const gmd_trace *t, gmd_error *error)
 {
-    if (runner->nursery && gmd_runner_shares_process(runner, &runner->header, t)) {
+    if (runner->server && gmd_runner_shares_process(runner, &runner->header, &t->conditions)) {
         return GMD_OK;
     }
     gmd_runner_close(runner);
-    gmd_status status = gmd_trace_copy_header(&runner->header, t, error);
+    gmd_status status = gmd_conditions_copy(&runner->header, &t->conditions, error);
     if (status != GMD_OK) {
         return status;
     }
-    gmd_options_of_header(&runner->options, runner->given, &runner->header);
-    status = gmd_nursery_open(&runner->nursery, &runner->options, error);
+    runner->options = gmd_options_under(runner->given, &runner->header);
+    status = gmd_fork_server_open(&runner->server, &runner->options, error);
     if (status == GMD_OK) {
-        gmd_nursery_follow(runner->nursery, runner->given);
+        gmd_fork_server_follow(runner->server, runner->given);
     }
     return status;
 }
@@ -146,8 +146,8 @@ gmd_status gmd_runner_log(gmd_runner *runner, const gmd_trace *trace, const gmd_
 {
     gmd_status status = take_header(runner, trace, error);
     if (status == GMD_OK) {
-        status =
-            gmd_nursery_log(runner->nursery, trace, outcome, calls, call_count, is_complete, error);
+        status = gmd_fork_server_log(runner->server, trace, outcome, calls, call_count, is_complete,
+                                     error);
         runner->runs++;
     }
     return status;
@@ -158,22 +158,22 @@ gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_
 {
     gmd_status status = take_header(runner, trace, error);
     if (status == GMD_OK) {
-        status = gmd_nursery_run(runner->nursery, trace, outcome, error);
+        status = gmd_fork_server_run(runner->server, trace, outcome, error);
         runner->runs++;
         runner->requests += status == GMD_OK ? (*outcome)->requests : 0;
     }
     return status;
 }
 
-gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_scout_trace *traces, size_t count,
-                            gmd_scouted *result, gmd_error *error)
+gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_persistent_input *traces, size_t count,
+                            gmd_persistent_result *result, gmd_error *error)
 {
-    *result = (gmd_scouted){0};
+    *result = (gmd_persistent_result){0};
     const gmd_trace *first = &traces[0].trace;
-    bool can_follow = runner->nursery && gmd_nursery_can_follow(runner->nursery, first);
+    bool can_follow = runner->server && gmd_fork_server_can_follow(runner->server, first);
     gmd_status status = can_follow ? GMD_OK : take_header(runner, first, error);
     if (status == GMD_OK) {
-        status = gmd_nursery_scout(runner->nursery, traces, count, result, error);
+        status = gmd_fork_server_run_persistent(runner->server, traces, count, result, error);
         runner->runs += result->passed;
         runner->requests += result->requests;
     }

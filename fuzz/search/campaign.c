@@ -1,4 +1,5 @@
 #include "campaign.h"
+#include "gmd_log.h"
 
 #include "gmd_clock.h"
 
@@ -12,7 +13,9 @@ void campaign_tell(campaign *c, const char *doing)
     s->seconds = gmd_clock_s() - c->start;
     s->findings = c->findings->count;
     s->inputs = c->options->corpus ? c->options->corpus->count : 0;
-    s->features = c->options->run->features ? atomic_load(&c->options->run->features->count) : 0;
+    s->features = c->options->run->recording.features
+                      ? atomic_load(&c->options->run->recording.features->count)
+                      : 0;
     s->fresh_seconds = gmd_clock_s() - c->last_fresh;
     s->doing = doing;
     if (c->options->progress) {
@@ -90,7 +93,7 @@ bool campaign_generate(campaign *c, const gmd_profile *profile, uint64_t seed, g
 #define SPINNING_SEQUENCES UINT64_C(4)
 #define SPINNING_LAPSES    UINT64_C(2) /* in each, on average */
 
-static void note_lapses(campaign *c, bool interleaves, const gmd_scouted *scouted)
+static void note_lapses(campaign *c, bool interleaves, const gmd_persistent_result *scouted)
 {
     gmd_search_result *r = c->result;
     if (!interleaves) {
@@ -107,7 +110,8 @@ static void note_lapses(campaign *c, bool interleaves, const gmd_scouted *scoute
 /* --- batches ----------------------------------------------------------------------------- */
 
 /* What brought the allocator into a new state is worth going on from. */
-static void take_fresh(campaign *c, const batch *b, size_t first, const gmd_scouted *scouted)
+static void take_fresh(campaign *c, const batch *b, size_t first,
+                       const gmd_persistent_result *scouted)
 {
     gmd_corpus *corpus = c->options->corpus;
     for (size_t i = 0; i < scouted->passed && corpus && c->status == GMD_OK; i++) {
@@ -119,7 +123,7 @@ static void take_fresh(campaign *c, const batch *b, size_t first, const gmd_scou
     }
 }
 
-static void note_scouted(campaign *c, const gmd_scouted *scouted)
+static void note_scouted(campaign *c, const gmd_persistent_result *scouted)
 {
     c->sequences += scouted->passed + scouted->is_suspect;
     c->result->faults_planted += scouted->faults_planted;
@@ -144,8 +148,10 @@ static bool look_again(campaign *c, batch *b, const gmd_outcome *outcome)
 bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
 {
     bool goes_on = true;
+    GMD_LOG(FUZZ, "round: %zu sequences%s", b->count - b->next,
+            interleaves ? ", threads interleaved" : "");
     while (b->next < b->count && goes_on && !campaign_is_over(c)) {
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         gmd_error error;
         size_t at = b->next;
         gmd_status status =

@@ -20,7 +20,7 @@ typedef struct campaign {
 } campaign;
 
 typedef struct batch {
-    gmd_scout_trace traces[BATCH];
+    gmd_persistent_input traces[BATCH];
     size_t count, next; /* next: the first that was not run yet */
     size_t known;       /* of those that were run, how many showed what was found before */
 } batch;

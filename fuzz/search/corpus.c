@@ -1,5 +1,6 @@
 #include "gmd_corpus.h"
 
+#include "gmd_assert.h"
 #include "gmd_grow.h"
 #include "gmd_hash.h"
 #include "gmd_input.h"
@@ -37,6 +38,30 @@ static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t hash)
     return &slots[at];
 }
 
+const char *gmd_corpus_violation(const gmd_corpus *c)
+{
+    size_t known = 0;
+    if (c->known_capacity & (c->known_capacity - 1) || c->known_count > c->known_capacity) {
+        return "the table of what is known has a power of two of places, and is never full";
+    }
+    for (size_t i = 0; i < c->known_capacity; i++) {
+        known += c->known[i] != 0;
+        if (c->known[i] && slot_of(c->known, c->known_capacity, c->known[i]) != &c->known[i]) {
+            return "what is known is found in the table";
+        }
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        if (!c->entries[i].bytes || c->entries[i].size < GMD_INPUT_HEADER) {
+            return "each entry is an input";
+        }
+    }
+    return known != c->known_count     ? "the table counts what is known"
+           : c->count > c->known_count ? "each entry is known"
+           : c->count > c->capacity    ? "the list of entries has room for them"
+                                       : NULL;
+}
+
+/* Checked as often as the table grows: a walk for each input would cost the square of them. */
 static bool grow_known(gmd_corpus *c)
 {
     size_t capacity = c->known_capacity ? c->known_capacity * 2 : 1024;
@@ -52,6 +77,7 @@ static bool grow_known(gmd_corpus *c)
     free(c->known);
     c->known = slots;
     c->known_capacity = capacity;
+    GMD_ASSERT_VALID(gmd_corpus_violation(c));
     return true;
 }
 
@@ -236,6 +262,7 @@ gmd_status gmd_corpus_read(gmd_corpus *c, gmd_corpus_visit_fn *visit, void *cont
 
 void gmd_corpus_free(gmd_corpus *c)
 {
+    GMD_ASSERT_VALID(gmd_corpus_violation(c));
     for (size_t i = 0; i < c->count; i++) {
         free(c->entries[i].bytes);
     }

@@ -77,7 +77,7 @@ typedef struct search {
     gmd_exhaustive_result *result;
     gmd_runner runner;
     gmd_schedule schedule;
-    gmd_scout_trace traces[BATCH];
+    gmd_persistent_input traces[BATCH];
     gmd_sequence sequences[BATCH];
     size_t count;   /* in the batch */
     number_set cut; /* beginnings that show a defect, under this schedule */
@@ -138,7 +138,7 @@ static void take_suspect(search *s, size_t at, const gmd_outcome *suspicion)
     }
 }
 
-static bool note_states(search *s, const gmd_scouted *scouted)
+static bool note_states(search *s, const gmd_persistent_result *scouted)
 {
     for (size_t i = 0; i < scouted->passed; i++) {
         if (scouted->states[i] && !add_number(&s->states, scouted->states[i])) {
@@ -161,7 +161,7 @@ static void tell(search *s)
 static bool run_batch(search *s)
 {
     for (size_t at = 0; at < s->count && !is_over(s);) {
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         s->status = gmd_runner_scout(&s->runner, &s->traces[at], s->count - at, &scouted, s->error);
         if (s->status != GMD_OK || !note_states(s, &scouted)) {
             break;
@@ -197,16 +197,16 @@ static bool enter(void *context, const gmd_sequence *beginning)
 
 /* --- what all sequences share -------------------------------------------------------------- */
 
-static gmd_status prepare_trace(search *s, gmd_scout_trace *scout)
+static gmd_status prepare_trace(search *s, gmd_persistent_input *scout)
 {
     uint32_t index;
     gmd_request none = {.op = GMD_OP_EMPTY_CACHE};
     gmd_trace *t = &scout->trace;
     scout->probed_refusal = GMD_LAST_REQUEST;
     gmd_trace_init(t);
-    t->device_count = 1;
-    t->capacity_bytes = s->options->run->capacity_bytes;
-    t->schedule = s->schedule;
+    t->conditions.device_count = 1;
+    t->conditions.capacity_bytes = s->options->run->conditions.capacity_bytes;
+    t->conditions.schedule = s->schedule;
     gmd_status status = GMD_OK;
     for (uint32_t i = 0; i < GMD_SEQUENCE_MAX && status == GMD_OK; i++) {
         status = gmd_trace_append(t, &none, s->error);
@@ -235,7 +235,7 @@ static void search_schedule(search *s)
         }
     }
     for (size_t i = 0; i < BATCH; i++) {
-        s->traces[i].trace.schedule = (gmd_schedule){0}; /* it is the search's */
+        s->traces[i].trace.conditions.schedule = (gmd_schedule){0}; /* it is the search's */
         gmd_trace_free(&s->traces[i].trace);
     }
     free_numbers(&s->cut);
@@ -246,11 +246,12 @@ static void search_all(search *s)
     static const gmd_schedule_kind kinds[GMD_EXHAUSTIVE_SCHEDULES] = {
         GMD_SCHEDULE_LAZY, GMD_SCHEDULE_EAGER, GMD_SCHEDULE_TIMED};
     static const char *const names[GMD_EXHAUSTIVE_SCHEDULES] = {"lazy", "eager", "timed"};
-    const gmd_schedule *given = s->options->run->schedule;
-    for (size_t i = 0; i < (given ? 1 : GMD_EXHAUSTIVE_SCHEDULES) && !is_over(s); i++) {
+    const gmd_schedule *given = &s->options->run->conditions.schedule;
+    bool is_given = gmd_schedule_is_stated(given);
+    for (size_t i = 0; i < (is_given ? 1 : GMD_EXHAUSTIVE_SCHEDULES) && !is_over(s); i++) {
         s->is_first = i == 0;
-        s->schedule = given ? *given : (gmd_schedule){.kind = kinds[i]};
-        s->result->schedule = given ? "given" : names[i];
+        s->schedule = is_given ? *given : (gmd_schedule){.kind = kinds[i]};
+        s->result->schedule = is_given ? "given" : names[i];
         search_schedule(s);
     }
 }
@@ -259,7 +260,7 @@ static gmd_status choose_alphabet(search *s)
 {
     gmd_alphabet *a = &s->result->alphabet;
     bool has_pools = false;
-    gmd_alphabet_for(a, s->options->run->capacity_bytes);
+    gmd_alphabet_for(a, s->options->run->conditions.capacity_bytes);
     gmd_status status =
         s->options->with_pools ? gmd_runner_find_pools(&s->runner, &has_pools, s->error) : GMD_OK;
     a->pool_count = has_pools ? GMD_ALPHABET_POOLS : 0;
@@ -283,9 +284,8 @@ gmd_status gmd_exhaustive(const gmd_exhaustive_options *options, gmd_findings *f
     s->result = result;
     s->start = gmd_clock_s();
     s->error = error;
-    gmd_run_options run = *options->run;
-    run.schedule = NULL; /* the traces state it */
-    run.call_budget_s = run.call_budget_s < HANG_SECONDS ? run.call_budget_s : HANG_SECONDS;
+    gmd_run_options run = gmd_options_hurried(options->run, HANG_SECONDS);
+    run.conditions.schedule = (gmd_schedule){0}; /* the traces state it */
     gmd_runner_init(&s->runner, &run);
     s->status = choose_alphabet(s);
     search_all(s);

@@ -18,7 +18,7 @@ typedef struct sweep {
     const gmd_sweep_options *options;
     gmd_sweep_result *result;
     gmd_trace tried; /* the case with one request more */
-    gmd_scout_trace waiting[BATCH];
+    gmd_persistent_input waiting[BATCH];
     size_t waiting_count;
     uint64_t planned;
     bool is_over;
@@ -66,7 +66,7 @@ static gmd_status scout_waiting(sweep *s)
 {
     gmd_status status = GMD_OK;
     for (size_t at = 0; at < s->waiting_count && status == GMD_OK && !s->is_over;) {
-        gmd_scouted scouted;
+        gmd_persistent_result scouted;
         status =
             gmd_runner_scout(s->runner, &s->waiting[at], s->waiting_count - at, &scouted, s->error);
         at += scouted.passed;
@@ -90,7 +90,7 @@ static gmd_status run_one(sweep *s, const char *what)
     if (!s->options->scouts) {
         return run_alone(s, &s->tried);
     }
-    gmd_scout_trace *t = &s->waiting[s->waiting_count];
+    gmd_persistent_input *t = &s->waiting[s->waiting_count];
     gmd_status status = gmd_trace_copy(&t->trace, &s->tried, s->error);
     if (status != GMD_OK) {
         return status;
@@ -194,6 +194,7 @@ gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep
         return status;
     }
     if (outcome->verdict == GMD_ERROR) {
+        result->case_is_refused = true;
         return gmd_fail(error, outcome->error_status, "%s", outcome->error);
     }
     if (outcome->violation_count) {

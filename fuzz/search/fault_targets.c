@@ -62,10 +62,9 @@ static gmd_status look(gmd_profile_space *space, gmd_runner *runner, const char 
     if (status != GMD_OK) {
         return status;
     }
-    if (conf && !(trace.conf = gmd_text_copy(conf, strlen(conf)))) {
-        status = gmd_fail(error, GMD_NO_MEMORY, "no host memory for a trace");
-    } else if (gmd_runner_log(runner, &trace, &outcome, &calls, &count, &is_complete, &ignored) ==
-               GMD_OK) {
+    status = gmd_conditions_set_conf(&trace.conditions, conf, error);
+    if (status == GMD_OK && gmd_runner_log(runner, &trace, &outcome, &calls, &count, &is_complete,
+                                           &ignored) == GMD_OK) {
         for (size_t i = 0; i < count; i++) {
             add(space, calls[i].function);
         }

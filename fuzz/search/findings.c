@@ -1,4 +1,5 @@
 #include "gmd_findings.h"
+#include "gmd_log.h"
 
 #include "gmd_clock.h"
 #include "gmd_grow.h"
@@ -101,7 +102,8 @@ gmd_status gmd_case_file_write(const gmd_trace *trace, const gmd_violation *viol
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
     gmd_trace shown = *trace; /* one device is what there is without a word */
-    shown.device_count = trace->device_count > 1 ? trace->device_count : 0;
+    shown.conditions.device_count =
+        trace->conditions.device_count > 1 ? trace->conditions.device_count : 0;
     gmd_status status = memory ? gmd_trace_write(&shown, memory, error)
                                : gmd_fail(error, GMD_NO_MEMORY, "no host memory for a case");
     if (memory) {
@@ -161,7 +163,7 @@ static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, g
         return GMD_BAD_INPUT;
     }
     if (is_hang) {
-        hasty.call_budget_s = findings->hang_seconds;
+        hasty.process.call_budget_s = findings->hang_seconds;
         runner->given = &hasty;
         gmd_runner_renew(runner);
     }
@@ -220,6 +222,7 @@ gmd_status gmd_findings_add(gmd_findings *findings, gmd_runner *runner, const gm
     finding->hits = 1;
     finding->run = run;
     finding->seconds = seconds;
+    GMD_LOG(FUZZ, "finding in run %" PRIu64 ": %s: %s", run, violation->oracle, violation->message);
     gmd_status status = make_case(findings, finding, runner, trace, error);
     if (findings->board) {
         gmd_board_publish(findings->board, finding);

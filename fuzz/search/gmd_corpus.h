@@ -40,6 +40,9 @@ typedef gmd_status gmd_corpus_visit_fn(void *context, gmd_trace *trace);
 gmd_status gmd_corpus_read(gmd_corpus *corpus, gmd_corpus_visit_fn *visit, void *context,
                            size_t *unreadable, gmd_error *error);
 
+/* For assertions: the sentence that does not hold; NULL: all does. */
+const char *gmd_corpus_violation(const gmd_corpus *corpus);
+
 void gmd_corpus_free(gmd_corpus *corpus);
 
 #endif

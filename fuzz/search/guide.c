@@ -14,7 +14,7 @@ enum { DRAWN_HEADER_PERCENT = 20, CROSS_PERCENT = 30, OTHER_BASE_PERCENT = 25, S
 enum { RANDOM_MAX = 128 }; /* requests */
 
 bool guide_start(guide *g, gmd_corpus *corpus, const gmd_profile_space *space, uint64_t seed,
-                 const gmd_trace *drawn)
+                 const gmd_conditions *drawn)
 {
     *g = (guide){.corpus = corpus, .space = space, .random = {seed}};
     const gmd_corpus_entry *base = gmd_corpus_choose(corpus, &g->random);
@@ -29,7 +29,7 @@ bool guide_start(guide *g, gmd_corpus *corpus, const gmd_profile_space *space, u
     bool is_drawn = gmd_random_chance(&g->random, DRAWN_HEADER_PERCENT);
     gmd_status status = is_drawn ? GMD_OK : gmd_input_decode(base->bytes, base->size, &own, &error);
     if (status == GMD_OK) {
-        status = gmd_trace_copy_header(&g->header, is_drawn ? drawn : &own, &error);
+        status = gmd_conditions_copy(&g->header, is_drawn ? drawn : &own.conditions, &error);
     }
     gmd_trace_free(&own);
     status = status == GMD_OK ? gmd_space_fit_header(space, &g->header, &error) : status;
@@ -56,7 +56,7 @@ bool guide_start_random(guide *g, const gmd_profile_space *space, uint64_t seed)
     }
     gmd_trace_init(&first);
     gmd_status status = gmd_input_decode(g->bytes, make_random(g), &first, &error);
-    status = status == GMD_OK ? gmd_trace_copy_header(&g->header, &first, &error) : status;
+    status = status == GMD_OK ? gmd_conditions_copy(&g->header, &first.conditions, &error) : status;
     gmd_trace_free(&first);
     status = status == GMD_OK ? gmd_space_fit_header(space, &g->header, &error) : status;
     return status == GMD_OK;
@@ -103,8 +103,9 @@ gmd_status guide_make(guide *g, gmd_trace *trace, gmd_error *error)
     size_t size = make_bytes(g);
     gmd_status status = gmd_input_decode(g->bytes, size, trace, error);
     if (status == GMD_OK && g->header.interleave.kind == GMD_SCHEDULE_UNSTATED) {
-        gmd_schedule_free(&trace->interleave); /* it would take as long as fifty others */
-        trace->interleave = (gmd_schedule){0};
+        gmd_schedule_free(
+            &trace->conditions.interleave); /* it would take as long as fifty others */
+        trace->conditions.interleave = (gmd_schedule){0};
     }
     if (status == GMD_OK) {
         gmd_space_fit(g->space, trace);
@@ -116,6 +117,6 @@ gmd_status guide_make(guide *g, gmd_trace *trace, gmd_error *error)
 void guide_end(guide *g)
 {
     free(g->bytes);
-    gmd_trace_free(&g->header);
+    gmd_conditions_free(&g->header);
     *g = (guide){0};
 }

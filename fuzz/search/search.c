@@ -68,7 +68,7 @@ static bool make_batch(campaign *c, const source *from, uint64_t first, size_t c
     b->count = b->next = 0;
     while (b->count < count) {
         uint64_t own = gmd_random_derive(from->seed, first + b->count);
-        gmd_scout_trace *t = &b->traces[b->count++];
+        gmd_persistent_input *t = &b->traces[b->count++];
         t->probed_refusal = choose_refusal(~own);
         t->expects_lapses = c->result->spins_since != 0;
         if (!make_sequence(c, from, own, &t->trace)) {
@@ -81,7 +81,7 @@ static bool make_batch(campaign *c, const source *from, uint64_t first, size_t c
 /* Short ones at first: a campaign of a minute is to see many kinds of sequences. */
 static uint64_t usual_length(const campaign *c, uint64_t round)
 {
-    if (c->options->run->device != GMD_DEVICE_SIM) {
+    if (c->options->run->device.kind != GMD_DEVICE_SIM) {
         return REAL_RUNS;
     }
     return round < 8 ? 16 : round < 32 ? 64 : 256;
@@ -133,7 +133,7 @@ static bool guided_round(campaign *c, const gmd_profile *profile, uint64_t seed)
     gmd_profile short_one = *profile, plain = {.thread_count = 1};
     short_one.request_count = 1;
     bool can_be = campaign_generate(c, &short_one, seed, &drawn) &&
-                  guide_start(&g, c->options->corpus, &space, seed, &drawn);
+                  guide_start(&g, c->options->corpus, &space, seed, &drawn.conditions);
     if (can_be) {
         const source from = {.profile = &plain, .guide = &g, .seed = seed};
         search_round(c, &from, g.header.interleave.kind ? INTERLEAVED_MAX : GUIDED_RUNS);

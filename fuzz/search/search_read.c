@@ -49,10 +49,10 @@ static void run_group(reading *r, size_t first)
     for (size_t i = first; i < r->count; i++) {
         const gmd_trace *t = &r->held[i];
         if (!r->was_run[i] && has_threads(t) == has_threads(header) &&
-            gmd_runner_shares_process(&r->campaign->runner, t, header)) {
+            gmd_runner_shares_process(&r->campaign->runner, &t->conditions, &header->conditions)) {
             r->was_run[i] = true;
             r->batch.traces[r->batch.count++] =
-                (gmd_scout_trace){.trace = *t}; /* not cut short by questions */
+                (gmd_persistent_input){.trace = *t}; /* not cut short by questions */
         }
         if (r->batch.count == BATCH) {
             run_batch(r);
@@ -82,7 +82,7 @@ static gmd_status hold(void *context, gmd_trace *trace)
     reading *r = context;
     campaign *c = r->campaign;
     gmd_space_fit(&c->options->space, trace);
-    c->status = gmd_space_fit_header(&c->options->space, trace, c->error);
+    c->status = gmd_space_fit_header(&c->options->space, &trace->conditions, c->error);
     if (c->status != GMD_OK) {
         gmd_trace_free(trace);
         return c->status;

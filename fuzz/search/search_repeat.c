@@ -1,5 +1,5 @@
 /* search_repeat.c - rounds of sequences that are run by themselves. What passes is repeated there
- * until it shows whether freed blocks are used again (driver/session/session_rounds.c), which many
+ * until it shows whether freed blocks are used again (driver/session/rounds.c), which many
  * sequences in one process leave no time for. */
 #include "campaign.h"
 
@@ -16,8 +16,10 @@ static void make_repeatable(gmd_profile *profile, const gmd_profile_space *space
         profile->weights[op] = gmd_op_is(op, GMD_IS_FOR_ALL) ? 0 : profile->weights[op];
     }
     profile->fraction = 1;
-    profile->capacity_bytes =
-        !space->capacity_bytes && profile->capacity_bytes < ROOM ? ROOM : profile->capacity_bytes;
+    profile->conditions.capacity_bytes =
+        !space->capacity_bytes && profile->conditions.capacity_bytes < ROOM
+            ? ROOM
+            : profile->conditions.capacity_bytes;
     profile->thread_count = 1;
     profile->interleaves = false;
 }
@@ -46,7 +48,7 @@ static bool run_alone(campaign *c, const gmd_trace *trace)
 bool campaign_repeat(campaign *c, gmd_profile *profile, uint64_t seed)
 {
     bool is_limited = c->options->space.fraction > 0; /* by a request of its own, each time */
-    if (c->options->run->device != GMD_DEVICE_SIM || is_limited) {
+    if (c->options->run->device.kind != GMD_DEVICE_SIM || is_limited) {
         return false;
     }
     make_repeatable(profile, &c->options->space);

@@ -42,7 +42,7 @@ static void find_orders(gmd_profile_space *space, const gmd_run_options *run, gm
         "gmd-trace 1\ninterleave seed 1\nalloc a 1 s1\nthread t1\nfree a\n";
     static const char both[] = "gmd-trace 1\nschedule seed 1\ninterleave seed 1\n"
                                "alloc a 1 s1\nempty_cache\nthread t1\nfree a\n";
-    bool is_simulated = run->device == GMD_DEVICE_SIM,
+    bool is_simulated = run->device.kind == GMD_DEVICE_SIM,
          has_both = is_simulated && can_run(runner, both);
     space->has_seeded_schedules = has_both || (is_simulated && can_run(runner, scheduled));
     space->has_interleaving = has_both || (is_simulated && can_run(runner, interleaved));
@@ -55,7 +55,7 @@ gmd_status gmd_search_find_space(gmd_profile_space *space, const gmd_run_options
     gmd_runner_init(&runner, run);
     gmd_status status = gmd_runner_find_pools(&runner, &space->has_pools, error);
     space->has_captures = space->has_pools;
-    if (status == GMD_OK && run->device != GMD_DEVICE_SIM) {
+    if (status == GMD_OK && run->device.kind != GMD_DEVICE_SIM) {
         space->device_max = count_devices(&runner, space->device_max);
     }
     if (status == GMD_OK) {
@@ -77,13 +77,13 @@ size_t gmd_search_taken_confs(const gmd_run_options *run, const char **taken, si
     size_t count = 0;
     for (size_t i = 0; i < gmd_profile_conf_count && count < max; i++) {
         gmd_run_options with = *run;
-        gmd_nursery *nursery = NULL;
+        gmd_fork_server *server = NULL;
         gmd_error error;
-        with.conf = gmd_profile_confs[i];
-        if (gmd_nursery_open(&nursery, &with, &error) == GMD_OK) {
+        with.conditions.conf = gmd_profile_confs[i];
+        if (gmd_fork_server_open(&server, &with, &error) == GMD_OK) {
             taken[count++] = gmd_profile_confs[i];
         }
-        gmd_nursery_close(nursery);
+        gmd_fork_server_close(server);
     }
     return count;
 }

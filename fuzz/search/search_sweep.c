@@ -50,7 +50,7 @@ static void sweep(campaign *c, const gmd_trace *trace, gmd_runner *runner,
     gmd_sweep_result result;
     gmd_error error;
     gmd_status status = gmd_sweep(trace, runner, options, &result, &error);
-    if (status == GMD_BAD_INPUT) {
+    if (status == GMD_BAD_INPUT || result.case_is_refused) {
         campaign_note_refusal(c, error.text);
     } else if (status != GMD_OK && c->status == GMD_OK) {
         c->status = gmd_fail(c->error, status, "%s", error.text);
@@ -81,9 +81,7 @@ static void sweep_others(campaign *c, const gmd_trace *trace)
                                        .progress = tell_sweeping,
                                        .found = note_hang,
                                        .context = c};
-    gmd_run_options hasty = *c->options->run;
-    hasty.call_budget_s =
-        hasty.call_budget_s < ANSWER_SECONDS ? hasty.call_budget_s : ANSWER_SECONDS;
+    const gmd_run_options hasty = gmd_options_hurried(c->options->run, ANSWER_SECONDS);
     gmd_runner runner;
     gmd_runner_init(&runner, &hasty);
     sweep(c, trace, &runner, &options);

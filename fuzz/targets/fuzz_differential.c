@@ -21,7 +21,6 @@
 #include "gmd_subject.h"
 #include "gmd_torch.h"
 
-
 #include <string.h>
 
 #define BYTES_MAX    ((uint64_t)1 << 40)
@@ -434,7 +433,8 @@ static void start(run *r)
     machine *m = r->machine;
     if (m->subject.restart) {
         char message[512];
-        uint64_t wanted = r->trace->capacity_bytes ? r->trace->capacity_bytes : GMD_GIB;
+        uint64_t wanted =
+            r->trace->conditions.capacity_bytes ? r->trace->conditions.capacity_bytes : GMD_GIB;
         uint64_t at_least = wanted > CAPACITY_MIN ? wanted : CAPACITY_MIN;
         fresh_device(m, at_least < CAPACITY_MAX ? at_least : CAPACITY_MAX);
         FUZZ_REQUIRE(m->subject.restart("", message, sizeof message) == 0);

@@ -35,12 +35,12 @@ static const gmd_run_options *run_options(void)
 {
     static gmd_run_options options;
     const char *spec = getenv("GMD_FUZZ_ALLOCATOR");
-    options = (gmd_run_options){.allocator = spec && *spec ? spec : "reference",
-                                .lib_directory = fuzz_lib_directory(),
-                                .device = GMD_DEVICE_SIM,
-                                .device_count = 1,
-                                .capacity_bytes = GMD_GIB,
-                                .call_budget_s = 120};
+    options = (gmd_run_options){.subject.allocator = spec && *spec ? spec : "reference",
+                                .subject.lib_directory = fuzz_lib_directory(),
+                                .device.kind = GMD_DEVICE_SIM,
+                                .conditions.device_count = 1,
+                                .conditions.capacity_bytes = GMD_GIB,
+                                .process.call_budget_s = 120};
     return &options;
 }
 
@@ -60,9 +60,9 @@ static const gmd_profile_space *space_of_foreign(void)
     static gmd_profile_space space;
     const gmd_run_options *options = run_options();
     gmd_error error = {""};
-    if (!space.device_max && strcmp(options->allocator, "reference") != 0) {
+    if (!space.device_max && strcmp(options->subject.allocator, "reference") != 0) {
         space.device_max = 1;
-        space.capacity_bytes = options->capacity_bytes;
+        space.capacity_bytes = options->conditions.capacity_bytes;
         require(gmd_search_find_space(&space, options, &error), &error);
     }
     return space.device_max ? &space : NULL;
@@ -74,14 +74,10 @@ void fuzz_fit(gmd_trace *trace)
     if (!space) {
         return;
     }
-    gmd_trace header;
     gmd_error error = {""};
-    gmd_trace_init(&header);
-    header.device_count = 1;
-    header.capacity_bytes = space->capacity_bytes;
+    const gmd_conditions header = {.device_count = 1, .capacity_bytes = space->capacity_bytes};
     gmd_space_fit(space, trace);
     require(gmd_space_take_header(space, trace, &header, &error), &error);
-    gmd_trace_free(&header);
 }
 
 void fuzz_run(const gmd_trace *trace)

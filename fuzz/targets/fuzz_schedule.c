@@ -68,9 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(choices, data + 2, first);
     memcpy(choices + first + 1, data + 2 + first, count - first);
     gmd_trace trace = traces[data[0] % SEQUENCES];
-    trace.schedule = explicit_choices(choices, first + 1);
+    trace.conditions.schedule = explicit_choices(choices, first + 1);
     if (trace.threads.count > 1) {
-        trace.interleave = explicit_choices(choices + first + 1, count - first + 1);
+        trace.conditions.interleave = explicit_choices(choices + first + 1, count - first + 1);
     }
     fuzz_run(&trace);
     return 0;

@@ -19,12 +19,14 @@ static char *write_text(const gmd_trace *trace, size_t *size)
 
 static void require_same(const gmd_trace *a, const gmd_trace *b)
 {
-    FUZZ_REQUIRE(a->count == b->count && a->device_count == b->device_count);
-    FUZZ_REQUIRE(a->capacity_bytes == b->capacity_bytes);
-    FUZZ_REQUIRE(!a->conf == !b->conf && (!a->conf || strcmp(a->conf, b->conf) == 0));
-    FUZZ_REQUIRE(a->schedule.kind == b->schedule.kind && a->schedule.seed == b->schedule.seed);
-    FUZZ_REQUIRE(a->schedule.choice_count == b->schedule.choice_count);
-    FUZZ_REQUIRE(a->interleave.kind == b->interleave.kind);
+    FUZZ_REQUIRE(a->count == b->count && a->conditions.device_count == b->conditions.device_count);
+    FUZZ_REQUIRE(a->conditions.capacity_bytes == b->conditions.capacity_bytes);
+    FUZZ_REQUIRE(!a->conditions.conf == !b->conditions.conf &&
+                 (!a->conditions.conf || strcmp(a->conditions.conf, b->conditions.conf) == 0));
+    FUZZ_REQUIRE(a->conditions.schedule.kind == b->conditions.schedule.kind &&
+                 a->conditions.schedule.seed == b->conditions.schedule.seed);
+    FUZZ_REQUIRE(a->conditions.schedule.choice_count == b->conditions.schedule.choice_count);
+    FUZZ_REQUIRE(a->conditions.interleave.kind == b->conditions.interleave.kind);
     for (size_t i = 0; i < a->count; i++) {
         gmd_request x = a->requests[i], y = b->requests[i];
         FUZZ_REQUIRE(x.op == y.op && x.expect == y.expect && x.device == y.device);
@@ -48,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gmd_status status = gmd_trace_parse(&trace, (const char *)data, size, "input", &error);
     if (status != GMD_OK) {
         FUZZ_REQUIRE(status == GMD_BAD_INPUT && strncmp(error.text, "input:", 6) == 0);
-        FUZZ_REQUIRE(!trace.requests && !trace.count && !trace.conf && !trace.schedule.choices);
+        FUZZ_REQUIRE(!trace.requests && !trace.count && !trace.conditions.conf &&
+                     !trace.conditions.schedule.choices);
         FUZZ_REQUIRE(!trace.blocks.items && !trace.streams.items && !trace.threads.items);
         return 0;
     }

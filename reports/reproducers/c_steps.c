@@ -28,7 +28,7 @@ bool c_checks(const c_writer *w, c_check check)
     switch (check) {
     case C_CHECK_ORDER:
         return checks_has(r, "order_of_work") && w->plan->work_count > 0 &&
-               r->trace->schedule.kind != GMD_SCHEDULE_EAGER;
+               r->trace->conditions.schedule.kind != GMD_SCHEDULE_EAGER;
     case C_CHECK_CONTENT:
         return r->verdict && checks_oracle(r, "data");
     case C_CHECK_FILLED:

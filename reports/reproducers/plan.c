@@ -165,7 +165,7 @@ static void join(planner *p, uint8_t device, uint32_t waiting, uint32_t other)
 
 static bool is_timed(const planner *p)
 {
-    return p->trace->schedule.kind != GMD_SCHEDULE_LAZY;
+    return p->trace->conditions.schedule.kind != GMD_SCHEDULE_LAZY;
 }
 
 /* What waiting for a stream of the device (GMD_ALL_STREAMS) lets go, then the wait, then the wait
@@ -325,7 +325,7 @@ static void work_on(planner *p, live_block *b, const gmd_request *r)
     }
     b->last_work = s->number;
     on->end_ns = (on->end_ns > p->now_ns ? on->end_ns : p->now_ns) + r->duration_ns;
-    if (p->trace->schedule.kind == GMD_SCHEDULE_EAGER) {
+    if (p->trace->conditions.schedule.kind == GMD_SCHEDULE_EAGER) {
         return;
     }
     if (!GMD_GROW(&p->held, &p->held_capacity, p->held_count + 1)) {
@@ -670,7 +670,7 @@ static void free_everything(planner *p)
 
 static void measure(plan *made, const gmd_trace *t)
 {
-    made->device_count = t->device_count ? t->device_count : 1;
+    made->device_count = t->conditions.device_count ? t->conditions.device_count : 1;
     made->stream_count = t->streams.count ? t->streams.count : 1;
     for (size_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];

@@ -58,7 +58,7 @@ static void put_how_to_build(const gmd_reproducer *r, FILE *out)
         put_wrapped("Calls of the device fail on purpose here: this needs the simulated device.",
                     " * ", out);
     }
-    if (r->trace->schedule.kind >= GMD_SCHEDULE_SEEDED) {
+    if (r->trace->conditions.schedule.kind >= GMD_SCHEDULE_SEEDED) {
         put_wrapped("The case was found with another order of the device's work, drawn at random, "
                     "which a real device cannot be told to keep: it may take several runs.",
                     " * ", out);
@@ -141,7 +141,8 @@ static void choose_flags(const c_writer *w, fragment_choice *choice)
     fragment_flag(choice, "devices", w->plan->device_count > 1);
     fragment_flag(choice, "captures", plan_has(w->plan, STEP_BEGIN_CAPTURE));
     fragment_flag(choice, "faults", needs_simulator(t));
-    fragment_flag(choice, "held", t->schedule.kind != GMD_SCHEDULE_EAGER && w->plan->work_count);
+    fragment_flag(choice, "held",
+                  t->conditions.schedule.kind != GMD_SCHEDULE_EAGER && w->plan->work_count);
     bool orders = c_checks(w, C_CHECK_ORDER), fills = c_checks(w, C_CHECK_FILLED);
     fragment_flag(choice, "order", orders);
     fragment_flag(choice, "filled", fills);
@@ -150,7 +151,7 @@ static void choose_flags(const c_writer *w, fragment_choice *choice)
                       checks_oracle(r, "alignment") || checks_oracle(r, "size") ||
                       checks_has(r, "backed_at_once") ||
                       (!plan_has(w->plan, STEP_BEGIN_CAPTURE) && (orders || fills)));
-    fragment_flag(choice, "capacity", t->capacity_bytes != 0);
+    fragment_flag(choice, "capacity", t->conditions.capacity_bytes != 0);
     fragment_flag(choice, "limits", has_limits(w));
     fragment_flag(choice, "fractions", has_limits(w) || plan_has(w->plan, STEP_FRACTION));
     fragment_flag(choice, "before_calls",
@@ -184,7 +185,8 @@ static void choose_numbers(const c_writer *w, numbers *n, fragment_choice *choic
         {"USES", n->uses, sizeof n->uses, p->work_count ? p->work_count : 1},
         {"WORKS", n->works, sizeof n->works, p->graph_work_count ? p->graph_work_count : 1},
         {"GRAPHS", n->graphs, sizeof n->graphs, p->graph_count ? p->graph_count : 1},
-        {"CAPACITY", n->capacity, sizeof n->capacity, w->reproducer->trace->capacity_bytes},
+        {"CAPACITY", n->capacity, sizeof n->capacity,
+         w->reproducer->trace->conditions.capacity_bytes},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         snprintf(rows[i].text, rows[i].size, "%" PRIu64, rows[i].value);
@@ -283,10 +285,10 @@ static void put_environment(const c_writer *w)
     bool is_backed = c_checks(w, C_CHECK_CONTENT);
     fprintf(w->out,
             "    setenv(\"GMD_SIM_SCHEDULE\", \"%s\", 0); /* of gmd's simulated device */\n",
-            t->schedule.kind == GMD_SCHEDULE_EAGER ? "eager" : "lazy");
-    if (t->capacity_bytes) {
+            t->conditions.schedule.kind == GMD_SCHEDULE_EAGER ? "eager" : "lazy");
+    if (t->conditions.capacity_bytes) {
         fprintf(w->out, "    setenv(\"GMD_SIM_CAPACITY\", \"%" PRIu64 "\", 0);\n",
-                t->capacity_bytes);
+                t->conditions.capacity_bytes);
     }
     if (w->plan->device_count > 1) {
         fprintf(w->out, "    setenv(\"GMD_SIM_DEVICES\", \"%" PRIu32 "\", 0);\n",
@@ -297,7 +299,7 @@ static void put_environment(const c_writer *w)
 
 static void put_settings(const c_writer *w)
 {
-    const char *conf = w->reproducer->trace->conf;
+    const char *conf = w->reproducer->trace->conditions.conf;
     if (!conf || !*conf) {
         return;
     }
@@ -347,9 +349,9 @@ static void put_main(const c_writer *w)
     put_streams(w);
     for (uint32_t d = 0; d < w->plan->device_count; d++) {
         fprintf(w->out, notes_start ? "    note_start(%" PRIu32 ");\n" : "", d);
-        if (r->trace->capacity_bytes && !limits) {
+        if (r->trace->conditions.capacity_bytes && !limits) {
             fprintf(w->out, "    shrink_device(%" PRIu32 ", %" PRIu64 ");\n", d,
-                    r->trace->capacity_bytes);
+                    r->trace->conditions.capacity_bytes);
         }
     }
     if (checks_oracle(r, "progress")) {
@@ -367,7 +369,7 @@ static void put_main(const c_writer *w)
 bool gmd_reproducer_fits_c(const gmd_reproducer *reproducer, char *reason, size_t size)
 {
     const gmd_trace *t = reproducer->trace;
-    if (t->threads.count > 1 && t->interleave.kind != GMD_SCHEDULE_UNSTATED) {
+    if (t->threads.count > 1 && t->conditions.interleave.kind != GMD_SCHEDULE_UNSTATED) {
         snprintf(
             reason, size,
             "its threads change between CUDA calls, in an order that only gmd makes them keep");

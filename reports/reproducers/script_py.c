@@ -62,7 +62,7 @@ bool gmd_reproducer_fits_python(const gmd_reproducer *reproducer, char *reason, 
     const char *why = NULL;
     if (!reproducer->allocator || strcmp(reproducer->allocator, "torch") != 0) {
         why = "it is for PyTorch's own allocator (--allocator torch)";
-    } else if (t->device_count > 1) {
+    } else if (t->conditions.device_count > 1) {
         why = "it needs several devices";
     } else if (count_streams(t) > POOL_STREAMS + 1) {
         why = "PyTorch makes at most 32 streams";
@@ -107,7 +107,7 @@ static void put_comment(const gmd_reproducer *r, FILE *out)
                  "sys.excepthook = lambda *error: (sys.__excepthook__(*error), os._exit(2))  "
                  "# 1 would be a defect\n"
                  "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = ");
-    put_string(r->trace->conf ? r->trace->conf : "", out);
+    put_string(r->trace->conditions.conf ? r->trace->conditions.conf : "", out);
     fprintf(out, "  # before torch is imported\nimport torch\n\n");
 }
 
@@ -137,7 +137,7 @@ static void choose_flags(const py_writer *w, fragment_choice *choice)
 {
     const gmd_reproducer *r = w->reproducer;
     const plan *p = w->plan;
-    bool is_eager = r->trace->schedule.kind == GMD_SCHEDULE_EAGER;
+    bool is_eager = r->trace->conditions.schedule.kind == GMD_SCHEDULE_EAGER;
     bool captures = plan_has(p, STEP_BEGIN_CAPTURE);
     checks_choose(r, choice);
     choose_statistics(r, choice);
@@ -156,7 +156,7 @@ static void choose_flags(const py_writer *w, fragment_choice *choice)
 /* The case's device is smaller than this one, and PyTorch has some memory for itself. */
 static void put_limit(const py_writer *w)
 {
-    uint64_t capacity = w->reproducer->trace->capacity_bytes;
+    uint64_t capacity = w->reproducer->trace->conditions.capacity_bytes;
     if (capacity || moves_limit(w)) {
         fprintf(w->out, "total = torch.cuda.get_device_properties(0).total_memory\n");
     }
@@ -213,7 +213,7 @@ static bool put_script(py_writer *w, FILE *out)
 {
     char *body = NULL, capacity[32];
     size_t size;
-    uint64_t bytes = w->reproducer->trace->capacity_bytes;
+    uint64_t bytes = w->reproducer->trace->conditions.capacity_bytes;
     fragment_choice choice = {.flag_count = 0};
     choose_flags(w, &choice);
     snprintf(capacity, sizeof capacity, bytes ? "%" PRIu64 : "total", bytes);

@@ -1,6 +1,7 @@
 #include "heap_graph.h"
 
 #include "gmd_collector.h"
+#include "gmd_grow.h"
 #include "gmd_hash.h"
 
 #include <stdio.h>
@@ -20,14 +21,8 @@ typedef struct numbers {
 
 static bool push(numbers *list, uint32_t number)
 {
-    if (list->count == list->capacity) {
-        uint32_t capacity = list->capacity ? 2 * list->capacity : 64;
-        uint32_t *larger = realloc(list->items, capacity * sizeof *larger);
-        if (!larger) {
-            return false;
-        }
-        list->items = larger;
-        list->capacity = capacity;
+    if (!GMD_GROW(&list->items, &list->capacity, list->count + 1)) {
+        return false;
     }
     list->items[list->count++] = number;
     return true;
@@ -81,15 +76,9 @@ static uint32_t vertex_of(walk *w, void *what, enum vertex_kind kind)
     if (w->slots[slot]) {
         return w->slots[slot] - 1;
     }
-    if (w->heap.count == w->capacity) {
-        uint32_t capacity = w->capacity ? 2 * w->capacity : 512;
-        struct vertex *larger = realloc(w->heap.vertices, capacity * sizeof *larger);
-        if (!larger) {
-            w->heap.no_memory = true;
-            return NO_VERTEX;
-        }
-        w->heap.vertices = larger;
-        w->capacity = capacity;
+    if (!GMD_GROW(&w->heap.vertices, &w->capacity, w->heap.count + 1)) {
+        w->heap.no_memory = true;
+        return NO_VERTEX;
     }
     w->heap.vertices[w->heap.count] =
         (struct vertex){.what = what, .kind = kind, .parent = NO_VERTEX, .distance = INT32_MAX};

@@ -1,6 +1,7 @@
 /* survivors.c - the tensors that are alive and who holds them: rows out of a walk of the heap. */
 #include "survivors.h"
 
+#include "gmd_grow.h"
 #include "heap_graph.h"
 
 #include <stdio.h>
@@ -28,15 +29,9 @@ typedef struct survey {
 
 static entry *add_entry(survey *s, uint32_t vertex, struct tensor *tensor, struct live_block *block)
 {
-    if (s->count == s->capacity) {
-        uint32_t capacity = s->capacity ? 2 * s->capacity : 512;
-        entry *larger = realloc(s->entries, capacity * sizeof *larger);
-        if (!larger) {
-            s->out->no_memory = true;
-            return NULL;
-        }
-        s->entries = larger;
-        s->capacity = capacity;
+    if (!GMD_GROW(&s->entries, &s->capacity, s->count + 1)) {
+        s->out->no_memory = true;
+        return NULL;
     }
     entry *added = &s->entries[s->count];
     *added = (entry){vertex, s->count, s->count, block ? block->used : 0, tensor, block};

@@ -18,11 +18,14 @@
 #define MIB ((uint64_t)1 << 20)
 
 typedef struct fixture {
+    struct fixture *next;
     settings settings;
     device_allocator *d;
     cudaStream_t one, other;
     uint64_t small, split, recorded; /* live blocks, see open_fixture */
 } fixture;
+
+static fixture *kept; /* what is corrupt cannot be taken down: it stays until the program ends */
 
 static uint64_t get(const fixture *f, uint64_t size)
 {
@@ -49,6 +52,9 @@ static fixture *open_fixture(const char *conf)
     gmd_sim_config config;
     gmd_error error;
     fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->next = kept;
+    kept = f;
     gmd_sim_default_config(&config);
     config.capacity_bytes = 1024 * MIB;
     assert_int_equal(gmd_sim_reset(&config), 0);

@@ -98,3 +98,23 @@ TEST_F(grow, without_memory_nothing_changes)
     assert_int_equal(capacity, room);
     assert_int_equal(items[0].right, 8);
 }
+
+TEST_F(grow, a_capacity_of_32_bits_grows_likewise)
+{
+    uint32_t room = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_true(GMD_GROW(&items, &room, i + 1));
+        assert_true(room > i);
+        items[i].left = i;
+    }
+    assert_true(items[999].left == 999 && items[0].left == 0);
+}
+
+TEST_F(grow, a_capacity_beyond_32_bits_is_refused)
+{
+    uint32_t room = 0;
+    size_t needed = (size_t)UINT32_MAX + 1;
+    assert_false(GMD_GROW(&items, &room, needed));
+    assert_null(items);
+    assert_int_equal(room, 0);
+}

@@ -136,9 +136,8 @@ static cached *find_cached(size_t size, int device, cudaStream_t stream)
 /* What malloc left there, which nobody has set. */
 static bool has_garbage(void)
 {
-    unsigned char *garbage = malloc(2000);
-    volatile size_t place = 1500; /* or a compiler sees the planted defect and warns of it */
-    bool is_there = garbage && garbage[place];
+    unsigned char *volatile garbage = malloc(2000); /* volatile: a compiler would see the defect */
+    bool is_there = garbage && garbage[1500];
     free(garbage);
     return is_there;
 }

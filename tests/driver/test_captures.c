@@ -15,14 +15,14 @@ static gmd_outcome *run(const char *allocator, const char *body)
     int length = snprintf(text, sizeof text, "gmd-trace 1\n%s", body);
     assert_true(length > 0 && (size_t)length < sizeof text);
     assert_int_equal(gmd_trace_parse(&trace, text, (size_t)length, "test", &error), GMD_OK);
-    gmd_run_options options = {.allocator = allocator,
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .device = GMD_DEVICE_SIM,
-                               .device_count = 2,
-                               .capacity_bytes = 64 * GMD_MIB,
-                               .schedule = &trace.schedule,
-                               .interleave = &trace.interleave,
-                               .call_budget_s = 20};
+    gmd_run_options options = {.subject.allocator = allocator,
+                               .subject.lib_directory = GMD_TEST_LIB_DIR,
+                               .device.kind = GMD_DEVICE_SIM,
+                               .conditions.device_count = 2,
+                               .conditions.capacity_bytes = 64 * GMD_MIB,
+                               .conditions.schedule = trace.conditions.schedule,
+                               .conditions.interleave = trace.conditions.interleave,
+                               .process.call_budget_s = 20};
     gmd_workload workload = {
         .name = "captures.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
     gmd_outcome *o = calloc(1, sizeof *o);

@@ -51,14 +51,14 @@ static gmd_outcome *check_of(const char *allocator, recording *r, gmd_sim_record
                              size_t count)
 {
     gmd_check_input input = {.history = &r->history, .snapshot = &r->snapshot, .truth = &r->truth};
-    gmd_run_options options = {.allocator = allocator,
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .device_count = 1,
-                               .capacity_bytes = 80 * GMD_GIB,
-                               .call_budget_s = 20,
-                               .placement = GMD_SIM_RECORDED,
-                               .recorded = placed,
-                               .recorded_count = count};
+    gmd_run_options options = {.subject.allocator = allocator,
+                               .subject.lib_directory = GMD_TEST_LIB_DIR,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = 80 * GMD_GIB,
+                               .process.call_budget_s = 20,
+                               .device.placement = GMD_SIM_RECORDED,
+                               .device.recorded = placed,
+                               .device.recorded_count = count};
     gmd_workload workload = {.name = "recording",
                              .kind = "history",
                              .trace = &r->history.trace,
@@ -251,12 +251,12 @@ TEST(a_verdict_on_a_quirk_is_known_once_the_quirk_mattered)
     const gmd_identity refused = {.kind = "oom_retry.served_at_once"};
     const gmd_identity above = {
         .kind = "peak_bound.reserved", .parties = {{"bound", "limit"}}, .party_count = 1};
-    assert_null(gmd_known_find(&known, NULL, &refused, "refused"));
+    assert_null(known_find(&known, NULL, &refused, "refused"));
     count = count_quirk;
     times_mattered = 0;
-    assert_null(gmd_known_find(&known, NULL, &refused, "refused"));
+    assert_null(known_find(&known, NULL, &refused, "refused"));
     times_mattered = 1;
-    assert_non_null(gmd_known_find(&known, NULL, &refused, "refused"));
-    assert_null(gmd_known_find(&known, NULL, &above, "rose above the memory limit"));
+    assert_non_null(known_find(&known, NULL, &refused, "refused"));
+    assert_null(known_find(&known, NULL, &above, "rose above the memory limit"));
     gmd_known_free(&known);
 }

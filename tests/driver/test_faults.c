@@ -45,12 +45,12 @@ static gmd_outcome *run_with(const char *fault)
     gmd_trace trace = {0};
     gmd_error error = {""};
     assert_int_equal(gmd_trace_parse(&trace, text, (size_t)length, "test", &error), GMD_OK);
-    gmd_run_options options = {.allocator = "reference",
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .device = GMD_DEVICE_SIM,
-                               .device_count = 2,
-                               .capacity_bytes = trace.capacity_bytes,
-                               .call_budget_s = 20};
+    gmd_run_options options = {.subject.allocator = "reference",
+                               .subject.lib_directory = GMD_TEST_LIB_DIR,
+                               .device.kind = GMD_DEVICE_SIM,
+                               .conditions.device_count = 2,
+                               .conditions.capacity_bytes = trace.conditions.capacity_bytes,
+                               .process.call_budget_s = 20};
     gmd_workload workload = {
         .name = "faults.gmd", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
     gmd_outcome *o = calloc(1, sizeof *o);

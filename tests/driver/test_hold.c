@@ -116,19 +116,19 @@ static const gmd_runtime runtime = {.path = "/nowhere",
                                     .cudaSetDevice = set_device,
                                     .cudaDeviceSynchronize = synchronise};
 
-static gmd_holds *open_from(uint32_t start, unsigned call_ms, unsigned sync_ms)
+static held_work *open_from(uint32_t start, unsigned call_ms, unsigned sync_ms)
 {
-    const gmd_hold_parts parts = {.runtime = &runtime,
-                                  .wait = queue_wait,
-                                  .patience = {call_ms, sync_ms, FOREVER},
-                                  .start = start};
-    gmd_holds *holds;
+    const hold_parts parts = {.runtime = &runtime,
+                              .wait = queue_wait,
+                              .patience = {call_ms, sync_ms, FOREVER},
+                              .start = start};
+    held_work *holds;
     gmd_error error = {""};
-    assert_int_equal(gmd_holds_make(&holds, &parts, &error), GMD_OK);
+    assert_int_equal(holds_make(&holds, &parts, &error), GMD_OK);
     return holds;
 }
 
-static gmd_holds *open_patient(void)
+static held_work *open_patient(void)
 {
     return open_from(0, FOREVER, FOREVER);
 }
@@ -149,99 +149,99 @@ static cudaStream_t stream(uintptr_t index)
     return (cudaStream_t)index;
 }
 
-static void hold(gmd_holds *holds, uintptr_t on, uint64_t duration_ns)
+static void hold(held_work *holds, uintptr_t on, uint64_t duration_ns)
 {
-    assert_int_equal(gmd_hold(holds, 0, stream(on), duration_ns), cudaSuccess);
+    assert_int_equal(hold_stream(holds, 0, stream(on), duration_ns), cudaSuccess);
 }
 
 /* --- until when --------------------------------------------------------------------------- */
 
 TEST_F(hold, work_is_held_until_the_clock_has_moved)
 {
-    gmd_holds *holds = open_patient();
+    held_work *holds = open_patient();
     hold(holds, 1, 1000);
-    gmd_holds_advance(holds, 600);
+    holds_advance(holds, 600);
     hold(holds, 1, 1000);
-    gmd_holds_advance(holds, 399);
+    holds_advance(holds, 399);
     assert_true(waits(0));
-    gmd_holds_advance(holds, 1);
+    holds_advance(holds, 1);
     assert_false(waits(0));
     assert_true(waits(1));
-    gmd_holds_advance(holds, 600);
+    holds_advance(holds, 600);
     assert_false(waits(1));
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, the_longest_duration_does_not_wrap_around)
 {
-    gmd_holds *holds = open_patient();
-    gmd_holds_advance(holds, 1000);
+    held_work *holds = open_patient();
+    holds_advance(holds, 1000);
     hold(holds, 1, UINT64_MAX);
-    gmd_holds_advance(holds, 1000);
+    holds_advance(holds, 1000);
     assert_true(waits(0));
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, work_without_a_duration_is_not_held)
 {
-    gmd_holds *holds = open_patient();
+    held_work *holds = open_patient();
     hold(holds, 1, 0);
     assert_int_equal(fake.count, 0);
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, a_wait_lets_go_its_own_stream_and_no_other)
 {
-    gmd_holds *holds = open_patient();
+    held_work *holds = open_patient();
     hold(holds, 2, 1000);
     hold(holds, 3, 1000);
-    assert_int_equal(gmd_hold(holds, 1, stream(2), 1000), cudaSuccess); /* of another device */
+    assert_int_equal(hold_stream(holds, 1, stream(2), 1000), cudaSuccess); /* of another device */
     hold(holds, 2, 5000);
-    gmd_holds_release_stream(holds, 0, stream(2));
+    holds_release_stream(holds, 0, stream(2));
     assert_false(waits(0));
     assert_true(waits(1));
     assert_true(waits(2));
     assert_false(waits(3));
-    gmd_holds_beat(holds);
+    holds_beat(holds);
     hold(holds, 2, 1000); /* what comes later is held again */
     assert_true(waits(4));
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, a_wait_for_a_device_lets_go_its_streams)
 {
-    gmd_holds *holds = open_patient();
+    held_work *holds = open_patient();
     hold(holds, 2, 1000);
-    assert_int_equal(gmd_hold(holds, 1, stream(2), 1000), cudaSuccess);
+    assert_int_equal(hold_stream(holds, 1, stream(2), 1000), cudaSuccess);
     hold(holds, 0, 1000);
-    gmd_holds_release_device(holds, 0);
+    holds_release_device(holds, 0);
     assert_false(waits(0));
     assert_true(waits(1));
     assert_false(waits(2));
-    gmd_holds_release(holds);
+    holds_release(holds);
     assert_false(waits(1));
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 /* --- the ring ----------------------------------------------------------------------------- */
 
 static void the_ring_wraps_from(uint32_t start)
 {
-    gmd_holds *holds = open_from(start, FOREVER, FOREVER);
+    held_work *holds = open_from(start, FOREVER, FOREVER);
     for (unsigned i = 0; i < 3 * RING + 7; i++) {
         hold(holds, i, 1000);
         assert_true(waits(i));
         assert_true(i < RING - 1 || waits(i - (RING - 1)));
         assert_true(i < RING || !waits(i - RING));
     }
-    gmd_holds_release_stream(holds, 0, stream(3 * RING + 6)); /* the latest */
+    holds_release_stream(holds, 0, stream(3 * RING + 6)); /* the latest */
     assert_false(waits(3 * RING + 6));
     assert_true(waits(3 * RING + 5));
-    gmd_holds_advance(holds, 1000);
+    holds_advance(holds, 1000);
     for (unsigned i = 0; i < 3 * RING + 7; i++) {
         assert_false(waits(i));
     }
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, the_oldest_is_let_go_where_the_ring_wraps)
@@ -256,13 +256,13 @@ TEST_F(hold, numbers_wrap_around)
 
 TEST_F(hold, a_hold_that_fails_holds_nothing)
 {
-    gmd_holds *holds = open_from(0, FOREVER, 1);
+    held_work *holds = open_from(0, FOREVER, 1);
     fake.result = cudaErrorIllegalAddress;
-    assert_int_equal(gmd_hold(holds, 0, stream(1), 1000), cudaErrorIllegalAddress);
+    assert_int_equal(hold_stream(holds, 0, stream(1), 1000), cudaErrorIllegalAddress);
     fake.result = 0;
     hold(holds, 2, 1000);
     assert_true(waits(0));
-    gmd_holds_close(holds);
+    holds_close(holds);
     assert_false(waits(0));
 }
 
@@ -270,62 +270,62 @@ TEST_F(hold, a_hold_that_fails_holds_nothing)
 
 TEST_F(hold, the_watchdog_lets_go_when_the_host_gets_on_no_more)
 {
-    gmd_holds *holds = open_from(0, 20, FOREVER);
+    held_work *holds = open_from(0, 20, FOREVER);
     for (unsigned i = 0; i < 6; i += 2) { /* also after it has slept for want of work */
-        gmd_holds_beat(holds);
+        holds_beat(holds);
         hold(holds, i, UINT64_MAX);
         hold(holds, i + 1, UINT64_MAX);
         assert_false(waits_for_ms(i, 10000));
         assert_false(waits_for_ms(i + 1, 10000));
         sleep_ms(10);
     }
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, a_hurried_watchdog_lets_go_soon)
 {
-    gmd_holds *holds = open_from(0, FOREVER, FOREVER);
-    gmd_holds_hurry(holds);
+    held_work *holds = open_from(0, FOREVER, FOREVER);
+    holds_hurry(holds);
     hold(holds, 1, UINT64_MAX);
     assert_false(waits_for_ms(0, 10000));
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, the_watchdog_lets_nothing_go_while_requests_go_on)
 {
-    gmd_holds *holds = open_from(0, 300, 1);
+    held_work *holds = open_from(0, 300, 1);
     hold(holds, 1, 1000);
     for (unsigned i = 0; i < 1000; i++) {
-        gmd_holds_beat(holds);
+        holds_beat(holds);
         sleep_ms(1);
     }
     assert_true(waits(0));
     assert_false(waits_for_ms(0, 10000));
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, a_stream_that_waits_for_another_gets_on)
 {
-    gmd_holds *holds = open_from(0, FOREVER, 5);
+    held_work *holds = open_from(0, FOREVER, 5);
     hold(holds, 2, 1000);
     hold(holds, 3, 1000);
     sleep_ms(20); /* in a request's patience, which it must not sit out */
-    gmd_holds_release_stream(holds, 0, stream(2));
+    holds_release_stream(holds, 0, stream(2));
     assert_false(waits(0));
     assert_false(waits_for_ms(1, 10000));
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 TEST_F(hold, a_wait_that_is_over_leaves_the_others_held)
 {
-    gmd_holds *holds = open_from(0, FOREVER, 300);
+    held_work *holds = open_from(0, FOREVER, 300);
     hold(holds, 2, 1000);
     hold(holds, 3, 1000);
-    gmd_holds_release_stream(holds, 0, stream(2));
-    gmd_holds_beat(holds);
+    holds_release_stream(holds, 0, stream(2));
+    holds_beat(holds);
     sleep_ms(1000);
     assert_true(waits(1));
-    gmd_holds_close(holds);
+    holds_close(holds);
 }
 
 /* Streams run through their waits while the host holds and lets go, and the watchdog, too. */
@@ -342,17 +342,17 @@ static void *run_through(void *unused)
 
 TEST_F(hold, no_hold_is_lost_between_driver_and_watchdog)
 {
-    gmd_holds *holds = open_from(UINT32_MAX - 50000, 5, 5);
+    held_work *holds = open_from(UINT32_MAX - 50000, 5, 5);
     pthread_t device;
     assert_int_equal(pthread_create(&device, NULL, run_through, NULL), 0);
     for (unsigned i = 0; i < WAIT_MAX; i++) {
         hold(holds, i % 7, 1 + i % 1000);
         if (i % 911 == 0) {
-            gmd_holds_release_stream(holds, 0, stream(i % 7));
+            holds_release_stream(holds, 0, stream(i % 7));
         }
-        gmd_holds_advance(holds, i % 3);
+        holds_advance(holds, i % 3);
     }
-    gmd_holds_close(holds);
+    holds_close(holds);
     pthread_join(device, NULL);
 }
 
@@ -360,10 +360,10 @@ TEST_F(hold, no_hold_is_lost_between_driver_and_watchdog)
 
 TEST_F(hold, closing_lets_all_go_and_then_frees)
 {
-    gmd_holds *holds = open_patient();
+    held_work *holds = open_patient();
     hold(holds, 1, UINT64_MAX);
-    assert_int_equal(gmd_hold(holds, 5, stream(2), UINT64_MAX), cudaSuccess);
-    gmd_holds_close(holds);
+    assert_int_equal(hold_stream(holds, 5, stream(2), UINT64_MAX), cudaSuccess);
+    holds_close(holds);
     assert_false(waits(0));
     assert_false(waits(1));
     assert_int_equal(fake.synchronised, 1u << 0 | 1u << 5);
@@ -372,10 +372,10 @@ TEST_F(hold, closing_lets_all_go_and_then_frees)
 
 TEST_F(hold, memory_stays_with_a_device_that_has_died)
 {
-    gmd_holds *holds = open_patient();
+    held_work *holds = open_patient();
     hold(holds, 1, UINT64_MAX);
     fake.sync_result = cudaErrorIllegalAddress;
-    gmd_holds_close(holds);
+    holds_close(holds);
     assert_false(waits(0));
     assert_false(fake.is_freed);
 }
@@ -383,13 +383,13 @@ TEST_F(hold, memory_stays_with_a_device_that_has_died)
 TEST_F(hold, closing_does_not_hang_with_the_device)
 {
     gmd_runtime gone = runtime;
-    gmd_hold_parts parts = {.runtime = &gone, .wait = queue_wait, .patience = {50, 50, 50}};
-    gmd_holds *holds;
+    hold_parts parts = {.runtime = &gone, .wait = queue_wait, .patience = {50, 50, 50}};
+    held_work *holds;
     fake.is_stuck = true;
-    assert_int_equal(gmd_holds_make(&holds, &parts, NULL), GMD_OK);
+    assert_int_equal(holds_make(&holds, &parts, NULL), GMD_OK);
     memset(&gone, 0, sizeof gone); /* the owner's has ended */
     hold(holds, 1, UINT64_MAX);
-    gmd_holds_close(holds);
+    holds_close(holds);
     assert_false(waits(0));
     assert_false(fake.is_freed);
     fake.is_stuck = false; /* it comes to an end after all */
@@ -404,26 +404,26 @@ TEST_F(hold, closing_does_not_hang_with_the_device)
 TEST_F(hold, a_device_without_such_waits_holds_nothing)
 {
     fake.result = 801; /* CUDA_ERROR_NOT_SUPPORTED */
-    gmd_holds *holds = open_patient();
+    held_work *holds = open_patient();
     assert_null(holds);
     assert_true(fake.is_freed);
 }
 
 TEST_F(hold, a_runtime_without_such_waits_holds_nothing)
 {
-    gmd_holds *holds = (gmd_holds *)&fake;
+    held_work *holds = (held_work *)&fake;
     gmd_error error = {""};
-    assert_int_equal(gmd_holds_open(&holds, &runtime, &error), GMD_OK);
+    assert_int_equal(holds_open(&holds, &runtime, &error), GMD_OK);
     assert_null(holds);
 }
 
 TEST_F(hold, nothing_is_held_by_nobody)
 {
-    assert_int_equal(gmd_hold(NULL, 0, stream(1), 1000), cudaSuccess);
-    gmd_holds_beat(NULL);
-    gmd_holds_advance(NULL, 1000);
-    gmd_holds_release_stream(NULL, 0, stream(1));
-    gmd_holds_release_device(NULL, 0);
-    gmd_holds_release(NULL);
-    gmd_holds_close(NULL);
+    assert_int_equal(hold_stream(NULL, 0, stream(1), 1000), cudaSuccess);
+    holds_beat(NULL);
+    holds_advance(NULL, 1000);
+    holds_release_stream(NULL, 0, stream(1));
+    holds_release_device(NULL, 0);
+    holds_release(NULL);
+    holds_close(NULL);
 }

@@ -10,12 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const gmd_run_options on_reference = {.allocator = "reference",
-                                             .lib_directory = GMD_TEST_LIB_DIR,
-                                             .device = GMD_DEVICE_SIM,
-                                             .device_count = 1,
-                                             .capacity_bytes = 64 * GMD_MIB,
-                                             .call_budget_s = 20};
+static const gmd_run_options on_reference = {.subject.allocator = "reference",
+                                             .subject.lib_directory = GMD_TEST_LIB_DIR,
+                                             .device.kind = GMD_DEVICE_SIM,
+                                             .conditions.device_count = 1,
+                                             .conditions.capacity_bytes = 64 * GMD_MIB,
+                                             .process.call_budget_s = 20};
 
 static gmd_in_process *open_with(const gmd_run_options *options)
 {
@@ -70,8 +70,10 @@ static gmd_outcome *run_alone(const char *lines)
 {
     gmd_trace trace = parse(lines);
     gmd_run_options options = on_reference;
-    options.device_count = trace.device_count ? trace.device_count : options.device_count;
-    options.conf = trace.conf;
+    options.conditions.device_count = trace.conditions.device_count
+                                          ? trace.conditions.device_count
+                                          : options.conditions.device_count;
+    options.conditions.conf = trace.conditions.conf;
     gmd_workload workload = {
         .name = "alone", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
     gmd_outcome *o = calloc(1, sizeof *o);
@@ -124,7 +126,7 @@ static int in_a_child(const char *plant, int (*body)(gmd_in_process *p))
     pid_t child = fork();
     if (child == 0) {
         gmd_run_options options = on_reference;
-        options.allocator = GMD_TEST_PLANTED;
+        options.subject.allocator = GMD_TEST_PLANTED;
         setenv("GMD_PLANT", plant, 1);
         gmd_in_process *p = NULL;
         gmd_error error = {""};
@@ -239,7 +241,7 @@ TEST(a_thousand_inputs_leave_nothing)
 TEST(an_allocator_that_can_start_anew_is_opened_again)
 {
     gmd_run_options with_conf = on_reference;
-    with_conf.conf = "max_split_size_mb:40";
+    with_conf.conditions.conf = "max_split_size_mb:40";
     for (int i = 0; i < 2; i++) {
         gmd_in_process *p = open_with(i ? &with_conf : &on_reference);
         expect_pass(run(p, pools_text));
@@ -297,7 +299,7 @@ TEST(settings_end_with_their_input)
 TEST(the_limit_of_the_options_is_in_force_again)
 {
     gmd_run_options options = on_reference;
-    options.limit_bytes = 40 * GMD_MIB;
+    options.conditions.limit_bytes = 40 * GMD_MIB;
     gmd_in_process *p = open_with(&options);
     expect_pass(run(p, "fraction 1\nalloc a 60MiB s0\n"));
     const gmd_outcome *o = run(p, "alloc a 60MiB s0\n");
@@ -334,7 +336,7 @@ TEST(requests_that_cannot_be_made_do_not_end_the_others)
     gmd_trace trace = parse("devices 2\nalloc a 1MiB s0 device 1\n");
     const gmd_outcome *o = NULL;
     gmd_error error = {""};
-    trace.device_count = 1;
+    trace.conditions.device_count = 1;
     assert_int_equal(gmd_in_process_run(p, &trace, &o, &error), GMD_OK);
     assert_int_equal(o->verdict, GMD_ERROR);
     gmd_trace_free(&trace);
@@ -360,7 +362,7 @@ TEST(a_real_device_is_refused)
     gmd_in_process *p;
     gmd_error error;
     gmd_run_options options = on_reference;
-    options.device = GMD_DEVICE_CUDA;
+    options.device.kind = GMD_DEVICE_CUDA;
     assert_int_equal(gmd_in_process_open(&p, &options, &error), GMD_BAD_INPUT);
     assert_null(p);
 }

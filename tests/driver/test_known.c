@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 static gmd_known known;
-static gmd_scene scene;
+static known_context context;
 static gmd_error error;
 
 static int reset(void **state)
 {
     (void)state;
     known = (gmd_known){.count = 0};
-    scene = (gmd_scene){.fault_count = 0};
+    context = (known_context){.fault_count = 0};
     return 0;
 }
 
@@ -41,11 +41,11 @@ static gmd_status read_list(const char *text)
 }
 
 /* What covers a violation of some kind of the oracle, with this message. */
-static const gmd_known_entry *entry_of(const char *oracle, const char *message)
+static const known_entry *entry_of(const char *oracle, const char *message)
 {
     gmd_identity some = {.party_count = 0};
     snprintf(some.kind, sizeof some.kind, "%s.some", oracle);
-    return gmd_known_find(&known, &scene, &some, message);
+    return known_find(&known, &context, &some, message);
 }
 
 static bool has(const char *oracle, const char *message)
@@ -57,7 +57,7 @@ static bool has_kind(gmd_kind kind, const gmd_given_party *parties)
 {
     gmd_identity identity;
     gmd_identity_make(&identity, kind, parties);
-    return gmd_known_find(&known, &scene, &identity, "any words") != NULL;
+    return known_find(&known, &context, &identity, "any words") != NULL;
 }
 
 TEST_F(known, an_entry_is_of_its_oracle_and_cause)
@@ -72,18 +72,18 @@ TEST_F(known, a_fault_of_the_function_must_have_been_planted)
 {
     assert_int_equal(read_list("stream_order: nothing makes | fault cudaEventRecord\n"), GMD_OK);
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
-    snprintf(scene.faults[scene.fault_count++], sizeof *scene.faults, "cudaMalloc");
+    snprintf(context.faults[context.fault_count++], sizeof *context.faults, "cudaMalloc");
     assert_false(has("stream_order", "nothing makes stream 1 wait"));
-    snprintf(scene.faults[scene.fault_count++], sizeof *scene.faults, "cudaEventRecord");
+    snprintf(context.faults[context.fault_count++], sizeof *context.faults, "cudaEventRecord");
     assert_true(has("stream_order", "nothing makes stream 1 wait"));
 }
 
 TEST_F(known, all_conditions_must_be_met)
 {
     assert_int_equal(read_list("progress | conf expandable_segments:True | destroy\n"), GMD_OK);
-    snprintf(scene.conf, sizeof scene.conf, "max_split_size_mb:20,expandable_segments:True");
+    snprintf(context.conf, sizeof context.conf, "max_split_size_mb:20,expandable_segments:True");
     assert_false(has("progress", "any"));
-    scene.has_destroyed = true;
+    context.has_destroyed = true;
     assert_true(has("progress", "any"));
 }
 
@@ -91,10 +91,10 @@ TEST_F(known, all_conditions_must_be_met)
 TEST_F(known, a_capture_must_have_been_begun)
 {
     assert_int_equal(read_list("progress: a | begin_capture\nprogress: b | begin_pool\n"), GMD_OK);
-    scene.has_begun_pool = true;
+    context.has_begun_pool = true;
     assert_false(has("progress", "a"));
     assert_true(has("progress", "b"));
-    scene.has_captured = true;
+    context.has_captured = true;
     assert_true(has("progress", "a"));
 }
 
@@ -102,7 +102,7 @@ TEST_F(known, another_device_must_have_been_asked)
 {
     assert_int_equal(read_list("data | device\n"), GMD_OK);
     assert_false(has("data", "any"));
-    scene.has_second_device = true;
+    context.has_second_device = true;
     assert_true(has("data", "any"));
 }
 
@@ -156,7 +156,7 @@ TEST_F(known, a_party_of_several_words_stands_in_quotation_marks)
                      GMD_OK);
     const gmd_given_party *parties = GMD_PARTIES({"error", "a | b # c"}, {"fault", "hit"});
     assert_false(has_kind(GMD_KIND(progress, failed), parties));
-    scene.has_destroyed = true;
+    context.has_destroyed = true;
     assert_true(has_kind(GMD_KIND(progress, failed), parties));
 }
 
@@ -179,7 +179,7 @@ TEST_F(known, an_identity_is_printed_as_a_line_that_covers_it)
     gmd_identity_print(&identity, line);
     assert_string_equal(line, "progress.failed error=\"it said 'no' | #1\" fault=hit");
     assert_int_equal(read_list(line), GMD_OK);
-    assert_non_null(gmd_known_find(&known, &scene, &identity, ""));
+    assert_non_null(known_find(&known, &context, &identity, ""));
 }
 
 TEST_F(known, entries_that_go_by_words_are_counted)

@@ -1,8 +1,8 @@
 /* A known entry with a condition, or one that ends the judging of its run, over two runs: the
  * second is judged by what happened in it, and in no run before. In each way in which runs are
  * made. */
+#include "gmd_fork_server.h"
 #include "gmd_in_process.h"
-#include "gmd_nursery.h"
 #include "gmd_size.h"
 #include "gmd_test.h"
 
@@ -53,13 +53,13 @@ static int set_up(void **state)
 {
     setting *t = calloc(1, sizeof *t);
     assert_non_null(t);
-    t->options = (gmd_run_options){.allocator = GMD_TEST_PLANTED,
-                                   .lib_directory = GMD_TEST_LIB_DIR,
-                                   .device = GMD_DEVICE_SIM,
-                                   .device_count = 1,
-                                   .capacity_bytes = 64 * GMD_MIB,
-                                   .call_budget_s = 20,
-                                   .known = &t->known};
+    t->options = (gmd_run_options){.subject.allocator = GMD_TEST_PLANTED,
+                                   .subject.lib_directory = GMD_TEST_LIB_DIR,
+                                   .device.kind = GMD_DEVICE_SIM,
+                                   .conditions.device_count = 1,
+                                   .conditions.capacity_bytes = 64 * GMD_MIB,
+                                   .process.call_budget_s = 20,
+                                   .judging.known = &t->known};
     t->first = parse(with_fault);
     t->second = parse(without_fault);
     *state = t;
@@ -121,11 +121,11 @@ TEST_F(known_runs, the_end_of_an_isolated_run_is_its_own)
 
 /* --- forks of one process ----------------------------------------------------------------- */
 
-static gmd_nursery *open_nursery(setting *t, const char *list)
+static gmd_fork_server *open_server(setting *t, const char *list)
 {
-    gmd_nursery *n = NULL;
+    gmd_fork_server *n = NULL;
     read_list(&t->known, list);
-    if (gmd_nursery_open(&n, &t->options, &t->error) != GMD_OK) {
+    if (gmd_fork_server_open(&n, &t->options, &t->error) != GMD_OK) {
         fail_msg("%s", t->error.text);
     }
     return n;
@@ -133,13 +133,13 @@ static gmd_nursery *open_nursery(setting *t, const char *list)
 
 static void expect_forked(setting *t, const char *list)
 {
-    gmd_nursery *n = open_nursery(t, list);
+    gmd_fork_server *n = open_server(t, list);
     const gmd_outcome *o = NULL;
-    assert_int_equal(gmd_nursery_run(n, &t->first, &o, &t->error), GMD_OK);
+    assert_int_equal(gmd_fork_server_run(n, &t->first, &o, &t->error), GMD_OK);
     expect_known(o);
-    assert_int_equal(gmd_nursery_run(n, &t->second, &o, &t->error), GMD_OK);
+    assert_int_equal(gmd_fork_server_run(n, &t->second, &o, &t->error), GMD_OK);
     expect_told(o);
-    gmd_nursery_close(n);
+    gmd_fork_server_close(n);
 }
 
 TEST_F(known_runs, forked_runs_have_conditions_of_their_own)
@@ -152,47 +152,47 @@ TEST_F(known_runs, the_end_of_a_forked_run_is_its_own)
     expect_forked(*state, ends_a_run);
 }
 
-/* --- many in one process of the nursery --------------------------------------------------- */
+/* --- many in one process --------------------------------------------------- */
 
-static void expect_scouted(setting *t, const char *list)
+static void expect_persistent(setting *t, const char *list)
 {
-    gmd_nursery *n = open_nursery(t, list);
-    const gmd_scout_trace traces[] = {{.trace = t->first}, {.trace = t->second}};
-    gmd_scouted result;
-    gmd_nursery_follow(n, &t->options);
-    assert_int_equal(gmd_nursery_scout(n, traces, 2, &result, &t->error), GMD_OK);
+    gmd_fork_server *n = open_server(t, list);
+    const gmd_persistent_input traces[] = {{.trace = t->first}, {.trace = t->second}};
+    gmd_persistent_result result;
+    gmd_fork_server_follow(n, &t->options);
+    assert_int_equal(gmd_fork_server_run_persistent(n, traces, 2, &result, &t->error), GMD_OK);
     assert_int_equal(result.passed, 1);
     assert_true(result.is_suspect);
     expect_told(result.outcome);
-    gmd_nursery_close(n);
+    gmd_fork_server_close(n);
 }
 
 TEST_F(known_runs, inputs_of_one_process_have_conditions_of_their_own)
 {
-    expect_scouted(*state, of_a_fault);
+    expect_persistent(*state, of_a_fault);
 }
 
 TEST_F(known_runs, the_end_of_an_input_is_its_own)
 {
-    expect_scouted(*state, ends_a_run);
+    expect_persistent(*state, ends_a_run);
 }
 
 /* The other allocator of these tests cannot be made anew in its process. */
 static void use_renewed(setting *t)
 {
-    t->options.allocator = "reference";
+    t->options.subject.allocator = "reference";
 }
 
 TEST_F(known_runs, renewed_inputs_have_conditions_of_their_own)
 {
     use_renewed(*state);
-    expect_scouted(*state, of_a_fault);
+    expect_persistent(*state, of_a_fault);
 }
 
 TEST_F(known_runs, the_end_of_a_renewed_input_is_its_own)
 {
     use_renewed(*state);
-    expect_scouted(*state, ends_a_run);
+    expect_persistent(*state, ends_a_run);
 }
 
 /* --- in the caller's process -------------------------------------------------------------- */

@@ -34,18 +34,20 @@ static gmd_outcome *run_text_with_cases(const char *allocator, const char *text,
     gmd_trace trace = {0};
     gmd_error error = {""};
     assert_int_equal(gmd_trace_parse(&trace, text, strlen(text), "test", &error), GMD_OK);
-    gmd_run_options options = {.allocator = allocator,
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .case_directory = case_directory,
-                               .device = GMD_DEVICE_SIM,
-                               .device_count = trace.device_count ? trace.device_count : 1,
-                               .capacity_bytes =
-                                   trace.capacity_bytes ? trace.capacity_bytes : GMD_GIB,
-                               .schedule = &trace.schedule,
-                               .conf = trace.conf,
-                               .promises = promised,
-                               .oracles_off = oracles_off,
-                               .call_budget_s = 1};
+    gmd_run_options options = {
+        .subject.allocator = allocator,
+        .subject.lib_directory = GMD_TEST_LIB_DIR,
+        .cases.directory = case_directory,
+        .device.kind = GMD_DEVICE_SIM,
+        .conditions.device_count =
+            trace.conditions.device_count ? trace.conditions.device_count : 1,
+        .conditions.capacity_bytes =
+            trace.conditions.capacity_bytes ? trace.conditions.capacity_bytes : GMD_GIB,
+        .conditions.schedule = trace.conditions.schedule,
+        .conditions.conf = trace.conditions.conf,
+        .subject.promises = promised,
+        .judging.oracles_off = oracles_off,
+        .process.call_budget_s = 1};
     gmd_workload workload = {
         .name = "planted", .kind = "trace", .trace = &trace, .body = gmd_play_trace};
     gmd_outcome *outcome = calloc(1, sizeof *outcome);

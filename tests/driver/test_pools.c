@@ -10,13 +10,13 @@
 static gmd_outcome *run_trace(const char *allocator, gmd_trace *trace)
 {
     gmd_error error = {""};
-    gmd_run_options options = {.allocator = allocator,
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .device = GMD_DEVICE_SIM,
-                               .device_count = 2,
-                               .capacity_bytes = 64 * GMD_MIB,
-                               .schedule = &trace->schedule,
-                               .call_budget_s = 20};
+    gmd_run_options options = {.subject.allocator = allocator,
+                               .subject.lib_directory = GMD_TEST_LIB_DIR,
+                               .device.kind = GMD_DEVICE_SIM,
+                               .conditions.device_count = 2,
+                               .conditions.capacity_bytes = 64 * GMD_MIB,
+                               .conditions.schedule = trace->conditions.schedule,
+                               .process.call_budget_s = 20};
     gmd_workload workload = {
         .name = "pools.gmd", .kind = "trace", .trace = trace, .body = gmd_play_trace};
     gmd_outcome *o = calloc(1, sizeof *o);

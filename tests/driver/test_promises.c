@@ -25,8 +25,8 @@ TEST(a_name_that_is_none_is_refused_and_adds_nothing)
 
 TEST(pytorchs_algorithm_merges_and_aligns)
 {
-    unsigned all = gmd_promises_all(GMD_PROMISE_PYTORCH);
+    unsigned all = promises_all(GMD_PROMISE_PYTORCH);
     assert_true(all & GMD_PROMISE_COALESCING);
-    assert_int_equal(gmd_promised_alignment(all, 256), 512);
-    assert_int_equal(gmd_promised_alignment(0, 256), 256);
+    assert_int_equal(promised_alignment(all, 256), 512);
+    assert_int_equal(promised_alignment(0, 256), 256);
 }

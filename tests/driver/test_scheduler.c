@@ -18,7 +18,7 @@
 enum { THREADS_MAX = 4, LOG_MAX = 4096 };
 
 typedef struct run {
-    gmd_scheduler_config config;
+    scheduler_config config;
     void (*body)(struct run *run, unsigned thread);
     char log[LOG_MAX]; /* one letter each time a thread says that it is there */
     atomic_size_t length;
@@ -53,11 +53,11 @@ typedef struct start {
 static void *play(void *argument)
 {
     start s = *(start *)argument;
-    gmd_scheduler_join(s.thread);
-    gmd_scheduler_enter_subject();
+    scheduler_join(s.thread);
+    scheduler_enter_subject();
     s.run->body(s.run, s.thread);
-    gmd_scheduler_leave_subject();
-    gmd_scheduler_leave();
+    scheduler_leave_subject();
+    scheduler_leave();
     return NULL;
 }
 
@@ -81,7 +81,7 @@ static run *new_run(unsigned threads, void (*body)(run *run, unsigned thread))
     run *r = calloc(1, sizeof *r);
     assert_non_null(r);
     r->body = body;
-    r->config = (gmd_scheduler_config){
+    r->config = (scheduler_config){
         .thread_count = threads, .context = r, .deadlocked = deadlocked, .describe = describe};
     pthread_mutex_init(&r->mutex, NULL);
     pthread_mutex_init(&r->other_mutex, NULL);
@@ -96,7 +96,7 @@ static void carry_out(run *r)
     gmd_error error = {""};
     pthread_t threads[THREADS_MAX] = {0};
     start starts[THREADS_MAX] = {{r, 0}};
-    assert_int_equal(gmd_scheduler_start(&r->config, &error), GMD_OK);
+    assert_int_equal(scheduler_start(&r->config, &error), GMD_OK);
     for (unsigned i = 1; i < r->config.thread_count; i++) {
         starts[i] = (start){r, i};
         assert_int_equal(pthread_create(&threads[i], NULL, play, &starts[i]), 0);
@@ -105,8 +105,8 @@ static void carry_out(run *r)
     for (unsigned i = 1; i < r->config.thread_count; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    r->lapses = gmd_scheduler_lapses();
-    gmd_scheduler_stop();
+    r->lapses = scheduler_lapses();
+    scheduler_stop();
 }
 
 static void end_run(run *r)
@@ -124,7 +124,7 @@ static void say_and_yield(run *r, unsigned thread)
 {
     for (int i = 0; i < 20; i++) {
         say(r, thread);
-        gmd_scheduler_yield();
+        scheduler_yield();
     }
 }
 
@@ -172,7 +172,7 @@ TEST(only_one_thread_runs_at_a_time)
 static void say_twice(run *r, unsigned thread)
 {
     say(r, thread);
-    gmd_scheduler_yield();
+    scheduler_yield();
     say(r, thread);
 }
 
@@ -197,7 +197,7 @@ TEST(explicit_choices_are_followed_and_then_threads_go_on)
 /* Where blocking is only seen by the watchdog, each time takes a while. */
 static uint64_t seed_count(void)
 {
-    return gmd_interpose_is_on() ? 30 : 3;
+    return interpose_is_on() ? 30 : 3;
 }
 
 /* --- blocking ---------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static void count_under_mutex(run *r, unsigned thread)
     for (int i = 0; i < 30; i++) {
         pthread_mutex_lock(&r->mutex);
         int seen = r->shared;
-        gmd_scheduler_yield();
+        scheduler_yield();
         r->shared = seen + 1;
         pthread_mutex_unlock(&r->mutex);
     }
@@ -221,7 +221,7 @@ TEST(a_mutex_excludes_and_hangs_nobody)
         r->config.seed = seed;
         carry_out(r);
         assert_int_equal(r->shared, 120);
-        assert_true(r->lapses == 0 || !gmd_interpose_is_on());
+        assert_true(r->lapses == 0 || !interpose_is_on());
         end_run(r);
     }
 }
@@ -232,12 +232,12 @@ static void read_and_write(run *r, unsigned thread)
         if (thread % 2) {
             pthread_rwlock_rdlock(&r->rwlock);
             int seen = r->shared;
-            gmd_scheduler_yield();
+            scheduler_yield();
             r->results[thread] += r->shared != seen;
         } else {
             pthread_rwlock_wrlock(&r->rwlock);
             r->shared++;
-            gmd_scheduler_yield();
+            scheduler_yield();
             r->shared++;
         }
         pthread_rwlock_unlock(&r->rwlock);
@@ -279,7 +279,7 @@ TEST(a_condition_variable_wakes_its_waiter)
         r->config.seed = seed;
         carry_out(r);
         assert_int_equal(r->results[0], 3);
-        assert_true(r->lapses == 0 || !gmd_interpose_is_on());
+        assert_true(r->lapses == 0 || !interpose_is_on());
         end_run(r);
     }
 }
@@ -296,7 +296,7 @@ static void wait_for_nothing(run *r, unsigned thread)
 
 TEST(a_wait_with_a_time_limit_ends_when_nobody_else_can_run)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip();
     }
     run *r = new_run(2, wait_for_nothing);
@@ -310,7 +310,7 @@ static atomic_int made;
 
 static void make_slowly(void)
 {
-    gmd_scheduler_yield();
+    scheduler_yield();
     made++;
 }
 
@@ -330,7 +330,7 @@ TEST(a_once_routine_that_is_interrupted_is_waited_for)
         for (int i = 0; i < 3; i++) {
             assert_int_equal(r->results[i], 1);
         }
-        assert_true(r->lapses == 0 || !gmd_interpose_is_on());
+        assert_true(r->lapses == 0 || !interpose_is_on());
         end_run(r);
     }
 }
@@ -351,7 +351,7 @@ static void make_static_variable(run *r, unsigned thread)
 
 TEST(a_static_variable_is_made_once_and_waited_for)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip();
     }
     for (uint64_t seed = 0; seed < seed_count(); seed++) {
@@ -371,7 +371,7 @@ TEST(a_static_variable_is_made_once_and_waited_for)
 static void spin_politely(run *r, unsigned thread)
 {
     if (thread == 0) {
-        gmd_scheduler_yield();
+        scheduler_yield();
         atomic_store(&r->flag, 1);
     }
     while (!atomic_load(&r->flag)) {
@@ -381,7 +381,7 @@ static void spin_politely(run *r, unsigned thread)
 
 TEST(who_asks_again_and_again_lets_the_others_run)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip();
     }
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -446,7 +446,7 @@ static void lock_in_two_orders(run *r, unsigned thread)
     pthread_mutex_lock(first);
     r->shared++;
     while (r->shared < 2) { /* both hold one now */
-        gmd_scheduler_yield();
+        scheduler_yield();
     }
     pthread_mutex_lock(second);
     pthread_mutex_unlock(second);
@@ -473,7 +473,7 @@ static void lock_again(run *r, unsigned thread)
 static void expect_deadlock(void (*body)(run *run, unsigned thread), const char *first,
                             const char *second)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip();
     }
     run *r = new_run(2, body);

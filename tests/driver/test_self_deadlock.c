@@ -26,24 +26,24 @@ static void stuck(void *context, const char *what, const char *name)
     longjmp(back, 1);
 }
 
-static const gmd_self_deadlock watch = {.own_threads = one_thread, .stuck = stuck};
+static const self_deadlock_watch watch = {.own_threads = one_thread, .stuck = stuck};
 
 /* What is said of the wait, or "" where it ended. */
 static const char *what_is_told_of(void (*wait)(void))
 {
     told[0] = '\0';
     if (setjmp(back) == 0) {
-        gmd_self_deadlock_enter(&watch);
+        self_deadlock_enter(&watch);
         wait();
     }
-    gmd_self_deadlock_leave();
+    self_deadlock_leave();
     return told;
 }
 
 /* There the clock tells. */
 static void skip_under_thread_sanitizer(void)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip();
     }
 }

@@ -33,17 +33,19 @@ static inline gmd_outcome *run_trace(const char *allocator, const char *defect,
                                      uint64_t seeds, const char *cases)
 {
     gmd_error error = {""};
-    gmd_run_options options = {.allocator = allocator,
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .case_directory = cases,
-                               .device = GMD_DEVICE_SIM,
-                               .device_count = trace->device_count ? trace->device_count : 1,
-                               .capacity_bytes =
-                                   trace->capacity_bytes ? trace->capacity_bytes : GMD_GIB,
-                               .schedule = &trace->schedule,
-                               .interleave = interleave,
-                               .interleave_seeds = seeds,
-                               .call_budget_s = defect ? 3 : 20};
+    gmd_run_options options = {
+        .subject.allocator = allocator,
+        .subject.lib_directory = GMD_TEST_LIB_DIR,
+        .cases.directory = cases,
+        .device.kind = GMD_DEVICE_SIM,
+        .conditions.device_count =
+            trace->conditions.device_count ? trace->conditions.device_count : 1,
+        .conditions.capacity_bytes =
+            trace->conditions.capacity_bytes ? trace->conditions.capacity_bytes : GMD_GIB,
+        .conditions.schedule = trace->conditions.schedule,
+        .conditions.interleave = interleave ? *interleave : (gmd_schedule){0},
+        .interleave_seeds = seeds,
+        .process.call_budget_s = defect ? 3 : 20};
     gmd_workload workload = {
         .name = "case", .kind = "trace", .trace = trace, .body = gmd_play_trace};
     gmd_outcome *outcome = calloc(1, sizeof *outcome);
@@ -73,7 +75,7 @@ static inline gmd_outcome *run_case(const char *allocator, const char *defect, c
 /* Where blocking is only seen by the watchdog (ThreadSanitizer), each time takes a while. */
 static inline uint64_t seed_count(uint64_t usual)
 {
-    return gmd_interpose_is_on() ? usual : 1 + usual / 50;
+    return interpose_is_on() ? usual : 1 + usual / 50;
 }
 
 /* Under sanitizers a process takes ten times as long: there every fourth thing is done, a different

@@ -221,16 +221,16 @@ int main(int argc, char **argv)
                 error.text);
         return 2;
     }
-    gmd_trace no_requests = {.device_count = g.devices}; /* so that none is kept */
-    gmd_run_options options = {.allocator = argv[1],
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .device = g.device,
-                               .device_count = g.devices,
-                               .capacity_bytes = GMD_GIB,
-                               .limit_bytes = g.limit_bytes,
+    gmd_trace no_requests = {.conditions.device_count = g.devices}; /* so that none is kept */
+    gmd_run_options options = {.subject.allocator = argv[1],
+                               .subject.lib_directory = GMD_TEST_LIB_DIR,
+                               .device.kind = g.device,
+                               .conditions.device_count = g.devices,
+                               .conditions.capacity_bytes = GMD_GIB,
+                               .conditions.limit_bytes = g.limit_bytes,
                                .seed = g.seed,
-                               .schedule = &schedule,
-                               .call_budget_s = 20};
+                               .conditions.schedule = schedule,
+                               .process.call_budget_s = 20};
     gmd_workload workload = {.name = "soak",
                              .kind = "scenario",
                              .trace = &no_requests,

@@ -8,7 +8,7 @@ enum { SEEDS = 100, REPEATS = 20 };
 
 static void expect_race(const char *allocator, const char *defect, const char *oracle)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip(); /* no yield points at locks */
     }
     gmd_schedule which = {.kind = GMD_SCHEDULE_SEEDED};
@@ -50,7 +50,7 @@ TEST(locks_taken_in_two_orders_are_found_as_a_deadlock)
 /* The allocator is asked for its statistics next, by the driver and not by a request. */
 TEST(a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_once)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip();
     }
     const gmd_schedule first = {.kind = GMD_SCHEDULE_SEEDED};
@@ -62,7 +62,7 @@ TEST(a_lock_left_locked_by_the_last_of_interleaved_requests_is_told_at_once)
 
 TEST(the_case_that_is_left_finds_the_race_again)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip();
     }
     char folder[] = "gmd-test-cases-XXXXXX", path[500];
@@ -75,7 +75,7 @@ TEST(the_case_that_is_left_finds_the_race_again)
         run_trace(GMD_TEST_EVENT_CACHE, "lock_order", &trace, &first, SEEDS, folder);
     expect_found(found, "progress");
     read_trace(&left, found->violations[0].case_path);
-    assert_int_equal(left.interleave.kind, GMD_SCHEDULE_SEEDED);
+    assert_int_equal(left.conditions.interleave.kind, GMD_SCHEDULE_SEEDED);
     gmd_outcome *again = run_trace(GMD_TEST_EVENT_CACHE, "lock_order", &left, NULL, 0, NULL);
     expect_found(again, "progress");
     assert_string_equal(again->violations[0].message, found->violations[0].message);

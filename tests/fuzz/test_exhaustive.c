@@ -454,7 +454,7 @@ TEST(so_it_has_with_captures_where_each_request_does_something)
 typedef struct comparison {
     gmd_alphabet alphabet;
     gmd_runner runner;
-    gmd_scout_trace pair[2]; /* with the request that does nothing, and without */
+    gmd_persistent_input pair[2]; /* with the request that does nothing, and without */
     uint64_t compared;
 } comparison;
 
@@ -479,7 +479,7 @@ static void compare_states(void *context, const plain *named, const plain *numbe
                            unsigned length)
 {
     comparison *c = context;
-    gmd_scouted scouted;
+    gmd_persistent_result scouted;
     gmd_error error = {""};
     unsigned at = find_without_effect(numbered, length);
     if (at == length || form_of(numbered, length, false) > form_of(numbered, length, true)) {
@@ -498,8 +498,8 @@ static void prepare_trace(gmd_trace *t)
     gmd_error error = {""};
     uint32_t index;
     gmd_trace_init(t);
-    t->device_count = 1;
-    t->capacity_bytes = 32 * GMD_MIB;
+    t->conditions.device_count = 1;
+    t->conditions.capacity_bytes = 32 * GMD_MIB;
     for (unsigned i = 0; i < LENGTH_MAX; i++) {
         const gmd_request none = {.op = GMD_OP_EMPTY_CACHE};
         demand_ok(gmd_trace_append(t, &none, &error), &error);
@@ -545,13 +545,12 @@ typedef struct scope {
 
 static gmd_exhaustive_result look(const char *allocator, scope in, gmd_findings *findings)
 {
-    static const gmd_schedule eager = {.kind = GMD_SCHEDULE_EAGER};
     gmd_run_options run = options_for(allocator);
     gmd_exhaustive_result result;
     gmd_error error = {""};
-    run.capacity_bytes = in.capacity_bytes ? in.capacity_bytes : 32 * GMD_MIB;
-    run.conf = in.conf;
-    run.schedule = in.is_eager ? &eager : NULL;
+    run.conditions.capacity_bytes = in.capacity_bytes ? in.capacity_bytes : 32 * GMD_MIB;
+    run.conditions.conf = in.conf;
+    run.conditions.schedule.kind = in.is_eager ? GMD_SCHEDULE_EAGER : GMD_SCHEDULE_UNSTATED;
     const gmd_exhaustive_options options = {.run = &run,
                                             .depth = in.depth,
                                             .with_pools = in.with_pools,
@@ -647,7 +646,7 @@ static void expect_shown_by_one_of_seven(const char *requests, const char *conf,
     char text[512];
     snprintf(text, sizeof text, "gmd-trace 1\ncapacity 32MiB\nstreams s0 s1 s2\n%s", requests);
     wanted w = {.trace = parse_or_fail(text)};
-    gmd_alphabet_for(&w.alphabet, w.trace.capacity_bytes);
+    gmd_alphabet_for(&w.alphabet, w.trace.conditions.capacity_bytes);
     w.alphabet.pool_count = GMD_ALPHABET_POOLS;
     w.alphabet.has_captures = true;
     const gmd_sequence_visitor visitor = {
@@ -658,7 +657,7 @@ static void expect_shown_by_one_of_seven(const char *requests, const char *conf,
     const gmd_outcome *outcome;
     gmd_runner runner;
     gmd_error error = {""};
-    run.conf = conf;
+    run.conditions.conf = conf;
     gmd_runner_init(&runner, &run);
     demand_ok(gmd_runner_run(&runner, &w.trace, &outcome, &error), &error);
     assert_true(outcome->violation_count > 0);

@@ -93,9 +93,9 @@ TEST(what_a_space_does_not_have_does_not_come)
         gmd_profile_draw(&profile, &plain, seed);
         gmd_trace_init(&trace);
         demand_ok(gmd_generate(&profile, &plain, seed, &trace, &error), &error);
-        assert_int_equal(trace.device_count, 1);
-        assert_int_equal(trace.capacity_bytes, 64 * GMD_MIB);
-        assert_null(trace.conf);
+        assert_int_equal(trace.conditions.device_count, 1);
+        assert_int_equal(trace.conditions.capacity_bytes, 64 * GMD_MIB);
+        assert_null(trace.conditions.conf);
         for (size_t i = 0; i < trace.count; i++) {
             uint8_t op = trace.requests[i].op;
             assert_true(op != GMD_OP_FAULT && op != GMD_OP_BUDGET && op != GMD_OP_FRACTION &&

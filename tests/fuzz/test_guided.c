@@ -20,10 +20,10 @@ static void set_up(campaign *c, const char *allocator, uint64_t seed, uint64_t r
 {
     gmd_error error = {""};
     *c = (campaign){.run = options_for(allocator)};
-    c->run.call_budget_s = 20;
-    c->run.features = mmap(NULL, sizeof *c->run.features, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(c->run.features != MAP_FAILED);
+    c->run.process.call_budget_s = 20;
+    c->run.recording.features = mmap(NULL, sizeof *c->run.recording.features,
+                                     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(c->run.recording.features != MAP_FAILED);
     c->findings.minimize_seconds = 0.01;
     c->options = (gmd_search_options){
         .run = &c->run, .corpus = &c->corpus, .seed = seed, .runs = runs, .no_sweeps = true};
@@ -35,7 +35,7 @@ static void tear_down(campaign *c)
 {
     gmd_findings_free(&c->findings);
     gmd_corpus_free(&c->corpus);
-    munmap(c->run.features, sizeof *c->run.features);
+    munmap(c->run.recording.features, sizeof *c->run.recording.features);
 }
 
 static void search(campaign *c)

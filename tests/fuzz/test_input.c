@@ -86,10 +86,13 @@ static bool same_schedule(const gmd_schedule *a, const gmd_schedule *b)
 
 static bool same_header(const gmd_trace *a, const gmd_trace *b)
 {
-    return a->device_count == b->device_count && a->capacity_bytes == b->capacity_bytes &&
-           a->streams.count == b->streams.count && same_schedule(&a->schedule, &b->schedule) &&
-           same_schedule(&a->interleave, &b->interleave) &&
-           strcmp(a->conf ? a->conf : "", b->conf ? b->conf : "") == 0;
+    return a->conditions.device_count == b->conditions.device_count &&
+           a->conditions.capacity_bytes == b->conditions.capacity_bytes &&
+           a->streams.count == b->streams.count &&
+           same_schedule(&a->conditions.schedule, &b->conditions.schedule) &&
+           same_schedule(&a->conditions.interleave, &b->conditions.interleave) &&
+           strcmp(a->conditions.conf ? a->conditions.conf : "",
+                  b->conditions.conf ? b->conditions.conf : "") == 0;
 }
 
 static void demand_same(const gmd_trace *a, const gmd_trace *b, const char *what)

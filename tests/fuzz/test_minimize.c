@@ -216,7 +216,8 @@ TEST(a_race_shrinks_to_the_requests_that_race)
     const gmd_outcome *outcome;
     gmd_error error = {""};
     gmd_runner_init(&runner, &options);
-    for (trace.interleave.seed = 0; trace.interleave.seed < 1000; trace.interleave.seed++) {
+    for (trace.conditions.interleave.seed = 0; trace.conditions.interleave.seed < 1000;
+         trace.conditions.interleave.seed++) {
         demand_ok(gmd_runner_run(&runner, &trace, &outcome, &error), &error);
         if (outcome->violation_count) {
             break;

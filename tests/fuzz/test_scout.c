@@ -10,9 +10,9 @@
 typedef struct scouting {
     gmd_runner runner;
     gmd_run_options options;
-    gmd_scout_trace inputs[INPUT_MAX];
+    gmd_persistent_input inputs[INPUT_MAX];
     size_t count;
-    gmd_scouted result;
+    gmd_persistent_result result;
     char oracle[24], message[600]; /* what the suspect showed */
 } scouting;
 
@@ -30,7 +30,7 @@ static void add(scouting *s, const char *requests, uint64_t probed_refusal)
     char text[1024];
     snprintf(text, sizeof text, "gmd-trace 1\ndevices 2\ncapacity 64MiB\n%s", requests);
     s->inputs[s->count++] =
-        (gmd_scout_trace){.trace = parse_or_fail(text), .probed_refusal = probed_refusal};
+        (gmd_persistent_input){.trace = parse_or_fail(text), .probed_refusal = probed_refusal};
 }
 
 static void scout(scouting *s, const char *plant)
@@ -81,7 +81,7 @@ TEST(inputs_that_show_nothing_all_pass)
     gmd_error error = {""};
     gmd_profile_draw(&profile, &space, 11);
     while (s->count < INPUT_MAX) {
-        gmd_scout_trace *t = &s->inputs[s->count];
+        gmd_persistent_input *t = &s->inputs[s->count];
         t->probed_refusal = s->count % 5;
         gmd_trace_init(&t->trace);
         demand_ok(gmd_generate(&profile, &space, s->count++, &t->trace, &error), &error);

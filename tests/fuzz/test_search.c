@@ -13,7 +13,7 @@ static gmd_search_result search(const char *allocator, const char *plant, uint64
                                 gmd_findings *findings)
 {
     gmd_run_options run = options_for(allocator);
-    run.call_budget_s = strcmp(plant, "hang") == 0 ? 0.3 : 20;
+    run.process.call_budget_s = strcmp(plant, "hang") == 0 ? 0.3 : 20;
     bool is_slow = strcmp(plant, "hang") == 0; /* each run that finds it takes the budget */
     gmd_search_options options = {.run = &run, .seed = seed, .runs = is_slow ? 2 : RUNS};
     gmd_search_result result;
@@ -71,7 +71,8 @@ static gmd_search_result search_with_threads(const char *plant, uint64_t runs,
 {
     static const gmd_profile_space threaded = {.has_interleaving = true, .has_threads_only = true};
     gmd_run_options run = options_for(GMD_TEST_PLANTED);
-    run.call_budget_s = strcmp(plant, "livelock") == 0 ? 0.5 : 120; /* who spins is only slow */
+    run.process.call_budget_s =
+        strcmp(plant, "livelock") == 0 ? 0.5 : 120; /* who spins is only slow */
     gmd_search_options options = {.run = &run, .seed = 1, .runs = runs, .space = threaded};
     gmd_search_result result;
     gmd_error error = {""};
@@ -120,7 +121,7 @@ static void expect_defect_found(const char *allocator, const char *defect, const
 
 TEST(a_lock_that_an_event_which_cannot_be_recorded_leaves_locked_is_found)
 {
-    if (!gmd_interpose_is_on()) {
+    if (!interpose_is_on()) {
         skip(); /* told by the clock alone */
     }
     expect_defect_found(GMD_TEST_EVENT_CACHE, "cub328", "progress");

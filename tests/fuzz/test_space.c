@@ -45,6 +45,22 @@ TEST(what_the_options_leave_out_is_left_out)
                   "gmd-trace 1\nalloc b 1MiB s1\n");
 }
 
+TEST(an_allocation_that_is_left_out_takes_its_uses_and_its_free_along)
+{
+    const gmd_profile_space space = {.has_no_huge_sizes = true};
+    expect_fitted(&space,
+                  "gmd-trace 1\nalloc a 18446744073709551615 s1\nuse a s1\nfree a\n"
+                  "alloc a 1MiB s1\nfree a\n",
+                  "gmd-trace 1\nalloc a 1MiB s1\nfree a\n");
+}
+
+TEST(a_refusal_that_is_not_expected_any_more_has_a_block_of_its_own)
+{
+    const gmd_profile_space space = {0};
+    expect_fitted(&space, "gmd-trace 1\nexpect oom a 100GiB s1\nalloc a 1MiB s1\nfree a\n",
+                  "gmd-trace 1\nalloc b1 100GiB s1\nalloc a 1MiB s1\nfree a\n");
+}
+
 TEST(a_limit_of_nothing_is_left_out)
 {
     const gmd_profile_space space = {.has_fraction = true};
@@ -57,7 +73,7 @@ TEST(threads_become_one_where_there_may_be_one)
     gmd_trace trace = parse_or_fail("gmd-trace 1\ninterleave seed 3\nthread t\nalloc a 1MiB s1\n");
     gmd_space_fit(&space, &trace);
     assert_int_equal(trace.requests[0].thread, 0);
-    assert_int_equal(trace.interleave.kind, GMD_SCHEDULE_UNSTATED);
+    assert_int_equal(trace.conditions.interleave.kind, GMD_SCHEDULE_UNSTATED);
     gmd_trace_free(&trace);
 }
 
@@ -67,8 +83,8 @@ TEST(choices_of_threads_become_a_seed)
     gmd_trace trace = parse_or_fail(
         "gmd-trace 1\ninterleave explicit 1 0 1\nthread t\nalloc a 1MiB s1\nthread u\nfree a\n");
     gmd_space_fit(&space, &trace);
-    assert_int_equal(trace.interleave.kind, GMD_SCHEDULE_SEEDED);
-    assert_int_equal(trace.interleave.choice_count, 0);
+    assert_int_equal(trace.conditions.interleave.kind, GMD_SCHEDULE_SEEDED);
+    assert_int_equal(trace.conditions.interleave.choice_count, 0);
     gmd_trace_free(&trace);
 }
 
@@ -76,7 +92,7 @@ static gmd_trace fitted_header(const gmd_profile_space *space, const char *text)
 {
     gmd_error error = {""};
     gmd_trace header = parse_or_fail(text);
-    demand_ok(gmd_space_fit_header(space, &header, &error), &error);
+    demand_ok(gmd_space_fit_header(space, &header.conditions, &error), &error);
     return header;
 }
 
@@ -86,8 +102,8 @@ TEST(settings_that_the_allocator_does_not_take_are_left_out)
     const gmd_profile_space space = {.confs = taken, .conf_count = 1};
     gmd_trace kept = fitted_header(&space, "gmd-trace 1\nconf expandable_segments:True\n");
     gmd_trace dropped = fitted_header(&space, "gmd-trace 1\nconf backend:unheard_of\n");
-    assert_string_equal(kept.conf, "expandable_segments:True");
-    assert_null(dropped.conf);
+    assert_string_equal(kept.conditions.conf, "expandable_segments:True");
+    assert_null(dropped.conditions.conf);
     gmd_trace_free(&kept);
     gmd_trace_free(&dropped);
 }
@@ -104,10 +120,10 @@ TEST(what_a_campaign_fixes_is_put_in)
                                      .device_max = 2};
     gmd_trace header =
         fitted_header(&space, "gmd-trace 1\ndevices 9\ncapacity 3MiB\nschedule seed 4\n");
-    assert_string_equal(header.conf, "max_split_size_mb:20");
-    assert_int_equal(header.capacity_bytes, GMD_GIB);
-    assert_int_equal(header.schedule.kind, GMD_SCHEDULE_LAZY);
-    assert_int_equal(header.device_count, 2);
+    assert_string_equal(header.conditions.conf, "max_split_size_mb:20");
+    assert_int_equal(header.conditions.capacity_bytes, GMD_GIB);
+    assert_int_equal(header.conditions.schedule.kind, GMD_SCHEDULE_LAZY);
+    assert_int_equal(header.conditions.device_count, 2);
     gmd_trace_free(&header);
 }
 
@@ -117,9 +133,9 @@ TEST(requests_move_to_devices_that_are_there)
     const gmd_profile_space space = {.device_max = 1};
     gmd_trace header = parse_or_fail("gmd-trace 1\ncapacity 64MiB\n");
     gmd_trace trace = parse_or_fail("gmd-trace 1\ndevices 2\nalloc a 1MiB s1 device 1\n");
-    demand_ok(gmd_space_take_header(&space, &trace, &header, &error), &error);
+    demand_ok(gmd_space_take_header(&space, &trace, &header.conditions, &error), &error);
     assert_int_equal(trace.requests[0].device, 0);
-    assert_int_equal(trace.capacity_bytes, 64 * GMD_MIB);
+    assert_int_equal(trace.conditions.capacity_bytes, 64 * GMD_MIB);
     gmd_trace_free(&header);
     gmd_trace_free(&trace);
 }
@@ -131,7 +147,7 @@ TEST(the_limit_of_a_campaign_is_the_first_request)
     gmd_trace header = parse_or_fail("gmd-trace 1\n");
     gmd_trace trace = parse_or_fail("gmd-trace 1\nalloc a 1MiB s1\nfraction 0.9\n");
     gmd_space_fit(&space, &trace);
-    demand_ok(gmd_space_take_header(&space, &trace, &header, &error), &error);
+    demand_ok(gmd_space_take_header(&space, &trace, &header.conditions, &error), &error);
     char *text = text_of(&trace);
     assert_string_equal(text, "gmd-trace 1\nfraction 0.25\nalloc a 1MiB s1\n");
     free(text);

@@ -111,6 +111,22 @@ TEST(a_case_that_fails_by_itself_is_not_swept)
     assert_int_equal(result.runs, 0);
 }
 
+/* A campaign goes on with the next case: what an allocator did to the device may be why. */
+TEST(a_case_that_cannot_be_run_is_refused_and_no_failure_of_the_sweep)
+{
+    gmd_run_options options = options_for("reference");
+    gmd_runner runner;
+    gmd_sweep_result result;
+    gmd_error error = {""};
+    gmd_trace trace = parse_or_fail("gmd-trace 1\nfault noSuchCall 1 2\nalloc a 1 s1\n");
+    gmd_runner_init(&runner, &options);
+    gmd_status status = gmd_sweep(&trace, &runner, &(gmd_sweep_options){0}, &result, &error);
+    gmd_runner_close(&runner);
+    gmd_trace_free(&trace);
+    assert_int_not_equal(status, GMD_OK);
+    assert_true(result.case_is_refused);
+}
+
 TEST(calls_for_memory_fail_for_want_of_it_and_others_as_unknown)
 {
     assert_int_equal(gmd_fault_error_of("cudaMalloc", true), 2);

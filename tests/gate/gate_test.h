@@ -22,12 +22,12 @@
 
 static inline gmd_run_options run_options_for(const char *allocator)
 {
-    return (gmd_run_options){.allocator = allocator,
-                             .lib_directory = GMD_TEST_LIB_DIR,
-                             .device = GMD_DEVICE_SIM,
-                             .device_count = 1,
-                             .capacity_bytes = 140 * GMD_GIB,
-                             .call_budget_s = 5};
+    return (gmd_run_options){.subject.allocator = allocator,
+                             .subject.lib_directory = GMD_TEST_LIB_DIR,
+                             .device.kind = GMD_DEVICE_SIM,
+                             .conditions.device_count = 1,
+                             .conditions.capacity_bytes = 140 * GMD_GIB,
+                             .process.call_budget_s = 5};
 }
 
 /* NULL for `variable`: no defect. */

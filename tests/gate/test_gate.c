@@ -83,9 +83,9 @@ TEST(what_is_known_does_not_count)
 {
     gmd_known known = {0};
     gmd_error error;
-    assert_int_equal(gmd_known_add(&known, "leak.events", "list", &error), GMD_OK);
+    assert_int_equal(known_add(&known, "leak.events", "list", &error), GMD_OK);
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
-    run.known = &known;
+    run.judging.known = &known;
     gmd_gate_options options = {.run = &run, .is_quick = true, .only = "scenarios"};
     gmd_gate_result r = run_gate(&options, "GMD_PLANT", "leak_event");
     expect_clean(&r);
@@ -118,7 +118,7 @@ TEST(a_crash_while_it_is_loaded_ends_the_gate_at_once)
 TEST(an_allocator_that_hangs_ends_the_gate_soon)
 {
     gmd_run_options run = run_options_for(GMD_TEST_PLANTED);
-    run.call_budget_s = 0.5;
+    run.process.call_budget_s = 0.5;
     gmd_gate_options options = {.run = &run};
     gmd_gate_result r = run_gate(&options, "GMD_PLANT", "hang");
     assert_true(r.finding_count > 0);

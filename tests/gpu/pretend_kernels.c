@@ -69,7 +69,7 @@ static gmd_random order;
 
 static struct {
     __typeof__(cudaLaunchHostFunc) *cudaLaunchHostFunc;
-    gmd_hold_wait_fn *gmd_sim_cuStreamWaitValue32_v2;
+    hold_wait_fn *gmd_sim_cuStreamWaitValue32_v2;
     __typeof__(cudaStreamGetCaptureInfo) *cudaStreamGetCaptureInfo;
     __typeof__(cudaGetDriverEntryPointByVersion) *cudaGetDriverEntryPointByVersion;
 } runtime;

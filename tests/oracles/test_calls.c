@@ -11,8 +11,8 @@ TEST(a_forbidden_call_is_named_with_its_rule)
                          .sentence = "the address is not allocated",
                          .address = 0x1000,
                          .result = 1};
-    gmd_oracle_api_misuse.after_request(NULL, &(gmd_view){.misuses = &misuse, .misuse_count = 1},
-                                        &judge);
+    gmd_oracle_api_misuse.after_request(
+        NULL, &(gmd_view){.calls.misuses = &misuse, .calls.misuse_count = 1}, &judge);
     assert_int_equal(judge.count, 1);
     assert_string_equal(judge.first,
                         "cudaFree(0x1000, 0 B) returned 1: the address is not allocated");
@@ -21,7 +21,8 @@ TEST(a_forbidden_call_is_named_with_its_rule)
 static int state_violations(gmd_thread_state before, gmd_thread_state after, const char *faulted)
 {
     gmd_judge judge = {0};
-    gmd_view view = {.thread_before = &before, .thread_after = &after, .faulted = {faulted}};
+    gmd_view view = {
+        .thread.before = &before, .thread.after = &after, .faults.functions = {faulted}};
     gmd_oracle_device_state.after_request(NULL, &view, &judge);
     return judge.count;
 }
@@ -50,7 +51,7 @@ static int progress_violations(const char *text, uint64_t faults_hit)
 {
     gmd_judge judge = {0};
     gmd_oracle_progress.after_request(
-        NULL, &(gmd_view){.error_text = text, .faults_hit = faults_hit}, &judge);
+        NULL, &(gmd_view){.thread.error_text = text, .faults.hit = faults_hit}, &judge);
     return judge.count;
 }
 
@@ -67,7 +68,8 @@ static int leaks(gmd_device_figures now)
     gmd_judge judge = {0};
     gmd_device_figures was = {.capacity_bytes = 1};
     void *leak = gmd_oracle_leak.create();
-    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &now, .baseline = &was}, &judge);
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures.now = &now, .figures.baseline = &was},
+                           &judge);
     gmd_oracle_leak.destroy(leak);
     return judge.count;
 }
@@ -85,7 +87,7 @@ static void request_of(void *leak, uint8_t op, uint32_t recorded_count)
 {
     gmd_request request = {.op = op, .stream = op == GMD_OP_SYNC ? GMD_ALL_STREAMS : 0};
     gmd_oracle_leak.after_request(
-        leak, &(gmd_view){.request = &request, .recorded_count = recorded_count}, NULL);
+        leak, &(gmd_view){.request = &request, .uses.recorded_count = recorded_count}, NULL);
 }
 
 /* A block that waited for two streams, twice; everything was over in between. */
@@ -98,7 +100,8 @@ static int events_left(uint64_t count)
     request_of(leak, GMD_OP_SYNC, 0);
     request_of(leak, GMD_OP_EMPTY_CACHE, 0);
     request_of(leak, GMD_OP_FREE, 2);
-    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &now, .baseline = &was}, &judge);
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures.now = &now, .figures.baseline = &was},
+                           &judge);
     gmd_oracle_leak.destroy(leak);
     return judge.count;
 }

@@ -25,7 +25,7 @@ static void set_scene(scene *s)
                  .block = {.address = 0x5000, .bytes = 4096, .born = 3},
                  .other = {.address = 0x9000, .bytes = 512, .born = 4},
                  .contents = {.marked_bytes = 4096}};
-    s->view = (gmd_view){.device_context = s, .read_contents = read_contents, .block = &s->block};
+    s->view = (gmd_view){.ask.context = s, .ask.read_contents = read_contents, .block = &s->block};
 }
 
 static void judge(scene *s, const char *expected)
@@ -84,10 +84,10 @@ TEST(the_other_block_over_the_same_memory_is_named)
 TEST(what_work_on_a_real_device_found_in_its_block_is_told)
 {
     SCENE;
-    gmd_canary_sight sight = {
+    gmd_canary_finding finding = {
         .block = s.block, .use = {.request = 7, .stream = 2}, .offset = 64, .found = 0xdead};
-    s.view.sight = &sight;
-    gmd_oracle_data.on_sight(NULL, &s.view, &s.judge);
+    s.view.canaries.finding = &finding;
+    gmd_oracle_data.on_canary_finding(NULL, &s.view, &s.judge);
     assert_int_equal(s.judge.count, 1);
     assert_non_null(strstr(s.judge.first, "request 7 queued on stream 2 found 0xdead, 64 B into"));
 }
@@ -95,9 +95,9 @@ TEST(what_work_on_a_real_device_found_in_its_block_is_told)
 TEST(what_another_block_s_work_wrote_is_the_order_s_affair)
 {
     SCENE;
-    gmd_canary_sight sight = {.block = s.block, .has_other = true, .other = s.other};
-    s.view.sight = &sight;
-    gmd_oracle_data.on_sight(NULL, &s.view, &s.judge);
+    gmd_canary_finding finding = {.block = s.block, .has_other = true, .other = s.other};
+    s.view.canaries.finding = &finding;
+    gmd_oracle_data.on_canary_finding(NULL, &s.view, &s.judge);
     assert_int_equal(s.judge.count, 0);
 }
 
@@ -105,6 +105,6 @@ TEST(a_device_that_cannot_be_read_is_told)
 {
     SCENE;
     assert_null(gmd_oracle_data.blind_spot(&s.view));
-    s.view.read_contents = NULL;
+    s.view.ask.read_contents = NULL;
     assert_non_null(gmd_oracle_data.blind_spot(&s.view));
 }

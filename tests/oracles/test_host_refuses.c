@@ -47,7 +47,7 @@ static void show_live_blocks(const gmd_oracle *oracle, void *state, gmd_judge *j
 {
     for (uint64_t i = 0; i < BLOCKS; i++) {
         gmd_live_block block = block_of(i);
-        gmd_view view = {.block = &block, .live_count = i};
+        gmd_view view = {.block = &block, .live.count = i};
         oracle->after_alloc(state, &view, judge);
     }
 }
@@ -73,10 +73,10 @@ static void show_freed_blocks(const gmd_oracle *oracle, void *state, gmd_judge *
         gmd_live_block block = block_of(i / 3 * 2);
         block.bytes += i % 3 ? BYTES : 0;
         gmd_view view = {.block = &block,
-                         .uses = uses,
-                         .use_count = 2,
+                         .uses.list = uses,
+                         .uses.count = 2,
                          .request_index = i,
-                         .is_known = is_known};
+                         .ask.is_known = is_known};
         oracle->before_free(state, &view, judge);
     }
 }
@@ -114,10 +114,10 @@ static void each_live(const void *context, int device, gmd_live_fn *visit, void 
 
 static void show_walk(const gmd_oracle *oracle, void *state, gmd_judge *judge)
 {
-    gmd_view view = {.walk = walk,
-                     .each_live = each_live,
-                     .live_count = BLOCKS,
-                     .live_bytes = (uint64_t)BLOCKS * BYTES};
+    gmd_view view = {.ask.walk = walk,
+                     .ask.each_live = each_live,
+                     .live.count = BLOCKS,
+                     .live.bytes = (uint64_t)BLOCKS * BYTES};
     oracle->at_end(state, &view, judge);
 }
 

@@ -29,14 +29,14 @@ static void set_scene(scene *s)
                                      .active_bytes = 2048,
                                      .reserved_bytes = 4096,
                                      .allocation_count = 2};
-    s->view = (gmd_view){.device_context = s,
-                         .promises = GMD_PROMISE_MISUSE,
-                         .is_backed = is_backed,
-                         .stats = &s->now,
-                         .stats_before = &s->before,
-                         .thread_before = &s->thread_before,
-                         .thread_after = &s->thread_now,
-                         .misuses = &s->passed_on,
+    s->view = (gmd_view){.ask.context = s,
+                         .allocator.promises = GMD_PROMISE_MISUSE,
+                         .ask.is_backed = is_backed,
+                         .stats.now = &s->now,
+                         .stats.before = &s->before,
+                         .thread.before = &s->thread_before,
+                         .thread.after = &s->thread_now,
+                         .calls.misuses = &s->passed_on,
                          .wrong_free = &s->made};
 }
 
@@ -117,7 +117,7 @@ TEST(a_call_that_cuda_forbids_is_found)
 {
     SCENE;
     s.passed_on = (gmd_misuse){.function = "cudaFree", .sentence = "a double free"};
-    s.view.misuse_count = 1;
+    s.view.calls.misuse_count = 1;
     judge(&s, "was passed on: cudaFree");
 }
 
@@ -125,6 +125,6 @@ TEST(without_the_promise_it_does_not_judge)
 {
     SCENE;
     assert_null(gmd_oracle_misuse.blind_spot(&s.view));
-    s.view.promises = ~(unsigned)GMD_PROMISE_MISUSE;
+    s.view.allocator.promises = ~(unsigned)GMD_PROMISE_MISUSE;
     assert_non_null(gmd_oracle_misuse.blind_spot(&s.view));
 }

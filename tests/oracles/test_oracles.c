@@ -23,7 +23,7 @@ static void drop(void *state, uint64_t address, gmd_judge *judge)
 
 TEST(reference_says_nothing_where_requests_go_to_private_pools)
 {
-    gmd_view view = {.promises = GMD_PROMISE_PYTORCH, .has_pool_requests = true};
+    gmd_view view = {.allocator.promises = GMD_PROMISE_PYTORCH, .workload.has_pool_requests = true};
     assert_non_null(strstr(gmd_oracle_reference.blind_spot(&view), "private pools"));
 }
 
@@ -83,9 +83,9 @@ TEST(alignment_measures_against_the_promise)
     gmd_judge good = {0}, bad = {0};
     gmd_live_block aligned = block_at(0x10000, 1), off = block_at(0x10100, 1);
     gmd_oracle_alignment.after_alloc(
-        NULL, &(gmd_view){.block = &aligned, .promised_alignment = 512}, &good);
-    gmd_oracle_alignment.after_alloc(NULL, &(gmd_view){.block = &off, .promised_alignment = 512},
-                                     &bad);
+        NULL, &(gmd_view){.block = &aligned, .allocator.promised_alignment = 512}, &good);
+    gmd_oracle_alignment.after_alloc(
+        NULL, &(gmd_view){.block = &off, .allocator.promised_alignment = 512}, &bad);
     assert_int_equal(good.count, 0);
     assert_int_equal(bad.count, 1);
 }
@@ -111,7 +111,8 @@ static int backing_violations(uint64_t address, int device)
     gmd_live_block b = block_at(address, 16);
     b.device = device;
     gmd_oracle_backing.after_alloc(
-        NULL, &(gmd_view){.block = &b, .find_range = one_range, .is_backed = is_in_one_range},
+        NULL,
+        &(gmd_view){.block = &b, .ask.find_range = one_range, .ask.is_backed = is_in_one_range},
         &judge);
     return judge.count;
 }
@@ -142,7 +143,8 @@ TEST(backing_finds_a_hole_in_mapped_memory)
     gmd_live_block b = block_at(0x1800, 0x1000);
     b.device = 1;
     gmd_oracle_backing.before_free(
-        NULL, &(gmd_view){.block = &b, .find_range = find_nothing, .is_backed = is_in_one_range},
+        NULL,
+        &(gmd_view){.block = &b, .ask.find_range = find_nothing, .ask.is_backed = is_in_one_range},
         &judge);
     assert_int_equal(judge.count, 1);
     assert_non_null(strstr(judge.first, "0x2000"));
@@ -153,11 +155,12 @@ static int launch_violations(uint64_t address, uint64_t bytes)
     gmd_judge judge = {0};
     const gmd_graph_access accesses[] = {{.address = 0x1000, .bytes = 512},
                                          {.address = address, .bytes = bytes}};
-    gmd_oracle_backing.after_request(
-        NULL,
-        &(gmd_view){
-            .device = 1, .accesses = accesses, .access_count = 2, .is_backed = is_in_one_range},
-        &judge);
+    gmd_oracle_backing.after_request(NULL,
+                                     &(gmd_view){.device = 1,
+                                                 .pools.accesses = accesses,
+                                                 .pools.access_count = 2,
+                                                 .ask.is_backed = is_in_one_range},
+                                     &judge);
     return judge.count;
 }
 
@@ -175,7 +178,8 @@ static int size_violations(uint64_t address, uint64_t bytes, uint64_t booked)
     gmd_stats before = {0}, after = {.allocated_bytes = booked};
     gmd_oracle_size.after_alloc(
         NULL,
-        &(gmd_view){.block = &b, .find_range = one_range, .stats = &after, .stats_before = &before},
+        &(gmd_view){
+            .block = &b, .ask.find_range = one_range, .stats.now = &after, .stats.before = &before},
         &judge);
     return judge.count;
 }
@@ -219,13 +223,13 @@ static void open_books(books_view *v)
                       .request = {.op = GMD_OP_ALLOC, .bytes = 1000}};
     v->view = (gmd_view){.request = &v->request,
                          .block = &v->block,
-                         .live_count = 1,
-                         .live_bytes = 1000,
-                         .stats = &v->stats,
-                         .stats_before = &v->before,
-                         .figures = &v->figures,
-                         .untouched = &v->baseline,
-                         .baseline = &v->baseline};
+                         .live.count = 1,
+                         .live.bytes = 1000,
+                         .stats.now = &v->stats,
+                         .stats.before = &v->before,
+                         .figures.now = &v->figures,
+                         .figures.untouched = &v->baseline,
+                         .figures.baseline = &v->baseline};
 }
 
 static int accounting_violations(books_view *v)
@@ -348,7 +352,7 @@ TEST(accounting_asks_for_no_out_of_memory_where_another_error_is_told)
 {
     books_view v;
     open_refusal(&v);
-    v.view.error_text = "CUDA error: operation not permitted when stream is capturing";
+    v.view.thread.error_text = "CUDA error: operation not permitted when stream is capturing";
     assert_int_equal(accounting_violations(&v), 0);
 }
 
@@ -360,8 +364,10 @@ TEST(leak_finds_what_the_device_still_holds)
     leaking.allocation_count++;
     gmd_judge good = {0}, bad = {0};
     void *leak = gmd_oracle_leak.create();
-    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &clean, .baseline = &baseline}, &good);
-    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures = &leaking, .baseline = &baseline}, &bad);
+    gmd_oracle_leak.at_end(leak, &(gmd_view){.figures.now = &clean, .figures.baseline = &baseline},
+                           &good);
+    gmd_oracle_leak.at_end(
+        leak, &(gmd_view){.figures.now = &leaking, .figures.baseline = &baseline}, &bad);
     gmd_oracle_leak.destroy(leak);
     assert_int_equal(good.count, 0);
     assert_int_equal(bad.count, 1);
@@ -371,8 +377,10 @@ TEST(leak_takes_the_allocators_word_where_the_device_is_silent)
 {
     gmd_stats kept = {.reserved_bytes = 4096}, more = {.reserved_bytes = 4097};
     gmd_judge good = {0}, bad = {0};
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats = &kept, .reserved_at_start = 4096}, &good);
-    gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats = &more, .reserved_at_start = 4096}, &bad);
+    gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats.now = &kept, .stats.reserved_at_start = 4096},
+                           &good);
+    gmd_oracle_leak.at_end(NULL, &(gmd_view){.stats.now = &more, .stats.reserved_at_start = 4096},
+                           &bad);
     assert_int_equal(good.count, 0);
     assert_int_equal(bad.count, 1);
 }

@@ -17,7 +17,8 @@ static void open_bench(bench *b)
 {
     memset(b, 0, sizeof *b);
     b->oracle = gmd_oracle_private_pool.create();
-    b->view = (gmd_view){.request = &b->request, .sees_calls = true, .exports_pools = true};
+    b->view =
+        (gmd_view){.request = &b->request, .calls.are_all = true, .allocator.exports_pools = true};
 }
 
 static void close_bench(bench *b)
@@ -40,20 +41,20 @@ static void give_back(bench *b, uint64_t offset, uint64_t bytes)
 {
     gmd_device_call call = {.is_free = true, .address = BASE + offset, .size = bytes};
     b->request = (gmd_request){.op = GMD_OP_EMPTY_CACHE};
-    b->view.calls = &call;
-    b->view.call_count = 1;
+    b->view.calls.list = &call;
+    b->view.calls.count = 1;
     gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
-    b->view.calls = NULL;
-    b->view.call_count = 0;
+    b->view.calls.list = NULL;
+    b->view.calls.count = 0;
 }
 
 static void release(bench *b, uint32_t pool, bool is_let_go)
 {
     b->request = (gmd_request){.op = GMD_OP_RELEASE_POOL, .pool = pool - 1};
-    b->view.pool = pool;
-    b->view.pool_is_let_go = is_let_go;
+    b->view.pools.serial = pool;
+    b->view.pools.is_let_go = is_let_go;
     gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
-    b->view.pool_is_let_go = false;
+    b->view.pools.is_let_go = false;
 }
 
 static void expect_clean(bench *b)
@@ -155,12 +156,12 @@ static void launch(bench *b, uint64_t offset, uint64_t bytes, uint32_t pool)
 {
     const gmd_graph_access access = {.address = BASE + offset, .bytes = bytes, .request = 7};
     b->request = (gmd_request){.op = GMD_OP_LAUNCH, .pool = pool - 1};
-    b->view.pool = pool;
-    b->view.accesses = &access;
-    b->view.access_count = 1;
+    b->view.pools.serial = pool;
+    b->view.pools.accesses = &access;
+    b->view.pools.access_count = 1;
     gmd_oracle_private_pool.after_request(b->oracle, &b->view, &b->judge);
-    b->view.accesses = NULL;
-    b->view.access_count = 0;
+    b->view.pools.accesses = NULL;
+    b->view.pools.access_count = 0;
 }
 
 TEST(a_graph_works_in_memory_that_its_pool_has_got)
@@ -200,7 +201,7 @@ TEST(of_graphs_nothing_is_said_where_calls_are_not_seen)
     bench b;
     open_bench(&b);
     hand_out(&b, 0, 4096, 1);
-    b.view.sees_calls = false;
+    b.view.calls.are_all = false;
     give_back(&b, 0, 4096);
     launch(&b, 0, 4096, 1);
     expect_clean(&b);
@@ -214,7 +215,7 @@ TEST(a_refused_end_is_told)
     bench b;
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
-    b.view.pool_failure = &refused_end;
+    b.view.pools.failure = &refused_end;
     gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
     expect_said(&b, "private pool 0 of device 0: gmd_end_pool was refused");
 }
@@ -224,8 +225,8 @@ TEST(a_refusal_that_a_fault_hit_is_the_faults)
     bench b;
     open_bench(&b);
     b.request = (gmd_request){.op = GMD_OP_END_POOL};
-    b.view.pool_failure = &refused_end;
-    b.view.faults_hit = 1;
+    b.view.pools.failure = &refused_end;
+    b.view.faults.hit = 1;
     gmd_oracle_private_pool.after_request(b.oracle, &b.view, &b.judge);
     expect_clean(&b);
 }
@@ -234,7 +235,7 @@ TEST(nothing_is_said_where_calls_are_not_seen)
 {
     bench b;
     open_bench(&b);
-    b.view.sees_calls = false;
+    b.view.calls.are_all = false;
     hand_out(&b, 0, 4096, 1);
     hand_out(&b, 0, 4096, 0);
     expect_clean(&b);
@@ -243,30 +244,30 @@ TEST(nothing_is_said_where_calls_are_not_seen)
 /* --- a real device ------------------------------------------------------------------------ */
 
 /* What work of the default pool's block found, unless the test says otherwise. */
-static gmd_canary_sight of_a_graph(void)
+static gmd_canary_finding of_a_graph(void)
 {
-    return (gmd_canary_sight){.block = {.address = BASE, .bytes = 512, .born = 4},
-                              .use = {.request = 5, .stream = 1},
-                              .has_other = true,
-                              .other = {.address = BASE, .bytes = 256, .born = 1, .pool = 1},
-                              .other_is_captured = true};
+    return (gmd_canary_finding){.block = {.address = BASE, .bytes = 512, .born = 4},
+                                .use = {.request = 5, .stream = 1},
+                                .has_other = true,
+                                .other = {.address = BASE, .bytes = 256, .born = 1, .pool = 1},
+                                .other_is_captured = true};
 }
 
-static void see(bench *b, const gmd_canary_sight *sight)
+static void see(bench *b, const gmd_canary_finding *finding)
 {
     b->request = (gmd_request){.op = GMD_OP_SYNC};
-    b->view.has_canaries = true;
-    b->view.sight = sight;
+    b->view.canaries.are_there = true;
+    b->view.canaries.finding = finding;
     assert_null(gmd_oracle_private_pool.blind_spot(&b->view));
-    gmd_oracle_private_pool.on_sight(b->oracle, &b->view, &b->judge);
+    gmd_oracle_private_pool.on_canary_finding(b->oracle, &b->view, &b->judge);
 }
 
 TEST(on_a_real_device_a_block_finds_what_a_graph_wrote)
 {
     bench b;
     open_bench(&b);
-    gmd_canary_sight sight = of_a_graph();
-    see(&b, &sight);
+    gmd_canary_finding finding = of_a_graph();
+    see(&b, &finding);
     expect_said(&b, "what the launched graph in its block of 256 B");
 }
 
@@ -274,13 +275,13 @@ TEST(on_a_real_device_a_graph_finds_what_a_block_wrote)
 {
     bench b;
     open_bench(&b);
-    gmd_canary_sight sight = of_a_graph();
-    gmd_live_block block = sight.block;
-    sight.block = sight.other;
-    sight.other = block;
-    sight.is_captured = true;
-    sight.other_is_captured = false;
-    see(&b, &sight);
+    gmd_canary_finding finding = of_a_graph();
+    gmd_live_block block = finding.block;
+    finding.block = finding.other;
+    finding.other = block;
+    finding.is_captured = true;
+    finding.other_is_captured = false;
+    see(&b, &finding);
     expect_said(&b, "the graph's work that request 5 captured on stream 1 found");
 }
 
@@ -289,9 +290,9 @@ TEST(what_blocks_of_one_pool_find_is_a_matter_of_order)
 {
     bench b;
     open_bench(&b);
-    gmd_canary_sight sight = of_a_graph();
-    sight.block.pool = sight.other.pool;
-    see(&b, &sight);
+    gmd_canary_finding finding = of_a_graph();
+    finding.block.pool = finding.other.pool;
+    see(&b, &finding);
     expect_clean(&b);
 }
 
@@ -299,16 +300,17 @@ TEST(what_no_graph_has_to_do_with_is_a_matter_of_order)
 {
     bench b;
     open_bench(&b);
-    gmd_canary_sight sight = of_a_graph();
-    sight.other_is_captured = false;
-    see(&b, &sight);
+    gmd_canary_finding finding = of_a_graph();
+    finding.other_is_captured = false;
+    see(&b, &finding);
     expect_clean(&b);
 }
 
 TEST(without_kernels_a_real_device_is_a_blind_spot)
 {
-    gmd_view view = {.exports_pools = true, .no_canaries = "gmd was built without nvcc"};
+    gmd_view view = {.allocator.exports_pools = true,
+                     .canaries.reason = "gmd was built without nvcc"};
     assert_string_equal(gmd_oracle_private_pool.blind_spot(&view), "gmd was built without nvcc");
-    view.no_canaries = "";
+    view.canaries.reason = "";
     assert_non_null(gmd_oracle_private_pool.blind_spot(&view));
 }

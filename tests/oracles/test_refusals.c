@@ -26,9 +26,9 @@ static void refuse(refused *r)
                                .room = 512}};
     r->view = (gmd_view){.request = &r->request,
                          .out_of_memory = true,
-                         .limit_bytes = 8192,
-                         .device_request = GMD_STAT_UNKNOWN,
-                         .room = 512,
+                         .limits.bytes = 8192,
+                         .limits.device_request = GMD_STAT_UNKNOWN,
+                         .limits.room = 512,
                          .refusal = &r->refusal};
 }
 
@@ -62,8 +62,8 @@ TEST(a_refusal_that_stays_one_is_true)
 static void refuse_on_a_large_device(refused *r)
 {
     refuse(r);
-    r->view.limit_bytes = UINT64_MAX;
-    r->view.device_bytes = r->view.room = 140 * GMD_GIB;
+    r->view.limits.bytes = UINT64_MAX;
+    r->view.limits.device_bytes = r->view.limits.room = 140 * GMD_GIB;
     r->view.refusal = NULL;
 }
 
@@ -90,7 +90,7 @@ TEST(a_start_that_took_most_of_the_device_excuses)
 {
     refused r;
     refuse_on_a_large_device(&r);
-    r.view.room = 10 * GMD_GIB;
+    r.view.limits.room = 10 * GMD_GIB;
     assert_int_equal(judge_first(&r, NULL), 0);
 }
 
@@ -98,7 +98,7 @@ TEST(a_start_that_a_fault_hit_excuses)
 {
     refused hit, r;
     refuse_on_a_large_device(&hit);
-    hit.view.faults_hit = 1;
+    hit.view.faults.hit = 1;
     refuse_on_a_large_device(&r);
     assert_int_equal(judge_first(&r, &hit), 0);
 }
@@ -107,9 +107,9 @@ TEST(a_limit_or_a_small_device_excuses)
 {
     refused limited, small;
     refuse_on_a_large_device(&limited);
-    limited.view.limit_bytes = 70 * GMD_GIB;
+    limited.view.limits.bytes = 70 * GMD_GIB;
     refuse_on_a_large_device(&small);
-    small.view.device_bytes = small.view.room = GMD_GIB;
+    small.view.limits.device_bytes = small.view.limits.room = GMD_GIB;
     assert_int_equal(judge_first(&limited, NULL) + judge_first(&small, NULL), 0);
 }
 
@@ -125,7 +125,7 @@ TEST(a_planted_fault_excuses_the_refusal_itself)
 {
     refused r;
     refuse(&r);
-    r.view.faults_hit = 1;
+    r.view.faults.hit = 1;
     r.refusal = (gmd_refusal){.at_once = GMD_SERVED_NOW};
     assert_int_equal(judge_refusal(&r, 0, NULL), 0);
 }
@@ -134,7 +134,7 @@ TEST(a_planted_fault_does_not_excuse_what_it_leaves_behind)
 {
     refused r;
     refuse(&r);
-    r.view.faults_hit = 1;
+    r.view.faults.hit = 1;
     r.refusal.room = 4096;
     assert_int_equal(judge_refusal(&r, 1000, "1000 B were served before"), 1);
 }
@@ -216,7 +216,7 @@ TEST(a_smaller_request_may_need_more_of_the_device)
 {
     refused r;
     refuse(&r);
-    r.view.device_request = 2000;
+    r.view.limits.device_request = 2000;
     assert_int_equal(judge_refusal(&r, 1500, NULL), 0);
 }
 
@@ -224,10 +224,10 @@ TEST(room_on_the_device_makes_a_refusal_false)
 {
     refused r;
     refuse(&r);
-    r.view.device_request = 512;
+    r.view.limits.device_request = 512;
     r.refusal.room = 511;
     assert_int_equal(judge_refusal(&r, 0, "leave 512 B"), 1);
-    r.view.room = 511;
+    r.view.limits.room = 511;
     assert_int_equal(judge_refusal(&r, 0, NULL), 0);
     r.refusal.room = 512;
     assert_int_equal(judge_refusal(&r, 0, "with everything freed"), 1);
@@ -255,12 +255,12 @@ typedef struct bound {
 static void open_bound(bound *b, uint64_t limit)
 {
     *b = (bound){.now = {.reserved_bytes = 100, .reserved_bytes_peak = 100}};
-    b->view = (gmd_view){.limit_bytes = limit,
-                         .device_bytes = 1000,
-                         .stats = &b->now,
-                         .stats_before = &b->before,
-                         .figures = &b->figures,
-                         .untouched = &b->untouched};
+    b->view = (gmd_view){.limits.bytes = limit,
+                         .limits.device_bytes = 1000,
+                         .stats.now = &b->now,
+                         .stats.before = &b->before,
+                         .figures.now = &b->figures,
+                         .figures.untouched = &b->untouched};
 }
 
 static int bound_violations(const bound *b)
@@ -275,7 +275,7 @@ TEST(reserved_may_reach_the_limit_and_not_pass_it)
     bound b;
     open_bound(&b, 100);
     assert_int_equal(bound_violations(&b), 0);
-    b.view.limit_bytes = 99;
+    b.view.limits.bytes = 99;
     assert_int_equal(bound_violations(&b), 1);
 }
 
@@ -300,8 +300,8 @@ TEST(a_scenario_may_reach_its_stated_bound_and_not_pass_it)
     bound b;
     gmd_stated_bound stated = {.bytes = 70, .peak = 70};
     open_bound(&b, 1000);
-    b.view.bounds = &stated;
-    b.view.bound_count = 1;
+    b.view.bounds.list = &stated;
+    b.view.bounds.count = 1;
     assert_int_equal(bound_violations(&b), 0);
     stated.peak = 71;
     assert_int_equal(bound_violations(&b), 1);
@@ -312,8 +312,8 @@ TEST(a_variant_that_leaks_on_purpose_may_pass_its_bound)
     bound b;
     gmd_stated_bound stated = {.bytes = 70, .peak = 71, .leaks = true};
     open_bound(&b, 1000);
-    b.view.bounds = &stated;
-    b.view.bound_count = 1;
+    b.view.bounds.list = &stated;
+    b.view.bounds.count = 1;
     assert_int_equal(bound_violations(&b), 0);
 }
 
@@ -324,8 +324,8 @@ TEST(what_the_device_handed_out_is_judged_as_well)
     gmd_device_call call = {.is_mapping = true, .size = 41};
     b.figures.allocated_bytes = 60;
     b.figures.mapped_bytes = 41;
-    b.view.calls = &call;
-    b.view.call_count = 1;
+    b.view.calls.list = &call;
+    b.view.calls.count = 1;
     assert_int_equal(bound_violations(&b), 1);
 }
 
@@ -342,8 +342,8 @@ TEST(what_is_given_back_within_the_request_counts)
     bound b;
     open_bound(&b, 100);
     gmd_device_call calls[] = {{.size = 101}, {.is_free = true, .size = 101}};
-    b.view.calls = calls;
-    b.view.call_count = 2;
+    b.view.calls.list = calls;
+    b.view.calls.count = 2;
     assert_int_equal(bound_violations(&b), 1);
     calls[0].device = calls[1].device = 1;
     assert_int_equal(bound_violations(&b), 0);

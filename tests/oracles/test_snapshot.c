@@ -64,13 +64,13 @@ static void set_scene(scene *s)
                            .inactive_split_bytes = 2560,
                            .allocation_count = 1,
                            .segment_count = 1};
-    s->view = (gmd_view){.device_context = s,
-                         .walk = walk,
-                         .each_live = each_live,
-                         .live_bytes = 1024,
-                         .live_count = 1,
-                         .promises = GMD_PROMISE_PYTORCH | GMD_PROMISE_COALESCING,
-                         .stats = &s->stats};
+    s->view = (gmd_view){.ask.context = s,
+                         .ask.walk = walk,
+                         .ask.each_live = each_live,
+                         .live.bytes = 1024,
+                         .live.count = 1,
+                         .allocator.promises = GMD_PROMISE_PYTORCH | GMD_PROMISE_COALESCING,
+                         .stats.now = &s->stats};
 }
 
 static void look(scene *s)
@@ -111,7 +111,7 @@ TEST(an_allocator_without_blocks_is_right)
     SCENE;
     s.count = s.live_count = 0;
     s.stats = (gmd_stats){0};
-    s.view.live_bytes = 0;
+    s.view.live.bytes = 0;
     expect_clean(&s);
 }
 
@@ -142,7 +142,7 @@ static bool is_nowhere(const void *context, uint64_t address, uint64_t size, int
 TEST(a_segment_without_memory_is_found)
 {
     SCENE;
-    s.view.is_backed = is_nowhere;
+    s.view.ask.is_backed = is_nowhere;
     expect_said(&s, "the device has handed out no memory at");
 }
 
@@ -188,7 +188,7 @@ TEST(free_neighbours_of_one_stream_are_found)
 TEST(free_neighbours_are_right_where_no_merging_is_promised)
 {
     SCENE;
-    s.view.promises = 0;
+    s.view.allocator.promises = 0;
     s.blocks[2] = part(1536, 1024, 0);
     s.blocks[3] = part(2560, 1536, 0);
     s.count = 4;
@@ -303,7 +303,7 @@ TEST(without_a_walk_it_says_so)
     assert_null(gmd_oracle_snapshot.blind_spot(&s.view));
     s.walk_result = -1;
     assert_non_null(gmd_oracle_snapshot.blind_spot(&s.view));
-    s.view.walk = NULL;
+    s.view.ask.walk = NULL;
     assert_non_null(gmd_oracle_snapshot.blind_spot(&s.view));
 }
 

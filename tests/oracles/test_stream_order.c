@@ -40,9 +40,9 @@ static gmd_view view_of(bench *b, const gmd_live_block *block)
 {
     return (gmd_view){.request_index = b->request++,
                       .block = block,
-                      .device_context = &b->device,
-                      .is_ordered = is_ordered,
-                      .is_known = is_known};
+                      .ask.context = &b->device,
+                      .ask.is_ordered = is_ordered,
+                      .ask.is_known = is_known};
 }
 
 static void hand_out(bench *b, uint64_t address, uint64_t bytes, uint32_t stream)
@@ -65,8 +65,8 @@ static void use_and_free(bench *b, uint64_t address, uint64_t bytes, uint32_t st
     }
     gmd_live_block block = {.address = address, .bytes = bytes, .stream = stream};
     gmd_view view = view_of(b, &block);
-    view.uses = uses;
-    view.use_count = count;
+    view.uses.list = uses;
+    view.uses.count = count;
     gmd_oracle_stream_order.before_free(b->oracle, &view, &b->judge);
 }
 
@@ -74,8 +74,8 @@ static void give_back(bench *b, uint64_t address, uint64_t bytes)
 {
     gmd_device_call call = {.is_free = true, .address = address, .size = bytes};
     gmd_view view = view_of(b, NULL);
-    view.calls = &call;
-    view.call_count = 1;
+    view.calls.list = &call;
+    view.calls.count = 1;
     gmd_oracle_stream_order.after_request(b->oracle, &view, &b->judge);
 }
 
@@ -262,7 +262,7 @@ TEST(memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph)
     const gmd_graph_access clash = {.address = 0x1000, .bytes = 512, .request = 3, .stream = 2};
     gmd_live_block block = {.address = 0x1000, .bytes = 256, .stream = 1};
     gmd_view view = view_of(&b, &block);
-    view.clash = &clash;
+    view.pools.clash = &clash;
     gmd_oracle_stream_order.after_alloc(b.oracle, &view, &b.judge);
     assert_int_equal(b.judge.count, 1);
     assert_non_null(strstr(b.judge.first, "takes memory that the work of request 3 uses"));
@@ -273,13 +273,14 @@ TEST(memory_of_a_graph_s_earlier_work_needs_an_order_in_the_graph)
 TEST(on_a_real_device_the_other_block_s_mark_gives_it_away)
 {
     bench b = open_bench();
-    gmd_canary_sight sight = {.block = {.address = 0x1000, .bytes = 512, .born = 1, .stream = 1},
-                              .use = {.request = 2, .stream = 1},
-                              .has_other = true,
-                              .other = {.address = 0x1000, .bytes = 256, .born = 4, .stream = 3}};
-    gmd_view view = {.has_canaries = true, .sight = &sight};
+    gmd_canary_finding finding = {
+        .block = {.address = 0x1000, .bytes = 512, .born = 1, .stream = 1},
+        .use = {.request = 2, .stream = 1},
+        .has_other = true,
+        .other = {.address = 0x1000, .bytes = 256, .born = 4, .stream = 3}};
+    gmd_view view = {.canaries.are_there = true, .canaries.finding = &finding};
     assert_null(gmd_oracle_stream_order.blind_spot(&view));
-    gmd_oracle_stream_order.on_sight(b.oracle, &view, &b.judge);
+    gmd_oracle_stream_order.on_canary_finding(b.oracle, &view, &b.judge);
     assert_int_equal(b.judge.count, 1);
     assert_non_null(strstr(b.judge.first, "the work that request 2 queued on stream 1 found"));
     gmd_oracle_stream_order.destroy(b.oracle);
@@ -289,13 +290,13 @@ TEST(on_a_real_device_the_other_block_s_mark_gives_it_away)
 TEST(what_a_graph_and_another_pool_find_of_each_other_is_no_matter_of_order)
 {
     bench b = open_bench();
-    gmd_canary_sight sight = {.block = {.address = 0x1000, .bytes = 512},
-                              .is_captured = false,
-                              .has_other = true,
-                              .other = {.address = 0x1000, .bytes = 256, .pool = 1},
-                              .other_is_captured = true};
-    gmd_oracle_stream_order.on_sight(b.oracle, &(gmd_view){.has_canaries = true, .sight = &sight},
-                                     &b.judge);
+    gmd_canary_finding finding = {.block = {.address = 0x1000, .bytes = 512},
+                                  .is_captured = false,
+                                  .has_other = true,
+                                  .other = {.address = 0x1000, .bytes = 256, .pool = 1},
+                                  .other_is_captured = true};
+    gmd_oracle_stream_order.on_canary_finding(
+        b.oracle, &(gmd_view){.canaries.are_there = true, .canaries.finding = &finding}, &b.judge);
     assert_int_equal(b.judge.count, 0);
     gmd_oracle_stream_order.destroy(b.oracle);
 }

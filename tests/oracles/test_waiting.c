@@ -16,11 +16,11 @@ static bool ask(run *r, gmd_request request, const gmd_use *use, uint64_t record
     const gmd_view view = {.request = &request,
                            .request_index = r->index++,
                            .block = request.op <= GMD_OP_FREE ? &block : NULL,
-                           .stats = &r->stats,
-                           .stats_before = &r->before,
-                           .uses = use,
-                           .use_count = use != NULL,
-                           .recorded_streams = recorded};
+                           .stats.now = &r->stats,
+                           .stats.before = &r->before,
+                           .uses.list = use,
+                           .uses.count = use != NULL,
+                           .uses.recorded = recorded};
     bool is_late = gmd_waiting_after(&r->waiting, &view, &r->excess);
     r->before = r->stats;
     return is_late;

@@ -7,9 +7,9 @@
 #include "gmd_quirks.h"
 #include "gmd_random.h"
 #include "gmd_session.h"
+#include "gmd_session_state.h"
 #include "gmd_size.h"
 #include "gmd_torch.h"
-#include "session_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -207,7 +207,7 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
     const gmd_trace *trace = session->workload->trace;
     const gmd_subject *subject = gmd_session_subject(session);
     for (size_t i = 0; subject->set_quirk && i < GMD_QUIRK_KINDS; i++) {
-        subject->set_quirk(gmd_quirk_kinds[i].name, 1);
+        subject->set_quirk(quirk_kinds[i].name, 1);
     }
     for (size_t i = 0; i < trace->count; i++) {
         const gmd_request *r = &trace->requests[i];
@@ -216,7 +216,7 @@ static gmd_status play(void *context, gmd_session *session, gmd_error *error)
         }
         answer *a = &s->answers[i];
         if (r->op == GMD_OP_ALLOC) {
-            a->address = gmd_session_address(session, r->block);
+            a->address = session_address(session, r->block);
         }
         a->stats.struct_size = sizeof a->stats;
         subject->get_stats(0, &a->stats);
@@ -230,15 +230,15 @@ static size_t run(const char *allocator, const char *adapter, const gmd_trace *t
 {
     static gmd_outcome outcome;
     gmd_error error = {""};
-    gmd_run_options options = {.allocator = allocator,
-                               .lib_directory = GMD_TEST_LIB_DIR,
-                               .torch_adapter = adapter,
-                               .conf = conf,
-                               .device_count = 1,
-                               .capacity_bytes = capacity,
-                               .call_budget_s = 20,
-                               .is_compared = true,
-                               .oracles_off = true};
+    gmd_run_options options = {.subject.allocator = allocator,
+                               .subject.lib_directory = GMD_TEST_LIB_DIR,
+                               .subject.torch_adapter = adapter,
+                               .conditions.conf = conf,
+                               .conditions.device_count = 1,
+                               .conditions.capacity_bytes = capacity,
+                               .process.call_budget_s = 20,
+                               .judging.is_compared = true,
+                               .judging.oracles_off = true};
     gmd_workload workload = {
         .name = "same_answers", .kind = "trace", .trace = trace, .body = play, .context = s};
     memset(s->answers, 0, (trace->count + 1) * sizeof *s->answers);

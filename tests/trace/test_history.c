@@ -28,6 +28,9 @@ static gmd_status build(gmd_history *history, gmd_snapshot_event *events, size_t
 {
     gmd_snapshot snapshot = {
         .events = events, .event_count = count, .device_count = 1, .has_events = true};
+    for (size_t i = 0; i < count; i++) {
+        snapshot.device_count = events[i].device ? 2 : snapshot.device_count;
+    }
     const gmd_history_hints hints = {.limit_bytes = limit, .recorded_retries = retries};
     return gmd_history_build(history, &snapshot, &hints, "job", error);
 }

@@ -36,7 +36,8 @@ static void assert_text_refused(const char *text, size_t length, const char *mes
         fail_msg("was not refused: %s", text);
     }
     assert_string_equal(error.text, message);
-    assert_true(!trace.requests && !trace.conf && !trace.blocks.items && !trace.streams.items);
+    assert_true(!trace.requests && !trace.conditions.conf && !trace.blocks.items &&
+                !trace.streams.items);
     assert_int_equal(trace.count, 0);
 }
 
@@ -163,6 +164,13 @@ TEST(advance_empty_cache_fraction_and_fault_have_their_arguments)
     gmd_trace_free(&t);
 }
 
+TEST(a_function_has_its_name_also_where_an_index_would_give_it)
+{
+    gmd_trace t = parse_body("fault f0 1 2\n");
+    assert_string_equal(t.functions.items[0], "f0");
+    gmd_trace_free(&t);
+}
+
 TEST(fault_may_hold_for_every_later_call)
 {
     gmd_trace t = parse_body("fault cudaMalloc 1 2\nfault cudaMalloc 1 2 every\n");
@@ -284,15 +292,15 @@ TEST(device_destroy_and_budget_have_their_arguments)
 TEST(schedules_and_interleavings_are_read)
 {
     gmd_trace lazy = parse_body("schedule lazy\ninterleave seed 7\n");
-    assert_int_equal(lazy.schedule.kind, GMD_SCHEDULE_LAZY);
-    assert_int_equal(lazy.interleave.kind, GMD_SCHEDULE_SEEDED);
-    assert_int_equal(lazy.interleave.seed, 7);
+    assert_int_equal(lazy.conditions.schedule.kind, GMD_SCHEDULE_LAZY);
+    assert_int_equal(lazy.conditions.interleave.kind, GMD_SCHEDULE_SEEDED);
+    assert_int_equal(lazy.conditions.interleave.seed, 7);
     gmd_trace_free(&lazy);
     gmd_trace given = parse_body("schedule explicit 0 255\t3 # first, last, fourth\n");
-    assert_int_equal(given.schedule.kind, GMD_SCHEDULE_EXPLICIT);
-    assert_int_equal(given.schedule.choice_count, 3);
-    assert_int_equal(given.schedule.choices[1], 255);
-    assert_int_equal(given.interleave.kind, GMD_SCHEDULE_UNSTATED);
+    assert_int_equal(given.conditions.schedule.kind, GMD_SCHEDULE_EXPLICIT);
+    assert_int_equal(given.conditions.schedule.choice_count, 3);
+    assert_int_equal(given.conditions.schedule.choices[1], 255);
+    assert_int_equal(given.conditions.interleave.kind, GMD_SCHEDULE_UNSTATED);
     gmd_trace_free(&given);
 }
 
@@ -337,9 +345,9 @@ TEST(names_that_an_index_gives_anyway_are_not_kept)
 TEST(header_lines_are_read)
 {
     gmd_trace t = parse_body("devices 2\ncapacity 2560MiB\nconf a:1, b:[1,2]  \nstreams s0 x s2\n");
-    assert_int_equal(t.device_count, 2);
-    assert_int_equal(t.capacity_bytes, 2560 * GMD_MIB);
-    assert_string_equal(t.conf, "a:1, b:[1,2]");
+    assert_int_equal(t.conditions.device_count, 2);
+    assert_int_equal(t.conditions.capacity_bytes, 2560 * GMD_MIB);
+    assert_string_equal(t.conditions.conf, "a:1, b:[1,2]");
     assert_int_equal(t.streams.count, 3);
     assert_string_equal(t.streams.items[1], "x");
     assert_null(t.streams.items[2]);
@@ -664,7 +672,7 @@ TEST(settings_that_are_no_line_cannot_be_written)
         gmd_trace t;
         gmd_error error = {""};
         gmd_trace_init(&t);
-        t.conf = strdup(confs[i]);
+        t.conditions.conf = strdup(confs[i]);
         assert_int_equal(write_status(&t, &error), GMD_BAD_INPUT);
         assert_contains(error.text, "cannot be written into a trace");
         gmd_trace_free(&t);
@@ -827,12 +835,14 @@ static gmd_trace random_trace(uint64_t seed)
 {
     generator g = {.random = seed};
     gmd_trace_init(&g.trace);
-    g.trace.device_count = below(&g, 2) ? 2 : 0;
-    g.trace.capacity_bytes = below(&g, 2) * (1 + below(&g, 1 << 30));
-    g.trace.conf = below(&g, 2) ? strdup("a:1, b:2") : NULL;
-    g.trace.schedule = (gmd_schedule){.kind = (gmd_schedule_kind)below(&g, 5), .seed = 0};
+    g.trace.conditions.device_count = below(&g, 2) ? 2 : 0;
+    g.trace.conditions.capacity_bytes = below(&g, 2) * (1 + below(&g, 1 << 30));
+    g.trace.conditions.conf = below(&g, 2) ? strdup("a:1, b:2") : NULL;
+    g.trace.conditions.schedule =
+        (gmd_schedule){.kind = (gmd_schedule_kind)below(&g, 5), .seed = 0};
     if (below(&g, 2)) {
-        g.trace.interleave = (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = below(&g, 9)};
+        g.trace.conditions.interleave =
+            (gmd_schedule){.kind = GMD_SCHEDULE_SEEDED, .seed = below(&g, 9)};
     }
     add_names(&g, &g.trace.streams, below(&g, 4));
     add_names(&g, &g.trace.threads, below(&g, 3));
@@ -855,11 +865,11 @@ static gmd_trace random_trace(uint64_t seed)
 static void assert_same_requests(const gmd_trace *a, const gmd_trace *b)
 {
     assert_int_equal(a->count, b->count);
-    assert_int_equal(a->device_count, b->device_count);
-    assert_int_equal(a->capacity_bytes, b->capacity_bytes);
-    assert_int_equal(a->schedule.kind, b->schedule.kind);
-    assert_int_equal(a->interleave.kind, b->interleave.kind);
-    assert_int_equal(a->interleave.seed, b->interleave.seed);
+    assert_int_equal(a->conditions.device_count, b->conditions.device_count);
+    assert_int_equal(a->conditions.capacity_bytes, b->conditions.capacity_bytes);
+    assert_int_equal(a->conditions.schedule.kind, b->conditions.schedule.kind);
+    assert_int_equal(a->conditions.interleave.kind, b->conditions.interleave.kind);
+    assert_int_equal(a->conditions.interleave.seed, b->conditions.interleave.seed);
     for (size_t i = 0; i < a->count; i++) {
         const gmd_request *x = &a->requests[i], *y = &b->requests[i];
         assert_int_equal(x->op, y->op);
