@@ -2,9 +2,13 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
+#include "device_access.h"
 #include "device_allocator.h"
+#include "device_limit.h"
 #include "expandable.h"
+#include "history.h"
 #include "loan.h"
+#include "pending.h"
 #include "private_pools.h"
 #include "requests.h"
 #include "segments.h"
@@ -225,7 +229,7 @@ bool gmd_allocator_set_memory_fraction(gmd_allocator *allocator, double fraction
 {
     device_allocator *d = device_at(allocator, device);
     uint64_t total_bytes = 0;
-    if (!d || !(fraction >= 0 && fraction <= 1) || !segments_device_total(device, &total_bytes)) {
+    if (!d || !(fraction >= 0 && fraction <= 1) || !device_total_bytes(device, &total_bytes)) {
         return false;
     }
     device_enter(d);

@@ -1,17 +1,19 @@
 /* device_allocator.h - all that the reference allocator keeps of one device.
  *
  * Two ways to work on it. A request that a cached block serves enters its stream's heap and nothing
- * else (heap.h). Everything else has the device alone: device_enter takes the lock and closes every
- * heap, and only then may segments, pools, pending frees, the device's statistics and other heaps
- * be touched. `attention` says that even a cached request must come that way. */
+ * else (heap.h). Everything else has the device alone: device_enter (device_access.h) takes the
+ * lock and closes every heap, and only then may segments, pools, pending frees, the device's
+ * statistics and other heaps be touched. `attention` says that even a cached request must come that
+ * way. */
 #ifndef GMD_DEVICE_ALLOCATOR_H
 #define GMD_DEVICE_ALLOCATOR_H
 
-#include "gmd_allocator.h"
+#include "gmd_abi.h"
+#include "gmd_allocator_types.h"
 #include "gmd_hash.h"
 #include "heap.h"
-#include "history.h"
-#include "pending.h"
+#include "history_ring.h"
+#include "pending_queues.h"
 #include "places.h"
 #include "settings.h"
 #include "statistics.h"
@@ -81,18 +83,6 @@ struct device_allocator {
     statistics stats;
 };
 
-void device_enter(device_allocator *d);
-void device_leave(device_allocator *d);
-
-/* Sets the limit that the settings ask for, once: the device's total is not known before a first
- * request. */
-void device_resolve_limit(device_allocator *d);
-void device_set_limit(device_allocator *d, uint64_t bytes);
-
-/* The heap of a stream in a pool, made where there is none. NULL: no host memory. The device is
- * the caller's alone. */
-heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream);
-
 static inline uint32_t device_heap_slot(cudaStream_t stream, uint32_t way)
 {
     uint64_t hash = gmd_hash_pointer(stream);
@@ -101,7 +91,8 @@ static inline uint32_t device_heap_slot(cudaStream_t stream, uint32_t way)
 
 __attribute__((cold)) heap *device_cached_heap_elsewhere(device_allocator *d, cudaStream_t stream);
 
-/* The default pool's heap of a stream, where it was used of late; NULL: ask device_heap. Any time.
+/* The default pool's heap of a stream, where it was used of late; NULL: ask device_heap
+ * (device_heaps.h). Any time.
  */
 static inline heap *device_cached_heap(device_allocator *d, cudaStream_t stream)
 {
@@ -137,13 +128,6 @@ static inline bool quirk_holds(device_allocator *d, gmd_quirk which)
     bool holds = quirk_is_on(d, which);
     d->quirk_counts[which] += holds;
     return holds;
-}
-
-/* So many more bytes may be reserved. */
-static inline bool device_is_within_limit(const device_allocator *d, uint64_t more)
-{
-    uint64_t reserved = statistics_reserved(&d->stats);
-    return more <= d->limit_bytes && reserved <= d->limit_bytes - more;
 }
 
 #endif

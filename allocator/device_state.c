@@ -1,5 +1,7 @@
 #include "device_state.h"
 
+#include "device_access.h"
+#include "history.h"
 #include "walk.h"
 
 #include "gmd_grow.h"

@@ -2,9 +2,9 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
+#include "device_limit.h"
 #include "gmd_min.h"
 #include "history.h"
-#include "segments.h"
 #include "virtual_memory.h"
 
 #include "gmd_assert.h"
@@ -54,7 +54,7 @@ static block *reserve_addresses(device_allocator *d, free_set *set, uint64_t siz
     uint64_t total = 0;
     uint64_t page = settings_page_size(d->settings, set->is_small);
     cuda_scope scope;
-    bool is_hopeless = segments_device_total(d->device, &total) && size > total;
+    bool is_hopeless = device_total_bytes(d->device, &total) && size > total;
     if (!total || (is_hopeless && !quirk_is_on(d, GMD_QUIRK_RESERVATION_LEFT)) ||
         !places_reserve(&d->places) || !block_pool_reserve(&set->heap->blocks, 2) ||
         !cuda_scope_enter(&scope, d->device)) {

@@ -17,26 +17,13 @@
 #define GMD_ALLOCATOR_H
 
 #include "gmd_abi.h"
+#include "gmd_allocator_types.h"
 #include "gmd_cuda.h"
 #include "gmd_error.h"
 
 #include <stdbool.h>
 
 typedef struct gmd_allocator gmd_allocator;
-
-/* Known deviations of torch 2.11, which this allocator has only when told to. */
-typedef enum gmd_quirk {
-    GMD_QUIRK_SPURIOUS_OOM,     /* pytorch#189504: after waiting for pending frees, the pool is not
-                                   looked in again */
-    GMD_QUIRK_EXPANDABLE_LIMIT, /* the limit is held against the request, not against the pages that
-                                   are mapped for it */
-    GMD_QUIRK_RESERVATION_LEFT, /* addresses of an expandable segment for which no page could be
-                                   mapped are not given back */
-    GMD_QUIRK_OVERSIZE_EXPANDABLE, /* max_split_size_mb bars requests from larger blocks of
-                                      expandable segments, which any request can split
-                                      (pytorch#193400) */
-    GMD_QUIRK_COUNT
-} gmd_quirk;
 
 /* `conf` is in PYTORCH_CUDA_ALLOC_CONF syntax, NULL or "" for the defaults; a token that is unknown
  * or malformed is GMD_BAD_INPUT and named. Makes no CUDA call. */
@@ -83,7 +70,6 @@ uint64_t gmd_allocator_device_request(const gmd_allocator *allocator, size_t siz
  * blocks, of this allocator too, and says whether it did. Callbacks stay for good, and are called
  * in the reverse order of their adding, by the thread whose request it is. False: no host memory.
  */
-typedef bool gmd_free_memory_callback(void *context);
 bool gmd_allocator_on_low_memory(gmd_allocator *allocator, gmd_free_memory_callback *release,
                                  void *context);
 

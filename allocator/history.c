@@ -1,6 +1,6 @@
 #include "history.h"
 
-#include "device_allocator.h"
+#include "pending_queues.h"
 
 #include "gmd_grow.h"
 #include "gmd_min.h"
@@ -8,57 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ENTRIES = 1024 };
-
 #define MOST_ENTRIES ((uint64_t)1 << 40) /* no more than there is host memory for */
-
-/* --- rings -------------------------------------------------------------------------------- */
-
-static size_t ring_bytes(uint64_t entries)
-{
-    return sizeof(history_ring) + entries * sizeof(history_entry);
-}
-
-static uint64_t mask_for(uint64_t entries)
-{
-    uint64_t mask = FIRST_ENTRIES - 1;
-    while (mask + 1 < entries) {
-        mask = mask * 2 + 1;
-    }
-    return mask;
-}
 
 bool history_open(device_allocator *d, heap *h)
 {
     if (!d->history.max_entries) {
         return true;
     }
-    h->history = malloc(ring_bytes(FIRST_ENTRIES));
-    if (!h->history) {
-        return false;
-    }
-    *h->history = (history_ring){.mask = FIRST_ENTRIES - 1,
-                                 .most_mask = mask_for(d->history.max_entries),
-                                 .epoch = d->history.epoch};
-    return true;
-}
-
-/* Rings begin small, for most streams have few events. When there is no memory to grow, the ring
- * stays as it is and fewer events are kept. */
-void history_turn(heap *h)
-{
-    history_ring *r = h->history;
-    uint64_t entries = r->mask + 1;
-    if (r->count != entries || r->mask == r->most_mask) {
-        return;
-    }
-    history_ring *larger = realloc(r, ring_bytes(entries * 2));
-    if (larger) {
-        larger->mask = entries * 2 - 1;
-        h->history = larger;
-    } else {
-        r->most_mask = r->mask;
-    }
+    h->history = history_ring_create(d->history.max_entries, d->history.epoch);
+    return h->history != NULL;
 }
 
 /* --- on and off --------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "cuda_scope.h"
 #include "cuda_work.h"
 #include "host_image.h"
+#include "pending.h"
 #include "private_pools.h"
 #include "segments.h"
 #include "transfer.h"

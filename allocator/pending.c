@@ -2,25 +2,12 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
-#include "device_allocator.h"
-#include "history.h"
+#include "history_ring.h"
 
 #include "gmd_assert.h"
 #include "gmd_grow.h"
 
 #include <stdlib.h>
-
-struct pending_event {
-    pending_event *next;
-    cudaEvent_t event;
-    block *block;
-};
-
-struct event_queue {
-    event_queue *next;
-    cudaStream_t stream;
-    pending_event *first, *last;
-};
 
 /* --- what is kept for the next use ------------------------------------------------------- */
 
@@ -311,40 +298,6 @@ void pending_forget(device_allocator *d, cudaStream_t stream)
         forget_uses(&d->pending, b, stream);
     }
     pending_poll(d);
-}
-
-void pending_each(const pending *p, void (*visit)(void *context, block *b), void *context)
-{
-    for (const event_queue *q = p->queues; q; q = q->next) {
-        for (const pending_event *e = q->first; e; e = e->next) {
-            visit(context, e->block);
-        }
-    }
-    for (block *b = p->deferred; b; b = b->right) {
-        visit(context, b);
-    }
-}
-
-const char *pending_violation(const pending *p)
-{
-    uint64_t count = 0;
-    for (const event_queue *q = p->queues; q; q = q->next) {
-        for (const pending_event *e = q->first; e; e = e->next) {
-            if (!e->event || !(e->block->set_and_state & BLOCK_PENDING)) {
-                return "a queue has events, each of a pending block";
-            }
-            if (!e->next && e != q->last) {
-                return "a queue knows its last event";
-            }
-            count++;
-        }
-    }
-    for (const block *b = p->deferred; b; b = b->right) {
-        if (!(b->set_and_state & BLOCK_PENDING)) {
-            return "a deferred block is pending";
-        }
-    }
-    return count == p->event_count ? NULL : "the events of all queues are counted";
 }
 
 void pending_release(device_allocator *d)

@@ -10,27 +10,7 @@
 #ifndef GMD_PENDING_H
 #define GMD_PENDING_H
 
-#include "block.h"
-#include "gmd_cuda.h"
-
-typedef struct device_allocator device_allocator;
-typedef struct event_queue event_queue;
-typedef struct pending_event pending_event;
-
-struct stream_use {
-    stream_use *next;
-    cudaStream_t stream;
-};
-
-typedef struct pending {
-    event_queue *queues;  /* one for each stream that was ever recorded */
-    uint64_t event_count; /* in all queues */
-    block *deferred;      /* blocks without events yet, linked by block.right */
-    cudaEvent_t *events;  /* not in use, to be recorded again */
-    size_t spare_events, event_capacity;
-    stream_use *spare_uses;
-    pending_event *spare_entries;
-} pending;
+#include "device_allocator.h"
 
 /* The allocated block is used by work on `stream`, too. False: no host memory. */
 bool pending_record(device_allocator *d, block *b, cudaStream_t stream);
@@ -45,22 +25,11 @@ void pending_poll(device_allocator *d);
  * stream is being captured). */
 bool pending_settle(device_allocator *d);
 
-static inline bool pending_is_empty(const pending *p)
-{
-    return !p->event_count && !p->deferred;
-}
-
 /* Releases all, whether other streams are done or not: what is left at the allocator's end. */
 void pending_abandon(device_allocator *d);
 
 /* The stream is about to be destroyed, and all its work is done: no block waits for it any more. */
 void pending_forget(device_allocator *d, cudaStream_t stream);
-
-/* Visits every pending block, some more than once. */
-void pending_each(const pending *p, void (*visit)(void *context, block *b), void *context);
-
-/* What does not hold of queues and counts; NULL: all does. */
-const char *pending_violation(const pending *p);
 
 /* Destroys the events that are not in use. */
 void pending_drop_events(device_allocator *d);

@@ -1,5 +1,6 @@
 #include "private_pools.h"
 
+#include "history.h"
 #include "segments.h"
 
 #include "gmd_assert.h"

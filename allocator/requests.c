@@ -2,8 +2,12 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
+#include "device_access.h"
+#include "device_heaps.h"
+#include "device_limit.h"
 #include "expandable.h"
 #include "history.h"
+#include "pending.h"
 #include "private_pools.h"
 #include "segments.h"
 #include "validity.h"

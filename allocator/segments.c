@@ -2,6 +2,7 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
+#include "device_limit.h"
 #include "expandable.h"
 #include "history.h"
 
@@ -30,19 +31,6 @@ static bool device_free(int device, uint64_t address)
     bool is_freed = cuda_succeeded(cudaFree((void *)(uintptr_t)address));
     cuda_scope_leave(&scope);
     return is_freed;
-}
-
-bool segments_device_total(int device, uint64_t *total_bytes)
-{
-    size_t free_bytes = 0, total = 0;
-    cuda_scope scope;
-    if (!cuda_scope_enter(&scope, device)) {
-        return false;
-    }
-    bool is_known = cuda_succeeded(cudaMemGetInfo(&free_bytes, &total));
-    cuda_scope_leave(&scope);
-    *total_bytes = total;
-    return is_known;
 }
 
 block *segments_add(device_allocator *d, free_set *set, uint64_t size)

@@ -22,7 +22,4 @@ bool segments_release_oversize(device_allocator *d, free_set *set, uint64_t size
  * threshold of the settings. */
 void segments_collect_garbage(device_allocator *d, pool *p);
 
-/* Total memory of a device, in bytes. */
-bool segments_device_total(int device, uint64_t *total_bytes);
-
 #endif

@@ -2,7 +2,7 @@
 
 #include "device_state.h"
 #include "gmd_hash.h"
-#include "snapshot_file.h"
+#include "gmd_snapshot_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct written_code {
 } written_code;
 
 typedef struct writer {
-    snapshot_file file;
+    gmd_snapshot_file file;
     stacks *stacks;
     uint32_t *frames; /* by stack: the number to refer to it by, and 1 more; 0: not written yet */
     written_code *codes; /* by hash; at most half full */
@@ -38,8 +38,8 @@ typedef struct frame_list {
 static void put_named_frame(void *context, const stack_frame *frame)
 {
     writer *w = context;
-    snapshot_file_frame(&w->file, frame->name, frame->name_length, frame->file, frame->file_length,
-                        frame->line);
+    gmd_snapshot_file_frame(&w->file, frame->name, frame->name_length, frame->file,
+                            frame->file_length, frame->line);
 }
 
 static bool grow_codes(writer *w)
@@ -88,7 +88,7 @@ static void put_frame(void *context, const stack_frame *frame)
 }
 
 /* A stack's frames are found once, when it is written first. */
-static void put_frames(void *context, snapshot_file *file, uint32_t stack)
+static void put_frames(void *context, gmd_snapshot_file *file, uint32_t stack)
 {
     writer *w = context;
     if (w->frames[stack]) {
@@ -104,83 +104,84 @@ static void put_frames(void *context, snapshot_file *file, uint32_t stack)
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
-static void put_segment(snapshot_file *f, int device, const device_state *of,
+static void put_segment(gmd_snapshot_file *f, int device, const device_state *of,
                         const segment_state *s)
 {
-    snapshot_file_begin_segment(f,
-                                &(snapshot_file_segment){.device = device,
-                                                         .address = s->address,
-                                                         .total_size = s->total_size,
-                                                         .allocated_size = s->allocated_size,
-                                                         .active_size = s->active_size,
-                                                         .requested_size = s->requested_size,
-                                                         .stream = (uintptr_t)s->stream,
-                                                         .pool_id = {s->pool_id[0], s->pool_id[1]},
-                                                         .is_large = s->is_large,
-                                                         .is_expandable = s->is_expandable,
-                                                         .stack = s->stack});
+    gmd_snapshot_file_begin_segment(
+        f, &(gmd_snapshot_file_segment){.device = device,
+                                        .address = s->address,
+                                        .total_size = s->total_size,
+                                        .allocated_size = s->allocated_size,
+                                        .active_size = s->active_size,
+                                        .requested_size = s->requested_size,
+                                        .stream = (uintptr_t)s->stream,
+                                        .pool_id = {s->pool_id[0], s->pool_id[1]},
+                                        .is_large = s->is_large,
+                                        .is_expandable = s->is_expandable,
+                                        .stack = s->stack});
     for (size_t i = 0; i < s->block_count; i++) {
         const block_state *b = &of->blocks[s->first_block + i];
-        snapshot_file_block_of(
-            f, &(snapshot_file_block){b->address, b->size, b->requested_size, b->state, b->stack});
+        gmd_snapshot_file_block_of(
+            f,
+            &(gmd_snapshot_file_block){b->address, b->size, b->requested_size, b->state, b->stack});
     }
-    snapshot_file_end_segment(f);
+    gmd_snapshot_file_end_segment(f);
 }
 
-static void put_segments(snapshot_file *f, const device_state *states, int count)
+static void put_segments(gmd_snapshot_file *f, const device_state *states, int count)
 {
-    snapshot_file_begin_segments(f);
+    gmd_snapshot_file_begin_segments(f);
     for (int device = 0; device < count; device++) {
         for (size_t i = 0; i < states[device].segment_count; i++) {
             put_segment(f, device, &states[device], &states[device].segments[i]);
         }
     }
-    snapshot_file_end_segments(f);
+    gmd_snapshot_file_end_segments(f);
 }
 
-static void put_event(snapshot_file *f, const device_state *of, const history_event *event)
+static void put_event(gmd_snapshot_file *f, const device_state *of, const history_event *event)
 {
-    static const snapshot_action actions[] = {
-        [HISTORY_ALLOC] = SNAPSHOT_ALLOC,
-        [HISTORY_FREE_REQUESTED] = SNAPSHOT_FREE_REQUESTED,
-        [HISTORY_FREE_COMPLETED] = SNAPSHOT_FREE_COMPLETED,
-        [HISTORY_SEGMENT_ALLOC] = SNAPSHOT_SEGMENT_ALLOC,
-        [HISTORY_SEGMENT_FREE] = SNAPSHOT_SEGMENT_FREE,
-        [HISTORY_SEGMENT_MAP] = SNAPSHOT_SEGMENT_MAP,
-        [HISTORY_SEGMENT_UNMAP] = SNAPSHOT_SEGMENT_UNMAP,
-        [HISTORY_OOM] = SNAPSHOT_OOM,
-        [HISTORY_SNAPSHOT] = SNAPSHOT_SNAPSHOT,
+    static const gmd_snapshot_action actions[] = {
+        [HISTORY_ALLOC] = GMD_SNAPSHOT_ALLOC,
+        [HISTORY_FREE_REQUESTED] = GMD_SNAPSHOT_FREE_REQUESTED,
+        [HISTORY_FREE_COMPLETED] = GMD_SNAPSHOT_FREE_COMPLETED,
+        [HISTORY_SEGMENT_ALLOC] = GMD_SNAPSHOT_SEGMENT_ALLOC,
+        [HISTORY_SEGMENT_FREE] = GMD_SNAPSHOT_SEGMENT_FREE,
+        [HISTORY_SEGMENT_MAP] = GMD_SNAPSHOT_SEGMENT_MAP,
+        [HISTORY_SEGMENT_UNMAP] = GMD_SNAPSHOT_SEGMENT_UNMAP,
+        [HISTORY_OOM] = GMD_SNAPSHOT_OOM,
+        [HISTORY_SNAPSHOT] = GMD_SNAPSHOT_SNAPSHOT,
     };
     const history_entry *e = &event->entry;
-    snapshot_file_event_of(
-        f, &(snapshot_file_event){.action = actions[e->kind],
-                                  .address = e->address,
-                                  .size = e->size,
-                                  .stream = (uintptr_t)event->stream,
-                                  .time_us = ticks_to_us(e->ticks, &of->start, &of->end),
-                                  .stack = e->stack});
+    gmd_snapshot_file_event_of(
+        f, &(gmd_snapshot_file_event){.action = actions[e->kind],
+                                      .address = e->address,
+                                      .size = e->size,
+                                      .stream = (uintptr_t)event->stream,
+                                      .time_us = ticks_to_us(e->ticks, &of->start, &of->end),
+                                      .stack = e->stack});
 }
 
-static void put_traces(snapshot_file *f, const device_state *states, int count)
+static void put_traces(gmd_snapshot_file *f, const device_state *states, int count)
 {
-    snapshot_file_begin_traces(f);
+    gmd_snapshot_file_begin_traces(f);
     for (int device = 0; device < count; device++) {
-        snapshot_file_begin_device(f);
+        gmd_snapshot_file_begin_device(f);
         for (size_t i = 0; i < states[device].event_count; i++) {
             put_event(f, &states[device], &states[device].events[i]);
         }
-        snapshot_file_end_device(f);
+        gmd_snapshot_file_end_device(f);
     }
-    snapshot_file_end_traces(f);
+    gmd_snapshot_file_end_traces(f);
 }
 
 static void put_snapshot(writer *w, new_file *out, const snapshot_source *from,
                          const device_state *states)
 {
-    snapshot_file_begin(&w->file, out, put_frames, w);
+    gmd_snapshot_file_begin(&w->file, out, put_frames, w);
     put_segments(&w->file, states, from->device_count);
     put_traces(&w->file, states, from->device_count);
-    snapshot_file_end(&w->file, from->settings, from->conf);
+    gmd_snapshot_file_end(&w->file, from->settings, from->conf);
 }
 
 static gmd_status write_states(const snapshot_source *from, const device_state *states,

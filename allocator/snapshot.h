@@ -1,5 +1,5 @@
 /* snapshot.h - the allocator's own snapshot: all its segments and blocks, the recorded events, the
- * settings, as a file of snapshot_file.h. */
+ * settings, as a file of gmd_snapshot_file.h. */
 #ifndef GMD_ALLOCATOR_SNAPSHOT_H
 #define GMD_ALLOCATOR_SNAPSHOT_H
 

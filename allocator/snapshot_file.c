@@ -1,4 +1,4 @@
-#include "snapshot_file.h"
+#include "gmd_snapshot_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,16 +52,16 @@ enum name { NAMES(NAME_ID) NAME_COUNT };
 
 static const char *const name_texts[NAME_COUNT] = {NAMES(NAME_TEXT)};
 
-_Static_assert(NAME_COUNT <= SNAPSHOT_FILE_NAMES, "there is room for every name");
+_Static_assert(NAME_COUNT <= GMD_SNAPSHOT_FILE_NAMES, "there is room for every name");
 
 /* --- parts -------------------------------------------------------------------------------- */
 
-static void put_plain(snapshot_file *f, const char *text)
+static void put_plain(gmd_snapshot_file *f, const char *text)
 {
     pickle_text(&f->out, text, strlen(text));
 }
 
-static void put_name(snapshot_file *f, enum name name)
+static void put_name(gmd_snapshot_file *f, enum name name)
 {
     if (f->names[name]) {
         pickle_again(&f->out, f->names[name] - 1);
@@ -71,20 +71,20 @@ static void put_name(snapshot_file *f, enum name name)
     }
 }
 
-static void put_named_number(snapshot_file *f, enum name key, uint64_t value)
+static void put_named_number(gmd_snapshot_file *f, enum name key, uint64_t value)
 {
     put_name(f, key);
     pickle_natural(&f->out, value);
 }
 
-static void put_named_name(snapshot_file *f, enum name key, enum name value)
+static void put_named_name(gmd_snapshot_file *f, enum name key, enum name value)
 {
     put_name(f, key);
     put_name(f, value);
 }
 
-void snapshot_file_frame(snapshot_file *f, const char *function, size_t function_length,
-                         const char *file, size_t file_length, uint64_t line)
+void gmd_snapshot_file_frame(gmd_snapshot_file *f, const char *function, size_t function_length,
+                             const char *file, size_t file_length, uint64_t line)
 {
     pickle_begin_dict(&f->out);
     put_name(f, NAME_FUNCTION);
@@ -95,7 +95,7 @@ void snapshot_file_frame(snapshot_file *f, const char *function, size_t function
     pickle_end_dict(&f->out);
 }
 
-static void put_frames(snapshot_file *f, uint32_t stack)
+static void put_frames(gmd_snapshot_file *f, uint32_t stack)
 {
     pickle_list none;
     put_name(f, NAME_FRAMES);
@@ -109,20 +109,21 @@ static void put_frames(snapshot_file *f, uint32_t stack)
 
 /* --- segments ----------------------------------------------------------------------------- */
 
-void snapshot_file_begin(snapshot_file *f, new_file *out, snapshot_file_frames *put, void *context)
+void gmd_snapshot_file_begin(gmd_snapshot_file *f, new_file *out, gmd_snapshot_file_frames *put,
+                             void *context)
 {
-    *f = (snapshot_file){.put_frames = put, .context = context};
+    *f = (gmd_snapshot_file){.put_frames = put, .context = context};
     pickle_begin(&f->out, out);
     pickle_begin_dict(&f->out);
 }
 
-void snapshot_file_begin_segments(snapshot_file *f)
+void gmd_snapshot_file_begin_segments(gmd_snapshot_file *f)
 {
     put_plain(f, "segments");
     pickle_begin_list(&f->out, &f->outer);
 }
 
-void snapshot_file_begin_segment(snapshot_file *f, const snapshot_file_segment *s)
+void gmd_snapshot_file_begin_segment(gmd_snapshot_file *f, const gmd_snapshot_file_segment *s)
 {
     pickle_next(&f->out, &f->outer);
     pickle_begin_dict(&f->out);
@@ -145,7 +146,7 @@ void snapshot_file_begin_segment(snapshot_file *f, const snapshot_file_segment *
     pickle_begin_list(&f->out, &f->inner);
 }
 
-void snapshot_file_block_of(snapshot_file *f, const snapshot_file_block *b)
+void gmd_snapshot_file_block_of(gmd_snapshot_file *f, const gmd_snapshot_file_block *b)
 {
     static const enum name states[] = {NAME_INACTIVE, NAME_ACTIVE_ALLOCATED,
                                        NAME_ACTIVE_PENDING_FREE};
@@ -159,48 +160,48 @@ void snapshot_file_block_of(snapshot_file *f, const snapshot_file_block *b)
     pickle_end_dict(&f->out);
 }
 
-void snapshot_file_end_segment(snapshot_file *f)
+void gmd_snapshot_file_end_segment(gmd_snapshot_file *f)
 {
     pickle_end_list(&f->out, &f->inner);
     pickle_end_dict(&f->out);
 }
 
-void snapshot_file_end_segments(snapshot_file *f)
+void gmd_snapshot_file_end_segments(gmd_snapshot_file *f)
 {
     pickle_end_list(&f->out, &f->outer);
 }
 
 /* --- events ------------------------------------------------------------------------------- */
 
-void snapshot_file_begin_traces(snapshot_file *f)
+void gmd_snapshot_file_begin_traces(gmd_snapshot_file *f)
 {
     put_plain(f, "device_traces");
     pickle_begin_list(&f->out, &f->outer);
 }
 
-void snapshot_file_begin_device(snapshot_file *f)
+void gmd_snapshot_file_begin_device(gmd_snapshot_file *f)
 {
     pickle_next(&f->out, &f->outer);
     pickle_begin_list(&f->out, &f->inner);
 }
 
-void snapshot_file_event_of(snapshot_file *f, const snapshot_file_event *e)
+void gmd_snapshot_file_event_of(gmd_snapshot_file *f, const gmd_snapshot_file_event *e)
 {
-    static const enum name actions[SNAPSHOT_ACTIONS] = {
-        [SNAPSHOT_ALLOC] = NAME_ALLOC,
-        [SNAPSHOT_FREE_REQUESTED] = NAME_FREE_REQUESTED,
-        [SNAPSHOT_FREE_COMPLETED] = NAME_FREE_COMPLETED,
-        [SNAPSHOT_SEGMENT_ALLOC] = NAME_SEGMENT_ALLOC,
-        [SNAPSHOT_SEGMENT_FREE] = NAME_SEGMENT_FREE,
-        [SNAPSHOT_SEGMENT_MAP] = NAME_SEGMENT_MAP,
-        [SNAPSHOT_SEGMENT_UNMAP] = NAME_SEGMENT_UNMAP,
-        [SNAPSHOT_OOM] = NAME_OOM,
-        [SNAPSHOT_SNAPSHOT] = NAME_SNAPSHOT,
+    static const enum name actions[GMD_SNAPSHOT_ACTIONS] = {
+        [GMD_SNAPSHOT_ALLOC] = NAME_ALLOC,
+        [GMD_SNAPSHOT_FREE_REQUESTED] = NAME_FREE_REQUESTED,
+        [GMD_SNAPSHOT_FREE_COMPLETED] = NAME_FREE_COMPLETED,
+        [GMD_SNAPSHOT_SEGMENT_ALLOC] = NAME_SEGMENT_ALLOC,
+        [GMD_SNAPSHOT_SEGMENT_FREE] = NAME_SEGMENT_FREE,
+        [GMD_SNAPSHOT_SEGMENT_MAP] = NAME_SEGMENT_MAP,
+        [GMD_SNAPSHOT_SEGMENT_UNMAP] = NAME_SEGMENT_UNMAP,
+        [GMD_SNAPSHOT_OOM] = NAME_OOM,
+        [GMD_SNAPSHOT_SNAPSHOT] = NAME_SNAPSHOT,
     };
     pickle_next(&f->out, &f->inner);
     pickle_begin_dict(&f->out);
     put_named_name(f, NAME_ACTION, actions[e->action]);
-    put_named_number(f, e->action == SNAPSHOT_OOM ? NAME_DEVICE_FREE : NAME_ADDR, e->address);
+    put_named_number(f, e->action == GMD_SNAPSHOT_OOM ? NAME_DEVICE_FREE : NAME_ADDR, e->address);
     put_named_number(f, NAME_SIZE, e->size);
     put_named_number(f, NAME_STREAM, e->stream);
     put_named_number(f, NAME_TIME_US, e->time_us);
@@ -212,25 +213,25 @@ void snapshot_file_event_of(snapshot_file *f, const snapshot_file_event *e)
     pickle_end_dict(&f->out);
 }
 
-void snapshot_file_end_device(snapshot_file *f)
+void gmd_snapshot_file_end_device(gmd_snapshot_file *f)
 {
     pickle_end_list(&f->out, &f->inner);
 }
 
-void snapshot_file_end_traces(snapshot_file *f)
+void gmd_snapshot_file_end_traces(gmd_snapshot_file *f)
 {
     pickle_end_list(&f->out, &f->outer);
 }
 
 /* --- settings ----------------------------------------------------------------------------- */
 
-static void put_flag(snapshot_file *f, const char *key, bool value)
+static void put_flag(gmd_snapshot_file *f, const char *key, bool value)
 {
     put_plain(f, key);
     pickle_bool(&f->out, value);
 }
 
-static void put_divisions(snapshot_file *f, const settings *s)
+static void put_divisions(gmd_snapshot_file *f, const settings *s)
 {
     put_plain(f, "roundup_power2_divisions");
     pickle_begin_dict(&f->out);
@@ -244,7 +245,7 @@ static void put_divisions(snapshot_file *f, const settings *s)
 }
 
 /* Those of host memory, and of locks that this allocator has not, are at their defaults. */
-static void put_settings(snapshot_file *f, const settings *s, const char *conf)
+static void put_settings(gmd_snapshot_file *f, const settings *s, const char *conf)
 {
     pickle_begin_dict(&f->out);
     put_plain(f, "PYTORCH_CUDA_ALLOC_CONF");
@@ -263,7 +264,7 @@ static void put_settings(snapshot_file *f, const settings *s, const char *conf)
     pickle_end_dict(&f->out);
 }
 
-void snapshot_file_end(snapshot_file *f, const settings *s, const char *conf)
+void gmd_snapshot_file_end(gmd_snapshot_file *f, const settings *s, const char *conf)
 {
     pickle_list none;
     put_plain(f, "allocator_settings");

@@ -1,11 +1,11 @@
-/* stack_frames.c - what a stack means in words. */
 #define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
-#include "stacks.h"
+#include "stack_frames.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

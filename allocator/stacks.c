@@ -1,4 +1,5 @@
 #include "stacks.h"
+#include "gmd_grow.h"
 #include "gmd_hash.h"
 
 #include <execinfo.h>
@@ -100,14 +101,8 @@ static bool reserve(stacks *s, size_t size)
     if (s->bytes + size > MOST_BYTES) {
         return false;
     }
-    if (s->count == s->capacity) {
-        uint32_t capacity = s->capacity ? s->capacity * 2 : FIRST_SLOTS / 2;
-        known_stack *larger = realloc(s->known, capacity * sizeof *larger);
-        if (!larger) {
-            return false;
-        }
-        s->known = larger;
-        s->capacity = capacity;
+    if (!GMD_GROW(&s->known, &s->capacity, s->count + 1)) {
+        return false;
     }
     return (s->slots && s->count < s->slot_mask / 2) || grow_slots(s);
 }

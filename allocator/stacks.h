@@ -9,6 +9,7 @@
 #define GMD_STACKS_H
 
 #include "gmd_abi.h"
+#include "stack_frames.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,23 +38,7 @@ uint32_t stacks_current(uint32_t epoch);
 /* Stacks are numbered from 1 to this. */
 uint32_t stacks_count(stacks *s);
 
-typedef struct stack_frame {
-    void *code; /* a return address, whose name is not looked up yet; NULL: what follows is told */
-    const char *name, *file; /* valid during the call, not terminated */
-    size_t name_length, file_length;
-    uint64_t line; /* 0: not known */
-} stack_frame;
-
 /* The frames of a stack, the innermost first. */
-typedef void stack_frame_fn(void *context, const stack_frame *frame);
 void stacks_frames(stacks *s, uint32_t stack, stack_frame_fn *visit, void *context);
-
-/* Names a return address, which takes long: the loader searches a library's names one by one. */
-void stacks_name_code(void *code, stack_frame_fn *visit, void *context);
-
-/* The frames of text as a gmd_stack_source gives it, and of return addresses. */
-void stacks_frames_of_text(const char *text, size_t length, stack_frame_fn *visit, void *context);
-void stacks_frames_of_code(void *const *addresses, size_t count, stack_frame_fn *visit,
-                           void *context);
 
 #endif

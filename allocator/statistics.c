@@ -386,7 +386,7 @@ void statistics_emit(const statistics *s, gmd_stat_fn *emit, void *context)
 
 /* --- validity ---------------------------------------------------------------------------- */
 
-static const char *heap_violation(const heap_statistics *h, int row, int which)
+static const char *share_violation(const heap_statistics *h, int row, int which)
 {
     if (value_of(h, row, which) > h->shares[row][which].ceiling) {
         return "no figure of a heap is above its ceiling";
@@ -401,7 +401,7 @@ static const char *shares_violation(const statistics *s, int row, int which)
 {
     uint64_t ceilings = 0;
     for (const heap_statistics *h = s->heaps; h; h = h->next) {
-        const char *violation = heap_violation(h, row, which);
+        const char *violation = share_violation(h, row, which);
         if (violation) {
             return violation;
         }

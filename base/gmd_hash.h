@@ -35,7 +35,7 @@ static inline uint64_t gmd_hash_byte(uint64_t hash, unsigned char byte)
     return (hash ^ byte) * UINT64_C(0x100000001b3);
 }
 
-/* Of bytes behind those that `hash` is of. */
+/* Goes on from `hash` by further bytes. */
 static inline uint64_t gmd_hash_bytes(uint64_t hash, const void *data, size_t count)
 {
     const unsigned char *next = data;

@@ -31,7 +31,7 @@ enum {
 #undef GMD_LOG_BIT
 };
 
-/* Of GMD_LOG_BIT_*: a bit for each category that is on. Only gmd_log_begin() changes it. */
+/* GMD_LOG_BIT_*: a bit for each category that is on. Only gmd_log_begin() changes it. */
 extern uint32_t gmd_log_on;
 
 /* Reads the names, separated by commas; `all` is all of them. NULL or empty: none. To be called

@@ -44,7 +44,7 @@ typedef struct figures { /* of one round; shared with the process that measures 
 typedef gmd_status way_fn(const gmd_run_options *options, const inputs *all, double seconds,
                           figures *f, gmd_error *error);
 
-/* Of the processes that have ended, theirs included. */
+/* CPU time of the processes that have ended, theirs included. */
 static double processor_s(void)
 {
     struct rusage u;
@@ -129,7 +129,8 @@ static gmd_status persistent(const gmd_run_options *options, const inputs *all, 
         }
         for (size_t done = 0; done < OF_EACH && status == GMD_OK;) {
             gmd_persistent_result result;
-            status = gmd_runner_scout(&runner, traces + done, OF_EACH - done, &result, error);
+            status =
+                gmd_runner_run_persistent(&runner, traces + done, OF_EACH - done, &result, error);
             if (status == GMD_OK && result.is_suspect) {
                 status = demand_pass(result.outcome, error);
             }

@@ -2,7 +2,7 @@
 #ifndef GMD_BENCH_MACHINE_H
 #define GMD_BENCH_MACHINE_H
 
-#include "gmd_bench.h"
+#include "gmd_bench_report.h"
 
 /* Before the measuring: the processor, the cores to use, the load. */
 void bench_machine_describe(gmd_bench_machine *machine);

@@ -68,7 +68,7 @@ static const struct argp_option fuzz_options[] = {
     {0},
 };
 
-/* Of the exhaustive mode's alphabet only private pools and captures can be left out. */
+/* Only private pools and captures can be left out of the exhaustive mode's alphabet. */
 static bool choose_alphabet(fuzz_arguments *a)
 {
     uint32_t alphabet = 0;
@@ -305,7 +305,7 @@ static void add_outcome(cli_results *results, const fuzz_arguments *a, const gmd
     if (result->spins_since) {
         snprintf(
             o->notes[o->note_count++], sizeof o->notes[0],
-            "the allocator's threads spin or block out of the scheduler's sight: from sequence "
+            "the allocator's threads spin or block outside the scheduler's control: from sequence "
             "%" PRIu64 " on few are interleaved (%" PRIu64 " turns lost in %" PRIu64
             " interleaved sequences)",
             result->spins_since, result->lapses, result->interleaved);

@@ -96,7 +96,7 @@ static gmd_status repeat(const cli_plan *plan, const gmd_run_options *options,
     return status;
 }
 
-/* Of no use to anybody: a look at a phase that did not come. */
+/* An inspection at a phase that the run did not reach is an error. */
 static gmd_status check_phase(const cli_plan *plan, const gmd_inspection *inspection,
                               const gmd_outcome *outcome, gmd_error *error)
 {
@@ -114,7 +114,7 @@ static gmd_status check_phase(const cli_plan *plan, const gmd_inspection *inspec
                     plan->at, outcome->name, *known ? known : "none", used < 200 ? "" : ", ...");
 }
 
-/* One run, and a look inside. */
+/* One run that is inspected. */
 static gmd_status inspect(const cli_plan *plan, const gmd_workload *workload, scenario_run *run,
                           cli_results *results, gmd_error *error)
 {

@@ -14,7 +14,7 @@
 #include "gmd_session.h"
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
-#include "truth.h"
+#include "gmd_truth.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -215,7 +215,7 @@ static gmd_sim_recorded *list_placements(const gmd_history *history, size_t *cou
     return list;
 }
 
-/* Of an expandable segment it is the reservation that is placed: where its first pages are. */
+/* Where a segment is expandable, its reservation is placed: where its first pages are. */
 static uint64_t *list_reservations(const gmd_history *history, size_t *count)
 {
     uint64_t *list = malloc((history->call_count + 1) * sizeof *list);

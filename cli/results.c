@@ -106,12 +106,9 @@ void cli_results_inspected(cli_results *results, gmd_inspection *inspection)
 
 gmd_status cli_results_repeated(cli_results *results, size_t first, gmd_error *error)
 {
-    gmd_repeat *larger =
-        realloc(results->repeats, (results->repeat_count + 1) * sizeof *results->repeats);
-    if (!larger) {
+    if (!GMD_GROW(&results->repeats, &results->repeat_capacity, results->repeat_count + 1)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the results");
     }
-    results->repeats = larger;
     results->repeats[results->repeat_count++] = (gmd_repeat){first, results->count - first};
     return GMD_OK;
 }

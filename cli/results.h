@@ -15,7 +15,7 @@ typedef struct cli_results {
     bool keeps_timelines, keeps_journal; /* a journal: of one run, and no more are made */
     size_t count, capacity;
     gmd_repeat *repeats;
-    size_t repeat_count;
+    size_t repeat_count, repeat_capacity;
     const char *speaker;         /* of errors: the command; NULL: the one that is reported */
     const gmd_gate_result *gate; /* of `gmd gate`; NULL: it is another command */
 } cli_results;

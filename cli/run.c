@@ -107,7 +107,7 @@ static void add_input(run_arguments *a, const char *text, struct argp_state *sta
     a->inputs[a->input_count++] = text;
 }
 
-/* Of a name alone it is gmd's own scenario, and no file of the user's. */
+/* A bare name is gmd's own scenario, and no file of the user's. */
 static void refuse_overwriting(const run_arguments *a, struct argp_state *state)
 {
     for (size_t i = 0; i < a->input_count; i++) {

@@ -293,15 +293,17 @@ static bool run_alone(gmd_gate *gate, gmd_runner *runner, const gmd_persistent_i
     return is_alone;
 }
 
-void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_persistent_input *traces, size_t count)
+void gmd_gate_run_persistent(gmd_gate *gate, gmd_runner *runner, gmd_persistent_input *traces,
+                             size_t count)
 {
     for (size_t at = 0; at < count && !gmd_gate_is_over(gate);) {
         if (run_alone(gate, runner, &traces[at], count - at)) {
             return;
         }
-        gmd_persistent_result scouted;
+        gmd_persistent_result persistent;
         gmd_error error;
-        gmd_status status = gmd_runner_scout(runner, &traces[at], count - at, &scouted, &error);
+        gmd_status status =
+            gmd_runner_run_persistent(runner, &traces[at], count - at, &persistent, &error);
         if (status != GMD_OK) {
             if (status != GMD_BAD_INPUT) {
                 gmd_gate_fail(gate, status, &error);
@@ -309,15 +311,15 @@ void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_persistent_input *tr
             gmd_gate_note(gate, "refused: %s", error.text);
             return;
         }
-        gmd_gate_count(gate, scouted.passed, scouted.requests);
-        gate->lapses += scouted.lapses;
-        at += scouted.passed;
-        if (scouted.is_suspect) {
-            look_again(gate, runner, &traces[at++].trace, scouted.outcome);
-        } else if (!scouted.passed || traces[0].expects_lapses) {
+        gmd_gate_count(gate, persistent.passed, persistent.requests);
+        gate->lapses += persistent.lapses;
+        at += persistent.passed;
+        if (persistent.is_suspect) {
+            look_again(gate, runner, &traces[at++].trace, persistent.outcome);
+        } else if (!persistent.passed || traces[0].expects_lapses) {
             return;
         } else if (at < count) {
-            count = at + 1; /* its threads spin out of sight: one more will do */
+            count = at + 1; /* its threads spin outside the scheduler's control: one more will do */
             traces[at].expects_lapses = true;
         }
     }

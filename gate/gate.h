@@ -77,7 +77,8 @@ gmd_gate_part *gmd_gate_part_named(const gmd_gate *gate, const char *name);
 /* Runs the trace by itself and notes what it shows. False: it was refused. */
 bool gmd_gate_play(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trace);
 /* Many of the same header in few processes; a suspect again by itself. */
-void gmd_gate_scout(gmd_gate *gate, gmd_runner *runner, gmd_persistent_input *traces, size_t count);
+void gmd_gate_run_persistent(gmd_gate *gate, gmd_runner *runner, gmd_persistent_input *traces,
+                             size_t count);
 
 /* A figure of the item under way: held against the baseline, and kept. */
 void gmd_gate_measured(gmd_gate *gate, const char *name, const char *unit, gmd_gate_span now);

@@ -33,7 +33,7 @@ static void interleave(gmd_gate *gate, gmd_runner *runner, const gmd_trace *trac
         }
     }
     gmd_gate_fail(gate, status, &error);
-    gmd_gate_scout(gate, runner, traces, made);
+    gmd_gate_run_persistent(gate, runner, traces, made);
     while (made) {
         gmd_trace_free(&traces[--made].trace);
     }

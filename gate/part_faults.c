@@ -46,7 +46,7 @@ static void sweep(gmd_gate *gate, const gmd_trace *trace, bool has_budgets)
     sweeping s = {gate, &runner};
     gmd_sweep_options options = {
         .memory_only = true,
-        .scouts = true,
+        .is_persistent = true,
         .has_budgets = has_budgets,
         .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full, gmd_gate_plan_sweep_runs.quick),
         .progress = tell,
@@ -91,7 +91,7 @@ static void sweep_others(gmd_gate *gate, const gmd_trace *trace)
     sweeping s = {gate, &runner};
     gmd_sweep_options options = {
         .others_only = true,
-        .scouts = true,
+        .is_persistent = true,
         .runs = gmd_gate_runs(gate, gmd_gate_plan_sweep_runs.full, gmd_gate_plan_sweep_runs.quick),
         .progress = tell,
         .found = note_hang,

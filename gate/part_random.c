@@ -113,7 +113,7 @@ static void note_result(gmd_gate *gate, const gmd_search_result *result)
                       result->unconfirmed_first.message);
     } else if (result->spins_since) {
         gmd_gate_note(gate,
-                      "threads spin or block out of the scheduler's sight: few are interleaved");
+                      "threads spin or block outside the scheduler's control: few are interleaved");
     } else if (result->refused) {
         gmd_gate_note(gate, "%llu rounds were refused: %.160s", (unsigned long long)result->refused,
                       result->refusal);

@@ -15,7 +15,7 @@ static uint64_t allocations(const gmd_gate *gate)
     return gmd_gate_runs(gate, gmd_gate_plan_rounds.full, gmd_gate_plan_rounds.quick);
 }
 
-/* Of what an oracle found on the way a common trace is made, and minimised like any other. */
+/* What an oracle found on the way becomes a common trace, minimised like any other. */
 static void found_on_the_way(gmd_gate *gate, const gmd_trace *round, const gmd_violation *violation)
 {
     gmd_trace all;

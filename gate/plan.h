@@ -48,7 +48,7 @@ extern const gmd_gate_budget gmd_gate_plan_guided_runs;
  */
 extern const gmd_gate_budget gmd_gate_plan_depth;
 
-/* Of measuring, for each benchmark and allocator. */
+/* Milliseconds of measuring, for each benchmark and allocator. */
 extern const gmd_gate_budget gmd_gate_plan_speed_ms;
 
 /* Runs of each trace through which faults are swept, with each of the settings. */

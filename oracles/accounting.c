@@ -12,14 +12,14 @@ typedef struct peaks {
     uint64_t allocated, reserved, active; /* the highest seen from outside, each device */
 } peaks;
 
-typedef struct books {
+typedef struct figures_seen {
     peaks seen[GMD_MAX_DEVICES];
     gmd_waiting waiting;
-} books;
+} figures_seen;
 
 static void *create(void)
 {
-    return calloc(1, sizeof(books));
+    return calloc(1, sizeof(figures_seen));
 }
 
 static const char *blind_spot(const gmd_view *view)
@@ -199,7 +199,7 @@ static void check_device(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-/* What one request may do to the books. */
+/* What one request may do to the figures. */
 static void check_change(const gmd_view *view, gmd_judge *judge)
 {
     uint64_t now = view->stats.now->allocated_bytes, before = view->stats.before->allocated_bytes;
@@ -229,7 +229,7 @@ static void check_change(const gmd_view *view, gmd_judge *judge)
 }
 
 /* Where the allocator promises it: what waits for nothing any more is free. */
-static void check_waiting(books *b, const gmd_view *view, gmd_judge *judge)
+static void check_waiting(figures_seen *b, const gmd_view *view, gmd_judge *judge)
 {
     uint64_t excess;
     if (gmd_waiting_after(&b->waiting, view, &excess)) {
@@ -244,7 +244,7 @@ static void check_waiting(books *b, const gmd_view *view, gmd_judge *judge)
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
-    books *b = state;
+    figures_seen *b = state;
     if (view->allocator.promises & GMD_PROMISE_PROMPT) {
         check_waiting(b, view, judge);
     }
@@ -266,7 +266,7 @@ static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 static void after_peak_reset(void *state, const gmd_view *view, gmd_judge *judge)
 {
     (void)judge;
-    books *b = state;
+    figures_seen *b = state;
     b->seen[view->device] = (peaks){0};
 }
 

@@ -5,8 +5,8 @@
 
 #include "gmd_kind.h"
 
-/* Of an allocator's own words (gmd_last_error): their first line with its numbers as '*', of an
- * assertion of PyTorch's the condition. */
+/* What identifies an allocator's own words (gmd_last_error): their first line with its numbers as
+ * '*', of an assertion of PyTorch's the condition. */
 void gmd_error_token(const char *text, char token[GMD_PARTY_VALUE]);
 
 /* "SIGSEGV"; the number of a signal that it does not know. */

@@ -145,7 +145,7 @@ static void check_cache(const gmd_view *view, gmd_judge *judge)
     }
 }
 
-/* Of two requests the smaller one may need more of the device: only where the allocator does not
+/* The smaller one of two requests may need more of the device: only where the allocator does not
  * say what they need is their size taken for it. */
 static void check_afterwards(const served *s, const gmd_view *view, gmd_judge *judge)
 {

@@ -21,18 +21,18 @@ typedef struct sums {
     bool has_expandable;
 } sums;
 
-typedef struct looks {
+typedef struct inspection {
     gmd_block_info *blocks;
     size_t count, capacity;
     bool has_no_memory;
     uint64_t requests, last_look, interval, refusals;
-} looks;
+} inspection;
 
 static const char *const state_names[] = {"free", "allocated", "pending"};
 
 static void *create(void)
 {
-    looks *l = calloc(1, sizeof *l);
+    inspection *l = calloc(1, sizeof *l);
     if (l) {
         l->interval = FIRST_LOOK;
     }
@@ -41,7 +41,7 @@ static void *create(void)
 
 static void destroy(void *state)
 {
-    looks *l = state;
+    inspection *l = state;
     free(l->blocks);
     free(l);
 }
@@ -64,7 +64,7 @@ static const char *blind_spot(const gmd_view *view)
 
 static void keep(void *context, const gmd_block_info *block)
 {
-    looks *l = context;
+    inspection *l = context;
     if (!GMD_GROW(&l->blocks, &l->capacity, l->count + 1)) {
         l->has_no_memory = true;
         return;
@@ -158,7 +158,7 @@ static bool check_merged(const gmd_view *view, const gmd_block_info *a, const gm
     return false;
 }
 
-static bool check_segments(const looks *l, const gmd_view *view, gmd_judge *judge)
+static bool check_segments(const inspection *l, const gmd_view *view, gmd_judge *judge)
 {
     for (size_t i = 0; i < l->count; i++) {
         const gmd_block_info *b = &l->blocks[i], *before = i ? b - 1 : NULL;
@@ -175,14 +175,14 @@ static bool check_segments(const looks *l, const gmd_view *view, gmd_judge *judg
 /* --- the live blocks --------------------------------------------------------------------- */
 
 typedef struct live_check {
-    const looks *looks;
+    const inspection *inspection;
     const gmd_view *view;
     gmd_judge *judge;
     uint64_t found;
     bool has_failed;
 } live_check;
 
-static const gmd_block_info *find_block(const looks *l, uint64_t address)
+static const gmd_block_info *find_block(const inspection *l, uint64_t address)
 {
     size_t low = 0, high = l->count;
     while (low < high) {
@@ -220,7 +220,7 @@ static void tell_pool(const live_check *c, const gmd_block_info *b, const gmd_li
 static void check_live(void *context, const gmd_live_block *live)
 {
     live_check *c = context;
-    const gmd_block_info *b = find_block(c->looks, live->address);
+    const gmd_block_info *b = find_block(c->inspection, live->address);
     if (c->has_failed || (!b && live->bytes == 0)) {
         return;
     }
@@ -254,9 +254,10 @@ static void check_live(void *context, const gmd_live_block *live)
     }
 }
 
-static bool check_live_set(const looks *l, const gmd_view *view, const sums *s, gmd_judge *judge)
+static bool check_live_set(const inspection *l, const gmd_view *view, const sums *s,
+                           gmd_judge *judge)
 {
-    live_check c = {.looks = l, .view = view, .judge = judge};
+    live_check c = {.inspection = l, .view = view, .judge = judge};
     view->ask.each_live(view->ask.context, view->device, check_live, &c);
     if (!c.has_failed && c.found != s->allocated_count) {
         gmd_violation_add(judge, GMD_KIND(snapshot, dead_block_shown), GMD_NO_PARTIES,
@@ -270,7 +271,7 @@ static bool check_live_set(const looks *l, const gmd_view *view, const sums *s, 
 
 /* --- the sums ---------------------------------------------------------------------------- */
 
-static sums add_up(const looks *l)
+static sums add_up(const inspection *l)
 {
     sums s = {0};
     for (size_t i = 0; i < l->count; i++) {
@@ -321,7 +322,7 @@ static void check_sums(const gmd_view *view, const sums *s, gmd_judge *judge)
 
 /* --- when -------------------------------------------------------------------------------- */
 
-static void look(looks *l, const gmd_view *view, gmd_judge *judge)
+static void inspect(inspection *l, const gmd_view *view, gmd_judge *judge)
 {
     l->count = 0;
     l->has_no_memory = false;
@@ -345,18 +346,18 @@ static void look(looks *l, const gmd_view *view, gmd_judge *judge)
 
 static void after_request(void *state, const gmd_view *view, gmd_judge *judge)
 {
-    looks *l = state;
+    inspection *l = state;
     l->requests++;
     l->refusals += view->out_of_memory;
     bool is_early_refusal = view->out_of_memory && l->refusals <= EVERY_REFUSAL_UP_TO;
     if (l->requests - l->last_look >= l->interval || is_early_refusal) {
-        look(l, view, judge);
+        inspect(l, view, judge);
     }
 }
 
 static void when_over(void *state, const gmd_view *view, gmd_judge *judge)
 {
-    look(state, view, judge);
+    inspect(state, view, judge);
 }
 
 const gmd_oracle gmd_oracle_snapshot = {

@@ -215,7 +215,7 @@ static uint64_t end_of(const gmd_live_block *b)
     return b->address + (b->bytes ? b->bytes : 1);
 }
 
-/* Of work in a graph it is not the device's to say: the graph runs as a whole, whenever it is
+/* The device cannot say it of work in a graph: the graph runs as a whole, whenever it is
  * launched, and orders no more than what was captured. */
 static void judge_clash(const gmd_live_block *b, const gmd_graph_access *other, gmd_judge *judge)
 {

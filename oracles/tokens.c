@@ -45,7 +45,7 @@ static bool is_missing_symbol(const char *text, const char *word, size_t word_le
 }
 
 /* What decides of PyTorch's sentences: an assertion's condition without the place in its sources,
- * an error without the advice behind it. Of others it is the first line. */
+ * an error without the advice behind it. For others it is the first line. */
 static size_t telling_length(const char *text)
 {
     static const char assertion[] = " INTERNAL ASSERT FAILED";

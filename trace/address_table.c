@@ -1,9 +1,9 @@
-#include "address_table.h"
+#include "gmd_address_table.h"
 #include "gmd_hash.h"
 
 #include <stdlib.h>
 
-bool address_table_make(address_table *table, size_t entries)
+bool gmd_address_table_make(gmd_address_table *table, size_t entries)
 {
     unsigned bits = 4;
     while (((size_t)1 << bits) < entries * 2) {
@@ -15,12 +15,12 @@ bool address_table_make(address_table *table, size_t entries)
     return table->slots != NULL;
 }
 
-static size_t home_of(const address_table *table, uint64_t address)
+static size_t home_of(const gmd_address_table *table, uint64_t address)
 {
     return (size_t)(gmd_hash_number(address) >> table->shift);
 }
 
-bool address_table_put(address_table *table, uint64_t address, uint32_t value)
+bool gmd_address_table_put(gmd_address_table *table, uint64_t address, uint32_t value)
 {
     size_t at = home_of(table, address);
     for (; table->slots[at].address; at = (at + 1) & table->mask) {
@@ -28,11 +28,11 @@ bool address_table_put(address_table *table, uint64_t address, uint32_t value)
             return false;
         }
     }
-    table->slots[at] = (address_slot){address, value};
+    table->slots[at] = (gmd_address_slot){address, value};
     return true;
 }
 
-bool address_table_take(address_table *table, uint64_t address, uint32_t *value)
+bool gmd_address_table_take(gmd_address_table *table, uint64_t address, uint32_t *value)
 {
     size_t at = home_of(table, address);
     for (; table->slots[at].address != address; at = (at + 1) & table->mask) {
@@ -53,8 +53,8 @@ bool address_table_take(address_table *table, uint64_t address, uint32_t *value)
     return true;
 }
 
-void address_table_free(address_table *table)
+void gmd_address_table_free(gmd_address_table *table)
 {
     free(table->slots);
-    *table = (address_table){0};
+    *table = (gmd_address_table){0};
 }

@@ -1,7 +1,7 @@
 #include "deferred.h"
 
-#include "address_table.h"
 #include "free_runs.h"
+#include "gmd_address_table.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 enum { HELPER_MAX = 64 };
 
 /* Times are counted in steps of the clock. */
-#define NEVER (UINT64_MAX / GMD_DEFERRED_STEP_NS / 2)
+#define NEVER (UINT64_MAX / DEFERRED_STEP_NS / 2)
 
 typedef struct waiting_free {
     size_t completion; /* its free_completed; 0: there is none */
@@ -24,9 +24,9 @@ typedef struct planner {
     bool has_late;
     const char *name;
     deferred_plan *plan;
-    address_table waiting; /* address -> its free_requested */
-    waiting_free *frees;   /* by free_requested */
-    size_t *open;          /* free_requested events whose work has no end yet */
+    gmd_address_table waiting; /* address -> its free_requested */
+    waiting_free *frees;       /* by free_requested */
+    size_t *open;              /* free_requested events whose work has no end yet */
     size_t open_count;
     size_t pending[GMD_MAX_DEVICES]; /* frees that are not complete */
     uint64_t now;
@@ -183,7 +183,7 @@ static gmd_status note_completions(planner *p, size_t *at)
          ++*at) {
         uint32_t requested;
         if (s->events[*at].address &&
-            address_table_take(&p->waiting, s->events[*at].address, &requested)) {
+            gmd_address_table_take(&p->waiting, s->events[*at].address, &requested)) {
             p->frees[requested].completion = *at;
             p->pending[device]--;
             any++;
@@ -231,7 +231,7 @@ static gmd_status time_frees(planner *p)
             p->frees[i] = (waiting_free){.from = p->now, .until = NEVER};
             p->open[p->open_count++] = i;
             p->pending[e->device]++;
-            address_table_put(&p->waiting, e->address, (uint32_t)i);
+            gmd_address_table_put(&p->waiting, e->address, (uint32_t)i);
         } else if (event_gives(e)) {
             end_all(p, e->device); /* cudaFree and unmapping wait for the device */
         }
@@ -277,7 +277,7 @@ static gmd_status lay_out(planner *p)
         if (status == GMD_OK) {
             uint64_t idle_from = p->helpers[e->helper].until;
             uint64_t begin = idle_from > f->from ? idle_from : f->from;
-            e->duration_ns = (f->until > begin ? f->until - begin : 0) * GMD_DEFERRED_STEP_NS;
+            e->duration_ns = (f->until > begin ? f->until - begin : 0) * DEFERRED_STEP_NS;
             p->helpers[e->helper].until = f->until;
             p->helpers[e->helper].last = completion;
         }
@@ -299,13 +299,13 @@ gmd_status deferred_plan_make(deferred_plan *plan, const gmd_snapshot *snapshot,
                  .open = malloc(count * sizeof *p.open),
                  .error = error};
     gmd_status status = GMD_OK;
-    if (!plan->events || !p.frees || !p.open || !address_table_make(&p.waiting, count)) {
+    if (!plan->events || !p.frees || !p.open || !gmd_address_table_make(&p.waiting, count)) {
         status = gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     } else {
         status = time_frees(&p);
         status = status == GMD_OK ? lay_out(&p) : status;
     }
-    address_table_free(&p.waiting);
+    gmd_address_table_free(&p.waiting);
     free(p.frees);
     free(p.open);
     if (status != GMD_OK) {

@@ -27,8 +27,9 @@ typedef struct deferred_plan {
     uint32_t helper_count;
 } deferred_plan;
 
-#define GMD_DEFERRED_STEP_NS                                                                       \
-    UINT64_C(1000) /* by which the clock moves before an awaited allocation */
+#define DEFERRED_STEP_NS                                                                           \
+    UINT64_C(1000) /* by which the clock moves before an awaited allocation                        \
+                    */
 
 /* The runs are those of the same snapshot. GMD_BAD_INPUT: frees were completed by nothing that does
  * so. */

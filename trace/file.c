@@ -150,8 +150,8 @@ static gmd_status unpack_members(unpacker *u)
     }
 }
 
-gmd_status gmd_unpack(const uint8_t *packed, size_t packed_size, size_t limit, const char *name,
-                      uint8_t **data, size_t *size, gmd_error *error)
+gmd_status unpack_gzip(const uint8_t *packed, size_t packed_size, size_t limit, const char *name,
+                       uint8_t **data, size_t *size, gmd_error *error)
 {
     unpacker u = {.packed = packed,
                   .packed_size = packed_size,
@@ -228,7 +228,7 @@ gmd_status gmd_file_read(const char *path, uint8_t **data, size_t *size, gmd_err
         return status;
     }
     if (has_gzip_magic(raw.data, raw.size)) {
-        status = gmd_unpack(raw.data, raw.size, CONTENT_LIMIT, path, data, size, error);
+        status = unpack_gzip(raw.data, raw.size, CONTENT_LIMIT, path, data, size, error);
         free(raw.data);
         return status;
     }

@@ -10,9 +10,9 @@
 #define GMD_HISTORY_H
 
 #include "gmd_error.h"
+#include "gmd_history_hints.h"
 #include "gmd_snapshot.h"
 #include "gmd_trace.h"
-#include "truth.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,20 +55,6 @@ typedef struct gmd_history {
     uint64_t mapped_events;                /* segment_map and segment_unmap */
     uint64_t nearest_reservations; /* bytes from one's beginning to the next one's; 0: none */
 } gmd_history;
-
-#define GMD_RETRIES_UNKNOWN UINT64_MAX
-
-/* What is known of the job from elsewhere. */
-typedef struct gmd_history_hints {
-    uint64_t limit_bytes; /* the memory limit that it ran under; 0: not known, to be inferred */
-    uint64_t recorded_retries; /* num_alloc_retries at its end; GMD_RETRIES_UNKNOWN */
-    /* Frees that waited for other streams are to wait again, and as long: each gets work on a
-     * stream of the replay's own before it, and the clock moves. For the simulated device. */
-    bool waits_again;
-    const gmd_truth_op
-        *ops; /* the recorder's operations, with the retries after each; NULL: none */
-    size_t op_count;
-} gmd_history_hints;
 
 /* A history that contradicts itself (a free whose size or stream is not its block's, a segment
  * event without its allocation) is GMD_BAD_INPUT; the message names the event and the request. How

@@ -71,7 +71,7 @@ enum {
     GMD_IS_OPTIONAL = 1u << 6,   /* `gmd fuzz --without WORD` leaves it out */
 };
 
-/* What it does to the private pool that it names (gmd_pool_book.h). */
+/* What it does to the private pool that it names (gmd_pool_state.h). */
 typedef enum gmd_pool_step {
     GMD_POOL_STEP_NONE,
     GMD_POOL_STEP_BEGIN,

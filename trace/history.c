@@ -1,9 +1,9 @@
 #include "gmd_history.h"
 
-#include "address_table.h"
 #include "deferred.h"
 #include "expandable.h"
 #include "free_runs.h"
+#include "gmd_address_table.h"
 #include "gmd_assert.h"
 #include "gmd_trace_validity.h"
 #include "memory_limit.h"
@@ -180,8 +180,8 @@ typedef struct builder {
     gmd_history *history;
     const gmd_snapshot *snapshot;
     const char *name;
-    address_table live;     /* blocks */
-    address_table segments; /* address -> its call */
+    gmd_address_table live;     /* blocks */
+    gmd_address_table segments; /* address -> its call */
     expandable_segments expandable;
     deferred_plan deferred;  /* events NULL: such frees are plain frees */
     uint32_t first_helper;   /* stream of the deferred plan's first */
@@ -257,7 +257,7 @@ static gmd_recorded_call *add_call(builder *b, const gmd_snapshot_event *e)
 static gmd_status add_segment_alloc(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     if (!e->address ||
-        !address_table_put(&b->segments, e->address, (uint32_t)b->history->call_count)) {
+        !gmd_address_table_put(&b->segments, e->address, (uint32_t)b->history->call_count)) {
         return contradiction(b, event, "segment_alloc at 0x%" PRIx64 ", where a segment is already",
                              e->address);
     }
@@ -278,7 +278,7 @@ static gmd_status add_segment_map(builder *b, const gmd_snapshot_event *e)
 static gmd_status add_segment_free(builder *b, const gmd_snapshot_event *e, size_t event)
 {
     uint32_t call;
-    if (!e->address || !address_table_take(&b->segments, e->address, &call)) {
+    if (!e->address || !gmd_address_table_take(&b->segments, e->address, &call)) {
         count_with_place(b, &b->history->orphan_segments, &b->history->first_orphan);
     } else if (b->history->calls[call].size != e->size) {
         return contradiction(b, event,
@@ -331,7 +331,7 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     }
     if (b->deferred.events && b->deferred.events[event].is_awaited) {
         status = add_own_request(
-            b, &(gmd_request){.op = GMD_OP_ADVANCE, .duration_ns = GMD_DEFERRED_STEP_NS}, event);
+            b, &(gmd_request){.op = GMD_OP_ADVANCE, .duration_ns = DEFERRED_STEP_NS}, event);
     }
     if (status != GMD_OK) {
         return status;
@@ -339,7 +339,7 @@ static gmd_status add_alloc(builder *b, const gmd_snapshot_event *e, size_t even
     bool is_oom = e->action == GMD_ACTION_OOM;
     b->history->oom_count += is_oom;
     b->born[request.block] = b->history->trace.count;
-    if (!is_oom && (!e->address || !address_table_put(&b->live, e->address, request.block))) {
+    if (!is_oom && (!e->address || !gmd_address_table_put(&b->live, e->address, request.block))) {
         return contradiction(b, event, "alloc at 0x%" PRIx64 ", where a block is live already",
                              e->address);
     }
@@ -367,7 +367,7 @@ static gmd_status add_free(builder *b, const gmd_snapshot_event *e, size_t event
 {
     gmd_history *h = b->history;
     gmd_request request = {.op = GMD_OP_FREE, .device = e->device};
-    if (!e->address || !address_table_take(&b->live, e->address, &request.block)) {
+    if (!e->address || !gmd_address_table_take(&b->live, e->address, &request.block)) {
         count_with_place(b, &h->orphan_frees, &h->first_orphan);
         return GMD_OK;
     }
@@ -508,8 +508,8 @@ static gmd_status build(builder *b, const gmd_history_hints *hints)
     h->recorded = calloc(events * REQUESTS_PER_EVENT + 1, sizeof *h->recorded);
     h->calls = calloc(events + 1, sizeof *h->calls);
     b->born = calloc(events + 1, sizeof *b->born);
-    if (!h->recorded || !h->calls || !b->born || !address_table_make(&b->live, events + 1) ||
-        !address_table_make(&b->segments, events + 1) ||
+    if (!h->recorded || !h->calls || !b->born || !gmd_address_table_make(&b->live, events + 1) ||
+        !gmd_address_table_make(&b->segments, events + 1) ||
         !free_runs_find(&b->runs, b->snapshot, hints)) {
         return gmd_fail(b->error, GMD_NO_MEMORY, "%s: no host memory for %zu events", b->name,
                         events);
@@ -541,8 +541,8 @@ gmd_status gmd_history_build(gmd_history *history, const gmd_snapshot *snapshot,
     gmd_status status = grouped.events ? build(&b, hints)
                                        : gmd_fail(error, GMD_NO_MEMORY, "%s: no host memory", name);
     free(grouped.events);
-    address_table_free(&b.live);
-    address_table_free(&b.segments);
+    gmd_address_table_free(&b.live);
+    gmd_address_table_free(&b.segments);
     deferred_plan_free(&b.deferred);
     expandable_free(&b.expandable);
     free_runs_free(&b.runs);

@@ -17,7 +17,7 @@ static uint64_t passed_with(const free_run *run)
     return run->needed > UINT64_MAX - run->reserved ? UINT64_MAX : run->reserved + run->needed;
 }
 
-/* Of what was cached some was left: neither an empty_cache() nor a retry. */
+/* Some of what was cached was left: neither an empty_cache() nor a retry. */
 static bool is_partial(const free_run *run)
 {
     const run_facts *f = &run->facts;

@@ -3,7 +3,9 @@
 #ifndef GMD_TRACE_MEMORY_LIMIT_H
 #define GMD_TRACE_MEMORY_LIMIT_H
 
-#include "free_runs.h"
+#include "free_run.h"
+#include "gmd_history_hints.h"
+#include "recorded_settings.h"
 
 /* The highest limit that the requests which were served and refused allow and that explains the
  * retries; 0: nothing speaks for one. False: no host memory. */

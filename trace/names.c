@@ -1,6 +1,5 @@
-#include "names.h"
+#include "gmd_names.h"
 
-#include "gmd_grow.h"
 #include "gmd_hash.h"
 #include "quote.h"
 
@@ -43,7 +42,7 @@ bool gmd_conf_is_valid(const char *conf, size_t length)
             return false;
         }
     }
-    return gmd_utf8_prefix(conf, length) == length;
+    return utf8_prefix(conf, length) == length;
 }
 
 static size_t default_name(char letter, uint32_t index, char text[GMD_NAME_BYTES])
@@ -66,37 +65,6 @@ const char *gmd_name_text(const gmd_names *names, char letter, uint32_t index,
     }
     default_name(letter, index, text);
     return text;
-}
-
-/* --- the model's lists ------------------------------------------------------------------- */
-
-gmd_status gmd_names_add(gmd_names *names, const char *name, uint32_t *index, gmd_error *error)
-{
-    if (names->count == names->capacity) {
-        if (names->count >= GMD_MAX_TRACE_LEN) {
-            return gmd_fail(error, GMD_BAD_INPUT, "a trace has at most %zu names",
-                            GMD_MAX_TRACE_LEN);
-        }
-        if (!GMD_GROW(&names->items, &names->capacity, names->count + 1)) {
-            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u names", names->count + 1);
-        }
-    }
-    char *copy = name ? strdup(name) : NULL;
-    if (name && !copy) {
-        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a name");
-    }
-    *index = names->count;
-    names->items[names->count++] = copy;
-    return GMD_OK;
-}
-
-void gmd_names_free(gmd_names *names)
-{
-    for (uint32_t i = 0; i < names->count; i++) {
-        free(names->items[i]);
-    }
-    free(names->items);
-    *names = (gmd_names){0};
 }
 
 /* --- the table --------------------------------------------------------------------------- */

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef gmd_pickle_value value;
+typedef pickle_value value;
 
-void gmd_pm_fail(gmd_pickle_machine *m, const char *format, ...)
+void pm_fail(pickle_machine *m, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -21,47 +21,45 @@ void gmd_pm_fail(gmd_pickle_machine *m, const char *format, ...)
                          m->opcode_name, text);
 }
 
-bool gmd_pm_fail_memory(gmd_pickle_machine *m)
+bool pm_fail_memory(pickle_machine *m)
 {
     m->status =
         gmd_fail(m->error, GMD_NO_MEMORY, "%s: byte %zu: no host memory", m->name, m->opcode_at);
     return false;
 }
 
-bool gmd_pm_fail_number(gmd_pickle_machine *m, const char *expected, const char *line,
-                        size_t length)
+bool pm_fail_number(pickle_machine *m, const char *expected, const char *line, size_t length)
 {
-    char quoted[GMD_QUOTE_BYTES];
-    return PM_FAIL(m, "expected %s, found %s", expected, gmd_quote(line, length, quoted));
+    char quoted[QUOTE_BYTES];
+    return PM_FAIL(m, "expected %s, found %s", expected, quote_text(line, length, quoted));
 }
 
 /* --- memory ------------------------------------------------------------------------------ */
 
-void *gmd_pm_take_memory(gmd_pickle_machine *m, size_t size)
+void *pm_take_memory(pickle_machine *m, size_t size)
 {
-    void *taken = gmd_arena_take(&m->arena, size);
-    if (!taken && gmd_arena_is_full(&m->arena, size)) {
-        gmd_pm_fail(m, "needs more memory than a file of %zu bytes can account for", m->size);
+    void *taken = arena_take(&m->arena, size);
+    if (!taken && arena_is_full(&m->arena, size)) {
+        pm_fail(m, "needs more memory than a file of %zu bytes can account for", m->size);
     } else if (!taken) {
-        gmd_pm_fail_memory(m);
+        pm_fail_memory(m);
     }
     return taken;
 }
 
-bool gmd_pm_grow(gmd_pickle_machine *m, value **values, size_t *capacity, size_t needed)
+bool pm_grow(pickle_machine *m, value **values, size_t *capacity, size_t needed)
 {
-    return GMD_GROW(values, capacity, needed) || gmd_pm_fail_memory(m);
+    return GMD_GROW(values, capacity, needed) || pm_fail_memory(m);
 }
 
-bool gmd_pm_items_append(gmd_pickle_machine *m, gmd_pickle_items *items, const value *values,
-                         size_t count)
+bool pm_items_append(pickle_machine *m, pickle_items *items, const value *values, size_t count)
 {
     if (count > items->capacity - items->count) {
         size_t needed = items->count + count;
         /* The first batch fits exactly, since most containers are filled by one opcode. */
         size_t capacity =
             items->count && needed < items->capacity * 2 ? items->capacity * 2 : needed;
-        value *moved = gmd_pm_take_memory(m, capacity * sizeof *moved);
+        value *moved = pm_take_memory(m, capacity * sizeof *moved);
         if (!moved) {
             return false;
         }
@@ -80,16 +78,16 @@ bool gmd_pm_items_append(gmd_pickle_machine *m, gmd_pickle_items *items, const v
 
 /* --- the stack --------------------------------------------------------------------------- */
 
-bool gmd_pm_need(gmd_pickle_machine *m, size_t count)
+bool pm_need(pickle_machine *m, size_t count)
 {
-    if (gmd_pm_available(m) >= count) {
+    if (pm_available(m) >= count) {
         return true;
     }
     return PM_FAIL(m, "expected %zu value%s on the stack, found %zu", count, count == 1 ? "" : "s",
-                   gmd_pm_available(m));
+                   pm_available(m));
 }
 
-bool gmd_pm_pop_mark(gmd_pickle_machine *m, value **first, size_t *count)
+bool pm_pop_mark(pickle_machine *m, value **first, size_t *count)
 {
     if (!m->mark_count) {
         return PM_FAIL(m, "expected a MARK on the stack, found none");
@@ -101,21 +99,20 @@ bool gmd_pm_pop_mark(gmd_pickle_machine *m, value **first, size_t *count)
     return true;
 }
 
-bool gmd_pm_push_items(gmd_pickle_machine *m, gmd_pickle_kind kind, const value *values,
-                       size_t count)
+bool pm_push_items(pickle_machine *m, pickle_kind kind, const value *values, size_t count)
 {
-    gmd_pickle_items *items = gmd_pm_take_memory(m, sizeof *items);
+    pickle_items *items = pm_take_memory(m, sizeof *items);
     if (!items) {
         return false;
     }
-    *items = (gmd_pickle_items){0};
-    return (count == 0 || gmd_pm_items_append(m, items, values, count)) &&
-           gmd_pm_push(m, (value){.kind = kind, .items = items});
+    *items = (pickle_items){0};
+    return (count == 0 || pm_items_append(m, items, values, count)) &&
+           pm_push(m, (value){.kind = kind, .items = items});
 }
 
 /* --- the input --------------------------------------------------------------------------- */
 
-bool gmd_pm_take_line(gmd_pickle_machine *m, const char **line, size_t *length)
+bool pm_take_line(pickle_machine *m, const char **line, size_t *length)
 {
     const uint8_t *start = m->data + m->at;
     size_t left = m->size - m->at;

@@ -5,53 +5,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef gmd_pickle_value value;
+typedef pickle_value value;
 
 enum { NUMBER_TEXT_MAX = 512 };
 
-static bool push_natural(gmd_pickle_machine *m, uint64_t number)
+static bool push_natural(pickle_machine *m, uint64_t number)
 {
-    return gmd_pm_push(m, (value){.kind = GMD_PICKLE_NATURAL, .number = number});
+    return pm_push(m, (value){.kind = PICKLE_NATURAL, .number = number});
 }
 
-static bool push_signed(gmd_pickle_machine *m, int64_t number)
+static bool push_signed(pickle_machine *m, int64_t number)
 {
-    return number < 0 ? gmd_pm_push(m, (value){.kind = GMD_PICKLE_NEGATIVE, .negative = number})
+    return number < 0 ? pm_push(m, (value){.kind = PICKLE_NEGATIVE, .negative = number})
                       : push_natural(m, (uint64_t)number);
 }
 
-static bool push_bool(gmd_pickle_machine *m, bool truth)
+static bool push_bool(pickle_machine *m, bool truth)
 {
-    return gmd_pm_push(m, (value){.kind = GMD_PICKLE_BOOL, .number = truth});
+    return pm_push(m, (value){.kind = PICKLE_BOOL, .number = truth});
 }
 
-bool gmd_pm_read_binint1(gmd_pickle_machine *m)
+bool pm_read_binint1(pickle_machine *m)
 {
     uint64_t number;
-    return gmd_pm_take_number(m, 1, &number) && push_natural(m, number);
+    return pm_take_number(m, 1, &number) && push_natural(m, number);
 }
 
-bool gmd_pm_read_binint2(gmd_pickle_machine *m)
+bool pm_read_binint2(pickle_machine *m)
 {
     uint64_t number;
-    return gmd_pm_take_number(m, 2, &number) && push_natural(m, number);
+    return pm_take_number(m, 2, &number) && push_natural(m, number);
 }
 
-bool gmd_pm_read_binint(gmd_pickle_machine *m)
+bool pm_read_binint(pickle_machine *m)
 {
     uint64_t number;
-    return gmd_pm_take_number(m, 4, &number) && push_signed(m, (int32_t)(uint32_t)number);
+    return pm_take_number(m, 4, &number) && push_signed(m, (int32_t)(uint32_t)number);
 }
 
 /* Two's complement, little-endian, of any length; bytes over eight may only repeat the sign. */
-static bool push_long(gmd_pickle_machine *m, uint64_t length)
+static bool push_long(pickle_machine *m, uint64_t length)
 {
     const uint8_t *bytes;
     if (length > m->size) {
         return PM_FAIL(m, "an integer of %llu bytes: expected at most 64 bits",
                        (unsigned long long)length);
     }
-    if (!gmd_pm_take(m, (size_t)length, &bytes)) {
+    if (!pm_take(m, (size_t)length, &bytes)) {
         return false;
     }
     bool is_negative = length && bytes[length - 1] & 0x80;
@@ -71,50 +71,50 @@ static bool push_long(gmd_pickle_machine *m, uint64_t length)
     return is_negative ? push_signed(m, (int64_t)number) : push_natural(m, number);
 }
 
-bool gmd_pm_read_long1(gmd_pickle_machine *m)
+bool pm_read_long1(pickle_machine *m)
 {
     uint64_t length;
-    return gmd_pm_take_number(m, 1, &length) && push_long(m, length);
+    return pm_take_number(m, 1, &length) && push_long(m, length);
 }
 
-bool gmd_pm_read_long4(gmd_pickle_machine *m)
+bool pm_read_long4(pickle_machine *m)
 {
     uint64_t length;
-    if (!gmd_pm_take_number(m, 4, &length)) {
+    if (!pm_take_number(m, 4, &length)) {
         return false;
     }
     return length > INT32_MAX ? PM_FAIL(m, "expected a length, found a negative number")
                               : push_long(m, length);
 }
 
-static bool push_decimal(gmd_pickle_machine *m, const char *line, size_t length)
+static bool push_decimal(pickle_machine *m, const char *line, size_t length)
 {
     bool is_negative = length && line[0] == '-';
     uint64_t number = 0;
     if (length == is_negative) {
-        return gmd_pm_fail_number(m, "a decimal integer", line, length);
+        return pm_fail_number(m, "a decimal integer", line, length);
     }
     for (size_t i = is_negative; i < length; i++) {
         if (line[i] < '0' || line[i] > '9') {
-            return gmd_pm_fail_number(m, "a decimal integer", line, length);
+            return pm_fail_number(m, "a decimal integer", line, length);
         }
         if (__builtin_mul_overflow(number, 10, &number) ||
             __builtin_add_overflow(number, (uint64_t)(line[i] - '0'), &number)) {
-            return gmd_pm_fail_number(m, "an integer of at most 64 bits", line, length);
+            return pm_fail_number(m, "an integer of at most 64 bits", line, length);
         }
     }
     if (is_negative && number > (uint64_t)1 << 63) {
-        return gmd_pm_fail_number(m, "an integer of at most 64 bits", line, length);
+        return pm_fail_number(m, "an integer of at most 64 bits", line, length);
     }
     return is_negative ? push_signed(m, (int64_t)(0 - number)) : push_natural(m, number);
 }
 
 /* "00" and "01" are how protocols 0 and 1 write False and True. */
-bool gmd_pm_read_int(gmd_pickle_machine *m)
+bool pm_read_int(pickle_machine *m)
 {
     const char *line;
     size_t length;
-    if (!gmd_pm_take_line(m, &line, &length)) {
+    if (!pm_take_line(m, &line, &length)) {
         return false;
     }
     if (length == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1')) {
@@ -123,21 +123,21 @@ bool gmd_pm_read_int(gmd_pickle_machine *m)
     return push_decimal(m, line, length);
 }
 
-bool gmd_pm_read_long(gmd_pickle_machine *m)
+bool pm_read_long(pickle_machine *m)
 {
     const char *line;
     size_t length;
-    if (!gmd_pm_take_line(m, &line, &length)) {
+    if (!pm_take_line(m, &line, &length)) {
         return false;
     }
     return push_decimal(m, line, length && line[length - 1] == 'L' ? length - 1 : length);
 }
 
-bool gmd_pm_read_float(gmd_pickle_machine *m)
+bool pm_read_float(pickle_machine *m)
 {
     const char *line;
     size_t length;
-    if (!gmd_pm_take_line(m, &line, &length)) {
+    if (!pm_take_line(m, &line, &length)) {
         return false;
     }
     char text[NUMBER_TEXT_MAX];
@@ -150,37 +150,37 @@ bool gmd_pm_read_float(gmd_pickle_machine *m)
         real = strtod(text, &end);
     }
     if (!is_plausible || end != text + length) {
-        return gmd_pm_fail_number(m, "a decimal number", line, length);
+        return pm_fail_number(m, "a decimal number", line, length);
     }
-    return gmd_pm_push(m, (value){.kind = GMD_PICKLE_FLOAT, .real = real});
+    return pm_push(m, (value){.kind = PICKLE_FLOAT, .real = real});
 }
 
-bool gmd_pm_read_binfloat(gmd_pickle_machine *m)
+bool pm_read_binfloat(pickle_machine *m)
 {
     const uint8_t *bytes;
-    if (!gmd_pm_take(m, 8, &bytes)) {
+    if (!pm_take(m, 8, &bytes)) {
         return false;
     }
     uint64_t bits = 0;
     for (size_t i = 0; i < 8; i++) { /* the one big-endian number of the format */
         bits = bits << 8 | bytes[i];
     }
-    value v = {.kind = GMD_PICKLE_FLOAT};
+    value v = {.kind = PICKLE_FLOAT};
     memcpy(&v.real, &bits, sizeof v.real);
-    return gmd_pm_push(m, v);
+    return pm_push(m, v);
 }
 
-bool gmd_pm_read_none(gmd_pickle_machine *m)
+bool pm_read_none(pickle_machine *m)
 {
-    return gmd_pm_push(m, (value){.kind = GMD_PICKLE_NONE});
+    return pm_push(m, (value){.kind = PICKLE_NONE});
 }
 
-bool gmd_pm_read_newtrue(gmd_pickle_machine *m)
+bool pm_read_newtrue(pickle_machine *m)
 {
     return push_bool(m, true);
 }
 
-bool gmd_pm_read_newfalse(gmd_pickle_machine *m)
+bool pm_read_newfalse(pickle_machine *m)
 {
     return push_bool(m, false);
 }

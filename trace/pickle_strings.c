@@ -3,62 +3,62 @@
 
 #include <string.h>
 
-typedef gmd_pickle_value value;
+typedef pickle_value value;
 
-static bool push_text(gmd_pickle_machine *m, gmd_pickle_kind kind, const char *text, size_t length)
+static bool push_text(pickle_machine *m, pickle_kind kind, const char *text, size_t length)
 {
-    return gmd_pm_push(
-        m, (value){.kind = kind, .length = (uint32_t)length & GMD_PICKLE_MAX_STRING, .text = text});
+    return pm_push(
+        m, (value){.kind = kind, .length = (uint32_t)length & PICKLE_MAX_STRING, .text = text});
 }
 
 /* A string whose length stands before it in `width` bytes. The bytes stay where they are. */
-static bool read_counted(gmd_pickle_machine *m, gmd_pickle_kind kind, size_t width)
+static bool read_counted(pickle_machine *m, pickle_kind kind, size_t width)
 {
     uint64_t length;
     const uint8_t *bytes;
-    if (!gmd_pm_take_number(m, width, &length)) {
+    if (!pm_take_number(m, width, &length)) {
         return false;
     }
     if (length > m->size - m->at) {
         return PM_FAIL(m, "claims %llu bytes, found %zu before the end of the file",
                        (unsigned long long)length, m->size - m->at);
     }
-    if (length > GMD_PICKLE_MAX_STRING) {
+    if (length > PICKLE_MAX_STRING) {
         return PM_FAIL(m, "%llu bytes: expected at most %d", (unsigned long long)length,
-                       GMD_PICKLE_MAX_STRING);
+                       PICKLE_MAX_STRING);
     }
-    return gmd_pm_take(m, (size_t)length, &bytes) &&
+    return pm_take(m, (size_t)length, &bytes) &&
            push_text(m, kind, (const char *)bytes, (size_t)length);
 }
 
-bool gmd_pm_read_short_binunicode(gmd_pickle_machine *m)
+bool pm_read_short_binunicode(pickle_machine *m)
 {
-    return read_counted(m, GMD_PICKLE_STRING, 1);
+    return read_counted(m, PICKLE_STRING, 1);
 }
 
-bool gmd_pm_read_binunicode(gmd_pickle_machine *m)
+bool pm_read_binunicode(pickle_machine *m)
 {
-    return read_counted(m, GMD_PICKLE_STRING, 4);
+    return read_counted(m, PICKLE_STRING, 4);
 }
 
-bool gmd_pm_read_binunicode8(gmd_pickle_machine *m)
+bool pm_read_binunicode8(pickle_machine *m)
 {
-    return read_counted(m, GMD_PICKLE_STRING, 8);
+    return read_counted(m, PICKLE_STRING, 8);
 }
 
-bool gmd_pm_read_short_binbytes(gmd_pickle_machine *m)
+bool pm_read_short_binbytes(pickle_machine *m)
 {
-    return read_counted(m, GMD_PICKLE_BYTES, 1);
+    return read_counted(m, PICKLE_BYTES, 1);
 }
 
-bool gmd_pm_read_binbytes(gmd_pickle_machine *m)
+bool pm_read_binbytes(pickle_machine *m)
 {
-    return read_counted(m, GMD_PICKLE_BYTES, 4);
+    return read_counted(m, PICKLE_BYTES, 4);
 }
 
-bool gmd_pm_read_binbytes8(gmd_pickle_machine *m)
+bool pm_read_binbytes8(pickle_machine *m)
 {
-    return read_counted(m, GMD_PICKLE_BYTES, 8);
+    return read_counted(m, PICKLE_BYTES, 8);
 }
 
 static size_t put_utf8(char *out, uint32_t point)
@@ -94,21 +94,21 @@ static bool hex_number(const char *text, size_t left, size_t digits, uint32_t *n
 }
 
 /* Room to decode a line of escapes: a byte becomes at most two (latin-1 as UTF-8). */
-static char *take_decode_room(gmd_pickle_machine *m, size_t length)
+static char *take_decode_room(pickle_machine *m, size_t length)
 {
-    if (length > GMD_PICKLE_MAX_STRING / 2) {
-        gmd_pm_fail(m, "%zu bytes: expected at most %d", length, GMD_PICKLE_MAX_STRING / 2);
+    if (length > PICKLE_MAX_STRING / 2) {
+        pm_fail(m, "%zu bytes: expected at most %d", length, PICKLE_MAX_STRING / 2);
         return NULL;
     }
-    return gmd_pm_take_memory(m, length * 2 + 1);
+    return pm_take_memory(m, length * 2 + 1);
 }
 
 /* Protocol 0's raw-unicode-escape: latin-1, and \uXXXX or \UXXXXXXXX. */
-bool gmd_pm_read_unicode(gmd_pickle_machine *m)
+bool pm_read_unicode(pickle_machine *m)
 {
     const char *line;
     size_t length, size = 0;
-    char *text = gmd_pm_take_line(m, &line, &length) ? take_decode_room(m, length) : NULL;
+    char *text = pm_take_line(m, &line, &length) ? take_decode_room(m, length) : NULL;
     if (!text) {
         return false;
     }
@@ -117,14 +117,13 @@ bool gmd_pm_read_unicode(gmd_pickle_machine *m)
         if (point == '\\' && i < length && (line[i] == 'u' || line[i] == 'U')) {
             size_t digits = line[i++] == 'u' ? 4 : 8;
             if (!hex_number(line + i, length - i, digits, &point) || point > 0x10ffff) {
-                return gmd_pm_fail_number(m, "\\u and 4 or \\U and 8 hexadecimal digits", line,
-                                          length);
+                return pm_fail_number(m, "\\u and 4 or \\U and 8 hexadecimal digits", line, length);
             }
             i += digits;
         }
         size += put_utf8(text + size, point);
     }
-    return push_text(m, GMD_PICKLE_STRING, text, size);
+    return push_text(m, PICKLE_STRING, text, size);
 }
 
 /* One escape of a Python 2 string literal, `*i` behind its backslash. */
@@ -150,23 +149,23 @@ static bool unescape(const char *line, size_t end, size_t *i, char *out)
 }
 
 /* Protocol 0's str of Python 2: a quoted literal. */
-bool gmd_pm_read_string(gmd_pickle_machine *m)
+bool pm_read_string(pickle_machine *m)
 {
     const char *line;
     size_t length, size = 0;
-    char *text = gmd_pm_take_line(m, &line, &length) ? take_decode_room(m, length) : NULL;
+    char *text = pm_take_line(m, &line, &length) ? take_decode_room(m, length) : NULL;
     if (!text) {
         return false;
     }
     if (length < 2 || (line[0] != '\'' && line[0] != '"') || line[length - 1] != line[0]) {
-        return gmd_pm_fail_number(m, "a quoted string", line, length);
+        return pm_fail_number(m, "a quoted string", line, length);
     }
     for (size_t i = 1; i < length - 1;) {
         char c = line[i++];
         if (c == '\\' && !unescape(line, length - 1, &i, &c)) {
-            return gmd_pm_fail_number(m, "a string with valid escapes", line, length);
+            return pm_fail_number(m, "a string with valid escapes", line, length);
         }
         text[size++] = c;
     }
-    return push_text(m, GMD_PICKLE_STRING, text, size);
+    return push_text(m, PICKLE_STRING, text, size);
 }

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *gmd_quote(const char *text, size_t length, char out[GMD_QUOTE_BYTES])
+const char *quote_text(const char *text, size_t length, char out[QUOTE_BYTES])
 {
     enum { TAIL = sizeof "...'" };
     size_t at = 0;
     out[at++] = '\'';
     for (size_t i = 0; i < length; i++) {
-        if (at + 4 + TAIL > GMD_QUOTE_BYTES) {
+        if (at + 4 + TAIL > QUOTE_BYTES) {
             memcpy(out + at, "...", 3);
             at += 3;
             break;
@@ -19,7 +19,7 @@ const char *gmd_quote(const char *text, size_t length, char out[GMD_QUOTE_BYTES]
         if (c >= 0x20 && c < 0x7f) {
             out[at++] = (char)c;
         } else {
-            at += (size_t)snprintf(out + at, GMD_QUOTE_BYTES - at, "\\x%02x", c);
+            at += (size_t)snprintf(out + at, QUOTE_BYTES - at, "\\x%02x", c);
         }
     }
     out[at++] = '\'';
@@ -50,7 +50,7 @@ static size_t sequence_length(unsigned char lead, unsigned char *low, unsigned c
     return 0;
 }
 
-size_t gmd_utf8_prefix(const char *text, size_t length)
+size_t utf8_prefix(const char *text, size_t length)
 {
     const unsigned char *bytes = (const unsigned char *)text;
     size_t at = 0;

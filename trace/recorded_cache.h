@@ -5,8 +5,8 @@
 #ifndef GMD_TRACE_RECORDED_CACHE_H
 #define GMD_TRACE_RECORDED_CACHE_H
 
-#include "gmd_history.h"
 #include "gmd_snapshot.h"
+#include "gmd_trace.h"
 #include "recorded_settings.h"
 
 #include <stdbool.h>
@@ -55,9 +55,9 @@ typedef struct cache_plan {
     bool is_retry; /* the whole cache was given back */
 } cache_plan;
 
-/* Of a request with `reserved` bytes reserved before it, under a limit (0: none). has_waited: what
- * late frees since the last request left cached is there for the retry only, which waited for them.
- * False: no host memory. */
+/* The plan of a request with `reserved` bytes reserved before it, under a limit (0: none).
+ * has_waited: what late frees since the last request left cached is there for the retry only, which
+ * waited for them. False: no host memory. */
 bool recorded_cache_plan(recorded_cache *c, const gmd_snapshot_event *request, uint64_t reserved,
                          uint64_t limit, bool has_waited, cache_plan *plan);
 

@@ -42,9 +42,9 @@ static bool word_is(word found, const char *name)
 
 static gmd_status unexpected(const char *expected, word found, gmd_error *error)
 {
-    char quoted[GMD_QUOTE_BYTES];
+    char quoted[QUOTE_BYTES];
     return gmd_fail(error, GMD_BAD_INPUT, "expected %s, found %s", expected,
-                    found.length ? gmd_quote(found.text, found.length, quoted)
+                    found.length ? quote_text(found.text, found.length, quoted)
                                  : "the end of the line");
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static gmd_action action_named(const gmd_pickle_value *name)
+static gmd_action action_named(const pickle_value *name)
 {
     static const char *const names[] = {
         [GMD_ACTION_ALLOC] = "alloc",
@@ -20,66 +20,64 @@ static gmd_action action_named(const gmd_pickle_value *name)
         [GMD_ACTION_OOM] = "oom",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (gmd_snapshot_text_is(name, names[i])) {
+        if (snapshot_text_is(name, names[i])) {
             return (gmd_action)i;
         }
     }
     return GMD_ACTION_OTHER;
 }
 
-static bool read_event(gmd_snapshot_reader *c, const gmd_pickle_value *record,
-                       gmd_snapshot_event *event)
+static bool read_event(snapshot_reader *c, const pickle_value *record, gmd_snapshot_event *event)
 {
     enum { ACTION, ADDRESS, SIZE, STREAM, TIME, DEVICE_FREE, FIELDS };
-    gmd_snapshot_field fields[FIELDS] = {{"action", NULL},  {"addr", NULL},
-                                         {"size", NULL},    {"stream", NULL},
-                                         {"time_us", NULL}, {"device_free", NULL}};
+    snapshot_field fields[FIELDS] = {{"action", NULL}, {"addr", NULL},    {"size", NULL},
+                                     {"stream", NULL}, {"time_us", NULL}, {"device_free", NULL}};
     *event = (gmd_snapshot_event){.device = (uint8_t)c->device_or_segment};
-    if (!gmd_snapshot_find(c, record, fields, FIELDS) ||
-        !gmd_snapshot_required_text(c, record, &fields[ACTION])) {
+    if (!snapshot_find(c, record, fields, FIELDS) ||
+        !snapshot_required_text(c, record, &fields[ACTION])) {
         return false;
     }
     gmd_action action = action_named(fields[ACTION].found);
     event->action = (uint8_t)action;
-    if (!gmd_snapshot_optional_number(c, &fields[TIME], 0, &event->time_us)) {
+    if (!snapshot_optional_number(c, &fields[TIME], 0, &event->time_us)) {
         return false;
     }
     if (action == GMD_ACTION_OTHER) {
         return true; /* what its keys mean is not known either */
     }
     bool is_oom = action == GMD_ACTION_OOM && fields[DEVICE_FREE].found;
-    const gmd_snapshot_field *address = &fields[is_oom ? DEVICE_FREE : ADDRESS];
-    if (!gmd_snapshot_required_number(c, record, address, &event->address) ||
-        !gmd_snapshot_required_number(c, record, &fields[SIZE], &event->size) ||
-        !gmd_snapshot_required_number(c, record, &fields[STREAM], &event->stream)) {
+    const snapshot_field *address = &fields[is_oom ? DEVICE_FREE : ADDRESS];
+    if (!snapshot_required_number(c, record, address, &event->address) ||
+        !snapshot_required_number(c, record, &fields[SIZE], &event->size) ||
+        !snapshot_required_number(c, record, &fields[STREAM], &event->stream)) {
         return false;
     }
     bool has_range = action != GMD_ACTION_OOM && action != GMD_ACTION_SNAPSHOT;
-    return !has_range || gmd_snapshot_fits(event->address, event->size) ||
-           GMD_SNAPSHOT_FAIL(c, record,
-                             "%llu bytes at address %llu: expected a range of 64-bit addresses",
-                             (unsigned long long)event->size, (unsigned long long)event->address);
+    return !has_range || snapshot_fits(event->address, event->size) ||
+           SNAPSHOT_FAIL(c, record,
+                         "%llu bytes at address %llu: expected a range of 64-bit addresses",
+                         (unsigned long long)event->size, (unsigned long long)event->address);
 }
 
-static bool reserve_events(gmd_snapshot_reader *c, size_t count)
+static bool reserve_events(snapshot_reader *c, size_t count)
 {
     gmd_snapshot *s = c->snapshot;
     return GMD_GROW(&s->events, &c->event_capacity, s->event_count + count) ||
-           gmd_snapshot_no_memory(c);
+           snapshot_no_memory(c);
 }
 
-static bool read_device_trace(gmd_snapshot_reader *c, const gmd_pickle_value *list)
+static bool read_device_trace(snapshot_reader *c, const pickle_value *list)
 {
-    if (list->kind != GMD_PICKLE_LIST && list->kind != GMD_PICKLE_TUPLE) {
-        return GMD_SNAPSHOT_FAIL(c, list,
-                                 "device_traces: device %zu: expected a list of events, found %s",
-                                 c->device_or_segment, gmd_pickle_kind_name(list->kind));
+    if (list->kind != PICKLE_LIST && list->kind != PICKLE_TUPLE) {
+        return SNAPSHOT_FAIL(c, list,
+                             "device_traces: device %zu: expected a list of events, found %s",
+                             c->device_or_segment, pickle_kind_name(list->kind));
     }
     size_t count = list->items->count;
-    if (!gmd_snapshot_count(c, list, count) || !reserve_events(c, count)) {
+    if (!snapshot_count(c, list, count) || !reserve_events(c, count)) {
         return false;
     }
-    c->place = GMD_AT_EVENT;
+    c->place = AT_EVENT;
     for (c->index = 0; c->index < count; c->index++) {
         gmd_snapshot_event *event = &c->snapshot->events[c->snapshot->event_count];
         if (!read_event(c, &list->items->values[c->index], event)) {
@@ -87,7 +85,7 @@ static bool read_device_trace(gmd_snapshot_reader *c, const gmd_pickle_value *li
         }
         c->snapshot->event_count++;
     }
-    c->place = GMD_AT_FILE;
+    c->place = AT_FILE;
     return true;
 }
 
@@ -115,7 +113,7 @@ static void merge(event_run *runs, size_t run_count, gmd_snapshot_event *out)
     }
 }
 
-static bool merge_devices(gmd_snapshot_reader *c, const size_t ends[GMD_MAX_DEVICES])
+static bool merge_devices(snapshot_reader *c, const size_t ends[GMD_MAX_DEVICES])
 {
     gmd_snapshot *s = c->snapshot;
     event_run runs[GMD_MAX_DEVICES];
@@ -130,7 +128,7 @@ static bool merge_devices(gmd_snapshot_reader *c, const size_t ends[GMD_MAX_DEVI
     }
     gmd_snapshot_event *merged = malloc(s->event_count * sizeof *merged);
     if (!merged) {
-        return gmd_snapshot_no_memory(c);
+        return snapshot_no_memory(c);
     }
     merge(runs, run_count, merged);
     free(s->events);
@@ -138,17 +136,16 @@ static bool merge_devices(gmd_snapshot_reader *c, const size_t ends[GMD_MAX_DEVI
     return true;
 }
 
-bool gmd_snapshot_read_events(gmd_snapshot_reader *c, const gmd_snapshot_field *f)
+bool snapshot_read_events(snapshot_reader *c, const snapshot_field *f)
 {
-    const gmd_pickle_items *traces;
+    const pickle_items *traces;
     size_t ends[GMD_MAX_DEVICES] = {0};
-    if (!gmd_snapshot_items(c, f, &traces)) {
+    if (!snapshot_items(c, f, &traces)) {
         return false;
     }
     if (traces->count > GMD_MAX_DEVICES) {
-        return GMD_SNAPSHOT_FAIL(c, f->found,
-                                 "device_traces: expected at most %d devices, found %zu",
-                                 GMD_MAX_DEVICES, traces->count);
+        return SNAPSHOT_FAIL(c, f->found, "device_traces: expected at most %d devices, found %zu",
+                             GMD_MAX_DEVICES, traces->count);
     }
     c->snapshot->device_count = (uint32_t)traces->count;
     for (size_t i = 0; i < traces->count; i++) {

@@ -9,29 +9,28 @@ enum { MAX_KEYS = 64 };
 
 /* --- messages ---------------------------------------------------------------------------- */
 
-static void describe_place(const gmd_snapshot_reader *c, char *text, size_t size)
+static void describe_place(const snapshot_reader *c, char *text, size_t size)
 {
     switch (c->place) {
-    case GMD_AT_FILE:
+    case AT_FILE:
         text[0] = 0;
         break;
-    case GMD_AT_EVENT:
+    case AT_EVENT:
         snprintf(text, size, "event %zu of device %zu: ", c->index, c->device_or_segment);
         break;
-    case GMD_AT_SEGMENT:
+    case AT_SEGMENT:
         snprintf(text, size, "segment %zu: ", c->device_or_segment);
         break;
-    case GMD_AT_BLOCK:
+    case AT_BLOCK:
         snprintf(text, size, "block %zu of segment %zu: ", c->index, c->device_or_segment);
         break;
-    case GMD_AT_SETTINGS:
+    case AT_SETTINGS:
         snprintf(text, size, "allocator_settings: ");
         break;
     }
 }
 
-void gmd_snapshot_refuse(gmd_snapshot_reader *c, const gmd_pickle_value *at, const char *format,
-                         ...)
+void snapshot_refuse(snapshot_reader *c, const pickle_value *at, const char *format, ...)
 {
     char place[80], text[320];
     describe_place(c, place, sizeof place);
@@ -43,7 +42,7 @@ void gmd_snapshot_refuse(gmd_snapshot_reader *c, const gmd_pickle_value *at, con
         gmd_fail(c->error, GMD_BAD_INPUT, "%s: byte %u: %s%s", c->name, at->at, place, text);
 }
 
-bool gmd_snapshot_no_memory(gmd_snapshot_reader *c)
+bool snapshot_no_memory(snapshot_reader *c)
 {
     c->status = gmd_fail(c->error, GMD_NO_MEMORY, "%s: no host memory for the snapshot", c->name);
     return false;
@@ -51,23 +50,23 @@ bool gmd_snapshot_no_memory(gmd_snapshot_reader *c)
 
 /* --- values ------------------------------------------------------------------------------ */
 
-bool gmd_snapshot_find(gmd_snapshot_reader *c, const gmd_pickle_value *record,
-                       gmd_snapshot_field *fields, size_t count)
+bool snapshot_find(snapshot_reader *c, const pickle_value *record, snapshot_field *fields,
+                   size_t count)
 {
-    if (record->kind != GMD_PICKLE_DICT) {
-        return GMD_SNAPSHOT_FAIL(c, record, "expected a dict, found %s",
-                                 gmd_pickle_kind_name(record->kind));
+    if (record->kind != PICKLE_DICT) {
+        return SNAPSHOT_FAIL(c, record, "expected a dict, found %s",
+                             pickle_kind_name(record->kind));
     }
-    const gmd_pickle_items *items = record->items;
+    const pickle_items *items = record->items;
     if (items->count / 2 > MAX_KEYS) {
-        return GMD_SNAPSHOT_FAIL(c, record, "expected at most %d keys, found %zu", MAX_KEYS,
-                                 items->count / 2);
+        return SNAPSHOT_FAIL(c, record, "expected at most %d keys, found %zu", MAX_KEYS,
+                             items->count / 2);
     }
     size_t next = 0;
     for (size_t i = 0; i < items->count; i += 2) {
         for (size_t tried = 0; tried < count; tried++) {
             size_t at = (next + tried) % count;
-            if (gmd_snapshot_text_is(&items->values[i], fields[at].key)) {
+            if (snapshot_text_is(&items->values[i], fields[at].key)) {
                 fields[at].found = &items->values[i + 1];
                 next = at + 1;
                 break;
@@ -77,81 +76,77 @@ bool gmd_snapshot_find(gmd_snapshot_reader *c, const gmd_pickle_value *record,
     return true;
 }
 
-bool gmd_snapshot_require(gmd_snapshot_reader *c, const gmd_pickle_value *record,
-                          const gmd_snapshot_field *f)
+bool snapshot_require(snapshot_reader *c, const pickle_value *record, const snapshot_field *f)
 {
-    return f->found || GMD_SNAPSHOT_FAIL(c, record, "expected the key '%s'", f->key);
+    return f->found || SNAPSHOT_FAIL(c, record, "expected the key '%s'", f->key);
 }
 
-bool gmd_snapshot_number(gmd_snapshot_reader *c, const gmd_snapshot_field *f, uint64_t *number)
+bool snapshot_number(snapshot_reader *c, const snapshot_field *f, uint64_t *number)
 {
-    if (f->found->kind != GMD_PICKLE_NATURAL) {
-        bool is_negative = f->found->kind == GMD_PICKLE_NEGATIVE;
-        return GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected an integer%s, found %s", f->key,
-                                 is_negative ? " from 0" : "",
-                                 gmd_pickle_kind_name(f->found->kind));
+    if (f->found->kind != PICKLE_NATURAL) {
+        bool is_negative = f->found->kind == PICKLE_NEGATIVE;
+        return SNAPSHOT_FAIL(c, f->found, "key '%s': expected an integer%s, found %s", f->key,
+                             is_negative ? " from 0" : "", pickle_kind_name(f->found->kind));
     }
     *number = f->found->number;
     return true;
 }
 
-bool gmd_snapshot_required_number(gmd_snapshot_reader *c, const gmd_pickle_value *record,
-                                  const gmd_snapshot_field *f, uint64_t *number)
+bool snapshot_required_number(snapshot_reader *c, const pickle_value *record,
+                              const snapshot_field *f, uint64_t *number)
 {
     *number = 0;
-    return gmd_snapshot_require(c, record, f) && gmd_snapshot_number(c, f, number);
+    return snapshot_require(c, record, f) && snapshot_number(c, f, number);
 }
 
-bool gmd_snapshot_optional_number(gmd_snapshot_reader *c, const gmd_snapshot_field *f,
-                                  uint64_t fallback, uint64_t *number)
+bool snapshot_optional_number(snapshot_reader *c, const snapshot_field *f, uint64_t fallback,
+                              uint64_t *number)
 {
     *number = fallback;
-    return !f->found || gmd_snapshot_number(c, f, number);
+    return !f->found || snapshot_number(c, f, number);
 }
 
-bool gmd_snapshot_items(gmd_snapshot_reader *c, const gmd_snapshot_field *f,
-                        const gmd_pickle_items **items)
+bool snapshot_items(snapshot_reader *c, const snapshot_field *f, const pickle_items **items)
 {
     *items = NULL;
-    if (f->found->kind != GMD_PICKLE_LIST && f->found->kind != GMD_PICKLE_TUPLE) {
-        return GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected a list, found %s", f->key,
-                                 gmd_pickle_kind_name(f->found->kind));
+    if (f->found->kind != PICKLE_LIST && f->found->kind != PICKLE_TUPLE) {
+        return SNAPSHOT_FAIL(c, f->found, "key '%s': expected a list, found %s", f->key,
+                             pickle_kind_name(f->found->kind));
     }
     *items = f->found->items;
     return true;
 }
 
-bool gmd_snapshot_required_text(gmd_snapshot_reader *c, const gmd_pickle_value *record,
-                                const gmd_snapshot_field *f)
+bool snapshot_required_text(snapshot_reader *c, const pickle_value *record, const snapshot_field *f)
 {
-    if (!gmd_snapshot_require(c, record, f)) {
+    if (!snapshot_require(c, record, f)) {
         return false;
     }
-    return f->found->kind == GMD_PICKLE_STRING ||
-           GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected a string, found %s", f->key,
-                             gmd_pickle_kind_name(f->found->kind));
+    return f->found->kind == PICKLE_STRING ||
+           SNAPSHOT_FAIL(c, f->found, "key '%s': expected a string, found %s", f->key,
+                         pickle_kind_name(f->found->kind));
 }
 
-bool gmd_snapshot_optional_bool(gmd_snapshot_reader *c, const gmd_snapshot_field *f, bool *truth)
+bool snapshot_optional_bool(snapshot_reader *c, const snapshot_field *f, bool *truth)
 {
     *truth = false;
     if (!f->found) {
         return true;
     }
-    if (f->found->kind != GMD_PICKLE_BOOL) {
-        return GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected a boolean, found %s", f->key,
-                                 gmd_pickle_kind_name(f->found->kind));
+    if (f->found->kind != PICKLE_BOOL) {
+        return SNAPSHOT_FAIL(c, f->found, "key '%s': expected a boolean, found %s", f->key,
+                             pickle_kind_name(f->found->kind));
     }
     *truth = f->found->number;
     return true;
 }
 
-bool gmd_snapshot_count(gmd_snapshot_reader *c, const gmd_pickle_value *list, size_t count)
+bool snapshot_count(snapshot_reader *c, const pickle_value *list, size_t count)
 {
     if (count > c->record_limit - c->record_count) {
-        return GMD_SNAPSHOT_FAIL(c, list,
-                                 "more events, segments and blocks than the file has room for: %s",
-                                 "is the same list in it many times?");
+        return SNAPSHOT_FAIL(c, list,
+                             "more events, segments and blocks than the file has room for: %s",
+                             "is the same list in it many times?");
     }
     c->record_count += count;
     return true;

@@ -9,7 +9,7 @@
 
 /* --- blocks ------------------------------------------------------------------------------ */
 
-static bool read_state(gmd_snapshot_reader *c, const gmd_snapshot_field *f, uint8_t *state)
+static bool read_state(snapshot_reader *c, const snapshot_field *f, uint8_t *state)
 {
     static const struct {
         const char *name;
@@ -19,53 +19,50 @@ static bool read_state(gmd_snapshot_reader *c, const gmd_snapshot_field *f, uint
                   {"active_pending_free", GMD_BLOCK_PENDING_FREE},
                   {"active_awaiting_free", GMD_BLOCK_PENDING_FREE}};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
-        if (gmd_snapshot_text_is(f->found, states[i].name)) {
+        if (snapshot_text_is(f->found, states[i].name)) {
             *state = (uint8_t)states[i].state;
             return true;
         }
     }
-    char quoted[GMD_QUOTE_BYTES];
-    return GMD_SNAPSHOT_FAIL(
-        c, f->found,
-        "key 'state': expected active_allocated, active_pending_free or inactive, "
-        "found %s",
-        gmd_quote(f->found->text, f->found->length, quoted));
+    char quoted[QUOTE_BYTES];
+    return SNAPSHOT_FAIL(c, f->found,
+                         "key 'state': expected active_allocated, active_pending_free or inactive, "
+                         "found %s",
+                         quote_text(f->found->text, f->found->length, quoted));
 }
 
 /* `expected`: the end of the block before it. Torch up to 2.0 left the address to be added up. */
-static bool read_block(gmd_snapshot_reader *c, const gmd_pickle_value *record, uint64_t expected,
+static bool read_block(snapshot_reader *c, const pickle_value *record, uint64_t expected,
                        gmd_snapshot_block *block)
 {
     enum { ADDRESS, SIZE, REQUESTED, STATE, FIELDS };
-    gmd_snapshot_field fields[FIELDS] = {
+    snapshot_field fields[FIELDS] = {
         {"address", NULL}, {"size", NULL}, {"requested_size", NULL}, {"state", NULL}};
     *block = (gmd_snapshot_block){0};
-    return gmd_snapshot_find(c, record, fields, FIELDS) &&
-           gmd_snapshot_required_number(c, record, &fields[SIZE], &block->size) &&
-           gmd_snapshot_optional_number(c, &fields[ADDRESS], expected, &block->address) &&
-           gmd_snapshot_optional_number(c, &fields[REQUESTED], block->size,
-                                        &block->requested_size) &&
-           gmd_snapshot_required_text(c, record, &fields[STATE]) &&
+    return snapshot_find(c, record, fields, FIELDS) &&
+           snapshot_required_number(c, record, &fields[SIZE], &block->size) &&
+           snapshot_optional_number(c, &fields[ADDRESS], expected, &block->address) &&
+           snapshot_optional_number(c, &fields[REQUESTED], block->size, &block->requested_size) &&
+           snapshot_required_text(c, record, &fields[STATE]) &&
            read_state(c, &fields[STATE], &block->state);
 }
 
-static bool check_block(gmd_snapshot_reader *c, const gmd_pickle_value *record,
+static bool check_block(snapshot_reader *c, const pickle_value *record,
                         const gmd_snapshot_segment *segment, uint64_t expected,
                         const gmd_snapshot_block *block)
 {
     uint64_t end = segment->address + segment->total_size;
     if (block->size == 0) {
-        return GMD_SNAPSHOT_FAIL(c, record, "key 'size': expected over 0");
+        return SNAPSHOT_FAIL(c, record, "key 'size': expected over 0");
     }
     if (block->address < expected) {
-        return GMD_SNAPSHOT_FAIL(
-            c, record,
-            "key 'address': expected at least %llu, the end of what is before it, "
-            "found %llu",
-            (unsigned long long)expected, (unsigned long long)block->address);
+        return SNAPSHOT_FAIL(c, record,
+                             "key 'address': expected at least %llu, the end of what is before it, "
+                             "found %llu",
+                             (unsigned long long)expected, (unsigned long long)block->address);
     }
     if (block->address > end || block->size > end - block->address) {
-        return GMD_SNAPSHOT_FAIL(
+        return SNAPSHOT_FAIL(
             c, record,
             "%llu bytes at %llu: expected them to end at or before %llu, the segment's end",
             (unsigned long long)block->size, (unsigned long long)block->address,
@@ -74,27 +71,26 @@ static bool check_block(gmd_snapshot_reader *c, const gmd_pickle_value *record,
     return true;
 }
 
-static bool reserve_blocks(gmd_snapshot_reader *c, size_t count)
+static bool reserve_blocks(snapshot_reader *c, size_t count)
 {
     gmd_snapshot *s = c->snapshot;
     return GMD_GROW(&s->blocks, &c->block_capacity, s->block_count + count) ||
-           gmd_snapshot_no_memory(c);
+           snapshot_no_memory(c);
 }
 
-static bool read_blocks(gmd_snapshot_reader *c, const gmd_snapshot_field *f,
-                        gmd_snapshot_segment *segment)
+static bool read_blocks(snapshot_reader *c, const snapshot_field *f, gmd_snapshot_segment *segment)
 {
-    const gmd_pickle_items *list;
-    if (!gmd_snapshot_items(c, f, &list) || !gmd_snapshot_count(c, f->found, list->count) ||
+    const pickle_items *list;
+    if (!snapshot_items(c, f, &list) || !snapshot_count(c, f->found, list->count) ||
         !reserve_blocks(c, list->count)) {
         return false;
     }
     segment->first_block = c->snapshot->block_count;
     segment->block_count = list->count;
     uint64_t expected = segment->address;
-    c->place = GMD_AT_BLOCK;
+    c->place = AT_BLOCK;
     for (c->index = 0; c->index < list->count; c->index++) {
-        const gmd_pickle_value *record = &list->values[c->index];
+        const pickle_value *record = &list->values[c->index];
         gmd_snapshot_block *block = &c->snapshot->blocks[c->snapshot->block_count];
         if (!read_block(c, record, expected, block) ||
             !check_block(c, record, segment, expected, block)) {
@@ -103,58 +99,57 @@ static bool read_blocks(gmd_snapshot_reader *c, const gmd_snapshot_field *f,
         expected = block->address + block->size;
         c->snapshot->block_count++;
     }
-    c->place = GMD_AT_SEGMENT;
+    c->place = AT_SEGMENT;
     return true;
 }
 
 /* --- segments ---------------------------------------------------------------------------- */
 
-static bool read_pool_id(gmd_snapshot_reader *c, const gmd_snapshot_field *f, uint64_t pool_id[2])
+static bool read_pool_id(snapshot_reader *c, const snapshot_field *f, uint64_t pool_id[2])
 {
-    const gmd_pickle_items *pair;
+    const pickle_items *pair;
     if (!f->found) {
         return true;
     }
-    if (!gmd_snapshot_items(c, f, &pair)) {
+    if (!snapshot_items(c, f, &pair)) {
         return false;
     }
     if (pair->count != 2) {
-        return GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected two integers, found %zu values",
-                                 f->key, pair->count);
+        return SNAPSHOT_FAIL(c, f->found, "key '%s': expected two integers, found %zu values",
+                             f->key, pair->count);
     }
     for (size_t i = 0; i < 2; i++) {
-        gmd_snapshot_field member = {f->key, &pair->values[i]};
-        if (!gmd_snapshot_number(c, &member, &pool_id[i])) {
+        snapshot_field member = {f->key, &pair->values[i]};
+        if (!snapshot_number(c, &member, &pool_id[i])) {
             return false;
         }
     }
     return true;
 }
 
-static bool read_pool_kind(gmd_snapshot_reader *c, const gmd_snapshot_field *f, bool *is_large)
+static bool read_pool_kind(snapshot_reader *c, const snapshot_field *f, bool *is_large)
 {
-    *is_large = gmd_snapshot_text_is(f->found, "large");
-    return *is_large || gmd_snapshot_text_is(f->found, "small") ||
-           GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected 'large' or 'small'", f->key);
+    *is_large = snapshot_text_is(f->found, "large");
+    return *is_large || snapshot_text_is(f->found, "small") ||
+           SNAPSHOT_FAIL(c, f->found, "key '%s': expected 'large' or 'small'", f->key);
 }
 
-static bool read_device(gmd_snapshot_reader *c, const gmd_pickle_value *record,
-                        const gmd_snapshot_field *f, uint8_t *device)
+static bool read_device(snapshot_reader *c, const pickle_value *record, const snapshot_field *f,
+                        uint8_t *device)
 {
     uint64_t number;
-    if (!gmd_snapshot_required_number(c, record, f, &number)) {
+    if (!snapshot_required_number(c, record, f, &number)) {
         return false;
     }
     if (number >= GMD_MAX_DEVICES) {
-        return GMD_SNAPSHOT_FAIL(c, f->found, "key '%s': expected less than %d, found %llu", f->key,
-                                 GMD_MAX_DEVICES, (unsigned long long)number);
+        return SNAPSHOT_FAIL(c, f->found, "key '%s': expected less than %d, found %llu", f->key,
+                             GMD_MAX_DEVICES, (unsigned long long)number);
     }
     *device = (uint8_t)number;
     return true;
 }
 
-static bool read_segment(gmd_snapshot_reader *c, const gmd_pickle_value *record,
-                         gmd_snapshot_segment *s)
+static bool read_segment(snapshot_reader *c, const pickle_value *record, gmd_snapshot_segment *s)
 {
     enum {
         DEVICE,
@@ -169,50 +164,50 @@ static bool read_segment(gmd_snapshot_reader *c, const gmd_pickle_value *record,
         EXPANDABLE,
         BLOCKS
     };
-    gmd_snapshot_field f[] = {
+    snapshot_field f[] = {
         {"device", NULL},         {"address", NULL},      {"total_size", NULL},
         {"allocated_size", NULL}, {"active_size", NULL},  {"requested_size", NULL},
         {"stream", NULL},         {"segment_type", NULL}, {"segment_pool_id", NULL},
         {"is_expandable", NULL},  {"blocks", NULL}};
     *s = (gmd_snapshot_segment){0};
-    bool ok = gmd_snapshot_find(c, record, f, sizeof f / sizeof *f) &&
+    bool ok = snapshot_find(c, record, f, sizeof f / sizeof *f) &&
               read_device(c, record, &f[DEVICE], &s->device) &&
-              gmd_snapshot_required_number(c, record, &f[ADDRESS], &s->address) &&
-              gmd_snapshot_required_number(c, record, &f[TOTAL], &s->total_size) &&
-              gmd_snapshot_required_number(c, record, &f[ALLOCATED], &s->allocated_size) &&
-              gmd_snapshot_required_number(c, record, &f[ACTIVE], &s->active_size) &&
-              gmd_snapshot_optional_number(c, &f[REQUESTED], s->active_size, &s->requested_size) &&
-              gmd_snapshot_required_number(c, record, &f[STREAM], &s->stream) &&
-              gmd_snapshot_required_text(c, record, &f[TYPE]) &&
+              snapshot_required_number(c, record, &f[ADDRESS], &s->address) &&
+              snapshot_required_number(c, record, &f[TOTAL], &s->total_size) &&
+              snapshot_required_number(c, record, &f[ALLOCATED], &s->allocated_size) &&
+              snapshot_required_number(c, record, &f[ACTIVE], &s->active_size) &&
+              snapshot_optional_number(c, &f[REQUESTED], s->active_size, &s->requested_size) &&
+              snapshot_required_number(c, record, &f[STREAM], &s->stream) &&
+              snapshot_required_text(c, record, &f[TYPE]) &&
               read_pool_kind(c, &f[TYPE], &s->is_large) && read_pool_id(c, &f[POOL], s->pool_id) &&
-              gmd_snapshot_optional_bool(c, &f[EXPANDABLE], &s->is_expandable) &&
-              gmd_snapshot_require(c, record, &f[BLOCKS]);
-    if (ok && !gmd_snapshot_fits(s->address, s->total_size)) {
-        return GMD_SNAPSHOT_FAIL(c, record,
-                                 "%llu bytes at address %llu: expected a range of 64-bit addresses",
-                                 (unsigned long long)s->total_size, (unsigned long long)s->address);
+              snapshot_optional_bool(c, &f[EXPANDABLE], &s->is_expandable) &&
+              snapshot_require(c, record, &f[BLOCKS]);
+    if (ok && !snapshot_fits(s->address, s->total_size)) {
+        return SNAPSHOT_FAIL(c, record,
+                             "%llu bytes at address %llu: expected a range of 64-bit addresses",
+                             (unsigned long long)s->total_size, (unsigned long long)s->address);
     }
     return ok && read_blocks(c, &f[BLOCKS], s);
 }
 
-bool gmd_snapshot_read_segments(gmd_snapshot_reader *c, const gmd_snapshot_field *f)
+bool snapshot_read_segments(snapshot_reader *c, const snapshot_field *f)
 {
-    const gmd_pickle_items *list;
-    if (!gmd_snapshot_items(c, f, &list) || !gmd_snapshot_count(c, f->found, list->count)) {
+    const pickle_items *list;
+    if (!snapshot_items(c, f, &list) || !snapshot_count(c, f->found, list->count)) {
         return false;
     }
     c->snapshot->segments = calloc(list->count + 1, sizeof *c->snapshot->segments);
     if (!c->snapshot->segments) {
-        return gmd_snapshot_no_memory(c);
+        return snapshot_no_memory(c);
     }
     for (size_t i = 0; i < list->count; i++) {
-        c->place = GMD_AT_SEGMENT;
+        c->place = AT_SEGMENT;
         c->device_or_segment = i;
         if (!read_segment(c, &list->values[i], &c->snapshot->segments[i])) {
             return false;
         }
         c->snapshot->segment_count++;
     }
-    c->place = GMD_AT_FILE;
+    c->place = AT_FILE;
     return true;
 }

@@ -11,7 +11,7 @@
 /* --- requests ---------------------------------------------------------------------------- */
 
 /* What the lines after this one may say depends on the blocks and pools that there are. */
-static bool note_request(gmd_parser *p, const gmd_request *r, const char *start)
+static bool note_request(text_parser *p, const gmd_request *r, const char *start)
 {
     if (gmd_op_has(r->op, GMD_FIELD_NEW_BLOCK)) {
         p->states[r->block] =
@@ -19,31 +19,31 @@ static bool note_request(gmd_parser *p, const gmd_request *r, const char *start)
     } else if (gmd_op_is(r->op, GMD_IS_FREE)) {
         p->states[r->block].is_live = false;
     } else if (gmd_op_is_on_pool(r->op)) {
-        const char *expected = gmd_pool_book_note(&p->pool_book, r);
+        const char *expected = gmd_pool_state_note(&p->pool_state, r);
         p->at = expected ? start : p->at;
-        return !expected || UNEXPECTED(p, expected, gmd_text_next_token(p));
+        return !expected || UNEXPECTED(p, expected, text_next_token(p));
     }
     return true;
 }
 
-static bool parse_request(gmd_parser *p, gmd_request *r)
+static bool parse_request(text_parser *p, gmd_request *r)
 {
     const gmd_request_row *row = &gmd_request_rows[r->op];
     const char *start = p->at;
     for (size_t i = 0; i < GMD_REQUEST_FIELDS && row->fields[i]; i++) {
-        if (!gmd_text_take_field(p, (gmd_field)row->fields[i], r)) {
+        if (!text_take_field(p, (gmd_field)row->fields[i], r)) {
             return false;
         }
     }
-    return gmd_text_end_line(p) && note_request(p, r, start);
+    return text_end_line(p) && note_request(p, r, start);
 }
 
-static bool parse_expect(gmd_parser *p, gmd_request *r)
+static bool parse_expect(text_parser *p, gmd_request *r)
 {
-    gmd_token t = gmd_text_next_token(p);
-    if (gmd_text_token_is(t, "alloc")) {
+    text_token t = text_next_token(p);
+    if (text_token_is(t, "alloc")) {
         r->expect = GMD_EXPECT_ALLOC;
-    } else if (gmd_text_token_is(t, "oom")) {
+    } else if (text_token_is(t, "oom")) {
         r->expect = GMD_EXPECT_OOM;
     } else {
         return UNEXPECTED(p, "'alloc' or 'oom'", t);
@@ -52,16 +52,16 @@ static bool parse_expect(gmd_parser *p, gmd_request *r)
     return parse_request(p, r);
 }
 
-static bool parse_thread(gmd_parser *p, gmd_request *unused)
+static bool parse_thread(text_parser *p, gmd_request *unused)
 {
     (void)unused;
     uint32_t thread;
-    if (!gmd_text_name_index(p, &p->trace->threads, &p->threads, 't', GMD_MAX_THREADS, "a thread",
-                             gmd_text_next_token(p), &thread)) {
+    if (!text_name_index(p, &p->trace->threads, &p->threads, 't', GMD_MAX_THREADS, "a thread",
+                         text_next_token(p), &thread)) {
         return false;
     }
     p->thread = (uint8_t)thread;
-    return gmd_text_end_line(p);
+    return text_end_line(p);
 }
 
 /* --- lines ------------------------------------------------------------------------------- */
@@ -69,41 +69,41 @@ static bool parse_thread(gmd_parser *p, gmd_request *unused)
 /* Beside the words of requests (gmd_request_table.h). */
 typedef struct directive {
     const char *word;
-    bool (*parse)(gmd_parser *p, gmd_request *request);
+    bool (*parse)(text_parser *p, gmd_request *request);
     enum { HEADER, REQUEST, SWITCH } kind; /* SWITCH: no request, anywhere */
 } directive;
 
 static const directive directives[] = {
     {"expect", parse_expect, REQUEST},
     {"thread", parse_thread, SWITCH},
-    {"devices", gmd_text_parse_devices, HEADER},
-    {"capacity", gmd_text_parse_capacity, HEADER},
-    {"conf", gmd_text_parse_conf, HEADER},
-    {"schedule", gmd_text_parse_schedule, HEADER},
-    {"interleave", gmd_text_parse_interleave, HEADER},
-    {"streams", gmd_text_parse_streams, HEADER},
+    {"devices", text_parse_devices, HEADER},
+    {"capacity", text_parse_capacity, HEADER},
+    {"conf", text_parse_conf, HEADER},
+    {"schedule", text_parse_schedule, HEADER},
+    {"interleave", text_parse_interleave, HEADER},
+    {"streams", text_parse_streams, HEADER},
 };
 
-static const directive *find_directive(gmd_token word, gmd_request *request)
+static const directive *find_directive(text_token word, gmd_request *request)
 {
     static const directive of_requests = {NULL, parse_request, REQUEST};
     for (uint32_t op = 0; op < GMD_OP_COUNT; op++) {
-        if (gmd_text_token_is(word, gmd_request_rows[op].word)) {
+        if (text_token_is(word, gmd_request_rows[op].word)) {
             request->op = (uint8_t)op;
             return &of_requests;
         }
     }
     for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) {
-        if (gmd_text_token_is(word, directives[i].word)) {
+        if (text_token_is(word, directives[i].word)) {
             return &directives[i];
         }
     }
     return NULL;
 }
 
-static bool parse_directive(gmd_parser *p)
+static bool parse_directive(text_parser *p)
 {
-    gmd_token word = gmd_text_next_token(p);
+    text_token word = text_next_token(p);
     if (!word.length) {
         return true;
     }
@@ -118,28 +118,28 @@ static bool parse_directive(gmd_parser *p)
     if (!d->parse(p, &request)) {
         return false;
     }
-    return d->kind != REQUEST || gmd_text_adopt(p, gmd_trace_append(p->trace, &request, p->error));
+    return d->kind != REQUEST || text_adopt(p, gmd_trace_append(p->trace, &request, p->error));
 }
 
-static bool parse_version(gmd_parser *p)
+static bool parse_version(text_parser *p)
 {
-    gmd_token word = gmd_text_next_token(p), version = gmd_text_next_token(p);
-    if (!gmd_text_token_is(word, "gmd-trace")) {
+    text_token word = text_next_token(p), version = text_next_token(p);
+    if (!text_token_is(word, "gmd-trace")) {
         return UNEXPECTED(p, "'gmd-trace 1' as the first line", word);
     }
-    return gmd_text_token_is(version, "1") ? gmd_text_end_line(p)
-                                           : UNEXPECTED(p, "version 1 of the format", version);
+    return text_token_is(version, "1") ? text_end_line(p)
+                                       : UNEXPECTED(p, "version 1 of the format", version);
 }
 
-static bool check_encoding(gmd_parser *p, const char *end)
+static bool check_encoding(text_parser *p, const char *end)
 {
-    size_t length = (size_t)(end - p->start), good = gmd_utf8_prefix(p->start, length);
+    size_t length = (size_t)(end - p->start), good = utf8_prefix(p->start, length);
     return good == length ||
            FAIL(p, "byte %zu of the line is 0x%02x: expected UTF-8 text without NUL", good + 1,
                 (unsigned char)p->start[good]);
 }
 
-static bool parse_line(gmd_parser *p, const char *start, const char *end)
+static bool parse_line(text_parser *p, const char *start, const char *end)
 {
     end -= end > start && end[-1] == '\r';
     p->start = p->at = start;
@@ -151,7 +151,7 @@ static bool parse_line(gmd_parser *p, const char *start, const char *end)
     return p->line == 1 ? parse_version(p) : parse_directive(p);
 }
 
-static bool parse_lines(gmd_parser *p, const char *text, const char *end)
+static bool parse_lines(text_parser *p, const char *text, const char *end)
 {
     do {
         size_t left = (size_t)(end - text);
@@ -170,7 +170,7 @@ gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, co
                            gmd_error *error)
 {
     gmd_error local = {""};
-    gmd_parser p = {
+    text_parser p = {
         .trace = trace, .file = file, .status = GMD_OK, .error = error ? error : &local};
     gmd_trace_init(trace);
     bool ok = trace->streams.count && trace->threads.count &&
@@ -178,7 +178,7 @@ gmd_status gmd_trace_parse(gmd_trace *trace, const char *text, size_t length, co
               gmd_name_table_add(&p.threads, "main", 4, 0);
     if (!ok) {
         p.line = 1;
-        gmd_text_fail_memory(&p);
+        text_fail_memory(&p);
     } else if (length > UINT32_MAX) {
         p.status = gmd_fail(p.error, GMD_BAD_INPUT, "%s: %zu bytes: expected less than 4 GiB", file,
                             length);

@@ -7,78 +7,78 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool take_own_stream(gmd_parser *p, gmd_request *r)
+static bool take_own_stream(text_parser *p, gmd_request *r)
 {
-    gmd_token t = gmd_text_next_token(p);
-    return gmd_text_token_is(t, "s0") ? UNEXPECTED(p, "a stream other than the default one", t)
-                                      : gmd_text_stream_index(p, t, &r->stream);
+    text_token t = text_next_token(p);
+    return text_token_is(t, "s0") ? UNEXPECTED(p, "a stream other than the default one", t)
+                                  : text_stream_index(p, t, &r->stream);
 }
 
 /* Nothing, or what begins the field that follows: all streams. */
-static bool take_stream_or_all(gmd_parser *p, gmd_request *r)
+static bool take_stream_or_all(text_parser *p, gmd_request *r)
 {
     const char *before = p->at;
-    gmd_token t = gmd_text_next_token(p);
+    text_token t = text_next_token(p);
     r->stream = GMD_ALL_STREAMS;
-    if (gmd_text_token_is(t, GMD_DEVICE_WORD)) {
+    if (text_token_is(t, GMD_DEVICE_WORD)) {
         p->at = before;
         return true;
     }
-    return !t.length || gmd_text_stream_index(p, t, &r->stream);
+    return !t.length || text_stream_index(p, t, &r->stream);
 }
 
-static bool take_pool(gmd_parser *p, gmd_request *r)
+static bool take_pool(text_parser *p, gmd_request *r)
 {
-    return gmd_text_name_index(p, &p->trace->pools, &p->pools, 'p', GMD_MAX_POOLS, "a pool",
-                               gmd_text_next_token(p), &r->pool);
+    return text_name_index(p, &p->trace->pools, &p->pools, 'p', GMD_MAX_POOLS, "a pool",
+                           text_next_token(p), &r->pool);
 }
 
 /* What a function is called says which one it is: unlike other names, "f0" is kept, too. */
-static bool take_function(gmd_parser *p, gmd_request *r)
+static bool take_function(text_parser *p, gmd_request *r)
 {
-    return gmd_text_name_index(p, &p->trace->functions, &p->functions, '\0',
-                               (uint32_t)GMD_MAX_TRACE_LEN, "the name of a CUDA function",
-                               gmd_text_next_token(p), &r->function);
+    return text_name_index(p, &p->trace->functions, &p->functions, '\0',
+                           (uint32_t)GMD_MAX_TRACE_LEN, "the name of a CUDA function",
+                           text_next_token(p), &r->function);
 }
 
-static bool take_counting_number(gmd_parser *p, const char *expected, uint32_t *number)
+static bool take_counting_number(text_parser *p, const char *expected, uint32_t *number)
 {
     uint64_t taken;
-    bool is_one = gmd_text_take_number(p, expected, 1, UINT32_MAX, &taken);
+    bool is_one = text_take_number(p, expected, 1, UINT32_MAX, &taken);
     *number = (uint32_t)taken;
     return is_one;
 }
 
-static bool take_every(gmd_parser *p, gmd_request *r)
+static bool take_every(text_parser *p, gmd_request *r)
 {
-    gmd_token t = gmd_text_next_token(p);
-    r->every_later = gmd_text_token_is(t, "every");
+    text_token t = text_next_token(p);
+    r->every_later = text_token_is(t, "every");
     return !t.length || r->every_later || UNEXPECTED(p, "'every' or the end of the line", t);
 }
 
-static bool take_bytes_or_none(gmd_parser *p, gmd_request *r)
+static bool take_bytes_or_none(text_parser *p, gmd_request *r)
 {
     const char *before = p->at;
-    if (gmd_text_token_is(gmd_text_next_token(p), "none")) {
+    if (text_token_is(text_next_token(p), "none")) {
         r->bytes = GMD_NO_BUDGET;
         return true;
     }
     p->at = before;
-    return gmd_text_take_size(p, &r->bytes);
+    return text_take_size(p, &r->bytes);
 }
 
-static bool take_work_duration(gmd_parser *p, gmd_request *r)
+static bool take_work_duration(text_parser *p, gmd_request *r)
 {
-    gmd_token t = gmd_text_next_token(p);
+    text_token t = text_next_token(p);
     r->duration_ns = GMD_USUAL_WORK_NS;
-    return !t.length || gmd_text_read_duration(p, t, &r->duration_ns);
+    return !t.length || text_read_duration(p, t, &r->duration_ns);
 }
 
-static bool take_fraction(gmd_parser *p, gmd_request *r)
+static bool take_fraction(text_parser *p, gmd_request *r)
 {
     char text[64], *end = text;
-    gmd_token t = gmd_text_next_token(p);
-    bool is_number = t.length && gmd_text_copy_token(t, text, sizeof text) &&
+    text_token t = text_next_token(p);
+    bool is_number = t.length && text_copy_token(t, text, sizeof text) &&
                      strspn(text, "0123456789.eE+-") == t.length && text[0] != '-' &&
                      text[0] != '+';
     double fraction = is_number ? strtod(text, &end) : 0;
@@ -89,21 +89,21 @@ static bool take_fraction(gmd_parser *p, gmd_request *r)
     return true;
 }
 
-bool gmd_text_take_field(gmd_parser *p, gmd_field field, gmd_request *r)
+bool text_take_field(text_parser *p, gmd_field field, gmd_request *r)
 {
     switch (field) {
     case GMD_FIELD_NEW_BLOCK:
-        return gmd_text_take_new_block(p, &r->block);
+        return text_take_new_block(p, &r->block);
     case GMD_FIELD_BLOCK:
-        return gmd_text_take_live_block(p, r);
+        return text_take_live_block(p, r);
     case GMD_FIELD_STREAM:
-        return gmd_text_take_stream(p, &r->stream);
+        return text_take_stream(p, &r->stream);
     case GMD_FIELD_OWN_STREAM:
         return take_own_stream(p, r);
     case GMD_FIELD_STREAM_OR_ALL:
         return take_stream_or_all(p, r);
     case GMD_FIELD_OTHER_STREAM:
-        return gmd_text_take_stream(p, &r->other_stream);
+        return text_take_stream(p, &r->other_stream);
     case GMD_FIELD_POOL:
         return take_pool(p, r);
     case GMD_FIELD_FUNCTION:
@@ -115,19 +115,19 @@ bool gmd_text_take_field(gmd_parser *p, gmd_field field, gmd_request *r)
     case GMD_FIELD_EVERY:
         return take_every(p, r);
     case GMD_FIELD_BYTES:
-        return gmd_text_take_size(p, &r->bytes);
+        return text_take_size(p, &r->bytes);
     case GMD_FIELD_BYTES_OR_NONE:
         return take_bytes_or_none(p, r);
     case GMD_FIELD_DURATION:
-        return gmd_text_read_duration(p, gmd_text_next_token(p), &r->duration_ns);
+        return text_read_duration(p, text_next_token(p), &r->duration_ns);
     case GMD_FIELD_WORK_DURATION:
         return take_work_duration(p, r);
     case GMD_FIELD_FRACTION:
         return take_fraction(p, r);
     case GMD_FIELD_DEVICE:
-        return gmd_text_take_device(p, &r->device);
+        return text_take_device(p, &r->device);
     case GMD_FIELD_DEVICE_NUMBER:
-        return gmd_text_take_device_number(p, &r->device);
+        return text_take_device_number(p, &r->device);
     case GMD_FIELD_NONE:
     case GMD_FIELD_EXPECT: /* comes before the word of the request */
     case GMD_FIELD_KINDS:

@@ -3,7 +3,7 @@
 
 #include "gmd_text.h"
 
-static bool once(gmd_parser *p, bool *seen, const char *what)
+static bool once(text_parser *p, bool *seen, const char *what)
 {
     if (*seen) {
         return FAIL(p, "expected one line '%s', found a second", what);
@@ -12,70 +12,70 @@ static bool once(gmd_parser *p, bool *seen, const char *what)
     return true;
 }
 
-bool gmd_text_parse_devices(gmd_parser *p, gmd_request *unused)
+bool text_parse_devices(text_parser *p, gmd_request *unused)
 {
     (void)unused;
     uint64_t count;
     if (!once(p, &p->has_devices, "devices") ||
-        !gmd_text_take_number(p, "a number of devices from 1 to 16", 1, GMD_MAX_DEVICES, &count)) {
+        !text_take_number(p, "a number of devices from 1 to 16", 1, GMD_MAX_DEVICES, &count)) {
         return false;
     }
     p->trace->conditions.device_count = (uint32_t)count;
-    return gmd_text_end_line(p);
+    return text_end_line(p);
 }
 
-bool gmd_text_parse_capacity(gmd_parser *p, gmd_request *unused)
+bool text_parse_capacity(text_parser *p, gmd_request *unused)
 {
     (void)unused;
     if (!once(p, &p->has_capacity, "capacity") ||
-        !gmd_text_take_size(p, &p->trace->conditions.capacity_bytes)) {
+        !text_take_size(p, &p->trace->conditions.capacity_bytes)) {
         return false;
     }
-    return p->trace->conditions.capacity_bytes ? gmd_text_end_line(p)
+    return p->trace->conditions.capacity_bytes ? text_end_line(p)
                                                : FAIL(p, "expected a size over 0, found 0");
 }
 
 /* All of the line: settings may be separated by ", ". */
-bool gmd_text_parse_conf(gmd_parser *p, gmd_request *unused)
+bool text_parse_conf(text_parser *p, gmd_request *unused)
 {
     (void)unused;
     if (!once(p, &p->has_conf, "conf")) {
         return false;
     }
     const char *start = p->at, *end = p->end;
-    while (start < end && gmd_text_is_space(*start)) {
+    while (start < end && text_is_space(*start)) {
         start++;
     }
-    while (end > start && gmd_text_is_space(end[-1])) {
+    while (end > start && text_is_space(end[-1])) {
         end--;
     }
     if (!gmd_conf_is_valid(start, (size_t)(end - start))) {
         return UNEXPECTED(p, "allocator settings, at most 4096 bytes without control characters",
-                          ((gmd_token){start, (size_t)(end - start)}));
+                          ((text_token){start, (size_t)(end - start)}));
     }
     p->trace->conditions.conf = gmd_text_copy(start, (size_t)(end - start));
-    return p->trace->conditions.conf || gmd_text_fail_memory(p);
+    return p->trace->conditions.conf || text_fail_memory(p);
 }
 
 typedef gmd_status schedule_reader(gmd_schedule *schedule, const char *text, size_t length,
                                    gmd_error *error);
 
 /* All of the line. */
-static bool take_schedule(gmd_parser *p, gmd_schedule *schedule, schedule_reader *reader)
+static bool take_schedule(text_parser *p, gmd_schedule *schedule, schedule_reader *reader)
 {
     const char *start = p->at;
     p->at = p->end;
-    return gmd_text_adopt(p, reader(schedule, start, (size_t)(p->end - start), p->error));
+    return text_adopt(p, reader(schedule, start, (size_t)(p->end - start), p->error));
 }
 
-bool gmd_text_parse_schedule(gmd_parser *p, gmd_request *unused)
+bool text_parse_schedule(text_parser *p, gmd_request *unused)
 {
     (void)unused;
     return once(p, &p->has_schedule, "schedule") &&
            take_schedule(p, &p->trace->conditions.schedule, gmd_schedule_parse);
 }
 
-bool gmd_text_parse_interleave(gmd_parser *p, gmd_request *unused)
+bool text_parse_interleave(text_parser *p, gmd_request *unused)
 {
     (void)unused;
     return once(p, &p->has_interleave, "interleave") &&
@@ -84,19 +84,19 @@ bool gmd_text_parse_interleave(gmd_parser *p, gmd_request *unused)
 
 /* Names all streams in the order of their handles; without it that is the order of first mention.
  */
-bool gmd_text_parse_streams(gmd_parser *p, gmd_request *unused)
+bool text_parse_streams(text_parser *p, gmd_request *unused)
 {
     (void)unused;
     if (!once(p, &p->has_streams, "streams")) {
         return false;
     }
-    gmd_token t = gmd_text_next_token(p);
-    if (!gmd_text_token_is(t, "s0")) {
+    text_token t = text_next_token(p);
+    if (!text_token_is(t, "s0")) {
         return UNEXPECTED(p, "the default stream, s0, as the first", t);
     }
-    for (t = gmd_text_next_token(p); t.length; t = gmd_text_next_token(p)) {
+    for (t = text_next_token(p); t.length; t = text_next_token(p)) {
         uint32_t stream, count = p->trace->streams.count;
-        if (!gmd_text_stream_index(p, t, &stream)) {
+        if (!text_stream_index(p, t, &stream)) {
             return false;
         }
         if (stream != count) {

@@ -11,7 +11,7 @@
 
 /* --- messages ---------------------------------------------------------------------------- */
 
-void gmd_text_note_failure(gmd_parser *p, const char *format, ...)
+void text_note_failure(text_parser *p, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -21,21 +21,21 @@ void gmd_text_note_failure(gmd_parser *p, const char *format, ...)
     p->status = gmd_fail(p->error, GMD_BAD_INPUT, "%s:%u: %s", p->file, p->line, text);
 }
 
-void gmd_text_note_unexpected(gmd_parser *p, const char *expected, gmd_token found)
+void text_note_unexpected(text_parser *p, const char *expected, text_token found)
 {
-    char quoted[GMD_QUOTE_BYTES];
-    gmd_text_note_failure(p, "expected %s, found %s", expected,
-                          found.length ? gmd_quote(found.text, found.length, quoted)
-                                       : "the end of the line");
+    char quoted[QUOTE_BYTES];
+    text_note_failure(p, "expected %s, found %s", expected,
+                      found.length ? quote_text(found.text, found.length, quoted)
+                                   : "the end of the line");
 }
 
-bool gmd_text_fail_memory(gmd_parser *p)
+bool text_fail_memory(text_parser *p)
 {
     p->status = gmd_fail(p->error, GMD_NO_MEMORY, "%s:%u: no host memory", p->file, p->line);
     return false;
 }
 
-bool gmd_text_adopt(gmd_parser *p, gmd_status status)
+bool text_adopt(text_parser *p, gmd_status status)
 {
     if (status == GMD_OK) {
         return true;
@@ -49,31 +49,31 @@ bool gmd_text_adopt(gmd_parser *p, gmd_status status)
 
 /* --- tokens ------------------------------------------------------------------------------ */
 
-gmd_token gmd_text_next_token(gmd_parser *p)
+text_token text_next_token(text_parser *p)
 {
-    while (p->at < p->end && gmd_text_is_space(*p->at)) {
+    while (p->at < p->end && text_is_space(*p->at)) {
         p->at++;
     }
-    gmd_token t = {.text = p->at};
-    while (p->at < p->end && !gmd_text_is_space(*p->at)) {
+    text_token t = {.text = p->at};
+    while (p->at < p->end && !text_is_space(*p->at)) {
         p->at++;
     }
     t.length = (size_t)(p->at - t.text);
     return t;
 }
 
-bool gmd_text_token_is(gmd_token t, const char *word)
+bool text_token_is(text_token t, const char *word)
 {
     return t.length == strlen(word) && memcmp(t.text, word, t.length) == 0;
 }
 
-bool gmd_text_end_line(gmd_parser *p)
+bool text_end_line(text_parser *p)
 {
-    gmd_token t = gmd_text_next_token(p);
+    text_token t = text_next_token(p);
     return !t.length || UNEXPECTED(p, "the end of the line", t);
 }
 
-bool gmd_text_copy_token(gmd_token t, char *text, size_t size)
+bool text_copy_token(text_token t, char *text, size_t size)
 {
     if (t.length >= size) {
         return false;
@@ -83,47 +83,47 @@ bool gmd_text_copy_token(gmd_token t, char *text, size_t size)
     return true;
 }
 
-bool gmd_text_take_size(gmd_parser *p, uint64_t *bytes)
+bool text_take_size(text_parser *p, uint64_t *bytes)
 {
     char text[64];
-    gmd_token t = gmd_text_next_token(p);
+    text_token t = text_next_token(p);
     *bytes = 0;
-    return (gmd_text_copy_token(t, text, sizeof text) && gmd_parse_size(text, bytes)) ||
+    return (text_copy_token(t, text, sizeof text) && gmd_parse_size(text, bytes)) ||
            UNEXPECTED(p, "a size such as 512, 20MiB or 1.5GiB", t);
 }
 
-bool gmd_text_read_duration(gmd_parser *p, gmd_token t, uint64_t *ns)
+bool text_read_duration(text_parser *p, text_token t, uint64_t *ns)
 {
     char text[64];
-    return (gmd_text_copy_token(t, text, sizeof text) && gmd_parse_duration(text, ns)) ||
+    return (text_copy_token(t, text, sizeof text) && gmd_parse_duration(text, ns)) ||
            UNEXPECTED(p, "a duration such as 500ns, 10us, 2ms or 1s", t);
 }
 
-bool gmd_text_take_number(gmd_parser *p, const char *expected, uint64_t least, uint64_t most,
-                          uint64_t *number)
+bool text_take_number(text_parser *p, const char *expected, uint64_t least, uint64_t most,
+                      uint64_t *number)
 {
     char text[64];
-    gmd_token t = gmd_text_next_token(p);
+    text_token t = text_next_token(p);
     *number = 0;
-    return (gmd_text_copy_token(t, text, sizeof text) && gmd_parse_u64(text, number) &&
+    return (text_copy_token(t, text, sizeof text) && gmd_parse_u64(text, number) &&
             *number >= least && *number <= most) ||
            UNEXPECTED(p, expected, t);
 }
 
 /* --- names ------------------------------------------------------------------------------- */
 
-static bool add_name(gmd_parser *p, gmd_names *names, gmd_name_table *table, char letter,
-                     gmd_token t, uint32_t *index)
+static bool add_name(text_parser *p, gmd_names *names, gmd_name_table *table, char letter,
+                     text_token t, uint32_t *index)
 {
     char text[GMD_NAME_BYTES];
     bool is_default = gmd_name_is_default(t.text, t.length, letter, names->count);
-    gmd_text_copy_token(t, text, sizeof text);
-    return gmd_text_adopt(p, gmd_names_add(names, is_default ? NULL : text, index, p->error)) &&
-           (gmd_name_table_add(table, t.text, t.length, *index) || gmd_text_fail_memory(p));
+    text_copy_token(t, text, sizeof text);
+    return text_adopt(p, gmd_names_add(names, is_default ? NULL : text, index, p->error)) &&
+           (gmd_name_table_add(table, t.text, t.length, *index) || text_fail_memory(p));
 }
 
-bool gmd_text_name_index(gmd_parser *p, gmd_names *names, gmd_name_table *table, char letter,
-                         uint32_t most, const char *what, gmd_token t, uint32_t *index)
+bool text_name_index(text_parser *p, gmd_names *names, gmd_name_table *table, char letter,
+                     uint32_t most, const char *what, text_token t, uint32_t *index)
 {
     const gmd_name_slot *slot = gmd_name_table_find(table, t.text, t.length);
     if (slot) {
@@ -135,25 +135,25 @@ bool gmd_text_name_index(gmd_parser *p, gmd_names *names, gmd_name_table *table,
         return UNEXPECTED(p, what, t);
     }
     if (names->count >= most) {
-        char quoted[GMD_QUOTE_BYTES];
+        char quoted[QUOTE_BYTES];
         return FAIL(p, "expected %s: at most %u are possible, found %s as one more", what, most,
-                    gmd_quote(t.text, t.length, quoted));
+                    quote_text(t.text, t.length, quoted));
     }
     return add_name(p, names, table, letter, t, index);
 }
 
-bool gmd_text_stream_index(gmd_parser *p, gmd_token t, uint32_t *stream)
+bool text_stream_index(text_parser *p, text_token t, uint32_t *stream)
 {
-    return gmd_text_name_index(p, &p->trace->streams, &p->streams, 's', GMD_MAX_STREAMS, "a stream",
-                               t, stream);
+    return text_name_index(p, &p->trace->streams, &p->streams, 's', GMD_MAX_STREAMS, "a stream", t,
+                           stream);
 }
 
-bool gmd_text_take_stream(gmd_parser *p, uint32_t *stream)
+bool text_take_stream(text_parser *p, uint32_t *stream)
 {
-    return gmd_text_stream_index(p, gmd_text_next_token(p), stream);
+    return text_stream_index(p, text_next_token(p), stream);
 }
 
-static bool reserve_states(gmd_parser *p)
+static bool reserve_states(text_parser *p)
 {
     size_t needed = (size_t)p->trace->blocks.count + 1;
     if (needed <= p->state_capacity) {
@@ -161,27 +161,27 @@ static bool reserve_states(gmd_parser *p)
     }
     size_t before = p->state_capacity;
     if (!GMD_GROW(&p->states, &p->state_capacity, needed)) {
-        return gmd_text_fail_memory(p);
+        return text_fail_memory(p);
     }
     memset(p->states + before, 0, (p->state_capacity - before) * sizeof *p->states);
     return true;
 }
 
-bool gmd_text_take_new_block(gmd_parser *p, uint32_t *block)
+bool text_take_new_block(text_parser *p, uint32_t *block)
 {
-    gmd_token t = gmd_text_next_token(p);
+    text_token t = text_next_token(p);
     if (!reserve_states(p) ||
-        !gmd_text_name_index(p, &p->trace->blocks, &p->blocks, 'b', (uint32_t)GMD_MAX_TRACE_LEN,
-                             "the id of a block", t, block)) {
+        !text_name_index(p, &p->trace->blocks, &p->blocks, 'b', (uint32_t)GMD_MAX_TRACE_LEN,
+                         "the id of a block", t, block)) {
         return false;
     }
     return !p->states[*block].is_live ||
            UNEXPECTED(p, "the id of a block that is not allocated", t);
 }
 
-bool gmd_text_take_live_block(gmd_parser *p, gmd_request *request)
+bool text_take_live_block(text_parser *p, gmd_request *request)
 {
-    gmd_token t = gmd_text_next_token(p);
+    text_token t = text_next_token(p);
     const gmd_name_slot *slot = gmd_name_table_find(&p->blocks, t.text, t.length);
     if (!slot || !p->states[slot->value].is_live) {
         return UNEXPECTED(p, "the id of an allocated block", t);
@@ -191,26 +191,25 @@ bool gmd_text_take_live_block(gmd_parser *p, gmd_request *request)
     return true;
 }
 
-bool gmd_text_take_device_number(gmd_parser *p, uint8_t *device)
+bool text_take_device_number(text_parser *p, uint8_t *device)
 {
     uint64_t number = 0;
     uint32_t count =
         p->trace->conditions.device_count ? p->trace->conditions.device_count : GMD_MAX_DEVICES;
-    if (!gmd_text_take_number(p, "the number of a device of this trace, from 0", 0, count - 1,
-                              &number)) {
+    if (!text_take_number(p, "the number of a device of this trace, from 0", 0, count - 1,
+                          &number)) {
         return false;
     }
     *device = (uint8_t)number;
-    return gmd_text_end_line(p);
+    return text_end_line(p);
 }
 
-bool gmd_text_take_device(gmd_parser *p, uint8_t *device)
+bool text_take_device(text_parser *p, uint8_t *device)
 {
-    gmd_token t = gmd_text_next_token(p);
+    text_token t = text_next_token(p);
     if (!t.length) {
         return true;
     }
-    return gmd_text_token_is(t, GMD_DEVICE_WORD)
-               ? gmd_text_take_device_number(p, device)
-               : UNEXPECTED(p, "'device' or the end of the line", t);
+    return text_token_is(t, GMD_DEVICE_WORD) ? text_take_device_number(p, device)
+                                             : UNEXPECTED(p, "'device' or the end of the line", t);
 }

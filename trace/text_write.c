@@ -1,7 +1,7 @@
 /* Writes the text format, and single requests for messages; docs/trace-format.md describes it. */
+#include "gmd_names.h"
 #include "gmd_size.h"
 #include "gmd_trace.h"
-#include "names.h"
 #include "quote.h"
 
 #include <errno.h>
@@ -220,12 +220,12 @@ static gmd_status write_header(const writer *w)
     }
     if (t->conditions.conf && *t->conditions.conf) {
         if (!gmd_conf_is_valid(t->conditions.conf, strlen(t->conditions.conf))) {
-            char quoted[GMD_QUOTE_BYTES];
+            char quoted[QUOTE_BYTES];
             return gmd_fail(
                 w->error, GMD_BAD_INPUT,
                 "the allocator settings %s cannot be written into a trace: expected one "
                 "line of text without '#'",
-                gmd_quote(t->conditions.conf, strlen(t->conditions.conf), quoted));
+                quote_text(t->conditions.conf, strlen(t->conditions.conf), quoted));
         }
         fprintf(w->out, "conf %s\n", t->conditions.conf);
     }

@@ -1,10 +1,29 @@
 #include "gmd_trace.h"
 
-#include "names.h"
-
 #include "gmd_grow.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+gmd_status gmd_names_add(gmd_names *names, const char *name, uint32_t *index, gmd_error *error)
+{
+    if (names->count == names->capacity) {
+        if (names->count >= GMD_MAX_TRACE_LEN) {
+            return gmd_fail(error, GMD_BAD_INPUT, "a trace has at most %zu names",
+                            GMD_MAX_TRACE_LEN);
+        }
+        if (!GMD_GROW(&names->items, &names->capacity, names->count + 1)) {
+            return gmd_fail(error, GMD_NO_MEMORY, "no host memory for %u names", names->count + 1);
+        }
+    }
+    char *copy = name ? strdup(name) : NULL;
+    if (name && !copy) {
+        return gmd_fail(error, GMD_NO_MEMORY, "no host memory for a name");
+    }
+    *index = names->count;
+    names->items[names->count++] = copy;
+    return GMD_OK;
+}
 
 /* Where memory for the two entries is wanting, the lists stay empty and the first append says so.
  */
@@ -16,16 +35,25 @@ void gmd_trace_init(gmd_trace *trace)
     gmd_names_add(&trace->threads, "main", &index, NULL);
 }
 
+static void free_names(gmd_names *names)
+{
+    for (uint32_t i = 0; i < names->count; i++) {
+        free(names->items[i]);
+    }
+    free(names->items);
+    *names = (gmd_names){0};
+}
+
 void gmd_trace_free(gmd_trace *trace)
 {
     free(trace->requests);
     free(trace->stream_handles);
     gmd_conditions_free(&trace->conditions);
-    gmd_names_free(&trace->blocks);
-    gmd_names_free(&trace->streams);
-    gmd_names_free(&trace->threads);
-    gmd_names_free(&trace->functions);
-    gmd_names_free(&trace->pools);
+    free_names(&trace->blocks);
+    free_names(&trace->streams);
+    free_names(&trace->threads);
+    free_names(&trace->functions);
+    free_names(&trace->pools);
     *trace = (gmd_trace){0};
 }
 

@@ -1,14 +1,14 @@
 #include "gmd_trace_validity.h"
 
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct walk {
     const gmd_trace *trace;
-    uint8_t *devices;    /* by block: 1 + that of the live block; 0: it is not live */
-    gmd_pool_book pools; /* cleared where the trace has pools */
+    uint8_t *devices;     /* by block: 1 + that of the live block; 0: it is not live */
+    gmd_pool_state pools; /* cleared where the trace has pools */
     const char *violation;
 } walk;
 
@@ -83,7 +83,7 @@ static void follow(walk *w, const gmd_request *r)
     if (gmd_op_has_block(r->op)) {
         follow_block(w, r);
     } else if (gmd_op_is_on_pool(r->op)) {
-        find(w, !gmd_pool_book_note(&w->pools, r), "requests on pools come in order");
+        find(w, !gmd_pool_state_note(&w->pools, r), "requests on pools come in order");
     }
 }
 

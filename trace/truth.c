@@ -1,4 +1,4 @@
-#include "truth.h"
+#include "gmd_truth.h"
 
 #include "gmd_file.h"
 #include "gmd_size.h"
@@ -237,11 +237,11 @@ typedef struct scanned { /* a key or a value; text points into the line */
 
 static bool fail_scan(scanner *s, const char *expected)
 {
-    char quoted[GMD_QUOTE_BYTES];
+    char quoted[QUOTE_BYTES];
     size_t left = (size_t)(s->end - s->at);
     gmd_fail(s->error, GMD_BAD_INPUT, "%s:%u: column %zu: expected %s, found %s", s->path, s->line,
              (size_t)(s->at - s->start) + 1, expected,
-             left ? gmd_quote(s->at, left < 24 ? left : 24, quoted) : "the end of the line");
+             left ? quote_text(s->at, left < 24 ? left : 24, quoted) : "the end of the line");
     return false;
 }
 

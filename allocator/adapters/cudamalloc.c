@@ -1,14 +1,14 @@
 /* cudamalloc.c - libgmd_cudamalloc.so: cudaMalloc and cudaFree with the ABI of gmd_abi.h, nothing
  * in between. The floor that every allocator is compared with: no cache, no waste, slow. A memory
  * fraction could only be pretended, so there is none; cudaFree waits for the device, so there is no
- * stream to record. A block that cudaFree did not take is offered again. Sync: the books' lock. */
+ * stream to record. A block that cudaFree did not take is offered again. Sync: the table's lock. */
 #define GMD_ABI_EXPORT __attribute__((visibility("default")))
-#include "books.h"
+#include "block_table.h"
 #include "calls.h"
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 
-static bool offer_again(booked *b)
+static bool offer_again(table_entry *b)
 {
     return adapter_served(cudaFree(b->memory));
 }
@@ -17,7 +17,7 @@ static bool offer_again(booked *b)
 static cudaError_t allocate(void **memory, size_t size, int device)
 {
     cudaError_t result = cudaMalloc(memory, size);
-    if (!adapter_served(result) && books_retry(device, offer_again)) {
+    if (!adapter_served(result) && block_table_retry(device, offer_again)) {
         result = cudaMalloc(memory, size);
         adapter_served(result);
     }
@@ -28,26 +28,26 @@ static void *serve(size_t size, int device)
 {
     int previous;
     void *memory = NULL;
-    booked *b = books_prepare(size, device);
+    table_entry *b = block_table_prepare(size, device);
     if (!b) {
         adapter_say("gmd_malloc: no such device, or the host has no memory");
         return NULL;
     }
     if (!device_enter(device, &previous)) {
-        books_drop(b);
+        block_table_drop(b);
         return NULL;
     }
     cudaError_t result = allocate(&memory, size, device);
     device_leave(device, previous);
     if (result == cudaSuccess) {
-        books_enter(b, memory);
+        block_table_enter(b, memory);
         return memory;
     }
     if (result == cudaErrorMemoryAllocation) {
-        books_refuse(b);
+        block_table_refuse(b);
     } else {
         adapter_succeeded("cudaMalloc", result);
-        books_drop(b);
+        block_table_drop(b);
     }
     return NULL;
 }
@@ -59,9 +59,9 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     if (size == 0) {
         return NULL;
     }
-    books_lock();
+    block_table_lock();
     void *memory = serve(size, device);
-    books_unlock();
+    block_table_unlock();
     return memory;
 }
 
@@ -74,16 +74,16 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
     if (!ptr) {
         return;
     }
-    books_lock();
-    booked *b = books_take(ptr);
+    block_table_lock();
+    table_entry *b = block_table_take(ptr);
     if (!b) {
         adapter_say("gmd_free: a free of what is not allocated (freed before, or never allocated)");
     } else if (adapter_succeeded("cudaFree", cudaFree(ptr))) {
-        books_given_back(b);
+        block_table_given_back(b);
     } else {
-        books_keep(b);
+        block_table_keep(b);
     }
-    books_unlock();
+    block_table_unlock();
 }
 
 /* There is no cache, only what cudaFree did not take: anything else that is held after everything
@@ -91,26 +91,26 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
 void gmd_empty_cache(void)
 {
     adapter_begin();
-    books_lock();
+    block_table_lock();
     for (int device = 0; device < ADAPTER_DEVICES; device++) {
-        books_retry(device, offer_again);
+        block_table_retry(device, offer_again);
     }
-    books_unlock();
+    block_table_unlock();
 }
 
 int gmd_get_stats(int device, gmd_stats *out)
 {
-    books_lock();
-    bool is_read = books_read(device, out);
-    books_unlock();
+    block_table_lock();
+    bool is_read = block_table_read(device, out);
+    block_table_unlock();
     return is_read ? 0 : -1;
 }
 
 void gmd_reset_peak_stats(int device)
 {
-    books_lock();
-    books_reset_peaks(device);
-    books_unlock();
+    block_table_lock();
+    block_table_reset_peaks(device);
+    block_table_unlock();
 }
 
 const char *gmd_last_error(void)

@@ -7,9 +7,9 @@
  * own, so that the caller's streams wait for nothing that they did not ask for. There is one gate
  * for each device that needs one, so blocks whose frees wait come back in the order of the frees.
  * Where it cannot be had, the host waits instead, and a block that cannot be freed at all is
- * offered again later. Sync: the books' lock. */
+ * offered again later. Sync: the table's lock. */
 #define GMD_ABI_EXPORT __attribute__((visibility("default")))
-#include "books.h"
+#include "block_table.h"
 #include "calls.h"
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
@@ -27,7 +27,7 @@ static struct gate {     /* of a device */
 void gmd_init(int count)
 {
     adapter_begin();
-    books_lock();
+    block_table_lock();
     device_count = count < ADAPTER_DEVICES ? count : ADAPTER_DEVICES;
     for (int device = 0; device < device_count; device++) {
         uint64_t threshold = UINT64_MAX;
@@ -38,14 +38,14 @@ void gmd_init(int count)
                                                       cudaMemPoolAttrReleaseThreshold, &threshold));
         }
     }
-    books_unlock();
+    block_table_unlock();
 }
 
 /* --- allocating -------------------------------------------------------------------------- */
 
 /* The streams that the block waited for may be gone by now, and cudaFree of a pool's memory waits
  * for nothing (CUDA Driver API, cuMemFree): the host waits for the device. */
-static bool free_again(booked *b)
+static bool free_again(table_entry *b)
 {
     int previous;
     if (!device_enter(b->device, &previous)) {
@@ -60,7 +60,7 @@ static bool free_again(booked *b)
 static cudaError_t allocate(void **memory, size_t size, int device, cudaStream_t stream)
 {
     cudaError_t result = cudaMallocAsync(memory, size, stream);
-    if (!adapter_served(result) && books_retry(device, free_again)) {
+    if (!adapter_served(result) && block_table_retry(device, free_again)) {
         result = cudaMallocAsync(memory, size, stream);
         adapter_served(result);
     }
@@ -71,27 +71,27 @@ static void *serve(size_t size, int device, cudaStream_t stream)
 {
     int previous;
     void *memory = NULL;
-    booked *b = books_prepare(size, device);
+    table_entry *b = block_table_prepare(size, device);
     if (!b) {
         adapter_say("gmd_malloc: no such device, or the host has no memory");
         return NULL;
     }
     if (!device_enter(device, &previous)) {
-        books_drop(b);
+        block_table_drop(b);
         return NULL;
     }
     b->stream = stream;
     cudaError_t result = allocate(&memory, size, device, stream);
     device_leave(device, previous);
     if (result == cudaSuccess) {
-        books_enter(b, memory);
+        block_table_enter(b, memory);
         return memory;
     }
     if (result == cudaErrorMemoryAllocation) {
-        books_refuse(b);
+        block_table_refuse(b);
     } else {
         adapter_succeeded("cudaMallocAsync", result);
-        books_drop(b);
+        block_table_drop(b);
     }
     return NULL;
 }
@@ -102,15 +102,15 @@ void *gmd_malloc(size_t size, int device, cudaStream_t stream)
     if (size == 0) {
         return NULL;
     }
-    books_lock();
+    block_table_lock();
     void *memory = serve(size, device, stream);
-    books_unlock();
+    block_table_unlock();
     return memory;
 }
 
 /* --- recorded streams -------------------------------------------------------------------- */
 
-static block_use **find_use(booked *b, cudaStream_t stream)
+static block_use **find_use(table_entry *b, cudaStream_t stream)
 {
     block_use **link = &b->uses;
     while (*link && (*link)->stream != stream) {
@@ -122,8 +122,8 @@ static block_use **find_use(booked *b, cudaStream_t stream)
 void gmd_record_stream(void *ptr, cudaStream_t stream)
 {
     adapter_begin();
-    books_lock();
-    booked *b = books_find(ptr);
+    block_table_lock();
+    table_entry *b = block_table_find(ptr);
     if (b && b->stream != stream && !*find_use(b, stream)) {
         block_use *use = malloc(sizeof *use);
         if (use) {
@@ -133,7 +133,7 @@ void gmd_record_stream(void *ptr, cudaStream_t stream)
             adapter_say("gmd_record_stream: the host has no memory");
         }
     }
-    books_unlock();
+    block_table_unlock();
 }
 
 /* With the device current. */
@@ -167,7 +167,7 @@ static bool follow(const struct gate *g, cudaStream_t waited)
            adapter_served(cudaStreamWaitEvent(g->stream, g->event, 0));
 }
 
-static bool free_behind_gate(const booked *b, cudaStream_t stream)
+static bool free_behind_gate(const table_entry *b, cudaStream_t stream)
 {
     struct gate *g = &gates[b->device];
     bool waits = open_gate(g) && follow(g, stream);
@@ -178,7 +178,7 @@ static bool free_behind_gate(const booked *b, cudaStream_t stream)
 }
 
 /* True: the pool has it again, for work after that on the streams which used it. */
-static bool give_back(booked *b, cudaStream_t stream)
+static bool give_back(table_entry *b, cudaStream_t stream)
 {
     int previous;
     bool is_free = false;
@@ -198,25 +198,25 @@ void gmd_free(void *ptr, size_t size, int device, cudaStream_t stream)
     if (!ptr) {
         return;
     }
-    books_lock();
-    booked *b = books_take(ptr);
+    block_table_lock();
+    table_entry *b = block_table_take(ptr);
     if (!b) {
         adapter_say("gmd_free: a free of what is not allocated (freed before, or never allocated)");
     } else if (give_back(b, stream)) {
-        books_given_back(b);
+        block_table_given_back(b);
     } else {
         adapter_say("gmd_free: neither cudaFreeAsync nor cudaFree takes the block");
-        books_keep(b);
+        block_table_keep(b);
     }
-    books_unlock();
+    block_table_unlock();
 }
 
-static bool is_used_on(booked *b, void *stream)
+static bool is_used_on(table_entry *b, void *stream)
 {
     return *find_use(b, stream) != NULL;
 }
 
-static bool drop_use(booked *b, cudaStream_t stream)
+static bool drop_use(table_entry *b, cudaStream_t stream)
 {
     block_use **link = find_use(b, stream), *use = *link;
     if (use) {
@@ -226,14 +226,14 @@ static bool drop_use(booked *b, cudaStream_t stream)
     return use != NULL;
 }
 
-static bool settle_use(booked *b, void *stream)
+static bool settle_use(table_entry *b, void *stream)
 {
     bool is_used = drop_use(b, stream);
     b->waits_for_gate |= is_used;
     return is_used;
 }
 
-static bool lose_use(booked *b, void *stream)
+static bool lose_use(table_entry *b, void *stream)
 {
     bool is_used = drop_use(b, stream);
     b->waits_for_device |= is_used;
@@ -258,11 +258,11 @@ static bool can_forget(int device, cudaStream_t stream)
 void gmd_forget_stream(int device, cudaStream_t stream)
 {
     adapter_begin();
-    books_lock();
-    if (books_each(device, is_used_on, stream)) {
-        books_each(device, can_forget(device, stream) ? settle_use : lose_use, stream);
+    block_table_lock();
+    if (block_table_each(device, is_used_on, stream)) {
+        block_table_each(device, can_forget(device, stream) ? settle_use : lose_use, stream);
     }
-    books_unlock();
+    block_table_unlock();
 }
 
 /* --- the pools --------------------------------------------------------------------------- */
@@ -270,7 +270,7 @@ void gmd_forget_stream(int device, cudaStream_t stream)
 /* With the device current. The gate, on which nothing is queued then, is made again when needed. */
 static void empty_pool(int device)
 {
-    books_retry(device, free_again);
+    block_table_retry(device, free_again);
     if (!adapter_succeeded("cudaDeviceSynchronize", cudaDeviceSynchronize())) {
         return;
     }
@@ -281,7 +281,7 @@ static void empty_pool(int device)
 void gmd_empty_cache(void)
 {
     adapter_begin();
-    books_lock();
+    block_table_lock();
     for (int device = 0; device < device_count; device++) {
         int previous;
         if (device_enter(device, &previous)) {
@@ -289,13 +289,13 @@ void gmd_empty_cache(void)
             device_leave(device, previous);
         }
     }
-    books_unlock();
+    block_table_unlock();
 }
 
 /* What is reserved is the pool's: all pages that it holds. */
 static bool read_figures(int device, gmd_stats *out)
 {
-    if (device < 0 || device >= device_count || !books_read(device, out)) {
+    if (device < 0 || device >= device_count || !block_table_read(device, out)) {
         return false;
     }
     out->segment_count = GMD_STAT_UNKNOWN;
@@ -312,9 +312,9 @@ static bool read_figures(int device, gmd_stats *out)
 int gmd_get_stats(int device, gmd_stats *out)
 {
     adapter_begin();
-    books_lock();
+    block_table_lock();
     bool is_read = read_figures(device, out);
-    books_unlock();
+    block_table_unlock();
     return is_read ? 0 : -1;
 }
 
@@ -322,14 +322,14 @@ void gmd_reset_peak_stats(int device)
 {
     uint64_t zero = 0;
     adapter_begin();
-    books_lock();
+    block_table_lock();
     if (device >= 0 && device < device_count) {
-        books_reset_peaks(device);
+        block_table_reset_peaks(device);
         adapter_succeeded(
             "cudaMemPoolSetAttribute",
             cudaMemPoolSetAttribute(pools[device], cudaMemPoolAttrReservedMemHigh, &zero));
     }
-    books_unlock();
+    block_table_unlock();
 }
 
 const char *gmd_last_error(void)

@@ -1,5 +1,5 @@
 /* libcuda.so.1: names only; the driver is in libgmd_sim.so. */
-#include "front.h"
+#include "gmd_sim_front.h"
 
 #define FORWARD(result, name, parameters, arguments)                                               \
     result name parameters                                                                         \

@@ -1,5 +1,5 @@
 /* libcudart.so.13 and libcudart.so.12: names only; the runtime is in libgmd_sim.so. */
-#include "front.h"
+#include "gmd_sim_front.h"
 
 #define FORWARD(result, name, parameters, arguments)                                               \
     result name parameters                                                                         \

@@ -1,6 +1,6 @@
 /* libcudart.so.12: the forms of functions that CUDA 13 no longer has, by the names of CUDA 12. */
-#include "front.h"
 #include "gmd_cuda12.h"
+#include "gmd_sim_front.h"
 
 #include <string.h>
 

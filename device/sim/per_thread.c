@@ -1,6 +1,6 @@
 /* The driver's functions for code that is compiled for per-thread default streams: the plain ones,
  * where the calling thread's own stream stands for no stream. */
-#include "front.h"
+#include "gmd_sim_front.h"
 
 #define OWN(stream) ((stream) ? (stream) : cudaStreamPerThread)
 #define FORWARD_OWN(result, name, suffix, parameters, arguments)                                   \

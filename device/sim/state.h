@@ -6,9 +6,9 @@
 
 #include "address_map.h"
 #include "calls.h"
-#include "front.h"
 #include "gmd_random.h"
 #include "gmd_sim.h"
+#include "gmd_sim_front.h"
 #include "past.h"
 
 #include <stdbool.h>

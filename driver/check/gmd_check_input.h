@@ -5,7 +5,7 @@
 #include "gmd_history.h"
 #include "gmd_outcome.h"
 #include "gmd_snapshot.h"
-#include "truth.h"
+#include "gmd_truth.h"
 
 typedef struct gmd_check_input {
     const gmd_history *history;

@@ -41,7 +41,7 @@ _Static_assert(offsetof(canary_report, entries) == 8 + 8 * TOLD_TICKETS &&
                    sizeof(canary_entry) == 32,
                "canary.cu has the same structure");
 
-/* Of the driver API; https://docs.nvidia.com/cuda/cuda-driver-api, "Library Management". */
+/* From the driver API; https://docs.nvidia.com/cuda/cuda-driver-api, "Library Management". */
 typedef struct driver_functions {
     int (*load)(void **library, const void *image, void *jit_options, void **jit_values,
                 unsigned int jit_count, void *options, void **values, unsigned int count);

@@ -1,7 +1,7 @@
 #include "case.h"
 
 #include "gmd_output.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -81,7 +81,7 @@ static gmd_status cut_case(const shared_run *shared, const gmd_run_options *opti
 {
     const gmd_request *requests = source ? source->requests : shared->requests;
     size_t available = source ? source->count : shared->request_count;
-    /* Of interleaved requests, later ones of other threads may have been there before. */
+    /* Where requests are interleaved, later ones of other threads may have been there before. */
     size_t count = interleaving_of(options, source)
                        ? available
                        : (size_t)shared->outcome.violations[0].request + 1;

@@ -41,7 +41,8 @@ gmd_status gmd_fork_server_log(gmd_fork_server *server, const gmd_trace *trace,
 typedef struct gmd_persistent_input {
     gmd_trace trace;
     uint64_t probed_refusal; /* the refusal after which it ends with questions, from 1; 0: none */
-    bool expects_lapses;     /* of the first: its threads are known to spin or block out of sight */
+    bool expects_lapses;     /* of the first: its threads are known to spin or block outside the
+                                scheduler */
 } gmd_persistent_input;
 
 typedef struct gmd_persistent_result {

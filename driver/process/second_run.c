@@ -21,7 +21,8 @@ const char *second_run_obstacle(const gmd_run_options *options, const gmd_worklo
         return "the run is compared with a recording";
     }
     if (interleaving_of(options, workload->trace)) {
-        return "threads are interleaved: what spins or blocks out of sight may go otherwise";
+        return "threads are interleaved: what spins or blocks outside the scheduler's control may "
+               "go otherwise";
     }
     return NULL;
 }

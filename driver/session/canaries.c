@@ -82,15 +82,15 @@ static bool is_followed_on(const gmd_session *s, const session_block *b, uint32_
 static cudaError_t verify(gmd_session *s, const session_block *b, uint32_t stream_index,
                           cudaStream_t stream)
 {
-    canary_table *book = s->canaries.table;
-    uint64_t ticket = ++book->last_ticket;
-    book->verifying[ticket % REMEMBERED] =
+    canary_table *table = s->canaries.table;
+    uint64_t ticket = ++table->last_ticket;
+    table->verifying[ticket % REMEMBERED] =
         (verification){.ticket = ticket,
                        .block = b->live,
                        .request = s->request_index,
                        .stream = stream_index,
                        .is_captured = captures_include(&s->captures, b->live.device, stream_index)};
-    return gmd_canary_verify(book->kernels, stream, b->live.address, b->live.bytes, b->mark,
+    return gmd_canary_verify(table->kernels, stream, b->live.address, b->live.bytes, b->mark,
                              ticket);
 }
 
@@ -172,14 +172,14 @@ gmd_status session_verify_last(gmd_session *s, const session_block *b, cudaStrea
 
 /* --- what it showed ----------------------------------------------------------------------- */
 
-static gmd_canary_finding finding_of(const canary_table *book, const canary_hit *f)
+static gmd_canary_finding finding_of(const canary_table *table, const canary_hit *f)
 {
-    const verification *v = &book->verifying[f->ticket % REMEMBERED];
+    const verification *v = &table->verifying[f->ticket % REMEMBERED];
     bool is_remembered = v->ticket == f->ticket;
     uint64_t mark = canary_mark_of(f->found);
-    const owner *other = &book->owners[mark % REMEMBERED];
-    bool is_known = is_remembered && mark && mark <= book->last_mark &&
-                    mark + REMEMBERED > book->last_mark &&
+    const owner *other = &table->owners[mark % REMEMBERED];
+    bool is_known = is_remembered && mark && mark <= table->last_mark &&
+                    mark + REMEMBERED > table->last_mark &&
                     canary_is_written_at(f->found, v->block.address + f->offset,
                                          other->block.address, other->block.bytes);
     gmd_canary_finding finding = {.offset = f->offset, .found = f->found, .has_other = is_known};

@@ -10,8 +10,8 @@
 
 #include "gmd_session_state.h"
 
-/* What belongs to the request under way: other threads' requests may run while the allocator has
- * the floor in this one. */
+/* What belongs to the request under way: other threads' requests may run while the allocator is
+ * being called in this one. */
 typedef struct call_frame {
     gmd_view view;
     gmd_stats stats_before;

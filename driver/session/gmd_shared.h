@@ -40,7 +40,7 @@ typedef struct shared_run {
     /* What belongs to one run, from here up to `answers`: child_begin_run sets it back. */
     _Atomic int stage;         /* run_stage */
     _Atomic int is_finished;   /* the outcome is complete */
-    _Atomic int is_in_request; /* the allocator has the floor, not the workload */
+    _Atomic int is_in_request; /* the allocator is being called; else the workload runs */
     gmd_request current;       /* the request under way, for the message after a crash */
     uint64_t current_index;    /* in the trace */
     char place[160];           /* of the script, "FILE:LINE: ", a moment ago; "": not told yet */

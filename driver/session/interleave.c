@@ -115,7 +115,7 @@ static void note_interleaving(gmd_session *s, const gmd_schedule *which)
     unsigned lapses = scheduler_lapses();
     if (lapses) {
         session_note(s,
-                     "a thread blocked or spun out of the scheduler's sight %u times (not in a "
+                     "a thread blocked or spun outside the scheduler's control %u times (not in a "
                      "lock of pthread): the same choices need not give the same interleaving",
                      lapses);
     }

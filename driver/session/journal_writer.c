@@ -4,7 +4,7 @@
 #include "gmd_grow.h"
 #include "gmd_intervals.h"
 #include "gmd_journal.h"
-#include "names.h"
+#include "gmd_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,16 +153,16 @@ static void note_completed(gmd_session *s, const gmd_journal_event *requested)
 /* Those that are pending no more are completed, in the order in which they were requested. */
 static void complete_marked(gmd_session *s)
 {
-    struct journal_writer *book = s->journal;
+    struct journal_writer *writer = s->journal;
     size_t kept = 0;
-    for (size_t i = 0; i < book->pending_count; i++) {
-        if (book->pending[i].is_pending) {
-            book->pending[kept++] = book->pending[i];
+    for (size_t i = 0; i < writer->pending_count; i++) {
+        if (writer->pending[i].is_pending) {
+            writer->pending[kept++] = writer->pending[i];
         } else {
-            note_completed(s, &book->pending[i].requested);
+            note_completed(s, &writer->pending[i].requested);
         }
     }
-    book->pending_count = kept;
+    writer->pending_count = kept;
 }
 
 /* All that is pending in a range is pending no more. */
@@ -198,7 +198,7 @@ typedef struct pending_place {
 } pending_place;
 
 typedef struct pending_walk {
-    struct journal_writer *book;
+    struct journal_writer *writer;
     pending_place *places; /* of the device, by address */
     size_t count;
 } pending_walk;
@@ -218,20 +218,20 @@ static void keep_pending(void *context, const gmd_block_info *b)
             ? bsearch(&key, walk->places, walk->count, sizeof key, compare_places)
             : NULL;
     if (found) {
-        walk->book->pending[found->index].is_pending = true;
+        walk->writer->pending[found->index].is_pending = true;
     }
 }
 
 static void settle_by_walk(gmd_session *s, int device)
 {
-    struct journal_writer *book = s->journal;
-    pending_walk walk = {.book = book,
-                         .places = malloc((book->pending_count + 1) * sizeof *walk.places)};
+    struct journal_writer *writer = s->journal;
+    pending_walk walk = {.writer = writer,
+                         .places = malloc((writer->pending_count + 1) * sizeof *walk.places)};
     if (!walk.places) {
         return; /* they are known to be completed later */
     }
-    for (size_t i = 0; i < book->pending_count; i++) {
-        pending_free *p = &book->pending[i];
+    for (size_t i = 0; i < writer->pending_count; i++) {
+        pending_free *p = &writer->pending[i];
         p->is_pending = p->requested.device != device;
         if (!p->is_pending) {
             walk.places[walk.count++] = (pending_place){p->requested.address, i};
@@ -264,8 +264,8 @@ void journal_writer_settle(gmd_session *s, int device)
 
 void journal_writer_free(gmd_session *s, const gmd_live_block *b)
 {
-    struct journal_writer *book = s->journal;
-    if (!book) {
+    struct journal_writer *writer = s->journal;
+    if (!writer) {
         return;
     }
     gmd_journal_event e = event_of(s, GMD_ACTION_FREE_REQUESTED, b->device);
@@ -273,32 +273,33 @@ void journal_writer_free(gmd_session *s, const gmd_live_block *b)
     e.size = b->bytes;
     e.stream = stream_of(s, b->stream);
     name_block(s, b->id, &e);
-    add(book->journal, &e);
-    if (!GMD_GROW(&book->pending, &book->pending_capacity, book->pending_count + 1)) {
+    add(writer->journal, &e);
+    if (!GMD_GROW(&writer->pending, &writer->pending_capacity, writer->pending_count + 1)) {
         return; /* then it is never seen to be completed */
     }
-    book->pending[book->pending_count++] = (pending_free){.requested = e};
+    writer->pending[writer->pending_count++] = (pending_free){.requested = e};
 }
 
 void journal_writer_freed(gmd_session *s, const gmd_live_block *b, bool is_recorded)
 {
-    struct journal_writer *book = s->journal;
-    if (!book) {
+    struct journal_writer *writer = s->journal;
+    if (!writer) {
         return;
     }
-    uint64_t bytes, before = book->pending_bytes[b->device];
+    uint64_t bytes, before = writer->pending_bytes[b->device];
     bool is_told = !s->view.is_busy && read_pending_bytes(s, b->device, &bytes);
     if (is_told) {
-        book->pending_bytes[b->device] = bytes;
+        writer->pending_bytes[b->device] = bytes;
     }
     bool may_wait = is_recorded && s->subject.record_stream && (!is_told || bytes > before);
     if (may_wait) {
         return;
     }
     uint64_t address = place_of(s, b->device, b->address);
-    const pending_free *last = book->pending_count ? &book->pending[book->pending_count - 1] : NULL;
+    const pending_free *last =
+        writer->pending_count ? &writer->pending[writer->pending_count - 1] : NULL;
     if (last && last->requested.device == b->device && last->requested.address == address) {
-        book->pending_count--;
+        writer->pending_count--;
         note_completed(s, &last->requested);
     } else { /* other threads' frees came in between, or the device has it back by now */
         complete_in(s, b->device, address, 1);
@@ -392,8 +393,8 @@ void journal_writer_call(gmd_session *s, const gmd_sim_call *call)
         [GMD_SIM_CALL_MAP] = GMD_ACTION_SEGMENT_MAP,
         [GMD_SIM_CALL_UNMAP] = GMD_ACTION_SEGMENT_UNMAP,
     };
-    struct journal_writer *book = s->journal;
-    if (!book) {
+    struct journal_writer *writer = s->journal;
+    if (!writer) {
         return;
     }
     gmd_journal_event e = event_of(s, actions[call->kind], call->device);
@@ -404,14 +405,15 @@ void journal_writer_call(gmd_session *s, const gmd_sim_call *call)
     }
     if (call->kind == GMD_SIM_CALL_FREE || call->kind == GMD_SIM_CALL_UNMAP) {
         complete_in(s, call->device, call->address, call->size);
-        e.stream = forget_segments(&book->segments, call->address, call->size);
+        e.stream = forget_segments(&writer->segments, call->address, call->size);
     } else {
         e.stream = under_way && under_way->op == GMD_OP_ALLOC ? stream_of(s, under_way->stream) : 0;
-        forget_segments(&book->segments, call->address, call->size);
-        gmd_intervals_insert(&book->segments, call->address, call->address + call->size, e.stream);
+        forget_segments(&writer->segments, call->address, call->size);
+        gmd_intervals_insert(&writer->segments, call->address, call->address + call->size,
+                             e.stream);
     }
-    if (!joins(book->journal, &e)) {
-        add(book->journal, &e);
+    if (!joins(writer->journal, &e)) {
+        add(writer->journal, &e);
     }
 }
 

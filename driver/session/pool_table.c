@@ -11,7 +11,7 @@ static const char *serials_violation(const pool_table *p, int device)
 {
     for (uint32_t pool = 0; pool < GMD_MAX_POOLS; pool++) {
         uint32_t serial = p->serials[device][pool];
-        if (p->book.holders[device][pool] && !serial) {
+        if (p->state.holders[device][pool] && !serial) {
             return "a pool that is held has a serial number";
         }
         if (serial && (!pool_table_has_made(p, serial) || gmd_pool_number(serial) != pool)) {
@@ -23,7 +23,7 @@ static const char *serials_violation(const pool_table *p, int device)
 
 const char *pool_table_violation(const pool_table *p)
 {
-    const char *violation = p->is_used ? gmd_pool_book_violation(&p->book) : NULL;
+    const char *violation = p->is_used ? gmd_pool_state_violation(&p->state) : NULL;
     for (int device = 0; p->is_used && device < GMD_MAX_DEVICES && !violation; device++) {
         violation = serials_violation(p, device);
     }

@@ -3,7 +3,7 @@
 #define GMD_POOL_TABLE_H
 
 #include "captures.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 typedef struct accepted_streams {
     cudaStream_t stream;
@@ -14,7 +14,7 @@ typedef struct accepted_streams {
 typedef struct pool_table {
     bool is_used;  /* in this run */
     uint32_t made; /* so far, in all runs of this process */
-    gmd_pool_book book;
+    gmd_pool_state state;
     uint32_t serials[GMD_MAX_DEVICES][GMD_MAX_POOLS]; /* of those that are held */
     accepted_streams accepted[GMD_MAX_DEVICES];       /* of each device's open pool */
 } pool_table;
@@ -22,7 +22,7 @@ typedef struct pool_table {
 /* The serial number of the device's open pool (gmd_pool_number); 0: none is open. */
 static inline uint32_t pool_table_open(const pool_table *pools, int device)
 {
-    uint8_t open = pools->book.open[device];
+    uint8_t open = pools->state.open[device];
     return open ? pools->serials[device][open - 1] : 0;
 }
 
@@ -38,7 +38,7 @@ static inline bool pool_table_is_of_graph(const pool_table *pools, const capture
 /* Which pool a request on that stream goes to: its serial number; 0: the default one. */
 static inline uint32_t pool_table_of(const pool_table *pools, int device, cudaStream_t stream)
 {
-    if (!pools->is_used || !pools->book.open[device]) {
+    if (!pools->is_used || !pools->state.open[device]) {
         return 0;
     }
     const accepted_streams *a = &pools->accepted[device];

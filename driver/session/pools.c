@@ -19,7 +19,7 @@ static pool_id id_of(const gmd_session *s, int device, uint32_t pool)
 /* A pool that nobody holds any more is gone for good: an allocator need not know its name again. */
 static void name_pool(gmd_session *s, int device, uint32_t pool)
 {
-    if (s->pools.book.holders[device][pool] == 1) {
+    if (s->pools.state.holders[device][pool] == 1) {
         s->pools.serials[device][pool] = GMD_MAX_POOLS * s->pools.made++ + 1 + pool;
     }
 }
@@ -78,7 +78,7 @@ static const gmd_pool_failure *release(gmd_session *s, int device, uint32_t pool
 /* An allocator may refuse to make a pool: requests then go where they went before. */
 static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
 {
-    gmd_pool_book *book = &s->pools.book;
+    gmd_pool_state *state = &s->pools.state;
     s->pools.accepted[r->device] = (accepted_streams){
         .stream = stream, .takes_all = r->op == GMD_OP_BEGIN_POOL && r->stream == GMD_ALL_STREAMS};
     s->shared->outcome.known_context.has_begun_pool = true;
@@ -86,9 +86,9 @@ static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
     if (begin(s, r->device, r->pool)) {
         return true;
     }
-    book->open[r->device] = 0;
-    book->holders[r->device][r->pool]--;
-    book->capturing = r->op == GMD_OP_BEGIN_CAPTURE ? 0 : book->capturing;
+    state->open[r->device] = 0;
+    state->holders[r->device][r->pool]--;
+    state->capturing = r->op == GMD_OP_BEGIN_CAPTURE ? 0 : state->capturing;
     if (!s->view.faults.hit) {
         session_note(s, "the allocator refused a private pool on device %d", r->device);
     }
@@ -100,7 +100,7 @@ static bool do_begin(gmd_session *s, const gmd_request *r, cudaStream_t stream)
 static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t stream,
                             gmd_error *error)
 {
-    const gmd_pool_book *book = &s->pools.book;
+    const gmd_pool_state *state = &s->pools.state;
     gmd_status status = GMD_OK;
     const gmd_pool_failure *failure;
     s->view.pools.serial = s->pools.serials[r->device][r->pool];
@@ -122,9 +122,9 @@ static gmd_status carry_out(gmd_session *s, const gmd_request *r, cudaStream_t s
         return session_launch(s, r, stream, error);
     default:
         status =
-            session_destroy_graphs(s, r->device, r->pool, book->graphs[r->device][r->pool], error);
+            session_destroy_graphs(s, r->device, r->pool, state->graphs[r->device][r->pool], error);
         s->view.pools.failure = release(s, r->device, r->pool);
-        s->view.pools.is_let_go = !book->holders[r->device][r->pool];
+        s->view.pools.is_let_go = !state->holders[r->device][r->pool];
         return status;
     }
 }
@@ -164,21 +164,21 @@ gmd_status session_on_pool(gmd_session *s, const gmd_request *r, gmd_error *erro
             return status;
         }
     }
-    return gmd_pool_book_note(&s->pools.book, r) ? GMD_OK : carry_out(s, r, stream, error);
+    return gmd_pool_state_note(&s->pools.state, r) ? GMD_OK : carry_out(s, r, stream, error);
 }
 
 bool session_leave_pool(gmd_session *s, int device)
 {
-    uint8_t open = s->pools.book.open[device];
+    uint8_t open = s->pools.state.open[device];
     return open && !end(s, device, open - 1u);
 }
 
 bool session_reenter_pool(gmd_session *s, int device)
 {
-    uint32_t pool = s->pools.book.open[device] - 1u;
+    uint32_t pool = s->pools.state.open[device] - 1u;
     bool is_begun = begin(s, device, pool);
-    s->pools.book.holders[device][pool] += is_begun;
-    s->pools.book.open[device] = is_begun ? s->pools.book.open[device] : 0;
+    s->pools.state.holders[device][pool] += is_begun;
+    s->pools.state.open[device] = is_begun ? s->pools.state.open[device] : 0;
     return is_begun;
 }
 
@@ -186,10 +186,10 @@ void session_end_pools(gmd_session *s)
 {
     if (s->captures.is_under_way) {
         session_end_capture(s, NULL);
-        s->pools.book.capturing = 0;
+        s->pools.state.capturing = 0;
     }
     for (int device = 0; s->pools.is_used && device < s->device_count; device++) {
-        uint8_t *open = &s->pools.book.open[device];
+        uint8_t *open = &s->pools.state.open[device];
         if (*open) {
             end(s, device, *open - 1u);
             *open = 0;
@@ -202,7 +202,7 @@ void session_release_pools(gmd_session *s)
     for (int device = 0; s->pools.is_used && device < s->device_count; device++) {
         for (uint32_t pool = 0; pool < GMD_MAX_POOLS; pool++) {
             session_destroy_graphs(s, device, pool, 0, NULL);
-            for (uint32_t *held = &s->pools.book.holders[device][pool]; *held; --*held) {
+            for (uint32_t *held = &s->pools.state.holders[device][pool]; *held; --*held) {
                 release(s, device, pool);
             }
         }

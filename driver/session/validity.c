@@ -54,8 +54,8 @@ static const char *capture_violation(const gmd_session *s)
 {
     const capture_set *c = &s->captures;
     const captured_graph *g = &c->graphs[c->count - 1];
-    const gmd_pool_book *book = &s->pools.book;
-    if (book->capturing != c->device + 1 || book->open[c->device] != g->pool + 1) {
+    const gmd_pool_state *state = &s->pools.state;
+    if (state->capturing != c->device + 1 || state->open[c->device] != g->pool + 1) {
         return "a capture has its pool open";
     }
     for (uint64_t left = c->joined; left; left &= left - 1) {
@@ -72,11 +72,11 @@ static const char *capture_violation(const gmd_session *s)
 /* The graph of a capture that is under way is made already, and counted when it ends. */
 static const char *graphs_violation(const gmd_session *s)
 {
-    const gmd_pool_book *book = &s->pools.book;
-    uint64_t counted = book->capturing != 0;
+    const gmd_pool_state *state = &s->pools.state;
+    uint64_t counted = state->capturing != 0;
     for (int device = 0; s->pools.is_used && device < GMD_MAX_DEVICES; device++) {
         for (uint32_t pool = 0; pool < GMD_MAX_POOLS; pool++) {
-            counted += book->graphs[device][pool];
+            counted += state->graphs[device][pool];
         }
     }
     if (counted != s->captures.count) {
@@ -85,9 +85,9 @@ static const char *graphs_violation(const gmd_session *s)
     for (size_t i = 0; i < s->captures.count; i++) {
         const captured_graph *g = &s->captures.graphs[i];
         bool is_under_way =
-            book->capturing == g->device + 1 && book->open[g->device] == g->pool + 1;
+            state->capturing == g->device + 1 && state->open[g->device] == g->pool + 1;
         if (captures_count(&s->captures, g->device, g->pool) !=
-            book->graphs[g->device][g->pool] + is_under_way) {
+            state->graphs[g->device][g->pool] + is_under_way) {
             return "each graph is counted in its pool";
         }
     }

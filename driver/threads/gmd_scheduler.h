@@ -45,7 +45,7 @@ void scheduler_leave_subject(void);
 /* For gmd_sim_set_yield. */
 void scheduler_at_call(void *context, const char *function, bool is_before);
 
-/* How often a thread lost its turn because it blocked or spun out of sight. */
+/* How often a thread lost its turn because it blocked or spun outside the scheduler's control. */
 unsigned scheduler_lapses(void);
 
 /* The process has threads that are neither scheduled nor the watchdog: the allocator's own, which

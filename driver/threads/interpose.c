@@ -1,7 +1,7 @@
 /* interpose.c - gmd's versions of pthread's blocking functions. The program exports them, so that
  * libraries that it loads call these instead of the C library's. For a thread that the scheduler
  * runs they are yield points, and blocking gives the turn away; any other thread gets the C
- * library's function, for the price of a look at a thread-local variable. */
+ * library's function, for the price of reading a thread-local variable. */
 #define _GNU_SOURCE /* dlvsym, RTLD_NEXT */
 #include "gmd_interpose.h"
 

@@ -42,7 +42,8 @@ static size_t find_ready(unsigned ready[GMD_MAX_THREADS])
     return count;
 }
 
-/* Nobody can run. A wait with a time limit ends first; then what happens out of sight may help. */
+/* Nobody can run. A wait with a time limit ends first; then what happens outside the scheduler may
+ * help. */
 static bool find_way_out(void)
 {
     bool has_blocked = false, has_hope = false;

@@ -35,7 +35,7 @@ typedef int64_t gmd_known_count_fn(const char *quirk);
 
 typedef struct gmd_known { /* zero-initialised: nothing is known */
     known_entry *entries;
-    size_t count;
+    size_t count, capacity;
     gmd_known_count_fn *
         *quirk_count; /* filled in where the allocator is loaded; NULL: nobody asks */
 } gmd_known;

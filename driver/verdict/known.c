@@ -1,6 +1,7 @@
 #include "gmd_known.h"
 
 #include "gmd_file.h"
+#include "gmd_grow.h"
 
 #include <limits.h>
 #include <stddef.h>
@@ -164,12 +165,10 @@ typedef struct reading {
 static gmd_status take(gmd_known *known, const reading *r, const char *oracle, const char *words,
                        const char *conditions)
 {
-    known_entry *entries = realloc(known->entries, (known->count + 1) * sizeof *entries);
-    if (!entries) {
+    if (!GMD_GROW(&known->entries, &known->capacity, known->count + 1)) {
         return gmd_fail(r->error, GMD_NO_MEMORY, "no host memory for the known defects");
     }
-    known->entries = entries;
-    known_entry *e = &entries[known->count++];
+    known_entry *e = &known->entries[known->count++];
     *e = r->entry;
     e->oracle = strdup(oracle);
     e->words = strdup(words);
@@ -180,7 +179,7 @@ static gmd_status take(gmd_known *known, const reading *r, const char *oracle, c
                : gmd_fail(r->error, GMD_NO_MEMORY, "no host memory for the known defects");
 }
 
-/* Of the oracle that is named, with what stands behind its first bar; NULL: nothing does. */
+/* Finds the oracle that is named, and what stands behind its first bar; NULL: nothing does. */
 static gmd_status finish(gmd_known *known, const reading *r, const char *oracle, const char *words,
                          const char *conditions)
 {
@@ -295,12 +294,10 @@ static gmd_status move_entries(gmd_known *to, gmd_known *from, gmd_error *error)
     if (!from->count) {
         return GMD_OK;
     }
-    known_entry *all = realloc(to->entries, (to->count + from->count) * sizeof *all);
-    if (!all) {
+    if (!GMD_GROW(&to->entries, &to->capacity, to->count + from->count)) {
         return gmd_fail(error, GMD_NO_MEMORY, "no host memory for the known defects");
     }
-    memcpy(all + to->count, from->entries, from->count * sizeof *all);
-    to->entries = all;
+    memcpy(to->entries + to->count, from->entries, from->count * sizeof *to->entries);
     to->count += from->count;
     from->count = 0;
     return GMD_OK;

@@ -38,7 +38,7 @@ void features_start(state_features *f, gmd_feature_map *map)
 
 /* --- calls ------------------------------------------------------------------------------- */
 
-/* Of the name's text, since addresses differ from process to process. */
+/* A hash of the name's text, since addresses differ from process to process. */
 static call_name read_name(const char *function)
 {
     static const char made[] = "cudaEventCreate";

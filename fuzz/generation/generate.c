@@ -261,9 +261,9 @@ static gmd_request make_on_pool(gmd_generator *g, gmd_op op)
     } else if (gmd_op_has(r.op, GMD_FIELD_STREAM)) {
         r.stream = choose_stream(g);
     }
-    if (gmd_pool_book_note(&g->pools, &r)) {
+    if (gmd_pool_state_note(&g->pools, &r)) {
         r = make_allowed(g, device, r.pool);
-        if (gmd_pool_book_note(&g->pools, &r)) {
+        if (gmd_pool_state_note(&g->pools, &r)) {
             return make_other(g, GMD_OP_ADVANCE);
         }
     }
@@ -434,7 +434,7 @@ const char *gmd_generator_violation(const gmd_generator *g)
     }
     return memcmp(bytes, g->live_bytes, sizeof bytes) != 0
                ? "live bytes are the sum over live blocks"
-               : gmd_pool_book_violation(&g->pools);
+               : gmd_pool_state_violation(&g->pools);
 }
 
 gmd_status gmd_generate(const gmd_profile *profile, const gmd_profile_space *space, uint64_t seed,

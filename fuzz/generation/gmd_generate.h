@@ -9,7 +9,7 @@
 #ifndef GMD_GENERATE_H
 #define GMD_GENERATE_H
 
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 #include "gmd_random.h"
 #include "gmd_trace.h"
 
@@ -95,7 +95,7 @@ typedef struct gmd_generator {
     gmd_request planned[2];                     /* what is to come next, the last first */
     uint32_t planned_count;
     uint32_t pool_count; /* made so far */
-    gmd_pool_book pools;
+    gmd_pool_state pools;
     uint32_t captured_stream; /* of the latest capture */
 } gmd_generator;
 

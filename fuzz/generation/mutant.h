@@ -4,7 +4,6 @@
 
 #include "gmd_assert.h"
 #include "gmd_input_format.h"
-#include "gmd_mutate.h"
 #include "gmd_random.h"
 
 typedef struct mutant {

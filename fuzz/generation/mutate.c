@@ -1,3 +1,4 @@
+#include "gmd_mutate.h"
 #include "mutant.h"
 
 #include <string.h>

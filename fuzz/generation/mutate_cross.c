@@ -1,4 +1,5 @@
 /* mutate_cross.c - inputs of two others. */
+#include "gmd_mutate.h"
 #include "mutant.h"
 
 #include <string.h>

@@ -128,7 +128,7 @@ static uint32_t draw_value(mutant *m, uint8_t op)
     return gmd_op_has(op, GMD_FIELD_BYTES_OR_NONE) ? draw_budget(m) : 0;
 }
 
-/* Of one or two pools, so that requests meet. */
+/* Only one or two pools are drawn, so that requests meet. */
 static void draw_on_pool(mutant *m, uint8_t *record, gmd_input_pool_act act)
 {
     uint8_t place = draw_place(m);

@@ -232,7 +232,7 @@ static bool is_wait_left_out(const situation *s, uint32_t waiting, uint32_t othe
     return waits ? !is_waited_for || s->has_failed : is_waited_for && s->has_failed;
 }
 
-/* Of a captured stream it is the program's mistake: the capture has failed, which it does once. */
+/* On a captured stream it is the program's mistake: the capture has failed, which it does once. */
 static bool is_sync_left_out(const situation *s, uint32_t stream)
 {
     return s->captured && (s->has_failed || !has_bit(s->captured, stream));
@@ -271,7 +271,7 @@ static bool append_frees(walk *w, const situation *s)
     return goes_on;
 }
 
-/* Of what is recorded nothing is left to tell. */
+/* No recorded stream is left that the allocator could be told of. */
 static situation with_user(const situation *s, uint32_t block, uint32_t stream, bool is_record)
 {
     situation after = with_stream(s, stream);
@@ -552,7 +552,7 @@ static uint64_t plain_requests(const gmd_alphabet *a, const situation *s)
     return sum;
 }
 
-/* Of the situation's blocks only those that are live count. */
+/* Only those of the situation's blocks that are live count. */
 static uint64_t unreduced(const gmd_alphabet *a, const situation *s, uint32_t length)
 {
     if (length == 0) {

@@ -1,7 +1,7 @@
 #include "gmd_space.h"
 
 #include "gmd_assert.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 #include "gmd_text.h"
 #include "gmd_trace_validity.h"
 
@@ -76,12 +76,12 @@ static void fit_interleaving(const gmd_profile_space *space, gmd_trace *t)
  * several open: what a reader of the text would refuse goes. */
 static void keep_in_order(gmd_trace *t)
 {
-    gmd_pool_book book;
+    gmd_pool_state state;
     size_t kept = 0;
-    memset(&book, 0, sizeof book);
+    memset(&state, 0, sizeof state);
     for (size_t i = 0; i < t->count; i++) {
         const gmd_request *r = &t->requests[i];
-        if (!gmd_op_is_on_pool(r->op) || !gmd_pool_book_note(&book, r)) {
+        if (!gmd_op_is_on_pool(r->op) || !gmd_pool_state_note(&state, r)) {
             t->requests[kept++] = *r;
         }
     }

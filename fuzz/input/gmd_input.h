@@ -20,7 +20,7 @@
 #define GMD_INPUT_HEADER 16
 #define GMD_INPUT_RECORD 8
 
-/* Of an input that an engine makes; histories are inputs of any length. */
+/* The most that an engine makes; histories are inputs of any length. */
 #define GMD_INPUT_REQUESTS_MAX 4096
 #define GMD_INPUT_BYTES_MAX    (GMD_INPUT_HEADER + GMD_INPUT_REQUESTS_MAX * GMD_INPUT_RECORD)
 

@@ -23,8 +23,8 @@
  *    4  value, 4 bytes: size, duration, fraction, or of a fault: its count in the low half (0: 1)
  *       and the error in the high half (0, or none of the device's: the usual one), or of a pool:
  *       a gmd_input_pool_act, modulo 6
- * Of a fault bit 0 of byte 1 says `every`. A destroy of stream 0, what needs a live block where
- * there is none, and what no pool allows there (gmd_pool_book.h) is left out.
+ * Bit 0 of byte 1 of a fault says `every`. A destroy of stream 0, what needs a live block where
+ * there is none, and what no pool allows there (gmd_pool_state.h) is left out.
  *
  * Sizes: the bytes below 2 GiB; with the top bit a boundary code (gmd_input_boundary). As a budget
  * all ones is none. Durations: nanoseconds; with the top bit microseconds. Fractions: billionths,

@@ -2,7 +2,7 @@
 #ifndef GMD_INPUT_POOLS_H
 #define GMD_INPUT_POOLS_H
 
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -23,7 +23,7 @@ enum { GMD_POOL_NOT_LISTED = 255 };
 typedef struct gmd_input_pools {
     uint32_t count; /* that records can name; 0: there are none, and the rest is not set */
     uint32_t used;  /* so far: pools are numbered by their first request, as a text does it */
-    gmd_pool_book book;
+    gmd_pool_state state;
     uint8_t index[GMD_MAX_POOLS];
 } gmd_input_pools;
 
@@ -32,7 +32,7 @@ static inline void gmd_input_pools_open(gmd_input_pools *p, uint32_t count)
     p->count = count;
     p->used = 0;
     if (count) {
-        memset(&p->book, 0, sizeof p->book);
+        memset(&p->state, 0, sizeof p->state);
         memset(p->index, GMD_POOL_NOT_LISTED, sizeof p->index);
     }
 }
@@ -46,14 +46,14 @@ static inline bool gmd_input_pools_make(gmd_input_pools *p, gmd_request *r, uint
                                                GMD_OP_BEGIN_CAPTURE, GMD_OP_LAUNCH};
     uint32_t named = target % p->count;
     bool is_new = p->index[named] == GMD_POOL_NOT_LISTED;
-    uint8_t open = p->book.open[r->device];
-    bool is_capturing = p->book.capturing == r->device + 1;
+    uint8_t open = p->state.open[r->device];
+    bool is_capturing = p->state.capturing == r->device + 1;
     r->op = act == GMD_POOL_END && is_capturing ? GMD_OP_END_CAPTURE : ops[act];
     r->stream = act == GMD_POOL_BEGIN                            ? GMD_ALL_STREAMS
                 : act == GMD_POOL_END || act == GMD_POOL_RELEASE ? 0
                                                                  : r->stream;
     r->pool = act == GMD_POOL_END && open ? open - 1u : is_new ? p->used : p->index[named];
-    if (gmd_pool_book_note(&p->book, r)) {
+    if (gmd_pool_state_note(&p->state, r)) {
         return false;
     }
     bool is_begin = act <= GMD_POOL_BEGIN_ON || act == GMD_POOL_CAPTURE;

@@ -6,10 +6,10 @@
 #include "gmd_grow.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
+#include "gmd_names.h"
 #include "gmd_text.h"
 #include "gmd_trace_validity.h"
 #include "input_live.h"
-#include "names.h"
 
 #include <stdlib.h>
 #include <string.h>

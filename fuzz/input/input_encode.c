@@ -16,7 +16,7 @@ typedef struct encoder {
     size_t size, room;
     input_live live;
     uint32_t *index; /* of each of the trace's blocks: which allocation it is; NO_BLOCK: not live */
-    gmd_pool_book pools;
+    gmd_pool_state pools;
     uint32_t fault_count;
     gmd_status status;
     gmd_error *error;
@@ -298,7 +298,7 @@ static void put_on_pool(encoder *e, size_t i, const gmd_request *r, fields *f)
 {
     f->target = r->pool;
     f->value = (uint64_t)gmd_input_pool_act_of(r);
-    is_there(e, i, r->pool < e->trace->pools.count && !gmd_pool_book_note(&e->pools, r));
+    is_there(e, i, r->pool < e->trace->pools.count && !gmd_pool_state_note(&e->pools, r));
 }
 
 /* What the other fields say; stream and device are those of the request. */

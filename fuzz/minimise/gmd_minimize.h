@@ -8,21 +8,8 @@
 #define GMD_MINIMIZE_H
 
 #include "gmd_cause.h"
+#include "gmd_minimize_limits.h"
 #include "gmd_runner.h"
-
-typedef struct gmd_minimize_limits {
-    uint64_t tries; /* at most; 0: no limit */
-    double seconds; /* likewise */
-    /* Told of each success, for a status line; NULL: nobody. */
-    void (*progress)(void *context, size_t requests, uint64_t tries);
-    void *context;
-} gmd_minimize_limits;
-
-typedef struct gmd_minimized {
-    uint64_t tries;
-    bool is_complete;        /* false: a limit ended it early */
-    gmd_violation violation; /* of the result */
-} gmd_minimized;
 
 /* Makes `trace`, which must show `cause` when `runner` runs it, smaller in place. GMD_BAD_INPUT: it
  * does not show the cause; then nothing is changed. */

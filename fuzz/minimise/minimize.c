@@ -1,7 +1,9 @@
+#include "gmd_minimize.h"
+
 #include "minimizer.h"
 
 #include "gmd_clock.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <stdlib.h>
 #include <string.h>

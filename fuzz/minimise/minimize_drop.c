@@ -1,5 +1,5 @@
 /* minimize_drop.c - fewer blocks, fewer requests. */
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 #include "minimizer.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void list_blocks(selection *s, const gmd_trace *t)
 static bool try_selection(minimizer *m, selection *s)
 {
     const gmd_trace *t = m->best;
-    gmd_pool_book pools;
+    gmd_pool_state pools;
     memset(&pools, 0, t->pools.count ? sizeof pools : 0);
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
@@ -60,7 +60,7 @@ static bool try_selection(minimizer *m, selection *s)
         }
         bool is_dropped = s->drops_request[i] ||
                           (gmd_op_has_block(r->op) && s->drops_block[r->block]) ||
-                          (gmd_op_is_on_pool(r->op) && gmd_pool_book_note(&pools, r));
+                          (gmd_op_is_on_pool(r->op) && gmd_pool_state_note(&pools, r));
         if (!is_dropped) {
             m->spare[kept++] = *r;
         }

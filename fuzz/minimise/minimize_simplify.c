@@ -1,7 +1,7 @@
 /* minimize_simplify.c - what is left after dropping, made easier to read. */
 #include "minimizer.h"
 
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 #include "gmd_size.h"
 #include "gmd_text.h"
 
@@ -431,7 +431,7 @@ static bool simplify_begin(minimizer *m, size_t index)
 /* A pool by itself is simpler than one that a stream is captured into: its launches go. */
 static bool simplify_capture(minimizer *m, size_t index)
 {
-    gmd_pool_book pools;
+    gmd_pool_state pools;
     memset(&pools, 0, sizeof pools);
     size_t kept = 0;
     bool is_open = false;
@@ -444,7 +444,7 @@ static bool simplify_capture(minimizer *m, size_t index)
             r.op = GMD_OP_END_POOL;
             is_open = false;
         }
-        if (!gmd_op_is_on_pool(r.op) || !gmd_pool_book_note(&pools, &r)) {
+        if (!gmd_op_is_on_pool(r.op) || !gmd_pool_state_note(&pools, &r)) {
             m->spare[kept++] = r;
         }
     }

@@ -4,7 +4,7 @@
 #include "minimizer.h"
 
 #include "gmd_clock.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -86,10 +86,10 @@ static gmd_trace make_candidate(const minimizer *m, size_t count, const gmd_cond
 /* A reader of the file would refuse what no pool allows where it stands. */
 static bool is_in_order(const minimizer *m, size_t count)
 {
-    gmd_pool_book pools;
+    gmd_pool_state pools;
     memset(&pools, 0, m->best->pools.count ? sizeof pools : 0);
     for (size_t i = 0; i < count && m->best->pools.count; i++) {
-        if (gmd_op_is_on_pool(m->spare[i].op) && gmd_pool_book_note(&pools, &m->spare[i])) {
+        if (gmd_op_is_on_pool(m->spare[i].op) && gmd_pool_state_note(&pools, &m->spare[i])) {
             return false;
         }
     }
@@ -102,22 +102,24 @@ static bool is_seeded(const gmd_trace *t)
 }
 
 /* The first of the inputs from `at` on that seems to show the cause; `count`: none does. */
-static size_t scout(minimizer *m, const gmd_persistent_input *inputs, size_t at, size_t count)
+static size_t first_that_shows(minimizer *m, const gmd_persistent_input *inputs, size_t at,
+                               size_t count)
 {
     while (at < count) {
-        gmd_persistent_result scouted;
+        gmd_persistent_result persistent;
         gmd_error error;
-        if (gmd_runner_scout(m->runner, &inputs[at], count - at, &scouted, &error) != GMD_OK) {
+        if (gmd_runner_run_persistent(m->runner, &inputs[at], count - at, &persistent, &error) !=
+            GMD_OK) {
             return count;
         }
-        at += scouted.passed;
-        if (scouted.is_suspect && gmd_cause_find(scouted.outcome, m->cause)) {
+        at += persistent.passed;
+        if (persistent.is_suspect && gmd_cause_find(persistent.outcome, m->cause)) {
             return at;
         }
-        if (!scouted.is_suspect && !scouted.passed) {
+        if (!persistent.is_suspect && !persistent.passed) {
             return count;
         }
-        at += scouted.is_suspect;
+        at += persistent.is_suspect;
     }
     return count;
 }
@@ -133,7 +135,7 @@ static bool find_seed(minimizer *m, const gmd_trace *candidate, uint64_t *seed)
         inputs[i] = (gmd_persistent_input){.trace = *candidate};
         inputs[i].trace.conditions.interleave.seed = i;
     }
-    *seed = scout(m, inputs, 0, SEEDS_TRIED);
+    *seed = first_that_shows(m, inputs, 0, SEEDS_TRIED);
     return *seed < SEEDS_TRIED;
 }
 

@@ -2,7 +2,9 @@
 #ifndef MINIMIZER_H
 #define MINIMIZER_H
 
-#include "gmd_minimize.h"
+#include "gmd_cause.h"
+#include "gmd_minimize_limits.h"
+#include "gmd_runner.h"
 
 typedef struct minimizer {
     gmd_trace *best; /* the smallest that shows the cause */

@@ -32,8 +32,8 @@ gmd_status gmd_runner_find_pools(gmd_runner *runner, bool *has_pools, gmd_error 
 
 /* Many traces with the header of the first (gmd_fork_server_run_persistent), or where the allocator
  * exports gmd_restart, each with its own. */
-gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_persistent_input *traces, size_t count,
-                            gmd_persistent_result *result, gmd_error *error);
+gmd_status gmd_runner_run_persistent(gmd_runner *runner, const gmd_persistent_input *traces,
+                                     size_t count, gmd_persistent_result *result, gmd_error *error);
 
 /* The process that is warm for the one is so for the other. On a real device the schedule does not
  * count: its work is over when it is over. */

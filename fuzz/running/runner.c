@@ -165,8 +165,8 @@ gmd_status gmd_runner_run(gmd_runner *runner, const gmd_trace *trace, const gmd_
     return status;
 }
 
-gmd_status gmd_runner_scout(gmd_runner *runner, const gmd_persistent_input *traces, size_t count,
-                            gmd_persistent_result *result, gmd_error *error)
+gmd_status gmd_runner_run_persistent(gmd_runner *runner, const gmd_persistent_input *traces,
+                                     size_t count, gmd_persistent_result *result, gmd_error *error)
 {
     *result = (gmd_persistent_result){0};
     const gmd_trace *first = &traces[0].trace;

@@ -93,14 +93,14 @@ bool campaign_generate(campaign *c, const gmd_profile *profile, uint64_t seed, g
 #define SPINNING_SEQUENCES UINT64_C(4)
 #define SPINNING_LAPSES    UINT64_C(2) /* in each, on average */
 
-static void note_lapses(campaign *c, bool interleaves, const gmd_persistent_result *scouted)
+static void note_lapses(campaign *c, bool interleaves, const gmd_persistent_result *persistent)
 {
     gmd_search_result *r = c->result;
     if (!interleaves) {
         return;
     }
-    r->interleaved += scouted->passed;
-    r->lapses += scouted->lapses;
+    r->interleaved += persistent->passed;
+    r->lapses += persistent->lapses;
     if (!r->spins_since && r->lapses >= SPINNING_SEQUENCES * SPINNING_LAPSES &&
         r->lapses >= r->interleaved * SPINNING_LAPSES) {
         r->spins_since = c->sequences;
@@ -111,23 +111,23 @@ static void note_lapses(campaign *c, bool interleaves, const gmd_persistent_resu
 
 /* What brought the allocator into a new state is worth going on from. */
 static void take_fresh(campaign *c, const batch *b, size_t first,
-                       const gmd_persistent_result *scouted)
+                       const gmd_persistent_result *persistent)
 {
     gmd_corpus *corpus = c->options->corpus;
-    for (size_t i = 0; i < scouted->passed && corpus && c->status == GMD_OK; i++) {
-        if (scouted->fresh[i]) {
+    for (size_t i = 0; i < persistent->passed && corpus && c->status == GMD_OK; i++) {
+        if (persistent->fresh[i]) {
             c->last_fresh = gmd_clock_s();
             c->status =
-                gmd_corpus_add(corpus, &b->traces[first + i].trace, scouted->fresh[i], c->error);
+                gmd_corpus_add(corpus, &b->traces[first + i].trace, persistent->fresh[i], c->error);
         }
     }
 }
 
-static void note_scouted(campaign *c, const gmd_persistent_result *scouted)
+static void note_scouted(campaign *c, const gmd_persistent_result *persistent)
 {
-    c->sequences += scouted->passed + scouted->is_suspect;
-    c->result->faults_planted += scouted->faults_planted;
-    c->result->faults_unfired += scouted->faults_unfired;
+    c->sequences += persistent->passed + persistent->is_suspect;
+    c->result->faults_planted += persistent->faults_planted;
+    c->result->faults_unfired += persistent->faults_unfired;
 }
 
 /* The next of the batch was suspected: it counts for what it shows by itself. */
@@ -151,11 +151,11 @@ bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
     GMD_LOG(FUZZ, "round: %zu sequences%s", b->count - b->next,
             interleaves ? ", threads interleaved" : "");
     while (b->next < b->count && goes_on && !campaign_is_over(c)) {
-        gmd_persistent_result scouted;
+        gmd_persistent_result persistent;
         gmd_error error;
         size_t at = b->next;
-        gmd_status status =
-            gmd_runner_scout(&c->runner, &b->traces[at], b->count - at, &scouted, &error);
+        gmd_status status = gmd_runner_run_persistent(&c->runner, &b->traces[at], b->count - at,
+                                                      &persistent, &error);
         if (status == GMD_BAD_INPUT) {
             b->next = b->count;
             campaign_note_refusal(c, error.text);
@@ -165,15 +165,15 @@ bool campaign_run_batch(campaign *c, bool interleaves, batch *b)
             c->status = gmd_fail(c->error, status, "%s", error.text);
             return false;
         }
-        note_scouted(c, &scouted);
-        note_lapses(c, interleaves, &scouted);
-        take_fresh(c, b, at, &scouted);
-        b->next += scouted.passed;
+        note_scouted(c, &persistent);
+        note_lapses(c, interleaves, &persistent);
+        take_fresh(c, b, at, &persistent);
+        b->next += persistent.passed;
         if (interleaves && c->result->spins_since && !b->traces[at].expects_lapses) {
             return false; /* the rest of the round would go on like this */
         }
-        if (scouted.is_suspect) {
-            goes_on = look_again(c, b, scouted.outcome);
+        if (persistent.is_suspect) {
+            goes_on = look_again(c, b, persistent.outcome);
         }
     }
     return goes_on;

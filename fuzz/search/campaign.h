@@ -3,7 +3,9 @@
 #ifndef GMD_CAMPAIGN_H
 #define GMD_CAMPAIGN_H
 
-#include "gmd_search.h"
+#include "gmd_findings.h"
+#include "gmd_runner.h"
+#include "gmd_search_options.h"
 
 #define BATCH         32 /* sequences that one order to the process that runs them holds */
 #define PROGRESS_RUNS 16 /* between two lines of status */

@@ -138,10 +138,10 @@ static void take_suspect(search *s, size_t at, const gmd_outcome *suspicion)
     }
 }
 
-static bool note_states(search *s, const gmd_persistent_result *scouted)
+static bool note_states(search *s, const gmd_persistent_result *persistent)
 {
-    for (size_t i = 0; i < scouted->passed; i++) {
-        if (scouted->states[i] && !add_number(&s->states, scouted->states[i])) {
+    for (size_t i = 0; i < persistent->passed; i++) {
+        if (persistent->states[i] && !add_number(&s->states, persistent->states[i])) {
             return fail_for_memory(s);
         }
     }
@@ -161,17 +161,18 @@ static void tell(search *s)
 static bool run_batch(search *s)
 {
     for (size_t at = 0; at < s->count && !is_over(s);) {
-        gmd_persistent_result scouted;
-        s->status = gmd_runner_scout(&s->runner, &s->traces[at], s->count - at, &scouted, s->error);
-        if (s->status != GMD_OK || !note_states(s, &scouted)) {
+        gmd_persistent_result persistent;
+        s->status = gmd_runner_run_persistent(&s->runner, &s->traces[at], s->count - at,
+                                              &persistent, s->error);
+        if (s->status != GMD_OK || !note_states(s, &persistent)) {
             break;
         }
-        uint64_t runs = scouted.passed + scouted.is_suspect;
+        uint64_t runs = persistent.passed + persistent.is_suspect;
         s->result->runs += runs;
         s->result->sequences += s->is_first ? runs : 0;
-        at += scouted.passed;
-        if (scouted.is_suspect) {
-            take_suspect(s, at++, scouted.outcome);
+        at += persistent.passed;
+        if (persistent.is_suspect) {
+            take_suspect(s, at++, persistent.outcome);
         }
     }
     s->count = 0;
@@ -197,12 +198,12 @@ static bool enter(void *context, const gmd_sequence *beginning)
 
 /* --- what all sequences share -------------------------------------------------------------- */
 
-static gmd_status prepare_trace(search *s, gmd_persistent_input *scout)
+static gmd_status prepare_trace(search *s, gmd_persistent_input *input)
 {
     uint32_t index;
     gmd_request none = {.op = GMD_OP_EMPTY_CACHE};
-    gmd_trace *t = &scout->trace;
-    scout->probed_refusal = GMD_LAST_REQUEST;
+    gmd_trace *t = &input->trace;
+    input->probed_refusal = GMD_LAST_REQUEST;
     gmd_trace_init(t);
     t->conditions.device_count = 1;
     t->conditions.capacity_bytes = s->options->run->conditions.capacity_bytes;

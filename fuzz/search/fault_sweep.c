@@ -62,16 +62,16 @@ static bool is_known(const sweep *s, const gmd_outcome *outcome)
 }
 
 /* Runs those that wait; each suspect ends the process that it ran in. */
-static gmd_status scout_waiting(sweep *s)
+static gmd_status run_waiting(sweep *s)
 {
     gmd_status status = GMD_OK;
     for (size_t at = 0; at < s->waiting_count && status == GMD_OK && !s->is_over;) {
-        gmd_persistent_result scouted;
-        status =
-            gmd_runner_scout(s->runner, &s->waiting[at], s->waiting_count - at, &scouted, s->error);
-        at += scouted.passed;
-        if (status == GMD_OK && scouted.is_suspect) {
-            status = is_known(s, scouted.outcome) ? GMD_OK : run_alone(s, &s->waiting[at].trace);
+        gmd_persistent_result persistent;
+        status = gmd_runner_run_persistent(s->runner, &s->waiting[at], s->waiting_count - at,
+                                           &persistent, s->error);
+        at += persistent.passed;
+        if (status == GMD_OK && persistent.is_suspect) {
+            status = is_known(s, persistent.outcome) ? GMD_OK : run_alone(s, &s->waiting[at].trace);
             at++;
         }
     }
@@ -87,7 +87,7 @@ static gmd_status run_one(sweep *s, const char *what)
         s->options->progress(s->options->context, s->result->runs, s->planned, what);
     }
     s->result->runs++;
-    if (!s->options->scouts) {
+    if (!s->options->is_persistent) {
         return run_alone(s, &s->tried);
     }
     gmd_persistent_input *t = &s->waiting[s->waiting_count];
@@ -96,7 +96,7 @@ static gmd_status run_one(sweep *s, const char *what)
         return status;
     }
     t->probed_refusal = s->result->runs % 4; /* in every fourth run none */
-    return ++s->waiting_count == BATCH ? scout_waiting(s) : GMD_OK;
+    return ++s->waiting_count == BATCH ? run_waiting(s) : GMD_OK;
 }
 
 /* The function's entry in the names of the tried case. */
@@ -217,8 +217,8 @@ gmd_status gmd_sweep(const gmd_trace *trace, gmd_runner *runner, const gmd_sweep
         peak != GMD_STAT_UNKNOWN) {
         status = try_budgets(&s, peak);
     }
-    gmd_status scouted = scout_waiting(&s);
-    status = status == GMD_OK ? scouted : status;
+    gmd_status persistent = run_waiting(&s);
+    status = status == GMD_OK ? persistent : status;
     free(calls);
     gmd_trace_free(&s.tried);
     return status;

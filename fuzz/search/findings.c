@@ -3,6 +3,7 @@
 
 #include "gmd_clock.h"
 #include "gmd_grow.h"
+#include "gmd_hash.h"
 #include "gmd_output.h"
 #include "gmd_reproducer.h"
 
@@ -55,12 +56,10 @@ static void name_case(const gmd_findings *findings, const gmd_identity *cause, c
                       size_t size)
 {
     char text[GMD_IDENTITY_TEXT];
-    uint32_t hash = 2166136261u; /* FNV-1a */
     gmd_identity_print(cause, text);
-    for (const char *c = text; *c; c++) {
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
-    }
-    snprintf(path, size, "%s/%s-%08" PRIx32 ".gmd", findings->out_directory, cause->kind, hash);
+    uint64_t hash = gmd_hash_bytes(GMD_HASH_OF_NOTHING, text, strlen(text));
+    snprintf(path, size, "%s/%s-%08" PRIx32 ".gmd", findings->out_directory, cause->kind,
+             (uint32_t)(hash ^ hash >> 32));
 }
 
 /* In one line: an allocator's own words may have several. */
@@ -147,7 +146,7 @@ bool gmd_is_without_end(const gmd_violation *violation)
            gmd_identity_is(&violation->identity, GMD_KIND(progress, deadlock));
 }
 
-/* Of a hang each try takes as long as the request's budget: it gets a smaller one. Interleaved
+/* Each try of a hang takes as long as the request's budget: it gets a smaller one. Interleaved
  * threads are tried in many orders, of which most hang: such a case stays as it is. */
 static gmd_status minimize(const gmd_findings *findings, gmd_finding *finding, gmd_runner *runner,
                            gmd_trace *smallest, gmd_minimized *minimized, gmd_error *error)

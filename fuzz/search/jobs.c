@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_NS 200000000 /* between two looks at how the processes get on */
+#define CHECK_NS 200000000 /* between two checks of how the processes get on */
 
 typedef struct job { /* in memory that the processes share */
     gmd_search_status status;
@@ -131,7 +131,7 @@ static gmd_status watch(crew *c, gmd_error *error)
 {
     gmd_status status = GMD_OK;
     while (is_any_left(c, error, &status)) {
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = CHECK_NS}, NULL);
         if (c->options->progress) {
             gmd_search_status sum;
             add_up_status(c, &sum);

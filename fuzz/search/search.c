@@ -1,5 +1,6 @@
-#include "campaign.h"
+#include "gmd_search.h"
 
+#include "campaign.h"
 #include "guide.h"
 
 #include "gmd_clock.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define READ_SECONDS 5 /* between looks at what other processes have put into the corpus */
+#define READ_SECONDS 5 /* between readings of what other processes have put into the corpus */
 #define HELD_INPUTS  4096
 #define HELD_BYTES   ((size_t)64 << 20) /* of requests */
 
@@ -76,7 +76,7 @@ static void run_held(reading *r)
     r->count = r->bytes = 0;
 }
 
-/* Of another campaign, of another process of this one, or by hand. */
+/* Another campaign wrote it, another process of this one, or a person. */
 static gmd_status hold(void *context, gmd_trace *trace)
 {
     reading *r = context;

@@ -62,7 +62,7 @@ static void sweep(campaign *c, const gmd_trace *trace, gmd_runner *runner,
 static void sweep_memory(campaign *c, const gmd_trace *trace)
 {
     const gmd_sweep_options options = {.memory_only = true,
-                                       .scouts = true,
+                                       .is_persistent = true,
                                        .is_known = was_found,
                                        .has_budgets = c->options->space.has_budgets,
                                        .runs = SWEEP_RUNS,
@@ -75,7 +75,7 @@ static void sweep_memory(campaign *c, const gmd_trace *trace)
 static void sweep_others(campaign *c, const gmd_trace *trace)
 {
     const gmd_sweep_options options = {.others_only = true,
-                                       .scouts = true,
+                                       .is_persistent = true,
                                        .is_known = counts_for_nothing,
                                        .runs = SWEEP_RUNS,
                                        .progress = tell_sweeping,

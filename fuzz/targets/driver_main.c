@@ -68,7 +68,8 @@ static int run_afl(void)
 
 static bool replay_file(const char *path, size_t size)
 {
-    /* Of exactly the size, so that a sanitizer sees the first byte that is read beyond it. */
+    /* Exactly as large as the input, so that a sanitizer sees the first byte that is read beyond
+     * it. */
     uint8_t *data = malloc(size ? size : 1);
     FILE *file = data ? fopen(path, "rb") : NULL;
     bool ok = file && fread(data, 1, size, file) == size;

@@ -3,7 +3,7 @@
  * allocator is the reference; with the environment variables GMD_FUZZ_ALLOCATOR=torch and
  * GMD_TORCH_DIR it is PyTorch's binary, so that the three are held against each other.
  *
- * Of an input (gmd_input.h) what the model knows is used: allocations up to 1 TiB on one device,
+ * What the model knows of an input (gmd_input.h) is used: allocations up to 1 TiB on one device,
  * frees, emptying the cache, fractions, private pools, captures into them with the waits that
  * spread them and the synchronisations that make them fail. Settings, faults and other work are
  * left out, and while a stream is captured what CUDA lets no program do (docs/trace-format.md);
@@ -15,7 +15,7 @@
 #include "fuzz_run.h"
 #include "gmd_input.h"
 #include "gmd_naive_model.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 #include "gmd_runtime.h"
 #include "gmd_size.h"
 #include "gmd_subject.h"
@@ -48,7 +48,7 @@ typedef struct run {
     const gmd_trace *trace;
     gmd_naive_model model;
     uint64_t *addresses; /* of each block; 0: not served */
-    gmd_pool_book pools;
+    gmd_pool_state pools;
     uint32_t pool_numbers[GMD_MAX_POOLS]; /* of the pools that are held: their names */
     void *pool_context;                   /* of the open one */
     uint32_t captured;                    /* streams, as bits; 0: no capture is under way */
@@ -279,7 +279,7 @@ static void do_wait(run *r, uint32_t waiter, uint32_t waited)
     }
 }
 
-/* Of a captured stream it is a mistake, and the capture has failed. */
+/* It is a mistake on a captured stream, and the capture has failed. */
 static void do_sync(run *r, uint32_t stream)
 {
     const gmd_runtime *runtime = &r->machine->runtime;
@@ -309,7 +309,7 @@ static void end_capture(run *r)
     r->captured = 0;
 }
 
-/* Of whatever device, it is done on the one that there is, where it makes sense there. */
+/* Whatever device it names, it is done on the only one, where it makes sense there. */
 static void do_on_pool(run *r, const gmd_request *q)
 {
     gmd_request here = *q;
@@ -318,7 +318,7 @@ static void do_on_pool(run *r, const gmd_request *q)
     if (gmd_op_is_of_capture(here.op)) {
         here.stream %= STREAMS;
     }
-    if (!r->machine->subject.begin_pool || gmd_pool_book_note(&r->pools, &here)) {
+    if (!r->machine->subject.begin_pool || gmd_pool_state_note(&r->pools, &here)) {
         return;
     }
     switch (here.op) {

@@ -111,6 +111,20 @@ bool is_unexplained_failure(const gmd_outcome *outcome)
     return !outcome->check.present || outcome->check.exact;
 }
 
+/* A report that an older gmd wrote has neither. */
+void identity_json(gmd_json *json, const gmd_identity *identity)
+{
+    if (!identity->kind[0]) {
+        return;
+    }
+    gmd_json_string(json, "kind", identity->kind);
+    gmd_json_row(json, "parties");
+    for (uint32_t i = 0; i < identity->party_count; i++) {
+        gmd_json_string(json, identity->parties[i].name, identity->parties[i].value);
+    }
+    gmd_json_end(json);
+}
+
 const char *violation_rule(const gmd_violation *violation)
 {
     return violation->identity.kind[0] ? violation->identity.kind : violation->oracle;

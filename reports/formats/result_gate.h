@@ -6,9 +6,9 @@
 
 #include "gmd_gate_result.h"
 
-/* Reads the member "gate". What follows from the rest (sums, categories, commands) is made
- * anew, not read. Names of parts are those of the tree, which has to outlive `gate`; it is to be
- * freed in any case. */
+/* Reads an object with the key "gate". What follows from the rest (sums, categories, commands) is
+ * made anew, not read. Names of parts are those of the tree, which has to outlive `gate`; it is to
+ * be freed in any case. */
 void result_gate(result_reader *r, const json_t *root, gmd_gate_result *gate);
 
 #endif

@@ -136,7 +136,7 @@ static void write_physical(gmd_json *json, const char *path)
     free(uri);
 }
 
-/* The case that was written for a scenario; the file itself where one was run. */
+/* The case that was written for a scenario; for a file that file. */
 static const char *file_of(const sarif_result *result)
 {
     const gmd_outcome *o = result->outcome;

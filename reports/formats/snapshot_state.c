@@ -1,6 +1,6 @@
 #include "snapshot_state.h"
 
-#include "address_table.h"
+#include "gmd_address_table.h"
 
 #include "gmd_grow.h"
 #include "gmd_intervals.h"
@@ -15,8 +15,8 @@ typedef struct builder {
     const gmd_journal *journal;
     uint64_t event_count;
     size_t live_count, live_max;
-    address_table live; /* blocks: by address the event of the allocation, twice, and 1 more where
-                           it is freed and pending */
+    gmd_address_table live; /* blocks: by address the event of the allocation, twice, and 1 more
+                           where it is freed and pending */
     gmd_intervals segments; /* to the events that they came with */
 } builder;
 
@@ -27,7 +27,8 @@ static gmd_action action_of(const gmd_journal_event *e)
 
 /* --- parts -------------------------------------------------------------------------------- */
 
-static snapshot_state_segment *add_segment(snapshot_state *s, const snapshot_file_segment *segment)
+static snapshot_state_segment *add_segment(snapshot_state *s,
+                                           const gmd_snapshot_file_segment *segment)
 {
     if (!GMD_GROW(&s->segments, &s->segment_capacity, s->segment_count + 1)) {
         return NULL;
@@ -38,7 +39,8 @@ static snapshot_state_segment *add_segment(snapshot_state *s, const snapshot_fil
 }
 
 /* To the segment that was added last. */
-static bool add_block(snapshot_state *s, snapshot_state_segment *to, const snapshot_file_block *b)
+static bool add_block(snapshot_state *s, snapshot_state_segment *to,
+                      const gmd_snapshot_file_block *b)
 {
     if (!GMD_GROW(&s->blocks, &s->block_capacity, s->block_count + 1)) {
         return false;
@@ -68,14 +70,14 @@ static size_t most_live(const builder *b)
 
 static void put_live(builder *b, uint64_t address, uint32_t value)
 {
-    if (b->live_count < b->live_max && address_table_put(&b->live, address, value)) {
+    if (b->live_count < b->live_max && gmd_address_table_put(&b->live, address, value)) {
         b->live_count++;
     }
 }
 
 static bool take_live(builder *b, uint64_t address, uint32_t *value)
 {
-    bool is_there = address && address_table_take(&b->live, address, value);
+    bool is_there = address && gmd_address_table_take(&b->live, address, value);
     b->live_count -= is_there;
     return is_there;
 }
@@ -122,7 +124,7 @@ static bool follow_segment(builder *b, const gmd_journal_event *e, uint32_t inde
 static bool follow_events(builder *b)
 {
     b->live_max = most_live(b);
-    bool is_done = address_table_make(&b->live, b->live_max + 1);
+    bool is_done = gmd_address_table_make(&b->live, b->live_max + 1);
     for (uint64_t i = 0; i < b->event_count && is_done; i++) {
         const gmd_journal_event *e = &b->journal->events[i];
         switch (action_of(e)) {
@@ -148,24 +150,24 @@ static bool follow_events(builder *b)
 
 static int compare_blocks(const void *a, const void *b)
 {
-    const snapshot_file_block *x = a, *y = b;
+    const gmd_snapshot_file_block *x = a, *y = b;
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* A block's segment tells its device: addresses of several devices are distinct. */
-static snapshot_file_block *list_live(const builder *b, size_t *count)
+/* A block's segment tells which device it is on: addresses of several are distinct. */
+static gmd_snapshot_file_block *list_live(const builder *b, size_t *count)
 {
     size_t capacity = 0;
     *count = 0;
     for (size_t i = 0; i <= b->live.mask; i++) {
         capacity += b->live.slots[i].address != 0;
     }
-    snapshot_file_block *list = malloc((capacity + 1) * sizeof *list);
+    gmd_snapshot_file_block *list = malloc((capacity + 1) * sizeof *list);
     for (size_t i = 0; i <= b->live.mask && list; i++) {
-        const address_slot *slot = &b->live.slots[i];
+        const gmd_address_slot *slot = &b->live.slots[i];
         if (slot->address) {
             const gmd_journal_event *e = &b->journal->events[slot->value / 2];
-            list[(*count)++] = (snapshot_file_block){
+            list[(*count)++] = (gmd_snapshot_file_block){
                 .address = e->address,
                 .size = e->size,
                 .requested_size = e->size,
@@ -180,7 +182,7 @@ static snapshot_file_block *list_live(const builder *b, size_t *count)
 }
 
 /* Where the device's calls are not seen, a block is all that is known of its segment. */
-static bool cover(builder *b, const snapshot_file_block *block)
+static bool cover(builder *b, const gmd_snapshot_file_block *block)
 {
     uint64_t at = block->address, end = block->address + block->size;
     while (at < end) {
@@ -201,18 +203,18 @@ static bool cover(builder *b, const snapshot_file_block *block)
 static bool put_gap(snapshot_state *s, snapshot_state_segment *to, uint64_t address, uint64_t end)
 {
     return address == end ||
-           add_block(s, to, &(snapshot_file_block){.address = address, .size = end - address});
+           add_block(s, to, &(gmd_snapshot_file_block){.address = address, .size = end - address});
 }
 
 /* Blocks that overlap are there only in an allocator with a defect: the part that is not the one's
  * before it is the other's. */
-static bool fill(snapshot_state *s, snapshot_state_segment *to, const snapshot_file_block *live,
+static bool fill(snapshot_state *s, snapshot_state_segment *to, const gmd_snapshot_file_block *live,
                  size_t count, size_t *next)
 {
     bool is_done = true;
     uint64_t at = to->segment.address, end = at + to->segment.total_size;
     for (; *next < count && live[*next].address < end && is_done; (*next)++) {
-        snapshot_file_block b = live[*next];
+        gmd_snapshot_file_block b = live[*next];
         uint64_t b_end = b.address + b.size < end ? b.address + b.size : end;
         b.address = b.address > at ? b.address : at;
         if (b.address >= b_end) {
@@ -225,7 +227,7 @@ static bool fill(snapshot_state *s, snapshot_state_segment *to, const snapshot_f
     return is_done && put_gap(s, to, at, end);
 }
 
-static bool put_segments(builder *b, const snapshot_file_block *live, size_t count)
+static bool put_segments(builder *b, const gmd_snapshot_file_block *live, size_t count)
 {
     snapshot_state *s = b->state;
     size_t next = 0;
@@ -245,13 +247,13 @@ static bool put_segments(builder *b, const snapshot_file_block *live, size_t cou
             end = found->end;
             found = gmd_intervals_after(&b->segments, end);
         }
-        snapshot_file_segment segment = {.device = e->device,
-                                         .address = address,
-                                         .total_size = end - address,
-                                         .stream = e->stream,
-                                         .is_large = end - address > SMALL_SEGMENT,
-                                         .is_expandable = is_mapped,
-                                         .stack = stack};
+        gmd_snapshot_file_segment segment = {.device = e->device,
+                                             .address = address,
+                                             .total_size = end - address,
+                                             .stream = e->stream,
+                                             .is_large = end - address > SMALL_SEGMENT,
+                                             .is_expandable = is_mapped,
+                                             .stack = stack};
         snapshot_state_segment *to = add_segment(s, &segment);
         if (!to || !fill(s, to, live, count, &next)) {
             return false;
@@ -263,7 +265,7 @@ static bool put_segments(builder *b, const snapshot_file_block *live, size_t cou
 static bool make_from_events(builder *b)
 {
     size_t count = 0;
-    snapshot_file_block *live = list_live(b, &count);
+    gmd_snapshot_file_block *live = list_live(b, &count);
     bool is_done = live != NULL;
     for (size_t i = 0; i < count && is_done; i++) {
         is_done = cover(b, &live[i]);
@@ -285,14 +287,14 @@ static snapshot_state_segment *add_walked(builder *b, const gmd_journal_block *w
 {
     const gmd_interval *from = gmd_intervals_after(&b->segments, w->segment_address);
     bool is_seen = from && from->address <= w->segment_address;
-    snapshot_file_segment segment = {.device = w->device,
-                                     .address = w->segment_address,
-                                     .total_size = w->segment_size,
-                                     .stream = w->stream,
-                                     .pool_id = {w->pool_id[0], w->pool_id[1]},
-                                     .is_large = w->is_large != 0,
-                                     .is_expandable = w->is_expandable != 0,
-                                     .stack = is_seen ? (uint32_t)from->value + 1 : 0};
+    gmd_snapshot_file_segment segment = {.device = w->device,
+                                         .address = w->segment_address,
+                                         .total_size = w->segment_size,
+                                         .stream = w->stream,
+                                         .pool_id = {w->pool_id[0], w->pool_id[1]},
+                                         .is_large = w->is_large != 0,
+                                         .is_expandable = w->is_expandable != 0,
+                                         .stack = is_seen ? (uint32_t)from->value + 1 : 0};
     return add_segment(b->state, &segment);
 }
 
@@ -306,7 +308,7 @@ static bool make_from_walk(builder *b)
         if (!to || to->segment.device != w->device || to->segment.address != w->segment_address) {
             to = add_walked(b, w);
         }
-        snapshot_file_block block = {
+        gmd_snapshot_file_block block = {
             .address = w->address, .size = w->size, .requested_size = w->requested_size};
         if (w->state == GMD_BLOCK_ALLOCATED || w->state == GMD_BLOCK_PENDING_FREE) {
             block.state = w->state;
@@ -323,8 +325,8 @@ static bool make_from_walk(builder *b)
 
 static int compare_segments(const void *a, const void *b)
 {
-    const snapshot_file_segment *x = &((const snapshot_state_segment *)a)->segment;
-    const snapshot_file_segment *y = &((const snapshot_state_segment *)b)->segment;
+    const gmd_snapshot_file_segment *x = &((const snapshot_state_segment *)a)->segment;
+    const gmd_snapshot_file_segment *y = &((const snapshot_state_segment *)b)->segment;
     return x->device != y->device ? x->device - y->device
                                   : (x->address > y->address) - (x->address < y->address);
 }
@@ -338,7 +340,7 @@ bool snapshot_state_make(snapshot_state *state, const gmd_journal *journal)
                                                                        : GMD_JOURNAL_EVENT_MAX};
     bool is_done =
         follow_events(&b) && (journal->is_walked ? make_from_walk(&b) : make_from_events(&b));
-    address_table_free(&b.live);
+    gmd_address_table_free(&b.live);
     gmd_intervals_free(&b.segments);
     if (state->segment_count) {
         qsort(state->segments, state->segment_count, sizeof *state->segments, compare_segments);

@@ -5,16 +5,16 @@
 #define GMD_REPORTS_SNAPSHOT_STATE_H
 
 #include "gmd_journal.h"
-#include "snapshot_file.h"
+#include "gmd_snapshot_file.h"
 
 typedef struct snapshot_state_segment {
-    snapshot_file_segment segment;
+    gmd_snapshot_file_segment segment;
     size_t first_block, block_count;
 } snapshot_state_segment;
 
 typedef struct snapshot_state {       /* zero-initialised is empty */
     snapshot_state_segment *segments; /* by device and address; their blocks fill them */
-    snapshot_file_block *blocks;
+    gmd_snapshot_file_block *blocks;
     size_t segment_count, segment_capacity, block_count, block_capacity;
 } snapshot_state;
 

@@ -41,20 +41,6 @@ static void write_stats(gmd_json *json, const gmd_outcome *outcome)
     gmd_json_end(json);
 }
 
-/* A report that an older gmd wrote has neither. */
-void identity_json(gmd_json *json, const gmd_identity *identity)
-{
-    if (!identity->kind[0]) {
-        return;
-    }
-    gmd_json_string(json, "kind", identity->kind);
-    gmd_json_row(json, "parties");
-    for (uint32_t i = 0; i < identity->party_count; i++) {
-        gmd_json_string(json, identity->parties[i].name, identity->parties[i].value);
-    }
-    gmd_json_end(json);
-}
-
 static void write_outcome_violations(gmd_json *json, const gmd_outcome *outcome)
 {
     for (uint32_t i = 0; i < outcome->violation_count; i++) {

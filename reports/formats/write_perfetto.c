@@ -71,7 +71,7 @@ typedef struct writer {
     counter counters[GMD_MAX_DEVICES][2]; /* allocated, reserved */
     lane *lanes;
     row *rows;
-    uint32_t lane_count, row_count;
+    uint32_t lane_count, row_count, row_capacity;
     size_t lane_capacity;
     uint32_t *lane_of; /* by block: index + 1 of its lane while it is alive */
     uint32_t block_count;
@@ -140,11 +140,9 @@ static uint32_t row_of(writer *w, const gmd_timeline_entry *e)
         i++;
     }
     if (i == w->row_count) {
-        row *larger = realloc(w->rows, (i + 1) * sizeof *larger);
-        if (!larger) {
+        if (!GMD_GROW(&w->rows, &w->row_capacity, i + 1)) {
             return UINT32_MAX;
         }
-        w->rows = larger;
         w->rows[w->row_count++] = (row){.stream = e->stream, .device = e->device};
     }
     return i;

@@ -24,7 +24,7 @@ typedef struct known_frame { /* written, and can be referred to */
 typedef struct writer {
     const gmd_journal *journal;
     uint64_t event_count;
-    snapshot_file file;
+    gmd_snapshot_file file;
     char source[GMD_TITLE_TEXT]; /* what the lines are of */
     const char *workload;
     known_frame frames[KNOWN_FRAMES]; /* by their lines: of a case the latest, of a script all */
@@ -32,7 +32,7 @@ typedef struct writer {
 
 /* --- frames ------------------------------------------------------------------------------- */
 
-static void put_frames(void *context, snapshot_file *file, uint32_t stack)
+static void put_frames(void *context, gmd_snapshot_file *file, uint32_t stack)
 {
     writer *w = context;
     const gmd_journal_event *e = &w->journal->events[stack - 1];
@@ -47,7 +47,8 @@ static void put_frames(void *context, snapshot_file *file, uint32_t stack)
     pickle_list list;
     pickle_begin_list(&file->out, &list);
     pickle_next(&file->out, &list);
-    snapshot_file_frame(file, function, strlen(function), w->source, strlen(w->source), e->line);
+    gmd_snapshot_file_frame(file, function, strlen(function), w->source, strlen(w->source),
+                            e->line);
     pickle_end_list(&file->out, &list);
     known->line = e->line;
     known->number = pickle_remember(&file->out) + 1;
@@ -72,60 +73,61 @@ static void name_source(writer *w, const gmd_outcome *o)
 
 static void put_segments(writer *w, snapshot_state *state)
 {
-    snapshot_file_begin_segments(&w->file);
+    gmd_snapshot_file_begin_segments(&w->file);
     for (size_t i = 0; i < state->segment_count; i++) {
         snapshot_state_segment *s = &state->segments[i];
         s->segment.stack = framed(w, s->segment.stack);
-        snapshot_file_begin_segment(&w->file, &s->segment);
+        gmd_snapshot_file_begin_segment(&w->file, &s->segment);
         for (size_t k = 0; k < s->block_count; k++) {
-            snapshot_file_block *b = &state->blocks[s->first_block + k];
+            gmd_snapshot_file_block *b = &state->blocks[s->first_block + k];
             b->stack = framed(w, b->stack);
-            snapshot_file_block_of(&w->file, b);
+            gmd_snapshot_file_block_of(&w->file, b);
         }
-        snapshot_file_end_segment(&w->file);
+        gmd_snapshot_file_end_segment(&w->file);
     }
-    snapshot_file_end_segments(&w->file);
+    gmd_snapshot_file_end_segments(&w->file);
 }
 
 static void put_event(writer *w, uint32_t index)
 {
-    static const snapshot_action actions[] = {
-        [GMD_ACTION_ALLOC] = SNAPSHOT_ALLOC,
-        [GMD_ACTION_FREE_REQUESTED] = SNAPSHOT_FREE_REQUESTED,
-        [GMD_ACTION_FREE_COMPLETED] = SNAPSHOT_FREE_COMPLETED,
-        [GMD_ACTION_SEGMENT_ALLOC] = SNAPSHOT_SEGMENT_ALLOC,
-        [GMD_ACTION_SEGMENT_FREE] = SNAPSHOT_SEGMENT_FREE,
-        [GMD_ACTION_SEGMENT_MAP] = SNAPSHOT_SEGMENT_MAP,
-        [GMD_ACTION_SEGMENT_UNMAP] = SNAPSHOT_SEGMENT_UNMAP,
-        [GMD_ACTION_SNAPSHOT] = SNAPSHOT_SNAPSHOT,
-        [GMD_ACTION_OOM] = SNAPSHOT_OOM,
+    static const gmd_snapshot_action actions[] = {
+        [GMD_ACTION_ALLOC] = GMD_SNAPSHOT_ALLOC,
+        [GMD_ACTION_FREE_REQUESTED] = GMD_SNAPSHOT_FREE_REQUESTED,
+        [GMD_ACTION_FREE_COMPLETED] = GMD_SNAPSHOT_FREE_COMPLETED,
+        [GMD_ACTION_SEGMENT_ALLOC] = GMD_SNAPSHOT_SEGMENT_ALLOC,
+        [GMD_ACTION_SEGMENT_FREE] = GMD_SNAPSHOT_SEGMENT_FREE,
+        [GMD_ACTION_SEGMENT_MAP] = GMD_SNAPSHOT_SEGMENT_MAP,
+        [GMD_ACTION_SEGMENT_UNMAP] = GMD_SNAPSHOT_SEGMENT_UNMAP,
+        [GMD_ACTION_SNAPSHOT] = GMD_SNAPSHOT_SNAPSHOT,
+        [GMD_ACTION_OOM] = GMD_SNAPSHOT_OOM,
     };
     const gmd_journal_event *e = &w->journal->events[index];
     if (!e->action || e->action > GMD_ACTION_OOM + 1) {
         return; /* written over by the allocator under test */
     }
-    snapshot_file_event_of(&w->file, &(snapshot_file_event){.action = actions[e->action - 1],
-                                                            .address = e->address,
-                                                            .size = e->size,
-                                                            .stream = e->stream,
-                                                            .time_us = e->time_us,
-                                                            .stack = framed(w, index + 1)});
+    gmd_snapshot_file_event_of(&w->file,
+                               &(gmd_snapshot_file_event){.action = actions[e->action - 1],
+                                                          .address = e->address,
+                                                          .size = e->size,
+                                                          .stream = e->stream,
+                                                          .time_us = e->time_us,
+                                                          .stack = framed(w, index + 1)});
 }
 
 static void put_traces(writer *w)
 {
-    snapshot_file_begin_traces(&w->file);
+    gmd_snapshot_file_begin_traces(&w->file);
     uint32_t devices = w->journal ? w->journal->device_count : 0;
     for (uint32_t device = 0; device < devices && device < GMD_MAX_DEVICES; device++) {
-        snapshot_file_begin_device(&w->file);
+        gmd_snapshot_file_begin_device(&w->file);
         for (uint64_t i = 0; i < w->event_count; i++) {
             if (w->journal->events[i].device == device) {
                 put_event(w, (uint32_t)i);
             }
         }
-        snapshot_file_end_device(&w->file);
+        gmd_snapshot_file_end_device(&w->file);
     }
-    snapshot_file_end_traces(&w->file);
+    gmd_snapshot_file_end_traces(&w->file);
 }
 
 /* Settings that are not PyTorch's are none of the settings that a snapshot tells of. */
@@ -139,7 +141,7 @@ static void put_end(writer *w)
     if (settings_parse(&read, conf, NULL) != GMD_OK) {
         settings_parse(&read, NULL, NULL);
     }
-    snapshot_file_end(&w->file, &read, conf);
+    gmd_snapshot_file_end(&w->file, &read, conf);
 }
 
 /* --- the whole ---------------------------------------------------------------------------- */
@@ -155,7 +157,7 @@ static gmd_status write_journal(const gmd_outcome *o, const gmd_journal *journal
         w->journal = journal;
         w->event_count = count < GMD_JOURNAL_EVENT_MAX ? count : GMD_JOURNAL_EVENT_MAX;
         name_source(w, o);
-        snapshot_file_begin(&w->file, out, put_frames, w);
+        gmd_snapshot_file_begin(&w->file, out, put_frames, w);
         put_segments(w, &state);
         put_traces(w);
         put_end(w);

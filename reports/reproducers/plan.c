@@ -2,7 +2,7 @@
 #include "plan.h"
 
 #include "gmd_grow.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <stdlib.h>
 #include <string.h>

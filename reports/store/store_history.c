@@ -86,7 +86,7 @@ static void put_bytes(history *h, sqlite3_stmt *row, int column)
     fprintf(h->out, " %15s", text);
 }
 
-/* The change of the reserved peak, against the row before. */
+/* The change of the reserved peak against the row before. */
 static void put_change(history *h, sqlite3_stmt *row)
 {
     char text[32] = "";

@@ -1,5 +1,6 @@
 /* declaration.c - what scenario { } at the head of a script says, and values for its parameters. */
 #include "arguments.h"
+#include "gmd_grow.h"
 #include "gmd_sandbox.h"
 #include "gmd_script.h"
 #include "gmd_size.h"
@@ -24,13 +25,10 @@ struct declared_param *script_declare_param(gmd_scenario *scenario, const char *
                                             const char *text, const char *help,
                                             enum param_type type)
 {
-    struct declared_param *larger =
-        realloc(scenario->params, (scenario->param_count + 1) * sizeof *scenario->params);
-    if (!larger) {
+    if (!GMD_GROW(&scenario->params, &scenario->param_capacity, scenario->param_count + 1)) {
         return NULL;
     }
-    scenario->params = larger;
-    struct declared_param *added = &larger[scenario->param_count++];
+    struct declared_param *added = &scenario->params[scenario->param_count++];
     *added = (struct declared_param){copy(key), copy(text), copy(help), type, 0, MOST_BY_DEFAULT};
     return added->key && added->text && added->help ? added : NULL;
 }

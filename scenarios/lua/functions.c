@@ -4,7 +4,7 @@
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
 #include "gmd_sandbox.h"
-#include "library.h"
+#include "library_parts.h"
 
 #define MAX_FEATURES ((lua_Integer)1 << 24)
 

@@ -41,7 +41,7 @@ struct gmd_scenario {
     size_t length;
     bool is_muted;
     struct declared_param *params;
-    size_t param_count;
+    size_t param_count, param_capacity;
     open_watch_fn *open_watch;         /* NULL: runs are not inspected */
     struct gmd_inspection *inspection; /* for open_watch; borrowed */
 };

@@ -1,5 +1,6 @@
 /* library.c - everything that scripts can call, put together. */
 #include "library.h"
+#include "library_parts.h"
 
 #include "gmd_module.h"
 #include "gmd_object.h"

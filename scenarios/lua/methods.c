@@ -4,7 +4,7 @@
 #include "gmd_grad_fn.h"
 #include "gmd_object.h"
 #include "gmd_optimizer.h"
-#include "library.h"
+#include "library_parts.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "gmd_checkpoint.h"
 #include "gmd_object.h"
 #include "gmd_operations.h"
-#include "library.h"
+#include "library_parts.h"
 #include "stream.h"
 
 #define MAX_JOINED 65536

@@ -1,7 +1,7 @@
 /* run_functions.c - what scripts say of the run itself and ask of the device: phases, bounds,
  * numbers from the seed, cuda.*. */
 #include "arguments.h"
-#include "library.h"
+#include "library_parts.h"
 
 /* --- cuda -------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* streams.c - streams in scripts: cuda.Stream(), cuda.stream(s, function() ... end),
  * t:record_stream(s). */
-#include "library.h"
+#include "library_parts.h"
 #include "stream.h"
 
 static void destroy_stream(struct engine *engine, struct thing *thing)

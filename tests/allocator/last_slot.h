@@ -5,7 +5,7 @@
 
 #include "gmd_allocator.h"
 
-/* Of device 0, on a stream that has no blocks yet. Small blocks are taken before it. */
+/* On device 0, on a stream that has no blocks yet. Small blocks are taken before it. */
 uint64_t take_in_last_slot(gmd_allocator *a, cudaStream_t stream);
 
 #endif

@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef gmd_pickle_value value;
+typedef pickle_value value;
 
 typedef struct pickle_file {
     uint8_t *data;
-    gmd_pickle seen;
+    pickle_document seen;
 } pickle_file;
 
 /* What was dumped last; nothing is fine. */
 static inline void forget_pickle(pickle_file *p)
 {
     if (p->data) {
-        gmd_pickle_free(&p->seen);
+        pickle_free(&p->seen);
         free(p->data);
         p->data = NULL;
     }
@@ -37,7 +37,7 @@ static inline const value *dump_pickle(pickle_file *p, gmd_allocator *a, const c
     p->data = malloc(1 << 20);
     size_t size = fread(p->data, 1, 1 << 20, file);
     fclose(file);
-    assert_int_equal(gmd_pickle_read(&p->seen, p->data, size, path, &error), GMD_OK);
+    assert_int_equal(pickle_read(&p->seen, p->data, size, path, &error), GMD_OK);
     return &p->seen.root;
 }
 
@@ -48,7 +48,7 @@ static inline bool is_text(const value *v, const char *text)
 
 static inline const value *key(const value *record, const char *name)
 {
-    assert_int_equal(record->kind, GMD_PICKLE_DICT);
+    assert_int_equal(record->kind, PICKLE_DICT);
     for (size_t i = 0; i < record->items->count; i += 2) {
         if (is_text(&record->items->values[i], name)) {
             return &record->items->values[i + 1];

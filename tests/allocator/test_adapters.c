@@ -1,5 +1,5 @@
-/* The adapters for CUDA's own allocators: their books follow the device in every order of threads,
- * and a call of CUDA that fails costs no block, leaves no error and no stream. */
+/* The adapters for CUDA's own allocators: their figures follow the device in every order of
+ * threads, and a call of CUDA that fails costs no block, leaves no error and no stream. */
 #include "gmd_abi.h"
 #include "gmd_cuda.h"
 #include "gmd_sim.h"
@@ -194,7 +194,7 @@ static void read_after_the_free(void *context, const char *function, bool is_bef
     }
 }
 
-FOR_CUDAMALLOC(nobody_sees_the_books_behind_the_device)
+FOR_CUDAMALLOC(nobody_sees_figures_behind_the_device)
 {
     reader r = {.is_started = false};
     void *block = adapter.malloc(MIB, 0, NULL);

@@ -5,7 +5,7 @@
 
 /* --- a device that cannot be made the current one ---------------------------------------- */
 
-/* Of these the device does not matter. */
+/* The device does not matter to these. */
 static bool is_free_to_be_asked(const char *function)
 {
     static const char *const names[] = {"cudaGetDevice", "cudaGetLastError",

@@ -1,5 +1,7 @@
 /* A stream's heap is found without the device's lock, whatever the handles of the streams are. */
+#include "device_access.h"
 #include "device_allocator.h"
+#include "device_heaps.h"
 
 #include <stdlib.h>
 

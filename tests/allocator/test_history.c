@@ -254,7 +254,7 @@ static void compare_device(comparison *c, gmd_allocator *a, int device)
     }
 }
 
-/* Of both pools, two streams, a private pool and two devices: live, pending and free blocks. */
+/* Both pools, two streams, a private pool and two devices: live, pending and free blocks. */
 static void make_blocks(fixture *f)
 {
     const uint64_t id[2] = {3, 4};

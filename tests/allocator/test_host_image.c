@@ -25,7 +25,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 #define SYSTEM_HAS_10_MIB                                                                          \
     "MemTotal: 1000000 kB\nMemFree: 1 kB\nMemAvailable:  10240 kB\nCached: 0\n"
 
-/* Of an image of so many bytes. "": it can be had. */
+/* An image of so many bytes. "": it can be had. */
 static const char *refusal(uint64_t bytes)
 {
     static gmd_error error;

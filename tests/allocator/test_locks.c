@@ -199,10 +199,10 @@ TEST(requests_that_count_ages_take_the_device_s_lock)
 
 /* --- alone ------------------------------------------------------------------------------- */
 
-typedef struct scene { /* for functions that have the device alone */
+typedef struct situation { /* for functions that have the device alone */
     bench b;
     uint64_t address; /* of a live block */
-} scene;
+} situation;
 
 static const uint64_t pool_id[2] = {0, 1};
 
@@ -225,110 +225,110 @@ static bool spare_nothing(void *context)
     return false;
 }
 
-static void record_it(scene *s)
+static void record_it(situation *s)
 {
     record(&s->b, s->address, s->b.s2);
 }
 
-static void free_it_in_use(scene *s)
+static void free_it_in_use(situation *s)
 {
     give(&s->b, s->address);
 }
 
-static void ask_for_more(scene *s)
+static void ask_for_more(situation *s)
 {
     take(&s->b, 100 * GMD_MIB);
 }
 
-static void forget_a_stream(scene *s)
+static void forget_a_stream(situation *s)
 {
     gmd_allocator_forget_stream(s->b.a, 0, s->b.s2);
 }
 
-static void empty_the_cache(scene *s)
+static void empty_the_cache(situation *s)
 {
     gmd_allocator_empty_cache(s->b.a);
 }
 
-static void set_a_fraction(scene *s)
+static void set_a_fraction(situation *s)
 {
     gmd_allocator_set_memory_fraction(s->b.a, 0.9, 0);
 }
 
-static void add_a_callback(scene *s)
+static void add_a_callback(situation *s)
 {
     gmd_allocator_on_low_memory(s->b.a, spare_nothing, NULL);
 }
 
-static void lend(scene *s)
+static void lend(situation *s)
 {
     gmd_allocator_yield_memory(s->b.a, 0, NULL);
 }
 
-static void restore(scene *s)
+static void restore(situation *s)
 {
     gmd_allocator_restore_memory(s->b.a, 0, NULL);
 }
 
-static void begin_a_pool(scene *s)
+static void begin_a_pool(situation *s)
 {
     gmd_allocator_begin_pool(s->b.a, 0, pool_id, NULL, NULL);
 }
 
-static void end_a_pool(scene *s)
+static void end_a_pool(situation *s)
 {
     void *context;
     gmd_allocator_end_pool(s->b.a, 0, pool_id, &context);
 }
 
-static void release_a_pool(scene *s)
+static void release_a_pool(situation *s)
 {
     gmd_allocator_release_pool(s->b.a, 0, pool_id);
 }
 
-static void reset_peaks(scene *s)
+static void reset_peaks(situation *s)
 {
     gmd_allocator_reset_peak_stats(s->b.a, 0);
 }
 
-static void order(scene *s)
+static void order(situation *s)
 {
     gmd_allocator_order_segments(s->b.a, 0, NULL, 0);
 }
 
-static void find_a_place(scene *s)
+static void find_a_place(situation *s)
 {
     gmd_allocator_place_of(s->b.a, 0, s->address);
 }
 
-static void look_at_figures(scene *s)
+static void look_at_figures(situation *s)
 {
     stats_of(&s->b);
 }
 
-static void look_at_all_figures(scene *s)
+static void look_at_all_figures(situation *s)
 {
     gmd_allocator_memory_stats(s->b.a, 0, see_figure, NULL);
 }
 
-static void look_at_blocks(scene *s)
+static void look_at_blocks(situation *s)
 {
     gmd_allocator_walk(s->b.a, 0, visit_block, NULL);
 }
 
-static void switch_a_quirk(scene *s)
+static void switch_a_quirk(situation *s)
 {
     gmd_allocator_set_quirk(s->b.a, GMD_QUIRK_SPURIOUS_OOM, true);
 }
 
-static void switch_history(scene *s)
+static void switch_history(situation *s)
 {
     gmd_allocator_record_history(s->b.a, 10, GMD_STACKS_OFF, NULL);
 }
 
 static const struct {
     const char *name;
-    void (*run)(scene *s);
+    void (*run)(situation *s);
 } functions[] = {
     {"record_stream", record_it},
     {"malloc", ask_for_more},
@@ -355,7 +355,7 @@ static const struct {
 /* Each takes the device's lock, once: in between nobody sees what is half done. */
 TEST(what_is_not_cached_has_the_device_alone)
 {
-    scene s = {.b = open_bench(GMD_GIB, "")};
+    situation s = {.b = open_bench(GMD_GIB, "")};
     s.address = take(&s.b, 512);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         uint64_t before = locked;
@@ -367,7 +367,7 @@ TEST(what_is_not_cached_has_the_device_alone)
     close_bench(&s.b);
 }
 
-/* Of stacks and of the device; a request's stack is taken before it enters anything. */
+/* The locks of stacks and of the device; a request's stack is taken before it enters anything. */
 TEST(all_that_knows_stacks_takes_their_lock)
 {
     bench b = open_bench(GMD_GIB, "");

@@ -13,7 +13,7 @@ typedef struct fixture {
     new_file file;
     pickle_writer w;
     uint8_t *data;
-    gmd_pickle seen;
+    pickle_document seen;
 } fixture;
 
 static int open_fixture(void **state)
@@ -33,7 +33,7 @@ static int close_fixture(void **state)
 {
     fixture *f = *state;
     if (f->data) {
-        gmd_pickle_free(&f->seen);
+        pickle_free(&f->seen);
         free(f->data);
     }
     unlink(f->path);
@@ -42,7 +42,7 @@ static int close_fixture(void **state)
 
 FIXTURE(pickle_writer, open_fixture, close_fixture);
 
-static const gmd_pickle_value *finish(fixture *f)
+static const pickle_value *finish(fixture *f)
 {
     enum { MOST = 1 << 20 };
     gmd_error error = {""};
@@ -53,7 +53,7 @@ static const gmd_pickle_value *finish(fixture *f)
     f->data = malloc(MOST);
     size_t size = fread(f->data, 1, MOST, file);
     fclose(file);
-    if (gmd_pickle_read(&f->seen, f->data, size, f->path, &error) != GMD_OK) {
+    if (pickle_read(&f->seen, f->data, size, f->path, &error) != GMD_OK) {
         fail_msg("%s", error.text);
     }
     return &f->seen.root;
@@ -78,10 +78,10 @@ TEST_F(pickle_writer, numbers_of_every_length_come_back)
         pickle_natural(&f->w, numbers[i]);
     }
     pickle_end_list(&f->w, &list);
-    const gmd_pickle_value *root = finish(f);
+    const pickle_value *root = finish(f);
     assert_int_equal(root->items->count, COUNT);
     for (int i = 0; i < COUNT; i++) {
-        assert_int_equal(root->items->values[i].kind, GMD_PICKLE_NATURAL);
+        assert_int_equal(root->items->values[i].kind, PICKLE_NATURAL);
         assert_int_equal(root->items->values[i].number, numbers[i]);
     }
 }
@@ -90,8 +90,8 @@ TEST_F(pickle_writer, a_negative_number_comes_back)
 {
     fixture *f = *state;
     pickle_integer(&f->w, -1);
-    const gmd_pickle_value *root = finish(f);
-    assert_int_equal(root->kind, GMD_PICKLE_NEGATIVE);
+    const pickle_value *root = finish(f);
+    assert_int_equal(root->kind, PICKLE_NEGATIVE);
     assert_int_equal(root->negative, -1);
 }
 
@@ -113,7 +113,7 @@ TEST_F(pickle_writer, a_list_longer_than_a_batch_is_whole)
         pickle_natural(&f->w, (uint64_t)i);
     }
     pickle_end_list(&f->w, &list);
-    const gmd_pickle_value *root = finish(f);
+    const pickle_value *root = finish(f);
     assert_int_equal(root->items->count, COUNT);
     assert_int_equal(root->items->values[COUNT - 1].number, COUNT - 1);
 }
@@ -124,8 +124,8 @@ TEST_F(pickle_writer, an_empty_list_is_one)
     pickle_list list;
     pickle_begin_list(&f->w, &list);
     pickle_end_list(&f->w, &list);
-    const gmd_pickle_value *root = finish(f);
-    assert_int_equal(root->kind, GMD_PICKLE_LIST);
+    const pickle_value *root = finish(f);
+    assert_int_equal(root->kind, PICKLE_LIST);
     assert_int_equal(root->items->count, 0);
 }
 
@@ -147,7 +147,7 @@ TEST_F(pickle_writer, what_is_remembered_comes_again)
     pickle_next(&f->w, &list);
     pickle_again(&f->w, 299);
     pickle_end_list(&f->w, &list);
-    const gmd_pickle_value *values = finish(f)->items->values;
+    const pickle_value *values = finish(f)->items->values;
     assert_memory_equal(values[COUNT].text, "7", 1);
     assert_memory_equal(values[COUNT + 1].text, "299", 3);
 }
@@ -159,7 +159,7 @@ TEST_F(pickle_writer, long_text_comes_back)
     char *text = malloc(LENGTH);
     memset(text, 'x', LENGTH);
     pickle_text(&f->w, text, LENGTH);
-    const gmd_pickle_value *root = finish(f);
+    const pickle_value *root = finish(f);
     assert_int_equal(root->length, LENGTH);
     assert_memory_equal(root->text, text, LENGTH);
     free(text);
@@ -172,7 +172,7 @@ TEST_F(pickle_writer, what_is_not_utf8_is_written_as_question_marks)
     const char text[] = "\xc3\xa4 \xff \xc3( \xed\xa0\x80 \xf0\x9f\x98\x80 \xe2\x82";
     const char expected[] = "\xc3\xa4 ? ?( ??? \xf0\x9f\x98\x80 ??";
     pickle_text(&f->w, text, sizeof text - 1);
-    const gmd_pickle_value *root = finish(f);
+    const pickle_value *root = finish(f);
     assert_int_equal(root->length, sizeof expected - 1);
     assert_memory_equal(root->text, expected, sizeof expected - 1);
 }

@@ -299,7 +299,7 @@ TEST(nor_does_it_go_for_small_blocks_that_leave_nothing)
     close_bench(&b);
 }
 
-/* Of whole segments; a capture on the stream that used them keeps them pending. */
+/* Whole segments; a capture on the stream that used them keeps them pending. */
 static void expect_pool_to_stay_for_pending(uint64_t first_size, uint64_t second_size)
 {
     bench b = open_bench(GMD_GIB, "");

@@ -12,16 +12,16 @@ static size_t append(char *text, size_t used, const value *v)
     char *to = text + used;
     size_t room = TEXT_BYTES - used;
     switch (v->kind) {
-    case GMD_PICKLE_BOOL:
+    case PICKLE_BOOL:
         return used + (size_t)snprintf(to, room, "%s", v->number ? "True" : "False");
-    case GMD_PICKLE_NATURAL:
+    case PICKLE_NATURAL:
         return used + (size_t)snprintf(to, room, "%" PRIu64, v->number);
-    case GMD_PICKLE_NEGATIVE:
+    case PICKLE_NEGATIVE:
         return used + (size_t)snprintf(to, room, "%" PRId64, v->negative);
-    case GMD_PICKLE_FLOAT:
+    case PICKLE_FLOAT:
         return used + (size_t)snprintf(to, room, "%.2f", v->real);
     default:
-        assert_int_equal(v->kind, GMD_PICKLE_STRING);
+        assert_int_equal(v->kind, PICKLE_STRING);
         return used + (size_t)snprintf(to, room, "%.*s", (int)v->length, v->text);
     }
 }
@@ -33,7 +33,7 @@ static size_t append_entries(char *text, size_t used, const value *dict)
         const value *of = item(dict, i + 1);
         used = append(text, used, item(dict, i));
         text[used++] = '=';
-        if (of->kind == GMD_PICKLE_DICT) {
+        if (of->kind == PICKLE_DICT) {
             used = append_entries(text, used, of);
         } else {
             used = append(text, used, of);

@@ -6,6 +6,7 @@
 
 #include "blocks.h"
 #include "cuda_scope.h"
+#include "device_access.h"
 #include "pending.h"
 #include "private_pools.h"
 #include "requests.h"
@@ -264,7 +265,7 @@ static block tree_block(free_set *set, uint64_t address)
     return (block){.address = address, .size = 512, .set_and_state = (uint64_t)(uintptr_t)set};
 }
 
-/* Of two blocks, the one that outranks the other is the root, and the lower one is on the left. */
+/* The one of two blocks that outranks the other is the root, and the lower one is on the left. */
 TEST(a_tree_out_of_order_or_rank_is_found)
 {
     static free_set set = {.is_small = true};

@@ -35,7 +35,7 @@ static void counting_free(void *ptr, size_t size, int device, cudaStream_t strea
     free(ptr);
 }
 
-/* Of several threads at a time. */
+/* Several threads at a time. */
 static void *shared_malloc(size_t size, int device, cudaStream_t stream)
 {
     (void)size;

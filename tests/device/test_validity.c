@@ -4,7 +4,7 @@
 #include "gmd_test.h"
 
 #include "capture.h"
-#include "front.h"
+#include "gmd_sim_front.h"
 #include "pages.h"
 #include "physical_memory.h"
 #include "pool_memory.h"

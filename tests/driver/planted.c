@@ -53,7 +53,7 @@ static bool is_planted(const char *defect)
     return plant && strcmp(plant, defect) == 0;
 }
 
-/* A lock that asks again and again, out of any scheduler's sight; "livelock": who finds it taken
+/* A lock that asks again and again, outside any scheduler's control; "livelock": who finds it taken
  * never comes out. */
 static atomic_flag spin_lock = ATOMIC_FLAG_INIT;
 

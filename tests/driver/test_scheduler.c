@@ -176,7 +176,7 @@ static void say_twice(run *r, unsigned thread)
     say(r, thread);
 }
 
-/* Of a, b and c: the first choice is at the start, the next three as the threads enter. */
+/* Threads a, b and c: the first choice is at the start, the next three as the threads enter. */
 TEST(explicit_choices_are_followed_and_then_threads_go_on)
 {
     run *r = new_run(3, say_twice);
@@ -393,7 +393,7 @@ TEST(who_asks_again_and_again_lets_the_others_run)
     }
 }
 
-/* --- out of sight ------------------------------------------------------------------------ */
+/* --- outside the scheduler --------------------------------------------------------------- */
 
 /* Thread 0 reads from a pipe that thread 1 writes to. */
 static void wait_in_the_kernel(run *r, unsigned thread)
@@ -406,7 +406,7 @@ static void wait_in_the_kernel(run *r, unsigned thread)
     }
 }
 
-TEST(a_thread_that_blocks_out_of_sight_loses_its_turn)
+TEST(a_thread_that_blocks_outside_the_scheduler_loses_its_turn)
 {
     run *r = new_run(2, wait_in_the_kernel);
     r->config.is_explicit = true; /* thread 0 first */

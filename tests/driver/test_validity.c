@@ -38,10 +38,10 @@ static void add_pool(fixture *f)
     p->is_used = true;
     p->made = 1;
     p->serials[1][3] = 1 + 3;
-    p->book.holders[1][3] = 2;
-    p->book.graphs[1][3] = 1;
-    p->book.open[1] = 1 + 3;
-    p->book.capturing = 1 + 1;
+    p->state.holders[1][3] = 2;
+    p->state.graphs[1][3] = 1;
+    p->state.open[1] = 1 + 3;
+    p->state.capturing = 1 + 1;
     f->graphs[0] = (captured_graph){.device = 1,
                                     .pool = 3,
                                     .exec = (cudaGraphExec_t)(uintptr_t)0x77,
@@ -268,7 +268,7 @@ static void name_a_pool_that_was_not_made(fixture *f)
 
 static void let_go_of_an_open_pool(fixture *f)
 {
-    f->s.pools.book.holders[1][3] = 0;
+    f->s.pools.state.holders[1][3] = 0;
 }
 
 static void lose_a_graph(fixture *f)
@@ -341,7 +341,7 @@ static void capture_without_a_capture(fixture *f)
 
 static void close_the_pool_of_a_capture(fixture *f)
 {
-    f->s.pools.book.capturing = f->s.pools.book.open[1] = 0;
+    f->s.pools.state.capturing = f->s.pools.state.open[1] = 0;
 }
 
 static void capture_a_stream_that_is_not_there(fixture *f)
@@ -429,7 +429,7 @@ TEST(with_little_in_it_a_session_is_checked_every_few_requests)
 {
     fixture *f = open_fixture();
     f->s.pools.is_used = false;
-    f->s.pools.book = (gmd_pool_book){0};
+    f->s.pools.state = (gmd_pool_state){0};
     captures_end(&f->s.captures);
     f->s.captures.count = 0;
     lose_a_block(f);

@@ -3,7 +3,7 @@
 #include "fuzz_test.h"
 
 #include "gmd_exhaustive.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #define LIST_MAX   400000
 #define LENGTH_MAX 6 /* of the sequences that are listed without any symmetry */
@@ -170,7 +170,7 @@ static uint64_t form_of(const plain *given, unsigned length, bool swaps)
     return form;
 }
 
-/* Every request of the alphabet. Of a block that the last request allocates nothing is asked. */
+/* Every request of the alphabet. Nothing is asked of a block that the last request allocates. */
 static unsigned all_requests(const gmd_alphabet *a, plain *out)
 {
     unsigned n = 0;
@@ -236,16 +236,16 @@ static gmd_request request_of(const gmd_alphabet *a, plain p, unsigned new_block
 static bool number_pools(const gmd_alphabet *a, plain *q, unsigned length)
 {
     unsigned number[2] = {0}, made = 0;
-    gmd_pool_book book;
-    memset(&book, 0, sizeof book);
+    gmd_pool_state state;
+    memset(&state, 0, sizeof state);
     for (unsigned i = 0; i < length; i++) {
         plain *p = &q[i];
         if (p->kind < P_BEGIN) {
             continue;
         }
         const gmd_request r = request_of(a, *p, 0);
-        bool is_new = !book.holders[0][p->block];
-        if (gmd_pool_book_note(&book, &r)) {
+        bool is_new = !state.holders[0][p->block];
+        if (gmd_pool_state_note(&state, &r)) {
             return false;
         }
         number[p->block] = is_new ? made++ : number[p->block];
@@ -431,13 +431,13 @@ TEST(the_list_has_one_of_each_class_of_all_sequences)
     expect_one_of_each_class(alphabet_of(2, 2, 0), 3);
 }
 
-/* Of four requests, so that a pool can be gone and its name be another's. */
+/* Four requests, so that a pool can be gone and its name be another's. */
 TEST(with_pools_the_list_has_one_of_each_class_too)
 {
     expect_one_of_each_class(alphabet_of(1, 2, 2), 4);
 }
 
-/* Of five requests, so that a graph's block can be used on a stream that has come to the capture;
+/* Five requests, so that a graph's block can be used on a stream that has come to the capture;
  * of six, so that a capture can fail and the next one be launched. */
 TEST(so_it_has_with_captures_where_each_request_does_something)
 {
@@ -479,7 +479,7 @@ static void compare_states(void *context, const plain *named, const plain *numbe
                            unsigned length)
 {
     comparison *c = context;
-    gmd_persistent_result scouted;
+    gmd_persistent_result persistent;
     gmd_error error = {""};
     unsigned at = find_without_effect(numbered, length);
     if (at == length || form_of(numbered, length, false) > form_of(numbered, length, true)) {
@@ -487,9 +487,9 @@ static void compare_states(void *context, const plain *named, const plain *numbe
     }
     set_requests(c, &c->pair[0].trace, named, length, LENGTH_MAX);
     set_requests(c, &c->pair[1].trace, named, length, at);
-    demand_ok(gmd_runner_scout(&c->runner, c->pair, 2, &scouted, &error), &error);
-    assert_int_equal(scouted.passed, 2);
-    assert_true(scouted.states[0] && scouted.states[0] == scouted.states[1]);
+    demand_ok(gmd_runner_run_persistent(&c->runner, c->pair, 2, &persistent, &error), &error);
+    assert_int_equal(persistent.passed, 2);
+    assert_true(persistent.states[0] && persistent.states[0] == persistent.states[1]);
     c->compared++;
 }
 

@@ -8,7 +8,7 @@
 #include "gmd_history.h"
 #include "gmd_input_format.h"
 #include "gmd_input_pools.h"
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -268,7 +268,7 @@ TEST(a_free_without_a_live_block_is_left_out)
     gmd_trace_free(&trace);
 }
 
-/* Of 32 MiB, with a block of 1 MiB live. */
+/* A device of 32 MiB, with a block of 1 MiB live. */
 TEST(boundary_codes_give_sizes_that_matter)
 {
     static const struct {

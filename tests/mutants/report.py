@@ -36,7 +36,7 @@ def summary(results, equivalents):
 
 
 def scores(row):
-    """Of those that are not equivalent: told apart by anything, and by what needs no look inside."""
+    """How many that are not equivalent are told apart by anything, and by what stays outside."""
     killed = sum(row[judge] for judge in JUDGES)
     whole = killed + row["survived"]
     return {"mutants": whole + row["equivalent"], "score": killed / whole if whole else None,

@@ -111,7 +111,7 @@ class Tree:
 
 
 def behind_call(text, behind):
-    """Of a macro with arguments Clang tells the name's end; the use ends behind its parentheses."""
+    """Clang tells the name's end of a macro with arguments; the use ends behind its parentheses."""
     opening = re.compile(r"\s*\(").match(text, behind)
     if not opening:
         return behind

@@ -243,7 +243,7 @@ class Job:
         self.has_tests = True
 
     def _test_objects(self):
-        """Of a header's mutant: the tests that include it, with the mutant's inline functions."""
+        """For a header's mutant: the tests that include it, with the mutant's inline functions."""
         if not self.mutant or not self.mutant.file.endswith(".h"):
             return {}
         made = {}

@@ -3,32 +3,32 @@
 
 #include <string.h>
 
-typedef struct scene {
+typedef struct situation {
     gmd_live_block block, other;
     gmd_contents contents;
     bool is_followed;
     gmd_view view;
     gmd_judge judge;
-} scene;
+} situation;
 
 static bool read_contents(const void *context, const gmd_live_block *block, gmd_contents *contents)
 {
-    const scene *s = context;
+    const situation *s = context;
     assert_ptr_equal(block, &s->block);
     *contents = s->contents;
     return s->is_followed;
 }
 
-static void set_scene(scene *s)
+static void set_up_situation(situation *s)
 {
-    *s = (scene){.is_followed = true,
-                 .block = {.address = 0x5000, .bytes = 4096, .born = 3},
-                 .other = {.address = 0x9000, .bytes = 512, .born = 4},
-                 .contents = {.marked_bytes = 4096}};
+    *s = (situation){.is_followed = true,
+                     .block = {.address = 0x5000, .bytes = 4096, .born = 3},
+                     .other = {.address = 0x9000, .bytes = 512, .born = 4},
+                     .contents = {.marked_bytes = 4096}};
     s->view = (gmd_view){.ask.context = s, .ask.read_contents = read_contents, .block = &s->block};
 }
 
-static void judge(scene *s, const char *expected)
+static void judge(situation *s, const char *expected)
 {
     gmd_oracle_data.before_free(NULL, &s->view, &s->judge);
     assert_int_equal(s->judge.count, *expected ? 1 : 0);
@@ -37,27 +37,27 @@ static void judge(scene *s, const char *expected)
     }
 }
 
-#define SCENE                                                                                      \
-    scene s;                                                                                       \
+#define SITUATION                                                                                  \
+    situation s;                                                                                   \
     (void)state;                                                                                   \
-    set_scene(&s)
+    set_up_situation(&s)
 
 TEST(a_block_that_holds_its_own_mark_is_right)
 {
-    SCENE;
+    SITUATION;
     judge(&s, "");
 }
 
 TEST(a_block_whose_work_is_all_to_come_may_hold_anything)
 {
-    SCENE;
+    SITUATION;
     s.contents = (gmd_contents){.other_bytes = 4096, .is_written = false};
     judge(&s, "");
 }
 
 TEST(a_block_that_is_not_followed_is_not_judged)
 {
-    SCENE;
+    SITUATION;
     s.is_followed = false;
     s.contents = (gmd_contents){.other_bytes = 4096, .is_written = true};
     judge(&s, "");
@@ -65,7 +65,7 @@ TEST(a_block_that_is_not_followed_is_not_judged)
 
 TEST(one_byte_that_somebody_wrote_is_found)
 {
-    SCENE;
+    SITUATION;
     s.contents = (gmd_contents){
         .marked_bytes = 4095, .other_bytes = 1, .other_address = 0x5100, .is_written = true};
     judge(&s,
@@ -74,7 +74,7 @@ TEST(one_byte_that_somebody_wrote_is_found)
 
 TEST(the_other_block_over_the_same_memory_is_named)
 {
-    SCENE;
+    SITUATION;
     s.contents = (gmd_contents){
         .other_bytes = 4096, .other_address = 0x5000, .is_written = true, .other = &s.other};
     judge(&s, "live block of 512 B at 0x9000 (request 4, stream 0) wrote: both lie on the same "
@@ -83,7 +83,7 @@ TEST(the_other_block_over_the_same_memory_is_named)
 
 TEST(what_work_on_a_real_device_found_in_its_block_is_told)
 {
-    SCENE;
+    SITUATION;
     gmd_canary_finding finding = {
         .block = s.block, .use = {.request = 7, .stream = 2}, .offset = 64, .found = 0xdead};
     s.view.canaries.finding = &finding;
@@ -94,7 +94,7 @@ TEST(what_work_on_a_real_device_found_in_its_block_is_told)
 
 TEST(what_another_block_s_work_wrote_is_the_order_s_affair)
 {
-    SCENE;
+    SITUATION;
     gmd_canary_finding finding = {.block = s.block, .has_other = true, .other = s.other};
     s.view.canaries.finding = &finding;
     gmd_oracle_data.on_canary_finding(NULL, &s.view, &s.judge);
@@ -103,7 +103,7 @@ TEST(what_another_block_s_work_wrote_is_the_order_s_affair)
 
 TEST(a_device_that_cannot_be_read_is_told)
 {
-    SCENE;
+    SITUATION;
     assert_null(gmd_oracle_data.blind_spot(&s.view));
     s.view.ask.read_contents = NULL;
     assert_non_null(gmd_oracle_data.blind_spot(&s.view));

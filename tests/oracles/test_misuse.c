@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-typedef struct scene {
+typedef struct situation {
     gmd_stats before, now;
     gmd_thread_state thread_before, thread_now;
     gmd_wrong_free made;
@@ -11,7 +11,7 @@ typedef struct scene {
     gmd_view view;
     gmd_judge judge;
     bool is_backed;
-} scene;
+} situation;
 
 static bool is_backed(const void *context, uint64_t address, uint64_t size, int device,
                       uint64_t *bad)
@@ -19,12 +19,12 @@ static bool is_backed(const void *context, uint64_t address, uint64_t size, int 
     (void)size;
     (void)device;
     *bad = address;
-    return ((const scene *)context)->is_backed;
+    return ((const situation *)context)->is_backed;
 }
 
-static void set_scene(scene *s)
+static void set_up_situation(situation *s)
 {
-    *s = (scene){.is_backed = true, .made = {.kind = GMD_FREED_TWICE, .address = 0x5000}};
+    *s = (situation){.is_backed = true, .made = {.kind = GMD_FREED_TWICE, .address = 0x5000}};
     s->before = s->now = (gmd_stats){.allocated_bytes = 1024,
                                      .active_bytes = 2048,
                                      .reserved_bytes = 4096,
@@ -40,7 +40,7 @@ static void set_scene(scene *s)
                          .wrong_free = &s->made};
 }
 
-static void judge(scene *s, const char *expected)
+static void judge(situation *s, const char *expected)
 {
     gmd_oracle_misuse.after_wrong_free(NULL, &s->view, &s->judge);
     assert_int_equal(s->judge.count, *expected ? 1 : 0);
@@ -49,20 +49,20 @@ static void judge(scene *s, const char *expected)
     }
 }
 
-#define SCENE                                                                                      \
-    scene s;                                                                                       \
+#define SITUATION                                                                                  \
+    situation s;                                                                                   \
     (void)state;                                                                                   \
-    set_scene(&s)
+    set_up_situation(&s)
 
 TEST(a_free_that_changes_nothing_is_right)
 {
-    SCENE;
+    SITUATION;
     judge(&s, "");
 }
 
 TEST(pending_memory_may_become_free_meanwhile)
 {
-    SCENE;
+    SITUATION;
     s.now.active_bytes = 1024;
     s.now.reserved_bytes = 2048;
     judge(&s, "");
@@ -70,35 +70,35 @@ TEST(pending_memory_may_become_free_meanwhile)
 
 TEST(less_allocated_memory_is_found)
 {
-    SCENE;
+    SITUATION;
     s.now.allocated_bytes = 512;
     judge(&s, "allocated_bytes went from 1024 to 512");
 }
 
 TEST(another_block_count_is_found)
 {
-    SCENE;
+    SITUATION;
     s.now.allocation_count = 1;
     judge(&s, "allocation_count went from 2 to 1");
 }
 
 TEST(more_active_memory_is_found)
 {
-    SCENE;
+    SITUATION;
     s.now.active_bytes = 4096;
     judge(&s, "active_bytes went from 2048 to 4096");
 }
 
 TEST(unknown_figures_are_not_compared)
 {
-    SCENE;
+    SITUATION;
     memset(&s.before, 0xff, sizeof s.before);
     judge(&s, "");
 }
 
 TEST(a_block_that_loses_its_memory_is_found)
 {
-    SCENE;
+    SITUATION;
     s.is_backed = false;
     s.made = (gmd_wrong_free){.kind = GMD_FREED_INSIDE,
                               .address = 0x5200,
@@ -108,14 +108,14 @@ TEST(a_block_that_loses_its_memory_is_found)
 
 TEST(a_cuda_error_that_is_left_is_found)
 {
-    SCENE;
+    SITUATION;
     s.thread_now.last_error = 1;
     judge(&s, "left the thread with device 0 and CUDA error 1");
 }
 
 TEST(a_call_that_cuda_forbids_is_found)
 {
-    SCENE;
+    SITUATION;
     s.passed_on = (gmd_misuse){.function = "cudaFree", .sentence = "a double free"};
     s.view.calls.misuse_count = 1;
     judge(&s, "was passed on: cudaFree");
@@ -123,7 +123,7 @@ TEST(a_call_that_cuda_forbids_is_found)
 
 TEST(without_the_promise_it_does_not_judge)
 {
-    SCENE;
+    SITUATION;
     assert_null(gmd_oracle_misuse.blind_spot(&s.view));
     s.view.allocator.promises = ~(unsigned)GMD_PROMISE_MISUSE;
     assert_non_null(gmd_oracle_misuse.blind_spot(&s.view));

@@ -171,11 +171,11 @@ TEST(backing_wants_memory_for_all_work_of_a_graph)
     assert_int_equal(launch_violations(0x2000, 0), 1);
 }
 
-static int size_violations(uint64_t address, uint64_t bytes, uint64_t booked)
+static int size_violations(uint64_t address, uint64_t bytes, uint64_t counted)
 {
     gmd_judge judge = {0};
     gmd_live_block b = block_at(address, bytes);
-    gmd_stats before = {0}, after = {.allocated_bytes = booked};
+    gmd_stats before = {0}, after = {.allocated_bytes = counted};
     gmd_oracle_size.after_alloc(
         NULL,
         &(gmd_view){
@@ -194,33 +194,33 @@ TEST(size_wants_room_up_to_the_last_byte)
 
 /* --- accounting -------------------------------------------------------------------------- */
 
-typedef struct books_view {
+typedef struct figures_view {
     gmd_stats before, stats;
     gmd_device_figures baseline, figures; /* baseline: also untouched */
     gmd_live_block block;
     gmd_request request;
     gmd_view view;
-} books_view;
+} figures_view;
 
-/* One block of 1000 B, booked as 1024, in a segment of 2 MiB: all in order. */
-static void open_books(books_view *v)
+/* One block of 1000 B, counted as 1024, in a segment of 2 MiB: all in order. */
+static void open_figures(figures_view *v)
 {
-    *v = (books_view){.stats = {.struct_size = sizeof v->stats,
-                                .allocated_bytes = 1024,
-                                .allocated_bytes_peak = 1024,
-                                .reserved_bytes = 2097152,
-                                .reserved_bytes_peak = 2097152,
-                                .active_bytes = 1024,
-                                .active_bytes_peak = 1024,
-                                .inactive_split_bytes = 2097152 - 1024,
-                                .requested_bytes = 1000,
-                                .allocation_count = 1,
-                                .segment_count = 1},
-                      .figures = {.capacity_bytes = 1 << 30,
-                                  .physical_bytes = 2097152,
-                                  .allocated_bytes = 2097152},
-                      .block = {.address = 4096, .bytes = 1000},
-                      .request = {.op = GMD_OP_ALLOC, .bytes = 1000}};
+    *v = (figures_view){.stats = {.struct_size = sizeof v->stats,
+                                  .allocated_bytes = 1024,
+                                  .allocated_bytes_peak = 1024,
+                                  .reserved_bytes = 2097152,
+                                  .reserved_bytes_peak = 2097152,
+                                  .active_bytes = 1024,
+                                  .active_bytes_peak = 1024,
+                                  .inactive_split_bytes = 2097152 - 1024,
+                                  .requested_bytes = 1000,
+                                  .allocation_count = 1,
+                                  .segment_count = 1},
+                        .figures = {.capacity_bytes = 1 << 30,
+                                    .physical_bytes = 2097152,
+                                    .allocated_bytes = 2097152},
+                        .block = {.address = 4096, .bytes = 1000},
+                        .request = {.op = GMD_OP_ALLOC, .bytes = 1000}};
     v->view = (gmd_view){.request = &v->request,
                          .block = &v->block,
                          .live.count = 1,
@@ -232,19 +232,19 @@ static void open_books(books_view *v)
                          .figures.baseline = &v->baseline};
 }
 
-static int accounting_violations(books_view *v)
+static int accounting_violations(figures_view *v)
 {
     gmd_judge judge = {0};
-    void *books = gmd_oracle_accounting.create();
-    gmd_oracle_accounting.after_request(books, &v->view, &judge);
-    gmd_oracle_accounting.destroy(books);
+    void *seen = gmd_oracle_accounting.create();
+    gmd_oracle_accounting.after_request(seen, &v->view, &judge);
+    gmd_oracle_accounting.destroy(seen);
     return judge.count;
 }
 
-TEST(accounting_accepts_books_in_order)
+TEST(accounting_accepts_figures_in_order)
 {
-    books_view v;
-    open_books(&v);
+    figures_view v;
+    open_figures(&v);
     assert_int_equal(accounting_violations(&v), 0);
 }
 
@@ -271,8 +271,8 @@ TEST(accounting_finds_each_figure_that_is_off)
         {offsetof(gmd_stats, num_ooms), 1},      /* nothing was refused */
     };
     for (size_t i = 0; i < sizeof defects / sizeof *defects; i++) {
-        books_view v;
-        open_books(&v);
+        figures_view v;
+        open_figures(&v);
         memcpy((char *)&v.stats + defects[i].offset, &defects[i].wrong, sizeof(uint64_t));
         if (accounting_violations(&v) == 0) {
             fail_msg("defect %zu was not found", i);
@@ -282,8 +282,8 @@ TEST(accounting_finds_each_figure_that_is_off)
 
 TEST(accounting_leaves_out_figures_that_are_not_kept)
 {
-    books_view v;
-    open_books(&v);
+    figures_view v;
+    open_figures(&v);
     v.stats = (gmd_stats){sizeof v.stats,   GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN,
                           GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN,
                           GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN, GMD_STAT_UNKNOWN,
@@ -294,8 +294,8 @@ TEST(accounting_leaves_out_figures_that_are_not_kept)
 
 TEST(accounting_finds_a_free_that_does_not_lower_the_total)
 {
-    books_view v;
-    open_books(&v);
+    figures_view v;
+    open_figures(&v);
     v.before = v.stats;
     v.request.op = GMD_OP_FREE;
     assert_true(accounting_violations(&v) > 0);
@@ -303,8 +303,8 @@ TEST(accounting_finds_a_free_that_does_not_lower_the_total)
 
 TEST(accounting_finds_a_total_that_moves_without_a_request)
 {
-    books_view v;
-    open_books(&v);
+    figures_view v;
+    open_figures(&v);
     v.view.block = NULL;
     v.request.op = GMD_OP_SYNC;
     v.before = v.stats;
@@ -314,8 +314,8 @@ TEST(accounting_finds_a_total_that_moves_without_a_request)
 
 TEST(accounting_finds_a_free_that_raises_the_total)
 {
-    books_view v;
-    open_books(&v);
+    figures_view v;
+    open_figures(&v);
     v.before = v.stats;
     v.before.allocated_bytes -= 512;
     v.request.op = GMD_OP_FREE;
@@ -324,8 +324,8 @@ TEST(accounting_finds_a_free_that_raises_the_total)
 
 TEST(accounting_finds_an_allocation_that_lowers_the_total)
 {
-    books_view v;
-    open_books(&v);
+    figures_view v;
+    open_figures(&v);
     v.before = v.stats;
     v.before.allocated_bytes += 512;
     v.request.op = GMD_OP_ALLOC;
@@ -333,9 +333,9 @@ TEST(accounting_finds_an_allocation_that_lowers_the_total)
 }
 
 /* A request that is not served; the figures are those of before it. */
-static void open_refusal(books_view *v)
+static void open_refusal(figures_view *v)
 {
-    open_books(v);
+    open_figures(v);
     v->view.block = NULL;
     v->view.out_of_memory = true;
     v->before = v->stats;
@@ -343,14 +343,14 @@ static void open_refusal(books_view *v)
 
 TEST(accounting_finds_a_refusal_that_is_not_counted)
 {
-    books_view v;
+    figures_view v;
     open_refusal(&v);
     assert_true(accounting_violations(&v) > 0);
 }
 
 TEST(accounting_asks_for_no_out_of_memory_where_another_error_is_told)
 {
-    books_view v;
+    figures_view v;
     open_refusal(&v);
     v.view.thread.error_text = "CUDA error: operation not permitted when stream is capturing";
     assert_int_equal(accounting_violations(&v), 0);

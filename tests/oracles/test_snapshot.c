@@ -6,7 +6,7 @@
 
 #define SEGMENT 0x7f0000000000u
 
-typedef struct scene {
+typedef struct situation {
     gmd_block_info blocks[8];
     size_t count;
     gmd_live_block live[4];
@@ -15,11 +15,11 @@ typedef struct scene {
     gmd_view view;
     gmd_judge judge;
     int walks, walk_result;
-} scene;
+} situation;
 
 static int walk(const void *context, int device, gmd_walk_fn *visit, void *to)
 {
-    scene *s = (scene *)(uintptr_t)context;
+    situation *s = (situation *)(uintptr_t)context;
     (void)device;
     s->walks++;
     for (size_t i = 0; i < s->count; i++) {
@@ -30,7 +30,7 @@ static int walk(const void *context, int device, gmd_walk_fn *visit, void *to)
 
 static void each_live(const void *context, int device, gmd_live_fn *visit, void *to)
 {
-    const scene *s = context;
+    const situation *s = context;
     (void)device;
     for (size_t i = 0; i < s->live_count; i++) {
         visit(to, &s->live[i]);
@@ -48,7 +48,7 @@ static gmd_block_info part(uint64_t offset, uint64_t size, int state)
 }
 
 /* One segment: a live block, one that is pending, a free one; and the statistics of that. */
-static void set_scene(scene *s)
+static void set_up_situation(situation *s)
 {
     memset(s, 0, sizeof *s);
     s->blocks[0] = part(0, 1024, 1);
@@ -73,20 +73,20 @@ static void set_scene(scene *s)
                          .stats.now = &s->stats};
 }
 
-static void look(scene *s)
+static void look(situation *s)
 {
     void *state = gmd_oracle_snapshot.create();
     gmd_oracle_snapshot.when_over(state, &s->view, &s->judge);
     gmd_oracle_snapshot.destroy(state);
 }
 
-static void expect_clean(scene *s)
+static void expect_clean(situation *s)
 {
     look(s);
     assert_string_equal(s->judge.first, "");
 }
 
-static void expect_said(scene *s, const char *part_of_message)
+static void expect_said(situation *s, const char *part_of_message)
 {
     look(s);
     assert_int_equal(s->judge.count, 1);
@@ -95,20 +95,20 @@ static void expect_said(scene *s, const char *part_of_message)
     }
 }
 
-#define SCENE                                                                                      \
-    scene s;                                                                                       \
+#define SITUATION                                                                                  \
+    situation s;                                                                                   \
     (void)state;                                                                                   \
-    set_scene(&s)
+    set_up_situation(&s)
 
 TEST(blocks_that_tile_their_segment_are_right)
 {
-    SCENE;
+    SITUATION;
     expect_clean(&s);
 }
 
 TEST(an_allocator_without_blocks_is_right)
 {
-    SCENE;
+    SITUATION;
     s.count = s.live_count = 0;
     s.stats = (gmd_stats){0};
     s.view.live.bytes = 0;
@@ -117,14 +117,14 @@ TEST(an_allocator_without_blocks_is_right)
 
 TEST(a_hole_between_two_blocks_is_found)
 {
-    SCENE;
+    SITUATION;
     s.blocks[1] = part(1030, 506, 2);
     expect_said(&s, "do not tile their segment");
 }
 
 TEST(a_block_in_no_known_state_is_found)
 {
-    SCENE;
+    SITUATION;
     s.blocks[1].state = 3;
     expect_said(&s, "is in the unknown state 3");
 }
@@ -141,35 +141,35 @@ static bool is_nowhere(const void *context, uint64_t address, uint64_t size, int
 
 TEST(a_segment_without_memory_is_found)
 {
-    SCENE;
+    SITUATION;
     s.view.ask.is_backed = is_nowhere;
     expect_said(&s, "the device has handed out no memory at");
 }
 
 TEST(two_blocks_over_the_same_bytes_are_found)
 {
-    SCENE;
+    SITUATION;
     s.blocks[1] = part(1000, 536, 2);
     expect_said(&s, "do not tile their segment");
 }
 
 TEST(a_block_beyond_its_segment_is_found)
 {
-    SCENE;
+    SITUATION;
     s.blocks[2].size = 2561;
     expect_said(&s, "do not tile their segment");
 }
 
 TEST(a_lost_tail_is_found)
 {
-    SCENE;
+    SITUATION;
     s.blocks[2].size = 2048;
     expect_said(&s, "ends at 0x7f0000000e00");
 }
 
 TEST(segments_that_overlap_are_found)
 {
-    SCENE;
+    SITUATION;
     s.blocks[3] = part(0, 4096, 0);
     s.blocks[3].segment_address = s.blocks[3].address = SEGMENT + 2048;
     s.count = 4;
@@ -178,7 +178,7 @@ TEST(segments_that_overlap_are_found)
 
 TEST(free_neighbours_of_one_stream_are_found)
 {
-    SCENE;
+    SITUATION;
     s.blocks[2] = part(1536, 1024, 0);
     s.blocks[3] = part(2560, 1536, 0);
     s.count = 4;
@@ -187,7 +187,7 @@ TEST(free_neighbours_of_one_stream_are_found)
 
 TEST(free_neighbours_are_right_where_no_merging_is_promised)
 {
-    SCENE;
+    SITUATION;
     s.view.allocator.promises = 0;
     s.blocks[2] = part(1536, 1024, 0);
     s.blocks[3] = part(2560, 1536, 0);
@@ -197,7 +197,7 @@ TEST(free_neighbours_are_right_where_no_merging_is_promised)
 
 TEST(free_neighbours_of_two_pools_are_right)
 {
-    SCENE;
+    SITUATION;
     s.blocks[2] = part(1536, 1024, 0);
     s.blocks[3] = part(2560, 1536, 0);
     s.blocks[3].pool_id[1] = 7;
@@ -207,35 +207,35 @@ TEST(free_neighbours_of_two_pools_are_right)
 
 TEST(a_live_block_that_is_shown_free_is_found)
 {
-    SCENE;
+    SITUATION;
     s.blocks[0].state = 0;
     expect_said(&s, "is live, and gmd_walk shows a free block there");
 }
 
 TEST(a_live_block_that_is_not_shown_is_found)
 {
-    SCENE;
+    SITUATION;
     s.live[0].address += 256;
     expect_said(&s, "no block there");
 }
 
 TEST(an_allocated_block_that_nobody_has_is_found)
 {
-    SCENE;
+    SITUATION;
     s.live_count = 0;
     expect_said(&s, "1 allocated blocks, and 0 of them are live");
 }
 
 TEST(a_block_that_is_shown_too_small_is_found)
 {
-    SCENE;
+    SITUATION;
     s.live[0].bytes = 1025;
     expect_said(&s, "asked for 1025 B");
 }
 
 TEST(a_pointer_for_no_bytes_need_not_be_a_block)
 {
-    SCENE;
+    SITUATION;
     s.live[1] = (gmd_live_block){.address = 0x1000, .bytes = 0};
     s.live_count = 2;
     expect_clean(&s);
@@ -249,7 +249,7 @@ TEST(each_sum_is_that_of_the_statistics)
         offsetof(gmd_stats, allocation_count),    offsetof(gmd_stats, segment_count),
         offsetof(gmd_stats, inactive_split_bytes)};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        SCENE;
+        SITUATION;
         uint64_t figure;
         memcpy(&figure, (char *)&s.stats + figures[i], sizeof figure);
         figure++;
@@ -260,14 +260,14 @@ TEST(each_sum_is_that_of_the_statistics)
 
 TEST(figures_that_are_not_kept_are_not_compared)
 {
-    SCENE;
+    SITUATION;
     memset(&s.stats, 0xff, sizeof s.stats);
     expect_clean(&s);
 }
 
 TEST(parts_of_an_expandable_segment_are_not_counted_as_segments)
 {
-    SCENE;
+    SITUATION;
     for (size_t i = 0; i < s.count; i++) {
         s.blocks[i].is_expandable = 1;
     }
@@ -278,28 +278,28 @@ TEST(parts_of_an_expandable_segment_are_not_counted_as_segments)
 
 TEST(a_walk_that_fails_is_told)
 {
-    SCENE;
+    SITUATION;
     s.walk_result = -1;
     expect_said(&s, "gmd_walk failed after it had worked before");
 }
 
 TEST(a_block_in_the_pool_of_its_request_is_right)
 {
-    SCENE;
+    SITUATION;
     s.blocks[0].pool_id[1] = s.live[0].pool = 3;
     expect_clean(&s);
 }
 
 TEST(a_block_in_another_pool_than_its_request_is_found)
 {
-    SCENE;
+    SITUATION;
     s.live[0].pool = 1;
     expect_said(&s, "went to private pool 0, and gmd_walk shows the block in the pool {0, 0}");
 }
 
 TEST(without_a_walk_it_says_so)
 {
-    SCENE;
+    SITUATION;
     assert_null(gmd_oracle_snapshot.blind_spot(&s.view));
     s.walk_result = -1;
     assert_non_null(gmd_oracle_snapshot.blind_spot(&s.view));
@@ -310,23 +310,23 @@ TEST(without_a_walk_it_says_so)
 /* 100,000 requests with 3 blocks: the interval grows by a quarter each time. */
 TEST(looks_grow_rarer)
 {
-    SCENE;
-    void *looks = gmd_oracle_snapshot.create();
+    SITUATION;
+    void *inspection = gmd_oracle_snapshot.create();
     for (int i = 0; i < 100000; i++) {
-        gmd_oracle_snapshot.after_request(looks, &s.view, &s.judge);
+        gmd_oracle_snapshot.after_request(inspection, &s.view, &s.judge);
     }
-    gmd_oracle_snapshot.destroy(looks);
+    gmd_oracle_snapshot.destroy(inspection);
     assert_in_range(s.walks, 15, 35);
 }
 
 TEST(the_first_refusals_are_looked_at)
 {
-    SCENE;
+    SITUATION;
     s.view.out_of_memory = true;
-    void *looks = gmd_oracle_snapshot.create();
+    void *inspection = gmd_oracle_snapshot.create();
     for (int i = 0; i < 10; i++) {
-        gmd_oracle_snapshot.after_request(looks, &s.view, &s.judge);
+        gmd_oracle_snapshot.after_request(inspection, &s.view, &s.judge);
     }
-    gmd_oracle_snapshot.destroy(looks);
+    gmd_oracle_snapshot.destroy(inspection);
     assert_int_equal(s.walks, 10);
 }

@@ -179,7 +179,7 @@ TEST_F(inside, numbers_of_submodules_are_one_star)
                         "model.*.weight");
 }
 
-/* A list of any length has one path, also where its middle is left out of it. */
+/* One way of a list of any length, also where its middle is left out of the path. */
 TEST_F(inside, links_of_a_list_are_one_star)
 {
     char pattern[256];

@@ -32,7 +32,8 @@ static void reset_parts(void)
         .name = "refused", .fate = GMD_GATE_SKIPPED, .requests = 3, .seconds = 1.0 / 3e7};
     snprintf(case_items[2].detail, sizeof case_items[2].detail, "refused: no such setting");
     case_items[3] = (gmd_gate_item){.name = "general/cub156", .runs = 1, .requests = 4};
-    snprintf(case_items[3].detail, sizeof case_items[3].detail, "threads spin out of sight");
+    snprintf(case_items[3].detail, sizeof case_items[3].detail,
+             "threads spin outside the scheduler's control");
     memory_items[0] = (gmd_gate_item){
         .name = "scenarios/gpt/ample", .fate = GMD_GATE_FAILED, .runs = 1, .hits = 3};
     memory_items[1] =

@@ -113,7 +113,7 @@ TEST(every_truncation_of_gzip_data_is_refused)
         uint8_t *out = NULL;
         size_t out_size;
         gmd_error error = {""};
-        assert_int_equal(gmd_unpack(packed, cut, 1 << 20, "x.gz", &out, &out_size, &error),
+        assert_int_equal(unpack_gzip(packed, cut, 1 << 20, "x.gz", &out, &out_size, &error),
                          GMD_BAD_INPUT);
         char expected[64];
         snprintf(expected, sizeof expected, "x.gz: byte %zu: the gzip data ends here", cut);
@@ -135,7 +135,7 @@ TEST(content_of_exactly_the_limit_is_read)
 {
     size_t size, out_size;
     uint8_t *packed = pack(text, sizeof text, &size), *out;
-    assert_int_equal(gmd_unpack(packed, size, sizeof text, "x", &out, &out_size, NULL), GMD_OK);
+    assert_int_equal(unpack_gzip(packed, size, sizeof text, "x", &out, &out_size, NULL), GMD_OK);
     assert_int_equal(out_size, sizeof text);
     free(out);
     free(packed);
@@ -146,7 +146,7 @@ TEST(content_over_the_limit_is_refused)
     size_t size, out_size;
     uint8_t *packed = pack(text, sizeof text, &size), *out;
     gmd_error error = {""};
-    assert_int_equal(gmd_unpack(packed, size, sizeof text - 1, "x", &out, &out_size, &error),
+    assert_int_equal(unpack_gzip(packed, size, sizeof text - 1, "x", &out, &out_size, &error),
                      GMD_BAD_INPUT);
     assert_contains(error.text, "x: expected at most 62 bytes of content");
     free(packed);
@@ -157,7 +157,7 @@ TEST(a_bomb_is_refused_without_being_unpacked)
     size_t size, out_size, large = 64 << 20;
     uint8_t *zeros = calloc(large, 1), *packed = pack(zeros, large, &size), *out;
     assert_true(size < large / 900);
-    assert_int_equal(gmd_unpack(packed, size, 1 << 20, "x", &out, &out_size, NULL), GMD_BAD_INPUT);
+    assert_int_equal(unpack_gzip(packed, size, 1 << 20, "x", &out, &out_size, NULL), GMD_BAD_INPUT);
     free(packed);
     free(zeros);
 }

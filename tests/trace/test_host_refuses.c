@@ -9,8 +9,8 @@
 #include "gmd_size.h"
 #include "gmd_snapshot.h"
 #include "gmd_trace.h"
+#include "gmd_truth.h"
 #include "host_memory.h"
-#include "truth.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -22,68 +22,68 @@ static void add(text_buffer *out, const char *format, ...)
     assert_true(out->size < sizeof out->data);
 }
 
-static void render(text_buffer *out, const gmd_pickle_value *v, int depth);
+static void render(text_buffer *out, const pickle_value *v, int depth);
 
-static void render_items(text_buffer *out, const gmd_pickle_value *v, const char *open,
+static void render_items(text_buffer *out, const pickle_value *v, const char *open,
                          const char *close, int depth)
 {
     add(out, "%s", open);
     for (size_t i = 0; i < v->items->count; i++) {
-        bool is_value = v->kind == GMD_PICKLE_DICT && i % 2;
+        bool is_value = v->kind == PICKLE_DICT && i % 2;
         add(out, "%s", i == 0 ? "" : is_value ? ": " : ", ");
         render(out, &v->items->values[i], depth + 1);
     }
     add(out, "%s", close);
 }
 
-static void render(text_buffer *out, const gmd_pickle_value *v, int depth)
+static void render(text_buffer *out, const pickle_value *v, int depth)
 {
     if (depth > 4) {
         add(out, "...");
         return;
     }
-    switch ((gmd_pickle_kind)v->kind) {
-    case GMD_PICKLE_NOTHING:
+    switch ((pickle_kind)v->kind) {
+    case PICKLE_NOTHING:
         add(out, "?");
         break;
-    case GMD_PICKLE_NONE:
+    case PICKLE_NONE:
         add(out, "None");
         break;
-    case GMD_PICKLE_BOOL:
+    case PICKLE_BOOL:
         add(out, v->number ? "True" : "False");
         break;
-    case GMD_PICKLE_NATURAL:
+    case PICKLE_NATURAL:
         add(out, "%llu", (unsigned long long)v->number);
         break;
-    case GMD_PICKLE_NEGATIVE:
+    case PICKLE_NEGATIVE:
         add(out, "%lld", (long long)v->negative);
         break;
-    case GMD_PICKLE_FLOAT:
+    case PICKLE_FLOAT:
         add(out, "%.17g", v->real);
         break;
-    case GMD_PICKLE_STRING:
+    case PICKLE_STRING:
         add(out, "'%.*s'", (int)v->length, v->text);
         break;
-    case GMD_PICKLE_BYTES:
+    case PICKLE_BYTES:
         add(out, "b'%.*s'", (int)v->length, v->text);
         break;
-    case GMD_PICKLE_LIST:
+    case PICKLE_LIST:
         render_items(out, v, "[", "]", depth);
         break;
-    case GMD_PICKLE_TUPLE:
+    case PICKLE_TUPLE:
         render_items(out, v, "(", ")", depth);
         break;
-    case GMD_PICKLE_SET:
+    case PICKLE_SET:
         render_items(out, v, "set(", ")", depth);
         break;
-    case GMD_PICKLE_DICT:
+    case PICKLE_DICT:
         render_items(out, v, "{", "}", depth);
         break;
     }
 }
 
 /* A copy on the heap, so that ASan sees every byte read beyond the end. */
-static gmd_status read_copy(gmd_pickle *pickle, const void *data, size_t size, uint8_t **copy,
+static gmd_status read_copy(pickle_document *pickle, const void *data, size_t size, uint8_t **copy,
                             gmd_error *error)
 {
     *copy = malloc(size ? size : 1);
@@ -91,7 +91,7 @@ static gmd_status read_copy(gmd_pickle *pickle, const void *data, size_t size, u
     if (size) {
         memcpy(*copy, data, size);
     }
-    return gmd_pickle_read(pickle, *copy, size, "x", error);
+    return pickle_read(pickle, *copy, size, "x", error);
 }
 
 typedef struct pickle_case {
@@ -102,7 +102,7 @@ typedef struct pickle_case {
 
 static void assert_value(const pickle_case *c)
 {
-    gmd_pickle pickle;
+    pickle_document pickle;
     gmd_error error = {""};
     uint8_t *copy;
     text_buffer text = {.size = 0};
@@ -113,13 +113,13 @@ static void assert_value(const pickle_case *c)
     if (strcmp(text.data, c->expected) != 0) {
         fail_msg("%s: expected %s, got %s", c->name, c->expected, text.data);
     }
-    gmd_pickle_free(&pickle);
+    pickle_free(&pickle);
     free(copy);
 }
 
 static void assert_refused(const pickle_case *c)
 {
-    gmd_pickle pickle;
+    pickle_document pickle;
     gmd_error error = {""};
     uint8_t *copy;
     if (read_copy(&pickle, c->pickle.data, c->pickle.size, &copy, &error) != GMD_BAD_INPUT) {
@@ -372,9 +372,9 @@ TEST(a_decimal_number_longer_than_any_real_one_is_refused)
     data[0] = 'F';
     data[sizeof data - 2] = '\n';
     data[sizeof data - 1] = '.';
-    gmd_pickle pickle;
+    pickle_document pickle;
     gmd_error error = {""};
-    assert_int_equal(gmd_pickle_read(&pickle, (uint8_t *)data, sizeof data, "x", &error),
+    assert_int_equal(pickle_read(&pickle, (uint8_t *)data, sizeof data, "x", &error),
                      GMD_BAD_INPUT);
     assert_contains(error.text, "x: byte 0: FLOAT: expected a decimal number, found '1111");
 }
@@ -392,27 +392,27 @@ TEST(all_opcodes_of_protocols_0_to_5_are_known)
     int known = 0;
     for (int code = 0; code < 256; code++) {
         uint8_t pickle[] = {'N', (uint8_t)code};
-        gmd_pickle read;
+        pickle_document read;
         gmd_error error = {""};
-        assert_int_equal(gmd_pickle_read(&read, pickle, sizeof pickle, "x", &error),
+        assert_int_equal(pickle_read(&read, pickle, sizeof pickle, "x", &error),
                          code == '.' ? GMD_OK : GMD_BAD_INPUT);
         known += !strstr(error.text, "not a pickle opcode");
-        gmd_pickle_free(&read);
+        pickle_free(&read);
     }
     assert_int_equal(known, 68);
 }
 
 TEST(a_value_remembers_the_byte_that_made_it)
 {
-    gmd_pickle pickle;
+    pickle_document pickle;
     const char data[] = "]NK\x07\x86"
                         "a.";
-    assert_int_equal(gmd_pickle_read(&pickle, (const uint8_t *)data, sizeof data - 1, "x", NULL),
+    assert_int_equal(pickle_read(&pickle, (const uint8_t *)data, sizeof data - 1, "x", NULL),
                      GMD_OK);
-    const gmd_pickle_value *tuple = &pickle.root.items->values[0];
+    const pickle_value *tuple = &pickle.root.items->values[0];
     assert_int_equal(tuple->at, 4);
     assert_int_equal(tuple->items->values[1].at, 2);
-    gmd_pickle_free(&pickle);
+    pickle_free(&pickle);
 }
 
 TEST(containers_may_be_nested_to_a_depth_of_256)
@@ -421,18 +421,18 @@ TEST(containers_may_be_nested_to_a_depth_of_256)
     memset(data, '(', 256);
     memset(data + 256, 'l', 256);
     data[512] = '.';
-    gmd_pickle pickle;
-    assert_int_equal(gmd_pickle_read(&pickle, (uint8_t *)data, 513, "x", NULL), GMD_OK);
-    gmd_pickle_free(&pickle);
+    pickle_document pickle;
+    assert_int_equal(pickle_read(&pickle, (uint8_t *)data, 513, "x", NULL), GMD_OK);
+    pickle_free(&pickle);
 }
 
 TEST(deeper_nesting_is_refused)
 {
     char data[257];
     memset(data, '(', sizeof data);
-    gmd_pickle pickle;
+    pickle_document pickle;
     gmd_error error = {""};
-    assert_int_equal(gmd_pickle_read(&pickle, (uint8_t *)data, sizeof data, "x", &error),
+    assert_int_equal(pickle_read(&pickle, (uint8_t *)data, sizeof data, "x", &error),
                      GMD_BAD_INPUT);
     assert_contains(error.text, "byte 256: MARK: containers nested deeper than 256");
 }
@@ -458,10 +458,10 @@ TEST(shared_containers_cost_what_the_file_holds)
         data[size++] = '\x86'; /* two values into one, so that one is left */
     }
     data[size++] = '.';
-    gmd_pickle pickle;
-    assert_int_equal(gmd_pickle_read(&pickle, (uint8_t *)data, size, "x", NULL), GMD_OK);
+    pickle_document pickle;
+    assert_int_equal(pickle_read(&pickle, (uint8_t *)data, size, "x", NULL), GMD_OK);
     assert_true(pickle.arena.used < 16 * size);
-    gmd_pickle_free(&pickle);
+    pickle_free(&pickle);
 }
 
 /* The largest cost of a byte that was found: one-element containers of containers. */
@@ -477,24 +477,24 @@ TEST(the_memory_bound_admits_the_most_costly_honest_pickles)
             size += length;
         }
         data[size++] = '.';
-        gmd_pickle pickle;
+        pickle_document pickle;
         gmd_error error = {""};
-        if (gmd_pickle_read(&pickle, (uint8_t *)data, size, "x", &error) != GMD_OK) {
+        if (pickle_read(&pickle, (uint8_t *)data, size, "x", &error) != GMD_OK) {
             fail_msg("%s", error.text);
         }
-        gmd_pickle_free(&pickle);
+        pickle_free(&pickle);
     }
 }
 
 TEST(an_arena_refuses_what_passes_its_limit)
 {
-    gmd_arena arena;
-    gmd_arena_init(&arena, 100);
-    assert_non_null(gmd_arena_take(&arena, 60));
-    assert_null(gmd_arena_take(&arena, 60));
-    assert_true(gmd_arena_is_full(&arena, 60));
-    assert_non_null(gmd_arena_take(&arena, 32));
-    gmd_arena_free(&arena);
+    memory_arena arena;
+    arena_init(&arena, 100);
+    assert_non_null(arena_take(&arena, 60));
+    assert_null(arena_take(&arena, 60));
+    assert_true(arena_is_full(&arena, 60));
+    assert_non_null(arena_take(&arena, 32));
+    arena_free(&arena);
 }
 
 TEST(every_truncation_is_an_error)
@@ -510,13 +510,13 @@ TEST(every_truncation_is_an_error)
                                "c\x8f(K\x01\x90\x8c\x01"
                                "d(K\x01\x91u.";
     const size_t size = sizeof data - 1;
-    gmd_pickle pickle;
+    pickle_document pickle;
     gmd_error error = {""};
     uint8_t *copy;
     if (read_copy(&pickle, data, size, &copy, &error) != GMD_OK) {
         fail_msg("%s", error.text);
     }
-    gmd_pickle_free(&pickle);
+    pickle_free(&pickle);
     free(copy);
     for (size_t cut = 0; cut < size; cut++) {
         assert_int_equal(read_copy(&pickle, data, cut, &copy, &error), GMD_BAD_INPUT);
@@ -537,12 +537,12 @@ TEST(random_bytes_are_read_or_refused)
             uint64_t r = next_random(&random);
             data[i] = r % 4 ? opcodes[r / 4 % (sizeof opcodes - 1)] : (char)(r >> 32 & 7);
         }
-        gmd_pickle pickle;
+        pickle_document pickle;
         gmd_error error = {""};
         uint8_t *copy;
         gmd_status status = read_copy(&pickle, data, size, &copy, &error);
         assert_true(status == GMD_OK || (status == GMD_BAD_INPUT && error.text[0]));
-        gmd_pickle_free(&pickle);
+        pickle_free(&pickle);
         free(copy);
     }
 }

@@ -1,8 +1,8 @@
 #include "trace_test.h"
 
+#include "gmd_names.h"
 #include "gmd_size.h"
 #include "gmd_trace.h"
-#include "names.h"
 #include "quote.h"
 
 #include <stdio.h>
@@ -504,10 +504,10 @@ TEST(names_are_at_most_127_bytes_long)
     gmd_trace_free(&t);
     name[127] = 'x';
     name[128] = 0;
-    char quoted[GMD_QUOTE_BYTES], message[256];
+    char quoted[QUOTE_BYTES], message[256];
     snprintf(body, sizeof body, "alloc %s 1 s0", name);
     snprintf(message, sizeof message, "x.gmd:2: expected the id of a block, found %s",
-             gmd_quote(name, strlen(name), quoted));
+             quote_text(name, strlen(name), quoted));
     assert_body_refused(body, message);
 }
 
@@ -542,7 +542,7 @@ TEST(utf8_is_checked_as_the_standard_says)
         {"\xed\xa0\x80", 0}, {"\xf4\x90\x80\x80", 0},   {"a\xe2\x82", 1},       {"\x80", 0},
         {"\xf0\x9f\x98", 0}, {"ab\xe2\x82\xac\xff", 5}, {"\xf5\x80\x80\x80", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(gmd_utf8_prefix(cases[i].text, strlen(cases[i].text)), cases[i].good);
+        assert_int_equal(utf8_prefix(cases[i].text, strlen(cases[i].text)), cases[i].good);
     }
 }
 

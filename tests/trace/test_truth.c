@@ -1,6 +1,6 @@
 #include "trace_test.h"
 
-#include "truth.h"
+#include "gmd_truth.h"
 
 #include <stdio.h>
 #include <string.h>

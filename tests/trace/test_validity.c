@@ -1,6 +1,6 @@
 /* Each way in which a trace cannot be is found by the walk that is there for it. White-box: the
  * tests spoil traces that a reader has made. */
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 #include "gmd_trace_validity.h"
 #include "trace_test.h"
 
@@ -91,21 +91,21 @@ TEST(each_request_out_of_its_order_is_found)
 
 TEST(each_state_of_pools_that_cannot_be_is_found)
 {
-    gmd_pool_book b = {0};
-    assert_null(gmd_pool_book_violation(&b));
+    gmd_pool_state b = {0};
+    assert_null(gmd_pool_state_violation(&b));
     b.open[1] = 3;
-    assert_string_equal(gmd_pool_book_violation(&b), "an open pool is held");
+    assert_string_equal(gmd_pool_state_violation(&b), "an open pool is held");
     b.holders[1][2] = 1;
-    assert_null(gmd_pool_book_violation(&b));
+    assert_null(gmd_pool_state_violation(&b));
     b.graphs[1][2] = 2;
-    assert_string_equal(gmd_pool_book_violation(&b), "each graph holds its pool");
+    assert_string_equal(gmd_pool_state_violation(&b), "each graph holds its pool");
     b.graphs[1][2] = 1;
     b.capturing = 1;
-    assert_string_equal(gmd_pool_book_violation(&b), "a capture has a pool open");
+    assert_string_equal(gmd_pool_state_violation(&b), "a capture has a pool open");
     b.capturing = GMD_MAX_DEVICES + 1;
-    assert_string_equal(gmd_pool_book_violation(&b), "a capture is on a device");
+    assert_string_equal(gmd_pool_state_violation(&b), "a capture is on a device");
     b.capturing = 2;
-    assert_null(gmd_pool_book_violation(&b));
+    assert_null(gmd_pool_state_violation(&b));
     b.open[1] = GMD_MAX_POOLS + 1;
-    assert_string_equal(gmd_pool_book_violation(&b), "the open pool is one of the device's");
+    assert_string_equal(gmd_pool_state_violation(&b), "the open pool is one of the device's");
 }

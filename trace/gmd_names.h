@@ -1,5 +1,5 @@
-/* names.h - the names that a trace's text uses: how they may look, how they are made unique, and a
- * table that finds them in constant time. */
+/* gmd_names.h - the names that a trace's text uses: how they may look, how they are made unique,
+ * and a table that finds them in constant time. */
 #ifndef GMD_TRACE_NAMES_H
 #define GMD_TRACE_NAMES_H
 
@@ -23,8 +23,6 @@ bool gmd_name_is_default(const char *name, size_t length, char letter, uint32_t 
 /* The name of an entry as messages show it; `text` is used for an unnamed one. */
 const char *gmd_name_text(const gmd_names *names, char letter, uint32_t index,
                           char text[GMD_NAME_BYTES]);
-
-void gmd_names_free(gmd_names *names);
 
 /* Whether `conf` can be a trace's line of settings: one line of UTF-8 text of at most 4096 bytes
  * without control characters and '#', and neither empty nor with spaces around it. */

@@ -1,4 +1,4 @@
-#include "books.h"
+#include "block_table.h"
 #include "gmd_hash.h"
 
 #include <pthread.h>
@@ -12,23 +12,23 @@ typedef struct figures {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static figures of_device[ADAPTER_DEVICES];
-static booked **buckets; /* live blocks by address */
+static table_entry **buckets; /* live blocks by address */
 static size_t bucket_count, live_count;
-static booked *kept;
+static table_entry *kept;
 
-void books_lock(void)
+void block_table_lock(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-void books_unlock(void)
+void block_table_unlock(void)
 {
     pthread_mutex_unlock(&lock);
 }
 
 /* --- live blocks ------------------------------------------------------------------------- */
 
-static booked **bucket_of(const void *memory)
+static table_entry **bucket_of(const void *memory)
 {
     uint64_t hash = gmd_hash_pointer(memory);
     return &buckets[(hash >> 32) & (bucket_count - 1)];
@@ -41,16 +41,17 @@ static bool grow_buckets(void)
         return true;
     }
     size_t old_count = bucket_count;
-    booked **old = buckets, **grown = calloc(old_count ? old_count * 2 : 256, sizeof(booked *));
+    table_entry **old = buckets,
+                **grown = calloc(old_count ? old_count * 2 : 256, sizeof(table_entry *));
     if (!grown) {
         return old_count > 0; /* longer chains */
     }
     buckets = grown;
     bucket_count = old_count ? old_count * 2 : 256;
     for (size_t i = 0; i < old_count; i++) {
-        for (booked *b = old[i], *next; b; b = next) {
+        for (table_entry *b = old[i], *next; b; b = next) {
             next = b->next;
-            booked **bucket = bucket_of(b->memory);
+            table_entry **bucket = bucket_of(b->memory);
             b->next = *bucket;
             *bucket = b;
         }
@@ -59,35 +60,35 @@ static bool grow_buckets(void)
     return true;
 }
 
-static booked **link_to(const void *memory)
+static table_entry **link_to(const void *memory)
 {
     if (!memory || !bucket_count) {
         return NULL;
     }
-    booked **link = bucket_of(memory);
+    table_entry **link = bucket_of(memory);
     while (*link && (*link)->memory != memory) {
         link = &(*link)->next;
     }
     return *link ? link : NULL;
 }
 
-booked *books_prepare(size_t size, int device)
+table_entry *block_table_prepare(size_t size, int device)
 {
-    booked *b = NULL;
+    table_entry *b = NULL;
     if (device >= 0 && device < ADAPTER_DEVICES && grow_buckets()) {
         b = malloc(sizeof *b);
     }
     if (b) {
-        *b = (booked){.size = size, .device = device};
+        *b = (table_entry){.size = size, .device = device};
     }
     return b;
 }
 
-bool books_each(int device, bool (*visit)(booked *b, void *context), void *context)
+bool block_table_each(int device, bool (*visit)(table_entry *b, void *context), void *context)
 {
     bool any = false;
     for (size_t i = 0; i < bucket_count; i++) {
-        for (booked *b = buckets[i]; b; b = b->next) {
+        for (table_entry *b = buckets[i]; b; b = b->next) {
             any |= b->device == device && visit(b, context);
         }
     }
@@ -99,11 +100,11 @@ static uint64_t higher(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-void books_enter(booked *b, void *memory)
+void block_table_enter(table_entry *b, void *memory)
 {
     figures *f = &of_device[b->device];
     b->memory = memory;
-    booked **bucket = bucket_of(memory);
+    table_entry **bucket = bucket_of(memory);
     b->next = *bucket;
     *bucket = b;
     live_count++;
@@ -115,7 +116,7 @@ void books_enter(booked *b, void *memory)
     f->held_peak = higher(f->held_peak, f->held_bytes);
 }
 
-void books_drop(booked *b)
+void block_table_drop(table_entry *b)
 {
     for (block_use *use = b->uses, *next; use; use = next) {
         next = use->next;
@@ -124,21 +125,21 @@ void books_drop(booked *b)
     free(b);
 }
 
-void books_refuse(booked *b)
+void block_table_refuse(table_entry *b)
 {
     of_device[b->device].refusals++;
-    books_drop(b);
+    block_table_drop(b);
 }
 
-booked *books_find(const void *memory)
+table_entry *block_table_find(const void *memory)
 {
-    booked **link = link_to(memory);
+    table_entry **link = link_to(memory);
     return link ? *link : NULL;
 }
 
-booked *books_take(const void *memory)
+table_entry *block_table_take(const void *memory)
 {
-    booked **link = link_to(memory), *b = link ? *link : NULL;
+    table_entry **link = link_to(memory), *b = link ? *link : NULL;
     if (b) {
         *link = b->next;
         live_count--;
@@ -148,29 +149,29 @@ booked *books_take(const void *memory)
     return b;
 }
 
-void books_given_back(booked *b)
+void block_table_given_back(table_entry *b)
 {
     of_device[b->device].held_count--;
     of_device[b->device].held_bytes -= b->size;
-    books_drop(b);
+    block_table_drop(b);
 }
 
 /* --- what the device did not take back --------------------------------------------------- */
 
-void books_keep(booked *b)
+void block_table_keep(table_entry *b)
 {
     b->next = kept;
     kept = b;
 }
 
-bool books_retry(int device, bool (*give_back)(booked *b))
+bool block_table_retry(int device, bool (*give_back)(table_entry *b))
 {
     bool any = false;
-    for (booked **link = &kept; *link;) {
-        booked *b = *link;
+    for (table_entry **link = &kept; *link;) {
+        table_entry *b = *link;
         if (b->device == device && give_back(b)) {
             *link = b->next;
-            books_given_back(b);
+            block_table_given_back(b);
             any = true;
         } else {
             link = &b->next;
@@ -179,13 +180,13 @@ bool books_retry(int device, bool (*give_back)(booked *b))
     return any;
 }
 
-/* A library that is unloaded leaves none of its pages behind. */
+/* A library that is unloaded leaves none of its entries behind. */
 __attribute__((destructor)) static void forget_all(void)
 {
     for (size_t i = 0; i <= bucket_count; i++) {
-        for (booked *b = i < bucket_count ? buckets[i] : kept, *next; b; b = next) {
+        for (table_entry *b = i < bucket_count ? buckets[i] : kept, *next; b; b = next) {
             next = b->next;
-            books_drop(b);
+            block_table_drop(b);
         }
     }
     free(buckets);
@@ -193,7 +194,7 @@ __attribute__((destructor)) static void forget_all(void)
 
 /* --- statistics -------------------------------------------------------------------------- */
 
-void books_reset_peaks(int device)
+void block_table_reset_peaks(int device)
 {
     if (device >= 0 && device < ADAPTER_DEVICES) {
         of_device[device].live_peak = of_device[device].live_bytes;
@@ -201,7 +202,7 @@ void books_reset_peaks(int device)
     }
 }
 
-bool books_read(int device, gmd_stats *out)
+bool block_table_read(int device, gmd_stats *out)
 {
     if (device < 0 || device >= ADAPTER_DEVICES || out->struct_size != sizeof *out) {
         return false;

@@ -7,25 +7,25 @@
 
 #define INPUT_MAX 40
 
-typedef struct scouting {
+typedef struct persistent_runs {
     gmd_runner runner;
     gmd_run_options options;
     gmd_persistent_input inputs[INPUT_MAX];
     size_t count;
     gmd_persistent_result result;
     char oracle[24], message[600]; /* what the suspect showed */
-} scouting;
+} persistent_runs;
 
-static scouting *scouting_of(const char *allocator)
+static persistent_runs *persistent_runs_of(const char *allocator)
 {
-    scouting *s = calloc(1, sizeof *s);
+    persistent_runs *s = calloc(1, sizeof *s);
     assert_non_null(s);
     s->options = options_for(allocator);
     gmd_runner_init(&s->runner, &s->options);
     return s;
 }
 
-static void add(scouting *s, const char *requests, uint64_t probed_refusal)
+static void add(persistent_runs *s, const char *requests, uint64_t probed_refusal)
 {
     char text[1024];
     snprintf(text, sizeof text, "gmd-trace 1\ndevices 2\ncapacity 64MiB\n%s", requests);
@@ -33,11 +33,12 @@ static void add(scouting *s, const char *requests, uint64_t probed_refusal)
         (gmd_persistent_input){.trace = parse_or_fail(text), .probed_refusal = probed_refusal};
 }
 
-static void scout(scouting *s, const char *plant)
+static void run_all(persistent_runs *s, const char *plant)
 {
     gmd_error error = {""};
     setenv("GMD_PLANT", plant, 1);
-    demand_ok(gmd_runner_scout(&s->runner, s->inputs, s->count, &s->result, &error), &error);
+    demand_ok(gmd_runner_run_persistent(&s->runner, s->inputs, s->count, &s->result, &error),
+              &error);
     unsetenv("GMD_PLANT");
     const gmd_outcome *o = s->result.outcome;
     if (o->violation_count) {
@@ -46,7 +47,7 @@ static void scout(scouting *s, const char *plant)
     }
 }
 
-static void end(scouting *s)
+static void end(persistent_runs *s)
 {
     gmd_runner_close(&s->runner);
     for (size_t i = 0; i < s->count; i++) {
@@ -55,9 +56,9 @@ static void end(scouting *s)
     free(s);
 }
 
-static void expect_all_pass(scouting *s)
+static void expect_all_pass(persistent_runs *s)
 {
-    scout(s, "");
+    run_all(s, "");
     assert_string_equal(s->message, "");
     assert_string_equal(s->result.outcome->error, "");
     assert_false(s->result.is_suspect);
@@ -76,7 +77,7 @@ TEST(inputs_that_show_nothing_all_pass)
                                             .has_faults = true,
                                             .fault_targets = {{"cudaMalloc", 2}},
                                             .fault_target_count = 1};
-    scouting *s = scouting_of("reference");
+    persistent_runs *s = persistent_runs_of("reference");
     gmd_profile profile;
     gmd_error error = {""};
     gmd_profile_draw(&profile, &space, 11);
@@ -97,7 +98,7 @@ TEST(what_an_input_sets_does_not_concern_the_next)
                                            "device 1\n",
                                            "alloc x 60MiB s1\nuse x s2 1s\n",
                                            "thread t1\ndevice 1\nalloc y 1 s1\n"};
-    scouting *s = scouting_of("reference");
+    persistent_runs *s = persistent_runs_of("reference");
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         add(s, settings[i], 0);
         add(s, "expect alloc a 60MiB s1\nthread t1\nexpect alloc b 60MiB s1 device 1\n", 0);
@@ -107,7 +108,7 @@ TEST(what_an_input_sets_does_not_concern_the_next)
 
 TEST(the_questions_after_a_refusal_leave_nothing_either)
 {
-    scouting *s = scouting_of("reference");
+    persistent_runs *s = persistent_runs_of("reference");
     for (int i = 0; i < 5; i++) {
         add(s, "alloc a 30MiB s1\nalloc b 50MiB s1\nalloc c 60MiB s1\nalloc d 20MiB s2\n", 1);
         add(s, "expect alloc a 60MiB s1\n", 1);
@@ -118,11 +119,11 @@ TEST(the_questions_after_a_refusal_leave_nothing_either)
 /* The planted allocator crashes in the third allocation of a process. */
 TEST(an_input_that_ends_the_process_is_suspected)
 {
-    scouting *s = scouting_of(GMD_TEST_PLANTED);
+    persistent_runs *s = persistent_runs_of(GMD_TEST_PLANTED);
     add(s, "alloc a 1 s1\n", 0);
     add(s, "alloc a 1 s1\nalloc b 1 s1\n", 0);
     add(s, "alloc a 1 s1\n", 0);
-    scout(s, "crash");
+    run_all(s, "crash");
     assert_true(s->result.is_suspect);
     assert_int_equal(s->result.passed, 1);
     assert_non_null(strstr(s->message, "crashed with signal 11"));
@@ -131,12 +132,12 @@ TEST(an_input_that_ends_the_process_is_suspected)
 
 TEST(what_an_input_shows_only_after_others_it_does_not_show_alone)
 {
-    scouting *s = scouting_of(GMD_TEST_PLANTED);
+    persistent_runs *s = persistent_runs_of(GMD_TEST_PLANTED);
     const gmd_outcome *outcome;
     gmd_error error = {""};
     add(s, "alloc a 1 s1\nalloc b 1 s1\n", 0);
     add(s, "alloc a 1 s1\nalloc b 1 s1\n", 0);
-    scout(s, "misaligned");
+    run_all(s, "misaligned");
     assert_true(s->result.is_suspect);
     assert_string_equal(s->oracle, "alignment");
     setenv("GMD_PLANT", "misaligned", 1);
@@ -149,9 +150,9 @@ TEST(what_an_input_shows_only_after_others_it_does_not_show_alone)
 /* It keeps its cache when the device is full. */
 static void expect_suspect_with(const char *requests, uint64_t probed_refusal, bool is_suspect)
 {
-    scouting *s = scouting_of(GMD_TEST_PLANTED);
+    persistent_runs *s = persistent_runs_of(GMD_TEST_PLANTED);
     add(s, requests, probed_refusal);
-    scout(s, "keep_cache");
+    run_all(s, "keep_cache");
     assert_int_equal(s->result.is_suspect, is_suspect);
     assert_string_equal(s->oracle, is_suspect ? "oom_retry" : "");
     end(s);

@@ -1,4 +1,4 @@
-/* truth.h - what the recorder of a history wrote beside it: NAME.json (settings, phases, final
+/* gmd_truth.h - what the recorder of a history wrote beside it: NAME.json (settings, phases, final
  * statistics) and NAME.ops.jsonl.gz (each request with the answer and the statistics after it).
  *
  * Both readers add to the same gmd_truth, which starts as zeros; each may be read without the

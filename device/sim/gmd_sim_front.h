@@ -1,4 +1,5 @@
-/* front.h - the functions behind the three library fronts: each API function as gmd_sim_<name>. */
+/* gmd_sim_front.h - the functions behind the three library fronts: each API function as
+ * gmd_sim_<name>. */
 #ifndef GMD_SIM_FRONT_H
 #define GMD_SIM_FRONT_H
 

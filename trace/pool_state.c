@@ -1,50 +1,50 @@
-#include "gmd_pool_book.h"
+#include "gmd_pool_state.h"
 
 #include "gmd_assert.h"
 
-static const char *begin(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
+static const char *begin(gmd_pool_state *state, const gmd_request *r, uint8_t device, uint32_t pool)
 {
     bool is_capture = gmd_op_is_of_capture(r->op);
-    if (book->open[device]) {
+    if (state->open[device]) {
         return "end_pool of the device's open pool before another begin_pool";
     }
-    if (is_capture && book->capturing) {
+    if (is_capture && state->capturing) {
         return "end_capture before another begin_capture";
     }
     if (is_capture && r->stream == 0) {
         return "a capture of another stream than the default one";
     }
-    book->open[device] = (uint8_t)(pool + 1);
-    book->holders[device][pool]++;
+    state->open[device] = (uint8_t)(pool + 1);
+    state->holders[device][pool]++;
     if (is_capture) {
-        book->capturing = device + 1;
+        state->capturing = device + 1;
     }
     return NULL;
 }
 
-static const char *end(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
+static const char *end(gmd_pool_state *state, const gmd_request *r, uint8_t device, uint32_t pool)
 {
-    bool is_capture = book->capturing == device + 1;
-    if (book->open[device] != pool + 1) {
+    bool is_capture = state->capturing == device + 1;
+    if (state->open[device] != pool + 1) {
         return "the pool that is open on the device";
     }
     if (is_capture != gmd_op_is_of_capture(r->op)) {
         return is_capture ? "end_capture: a capture works in the pool"
                           : "end_pool: no capture works in the pool";
     }
-    book->open[device] = 0;
+    state->open[device] = 0;
     if (is_capture) {
-        book->capturing = 0;
-        book->graphs[device][pool]++;
+        state->capturing = 0;
+        state->graphs[device][pool]++;
     }
     return NULL;
 }
 
-static const char *release(gmd_pool_book *book, uint8_t device, uint32_t pool)
+static const char *release(gmd_pool_state *state, uint8_t device, uint32_t pool)
 {
-    uint32_t *holders = &book->holders[device][pool], *graphs = &book->graphs[device][pool];
-    bool is_open = book->open[device] == pool + 1;
-    if (book->capturing) {
+    uint32_t *holders = &state->holders[device][pool], *graphs = &state->graphs[device][pool];
+    bool is_open = state->open[device] == pool + 1;
+    if (state->capturing) {
         return "end_capture before a release_pool";
     }
     if (*holders <= is_open) {
@@ -56,24 +56,24 @@ static const char *release(gmd_pool_book *book, uint8_t device, uint32_t pool)
     return NULL;
 }
 
-static const char *note(gmd_pool_book *book, const gmd_request *r, uint8_t device, uint32_t pool)
+static const char *note(gmd_pool_state *state, const gmd_request *r, uint8_t device, uint32_t pool)
 {
     switch ((gmd_pool_step)gmd_request_rows[r->op].pool_step) {
     case GMD_POOL_STEP_BEGIN:
-        return begin(book, r, device, pool);
+        return begin(state, r, device, pool);
     case GMD_POOL_STEP_END:
-        return end(book, r, device, pool);
+        return end(state, r, device, pool);
     case GMD_POOL_STEP_LAUNCH:
-        return book->capturing ? "end_capture before a launch"
-               : !book->graphs[device][pool]
+        return state->capturing ? "end_capture before a launch"
+               : !state->graphs[device][pool]
                    ? "a pool with a graph, by an end_capture on the device"
                    : NULL;
     default:
-        return release(book, device, pool);
+        return release(state, device, pool);
     }
 }
 
-static const char *device_violation(const gmd_pool_book *b, uint32_t device)
+static const char *device_violation(const gmd_pool_state *b, uint32_t device)
 {
     uint8_t open = b->open[device];
     if (open > GMD_MAX_POOLS) {
@@ -82,12 +82,12 @@ static const char *device_violation(const gmd_pool_book *b, uint32_t device)
     return open && !b->holders[device][open - 1] ? "an open pool is held" : NULL;
 }
 
-static const char *pool_violation(const gmd_pool_book *b, uint32_t device, uint32_t pool)
+static const char *pool_violation(const gmd_pool_state *b, uint32_t device, uint32_t pool)
 {
     return b->graphs[device][pool] > b->holders[device][pool] ? "each graph holds its pool" : NULL;
 }
 
-static const char *capture_violation(const gmd_pool_book *b)
+static const char *capture_violation(const gmd_pool_state *b)
 {
     if (b->capturing > GMD_MAX_DEVICES) {
         return "a capture is on a device";
@@ -95,25 +95,25 @@ static const char *capture_violation(const gmd_pool_book *b)
     return b->capturing && !b->open[b->capturing - 1] ? "a capture has a pool open" : NULL;
 }
 
-const char *gmd_pool_book_violation(const gmd_pool_book *book)
+const char *gmd_pool_state_violation(const gmd_pool_state *state)
 {
-    const char *violation = capture_violation(book);
+    const char *violation = capture_violation(state);
     for (uint32_t device = 0; device < GMD_MAX_DEVICES && !violation; device++) {
-        violation = device_violation(book, device);
+        violation = device_violation(state, device);
         for (uint32_t pool = 0; pool < GMD_MAX_POOLS && !violation; pool++) {
-            violation = pool_violation(book, device, pool);
+            violation = pool_violation(state, device, pool);
         }
     }
     return violation;
 }
 
-const char *gmd_pool_book_note(gmd_pool_book *book, const gmd_request *r)
+const char *gmd_pool_state_note(gmd_pool_state *state, const gmd_request *r)
 {
     uint8_t device = r->device % GMD_MAX_DEVICES;
     uint32_t pool = r->pool % GMD_MAX_POOLS;
-    const char *missing = note(book, r, device, pool);
-    GMD_ASSERT_INTERNAL(!capture_violation(book), "a capture has a pool open");
-    GMD_ASSERT_INTERNAL(!device_violation(book, device), "an open pool is held");
-    GMD_ASSERT_INTERNAL(!pool_violation(book, device, pool), "each graph holds its pool");
+    const char *missing = note(state, r, device, pool);
+    GMD_ASSERT_INTERNAL(!capture_violation(state), "a capture has a pool open");
+    GMD_ASSERT_INTERNAL(!device_violation(state, device), "an open pool is held");
+    GMD_ASSERT_INTERNAL(!pool_violation(state, device, pool), "each graph holds its pool");
     return missing;
 }

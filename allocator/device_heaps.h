@@ -1,0 +1,11 @@
+/* device_heaps.h - the heaps of a device, each made when its stream first needs it. */
+#ifndef GMD_DEVICE_HEAPS_H
+#define GMD_DEVICE_HEAPS_H
+
+#include "device_allocator.h"
+
+/* The heap of a stream in a pool, made where there is none. NULL: no host memory. The device is
+ * the caller's alone. */
+heap *device_heap(device_allocator *d, pool *of, cudaStream_t stream);
+
+#endif

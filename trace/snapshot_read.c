@@ -1,0 +1,68 @@
+/* From a pickle's values to a gmd_snapshot.
+ *
+ * Names and shapes are those of torch/csrc/cuda/memory_snapshot.cpp and Module.cpp (torch 2.1
+ * to 2.11); keys that older versions lack are optional, keys that gmd does not know are ignored. */
+#include "gmd_snapshot.h"
+
+#include "gmd_file.h"
+#include "pickle.h"
+#include "snapshot_fields.h"
+
+#include <stdlib.h>
+
+/* No event, segment or block can be written in fewer bytes; a file in which there seem to be more
+ * has the same list in it again and again. */
+enum { LEAST_RECORD_BYTES = 8, SPARE_RECORDS = 16 };
+
+static bool convert(snapshot_reader *c, const pickle_value *root)
+{
+    enum { SEGMENTS, TRACES, SETTINGS, FIELDS };
+    snapshot_field fields[FIELDS] = {
+        {"segments", NULL}, {"device_traces", NULL}, {"allocator_settings", NULL}};
+    if (root->kind == PICKLE_LIST) {
+        fields[SEGMENTS].found = root; /* as versions before device traces wrote it */
+    } else if (root->kind != PICKLE_DICT) {
+        return SNAPSHOT_FAIL(c, root, "expected a snapshot's dict, found %s",
+                             pickle_kind_name(root->kind));
+    } else if (!snapshot_find(c, root, fields, FIELDS) ||
+               !snapshot_require(c, root, &fields[SEGMENTS])) {
+        return false;
+    }
+    return snapshot_read_segments(c, &fields[SEGMENTS]) &&
+           (!fields[TRACES].found || snapshot_read_events(c, &fields[TRACES])) &&
+           snapshot_read_settings(c, &fields[SETTINGS]);
+}
+
+gmd_status gmd_snapshot_parse(gmd_snapshot *snapshot, const uint8_t *data, size_t size,
+                              const char *name, gmd_error *error)
+{
+    *snapshot = (gmd_snapshot){0};
+    pickle_document pickle;
+    gmd_status status = pickle_read(&pickle, data, size, name, error);
+    if (status != GMD_OK) {
+        return status;
+    }
+    snapshot_reader c = {.snapshot = snapshot,
+                         .name = name,
+                         .error = error,
+                         .status = GMD_OK,
+                         .record_limit = size / LEAST_RECORD_BYTES + SPARE_RECORDS};
+    if (!convert(&c, &pickle.root)) {
+        gmd_snapshot_free(snapshot);
+    }
+    pickle_free(&pickle);
+    return c.status;
+}
+
+gmd_status gmd_snapshot_read(gmd_snapshot *snapshot, const char *path, gmd_error *error)
+{
+    uint8_t *data;
+    size_t size;
+    *snapshot = (gmd_snapshot){0};
+    gmd_status status = gmd_file_read(path, &data, &size, error);
+    if (status == GMD_OK) {
+        status = gmd_snapshot_parse(snapshot, data, size, path, error);
+        free(data);
+    }
+    return status;
+}
